@@ -1,0 +1,61 @@
+# Every target does its own set-up: a fresh clone needs Python 3.11+, make and PyPI, nothing else.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(shell command -v uv 2>/dev/null)
+PYTEST_WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-real controlplane lint check bench crds builtins format clean
+
+help: ## this list
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: $(VENV)/.complete ## make .venv with everything pinned in uv.lock
+
+$(VENV)/.complete: pyproject.toml uv.lock
+ifneq ($(UV),)
+	$(UV) sync --frozen --quiet
+else
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==0.13.7
+	$(BIN)/uv sync --frozen --quiet --inexact
+endif
+	@touch $@
+
+demo: setup ## a simulated fleet on the embedded API server (ONCE=1 converges and exits, REAL=1 on the real control plane)
+	$(BIN)/nodeyard demo $(if $(ONCE),--once) $(if $(REAL),--real) $(if $(NODES),--nodes $(NODES))
+
+test: setup ## everything on the embedded server
+	$(BIN)/pytest -m "not real" -n $(PYTEST_WORKERS) --dist loadfile $(ARGS)
+
+test-real: setup controlplane ## what involves the real control plane
+	$(BIN)/pytest -m real $(ARGS)
+
+controlplane: setup ## build the real control plane (about 20 minutes once, then nothing)
+	$(BIN)/python -m nodeyard.testing.build
+
+lint: setup ## ruff, mypy --strict, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+check: lint ## lint, unit and golden tests: under a minute
+	$(BIN)/pytest -m "not real" tests/unit tests/golden $(ARGS)
+
+bench: setup controlplane ## every benchmark; fails when a required ratio is missed
+	$(BIN)/python -m bench $(ARGS)
+
+crds: setup ## write config/crd from the types
+	$(BIN)/nodeyard crds --output config/crd
+
+builtins: setup controlplane ## derive the built-in kinds' type table from the real API server
+	$(BIN)/python -m nodeyard.testing.builtins
+
+format: setup ## let ruff mend style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean: ## remove what the build made in the tree
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,1 @@
+"""Benchmarks: every claim of speed, measured beside a peer in the same run."""

@@ -1,0 +1,113 @@
+"""The embedded API server beside kube-apiserver: patches, lease renewals, a large list, memory.
+
+Both hold 10,000 realistic nodes with managedFields and have one watcher attached while they are written to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bench.harness import Contestant, Numbers, Requirement, Result, compete
+from bench.load import MERGE, Call, Target, encoded, send, session, watcher
+from bench.servers import embedded, memory_mb, real
+from nodeyard.sim.nodes import realistic_node
+
+NODES = 10_000
+WRITES = 1_000
+IN_FLIGHT = 32
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
+
+PATCHES = "node merge patches per second"
+RENEWALS = "lease renewals per second"
+LIST = f"list of {NODES:,} nodes, seconds"
+MEMORY = f"memory with {NODES:,} nodes, MB"
+
+
+@dataclass(frozen=True)
+class Server:
+    name: str
+    target: Target
+    processes: tuple[int, ...]
+
+
+def run() -> Result:
+    with embedded() as ours, real() as theirs:
+        servers = [
+            Server("embedded", ours.target, ours.processes),
+            Server("kube-apiserver", theirs.target, theirs.processes),
+        ]
+        for server in servers:
+            print(f"apiserver: filling {server.name} with {NODES:,} nodes", file=sys.stderr)
+            asyncio.run(_fill(server.target))
+        stamps = itertools.count(1)
+        contestants = [_contestant(server, stamps) for server in servers]
+        return compete(
+            "apiserver",
+            contestants,
+            requirements=[
+                Requirement(PATCHES, "embedded", "kube-apiserver", at_least=1.0),
+                Requirement(RENEWALS, "embedded", "kube-apiserver", at_least=1.0),
+                Requirement(LIST, "embedded", "kube-apiserver", at_most=1.0),
+                Requirement(MEMORY, "embedded", at_most=600),
+            ],
+        )
+
+
+def _contestant(server: Server, stamps: Iterator[int]) -> Contestant:
+    return Contestant(server.name, lambda: asyncio.run(_measure(server, next(stamps))))
+
+
+async def _fill(target: Target) -> None:
+    async with session(target, IN_FLIGHT) as opened:
+        await send(opened, (Call("POST", "/api/v1/nodes", encoded(realistic_node(n))) for n in range(NODES)), IN_FLIGHT)
+        await send(opened, (Call("POST", LEASES, encoded(_lease(n))) for n in range(WRITES)), IN_FLIGHT)
+
+
+async def _measure(server: Server, stamp: int) -> Numbers:
+    async with session(server.target, IN_FLIGHT + 4) as opened:
+        async with watcher(opened, "/api/v1/nodes"):
+            patches = await send(opened, _patches(stamp), IN_FLIGHT)
+        async with watcher(opened, LEASES):
+            renewals = await send(opened, _renewals(stamp), IN_FLIGHT)
+        listing = await _list(server.target)
+    return {
+        PATCHES: WRITES / patches,
+        RENEWALS: WRITES / renewals,
+        LIST: listing,
+        MEMORY: memory_mb(server.processes),
+    }
+
+
+async def _list(target: Target) -> float:
+    async with session(target, 1) as opened:
+        began = time.perf_counter()
+        async with opened.get("/api/v1/nodes", params={"resourceVersion": "0"}) as answer:
+            async for _ in answer.content.iter_chunked(1 << 20):
+                pass
+        return time.perf_counter() - began
+
+
+def _patches(stamp: int) -> Iterator[Call]:
+    for n in range(WRITES):
+        name = realistic_node(n)["metadata"]["name"]
+        body = encoded({"metadata": {"annotations": {"bench.nodeyard.dev/stamp": str(stamp)}}})
+        yield Call("PATCH", f"/api/v1/nodes/{name}?fieldManager=bench", body, MERGE)
+
+
+def _renewals(stamp: int) -> Iterator[Call]:
+    moment = f"2026-01-01T00:{stamp % 60:02d}:00.000000Z"
+    for n in range(WRITES):
+        yield Call(
+            "PATCH", f"{LEASES}/{_lease(n)['metadata']['name']}", encoded({"spec": {"renewTime": moment}}), MERGE
+        )
+
+
+def _lease(n: int) -> dict:
+    name = realistic_node(n)["metadata"]["name"]
+    spec = {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": "2026-01-01T00:00:00.000000Z"}
+    return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name}, "spec": spec}

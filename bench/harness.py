@@ -1,0 +1,130 @@
+"""How things are measured here: contestants take turns, rounds repeat, the median counts, ratios are the claim.
+
+A benchmark is a set of contestants that do the same work and report numbers under the same names. What an issue
+requires is a `Requirement` on the ratio of two contestants' medians, or on one contestant's number; a run that misses
+one exits non-zero. Absolute figures are shown for orientation; they are this machine's, not a promise.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+Numbers = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """Does the work once and says what it measured."""
+
+    name: str
+    run: Callable[[], Numbers]
+
+
+@dataclass(frozen=True)
+class Requirement:
+    """`numerator / denominator` of one metric lies within bounds; without a denominator the number itself does."""
+
+    metric: str
+    numerator: str
+    denominator: str = ""
+    at_least: float | None = None
+    at_most: float | None = None
+
+    def describe(self) -> str:
+        what = f"{self.metric}: {self.numerator}" + (f" / {self.denominator}" if self.denominator else "")
+        bounds = [f">= {self.at_least:g}"] if self.at_least is not None else []
+        bounds += [f"<= {self.at_most:g}"] if self.at_most is not None else []
+        return f"{what} {' and '.join(bounds)}"
+
+    def value(self, medians: dict[str, Numbers]) -> float:
+        top = medians[self.numerator][self.metric]
+        return top / medians[self.denominator][self.metric] if self.denominator else top
+
+    def is_met(self, value: float) -> bool:
+        return (self.at_least is None or value >= self.at_least) and (self.at_most is None or value <= self.at_most)
+
+
+@dataclass
+class Result:
+    """All rounds of one benchmark."""
+
+    name: str
+    rounds: dict[str, list[Numbers]] = field(default_factory=dict)
+    requirements: Sequence[Requirement] = ()
+
+    def medians(self) -> dict[str, Numbers]:
+        return {
+            contestant: {metric: statistics.median(r[metric] for r in runs) for metric in runs[0]}
+            for contestant, runs in self.rounds.items()
+        }
+
+    def spread(self, contestant: str, metric: str) -> float:
+        """(largest - smallest) / median."""
+        values = [numbers[metric] for numbers in self.rounds[contestant]]
+        middle = statistics.median(values)
+        return (max(values) - min(values)) / middle if middle else 0.0
+
+    def missed(self) -> list[str]:
+        medians = self.medians()
+        return [
+            f"{requirement.describe()}, is {value:.2f}"
+            for requirement in self.requirements
+            if not requirement.is_met(value := requirement.value(medians))
+        ]
+
+    def markdown(self) -> str:
+        medians = self.medians()
+        contestants = list(medians)
+        metrics = list(medians[contestants[0]])
+        lines = [
+            f"### {self.name}",
+            "",
+            f"| | {' | '.join(contestants)} |" + (" ratio |" if len(contestants) == 2 else ""),
+            f"|---|{'--:|' * (len(contestants) + (len(contestants) == 2))}",
+        ]
+        for metric in metrics:
+            cells = [f"{medians[c][metric]:,.1f} (±{self.spread(c, metric) / 2:.0%})" for c in contestants]
+            if len(contestants) == 2:
+                first, second = (medians[c][metric] for c in contestants)
+                cells.append(f"{first / second:.2f}" if second else "")
+            lines.append(f"| {metric} | {' | '.join(cells)} |")
+        lines.append("")
+        for requirement in self.requirements:
+            value = requirement.value(medians)
+            lines.append(f"- {'met' if requirement.is_met(value) else 'MISSED'}: {requirement.describe()}: {value:.2f}")
+        return "\n".join(lines) + "\n"
+
+    def save(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        content = {"name": self.name, "rounds": self.rounds, "medians": self.medians(), "missed": self.missed()}
+        (folder / f"{self.name}.json").write_text(json.dumps(content, indent=2) + "\n")
+        (folder / f"{self.name}.md").write_text(self.markdown())
+
+
+def compete(
+    name: str,
+    contestants: Sequence[Contestant],
+    *,
+    requirements: Iterable[Requirement] = (),
+    rounds: int = 3,
+    warm_up: bool = True,
+    say: Callable[[str], None] = print,
+) -> Result:
+    """Every contestant once to warm up, then in turns, the order reversed each round so that none always goes first."""
+    result = Result(name, {contestant.name: [] for contestant in contestants}, tuple(requirements))
+    if warm_up:
+        for contestant in contestants:
+            say(f"{name}: warming up {contestant.name}")
+            contestant.run()
+    for number in range(rounds):
+        order = contestants if number % 2 == 0 else list(reversed(contestants))
+        for contestant in order:
+            numbers = contestant.run()
+            shown = ", ".join(f"{metric} {value:,.1f}" for metric, value in numbers.items())
+            say(f"{name}: round {number + 1} {contestant.name}: {shown}")
+            result.rounds[contestant.name].append(numbers)
+    return result

@@ -1,0 +1,62 @@
+"""The servers that are measured, each in processes of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.load import Target
+from nodeyard.client.kubeconfig import load
+from nodeyard.testing.controlplane import ControlPlane
+from nodeyard.testing.ports import free_port
+
+
+@dataclass(frozen=True)
+class Running:
+    target: Target
+    processes: tuple[int, ...]
+
+
+@contextmanager
+def embedded() -> Iterator[Running]:
+    """`nodeyard apiserver`, as a user starts it."""
+    with tempfile.TemporaryDirectory() as folder:
+        kubeconfig = Path(folder) / "kubeconfig"
+        command = [Path(sys.executable).with_name("nodeyard"), "apiserver", "--port", str(free_port())]
+        process = subprocess.Popen([*command, "--kubeconfig-out", kubeconfig], stdout=subprocess.PIPE, text=True)
+        try:
+            assert process.stdout is not None
+            if process.stdout.readline().strip() != "ready":
+                raise RuntimeError("the embedded API server did not become ready")
+            yield Running(_target(kubeconfig), (process.pid,))
+        finally:
+            process.terminate()
+            process.wait(10)
+
+
+@contextmanager
+def real() -> Iterator[Running]:
+    """kube-apiserver and its etcd."""
+    with ControlPlane() as plane:
+        processes = tuple(plane.components[name].process.pid for name in ("etcd", "kube-apiserver"))
+        yield Running(Target(plane.url, plane.authority.pem, plane.admin_token), processes)
+
+
+def memory_mb(processes: Iterable[int]) -> float:
+    """Resident memory of all of them."""
+    total = 0
+    for process in processes:
+        for line in Path(f"/proc/{process}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                total += int(line.split()[1])
+    return total / 1024
+
+
+def _target(kubeconfig: Path) -> Target:
+    config = load(kubeconfig)
+    return Target(config.server, config.ca_data, config.token)

@@ -1,0 +1,1 @@
+"""ValidatingAdmissionPolicy: rules about objects, written as expressions and judged inside the server."""

@@ -1,0 +1,136 @@
+"""Policies and their bindings, compiled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from nodeyard.apiserver.admission.attributes import Attributes
+from nodeyard.apiserver.admission.conditions import Conditions, Program
+from nodeyard.apiserver.admission.expressions import PolicyScope
+from nodeyard.apiserver.admission.namespaces import Namespaces
+from nodeyard.apiserver.admission.rules import Endpoint, Match, Rules, first_match
+from nodeyard.apiserver.admission.selectors import ObjectScope
+from nodeyard.kube.json import Object
+
+
+class Coverage(msgspec.Struct, frozen=True):
+    """What of a constraint an endpoint decides: the rules that take it in, and those that leave it out."""
+
+    included: tuple[Match, ...]
+    excluded: tuple[Match, ...]
+
+
+class Constraint:
+    """`matchConstraints` of a policy, `matchResources` of a binding."""
+
+    def __init__(self, spec: Object) -> None:
+        is_equivalent = spec.get("matchPolicy", "Equivalent") == "Equivalent"
+        self._included = Rules(spec.get("resourceRules") or (), is_equivalent=is_equivalent)
+        self._excluded = Rules(spec.get("excludeResourceRules") or (), is_equivalent=is_equivalent)
+        self._scope = ObjectScope(spec)
+
+    def cover(self, where: Endpoint) -> Coverage | None:
+        """None where no write to this endpoint can match. Without rules every one can."""
+        included = self._included.find(where) if self._included else (Match(where.version, frozenset()),)
+        return Coverage(included, self._excluded.find(where)) if included else None
+
+    def match(self, attributes: Attributes, coverage: Coverage, namespaces: Namespaces) -> str | None:
+        """The version in which the object is to be judged, where the write matches."""
+        if not self._scope.includes(attributes, namespaces):
+            return None
+        if first_match(coverage.excluded, attributes.name) is not None:
+            return None
+        match = first_match(coverage.included, attributes.name)
+        return match.version if match else None
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    source: str
+    program: Program
+    message: str
+    message_program: Program | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditAnnotation:
+    key: str
+    source: str
+    program: Program
+
+
+@dataclass(frozen=True, slots=True)
+class ParamKind:
+    api_version: str
+    kind: str
+
+    @property
+    def group(self) -> str:
+        return self.api_version.rpartition("/")[0]
+
+    def __str__(self) -> str:
+        return f"{self.api_version}, Kind={self.kind}"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Policy:
+    name: str
+    constraint: Constraint
+    is_ignoring_failure: bool
+    param_kind: ParamKind | None
+    scope: PolicyScope
+    conditions: Conditions
+    validations: tuple[Validation, ...]
+    annotations: tuple[AuditAnnotation, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Binding:
+    name: str
+    policy: str
+    constraint: Constraint | None
+    param_ref: Object | None
+    actions: tuple[str, ...]
+
+
+def read_policy(name: str, spec: Object) -> Policy:
+    kind = spec.get("paramKind")
+    scope = PolicyScope(has_params=kind is not None, variables=spec.get("variables") or ())
+    return Policy(
+        name=name,
+        constraint=Constraint(spec.get("matchConstraints") or {}),
+        is_ignoring_failure=spec.get("failurePolicy", "Fail") == "Ignore",
+        param_kind=ParamKind(kind.get("apiVersion", ""), kind.get("kind", "")) if kind else None,
+        scope=scope,
+        conditions=Conditions(spec.get("matchConditions") or (), scope.condition),
+        validations=tuple(_read_validation(entry, scope) for entry in spec.get("validations") or ()),
+        annotations=tuple(
+            AuditAnnotation(entry["key"], entry["valueExpression"], scope.annotation(entry["valueExpression"]))
+            for entry in spec.get("auditAnnotations") or ()
+        ),
+    )
+
+
+def _read_validation(entry: Object, scope: PolicyScope) -> Validation:
+    source, message = entry["expression"], entry.get("messageExpression")
+    return Validation(
+        source=source,
+        program=scope.condition(source),
+        message=(entry.get("message") or "").strip(),
+        message_program=scope.message(message) if message else None,
+        reason=entry.get("reason") or "Invalid",
+    )
+
+
+def read_binding(name: str, spec: Object) -> Binding:
+    resources = spec.get("matchResources")
+    return Binding(
+        name=name,
+        policy=spec.get("policyName", ""),
+        constraint=Constraint(resources) if resources is not None else None,
+        param_ref=spec.get("paramRef"),
+        actions=tuple(spec.get("validationActions") or ()),
+    )

@@ -1,0 +1,141 @@
+"""The ValidatingAdmissionPolicy plugin: every policy that concerns a write speaks, and the first refusal is heard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import msgspec
+
+from nodeyard.apiserver.admission import refusals
+from nodeyard.apiserver.admission.attributes import Attributes
+from nodeyard.apiserver.admission.conditions import Bindings
+from nodeyard.apiserver.admission.expressions import namespace_value
+from nodeyard.apiserver.admission.namespaces import NAMESPACES, Namespaces, namespace_of
+from nodeyard.apiserver.admission.plugins import Validating
+from nodeyard.apiserver.admission.policies.definitions import Binding, Coverage, Policy
+from nodeyard.apiserver.admission.policies.evaluation import Failure, Verdict, evaluate
+from nodeyard.apiserver.admission.policies.index import BoundPolicy, PolicyIndex
+from nodeyard.apiserver.admission.policies.params import ConfigurationError, Params
+from nodeyard.apiserver.admission.rules import is_exempt
+from nodeyard.apiserver.errors import ApiError
+from nodeyard.kube.json import Object
+
+_CODES = {"Forbidden": 403, "Unauthorized": 401, "RequestEntityTooLarge": 413, "Invalid": 422}
+_FAILURE_ANNOTATION = "validation.policy.admission.k8s.io/validation_failure"
+
+Bind = Callable[[Attributes, str], Bindings]
+
+
+class _Denial(NamedTuple):
+    policy: str
+    binding: str
+    message: str
+    reason: str = "Invalid"
+
+    def __str__(self) -> str:
+        by = f" with binding '{self.binding}'" if self.binding else ""
+        return f"ValidatingAdmissionPolicy '{self.policy}'{by} denied request: {self.message}"
+
+
+class ValidatingPolicies(Validating):
+    def __init__(self, index: PolicyIndex, params: Params, namespaces: Namespaces, bind: Bind) -> None:
+        self._index = index
+        self._params = params
+        self._namespaces = namespaces
+        self._bind = bind
+
+    async def validate(self, attributes: Attributes) -> None:
+        concerning = self._index.concerning(attributes)
+        if not concerning or is_exempt(attributes):
+            return
+        denials: list[_Denial] = []
+        for bound in concerning:
+            denials.extend(self._judge(bound, attributes))
+        if denials:
+            raise _refusal(attributes, denials[0])
+
+    def _judge(self, bound: BoundPolicy, attributes: Attributes) -> list[_Denial]:
+        policy = bound.policy
+        version = policy.constraint.match(attributes, bound.coverage, self._namespaces)
+        if version is None:
+            return []
+        try:
+            if policy.param_kind is not None:
+                self._params.resource(policy.param_kind)
+        except ConfigurationError as fault:
+            return _misconfigured(policy, None, fault)
+        denials: list[_Denial] = []
+        annotations: dict[str, dict[str, None]] = {}
+        seen: Bindings | None = None
+        for binding, coverage in bound.bindings:
+            if not self._applies(binding, coverage, attributes):
+                continue
+            try:
+                params = self._params.collect(policy.param_kind, binding, namespace_of(attributes))
+            except ConfigurationError as fault:
+                denials += _misconfigured(policy, binding, fault)
+                continue
+            for param in params:
+                seen = seen or {**self._bind(attributes, version), "namespaceObject": self._namespace(attributes)}
+                verdict = evaluate(policy, policy.scope.complete({**seen, "params": param}))
+                denials += _outcome(policy, binding, verdict, attributes)
+                for key, value in verdict.audit.items():
+                    annotations.setdefault(key, {})[value] = None
+        attributes.audit.update({f"{policy.name}/{key}": ", ".join(values) for key, values in annotations.items()})
+        return denials
+
+    def _applies(self, binding: Binding, coverage: Coverage | None, attributes: Attributes) -> bool:
+        if binding.constraint is None or coverage is None:
+            return True
+        return binding.constraint.match(attributes, coverage, self._namespaces) is not None
+
+    def _namespace(self, attributes: Attributes) -> Object | None:
+        """The namespace's object; a Namespace is in none."""
+        if attributes.resource.key == NAMESPACES:
+            return None
+        namespace = self._namespaces.get(attributes.namespace)
+        return namespace_value(namespace.object()) if namespace else None
+
+
+def _outcome(policy: Policy, binding: Binding, verdict: Verdict, attributes: Attributes) -> list[_Denial]:
+    """What the binding's actions make of the failures."""
+    denials: list[_Denial] = []
+    for failure in verdict.failures:
+        if "Warn" in binding.actions:
+            attributes.warnings.append(
+                f"Validation failed for ValidatingAdmissionPolicy '{policy.name}' with binding '{binding.name}': "
+                f"{failure.message}"
+            )
+        if "Audit" in binding.actions:
+            attributes.audit[_FAILURE_ANNOTATION] = _audit_failure(policy, binding, failure)
+        if "Deny" in binding.actions:
+            denials.append(_Denial(policy.name, binding.name, failure.message, failure.reason))
+    denials.extend(_Denial(policy.name, binding.name, message) for message in verdict.refusals)
+    return denials
+
+
+def _audit_failure(policy: Policy, binding: Binding, failure: Failure) -> str:
+    entry = {
+        "message": failure.message,
+        "policy": policy.name,
+        "binding": binding.name,
+        "expressionIndex": failure.index,
+        "validationActions": binding.actions,
+    }
+    return msgspec.json.encode([entry]).decode()
+
+
+def _misconfigured(policy: Policy, binding: Binding | None, fault: ConfigurationError) -> list[_Denial]:
+    if policy.is_ignoring_failure:
+        return []
+    what = "binding" if binding else "policy"
+    return [_Denial(policy.name, binding.name if binding else "", f"failed to configure {what}: {fault}")]
+
+
+def _refusal(attributes: Attributes, denial: _Denial) -> ApiError:
+    error = refusals.forbidden(attributes, str(denial))
+    error.reason = denial.reason
+    error.code = _CODES.get(denial.reason, 422)
+    error.details = {**(error.details or {}), "causes": [{"message": str(denial)}]}
+    return error

@@ -1,0 +1,28 @@
+"""ValidatingAdmissionWebhook: all webhooks that are meant are asked at once, and the first that says no is heard."""
+
+from __future__ import annotations
+
+import asyncio
+
+from nodeyard.apiserver.admission.attributes import Attributes
+from nodeyard.apiserver.admission.plugins import Validating
+from nodeyard.apiserver.admission.rules import is_exempt
+from nodeyard.apiserver.admission.webhooks.calling import Caller
+from nodeyard.apiserver.admission.webhooks.configurations import Configurations
+
+
+class ValidatingWebhooks(Validating):
+    def __init__(self, configurations: Configurations, caller: Caller) -> None:
+        self._configurations = configurations
+        self._caller = caller
+
+    async def validate(self, attributes: Attributes) -> None:
+        candidates = self._configurations.candidates(attributes)
+        if not candidates or is_exempt(attributes):
+            return
+        meant = [candidate for candidate in candidates if self._caller.is_meant(candidate, attributes)]
+        calls = [self._caller.call(candidate, attributes, is_mutating=False) for candidate in meant]
+        # All are awaited even after a refusal: their warnings belong to the answer, and no call is left behind.
+        for outcome in await asyncio.gather(*calls, return_exceptions=True):
+            if isinstance(outcome, BaseException):
+                raise outcome

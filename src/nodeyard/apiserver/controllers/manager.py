@@ -1,0 +1,109 @@
+"""All controllers of one server: which of them run, how they start and stop, and when they have nothing left to do."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from nodeyard.apiserver.controllers.controller import Cluster, Controller
+from nodeyard.apiserver.controllers.disruption import DisruptionController
+from nodeyard.apiserver.controllers.garbage_collector import GarbageCollector
+from nodeyard.apiserver.controllers.namespaces import NamespaceController
+from nodeyard.apiserver.controllers.node_lifecycle import NodeLifecycleController
+from nodeyard.apiserver.controllers.taint_eviction import TaintEvictionController
+from nodeyard.apiserver.resources import GroupResource
+from nodeyard.apiserver.store import Event
+
+_ALL: Final[tuple[type[Controller[Any]], ...]] = (
+    NamespaceController,
+    GarbageCollector,
+    DisruptionController,
+    NodeLifecycleController,
+    TaintEvictionController,
+)
+_OLD_NAMES: Final = {
+    "namespace": NamespaceController.name,
+    "garbagecollector": GarbageCollector.name,
+    "disruption": DisruptionController.name,
+    "nodelifecycle": NodeLifecycleController.name,
+}
+
+NAMES: Final = tuple(controller.name for controller in _ALL)
+DEFAULT_CONTROLLERS: Final = ("*",)
+
+Observer = Callable[[GroupResource, Event], None]
+
+
+def chosen(names: Iterable[str]) -> list[str]:
+    """What `--controllers` means: `*` all, `name` this one, `-name` not this one; ValueError for an unknown name."""
+    given = [_full_name(name) for name in names]
+    unknown = [name for name in given if name.removeprefix("-") not in (*NAMES, "*")]
+    if unknown:
+        listed = ", ".join(f'"{name}"' for name in unknown)
+        raise ValueError(f"{listed} is not in the list of known controllers: {', '.join(NAMES)}")
+    return [name for name in NAMES if name in given or ("*" in given and f"-{name}" not in given)]
+
+
+def _full_name(name: str) -> str:
+    sign = "-" if name.startswith("-") else ""
+    bare = name.removeprefix("-")
+    return sign + _OLD_NAMES.get(bare, bare)
+
+
+class Controllers:
+    """Starts, feeds and stops controllers. Each has its own queue and task: one that stumbles holds up no other."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._running: list[Controller[Any]] = []
+        self._tasks: list[asyncio.Task[None]] = []
+        self._routes: dict[GroupResource, list[Observer]] = {}
+        self._everything: list[Observer] = []
+        self._stop_listening: Callable[[], None] | None = None
+
+    @property
+    def names(self) -> list[str]:
+        """Those that run."""
+        return [controller.name for controller in self._running]
+
+    async def start(self, names: Iterable[str] = DEFAULT_CONTROLLERS) -> None:
+        """What happens in the store from here on is seen, and what is there already too."""
+        wanted = chosen(names)
+        if self._stop_listening is not None or not wanted:
+            return
+        self._running = [kind(self._cluster) for kind in _ALL if kind.name in wanted]
+        self._route(self._running)
+        self._stop_listening = self._cluster.store.listen(self._dispatch)
+        for controller in self._running:
+            controller.seed()
+            self._tasks.append(asyncio.get_running_loop().create_task(controller.run(), name=controller.name))
+
+    async def stop(self) -> None:
+        if self._stop_listening is None:
+            return
+        self._stop_listening()
+        self._stop_listening = None
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for controller in self._running:
+            controller.queue.close()
+        self._tasks, self._running = [], []
+
+    async def idle(self) -> None:
+        """Until no controller has anything to do at this moment; what is due later is not waited for."""
+        while busy := [controller for controller in self._running if not controller.queue.is_idle]:
+            await busy[0].queue.quiet()
+
+    def _route(self, controllers: Iterable[Controller[Any]]) -> None:
+        self._everything = [controller.observe for controller in controllers if controller.watches is None]
+        watched = {resource for controller in controllers for resource in controller.watches or ()}
+        self._routes = {
+            resource: [c.observe for c in controllers if c.watches is None or resource in c.watches]
+            for resource in watched
+        }
+
+    def _dispatch(self, resource: GroupResource, event: Event) -> None:
+        for observe in self._routes.get(resource, self._everything):
+            observe(resource, event)

@@ -1,0 +1,1 @@
+"""CustomResourceDefinitions: what they must be, and the resources they make."""

@@ -1,0 +1,204 @@
+"""Keeps what is served in step with the definitions that are stored.
+
+A new kind is served as soon as its definition is: the store tells of the commit, the resource is in the registry before
+the create has been answered. Conditions follow at once from a task, and so does the end: a deleted definition's
+objects are deleted, then its finalizer is removed, then the kind is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import Protocol
+
+from nodeyard.apiserver.definitions.resource import resource_of
+from nodeyard.apiserver.definitions.strategy import CLEANUP
+from nodeyard.apiserver.errors import ApiError
+from nodeyard.apiserver.registry import Registry
+from nodeyard.apiserver.resources import GroupResource
+from nodeyard.apiserver.store import Event, Store
+from nodeyard.apiserver.watching import Hub
+from nodeyard.kube.json import Json, Object
+from nodeyard.process.clock import Clock, rfc3339
+
+DEFINITIONS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
+_URL = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_RETRY_SECONDS = 1.0
+
+
+class Host(Protocol):
+    """The part of the server that is needed here."""
+
+    store: Store
+    registry: Registry
+    clock: Clock
+    hub: Hub
+
+    async def call(self, method: str, url: str, body: Json = None) -> Json: ...
+
+
+class Definitions:
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._generations: dict[str, int] = {}
+        self._pending: dict[str, None] = {}
+        self._working = False
+        self._wake = asyncio.Event()
+        host.store.listen(self._heard)
+
+    def is_idle(self) -> bool:
+        return not self._pending and not self._working
+
+    async def run(self) -> None:
+        """Write conditions and carry out deletions until cancelled."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._pending:
+                name = next(iter(self._pending))
+                del self._pending[name]
+                self._working = True
+                try:
+                    await self._reconcile(name)
+                except ApiError as error:
+                    self._pending[name] = None
+                    await self._host.clock.sleep(0 if error.code == 409 else _RETRY_SECONDS)
+                finally:
+                    self._working = False
+
+    def _heard(self, key: GroupResource, event: Event) -> None:
+        if key != DEFINITIONS:
+            self._heard_instance(key, event)
+            return
+        definition = event.stored.object()
+        name = event.stored.key.name
+        if event.type == "DELETED":
+            self._withdraw(definition)
+            self._generations.pop(name, None)
+            self._pending.pop(name, None)
+            return
+        self._serve(definition, name)
+        self._pending[name] = None
+        self._wake.set()
+
+    def _heard_instance(self, key: GroupResource, event: Event) -> None:
+        """The last object of a kind that is going may be the one just deleted."""
+        if event.type != "DELETED":
+            return
+        resource = self._host.registry.get(*key)
+        if resource is not None and resource.terminating:
+            self._pending[f"{key.plural}.{key.group}"] = None
+            self._wake.set()
+
+    def _serve(self, definition: Object, name: str) -> None:
+        generation = definition["metadata"].get("generation", 0)
+        spec = definition["spec"]
+        current = self._host.registry.get(spec["group"], spec["names"]["plural"])
+        if "deletionTimestamp" in definition["metadata"]:
+            if current is not None:
+                current.terminating = True
+            return
+        if current is None or self._generations.get(name) != generation:
+            self._host.registry.add(resource_of(definition))
+            self._generations[name] = generation
+
+    def _withdraw(self, definition: Object) -> None:
+        spec = definition["spec"]
+        key = GroupResource(spec["group"], spec["names"]["plural"])
+        self._host.registry.remove(key)
+        self._host.hub.end(key)
+
+    async def _reconcile(self, name: str) -> None:
+        stored = self._host.store.get(DEFINITIONS, "", name)
+        if stored is None:
+            return
+        definition = stored.object()
+        if "deletionTimestamp" in definition["metadata"]:
+            await self._clean_up(definition)
+            return
+        status = self._status(definition)
+        if status != definition.get("status"):
+            await self._host.call("PUT", f"{_URL}/{name}/status", {**definition, "status": status})
+
+    def _status(self, definition: Object) -> Object:
+        names = definition["spec"]["names"]
+        status = definition.get("status") or {}
+        conflict = self._conflict(definition)
+        now = rfc3339(self._host.clock.now())
+        conditions = list(status.get("conditions") or ())
+        if conflict:
+            conditions = _set(conditions, now, "NamesAccepted", "False", conflict[0], conflict[1])
+            conditions = _set(conditions, now, "Established", "False", "NotAccepted", "not all names are accepted")
+            return {**status, "conditions": conditions}
+        accepted = {name: value for name, value in names.items() if value}
+        conditions = _set(conditions, now, "NamesAccepted", "True", "NoConflicts", "no conflicts found")
+        if not any(c["type"] == "Established" and c["status"] == "True" for c in conditions):
+            conditions = _set(
+                conditions, now, "Established", "True", "InitialNamesAccepted", "the initial names have been accepted"
+            )
+        return {**status, "conditions": conditions, "acceptedNames": accepted}
+
+    def _conflict(self, definition: Object) -> tuple[str, str] | None:
+        """Reason and message where another definition of the group has one of the names."""
+        name, spec = definition["metadata"]["name"], definition["spec"]
+        for stored in self._host.store.list(DEFINITIONS):
+            other = stored.object()
+            if stored.key.name == name or other["spec"]["group"] != spec["group"]:
+                continue
+            taken = _names(((other.get("status") or {}).get("acceptedNames")) or {})
+            wanted, accepted = (
+                _names(spec["names"]),
+                _names(((definition.get("status") or {}).get("acceptedNames")) or {}),
+            )
+            for field, reason in (("kind", "KindConflict"), ("listKind", "ListKindConflict")):
+                value = spec["names"].get(field)
+                if value and value in _kinds(other) and value not in accepted:
+                    return reason, f'"{value}" is already in use'
+            for value in sorted(wanted & taken - accepted):
+                return "NamesConflict", f'"{value}" is already in use'
+        return None
+
+    async def _clean_up(self, definition: Object) -> None:
+        """Delete the objects; when the last is gone, let the definition go."""
+        spec, name = definition["spec"], definition["metadata"]["name"]
+        resource = self._host.registry.get(spec["group"], spec["names"]["plural"])
+        if resource is not None:
+            left = [stored.key for stored in self._host.store.list(resource.key)]
+            for key in left:
+                where = f"/namespaces/{key.namespace}" if key.namespace else ""
+                url = f"/apis/{spec['group']}/{resource.storage_version}{where}/{resource.plural}/{key.name}"
+                try:
+                    await self._host.call("DELETE", url)
+                except ApiError as error:
+                    if error.code != 404:
+                        raise
+            if self._host.store.count(resource.key):
+                return
+        finalizers = [each for each in definition["metadata"].get("finalizers") or () if each != CLEANUP]
+        metadata = {**definition["metadata"], "finalizers": finalizers}
+        await self._host.call("PUT", f"{_URL}/{name}", {**definition, "metadata": metadata})
+
+
+def _names(names: Object) -> set[str]:
+    found = {names.get("plural", ""), names.get("singular", ""), *(names.get("shortNames") or ())}
+    return {name for name in found if name}
+
+
+def _kinds(definition: Object) -> set[str]:
+    accepted = (definition.get("status") or {}).get("acceptedNames") or {}
+    return {value for value in (accepted.get("kind"), accepted.get("listKind")) if value}
+
+
+def _set(conditions: Iterable[Object], now: str, kind: str, status: str, reason: str, message: str) -> list[Object]:
+    found: list[Object] = []
+    current = {"type": kind, "status": status, "lastTransitionTime": now, "reason": reason, "message": message}
+    is_known = False
+    for condition in conditions:
+        if condition["type"] != kind:
+            found.append(condition)
+            continue
+        is_known = True
+        if condition["status"] == status:
+            current["lastTransitionTime"] = condition["lastTransitionTime"]
+        found.append(current)
+    return found if is_known else [*found, current]

@@ -1,0 +1,166 @@
+"""Deletion: at once, after a grace period, or when the last finalizer is gone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from nodeyard.apiserver import errors
+from nodeyard.apiserver.admission.attributes import Attributes
+from nodeyard.apiserver.calls import Call
+from nodeyard.apiserver.errors import ApiError
+from nodeyard.apiserver.options import DeleteOptions
+from nodeyard.apiserver.rendering import canonical
+from nodeyard.apiserver.resources import Strategy
+from nodeyard.apiserver.selection import Selection
+from nodeyard.apiserver.store import StaleError, Store, Stored
+from nodeyard.apiserver.writing import ATTEMPTS, Admission
+from nodeyard.kube.json import Object
+from nodeyard.process.clock import Clock, parse_time, rfc3339
+
+ORPHAN = "orphan"
+FOREGROUND = "foregroundDeletion"
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """`object` as the answer shows it; `is_gone` when nothing is left of it."""
+
+    object: Object
+    is_gone: bool
+    stored: Stored | None = None
+
+
+class Deleter:
+    def __init__(self, store: Store, clock: Clock, admission: Admission) -> None:
+        self._store = store
+        self._clock = clock
+        self._admission = admission
+
+    async def delete(self, call: Call, namespace: str, name: str, options: DeleteOptions) -> Deleted:
+        resource = call.resource
+        for _ in range(ATTEMPTS):
+            stored = self._store.get(resource.key, namespace, name)
+            if stored is None:
+                raise errors.not_found(resource.group, resource.plural, name)
+            old = call.read(stored)
+            _check(call, old, options)
+            attributes = self._attributes(call, namespace, name, old, options)
+            await self._admission.mutate(attributes)
+            await self._admission.validate(attributes)
+            try:
+                return self._carry_out(call, stored, old, options)
+            except StaleError:
+                continue
+        raise errors.modified(resource.group, resource.plural, name)
+
+    async def delete_collection(self, call: Call, selection: Selection, options: DeleteOptions) -> list[Object]:
+        """Every object of the selection; one that vanished meanwhile is as good as deleted."""
+        gone: list[Object] = []
+        for stored in list(self._store.list(call.resource.key, selection.namespace)):
+            if not selection.includes(stored):
+                continue
+            try:
+                gone.append((await self.delete(call, stored.key.namespace, stored.key.name, options)).object)
+            except ApiError as error:
+                if error.code != 404:
+                    raise
+        return gone
+
+    def _carry_out(self, call: Call, stored: Stored, old: Object, options: DeleteOptions) -> Deleted:
+        if self._store.get(call.resource.key, *stored.key) is not stored:
+            raise StaleError
+        new = self._marked(call.resource.strategy, old, options)
+        is_gone = new is None
+        if options.dry_run:
+            return Deleted(new or old, is_gone)
+        if new is None:
+            last = self._store.remove(call.resource.key, stored)
+            return Deleted(call.read(last), is_gone=True, stored=last)
+        if new == old:
+            return Deleted(old, is_gone=False, stored=stored)
+        resource = call.resource
+        kept = canonical(new, resource.kind, resource.api_version(resource.storage_version))
+        committed = self._store.commit(resource.key, kept, stored.fields, expect=stored)
+        return Deleted(call.read(committed), is_gone=False, stored=committed)
+
+    def _marked(self, strategy: Strategy, old: Object, options: DeleteOptions) -> Object | None:
+        """The object with its deletion written on it, or None where it can go at once."""
+        given = dict(old["metadata"])
+        finalizers = _finalizers(given.get("finalizers") or [], options.propagation)
+        if finalizers:
+            given["finalizers"] = finalizers
+        else:
+            given.pop("finalizers", None)
+        grace = strategy.grace_period(old, options.grace_period)
+        special = strategy.prepare_delete({**old, "metadata": given}, self._clock.now())
+        if special is not None:
+            return special
+        is_held = bool(finalizers) or strategy.holds(old)
+        if grace == 0 and not is_held:
+            return None
+        if "deletionTimestamp" in given:
+            return {**old, "metadata": self._shortened(given, grace)}
+        now = self._clock.now()
+        given["deletionTimestamp"] = rfc3339(now + timedelta(seconds=grace))
+        given["deletionGracePeriodSeconds"] = grace
+        if given.get("generation"):
+            given["generation"] += 1
+        return {**old, "metadata": given}
+
+    def _shortened(self, given: Object, grace: int) -> Object:
+        """A second delete may bring the end nearer, never push it away."""
+        if grace >= given.get("deletionGracePeriodSeconds", 0):
+            return given
+        begun = parse_time(given["deletionTimestamp"]) - timedelta(seconds=given["deletionGracePeriodSeconds"])
+        return {
+            **given,
+            "deletionTimestamp": rfc3339(begun + timedelta(seconds=grace)),
+            "deletionGracePeriodSeconds": grace,
+        }
+
+    def _attributes(self, call: Call, namespace: str, name: str, old: Object, options: DeleteOptions) -> Attributes:
+        return Attributes(
+            operation="DELETE",
+            resource=call.resource,
+            version=call.version,
+            subresource="",
+            namespace=namespace,
+            name=name,
+            object=None,
+            old=old,
+            user=call.user,
+            dry_run=options.dry_run,
+            options=options.as_object(),
+            warnings=call.warnings,
+        )
+
+
+def _finalizers(current: list[str], propagation: str) -> list[str]:
+    """Orphaning and foreground deletion are finalizers that the garbage collector removes when it is done."""
+    if not propagation:
+        return current
+    kept = [finalizer for finalizer in current if finalizer not in (ORPHAN, FOREGROUND)]
+    wanted = {"Orphan": ORPHAN, "Foreground": FOREGROUND}.get(propagation)
+    return [*kept, wanted] if wanted else kept
+
+
+def _check(call: Call, old: Object, options: DeleteOptions) -> None:
+    """The preconditions of the caller."""
+    resource, given = call.resource, old["metadata"]
+    if options.uid and options.uid != given["uid"]:
+        raise errors.conflict(
+            resource.group,
+            resource.kind,
+            given["name"],
+            f"the UID in the precondition ({options.uid}) does not match the UID in record ({given['uid']}). "
+            "The object might have been deleted and then recreated",
+        )
+    if options.resource_version and options.resource_version != given["resourceVersion"]:
+        raise errors.conflict(
+            resource.group,
+            resource.kind,
+            given["name"],
+            f"the ResourceVersion in the precondition ({options.resource_version}) does not match the ResourceVersion "
+            f"in record ({given['resourceVersion']}). The object might have been modified",
+        )

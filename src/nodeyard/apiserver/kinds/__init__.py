@@ -1,0 +1,1 @@
+"""The kinds that Kubernetes has built in: their types, defaults, validation and columns."""

@@ -1,0 +1,79 @@
+"""Tables of nodes and leases."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from nodeyard.apiserver.kinds.columns.printer import AGE, NAME, NONE, Printer, age, name, spec, status, text
+from nodeyard.kube import meta
+from nodeyard.kube.json import Json, Object
+from nodeyard.kube.names import ROLE_PREFIX
+
+_ROLE_LABEL = "kubernetes.io/role"
+_UNKNOWN = "<unknown>"
+
+
+def node_cells(obj: Object, now: datetime) -> list[Json]:
+    info = status(obj).get("nodeInfo") or {}
+    kernel = info.get("kernelVersion") or _UNKNOWN
+    if info.get("architecture"):
+        kernel = f"{kernel} ({info['architecture']})"
+    return [
+        name(obj),
+        _readiness(obj),
+        ",".join(_roles(obj)) or NONE,
+        age(obj, now),
+        info.get("kubeletVersion", ""),
+        _address(obj, "InternalIP"),
+        _address(obj, "ExternalIP"),
+        info.get("osImage") or _UNKNOWN,
+        kernel,
+        info.get("containerRuntimeVersion") or _UNKNOWN,
+    ]
+
+
+def _readiness(obj: Object) -> str:
+    words = "Unknown"
+    for condition in status(obj).get("conditions") or ():
+        if condition.get("type") == "Ready":
+            words = "Ready" if condition.get("status") == "True" else "NotReady"
+    return f"{words},SchedulingDisabled" if spec(obj).get("unschedulable") else words
+
+
+def _roles(obj: Object) -> list[str]:
+    roles = set()
+    for key, value in meta.labels(obj).items():
+        if key.startswith(ROLE_PREFIX):
+            roles.add(key.removeprefix(ROLE_PREFIX))
+        elif key == _ROLE_LABEL:
+            roles.add(value)
+    return sorted(roles - {""})
+
+
+def _address(obj: Object, kind: str) -> str:
+    for address in status(obj).get("addresses") or ():
+        if address.get("type") == kind:
+            return str(address.get("address", ""))
+    return NONE
+
+
+def lease_cells(obj: Object, now: datetime) -> list[Json]:
+    return [name(obj), spec(obj).get("holderIdentity") or "", age(obj, now)]
+
+
+NODE = Printer(
+    (
+        NAME,
+        text("Status", "Whether the node is ready and takes pods."),
+        text("Roles", "Roles from the node's labels."),
+        AGE,
+        text("Version", "Version of the kubelet."),
+        text("Internal-IP", "Address inside the cluster.", wide=True),
+        text("External-IP", "Address outside the cluster.", wide=True),
+        text("OS-Image", "Operating system.", wide=True),
+        text("Kernel-Version", "Kernel and architecture.", wide=True),
+        text("Container-Runtime", "Container runtime and its version.", wide=True),
+    ),
+    node_cells,
+)
+LEASE = Printer((NAME, text("Holder", "Who holds the lease."), AGE), lease_cells)

@@ -1,0 +1,87 @@
+"""What a kind's table is made of, and the cells that many kinds share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from nodeyard.apiserver.resources import Column
+from nodeyard.kube import ages
+from nodeyard.kube.json import Json, Object
+from nodeyard.kube.selectors import SelectorError, from_object
+
+NONE = "<none>"
+
+Cells = Callable[[Object, datetime], list[Json]]
+
+NAME = Column("Name", format="name", description="Unique within its namespace.")
+AGE = Column("Age", description="Time since the object was created.")
+CREATED = Column("Created At", type="date", description="When the object was created.")
+
+
+@dataclass(frozen=True, slots=True)
+class Printer:
+    columns: tuple[Column, ...]
+    cells: Cells
+
+
+def text(name: str, description: str, *, wide: bool = False) -> Column:
+    return Column(name, description=description, priority=1 if wide else 0)
+
+
+def number(name: str, description: str) -> Column:
+    return Column(name, type="integer", description=description)
+
+
+def name(obj: Object) -> str:
+    return str(obj["metadata"].get("name", ""))
+
+
+def age(obj: Object, now: datetime) -> str:
+    return ages.age(obj["metadata"].get("creationTimestamp"), now)
+
+
+def spec(obj: Object) -> Mapping[str, Any]:
+    return obj.get("spec") or {}
+
+
+def status(obj: Object) -> Mapping[str, Any]:
+    return obj.get("status") or {}
+
+
+def labels(pairs: Mapping[str, str] | None) -> str:
+    """`a=b,c=d`, sorted."""
+    return ",".join(f"{key}={value}" for key, value in sorted((pairs or {}).items())) or NONE
+
+
+def selector(given: Object | None) -> str:
+    try:
+        return str(from_object(given)) or NONE if given else NONE
+    except SelectorError:
+        return "<error>"
+
+
+def containers(template: Mapping[str, Any] | None) -> list[Json]:
+    """Names and images of a template's containers, a cell each."""
+    listed: Iterable[Object] = ((template or {}).get("spec") or {}).get("containers") or ()
+    listed = list(listed)
+    return [",".join(each.get("name", "") for each in listed), ",".join(each.get("image", "") for each in listed)]
+
+
+def plain(obj: Object, now: datetime) -> list[Json]:
+    return [name(obj), age(obj, now)]
+
+
+def created(obj: Object, now: datetime) -> list[Json]:
+    return [name(obj), obj["metadata"].get("creationTimestamp")]
+
+
+PLAIN = Printer((NAME, AGE), plain)
+CREATED_AT = Printer((NAME, CREATED), created)
+CONTAINERS = (
+    text("Containers", "Names of the containers in the template.", wide=True),
+    text("Images", "Images of the containers in the template.", wide=True),
+)
+SELECTOR = text("Selector", "The label selector.", wide=True)

@@ -1,0 +1,105 @@
+"""From the table of built-in types to `Schema`.
+
+A built-in kind's schema says how its fields are shaped and how they merge. It does not say what is required, which
+values are allowed or what is defaulted: for built-in kinds the real server decides those in code, with messages of its
+own, and so do their strategies here. The one default a schema keeps is that of a list's key, which merging needs
+(`protocol` of a port).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+
+from nodeyard.apiserver.kinds.table import definitions
+from nodeyard.kube.json import Object
+from nodeyard.schema.model import UNSET, Schema
+
+QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity"
+INT_OR_STRING = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
+
+_MERGING = ("x-kubernetes-patch-strategy", "x-kubernetes-patch-merge-key", "x-kubernetes-map-type")
+
+_compiled: dict[str, Schema] = {}
+
+
+def schema(definition: str) -> Schema:
+    """The schema of a definition, compiled when it is first asked for and shared by all that refer to it."""
+    known = _compiled.get(definition)
+    return known if known is not None else _define(definition)
+
+
+def _define(name: str) -> Schema:
+    facts = definitions()[name]
+    compiled = _compiled[name] = Schema()
+    _shape(compiled, name, facts)
+    # Properties are filled in place and last: a recursive type finds itself in the cache, and a copy that differs only
+    # in how it merges shares the same dict.
+    for field, prop in facts.get("properties", {}).items():
+        compiled.properties[field] = _property(name, field, prop)
+    return compiled
+
+
+def _shape(target: Schema, name: str, facts: Object) -> None:
+    target.type = facts.get("type", "")
+    target.map_type = facts.get("x-kubernetes-map-type")
+    if name == QUANTITY:
+        target.format = "quantity"
+    elif name == INT_OR_STRING:
+        target.int_or_string = True
+    elif target.type in ("", "object") and "properties" not in facts:
+        target.preserve_unknown = True
+    else:
+        target.format = facts.get("format", "")
+
+
+def _property(owner: str, field: str, prop: Object) -> Schema:
+    compiled = _value(prop)
+    if (owner, field) in _list_keys() and "default" in prop:
+        return replace(compiled, default=prop["default"])
+    return compiled
+
+
+def _value(prop: Object) -> Schema:
+    reference = prop.get("ref") or prop.get("$ref")
+    if reference:
+        shared = schema(reference)
+        return _merging(shared, prop) if any(key in prop for key in _MERGING) else shared
+    items, additional = prop.get("items"), prop.get("additionalProperties")
+    kind = prop.get("type", "")
+    return Schema(
+        type=kind,
+        items=_value(items) if items is not None else None,
+        additional=_value(additional) if additional is not None else None,
+        preserve_unknown=kind in ("", "object") and additional is None,
+        list_type=prop.get("x-kubernetes-list-type") or ("atomic" if kind == "array" else None),
+        list_map_keys=tuple(prop.get("x-kubernetes-list-map-keys", ())),
+        map_type=prop.get("x-kubernetes-map-type"),
+        patch_strategy=prop.get("x-kubernetes-patch-strategy", ""),
+        patch_merge_key=prop.get("x-kubernetes-patch-merge-key", ""),
+        format=prop.get("format", ""),
+        default=UNSET,
+    )
+
+
+def _merging(shared: Schema, prop: Object) -> Schema:
+    return replace(
+        shared,
+        map_type=prop.get("x-kubernetes-map-type", shared.map_type),
+        patch_strategy=prop.get("x-kubernetes-patch-strategy", ""),
+        patch_merge_key=prop.get("x-kubernetes-patch-merge-key", ""),
+    )
+
+
+@cache
+def _list_keys() -> frozenset[tuple[str, str]]:
+    """(definition, field) of every field by which items of some list are told apart."""
+    return frozenset(_keys_in(definitions()))
+
+
+def _keys_in(table: Mapping[str, Object]) -> Iterator[tuple[str, str]]:
+    for facts in table.values():
+        for prop in facts.get("properties", {}).values():
+            for key in prop.get("x-kubernetes-list-map-keys", ()):
+                yield prop["items"]["ref"], key

@@ -1,0 +1,157 @@
+"""Defaults of pods and of what pods are made of, in templates too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from nodeyard.kube.json import Object
+
+_CORE = "io.k8s.api.core.v1."
+_POD_SPEC: Object = {
+    "dnsPolicy": "ClusterFirst",
+    "restartPolicy": "Always",
+    "securityContext": {},
+    "terminationGracePeriodSeconds": 30,
+    "schedulerName": "default-scheduler",
+}
+_PROBE: Object = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
+_FILE_MODE = 0o644
+_MODE: Object = {"defaultMode": _FILE_MODE}
+
+
+def fill(obj: Object, defaults: Object) -> Object:
+    """The object with what it lacks."""
+    missing = {field: value for field, value in defaults.items() if obj.get(field) is None}
+    return {**obj, **missing} if missing else obj
+
+
+def filling(defaults: Object) -> Callable[[Object], Object]:
+    return lambda obj: fill(obj, defaults)
+
+
+def pull_policy(image: str) -> str:
+    """Always for `latest`, said or unsaid; an image with a digest and no tag does not move."""
+    if not image:
+        return "IfNotPresent"
+    last = image.rpartition("/")[2]
+    reference, _, digest = last.partition("@")
+    tag = reference.partition(":")[2]
+    if not tag and not digest:
+        tag = "latest"
+    return "Always" if tag == "latest" else "IfNotPresent"
+
+
+def container(obj: Object) -> Object:
+    return fill(
+        obj,
+        {
+            "imagePullPolicy": obj.get("imagePullPolicy") or pull_policy(obj.get("image", "")),
+            "terminationMessagePath": "/dev/termination-log",
+            "terminationMessagePolicy": "File",
+        },
+    )
+
+
+def pod(obj: Object) -> Object:
+    """What only a pod itself gets, not the template it came from."""
+    spec = dict(obj.get("spec") or {})
+    spec.setdefault("enableServiceLinks", True)
+    for field in ("containers", "initContainers"):
+        if spec.get(field):
+            spec[field] = [_in_pod(each, bool(spec.get("hostNetwork"))) for each in spec[field]]
+    if (spec.get("resources") or {}).get("limits"):
+        spec["resources"] = _pod_requests(spec)
+    return {**obj, "spec": spec}
+
+
+def _in_pod(each: Object, is_on_host_network: bool) -> Object:
+    resources = each.get("resources") or {}
+    limits, requests = resources.get("limits"), resources.get("requests") or {}
+    if limits and any(name not in requests for name in limits):
+        each = {**each, "resources": {**resources, "requests": {**limits, **requests}}}
+    if is_on_host_network and each.get("ports"):
+        ports = [fill(port, {"hostPort": port.get("containerPort", 0)}) for port in each["ports"]]
+        each = {**each, "ports": ports}
+    return each
+
+
+def _pod_requests(spec: Object) -> Object:
+    """Pod-level requests that were not asked for follow the pod-level limits, unless a container asks for some."""
+    resources: Object = spec["resources"]
+    requests: dict[str, Any] = dict(resources.get("requests") or {})
+    asked = {
+        name for each in spec.get("containers") or () for name in (each.get("resources") or {}).get("requests") or ()
+    }
+    for name, amount in resources["limits"].items():
+        if name not in requests and name not in asked:
+            requests[name] = amount
+    return {**resources, "requests": requests} if requests else resources
+
+
+def pod_spec(obj: Object) -> Object:
+    spec = fill(obj, _POD_SPEC)
+    if spec["terminationGracePeriodSeconds"] < 0:
+        spec = {**spec, "terminationGracePeriodSeconds": 1}
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    return {**spec, "serviceAccountName": account, "serviceAccount": account} if account else spec
+
+
+def pod_status(obj: Object) -> Object:
+    """One address and the list of all are two names of one thing."""
+    address, addresses = obj.get("podIP"), obj.get("podIPs") or []
+    if address and (not addresses or addresses[0].get("ip") != address):
+        return {**obj, "podIPs": [{"ip": address}]}
+    if addresses and not address:
+        return {**obj, "podIP": addresses[0].get("ip", "")}
+    return obj
+
+
+def volume(obj: Object) -> Object:
+    """A volume without a source is an empty directory."""
+    return obj if any(field != "name" for field in obj) else {**obj, "emptyDir": {}}
+
+
+def image_volume(obj: Object) -> Object:
+    return fill(obj, {"pullPolicy": pull_policy(obj.get("reference", ""))})
+
+
+def node_spec(obj: Object) -> Object:
+    """The first range of addresses, by its two names."""
+    cidr, cidrs = obj.get("podCIDR"), obj.get("podCIDRs") or []
+    if cidr and (not cidrs or cidrs[0] != cidr):
+        return {**obj, "podCIDRs": [cidr]}
+    return {**obj, "podCIDR": cidrs[0]} if cidrs and not cidr else obj
+
+
+def node_status(obj: Object) -> Object:
+    """All that a node has may be used, unless it says otherwise."""
+    capacity = obj.get("capacity")
+    return {**obj, "allocatable": capacity} if capacity and "allocatable" not in obj else obj
+
+
+DEFAULTS = {
+    _CORE + "ConfigMapVolumeSource": filling(_MODE),
+    _CORE + "Container": container,
+    _CORE + "ContainerPort": filling({"protocol": "TCP"}),
+    _CORE + "DownwardAPIVolumeSource": filling(_MODE),
+    _CORE + "EphemeralContainer": container,
+    _CORE + "GRPCAction": filling({"service": ""}),
+    _CORE + "HTTPGetAction": filling({"path": "/", "scheme": "HTTP"}),
+    _CORE + "HostPathVolumeSource": filling({"type": ""}),
+    _CORE + "ImageVolumeSource": image_volume,
+    _CORE + "NodeSpec": node_spec,
+    _CORE + "NodeStatus": node_status,
+    _CORE + "ObjectFieldSelector": filling({"apiVersion": "v1"}),
+    _CORE + "PersistentVolumeClaim": filling({"apiVersion": "v1", "kind": "PersistentVolumeClaim"}),
+    _CORE + "PersistentVolumeClaimStatus": filling({"phase": "Pending"}),
+    _CORE + "PersistentVolumeClaimSpec": filling({"volumeMode": "Filesystem"}),
+    _CORE + "Pod": pod,
+    _CORE + "PodSpec": pod_spec,
+    _CORE + "PodStatus": pod_status,
+    _CORE + "Probe": filling(_PROBE),
+    _CORE + "ProjectedVolumeSource": filling(_MODE),
+    _CORE + "SecretVolumeSource": filling(_MODE),
+    _CORE + "ServiceAccountTokenProjection": filling({"expirationSeconds": 3600}),
+    _CORE + "Volume": volume,
+}

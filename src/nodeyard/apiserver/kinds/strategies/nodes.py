@@ -1,0 +1,59 @@
+"""Nodes and their leases: registered whole, then spec and status apart."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from nodeyard.apiserver.kinds.columns import nodes as columns
+from nodeyard.apiserver.kinds.strategies.base import BuiltIn, WithStatus, flag
+from nodeyard.apiserver.kinds.validation import leases, nodes
+from nodeyard.kube.fields import FieldError
+from nodeyard.kube.json import Object
+
+
+class NodeStrategy(WithStatus):
+    definition = "io.k8s.api.core.v1.Node"
+    printer = columns.NODE
+    uses_generation = False
+    has_own_field_labels = True
+    fields = {"spec.unschedulable": flag("spec", "unschedulable")}
+
+    def prepare_create(self, obj: Object, now: datetime) -> Object:
+        """A kubelet registers its node with status."""
+        return obj
+
+    def validate_create(self, obj: Object) -> list[FieldError]:
+        return nodes.create_errors(obj)
+
+    def validate_update(self, new: Object, old: Object) -> list[FieldError]:
+        return nodes.update_errors(new, old)
+
+    def validate_status(self, new: Object, old: Object) -> list[FieldError]:
+        return nodes.status_errors(new, old)
+
+
+class LeaseStrategy(BuiltIn):
+    definition = "io.k8s.api.coordination.v1.Lease"
+    printer = columns.LEASE
+    allows_unconditional_update = False
+    allows_create_on_update = True
+
+    def prepare_create(self, obj: Object, now: datetime) -> Object:
+        return _without_election(obj)
+
+    def prepare_update(self, new: Object, old: Object) -> Object:
+        return _without_election(new)
+
+    def validate_create(self, obj: Object) -> list[FieldError]:
+        return leases.errors(obj)
+
+    def validate_update(self, new: Object, old: Object) -> list[FieldError]:
+        return leases.errors(new)
+
+
+def _without_election(obj: Object) -> Object:
+    """Coordinated leader election is a feature that is off."""
+    spec = obj.get("spec") or {}
+    if "strategy" not in spec and "preferredHolder" not in spec:
+        return obj
+    return {**obj, "spec": {name: spec[name] for name in spec if name not in ("strategy", "preferredHolder")}}

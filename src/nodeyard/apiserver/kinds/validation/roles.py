@@ -1,0 +1,107 @@
+"""Roles and bindings."""
+
+from __future__ import annotations
+
+from nodeyard.apiserver.kinds.validation.syntax import (
+    faults_at,
+    path_segment_faults,
+    subdomain_errors_at,
+    unsupported,
+    written,
+)
+from nodeyard.kube.fields import FieldError, index, invalid, required
+from nodeyard.kube.json import Object
+from nodeyard.kube.selectors import object_errors
+
+GROUP = "rbac.authorization.k8s.io"
+
+
+def role_errors(obj: Object, *, is_cluster: bool) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for place, rule in enumerate(obj.get("rules") or ()):
+        errors += _rule_errors(rule, index("rules", place), is_cluster=is_cluster)
+    if is_cluster and obj.get("aggregationRule") is not None:
+        errors += _aggregation_errors(obj["aggregationRule"])
+    return errors
+
+
+def _rule_errors(rule: Object, path: str, *, is_cluster: bool) -> list[FieldError]:
+    errors: list[FieldError] = []
+    if not rule.get("verbs"):
+        errors.append(required(f"{path}.verbs", "verbs must contain at least one value"))
+    urls = rule.get("nonResourceURLs")
+    if urls:
+        if not is_cluster:
+            detail = "namespaced rules cannot apply to non-resource URLs"
+            errors.append(invalid(f"{path}.nonResourceURLs", urls, detail))
+        if rule.get("apiGroups") or rule.get("resources") or rule.get("resourceNames"):
+            detail = "rules cannot apply to both regular resources and non-resource URLs"
+            errors.append(invalid(f"{path}.nonResourceURLs", urls, detail))
+        return errors
+    if not rule.get("apiGroups"):
+        errors.append(required(f"{path}.apiGroups", "resource rules must supply at least one api group"))
+    if not rule.get("resources"):
+        errors.append(required(f"{path}.resources", "resource rules must supply at least one resource"))
+    return errors
+
+
+def _aggregation_errors(aggregation: Object) -> list[FieldError]:
+    path = "aggregationRule.clusterRoleSelectors"
+    selectors = aggregation.get("clusterRoleSelectors") or ()
+    if not selectors:
+        return [required(path, "at least one clusterRoleSelector required if aggregationRule is non-nil")]
+    errors: list[FieldError] = []
+    for place, selector in enumerate(selectors):
+        found = object_errors(selector, index(path, place))
+        errors += found
+        if found:
+            errors.append(invalid(index(path, place), None, "invalid label selector."))
+    return errors
+
+
+def binding_errors(obj: Object, *, is_cluster: bool) -> list[FieldError]:
+    reference = obj.get("roleRef") or {}
+    errors: list[FieldError] = []
+    if reference.get("apiGroup") != GROUP:
+        errors.append(unsupported("roleRef.apiGroup", reference.get("apiGroup", ""), GROUP))
+    kinds = ("ClusterRole",) if is_cluster else ("Role", "ClusterRole")
+    if reference.get("kind") not in kinds:
+        errors.append(unsupported("roleRef.kind", reference.get("kind", ""), *kinds))
+    if not reference.get("name"):
+        errors.append(required("roleRef.name"))
+    else:
+        errors += faults_at("roleRef.name", reference["name"], path_segment_faults)
+    for place, subject in enumerate(obj.get("subjects") or ()):
+        errors += _subject_errors(subject, index("subjects", place), needs_namespace=is_cluster)
+    return errors
+
+
+def _subject_errors(subject: Object, path: str, *, needs_namespace: bool) -> list[FieldError]:
+    errors: list[FieldError] = []
+    name, kind, group = subject.get("name", ""), subject.get("kind", ""), subject.get("apiGroup", "")
+    if not name:
+        errors.append(required(f"{path}.name"))
+    if kind == "ServiceAccount":
+        if name:
+            errors += subdomain_errors_at(f"{path}.name", name)
+        if group:
+            errors.append(unsupported(f"{path}.apiGroup", group, ""))
+        if needs_namespace and not subject.get("namespace"):
+            errors.append(required(f"{path}.namespace"))
+    elif kind in ("User", "Group"):
+        if group != GROUP:
+            errors.append(unsupported(f"{path}.apiGroup", group, GROUP))
+    else:
+        errors.append(unsupported(f"{path}.kind", kind, "ServiceAccount", "User", "Group"))
+    return errors
+
+
+def binding_update_errors(new: Object, old: Object, *, is_cluster: bool) -> list[FieldError]:
+    errors = binding_errors(new, is_cluster=is_cluster)
+    reference = new.get("roleRef") or {}
+    if reference != old.get("roleRef"):
+        shown = {"APIGroup": reference.get("apiGroup", ""), "Kind": reference.get("kind", "")}
+        errors.append(
+            invalid("roleRef", written({**shown, "Name": reference.get("name", "")}), "cannot change roleRef")
+        )
+    return errors

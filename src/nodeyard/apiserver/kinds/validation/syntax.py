@@ -1,0 +1,209 @@
+"""Small values that many kinds have: names of all sorts, ports, percentages, choices."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from nodeyard.kube.fields import FieldError, FieldErrorType, invalid, required
+from nodeyard.kube.json import Json, Object
+from nodeyard.kube.names import label_faults, subdomain_faults
+
+NOT_NEGATIVE = "must be greater than or equal to 0"
+IMMUTABLE = "field is immutable"
+
+_DNS_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
+_CONFIG_KEY = "[-._a-zA-Z0-9]+"
+_PERCENT = "[0-9]+%"
+
+Faults = Callable[[str], list[str]]
+
+
+def faults_at(path: str, value: str, faults: Faults) -> list[FieldError]:
+    return [invalid(path, value, fault) for fault in faults(value)]
+
+
+def label_errors_at(path: str, value: str) -> list[FieldError]:
+    """A DNS label that must be there."""
+    return faults_at(path, value, label_faults) if value else [required(path)]
+
+
+def subdomain_errors_at(path: str, value: str) -> list[FieldError]:
+    return faults_at(path, value, subdomain_faults)
+
+
+def unsupported(path: str, value: Json, *choices: str) -> FieldError:
+    """A value that is none of these, which are named in this order."""
+    listed = ", ".join(f'"{choice}"' for choice in choices)
+    return FieldError(FieldErrorType.NOT_SUPPORTED, path, value, f"supported values: {listed}")
+
+
+def choice_errors(path: str, value: Json, *choices: str) -> list[FieldError]:
+    return [] if value in choices else [unsupported(path, value, *choices)]
+
+
+def required_choice_errors(path: str, value: str | None, *choices: str) -> list[FieldError]:
+    return choice_errors(path, value, *choices) if value else [required(path)]
+
+
+def not_negative_errors(path: str, obj: Mapping[str, Any], *names: str) -> list[FieldError]:
+    """One error for each of these fields that is below zero."""
+    return [
+        invalid(f"{path}.{name}", obj[name], NOT_NEGATIVE)
+        for name in names
+        if obj.get(name) is not None and obj[name] < 0
+    ]
+
+
+def range_fault(low: int, high: int) -> str:
+    return f"must be between {low} and {high}, inclusive"
+
+
+def port_number_errors(path: str, number: int) -> list[FieldError]:
+    return [] if 1 <= number <= 65535 else [invalid(path, number, range_fault(1, 65535))]
+
+
+def port_errors(path: str, port: int | str) -> list[FieldError]:
+    """A port by number or by name."""
+    return port_number_errors(path, port) if isinstance(port, int) else faults_at(path, port, port_name_faults)
+
+
+def port_name_faults(name: str) -> list[str]:
+    faults = []
+    if len(name) > 15:
+        faults.append("must be no more than 15 characters")
+    if not re.fullmatch("[-a-z0-9]+", name):
+        faults.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+        return faults
+    if not re.search("[a-z]", name):
+        faults.append("must contain at least one letter (a-z)")
+    if "--" in name:
+        faults.append("must not contain consecutive hyphens")
+    if name.startswith("-") or name.endswith("-"):
+        faults.append("must not begin or end with a hyphen")
+    return faults
+
+
+def dns_1035_faults(name: str) -> list[str]:
+    faults = []
+    if len(name) > 63:
+        faults.append("must be no more than 63 characters")
+    if not re.fullmatch(_DNS_1035, name):
+        faults.append(
+            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
+            "character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for "
+            f"validation is '{_DNS_1035}')"
+        )
+    return faults
+
+
+def service_name_faults(name: str) -> list[str]:
+    return label_faults(name)
+
+
+def path_segment_faults(name: str) -> list[str]:
+    """Anything that can stand between two slashes of a URL."""
+    if name in (".", ".."):
+        return [f"may not be '{name}'"]
+    return [f"may not contain '{char}'" for char in "/%" if char in name]
+
+
+def config_key_faults(key: str) -> list[str]:
+    faults = []
+    if len(key) > 253:
+        faults.append("must be no more than 253 characters")
+    if not re.fullmatch(_CONFIG_KEY, key):
+        faults.append(
+            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or "
+            f"'KEY_NAME',  or 'key-name', regex used for validation is '{_CONFIG_KEY}')"
+        )
+    elif key in (".", ".."):
+        faults.append(f"must not be '{key}'")
+    elif key.startswith(".."):
+        faults.append("must not start with '..'")
+    return faults
+
+
+def environment_name_faults(name: str) -> list[str]:
+    if all(" " <= char <= "~" and char != "=" for char in name):
+        return []
+    return ["a valid environment variable name must consist only of printable ASCII characters other than '='"]
+
+
+def count_errors(path: str, value: int | str | None) -> list[FieldError]:
+    """A count or a percentage that is not negative."""
+    if value is None:
+        return []
+    if isinstance(value, int):
+        return [] if value >= 0 else [invalid(path, value, NOT_NEGATIVE)]
+    if re.fullmatch(_PERCENT, value):
+        return []
+    detail = (
+        "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used "
+        f"for validation is '{_PERCENT}')"
+    )
+    return [invalid(path, value, detail)]
+
+
+def at_most_all_errors(path: str, value: int | str | None) -> list[FieldError]:
+    if isinstance(value, str) and re.fullmatch(_PERCENT, value) and int(value[:-1]) > 100:
+        return [invalid(path, value, "must not be greater than 100%")]
+    return []
+
+
+def is_zero(value: int | str | None) -> bool:
+    return value is not None and (value == 0 or (isinstance(value, str) and bool(re.fullmatch("0+%", value))))
+
+
+def ip_errors(path: str, value: str) -> list[FieldError]:
+    try:
+        ipaddress.ip_address(value)
+    except ValueError:
+        return [invalid(path, value, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")]
+    return []
+
+
+def cidr_errors(path: str, value: str) -> list[FieldError]:
+    try:
+        if "/" not in value:
+            raise ValueError(value)
+        ipaddress.ip_network(value, strict=False)
+    except ValueError:
+        return [invalid(path, value, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)")]
+    return []
+
+
+def duplicates(values: Iterable[Any]) -> list[int]:
+    """Places of values that were there before."""
+    seen: set[Any] = set()
+    places = []
+    for place, value in enumerate(values):
+        if value in seen:
+            places.append(place)
+        seen.add(value)
+    return places
+
+
+def written(value: Json) -> msgspec.Raw:
+    """A value as it is shown in a message, its fields in the order given."""
+    return msgspec.Raw(msgspec.json.encode(value))
+
+
+def shown_selector(selector: Object | None) -> Json:
+    """A label selector as Go writes it."""
+    if not selector:
+        return selector
+    order = ("matchLabels", "matchExpressions")
+    shown: Object = {name: selector[name] for name in order if selector.get(name)}
+    if "matchLabels" in shown:
+        shown["matchLabels"] = dict(sorted(shown["matchLabels"].items()))
+    if "matchExpressions" in shown:
+        shown["matchExpressions"] = [
+            {name: each[name] for name in ("key", "operator", "values") if name in each}
+            for each in shown["matchExpressions"]
+        ]
+    return written(shown)

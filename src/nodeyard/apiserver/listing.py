@@ -1,0 +1,170 @@
+"""Lists: consistent pages over one revision, in the form asked for."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+
+import msgspec
+
+from nodeyard.apiserver import errors
+from nodeyard.apiserver.errors import ApiError
+from nodeyard.apiserver.negotiation import Form, Shape
+from nodeyard.apiserver.options import ListOptions, bad_revision, parse_revision
+from nodeyard.apiserver.rendering import encode, item_bytes, metadata_bytes
+from nodeyard.apiserver.resources import Resource
+from nodeyard.apiserver.selection import Selection
+from nodeyard.apiserver.store import CompactedError, Key, Store, Stored
+from nodeyard.apiserver.tables import include_object, table
+from nodeyard.kube.json import Object
+
+_TOO_OLD = (
+    "The provided continue parameter is too old to display a consistent list result. You can start a new list without "
+    "the continue parameter, or use the continue token in this response to retrieve the remainder of the results. "
+    "Continuing with the provided token results in an inconsistent list - objects that were created, modified, or "
+    "deleted between the time the first chunk was returned and now may show up in the list."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Part of a list: its items, the revision it shows, and where the next part begins."""
+
+    items: list[Stored]
+    revision: int
+    continue_token: str = ""
+    remaining: int | None = None
+
+    def metadata(self) -> Object:
+        shown: Object = {"resourceVersion": str(self.revision)}
+        if self.continue_token:
+            shown["continue"] = self.continue_token
+        if self.remaining is not None:
+            shown["remainingItemCount"] = self.remaining
+        return shown
+
+
+class _Token(msgspec.Struct, rename={"version": "v", "revision": "rv"}):
+    version: str
+    revision: int
+    start: str
+
+
+def page(store: Store, resource: Resource, selection: Selection, options: ListOptions) -> Page:
+    revision, after = _position(store, options)
+    try:
+        objects = store.at(resource.key, revision, selection.namespace, after)
+    except CompactedError:
+        if after is None:
+            raise errors.expired(f"The resourceVersion for the provided list is too old: {revision}") from None
+        raise _continue_expired(store, after) from None
+    chosen = _narrow(objects, selection)
+    if options.limit <= 0:
+        return Page(list(chosen), revision)
+    items = list(islice(chosen, options.limit))
+    rest = sum(1 for _ in chosen)
+    if not rest:
+        return Page(items, revision)
+    token = _token(revision, items[-1].key)
+    return Page(items, revision, token, rest if selection.matches is None else None)
+
+
+def _narrow(objects: Iterable[Stored], selection: Selection) -> Iterator[Stored]:
+    return iter(objects) if selection.matches is None else filter(selection.matches, objects)
+
+
+def _position(store: Store, options: ListOptions) -> tuple[int, Key | None]:
+    """The revision to show, and the key after which to go on."""
+    if options.continue_token:
+        token = _read_token(options)
+        return token.revision if token.revision > 0 else store.revision, _key(token.start)
+    asked = _revision(options.resource_version)
+    if asked > store.revision:
+        raise too_large(asked, store.revision)
+    return (asked if options.match == "Exact" else store.revision), None
+
+
+def _revision(text: str) -> int:
+    try:
+        return parse_revision(text)
+    except ValueError:
+        raise bad_revision(text) from None
+
+
+def too_large(asked: int, current: int) -> ApiError:
+    return ApiError(
+        504,
+        "Timeout",
+        f"Timeout: Too large resource version: {asked}, current: {current}",
+        details={
+            "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
+            "retryAfterSeconds": 1,
+        },
+        headers=[("Retry-After", "1")],
+    )
+
+
+def _token(revision: int, last: Key) -> str:
+    start = f"{last.namespace}/{last.name}\0"
+    raw = encode({"v": "meta.k8s.io/v1", "rv": revision, "start": start})
+    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
+
+
+def _read_token(options: ListOptions) -> _Token:
+    if options.resource_version not in ("", "0"):
+        raise errors.bad_request("specifying resource version is not allowed when using continue")
+    text = options.continue_token
+    try:
+        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        token = msgspec.json.decode(raw, type=_Token)
+    except (binascii.Error, msgspec.DecodeError) as fault:
+        raise errors.bad_request(f"invalid continue token: continue key is not valid: {fault}") from fault
+    if token.version != "meta.k8s.io/v1":
+        raise errors.bad_request(
+            "invalid continue token: continue key is not valid: server does not recognize this encoded version "
+            f'"{token.version}"'
+        )
+    return token
+
+
+def _key(start: str) -> Key:
+    namespace, _, name = start.removesuffix("\0").rpartition("/")
+    return Key(namespace, name)
+
+
+def _continue_expired(store: Store, after: Key) -> ApiError:
+    """410, with a token that goes on at the present revision, for those who can live with that."""
+    error = errors.expired(_TOO_OLD)
+    error.list_metadata = {"continue": _token(-1, after)}
+    return error
+
+
+def list_chunks(resource: Resource, version: str, form: Form, found: Page, now: datetime, include: str) -> list[bytes]:
+    """The body of a list, in pieces."""
+    if form.shape is Shape.TABLE:
+        objects = (stored.object() for stored in found.items)
+        shown = table(resource, version, objects, now=now, include=include_object(include), metadata=found.metadata())
+        return [encode(shown)]
+    if form.shape in (Shape.METADATA, Shape.METADATA_LIST):
+        kind, api_version = "PartialObjectMetadataList", "meta.k8s.io/v1"
+        items = [metadata_bytes(stored) for stored in found.items]
+    else:
+        kind, api_version = resource.list_kind, resource.api_version(version)
+        items = [item_bytes(resource, stored, version) for stored in found.items]
+    head = b'{"kind":%s,"apiVersion":%s,"metadata":%s,"items":[' % (
+        encode(kind),
+        encode(api_version),
+        encode(found.metadata()),
+    )
+    chunks = [head]
+    for item in items:
+        chunks.append(item)
+        chunks.append(b",")
+    if items:
+        chunks.pop()
+    chunks.append(b"]}")
+    return chunks

@@ -1,0 +1,196 @@
+"""The four kinds of patch, each as a transform of the object as it is.
+
+JSON patch and merge patch work on plain values, strategic merge patch on the merge keys of built-in types, server-side
+apply on field ownership. What they give is then read like the body of an update: typed, pruned and defaulted.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from nodeyard.apiserver import errors, ownership
+from nodeyard.apiserver.bodies import StrictError, media_type, parse_json, settle
+from nodeyard.apiserver.calls import Call
+from nodeyard.apiserver.errors import ApiError
+from nodeyard.apiserver.options import WriteOptions, write_options
+from nodeyard.apiserver.rendering import encode
+from nodeyard.apiserver.strategic import strategic_merge_patch
+from nodeyard.apiserver.writing import Transform, Writer, Written
+from nodeyard.kube import fields, manifests
+from nodeyard.kube.json import Json, Object
+from nodeyard.kube.patch import PatchError, json_patch, merge_patch
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+_ALL = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
+
+
+class Patch(NamedTuple):
+    kind: str
+    body: Json
+    options: WriteOptions
+
+    @property
+    def is_apply(self) -> bool:
+        return self.kind == APPLY_PATCH
+
+
+def read_patch(call: Call) -> Patch:
+    kind = media_type(call.request)
+    if kind not in _ALL:
+        raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
+    if kind == STRATEGIC_PATCH and call.resource.is_custom:
+        raise errors.unsupported_media_type((JSON_PATCH, MERGE_PATCH, APPLY_PATCH))
+    options = write_options(call.request, "PatchOptions", is_apply=kind == APPLY_PATCH)
+    return Patch(kind, _body(call, kind), options)
+
+
+def _body(call: Call, kind: str) -> Json:
+    if kind == APPLY_PATCH:
+        return _apply_body(call)
+    try:
+        body = parse_json(call.request.body)
+    except ValueError as fault:
+        raise errors.bad_request(f"error decoding patch: {fault}") from fault
+    if kind != JSON_PATCH and not isinstance(body, dict):
+        what = {list: "array", str: "string", bool: "bool", type(None): "null"}.get(type(body), "number")
+        raise errors.bad_request(
+            f"error decoding patch: json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"
+        )
+    if kind == JSON_PATCH and not isinstance(body, list):
+        raise errors.bad_request(
+            "error decoding patch: json: cannot unmarshal object into Go value of type jsonpatch.Patch"
+        )
+    return body
+
+
+def _apply_body(call: Call) -> Object:
+    try:
+        body = manifests.load(call.request.body)
+    except manifests.ManifestError as fault:
+        raise errors.bad_request(f"error decoding YAML: {fault}") from fault
+    if not isinstance(body, dict):
+        raise errors.bad_request("error decoding YAML: an apply configuration is an object")
+    return body
+
+
+async def patch(writer: Writer, call: Call, given: Patch, subresource: str = "") -> Written:
+    if not given.is_apply:
+        return await writer.change(call, _transform(call, given), given.options, subresource=subresource)
+    return await _apply(writer, call, given, subresource)
+
+
+def _transform(call: Call, given: Patch) -> Transform:
+    def transform(old: Object) -> Object:
+        new = patched(call, given, old)
+        if new is old:
+            return old
+        return _settled(call, new, given.options)
+
+    return transform
+
+
+def patched(call: Call, given: Patch, old: Object) -> Object:
+    """The value that a JSON, merge or strategic patch makes of another."""
+    try:
+        if given.kind == MERGE_PATCH:
+            new = merge_patch(old, given.body)
+        elif given.kind == JSON_PATCH:
+            new = json_patch(old, given.body)
+        else:
+            new = strategic_merge_patch(call.typed.schema, old, given.body)
+    except PatchError as fault:
+        raise _refused(fault) from fault
+    if not isinstance(new, dict):
+        raise _unprocessable()
+    return new
+
+
+def _refused(fault: PatchError) -> ApiError:
+    if getattr(fault, "is_malformed", False):
+        return errors.bad_request(str(fault))
+    return _unprocessable()
+
+
+def _unprocessable() -> ApiError:
+    return ApiError(422, "Invalid", "the server rejected our request due to an error in our request", details={})
+
+
+def _settled(call: Call, new: Object, options: WriteOptions) -> Object:
+    """Read like a body; but what a patch makes is refused as a bad patch, not as a bad object."""
+    if new.get("kind") != call.resource.kind or new.get("apiVersion") != call.api_version:
+        raise errors.bad_request(
+            f"the API version in the data ({new.get('apiVersion', '')}) does not match the expected API version "
+            f"({call.api_version})"
+        )
+    try:
+        return settle(call, new, options.field_validation)
+    except ApiError as fault:
+        if fault.code != 400 or (call.resource.is_custom and not isinstance(fault, StrictError)):
+            raise
+        why = fault.text if isinstance(fault, StrictError) else fault.message.partition(": ")[2]
+        bad = fields.invalid("patch", encode(new).decode(), why)
+        raise errors.invalid("", "", "", [bad]) from fault
+
+
+async def _apply(writer: Writer, call: Call, given: Patch, subresource: str) -> Written:
+    config = _configuration(call, given.body)
+    options = given.options
+
+    def merged(live: Object | None) -> Object:
+        try:
+            result = ownership.apply(
+                call.typed.schema,
+                live,
+                config,
+                manager=options.field_manager,
+                force=bool(options.force),
+                api_version=call.api_version,
+                subresource=subresource,
+                now=call.clock.now(),
+                reset=call.resource.strategy.reset_fields(subresource),
+            )
+        except ownership.ApplyConflict as conflict:
+            raise _conflict(conflict) from conflict
+        except ownership.ApplyError as fault:
+            raise ApiError(fault.code, fault.reason, str(fault)) from fault
+        return result if result is live else settle(call, result, "Ignore")
+
+    try:
+        return await writer.change(call, merged, options, subresource=subresource, is_owned=True)
+    except ApiError as fault:
+        if fault.code != 404 or subresource or config["metadata"].get("uid"):
+            raise
+    return await writer.create(call, merged(None), options, is_owned=True)
+
+
+def _configuration(call: Call, body: Object) -> Object:
+    kind, api_version = body.get("kind", ""), body.get("apiVersion", "")
+    if not kind or not api_version:
+        group, _, version = str(api_version).rpartition("/")
+        raise errors.bad_request(f"invalid object type: {group}/{version}, Kind={kind}")
+    if kind != call.resource.kind or api_version != call.api_version:
+        raise errors.bad_request(
+            f"the API version in the data ({api_version}) does not match the expected API version ({call.api_version})"
+        )
+    given = body.get("metadata")
+    if given is not None and not isinstance(given, dict):
+        raise errors.bad_request("metadata must be an object")
+    given = given or {}
+    if not given.get("name"):
+        raise errors.bad_request(
+            f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
+        )
+    if given["name"] != call.name:
+        raise errors.bad_request(
+            f"the name of the object ({given['name']}) does not match the name on the URL ({call.name})"
+        )
+    if call.namespace:
+        given = {"namespace": call.namespace, **given}
+    return {**body, "metadata": given}
+
+
+def _conflict(conflict: ownership.ApplyConflict) -> ApiError:
+    return ApiError(409, "Conflict", str(conflict), details={"causes": conflict.causes()})

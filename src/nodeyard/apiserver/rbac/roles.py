@@ -1,0 +1,93 @@
+"""Roles as they are judged by: compiled, and with aggregated ClusterRoles gathered.
+
+An aggregated ClusterRole holds the rules of all ClusterRoles that its selectors match, which may be aggregated too
+(`admin` gathers `edit`, which gathers `view`). The union is made when it is first asked for and forgotten when any
+ClusterRole changes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from nodeyard.apiserver.rbac.rules import Permissions, Rule, read_rules
+from nodeyard.kube.json import Object
+from nodeyard.kube.selectors import LabelSelector, from_object
+
+
+class RoleKey(NamedTuple):
+    """Of a Role; a ClusterRole has no namespace."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        kind = "role" if self.namespace else "clusterrole"
+        return f'{kind}.rbac.authorization.k8s.io "{self.name}"'
+
+
+class _Role:
+    __slots__ = ("labels", "permissions", "rules", "selectors")
+
+    def __init__(self, obj: Object) -> None:
+        self.labels: dict[str, str] = obj["metadata"].get("labels") or {}
+        self.rules = read_rules(obj)
+        self.selectors = read_selectors(obj)
+        self.permissions: Permissions | None = None
+
+
+def read_selectors(role: Object) -> list[LabelSelector]:
+    rule = role.get("aggregationRule") or {}
+    return [from_object(selector) for selector in rule.get("clusterRoleSelectors") or ()]
+
+
+class Roles:
+    """All Roles and ClusterRoles."""
+
+    def __init__(self) -> None:
+        self._roles: dict[RoleKey, _Role] = {}
+        self._aggregated: dict[RoleKey, _Role] = {}
+
+    def put(self, key: RoleKey, obj: Object) -> None:
+        self._forget(key)
+        role = self._roles[key] = _Role(obj)
+        if role.selectors:
+            self._aggregated[key] = role
+
+    def remove(self, key: RoleKey) -> None:
+        self._forget(key)
+        self._roles.pop(key, None)
+
+    def permissions(self, key: RoleKey) -> Permissions | None:
+        """What the role allows; None where there is no such role."""
+        role = self._roles.get(key)
+        if role is None:
+            return None
+        if role.permissions is None:
+            role.permissions = Permissions(self.rules(key))
+        return role.permissions
+
+    def rules(self, key: RoleKey) -> tuple[Rule, ...]:
+        return tuple(self._gather(key, frozenset()))
+
+    def aggregated(self) -> list[RoleKey]:
+        """The ClusterRoles whose rules come from others."""
+        return sorted(self._aggregated)
+
+    def _forget(self, key: RoleKey) -> None:
+        self._aggregated.pop(key, None)
+        if not key.namespace:
+            for role in self._aggregated.values():
+                role.permissions = None
+
+    def _gather(self, key: RoleKey, above: frozenset[RoleKey]) -> dict[Rule, None]:
+        """The rules in order and each once. Roles that gather one another in a circle end it."""
+        role = self._roles[key]
+        if not role.selectors:
+            return dict.fromkeys(role.rules)
+        above |= {key}
+        gathered: dict[Rule, None] = {}
+        for selector in role.selectors:
+            for other in sorted(self._roles):
+                if not other.namespace and other not in above and selector.matches(self._roles[other].labels):
+                    gathered |= self._gather(other, above)
+        return gathered

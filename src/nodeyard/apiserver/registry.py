@@ -1,0 +1,49 @@
+"""The resources that are served right now: the built-in ones, and those that CRDs add and take away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from nodeyard.apiserver.resources import GroupResource, Resource
+
+
+class Registry:
+    def __init__(self, resources: Iterable[Resource] = ()) -> None:
+        self._resources: dict[GroupResource, Resource] = {}
+        self._kinds: dict[tuple[str, str], Resource] = {}
+        self.generation = 0
+        """Counts changes, so that what is derived (discovery, OpenAPI) knows when to be made anew."""
+        for resource in resources:
+            self.add(resource)
+
+    def add(self, resource: Resource) -> None:
+        self._resources[resource.key] = resource
+        self._kinds[resource.group, resource.kind] = resource
+        self.generation += 1
+
+    def remove(self, key: GroupResource) -> None:
+        resource = self._resources.pop(key, None)
+        if resource is None:
+            return
+        if self._kinds.get((resource.group, resource.kind)) is resource:
+            del self._kinds[resource.group, resource.kind]
+        self.generation += 1
+
+    def get(self, group: str, plural: str) -> Resource | None:
+        return self._resources.get(GroupResource(group, plural))
+
+    def by_kind(self, group: str, kind: str) -> Resource | None:
+        return self._kinds.get((group, kind))
+
+    def __iter__(self) -> Iterator[Resource]:
+        return iter(list(self._resources.values()))
+
+    def serves_group(self, group: str) -> bool:
+        return any(resource.group == group for resource in self._resources.values())
+
+    def serves_version(self, group: str, version: str) -> bool:
+        return any(
+            version in resource.versions and resource.versions[version].served
+            for resource in self._resources.values()
+            if resource.group == group
+        )

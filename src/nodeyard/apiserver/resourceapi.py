@@ -1,0 +1,312 @@
+"""Requests for objects: from verb and path to the part of the server that answers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from nodeyard.apiserver import bodies, errors, patching
+from nodeyard.apiserver.binding import bind
+from nodeyard.apiserver.calls import Call, value_response
+from nodeyard.apiserver.deleting import Deleted
+from nodeyard.apiserver.discovery import VIRTUAL
+from nodeyard.apiserver.errors import ApiError
+from nodeyard.apiserver.eviction import evict
+from nodeyard.apiserver.http import Request, Response, User
+from nodeyard.apiserver.listing import list_chunks, page
+from nodeyard.apiserver.negotiation import negotiate
+from nodeyard.apiserver.options import DeleteOptions, delete_options, list_options, write_options
+from nodeyard.apiserver.requests import RequestInfo
+from nodeyard.apiserver.resources import Resource
+from nodeyard.apiserver.scaling import scale_of, scaled
+from nodeyard.apiserver.selection import Selection, select
+from nodeyard.apiserver.watching import Query, expired_line, is_in_stream
+from nodeyard.apiserver.writing import Written
+from nodeyard.kube.json import Object
+
+if TYPE_CHECKING:
+    from nodeyard.apiserver.server import Server
+
+_REVIEWS = {(group, plural): kind for group, _, plural, kind, _ in VIRTUAL if kind != "Binding"}
+
+
+class ResourceApi:
+    def __init__(self, server: Server) -> None:
+        self._server = server
+
+    async def answer(self, asked: Request, info: RequestInfo, user: User) -> Response:
+        if (info.group, info.resource) in _REVIEWS:
+            return self._review(asked, info, user)
+        if (info.group, info.resource) == ("", "bindings"):
+            return await self._bind(asked, info, user, "")
+        resource = self._find(info)
+        form = negotiate(asked.headers.get("accept", ""))
+        call = Call(asked, info, user, resource, info.version, form, self._server.clock)
+        if call.typed.deprecation:
+            call.warnings.append(call.typed.deprecation)
+        try:
+            return await self._route(call)
+        except ApiError as error:
+            error.headers.extend(call.warning_headers())
+            raise
+
+    async def _route(self, call: Call) -> Response:
+        info = call.info
+        if info.subresource:
+            return await self._subresource(call)
+        if info.verb in ("list", "watch"):
+            return self._list(call) if info.verb == "list" else self._watch(call)
+        self._check_method(call)
+        if info.verb == "get":
+            return self._get(call)
+        return await self._write(call)
+
+    def _find(self, info: RequestInfo) -> Resource:
+        registry = self._server.registry
+        resource = registry.get(info.group, info.resource)
+        version = resource.versions.get(info.version) if resource else None
+        if resource is None or version is None or not version.served:
+            if info.group and not registry.serves_group(info.group):
+                raise errors.no_page()
+            raise errors.unknown_path()
+        is_scoped = bool(info.namespace) and info.resource != "namespaces"
+        if is_scoped and not resource.namespaced:
+            raise errors.unknown_path()
+        return resource
+
+    def _check_method(self, call: Call) -> None:
+        """Which verbs make sense on a collection, and which on an object."""
+        info = call.info
+        is_named = len(info.parts) > 1
+        if call.resource.namespaced and not info.namespace:
+            raise errors.unknown_path() if is_named else errors.method_not_allowed()
+        if (info.verb == "create" and is_named) or (info.verb in ("update", "patch") and not is_named):
+            raise errors.method_not_allowed()
+        if info.verb not in ("get", "create", "update", "patch", "delete", "deletecollection"):
+            raise errors.method_not_allowed()
+
+    # reading
+
+    def _get(self, call: Call) -> Response:
+        stored = self._server.store.get(call.resource.key, call.namespace, call.name)
+        if stored is None:
+            raise errors.not_found(call.resource.group, call.resource.plural, call.name)
+        return call.answer_stored(stored)
+
+    def _list(self, call: Call) -> Response:
+        options = list_options(call.request, is_watch=False)
+        selection = select(call.resource, call.namespace, options)
+        found = page(self._server.store, call.resource, selection, options)
+        chunks = list_chunks(
+            call.resource,
+            call.version,
+            call.form,
+            found,
+            self._server.clock.now(),
+            call.request.param("includeObject"),
+        )
+        if call.form.is_yaml or call.request.param("pretty"):
+            return call.answer_bytes(b"".join(chunks))
+        return call.finish(Response(200, chunks=chunks))
+
+    def _watch(self, call: Call) -> Response:
+        options = list_options(call.request, is_watch=True)
+        selection = select(call.resource, call.namespace, options)
+        if len(call.info.parts) > 1:
+            selection = _only(selection, call.info.parts[1])
+        query = Query(call.resource, call.version, selection, options, call.form, call.request.param("includeObject"))
+        try:
+            stream = self._server.hub.watch(query)
+        except ApiError as error:
+            if not is_in_stream(error):
+                raise
+            stream = _single(expired_line(error))
+        return call.finish(Response(200, stream=stream, content_type="application/json"))
+
+    # writing
+
+    async def _write(self, call: Call) -> Response:
+        verb = call.info.verb
+        if verb == "create":
+            options = write_options(call.request, "CreateOptions")
+            obj = bodies.read_object(call, options.field_validation)
+            return self._written(call, await self._server.writer.create(call, obj, options))
+        if verb == "update":
+            return self._written(call, await self._update(call, ""))
+        if verb == "patch":
+            return await self._patch(call, "")
+        if verb == "delete":
+            return await self._delete(call)
+        return await self._delete_collection(call)
+
+    async def _update(self, call: Call, subresource: str) -> Written:
+        options = write_options(call.request, "UpdateOptions")
+        obj = bodies.read_object(call, options.field_validation)
+        return await self._server.writer.change(call, lambda _: obj, options, subresource=subresource)
+
+    async def _patch(self, call: Call, subresource: str) -> Response:
+        given = patching.read_patch(call)
+        if given.is_apply and not subresource:
+            self._check_may_create(call)
+        return self._written(call, await patching.patch(self._server.writer, call, given, subresource))
+
+    def _check_may_create(self, call: Call) -> None:
+        """An apply that makes the object needs the right to create it as well."""
+        if call.request.user is not None:
+            return
+        if self._server.store.get(call.resource.key, call.namespace, call.name) is None:
+            self._server.access.authorizer.check(call.user, msgspec.structs.replace(call.info, verb="create"))
+
+    def _written(self, call: Call, written: Written) -> Response:
+        status = 201 if written.created else 200
+        if written.stored is not None:
+            return call.answer_stored(written.stored, status)
+        return call.answer(written.object, status)
+
+    async def _delete(self, call: Call) -> Response:
+        options = delete_options(call.request, self._delete_body(call))
+        deleted = await self._server.deleter.delete(call, call.namespace, call.name, options)
+        return self._deleted(call, deleted, options)
+
+    def _delete_body(self, call: Call) -> Object | None:
+        if not call.request.body:
+            return None
+        body = bodies.parse(call.request, "DeleteOptions")
+        if not isinstance(body, dict):
+            raise errors.bad_request("couldn't get version/kind; json parse error: DeleteOptions is an object")
+        kind = body.get("kind", "DeleteOptions")
+        if kind != "DeleteOptions":
+            raise errors.bad_request(f"decoded object cannot be converted to DeleteOptions: it is a {kind}")
+        return body
+
+    def _deleted(self, call: Call, deleted: Deleted, options: DeleteOptions) -> Response:
+        if not deleted.is_gone or call.resource.strategy.returns_deleted:
+            status = 202 if options.asked_to_cascade and not deleted.is_gone else 200
+            return call.answer(deleted.object, status)
+        metadata = deleted.object["metadata"]
+        details: Object = {"name": metadata["name"]}
+        if call.resource.group:
+            details["group"] = call.resource.group
+        details |= {"kind": call.resource.plural, "uid": metadata["uid"]}
+        status_body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
+        return call.finish(value_response(call.request, status_body))
+
+    async def _delete_collection(self, call: Call) -> Response:
+        options = delete_options(call.request, self._delete_body(call))
+        selection = select(call.resource, call.namespace, list_options(call.request, is_watch=False))
+        gone = await self._server.deleter.delete_collection(call, selection, options)
+        items = gone
+        if not call.resource.is_custom:
+            items = [{name: value for name, value in obj.items() if name not in ("kind", "apiVersion")} for obj in gone]
+        body = {
+            "kind": call.resource.list_kind,
+            "apiVersion": call.api_version,
+            "metadata": {"resourceVersion": str(self._server.store.revision)},
+            "items": items,
+        }
+        return call.finish(value_response(call.request, body))
+
+    # subresources
+
+    async def _subresource(self, call: Call) -> Response:
+        name, key = call.info.subresource, call.resource.key
+        if call.resource.namespaced and not call.info.namespace:
+            raise errors.unknown_path()
+        if name == "status" and call.typed.has_status:
+            return await self._status(call)
+        if name == "scale" and call.typed.scale is not None:
+            return await self._scale(call)
+        if key == ("", "namespaces") and name == "finalize" and call.info.verb == "update":
+            return self._written(call, await self._update(call, "finalize"))
+        if call.info.verb == "create" and call.resource.key == ("", "pods") and name == "eviction":
+            return await self._evict(call)
+        if call.info.verb == "create" and key == ("", "pods") and name == "binding":
+            return await self._bind(call.request, call.info, call.user, call.name)
+        if call.info.verb == "create" and key == ("", "serviceaccounts") and name == "token":
+            return self._token(call)
+        if call.resource.is_custom and self._server.store.get(key, call.namespace, call.name) is None:
+            raise errors.not_found(call.resource.group, call.resource.plural, call.name)
+        raise errors.unknown_path()
+
+    async def _status(self, call: Call) -> Response:
+        verb = call.info.verb
+        if verb == "get":
+            return self._get(call)
+        if verb == "update":
+            return self._written(call, await self._update(call, "status"))
+        if verb == "patch":
+            return await self._patch(call, "status")
+        raise errors.method_not_allowed()
+
+    async def _scale(self, call: Call) -> Response:
+        paths, verb = call.typed.scale, call.info.verb
+        assert paths is not None
+        stored = self._server.store.get(call.resource.key, call.namespace, call.name)
+        if stored is None:
+            raise errors.not_found(call.resource.group, call.resource.plural, call.name)
+        if verb == "get":
+            return call.answer(scale_of(call, call.read(stored), paths))
+        if verb == "update":
+            body = bodies.parse(call.request, "Scale")
+            options = write_options(call.request, "UpdateOptions")
+            written = await self._server.writer.change(
+                call, lambda old: scaled(call, old, body, paths), options, subresource="scale"
+            )
+            return call.answer(scale_of(call, _seen(call, written), paths))
+        if verb != "patch":
+            raise errors.method_not_allowed()
+        given = patching.read_patch(call)
+        if given.is_apply:
+            raise errors.unsupported_media_type((patching.JSON_PATCH, patching.MERGE_PATCH))
+
+        def transform(old: Object) -> Object:
+            plain = given._replace(kind=patching.MERGE_PATCH) if given.kind == patching.STRATEGIC_PATCH else given
+            return scaled(call, old, patching.patched(call, plain, scale_of(call, old, paths)), paths)
+
+        written = await self._server.writer.change(call, transform, given.options, subresource="scale")
+        return call.answer(scale_of(call, _seen(call, written), paths))
+
+    async def _evict(self, call: Call) -> Response:
+        body = bodies.parse(call.request, "Eviction")
+        options = write_options(call.request, "CreateOptions")
+        outcome = await evict(self._server, call.user, call.namespace, call.name, body, options.dry_run)
+        return call.finish(value_response(call.request, outcome, 201))
+
+    async def _bind(self, asked: Request, info: RequestInfo, user: User, name: str) -> Response:
+        if info.verb != "create" or not info.namespace:
+            raise errors.method_not_allowed()
+        body = bodies.parse(asked, "Binding")
+        options = write_options(asked, "CreateOptions")
+        name = name or (body.get("metadata") or {}).get("name", "")
+        outcome = await bind(self._server, user, info.namespace, name, body, options.dry_run)
+        return value_response(asked, outcome, 201)
+
+    def _token(self, call: Call) -> Response:
+        body = bodies.parse(call.request, "TokenRequest")
+        outcome = self._server.access.tokens.create(call.namespace, call.name, body)
+        return call.finish(value_response(call.request, outcome, 201))
+
+    def _review(self, asked: Request, info: RequestInfo, user: User) -> Response:
+        if info.verb != "create":
+            raise errors.method_not_allowed()
+        kind = _REVIEWS[info.group, info.resource]
+        body = bodies.parse(asked, kind)
+        return value_response(asked, self._server.access.reviews.review(kind, body, user, info.namespace), 201)
+
+
+def _seen(call: Call, written: Written) -> Object:
+    return call.read(written.stored) if written.stored is not None else written.object
+
+
+def _only(selection: Selection, name: str) -> Selection:
+    """The legacy watch of one object."""
+    inner = selection.matches
+    return Selection(
+        selection.namespace, name, lambda stored: stored.key.name == name and (inner is None or inner(stored))
+    )
+
+
+async def _single(line: bytes) -> AsyncIterator[bytes]:
+    yield line

@@ -1,0 +1,66 @@
+"""How objects of a kind are read and judged.
+
+Built-in kinds are Go types on the real server: reading refuses wrong types and fills in defaults, validation is code,
+here the strategy's. Custom resources are what the schema of their CRD says; only their metadata is a built-in type.
+"""
+
+from __future__ import annotations
+
+from nodeyard.apiserver.kinds.decoding import MalformedError, decode
+from nodeyard.apiserver.kinds.table import definition_of
+from nodeyard.apiserver.resources import Resource
+from nodeyard.kube.fields import FieldError
+from nodeyard.kube.json import Json, Object
+from nodeyard.schema import validate as validation
+from nodeyard.schema.defaults import default as schema_default
+from nodeyard.schema.prune import prune as schema_prune
+
+_OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+
+
+class UnreadableError(ValueError):
+    """The object does not fit its type; the text is the reason within the 400."""
+
+
+def read(resource: Resource, version: str, obj: Object) -> tuple[Object, list[str]]:
+    """The object as its type has it: what is unknown dropped and named, defaults filled in."""
+    if resource.is_custom:
+        return _read_custom(resource, version, obj)
+    definition = definition_of(resource.group, version, resource.kind)
+    assert definition is not None, f"{resource.kind} is not in the table of built-in types"
+    try:
+        decoded = decode(definition, obj)
+    except MalformedError as fault:
+        raise UnreadableError(str(fault)) from fault
+    return resource.strategy.default(decoded.object), decoded.unknown
+
+
+def _read_custom(resource: Resource, version: str, obj: Object) -> tuple[Object, list[str]]:
+    schema = resource.versions[version].schema
+    try:
+        pruned, unknown = schema_prune(schema, obj, _read_metadata)
+    except ValueError as fault:
+        raise UnreadableError(str(fault)) from fault
+    return schema_default(schema, pruned), unknown
+
+
+def _read_metadata(metadata: Json) -> tuple[Object, list[str]]:
+    decoded = decode(_OBJECT_META, metadata)
+    return decoded.object, decoded.unknown
+
+
+def validate(
+    resource: Resource, version: str, obj: Object, old: Object | None, *, is_status: bool = False
+) -> list[FieldError]:
+    """What a custom resource's schema and rules say; the strategy's own checks come beside it."""
+    if not resource.is_custom:
+        return []
+    typed = resource.versions[version]
+    if is_status and old is not None:
+        faults = validation.validate_status(typed.schema, obj, old)
+    else:
+        faults = validation.validate(typed.schema, obj, old)
+    if typed.rules is None:
+        return faults
+    blocked = validation.rules_blocked(faults)
+    return [*faults, blocked] if blocked else faults + typed.rules.evaluate(obj, old)

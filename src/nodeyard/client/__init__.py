@@ -1,0 +1,54 @@
+"""The only code that speaks HTTP to a cluster.
+
+    kubeconfig or in-cluster ─▶ Config ─▶ Transport ─▶ Client: get, list, watch, create, patch, apply, delete, evict
+
+A `Client` stands on a `Transport`: `AioTransport` (sockets, TLS, credentials) or `InProcessTransport` (a call). What
+goes wrong is one tree of exceptions, in `errors`.
+"""
+
+from nodeyard.client.api import Client
+from nodeyard.client.decoding import Malformed
+from nodeyard.client.errors import (
+    AdmissionDenied,
+    AlreadyExists,
+    ApiError,
+    BadRequest,
+    ClientError,
+    ConfigError,
+    Conflict,
+    Expired,
+    Forbidden,
+    Invalid,
+    NotFound,
+    ServerError,
+    TooManyRequests,
+    TransportError,
+    TransportTimeout,
+    Unauthorized,
+)
+from nodeyard.client.resources import Resource
+from nodeyard.client.watching import Bookmark, Change
+
+__all__ = [
+    "AdmissionDenied",
+    "AlreadyExists",
+    "ApiError",
+    "BadRequest",
+    "Bookmark",
+    "Change",
+    "Client",
+    "ClientError",
+    "ConfigError",
+    "Conflict",
+    "Expired",
+    "Forbidden",
+    "Invalid",
+    "Malformed",
+    "NotFound",
+    "Resource",
+    "ServerError",
+    "TooManyRequests",
+    "TransportError",
+    "TransportTimeout",
+    "Unauthorized",
+]

@@ -1,0 +1,219 @@
+"""The transport over sockets: aiohttp, HTTP/1.1, kept-alive connections.
+
+The number of requests in flight is bounded, not their rate; streams stand outside that bound, one connection each, so
+that watches can never starve writes. A request that waits for its turn does so on its own timeout.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Final
+from urllib.parse import quote, urlencode
+
+import aiohttp
+from yarl import URL
+
+from nodeyard import __version__
+from nodeyard.client.config import Config
+from nodeyard.client.errors import TransportError, TransportTimeout, retry_after_seconds
+from nodeyard.client.keyring import Keyring, Keys
+from nodeyard.client.tls import client_context
+from nodeyard.client.transport import NOTHING, REQUEST_SECONDS, Response, Stream
+from nodeyard.process.clock import Clock, SystemClock
+
+IN_FLIGHT: Final = 32
+CONNECT_SECONDS: Final = 10.0
+# Below the 90 s after which a kube-apiserver closes an idle connection, so that we never write into a closing one.
+KEEPALIVE_SECONDS: Final = 45.0
+READ_BUFFER: Final = 256 * 1024
+_SAFE = frozenset({"GET", "HEAD"})
+
+
+class AioTransport:
+    """Must be made inside a running event loop, and closed."""
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        clock: Clock | None = None,
+        in_flight: int = IN_FLIGHT,
+        user_agent: str = f"nodeyard/{__version__}",
+    ) -> None:
+        self._config = config
+        self._keyring = Keyring(config, clock or SystemClock())
+        self._turn = asyncio.Semaphore(in_flight)
+        self._base = config.server.rstrip("/")
+        self._tls: tuple[Keys, ssl.SSLContext] | None = None
+        self._server_name = config.server_name or None
+        self._proxy = config.proxy or None
+        self._session = aiohttp.ClientSession(
+            # The semaphore is the limit; the connector's own would let watches use up the requests' share.
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEPALIVE_SECONDS),
+            headers={"User-Agent": user_agent, "Accept": "application/json"},
+            # Compression costs the server more time than it saves in a data centre.
+            skip_auto_headers=("Accept-Encoding", "Content-Type"),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            read_bufsize=READ_BUFFER,
+            max_line_size=64 * 1024,
+            max_field_size=64 * 1024,
+        )
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] = NOTHING,
+        headers: Mapping[str, str] = NOTHING,
+        body: bytes = b"",
+        timeout: float = REQUEST_SECONDS,
+        retry: bool = True,
+    ) -> Response:
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout
+        url = self._url(path, query)
+        has_reloaded = False
+        while True:
+            keys = await self._keyring.current()
+            response = await self._in_turn(method, url, headers, body, keys, deadline)
+            if response.status == 401 and not has_reloaded:
+                has_reloaded = True
+                self._keyring.distrust(keys)
+                continue
+            wait = _pause(method, response) if retry else None
+            if wait is None or loop.time() + wait >= deadline:
+                return response
+            await asyncio.sleep(wait)
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        path: str,
+        *,
+        query: Mapping[str, str] = NOTHING,
+        headers: Mapping[str, str] = NOTHING,
+        timeout: float = REQUEST_SECONDS,
+        idle_timeout: float = 60.0,
+    ) -> AsyncIterator[Stream]:
+        url = self._url(path, query)
+        keys = await self._keyring.current()
+        answer = await self._open(url, headers, keys, timeout, idle_timeout)
+        if answer.status == 401:
+            answer.close()
+            self._keyring.distrust(keys)
+            answer = await self._open(url, headers, await self._keyring.current(), timeout, idle_timeout)
+        try:
+            yield Stream(answer.status, answer.headers, _chunks(answer, path, idle_timeout))
+        finally:
+            # Close, not release: what is left unread of a watch has no end.
+            answer.close()
+
+    async def close(self) -> None:
+        await self._session.close()
+
+    async def _in_turn(
+        self, method: str, url: URL, headers: Mapping[str, str], body: bytes, keys: Keys, deadline: float
+    ) -> Response:
+        if self._turn.locked():
+            await self._wait_turn(method, url, deadline)
+        else:
+            await self._turn.acquire()
+        try:
+            left = deadline - asyncio.get_running_loop().time()
+            return await self._send(method, url, headers, body, keys, max(left, 0.001))
+        finally:
+            self._turn.release()
+
+    async def _wait_turn(self, method: str, url: URL, deadline: float) -> None:
+        try:
+            async with asyncio.timeout_at(deadline):
+                await self._turn.acquire()
+        except TimeoutError:
+            raise TransportTimeout(f"{method} {url.path}: no turn came in time", may_have_run=False) from None
+
+    async def _send(
+        self, method: str, url: URL, headers: Mapping[str, str], body: bytes, keys: Keys, seconds: float
+    ) -> Response:
+        try:
+            async with self._session.request(
+                method,
+                url,
+                headers=(*keys.headers, *headers.items()),
+                data=body or None,
+                ssl=self._context(keys),
+                server_hostname=self._server_name,
+                proxy=self._proxy,
+                allow_redirects=False,
+                timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS),
+            ) as answer:
+                warnings = tuple(answer.headers.getall("Warning", ()))
+                return Response(answer.status, answer.headers, await answer.read(), warnings)
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise _translated(error, f"{method} {url.path}", f"no answer in {seconds:.3g} s") from error
+
+    async def _open(
+        self, url: URL, headers: Mapping[str, str], keys: Keys, timeout: float, idle_timeout: float
+    ) -> aiohttp.ClientResponse:
+        try:
+            async with asyncio.timeout(timeout):
+                return await self._session.get(
+                    url,
+                    headers=(*keys.headers, *headers.items()),
+                    ssl=self._context(keys),
+                    server_hostname=self._server_name,
+                    proxy=self._proxy,
+                    allow_redirects=False,
+                    timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=idle_timeout),
+                )
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise _translated(error, f"GET {url.path}", f"no answer in {timeout:g} s") from error
+
+    def _context(self, keys: Keys) -> ssl.SSLContext | bool:
+        """One context for as long as the keys stay the same, since connections are pooled by it."""
+        if self._base.startswith("http:"):
+            return False
+        if self._tls is None or not _same_tls(self._tls[0], keys):
+            self._tls = keys, client_context(keys.authority, keys.identity, verify=self._config.verify)
+        return self._tls[1]
+
+    def _url(self, path: str, query: Mapping[str, str]) -> URL:
+        url = f"{self._base}{quote(path, safe=_PATH_SAFE)}"
+        return URL(f"{url}?{urlencode(query, quote_via=quote)}" if query else url, encoded=True)
+
+
+_PATH_SAFE = "/:@!$&'()*+,;=~"
+
+
+def _same_tls(one: Keys, other: Keys) -> bool:
+    return one is other or (one.authority == other.authority and one.identity == other.identity)
+
+
+def _pause(method: str, response: Response) -> float | None:
+    """How long to wait before sending again, where the server says so and has not begun with the request."""
+    if response.status == 429 or (response.status == 503 and method in _SAFE):
+        return retry_after_seconds(response.headers)
+    return None
+
+
+async def _chunks(answer: aiohttp.ClientResponse, path: str, idle_timeout: float) -> AsyncIterator[bytes]:
+    try:
+        async for chunk in answer.content.iter_any():
+            yield chunk
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise _translated(error, f"GET {path}", f"silent for {idle_timeout:g} s") from error
+
+
+def _translated(error: Exception, what: str, timed_out: str) -> TransportError:
+    if isinstance(error, (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError)):
+        return TransportError(f"{what}: cannot connect: {error}", may_have_run=False)
+    if isinstance(error, TimeoutError):
+        return TransportTimeout(f"{what}: {timed_out}", may_have_run=True)
+    return TransportError(f"{what}: {_describe(error)}", may_have_run=True)
+
+
+def _describe(error: Exception) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,368 @@
+"""The verbs of the Kubernetes API on one cluster.
+
+    client = Client(AioTransport(load_config()))
+    node = await client.get(NODES, "n1")
+    async with client.watch(NODES.decoded_as(NodeView), resource_version=page.resource_version) as events: ...
+
+Answers are decoded into the resource's type. Every write asks for strict field validation, so that a field the server
+does not know is an error here and not a silent loss there, and names its field manager.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from enum import Enum
+from typing import Any, Final, TypeAlias, TypeVar
+
+import msgspec
+
+from nodeyard.client.decoding import Malformed, decode_as
+from nodeyard.client.discovery import Catalog, discover
+from nodeyard.client.errors import Expired, TransportError, error_from_answer
+from nodeyard.client.framing import LineFramer
+from nodeyard.client.listing import Page, decode_page
+from nodeyard.client.resources import PODS, Resource
+from nodeyard.client.transport import NOTHING, REQUEST_SECONDS, Response, Stream, Transport
+from nodeyard.client.watching import Bookmark, Change, EventDecoder
+from nodeyard.kube.json import Json, Object
+
+T = TypeVar("T")
+
+Event: TypeAlias = Change[T] | Bookmark | Malformed
+Observer: TypeAlias = Callable[[str, Resource[Any], int, float], None]
+"""Told after each answer: verb, resource, status code (0: none came), seconds."""
+
+PAGE_SIZE: Final = 500
+# Just under the 75 s after which a load balancer or a dead peer would be noticed otherwise; bookmarks come each minute.
+IDLE_SECONDS: Final = 70.0
+
+_encode = msgspec.json.Encoder().encode
+
+
+class PatchForm(Enum):
+    """The four ways to say a change; the value is the content type."""
+
+    MERGE = "application/merge-patch+json"
+    JSON = "application/json-patch+json"
+    STRATEGIC = "application/strategic-merge-patch+json"
+    APPLY = "application/apply-patch+yaml"
+
+
+class DeleteOptions(msgspec.Struct, frozen=True):
+    """Only the object meant (uid, resource_version), and what becomes of what it owns and of its last seconds."""
+
+    uid: str = ""
+    resource_version: str = ""
+    propagation: str = ""
+    """Background, Foreground or Orphan; the server's default when empty."""
+    grace_seconds: int | None = None
+    dry_run: bool = False
+
+    def body(self) -> Object:
+        body: Object = {"kind": "DeleteOptions", "apiVersion": "v1"}
+        if self.uid or self.resource_version:
+            pairs = (("uid", self.uid), ("resourceVersion", self.resource_version))
+            body["preconditions"] = {key: value for key, value in pairs if value}
+        if self.propagation:
+            body["propagationPolicy"] = self.propagation
+        if self.grace_seconds is not None:
+            body["gracePeriodSeconds"] = self.grace_seconds
+        if self.dry_run:
+            body["dryRun"] = ["All"]
+        return body
+
+
+_PLAIN_DELETE = DeleteOptions()
+
+
+class Client:
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        field_manager: str = "nodeyard",
+        timeout: float = REQUEST_SECONDS,
+        observe: Observer | None = None,
+        on_warning: Callable[[str], None] | None = None,
+    ) -> None:
+        self.transport = transport
+        self.field_manager = field_manager
+        self._timeout = timeout
+        self._observe = observe
+        self._on_warning = on_warning
+
+    def managed_by(self, field_manager: str) -> Client:
+        """The same connections under another field manager."""
+        return Client(
+            self.transport,
+            field_manager=field_manager,
+            timeout=self._timeout,
+            observe=self._observe,
+            on_warning=self._on_warning,
+        )
+
+    async def close(self) -> None:
+        await self.transport.close()
+
+    # reading
+
+    async def get(self, resource: Resource[T], name: str, namespace: str = "", *, subresource: str = "") -> T:
+        response = await self._send("get", "GET", resource, resource.path(namespace, name, subresource))
+        return decode_as(resource.decode_as, response.body)
+
+    async def pages(
+        self, resource: Resource[T], namespace: str = "", *, labels: str = "", fields: str = "", size: int = PAGE_SIZE
+    ) -> AsyncIterator[Page[T]]:
+        """The list in pieces of one state of the server; Expired when reading took so long that it is forgotten."""
+        query = _selectors(labels, fields)
+        if size:
+            query["limit"] = str(size)
+        path = resource.path(namespace)
+        while True:
+            response = await self._send("list", "GET", resource, path, query=query)
+            page = decode_page(resource.decode_as, response.body)
+            yield page
+            if not page.next:
+                return
+            query["continue"] = page.next
+
+    async def list(
+        self, resource: Resource[T], namespace: str = "", *, labels: str = "", fields: str = "", size: int = PAGE_SIZE
+    ) -> Page[T]:
+        """The whole list: read in pages, or at once where the pages expired on the way."""
+        try:
+            pages = [page async for page in self.pages(resource, namespace, labels=labels, fields=fields, size=size)]
+        except Expired:
+            pages = [page async for page in self.pages(resource, namespace, labels=labels, fields=fields, size=0)]
+        return Page(
+            [item for page in pages for item in page.items],
+            pages[-1].resource_version,
+            "",
+            tuple(item for page in pages for item in page.malformed),
+        )
+
+    @asynccontextmanager
+    async def watch(
+        self,
+        resource: Resource[T],
+        namespace: str = "",
+        *,
+        labels: str = "",
+        fields: str = "",
+        resource_version: str = "",
+        initial_events: bool = False,
+        seconds: int = 0,
+        idle_timeout: float = IDLE_SECONDS,
+    ) -> AsyncIterator[AsyncIterator[Event[T]]]:
+        """Events from `resource_version` on, or with `initial_events` everything there is and then what changes.
+
+        The iterator ends when the server ends the watch, which it does every few minutes and after `seconds`. An ERROR
+        event raises its ApiError (Expired: list again); a torn stream raises TransportError. The next watch begins at
+        the last version seen.
+        """
+        query = _selectors(labels, fields) | {"watch": "true", "allowWatchBookmarks": "true"}
+        if initial_events:
+            query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
+        if resource_version:
+            query["resourceVersion"] = resource_version
+        if seconds:
+            query["timeoutSeconds"] = str(seconds)
+        path = resource.path(namespace)
+        async with self.transport.stream(path, query=query, timeout=self._timeout, idle_timeout=idle_timeout) as stream:
+            if stream.status != 200:
+                body = b"".join([chunk async for chunk in stream.chunks])
+                raise error_from_answer(stream.status, stream.headers, body)
+            yield _events(stream, EventDecoder(resource.decode_as), f"watch of {resource}")
+
+    async def catalog(self) -> Catalog:
+        """Every resource the server has now."""
+        return await discover(self.transport)
+
+    async def server_version(self) -> Object:
+        response = await self.transport.request("GET", "/version", timeout=self._timeout)
+        if response.status != 200:
+            raise error_from_answer(response.status, response.headers, response.body)
+        return decode_as(dict[str, Any], response.body)
+
+    # writing
+
+    async def create(self, resource: Resource[T], obj: Json, namespace: str = "", *, dry_run: bool = False) -> T:
+        """The namespace may stand in the object instead."""
+        namespace = namespace or _metadata(obj).get("namespace", "")
+        response = await self._write("create", "POST", resource, resource.path(namespace), obj, dry_run=dry_run)
+        return decode_as(resource.decode_as, response.body)
+
+    async def create_part(
+        self, resource: Resource[Any], name: str, part: str, obj: Json, namespace: str = "", *, dry_run: bool = False
+    ) -> Object:
+        """POST to a subresource that is not a view of the object: binding, eviction, token."""
+        path = resource.path(namespace, name, part)
+        response = await self._write("create", "POST", resource, path, obj, dry_run=dry_run)
+        return decode_as(dict[str, Any], response.body)
+
+    async def update(self, resource: Resource[T], obj: Json, *, subresource: str = "", dry_run: bool = False) -> T:
+        """Replace the whole object; only with what was read as a dict and carries its resourceVersion."""
+        metadata = _metadata(obj)
+        path = resource.path(metadata.get("namespace", ""), metadata["name"], subresource)
+        response = await self._write("update", "PUT", resource, path, obj, dry_run=dry_run)
+        return decode_as(resource.decode_as, response.body)
+
+    async def patch(
+        self,
+        resource: Resource[T],
+        name: str,
+        patch: Json,
+        namespace: str = "",
+        *,
+        form: PatchForm = PatchForm.MERGE,
+        subresource: str = "",
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> T:
+        """`force` takes over fields that other managers have applied (APPLY only)."""
+        path = resource.path(namespace, name, subresource)
+        response = await self._write("patch", "PATCH", resource, path, patch, form.value, force=force, dry_run=dry_run)
+        return decode_as(resource.decode_as, response.body)
+
+    async def apply(
+        self,
+        resource: Resource[T],
+        obj: Object,
+        *,
+        subresource: str = "",
+        force: bool = False,
+        dry_run: bool = False,
+    ) -> T:
+        """Server-side apply: these fields shall be so, and are mine. Conflict when they are someone else's."""
+        metadata = _metadata(obj)
+        return await self.patch(
+            resource,
+            metadata["name"],
+            {"apiVersion": resource.api_version, "kind": resource.kind, **obj},
+            metadata.get("namespace", ""),
+            form=PatchForm.APPLY,
+            subresource=subresource,
+            force=force,
+            dry_run=dry_run,
+        )
+
+    async def delete(
+        self, resource: Resource[Any], name: str, namespace: str = "", options: DeleteOptions = _PLAIN_DELETE
+    ) -> Object:
+        """The answer is the object where it lives on for a while, else a Status."""
+        response = await self._send(
+            "delete", "DELETE", resource, resource.path(namespace, name), body=_encode(options.body())
+        )
+        return decode_as(dict[str, Any], response.body)
+
+    async def evict(
+        self, name: str, namespace: str, *, grace_seconds: int | None = None, uid: str = "", dry_run: bool = False
+    ) -> None:
+        """Ask for a pod's deletion as budgets allow.
+
+        Raises TooManyRequests (`is_budget`) when they do not, NotFound when the pod is gone. It is never sent again
+        behind the caller's back: who drains decides when to ask next.
+        """
+        eviction = {
+            "apiVersion": "policy/v1",
+            "kind": "Eviction",
+            "metadata": {"name": name, "namespace": namespace},
+            "deleteOptions": DeleteOptions(uid=uid, grace_seconds=grace_seconds).body(),
+        }
+        path = PODS.path(namespace, name, "eviction")
+        await self._write("create", "POST", PODS, path, eviction, dry_run=dry_run, retry=False)
+
+    # the way of every request
+
+    async def _write(
+        self,
+        verb: str,
+        method: str,
+        resource: Resource[Any],
+        path: str,
+        obj: Json,
+        content_type: str = "application/json",
+        *,
+        force: bool = False,
+        dry_run: bool = False,
+        retry: bool = True,
+    ) -> Response:
+        query = {"fieldManager": self.field_manager, "fieldValidation": "Strict"}
+        if force:
+            query["force"] = "true"
+        if dry_run:
+            query["dryRun"] = "All"
+        body = obj if isinstance(obj, bytes) else _encode(obj)
+        return await self._send(
+            verb, method, resource, path, query=query, body=body, content_type=content_type, retry=retry
+        )
+
+    async def _send(
+        self,
+        verb: str,
+        method: str,
+        resource: Resource[Any],
+        path: str,
+        *,
+        query: Mapping[str, str] = NOTHING,
+        body: bytes = b"",
+        content_type: str = "application/json",
+        retry: bool = True,
+    ) -> Response:
+        begun = time.perf_counter()
+        status = 0
+        try:
+            response = await self.transport.request(
+                method,
+                path,
+                query=query,
+                headers={"Content-Type": content_type} if body else NOTHING,
+                body=body,
+                timeout=self._timeout,
+                retry=retry,
+            )
+            status = response.status
+        finally:
+            if self._observe is not None:
+                self._observe(verb, resource, status, time.perf_counter() - begun)
+        if response.warnings and self._on_warning is not None:
+            for warning in response.warnings:
+                self._on_warning(_warning_text(warning))
+        if status >= 300:
+            raise error_from_answer(status, response.headers, response.body)
+        return response
+
+
+async def _events(stream: Stream, decoder: EventDecoder[T], what: str) -> AsyncIterator[Event[T]]:
+    framer = LineFramer()
+    decode = decoder.decode
+    try:
+        async for chunk in stream.chunks:
+            for line in framer.feed(chunk):
+                yield decode(line)
+    except msgspec.DecodeError as error:
+        raise TransportError(f"{what}: a line is no event: {error}", may_have_run=True) from None
+    if framer.rest:
+        raise TransportError(f"{what}: ended in the middle of an event", may_have_run=True)
+
+
+def _selectors(labels: str, fields: str) -> dict[str, str]:
+    query = {}
+    if labels:
+        query["labelSelector"] = labels
+    if fields:
+        query["fieldSelector"] = fields
+    return query
+
+
+def _metadata(obj: Json) -> Object:
+    metadata: Object = obj["metadata"]
+    return metadata
+
+
+def _warning_text(header: str) -> str:
+    """`299 - "text"`, with quotes inside escaped."""
+    start, end = header.find('"'), header.rfind('"')
+    return header[start + 1 : end].replace('\\"', '"').replace("\\\\", "\\") if end > start else header

@@ -1,0 +1,59 @@
+"""Objects out of bytes, and what is left of one that does not fit the type it was asked as."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+
+class PartialMetadata(msgspec.Struct, frozen=True, rename="camel"):
+    namespace: str = ""
+    name: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    annotations: dict[str, str] | None = None
+
+
+class Partial(msgspec.Struct, frozen=True):
+    """Any object, by its metadata only."""
+
+    metadata: PartialMetadata = PartialMetadata()
+
+
+class Malformed(msgspec.Struct, frozen=True):
+    """An object that could not be decoded: whose it is, and why."""
+
+    type: str
+    """ADDED, MODIFIED or DELETED in a watch, LISTED in a list."""
+    namespace: str
+    name: str
+    uid: str
+    resource_version: str
+    error: str
+
+
+decode_partial = msgspec.json.Decoder(Partial).decode
+
+
+_decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
+
+
+def decoder_for(type: Any) -> msgspec.json.Decoder[Any]:
+    """One decoder per type: making one costs more than using it."""
+    decoder = _decoders.get(type)
+    if decoder is None:
+        decoder = _decoders[type] = msgspec.json.Decoder(type)
+    return decoder
+
+
+def decode_as(type: type[T], body: bytes) -> T:
+    decoded: T = decoder_for(type).decode(body)
+    return decoded
+
+
+def malformed(raw: bytes | msgspec.Raw, error: str, type: str) -> Malformed:
+    metadata = decode_partial(raw).metadata
+    return Malformed(type, metadata.namespace, metadata.name, metadata.uid, metadata.resource_version, error)

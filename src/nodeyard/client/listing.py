@@ -1,0 +1,52 @@
+"""Pages of a list, decoded straight from bytes. One object that does not fit becomes `Malformed`; the others stand."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from nodeyard.client.decoding import Malformed, decode_as, decoder_for, malformed
+
+T = TypeVar("T")
+
+
+class Page(msgspec.Struct, Generic[T], frozen=True):
+    items: list[T]
+    resource_version: str
+    next: str = ""
+    """The token for the page that follows; empty on the last."""
+    malformed: tuple[Malformed, ...] = ()
+
+
+class _ListMeta(msgspec.Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _List(msgspec.Struct, Generic[T], frozen=True):
+    metadata: _ListMeta = _ListMeta()
+    items: list[T] | None = None
+
+
+_LIST_OF: Any = _List
+
+
+def decode_page(type: type[T], body: bytes) -> Page[T]:
+    try:
+        decoded: _List[T] = decoder_for(_LIST_OF[type]).decode(body)
+        return Page(decoded.items or [], decoded.metadata.resource_version, decoded.metadata.continue_)
+    except msgspec.ValidationError:
+        return _one_by_one(type, body)
+
+
+def _one_by_one(type: type[T], body: bytes) -> Page[T]:
+    raw: _List[msgspec.Raw] = decoder_for(_LIST_OF[msgspec.Raw]).decode(body)
+    items: list[T] = []
+    broken: list[Malformed] = []
+    for item in raw.items or ():
+        try:
+            items.append(decode_as(type, bytes(item)))
+        except msgspec.ValidationError as error:
+            broken.append(malformed(item, str(error), "LISTED"))
+    return Page(items, raw.metadata.resource_version, raw.metadata.continue_, tuple(broken))

@@ -1,0 +1,75 @@
+"""Watch events, decoded straight from the bytes of their line into the type the caller needs.
+
+An object that does not fit that type becomes `Malformed`: it poisons its own key, never the stream.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Generic, Literal, TypeVar
+
+import msgspec
+
+from nodeyard.client.decoding import Malformed, decode_partial, decoder_for, malformed
+from nodeyard.client.errors import Status, error_from_status
+
+T = TypeVar("T")
+
+ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+# The server writes type first; these lines can be decoded in one step.
+_CHANGES = (b'{"type":"ADDED"', b'{"type":"MODIFIED"', b'{"type":"DELETED"')
+
+
+class Change(msgspec.Struct, Generic[T], frozen=True):
+    type: ChangeType
+    object: T
+
+
+class Bookmark(msgspec.Struct, frozen=True):
+    """Everything up to this version has been sent."""
+
+    resource_version: str
+    ends_initial_events: bool = False
+
+
+class _Frame(msgspec.Struct, frozen=True):
+    type: str
+    object: msgspec.Raw
+
+
+_decode_frame = msgspec.json.Decoder(_Frame).decode
+_decode_status = msgspec.json.Decoder(Status).decode
+
+
+_CHANGE_OF: Any = Change
+
+
+class EventDecoder(Generic[T]):
+    """Turns the lines of one watch into events."""
+
+    def __init__(self, type: type[T]) -> None:
+        self._decode_change = decoder_for(_CHANGE_OF[type]).decode
+
+    def decode(self, line: bytes) -> Change[T] | Bookmark | Malformed:
+        """Raises ApiError for an ERROR event, and msgspec.DecodeError for a line that is no JSON."""
+        if line.startswith(_CHANGES):
+            try:
+                change: Change[T] = self._decode_change(line)
+                return change
+            except msgspec.ValidationError as error:
+                return _malformed(line, error)
+        frame = _decode_frame(line)
+        if frame.type == "BOOKMARK":
+            metadata = decode_partial(frame.object).metadata
+            annotations = metadata.annotations or {}
+            return Bookmark(metadata.resource_version, annotations.get(INITIAL_EVENTS_END) == "true")
+        if frame.type == "ERROR":
+            raise error_from_status(_decode_status(frame.object))
+        # A change whose type does not come first, as some proxies and aggregated servers write it.
+        return self.decode(b'{"type":"%s","object":%s}' % (frame.type.encode(), bytes(frame.object)))
+
+
+def _malformed(line: bytes, error: Exception) -> Malformed:
+    frame = _decode_frame(line)
+    return malformed(frame.object, str(error), frame.type)

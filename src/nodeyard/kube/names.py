@@ -1,0 +1,112 @@
+"""Key strings of Kubernetes and of Nodeyard itself, each once, and the syntax of names, labels and keys.
+
+The `*_faults` functions return what is wrong in the words of the API server; an empty list means valid.
+"""
+
+from __future__ import annotations
+
+import re
+
+# Nodeyard's own
+GROUP = "nodeyard.dev"
+NAMESPACE = "nodeyard-system"
+PAUSED = "nodeyard.dev/paused"
+APPROVE = "nodeyard.dev/approve"
+
+# Node keys
+ZONE = "topology.kubernetes.io/zone"
+REGION = "topology.kubernetes.io/region"
+HOSTNAME = "kubernetes.io/hostname"
+ARCH = "kubernetes.io/arch"
+OS = "kubernetes.io/os"
+INSTANCE_TYPE = "node.kubernetes.io/instance-type"
+ROLE_PREFIX = "node-role.kubernetes.io/"
+TAINT_NOT_READY = "node.kubernetes.io/not-ready"
+TAINT_UNREACHABLE = "node.kubernetes.io/unreachable"
+TAINT_UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
+LEASE_NAMESPACE = "kube-node-lease"
+MIRROR_POD = "kubernetes.io/config.mirror"
+NAMESPACE_NAME = "kubernetes.io/metadata.name"
+
+LABEL_VALUE_MAX = 63
+SUBDOMAIN_MAX = 253
+
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
+_QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_LABEL_RE = re.compile(_LABEL)
+_SUBDOMAIN_RE = re.compile(_SUBDOMAIN)
+_QUALIFIED_RE = re.compile(_QUALIFIED)
+_VALUE_RE = re.compile(f"({_QUALIFIED})?")
+
+
+def label_faults(name: str) -> list[str]:
+    """A DNS-1123 label: namespaces, and names that become part of a host name."""
+    faults = []
+    if len(name) > LABEL_VALUE_MAX:
+        faults.append(f"must be no more than {LABEL_VALUE_MAX} characters")
+    if _LABEL_RE.fullmatch(name):
+        return faults
+    if _SUBDOMAIN_RE.fullmatch(name):
+        faults.append("must not contain dots")
+    else:
+        faults.append(
+            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and "
+            "end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
+            f"'{_LABEL}')"
+        )
+    return faults
+
+
+def subdomain_faults(name: str) -> list[str]:
+    """A DNS-1123 subdomain: the names of most objects."""
+    faults = []
+    if len(name) > SUBDOMAIN_MAX:
+        faults.append(f"must be no more than {SUBDOMAIN_MAX} characters")
+    if not _SUBDOMAIN_RE.fullmatch(name):
+        faults.append(
+            "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must "
+            "start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+            f"'{_SUBDOMAIN}')"
+        )
+    return faults
+
+
+def qualified_name_faults(key: str) -> list[str]:
+    """A label, annotation or taint key: an optional DNS prefix, a slash, a name."""
+    prefix, slash, name = key.rpartition("/")
+    faults = []
+    if "/" in prefix:
+        return [
+            "a valid label key must consist of alphanumeric characters, '-', '_' or '.', and must start and end with "
+            "an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+            f"'{_QUALIFIED}') with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        ]
+    if slash and not prefix:
+        faults.append("prefix part must be non-empty")
+    elif slash:
+        faults.extend(f"prefix part {fault}" for fault in subdomain_faults(prefix))
+    if not name:
+        faults.append("name part must be non-empty")
+    elif len(name) > LABEL_VALUE_MAX:
+        faults.append(f"name part must be no more than {LABEL_VALUE_MAX} bytes")
+    if not _QUALIFIED_RE.fullmatch(name):
+        faults.append(
+            "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an "
+            "alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+            f"'{_QUALIFIED}')"
+        )
+    return faults
+
+
+def label_value_faults(value: str) -> list[str]:
+    faults = []
+    if len(value) > LABEL_VALUE_MAX:
+        faults.append(f"must be no more than {LABEL_VALUE_MAX} bytes")
+    if not _VALUE_RE.fullmatch(value):
+        faults.append(
+            "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must "
+            "start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for "
+            f"validation is '({_QUALIFIED})?')"
+        )
+    return faults

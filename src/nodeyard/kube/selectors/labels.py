@@ -1,0 +1,199 @@
+"""A label selector: requirements that all have to hold, compiled into one function when it is made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
+from typing import Final, NamedTuple
+
+from nodeyard.kube.fields import FieldError, index, invalid, key
+from nodeyard.kube.names import label_value_faults, qualified_name_faults
+
+Labels = Mapping[str, str]
+Matcher = Callable[[Labels], bool]
+
+
+class Operator(Enum):
+    """How a key relates to its values; the value is the server's word for it."""
+
+    EQUALS = "="
+    DOUBLE_EQUALS = "=="
+    NOT_EQUALS = "!="
+    IN = "in"
+    NOT_IN = "notin"
+    EXISTS = "exists"
+    DOES_NOT_EXIST = "!"
+    GREATER = "gt"
+    LESS = "lt"
+
+
+BINARY: Final = (
+    Operator.IN,
+    Operator.NOT_IN,
+    Operator.EQUALS,
+    Operator.DOUBLE_EQUALS,
+    Operator.NOT_EQUALS,
+    Operator.GREATER,
+    Operator.LESS,
+)
+_EXACT: Final = (Operator.EQUALS, Operator.DOUBLE_EQUALS)
+SETS: Final = (Operator.IN, Operator.NOT_IN)
+UNARY: Final = (Operator.EXISTS, Operator.DOES_NOT_EXIST)
+_ORDERED: Final = (Operator.GREATER, Operator.LESS)
+
+OF_TOKEN: Final = {
+    "in": Operator.IN,
+    "notin": Operator.NOT_IN,
+    "=": Operator.EQUALS,
+    "==": Operator.DOUBLE_EQUALS,
+    "!=": Operator.NOT_EQUALS,
+    ">": Operator.GREATER,
+    "<": Operator.LESS,
+}
+_SYMBOL: Final = {operator: token for token, operator in OF_TOKEN.items()}
+
+
+class Requirement(NamedTuple):
+    """One condition on one label."""
+
+    key: str
+    operator: Operator
+    values: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        if self.operator is Operator.EXISTS:
+            return self.key
+        if self.operator is Operator.DOES_NOT_EXIST:
+            return f"!{self.key}"
+        values = ",".join(sorted(self.values))
+        if self.operator in SETS:
+            return f"{self.key} {_SYMBOL[self.operator]} ({values})"
+        return f"{self.key}{_SYMBOL[self.operator]}{values}"
+
+
+class LabelSelector:
+    """Requirements that all have to hold. `matches` is compiled when the selector is made."""
+
+    __slots__ = ("is_nothing", "matches", "requirements")
+
+    def __init__(self, requirements: Iterable[Requirement] = (), *, is_nothing: bool = False) -> None:
+        self.requirements = tuple(sorted(requirements, key=lambda requirement: requirement.key))
+        self.is_nothing = is_nothing
+        self.matches: Matcher = _nothing_matches if is_nothing else _compile(self.requirements)
+
+    @property
+    def empty(self) -> bool:
+        """Whether it leaves nothing out."""
+        return not self.requirements and not self.is_nothing
+
+    def exact(self, label: str) -> str | None:
+        """The one value this label must have, where the selector says so: a key into an index."""
+        for requirement in self.requirements:
+            if requirement.key == label:
+                single = requirement.operator in (*_EXACT, Operator.IN) and len(requirement.values) == 1
+                return requirement.values[0] if single else None
+        return None
+
+    def __str__(self) -> str:
+        return ",".join(map(str, self.requirements))
+
+    def __repr__(self) -> str:
+        return f"LabelSelector({'nothing' if self.is_nothing else str(self)!r})"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, LabelSelector):
+            return NotImplemented
+        return self.requirements == other.requirements and self.is_nothing == other.is_nothing
+
+    def __hash__(self) -> int:
+        return hash((self.requirements, self.is_nothing))
+
+
+# matching
+
+
+def _compile(requirements: Sequence[Requirement]) -> Matcher:
+    if not requirements:
+        return _everything_matches
+    if all(requirement.operator in _EXACT for requirement in requirements):
+        return _pairs_matcher([(requirement.key, requirement.values[0]) for requirement in requirements])
+    matchers = [_matcher(requirement) for requirement in requirements]
+    if len(matchers) == 1:
+        return matchers[0]
+    return lambda labels: all(matcher(labels) for matcher in matchers)
+
+
+def _everything_matches(labels: Labels) -> bool:
+    return True
+
+
+def _nothing_matches(labels: Labels) -> bool:
+    return False
+
+
+def _pairs_matcher(pairs: Sequence[tuple[str, str]]) -> Matcher:
+    """Plain equality, by far the most common selector."""
+    if len(pairs) == 1:
+        [(label, wanted)] = pairs
+        return lambda labels: labels.get(label) == wanted
+    return lambda labels: all(labels.get(label) == wanted for label, wanted in pairs)
+
+
+def _matcher(requirement: Requirement) -> Matcher:
+    label, operator, values = requirement
+    if operator is Operator.EXISTS:
+        return lambda labels: label in labels
+    if operator is Operator.DOES_NOT_EXIST:
+        return lambda labels: label not in labels
+    if operator in _ORDERED:
+        return _order_matcher(label, operator is Operator.GREATER, int(values[0]))
+    choices = frozenset(values)
+    if operator in (Operator.NOT_IN, Operator.NOT_EQUALS):
+        return lambda labels: labels.get(label) not in choices
+    return lambda labels: labels.get(label) in choices
+
+
+def _order_matcher(label: str, is_greater: bool, bound: int) -> Matcher:
+    def matches(labels: Labels) -> bool:
+        number = _int64(labels.get(label, ""))
+        if number is None:
+            return False
+        return number > bound if is_greater else number < bound
+
+    return matches
+
+
+_INTEGER_RE: Final = re.compile("[+-]?[0-9]+")
+
+
+def _int64(text: str) -> int | None:
+    if not _INTEGER_RE.fullmatch(text):
+        return None
+    number = int(text)
+    return number if -(2**63) <= number < 2**63 else None
+
+
+# checking
+
+
+def requirement_errors(requirement: Requirement) -> list[FieldError]:
+    errors = []
+    label, operator, values = requirement
+    if faults := qualified_name_faults(label):
+        errors.append(invalid("key", label, "; ".join(faults)))
+    if operator in SETS and not values:
+        errors.append(invalid("values", list(values), "for 'in', 'notin' operators, values set can't be empty"))
+    if operator in UNARY and values:
+        errors.append(invalid("values", list(values), "values set must be empty for exists and does not exist"))
+    if operator in _ORDERED and _int64(values[0]) is None:
+        errors.append(invalid("values[0]", values[0], "for 'Gt', 'Lt' operators, the value must be an integer"))
+    for position, value in enumerate(values):
+        if faults := label_value_faults(value):
+            errors.append(invalid(key(index("values", position), label), value, "; ".join(faults)))
+    return errors
+
+
+def joined(errors: Sequence[FieldError]) -> str:
+    texts = list(dict.fromkeys(map(str, errors)))
+    return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"

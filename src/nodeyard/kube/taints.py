@@ -1,0 +1,79 @@
+"""Taints keep pods away from a node, tolerations let them on; here is how the two meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from nodeyard.kube.json import Object
+
+NO_SCHEDULE = "NoSchedule"
+PREFER_NO_SCHEDULE = "PreferNoSchedule"
+NO_EXECUTE = "NoExecute"
+EFFECTS = (NO_SCHEDULE, PREFER_NO_SCHEDULE, NO_EXECUTE)
+
+_HARD = (NO_SCHEDULE, NO_EXECUTE)
+
+
+def is_same(a: Object, b: Object) -> bool:
+    """Two taints are one when key and effect agree; the value is only its content."""
+    return a.get("key") == b.get("key") and a.get("effect") == b.get("effect")
+
+
+def taints_of(node: Object) -> list[Object]:
+    return (node.get("spec") or {}).get("taints") or []
+
+
+def tolerates(toleration: Object, taint: Object) -> bool:
+    effect, key = toleration.get("effect"), toleration.get("key")
+    if effect and effect != taint.get("effect"):
+        return False
+    if key and key != taint.get("key"):
+        return False
+    operator = toleration.get("operator") or "Equal"
+    if operator == "Exists":
+        return True
+    wanted, present = toleration.get("value") or "", taint.get("value") or ""
+    if operator == "Equal":
+        return bool(wanted == present)
+    return _compares(operator, wanted, present)
+
+
+def _compares(operator: str, bound: str, present: str) -> bool:
+    """`Gt` and `Lt` read both values as whole numbers: the taint's must be above or below the toleration's."""
+    try:
+        limit, value = int(bound), int(present)
+    except ValueError:
+        return False
+    return value > limit if operator == "Gt" else operator == "Lt" and value < limit
+
+
+def untolerated(
+    taints: Iterable[Object], tolerations: list[Object], effects: Iterable[str] = _HARD
+) -> Iterator[Object]:
+    """The taints that keep a pod with these tolerations away; by default those that do more than prefer."""
+    relevant = tuple(effects)
+    for taint in taints:
+        if taint.get("effect") in relevant and not any(tolerates(each, taint) for each in tolerations):
+            yield taint
+
+
+def is_tolerated(taints: Iterable[Object], tolerations: list[Object], effects: Iterable[str] = _HARD) -> bool:
+    return next(untolerated(taints, tolerations, effects), None) is None
+
+
+def without(taints: list[Object], key: str, effect: str = "") -> list[Object]:
+    """The taints left when those of this key (and effect, if one is named) go."""
+    return [taint for taint in taints if taint.get("key") != key or (effect and taint.get("effect") != effect)]
+
+
+def with_taint(taints: list[Object], taint: Object) -> list[Object]:
+    """The taints with this one added or, where its key and effect are there already, replaced."""
+    if any(is_same(each, taint) for each in taints):
+        return [taint if is_same(each, taint) else each for each in taints]
+    return [*taints, taint]
+
+
+def render(taint: Object) -> str:
+    """`key=value:Effect`, as kubectl writes it."""
+    value = taint.get("value")
+    return f"{taint.get('key', '')}{f'={value}' if value else ''}:{taint.get('effect', '')}"

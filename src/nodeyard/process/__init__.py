@@ -1,0 +1,1 @@
+"""What impure modules may use of the process: clock, logs, metrics."""

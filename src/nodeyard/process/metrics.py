@@ -1,0 +1,63 @@
+"""A process's metrics, in a registry of its own that tests can make as many of as they like.
+
+Rendering thousands of series takes milliseconds, so it is done in a thread and never holds up the event loop. Bind
+labels once, where their values are known, not on each increment.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+
+CONTENT_TYPE = CONTENT_TYPE_LATEST
+# From a cached read to a write that waits for a webhook.
+SECONDS: tuple[float, ...] = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """One metric, for the generated documentation."""
+
+    name: str
+    type: Literal["counter", "gauge", "histogram"]
+    help: str
+    labels: tuple[str, ...]
+
+
+class Metrics:
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        self._described: dict[str, Described] = {}
+
+    def counter(self, name: str, help: str, labels: Sequence[str] = ()) -> Counter:
+        self._describe(Described(name, "counter", help, tuple(labels)))
+        return Counter(name, help, labels, registry=self.registry)
+
+    def gauge(self, name: str, help: str, labels: Sequence[str] = ()) -> Gauge:
+        self._describe(Described(name, "gauge", help, tuple(labels)))
+        return Gauge(name, help, labels, registry=self.registry)
+
+    def histogram(
+        self, name: str, help: str, labels: Sequence[str] = (), buckets: Sequence[float] = SECONDS
+    ) -> Histogram:
+        self._describe(Described(name, "histogram", help, tuple(labels)))
+        return Histogram(name, help, labels, buckets=buckets, registry=self.registry)
+
+    def described(self) -> Iterator[Described]:
+        """Every metric there is, by name."""
+        for name in sorted(self._described):
+            yield self._described[name]
+
+    async def render(self) -> bytes:
+        """The text that Prometheus scrapes."""
+        return await asyncio.to_thread(generate_latest, self.registry)
+
+    def _describe(self, metric: Described) -> None:
+        if not metric.name.startswith("nodeyard_"):
+            raise ValueError(f"{metric.name}: names begin with nodeyard_")
+        self._described[metric.name] = metric

@@ -1,0 +1,1 @@
+"""Structural schemas, pure: what a type allows, its defaults, what is pruned, its CEL rules."""

@@ -1,0 +1,149 @@
+"""x-kubernetes-validations: the rules of a schema, compiled, and what they say of an object.
+
+`compile_rules` walks the schema and compiles every rule where it stands; `CompiledRules.evaluate` walks an object and
+its old version along the parts of the schema that hold rules. A schema without rules compiles to nothing at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from nodeyard.kube.fields import FieldError, FieldErrorType, child, index, key
+from nodeyard.kube.json import Json, Object
+from nodeyard.schema.cel.correlation import Correlation, OldItems
+from nodeyard.schema.cel.schemas import declare
+from nodeyard.schema.cel.sites import Budget, Site, compile_site
+from nodeyard.schema.cel.soundness import rule_faults
+from nodeyard.schema.model import Schema
+
+ROOT = "spec.validation.openAPIV3Schema"
+_SELF_TYPE = "selfType"
+_UNTYPED = (
+    "internal error: failed to construct type information for x-kubernetes-validations rules: "
+    "unable to convert structural schema to CEL declarations"
+)
+
+
+@dataclass(slots=True)
+class _Node:
+    """A place in the schema with rules at it or below it."""
+
+    schema: Schema
+    site: Site | None = None
+    properties: dict[str, _Node] = field(default_factory=dict)
+    additional: _Node | None = None
+    items: _Node | None = None
+
+
+class CompiledRules:
+    """The rules of a kind. Cheap to ask where there are none."""
+
+    def __init__(self, root: _Node | None) -> None:
+        self._root = root
+
+    def __bool__(self) -> bool:
+        return self._root is not None
+
+    def evaluate(self, obj: Object, old: Object | None) -> list[FieldError]:
+        """What the rules object to, in the order of the schema. `old` is None when the object is created."""
+        if self._root is None:
+            return []
+        walk = _Walk()
+        walk.visit(self._root, "", obj, old, Correlation(self._root.schema, obj, old))
+        return walk.errors
+
+
+def compile_rules(schema: Schema, path: str = ROOT) -> tuple[CompiledRules, list[FieldError]]:
+    """The rules that compile, and what is wrong with the others. `path` is where the schema stands in the CRD."""
+    compiler = _Compiler()
+    root = compiler.visit(_Place(schema, path, is_root=True))
+    return CompiledRules(root), [*compiler.faults, *compiler.errors]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the compiler is."""
+
+    schema: Schema
+    path: str
+    is_root: bool = False
+    """Whether an object begins here: the resource itself, or one embedded in it."""
+    uncorrelatable: str = ""
+    """Path of the list around here whose items have no identity, so that there is no oldSelf."""
+
+
+class _Compiler:
+    """`faults` are in the rules themselves, `errors` in their expressions."""
+
+    def __init__(self) -> None:
+        self.faults: list[FieldError] = []
+        self.errors: list[FieldError] = []
+
+    def visit(self, place: _Place) -> _Node | None:
+        """Parts are visited before the place itself, as the API server reports them."""
+        known_faults = len(self.faults)
+        node = _Node(place.schema)
+        schema = place.schema
+        if schema.additional is not None:
+            node.additional = self._part(place, schema.additional, "additionalProperties")
+        for name, below in schema.properties.items():
+            part = self._part(place, below, f"properties[{name}]")
+            if part is not None:
+                node.properties[name] = part
+        if schema.items is not None:
+            uncorrelatable = place.uncorrelatable or ("" if schema.list_type == "map" else place.path)
+            node.items = self._part(replace(place, uncorrelatable=uncorrelatable), schema.items, "items")
+        if schema.rules:
+            self.faults += rule_faults(schema, place.path)
+            # An expression is not judged while what it speaks about is in doubt.
+            if len(self.faults) == known_faults:
+                node.site = self._site(place)
+        return node if node.site or node.properties or node.additional or node.items else None
+
+    def _part(self, place: _Place, schema: Schema, step: str) -> _Node | None:
+        return self.visit(_Place(schema, child(place.path, step), schema.embedded, place.uncorrelatable))
+
+    def _site(self, place: _Place) -> Site | None:
+        declared = declare(place.schema, _SELF_TYPE, is_root=place.is_root)
+        if declared is None:
+            at = f"{place.path}.x-kubernetes-validations"
+            self.errors.append(FieldError(FieldErrorType.INTERNAL, at, detail=_UNTYPED))
+            return None
+        site, errors = compile_site(
+            place.schema, declared, place.path, is_root=place.is_root, uncorrelatable=place.uncorrelatable
+        )
+        self.errors += errors
+        return site
+
+
+class _Walk:
+    """One evaluation: the errors so far, and whether there is budget left."""
+
+    def __init__(self) -> None:
+        self.errors: list[FieldError] = []
+        self._budget = Budget()
+
+    def visit(self, node: _Node, path: str, new: Json, old: Json, correlation: Correlation) -> None:
+        if new is None or self._budget.is_spent:
+            return
+        if node.site is not None:
+            self.errors += node.site.evaluate(path, new, old, correlation, self._budget)
+        for below, step, value, before in _parts(node, path, new, old):
+            self.visit(below, step, value, before, Correlation(below.schema, value, before, correlation))
+
+
+def _parts(node: _Node, path: str, new: Json, old: Json) -> Iterator[tuple[_Node, str, Json, Json]]:
+    """What of a value has rules: each with its path, and what it was before."""
+    if isinstance(new, dict):
+        before = old if isinstance(old, dict) else {}
+        if node.additional is not None:
+            for name, value in new.items():
+                yield node.additional, key(path, name), value, before.get(name)
+        for name, below in node.properties.items():
+            if name in new:
+                yield below, child(path, name), new[name], before.get(name)
+    elif isinstance(new, list) and node.items is not None:
+        items = OldItems(node.schema, old)
+        for position, item in enumerate(new):
+            yield node.items, index(path, position), item, items.find(item)

@@ -1,0 +1,166 @@
+"""A schema compiled into checks: for every node and every kind of JSON value, the few things left to look at.
+
+What can be known from the kind of a value alone is settled while compiling, so that a plain string in a string field
+costs one look-up and no call. A node's `Table` is made at first use and kept with the node.
+"""
+
+from __future__ import annotations
+
+from nodeyard.kube.fields import FieldErrorType, too_many
+from nodeyard.kube.json import Json
+from nodeyard.schema.branches import Table, branch_check
+from nodeyard.schema.compile import OPEN
+from nodeyard.schema.faults import Entry, Fault, beneath, judged, missing, stated
+from nodeyard.schema.model import Schema
+from nodeyard.schema.scalars import KINDS, Check, enum_check, is_same, number_check, string_checks, type_check
+
+_LONGEST = 2**63
+
+
+def table_of(schema: Schema) -> Table:
+    if schema.programs is None:
+        schema.programs = {}
+    known: Table | None = schema.programs.get("checks")
+    if known is None:
+        # Stored before it is filled: a recursive type finds itself.
+        known = schema.programs["checks"] = {}
+        known.update({kind: tuple(_checks(schema, kind)) for kind in KINDS})
+        known[int] = _wide_integers(known)
+    return known
+
+
+def _checks(schema: Schema, kind: type) -> list[Check]:
+    """In the server's order; null is only looked at for its type and against an enumeration."""
+    checks: list[Check | None] = [type_check(schema, kind)]
+    if kind is not type(None):
+        checks.append(branch_check(schema, table_of))
+    if kind is str:
+        checks += string_checks(schema)
+    elif kind in (int, float):
+        checks.append(number_check(schema, kind))
+    elif kind is list:
+        checks.append(_list_check(schema))
+    checks.append(enum_check(schema))
+    if kind is dict:
+        checks.append(_object_check(schema))
+    return [check for check in checks if check is not None]
+
+
+def _wide_integers(table: Table) -> tuple[Check, ...]:
+    """An integer beyond 64 bits is a float to the server."""
+    narrow, wide = table[int], table[float]
+    if not narrow and not wide:
+        return ()
+
+    def check(value: int) -> list[Fault] | None:
+        if -_LONGEST <= value < _LONGEST:
+            return [fault for each in narrow for fault in each(value) or ()] if narrow else None
+        return [fault for each in wide for fault in each(float(value)) or ()]
+
+    return (check,)
+
+
+# lists
+
+
+def _list_check(schema: Schema) -> Check | None:
+    items = table_of(schema.items) if schema.items is not None else None
+    least, most, is_unique = schema.min_items or 0, schema.max_items, schema.unique_items
+    if items is None and not least and most is None and not is_unique:
+        return None
+
+    def check(value: list[Json]) -> list[Fault] | None:
+        faults: list[Fault] = []
+        if items is not None:
+            for position, item in enumerate(value):
+                for each in items[item.__class__]:
+                    found = each(item)
+                    if found:
+                        faults += beneath(position, found)
+        size = len(value)
+        if size < least:
+            faults.append(judged(FieldErrorType.INVALID, size, f"should have at least {least} items"))
+        if most is not None and size > most:
+            faults.append(stated(FieldErrorType.TOO_MANY, None, too_many("", size, most).detail))
+        if is_unique and _has_twins(value):
+            faults.append(judged(FieldErrorType.INVALID, "", "shouldn't contain duplicates"))
+        return faults
+
+    return check
+
+
+def _has_twins(items: list[Json]) -> bool:
+    return any(is_same(item, other) for position, item in enumerate(items) for other in items[:position])
+
+
+# objects
+
+
+def _object_check(schema: Schema) -> Check | None:
+    sizes = _size_check(schema)
+    fields = _field_check(schema)
+    required = schema.required
+    if sizes is None and fields is None and not required:
+        return None
+
+    def check(value: dict[str, Json]) -> list[Fault] | None:
+        faults: list[Fault] = []
+        if sizes is not None:
+            faults += sizes(value) or ()
+        if fields is not None:
+            found = fields(value)
+            if found:
+                faults += found
+        for name in required:
+            if name not in value:
+                faults.append(missing(name))
+        return faults
+
+    return check
+
+
+def _size_check(schema: Schema) -> Check | None:
+    least, most = schema.min_properties or 0, schema.max_properties
+    if not least and most is None:
+        return None
+
+    def check(value: dict[str, Json]) -> list[Fault] | None:
+        size = len(value)
+        if size < least:
+            return [judged(FieldErrorType.INVALID, size, f"should have at least {least} properties")]
+        if most is not None and size > most:
+            return [stated(FieldErrorType.TOO_MANY, None, too_many("", size, most).detail)]
+        return None
+
+    return check
+
+
+def _field_check(schema: Schema) -> Check | None:
+    properties = {name: table_of(child) for name, child in schema.properties.items()}
+    is_closed = schema.closed
+    additional = table_of(schema.additional) if schema.additional not in (None, OPEN) else None
+    if not properties and additional is None and not is_closed:
+        return None
+
+    def check(value: dict[str, Json]) -> list[Fault] | None:
+        faults: list[Fault] | None = None
+        for name, item in value.items():
+            table = properties.get(name)
+            if table is None:
+                if is_closed:
+                    faults = [*(faults or ()), _surplus(name)]
+                if additional is None:
+                    continue
+                table = additional
+            for each in table[item.__class__]:
+                found = each(item)
+                if found:
+                    faults = faults or []
+                    faults += beneath(Entry(name) if table is additional else name, found)
+        return faults
+
+    return check
+
+
+def _surplus(name: str) -> Fault:
+    return Fault(FieldErrorType.INVALID, name, lambda path: f"{path}.{name} in body is a forbidden property")

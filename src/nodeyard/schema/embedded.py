@@ -1,0 +1,188 @@
+"""Resources within resources (x-kubernetes-embedded-resource), and the parts of any resource that no schema describes.
+
+apiVersion and kind must be there and be names; metadata is read into the server's own type and written back, which
+refuses wrong types, drops unknown fields and leaves out what is empty. How metadata is read is given by the caller: it
+is a matter of built-in types, which this package does not know.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from nodeyard.kube.fields import FieldError, child, index, invalid, key, required, too_long
+from nodeyard.kube.json import Json, Object
+from nodeyard.kube.names import label_faults, label_value_faults, qualified_name_faults
+from nodeyard.schema.model import Schema
+from nodeyard.schema.walks import Walk, ask
+
+META_FIELDS = frozenset({"apiVersion", "kind", "metadata"})
+
+ReadMetadata = Callable[[Json], tuple[Object, list[str]]]
+"""Metadata as the server writes it, and the paths of what it does not know. Raises ValueError in the words of Go."""
+
+_ANNOTATIONS_MAX = 256 * 1024
+_DNS_1035 = re.compile("[a-z]([-a-z0-9]*[a-z0-9])?")
+_KIND_WORDS = (
+    "may have mixed case, but should otherwise match: a DNS-1035 label must consist of lower case alphanumeric "
+    "characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  "
+    "or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+)
+
+
+class CoercionError(ValueError):
+    """An object that cannot be read at all; the text is the reason within the 400."""
+
+
+# reading
+
+
+def read_resource(schema: Schema, obj: Object, read: ReadMetadata) -> tuple[Object, list[str], list[str]]:
+    """The object with its metadata read, and what is unknown in its own metadata and in that of embedded resources."""
+    unknown: list[str] = []
+    if "metadata" in obj:
+        metadata, names = _read(obj["metadata"], read)
+        unknown = sorted(f"metadata.{name}" for name in names)
+        if metadata is not obj["metadata"]:
+            obj = {**obj, "metadata": metadata}
+    embedded: list[str] = []
+    if ask("embedded", _presence, schema, obj):
+        obj = _reread(schema, obj, "", read, embedded)
+    return obj, unknown, sorted(embedded)
+
+
+def _read(metadata: Json, read: ReadMetadata) -> tuple[Object, list[str]]:
+    try:
+        return read(metadata)
+    except ValueError as error:
+        raise CoercionError(str(error)) from error
+
+
+def _presence(schema: Schema) -> Walk | None:
+    """Not a fault: the mere fact that a resource is embedded here."""
+    return (lambda value, path: [required(path)]) if schema.embedded else None
+
+
+def _reread(schema: Schema, value: Json, path: str, read: ReadMetadata, unknown: list[str]) -> Json:
+    if isinstance(value, list):
+        if schema.items is None:
+            return value
+        return [_reread(schema.items, item, index(path, place), read, unknown) for place, item in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    result = dict(value)
+    for name, item in value.items():
+        if schema.embedded and name in META_FIELDS:
+            result[name] = _reread_meta(name, item, child(path, name), read, unknown)
+        elif name in schema.properties:
+            result[name] = _reread(schema.properties[name], item, child(path, name), read, unknown)
+        elif schema.additional is not None:
+            result[name] = _reread(schema.additional, item, key(path, name), read, unknown)
+    return result
+
+
+def _reread_meta(name: str, value: Json, path: str, read: ReadMetadata, unknown: list[str]) -> Json:
+    if name != "metadata":
+        if not isinstance(value, str):
+            raise CoercionError(str(invalid(path, value, "must be a string")))
+        return value
+    try:
+        metadata, names = read(value)
+    except ValueError as error:
+        raise CoercionError(str(invalid(path, value, str(error)))) from error
+    unknown.extend(f"{path}.{each}" for each in names)
+    return metadata
+
+
+# validation
+
+
+def embedded_faults(schema: Schema, value: Json, path: str = "") -> list[FieldError]:
+    """Of every embedded resource; the object around them is judged elsewhere."""
+    return ask("embedded faults", _question, schema, value, path)
+
+
+def _question(schema: Schema) -> Walk | None:
+    return _resource_faults if schema.embedded else None
+
+
+def _resource_faults(value: Json, path: str) -> list[FieldError]:
+    if not isinstance(value, dict):
+        return []
+    faults = [required(child(path, name)) for name in ("apiVersion", "kind") if name not in value]
+    if "apiVersion" in value:
+        faults += _api_version_faults(value["apiVersion"], child(path, "apiVersion"))
+    if "kind" in value:
+        faults += _kind_faults(value["kind"], child(path, "kind"))
+    if isinstance(value.get("metadata"), dict):
+        faults += _metadata_faults(value["metadata"], child(path, "metadata"))
+    return faults
+
+
+def _api_version_faults(value: Json, path: str) -> list[FieldError]:
+    if not isinstance(value, str):
+        return [invalid(path, value, "must be a string")]
+    if not value:
+        return [invalid(path, value, "must not be empty")]
+    return [invalid(path, value, f"unexpected GroupVersion string: {value}")] if value.count("/") > 1 else []
+
+
+def _kind_faults(value: Json, path: str) -> list[FieldError]:
+    if not isinstance(value, str):
+        return [invalid(path, value, "must be a string")]
+    if not value:
+        return [invalid(path, value, "must not be empty")]
+    return [] if _DNS_1035.fullmatch(value.lower()) and len(value) <= 63 else [invalid(path, value, _KIND_WORDS)]
+
+
+def _metadata_faults(metadata: Object, path: str) -> list[FieldError]:
+    """Names here only have to be fit for a URL."""
+    faults: list[FieldError] = []
+    for name in ("generateName", "name"):
+        text = metadata.get(name) or ""
+        faults += [invalid(child(path, name), text, words) for words in _segment_faults(text, name == "name")]
+    namespace = metadata.get("namespace") or ""
+    if namespace:
+        faults += [invalid(child(path, "namespace"), namespace, words) for words in label_faults(namespace)]
+    if (metadata.get("generation") or 0) < 0:
+        words = "must be greater than or equal to 0"
+        faults.append(invalid(child(path, "generation"), metadata["generation"], words))
+    faults += _label_faults(metadata.get("labels") or {}, child(path, "labels"))
+    faults += _annotation_faults(metadata.get("annotations") or {}, child(path, "annotations"))
+    for owner in metadata.get("ownerReferences") or ():
+        faults += _owner_faults(owner, child(path, "ownerReferences"))
+    for finalizer in metadata.get("finalizers") or ():
+        faults += [invalid(child(path, "finalizers"), finalizer, words) for words in qualified_name_faults(finalizer)]
+    return faults
+
+
+def _segment_faults(text: str, is_whole: bool) -> list[str]:
+    if is_whole and text in (".", ".."):
+        return [f"may not be '{text}'"]
+    return [f"may not contain '{sign}'" for sign in "/%" if sign in text]
+
+
+def _label_faults(labels: Object, path: str) -> list[FieldError]:
+    faults: list[FieldError] = []
+    for name, value in labels.items():
+        faults += [invalid(path, name, words) for words in qualified_name_faults(name)]
+        faults += [invalid(path, value, words) for words in label_value_faults(value)]
+    return faults
+
+
+def _annotation_faults(annotations: Object, path: str) -> list[FieldError]:
+    faults = [invalid(path, name, words) for name in annotations for words in qualified_name_faults(name.lower())]
+    if sum(len(name.encode()) + len(value.encode()) for name, value in annotations.items()) > _ANNOTATIONS_MAX:
+        faults.append(too_long(path, _ANNOTATIONS_MAX))
+    return faults
+
+
+def _owner_faults(owner: Object, path: str) -> list[FieldError]:
+    version = owner.get("apiVersion") or ""
+    faults = []
+    if not version.rpartition("/")[2]:
+        faults.append(invalid(child(path, "apiVersion"), version, "version must not be empty"))
+    for name in ("kind", "name", "uid"):
+        if not owner.get(name):
+            faults.append(invalid(child(path, name), "", "must not be empty"))
+    return faults

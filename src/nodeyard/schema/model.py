@@ -1,0 +1,102 @@
+"""The one form in which a type is known, for built-in kinds and for custom resources alike.
+
+A `Schema` is compiled once, from a CRD's openAPIV3Schema or from the table of built-in types, and then walked: to
+default, to prune, to validate, to merge (server-side apply, strategic merge patch) and to find unknown fields.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+
+class Unset:
+    """The default of a field that has none; `null` is a value."""
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+UNSET: Final = Unset()
+
+ListType = Literal["atomic", "set", "map"]
+MapType = Literal["granular", "atomic"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One entry of x-kubernetes-validations."""
+
+    rule: str
+    message: str = ""
+    message_expression: str = ""
+    reason: str = "FieldValueInvalid"
+    field_path: str = ""
+    optional_old_self: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Schema:
+    """One node of a type. `properties` and `items` may lead back to a node above (recursive types).
+
+    Built once by a compiler and not changed afterwards.
+    """
+
+    type: str = ""
+    """object, array, string, integer, number, boolean; empty where anything goes (int-or-string, any JSON)."""
+
+    # structure
+    properties: dict[str, Schema] = field(default_factory=dict)
+    additional: Schema | None = None
+    closed: bool = False
+    """additionalProperties: false, so that a key beyond `properties` is refused rather than dropped."""
+    items: Schema | None = None
+    required: tuple[str, ...] = ()
+    nullable: bool = False
+    int_or_string: bool = False
+    preserve_unknown: bool = False
+    embedded: bool = False
+    """x-kubernetes-embedded-resource: apiVersion, kind and metadata are kept and validated."""
+    default: Any = UNSET
+
+    # merging
+    list_type: ListType | None = None
+    list_map_keys: tuple[str, ...] = ()
+    map_type: MapType | None = None
+    patch_strategy: str = ""
+    """Of strategic merge patch, built-in kinds only: merge, replace, retainKeys, joined by commas."""
+    patch_merge_key: str = ""
+
+    # values
+    enum: tuple[Any, ...] | None = None
+    format: str = ""
+    pattern: str = ""
+    minimum: float | int | None = None
+    maximum: float | int | None = None
+    exclusive_minimum: bool = False
+    exclusive_maximum: bool = False
+    multiple_of: float | int | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+    min_items: int | None = None
+    max_items: int | None = None
+    min_properties: int | None = None
+    max_properties: int | None = None
+    unique_items: bool = False
+    all_of: tuple[Schema, ...] = ()
+    any_of: tuple[Schema, ...] = ()
+    one_of: tuple[Schema, ...] = ()
+    not_: Schema | None = None
+
+    rules: tuple[Rule, ...] = ()
+    description: str = ""
+
+    programs: dict[str, Any] | None = field(default=None, init=False, repr=False)
+    """What validation and its like compile from this node at first use; nothing else looks here."""
+
+    @property
+    def is_atomic(self) -> bool:
+        """Whether one manager owns the whole value: scalars, atomic maps and lists that are neither set nor map."""
+        if self.type == "array":
+            return self.list_type not in ("set", "map")
+        return self.map_type == "atomic"

@@ -1,0 +1,281 @@
+"""Checks of a single value: its type, strings, formats, numbers, enumerations.
+
+Every function here is called while a schema is compiled and returns a check, or None where there is nothing to check.
+A check takes a value of the kind it was made for and returns its faults, or None.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from types import NoneType
+from typing import Any
+
+from nodeyard.kube.fields import FieldErrorType, too_long
+from nodeyard.kube.gotext import decimal, number, plain_json, quote
+from nodeyard.kube.json import Json
+from nodeyard.schema.faults import Fault, judged, stated, unplaced
+from nodeyard.schema.formats import is_checked, string_check
+from nodeyard.schema.model import Schema
+from nodeyard.schema.patterns import compile_pattern
+
+Check = Callable[[Any], list[Fault] | None]
+
+KINDS: tuple[type, ...] = (NoneType, bool, int, float, str, list, dict)
+
+# JSON type and format by which the server knows a decoded value.
+_NAMES: dict[type, tuple[str, str]] = {
+    bool: ("boolean", ""),
+    int: ("integer", "int64"),
+    float: ("number", "float64"),
+    str: ("string", ""),
+    list: ("array", ""),
+    dict: ("object", ""),
+}
+_MAX_SAFE = 2.0**53 - 1
+
+
+def types_of(schema: Schema) -> tuple[str, ...]:
+    if schema.int_or_string:
+        return ("integer", "string")
+    return (schema.type,) if schema.type else ()
+
+
+def format_of(schema: Schema) -> str:
+    """The format as far as it is checked."""
+    types = types_of(schema)
+    return schema.format if is_checked(types[0] if len(types) == 1 else "", schema.format) else ""
+
+
+def is_whole(value: float) -> bool:
+    """Whether a float counts as an integer: exactly, or to nine digits."""
+    if not -_MAX_SAFE <= value <= _MAX_SAFE:
+        return False
+    whole = math.trunc(value)
+    if value == whole:
+        return True
+    return whole > 0 and (value - whole) / (value + whole) < 1e-9
+
+
+# type
+
+
+def type_check(schema: Schema, kind: type) -> Check | None:
+    types, format_ = types_of(schema), format_of(schema)
+    if kind is NoneType:
+        return _mistyped(",".join(types), "null") if types and not schema.nullable else None
+    if not types and not format_:
+        return None
+    found, found_format = _NAMES[kind]
+    if found in types or (kind is int and "number" in types):
+        return None
+    is_numeric = "number" in types or "integer" in types
+    if kind in (str, list):
+        return None if format_ and not is_numeric else _mistyped(",".join(types), found)
+    refuse = _mistyped(format_, found_format) if format_ else _mistyped(",".join(types), found)
+    if kind is float and "integer" in types:
+        return lambda value: None if is_whole(value) else refuse(value)
+    return refuse
+
+
+def _mistyped(wanted: str, found: str) -> Check:
+    return lambda value: [judged(FieldErrorType.TYPE_INVALID, found, f"must be of type {wanted}: {quote(found)}")]
+
+
+# strings
+
+
+def string_checks(schema: Schema) -> list[Check]:
+    checks = [_length_and_pattern(schema), _format(schema)]
+    return [check for check in checks if check is not None]
+
+
+def _length_and_pattern(schema: Schema) -> Check | None:
+    """Only the first of these faults is told: too long, too short, no match."""
+    most, least, source = schema.max_length, schema.min_length, schema.pattern
+    if most is None and least is None and not source:
+        return None
+    longest = math.inf if most is None else most
+    shortest = least or 0
+    search = compile_pattern(source).search if source else None
+
+    def check(value: str) -> list[Fault] | None:
+        length = len(value)
+        if length > longest:
+            return [stated(FieldErrorType.TOO_LONG, None, too_long("", int(longest)).detail)]
+        if length < shortest:
+            return [judged(FieldErrorType.INVALID, value, f"should be at least {shortest} chars long")]
+        if search is not None and search(value) is None:
+            return [judged(FieldErrorType.INVALID, value, f"should match '{source}'")]
+        return None
+
+    return check
+
+
+def _format(schema: Schema) -> Check | None:
+    name = format_of(schema)
+    is_valid = string_check(name) if name else None
+    if is_valid is None:
+        return None
+
+    def check(value: str) -> list[Fault] | None:
+        if is_valid(value):
+            return None
+        return [judged(FieldErrorType.TYPE_INVALID, value, f"must be of type {name}: {quote(value)}")]
+
+    return check
+
+
+# numbers
+
+
+def number_check(schema: Schema, kind: type) -> Check | None:
+    """Range of type and format first, then multipleOf, minimum, maximum."""
+    bounds = [
+        _range(schema, kind),
+        _bound(schema, kind, schema.multiple_of, "MultipleOf", _multiple),
+        _bound(schema, kind, schema.minimum, "Minimum boundary", _minimum),
+        _bound(schema, kind, schema.maximum, "Maximum boundary", _maximum),
+    ]
+    checks = [check for check in bounds if check is not None]
+    if not checks:
+        return None
+    if len(checks) == 1:
+        return checks[0]
+
+    def check_all(value: Json) -> list[Fault] | None:
+        return [fault for check in checks for fault in check(value) or ()] or None
+
+    return check_all
+
+
+def _range_fault(schema: Schema, value: float) -> bool:
+    """Whether a number, written out, does not fit the type and format; among floats only `float` has a limit."""
+    types = types_of(schema)
+    if types == ("integer",):
+        written = decimal(value)
+        bits = 31 if schema.format == "int32" else 63
+        return "." in written or not -(2**bits) <= int(written) < 2**bits
+    return types == ("number",) and schema.format == "float" and abs(value) > 3.4028235677973366e38
+
+
+def _range_words(schema: Schema, what: str) -> str:
+    name = f"with format {format_of(schema)}" if format_of(schema) else "(default format)"
+    return f"{what} value must be of type {schema.type} {name}"
+
+
+def _range(schema: Schema, kind: type) -> Check | None:
+    types, format_ = types_of(schema), format_of(schema)
+    is_narrow = (types == ("integer",) and (kind is float or format_ == "int32")) or (
+        types == ("number",) and format_ == "float"
+    )
+    if not is_narrow:
+        return None
+    return lambda value: [unplaced(_range_words(schema, "Checked"))] if _range_fault(schema, value) else None
+
+
+def _bound(
+    schema: Schema, kind: type, limit: float | None, what: str, make: Callable[[Schema, float], Check]
+) -> Check | None:
+    """A limit that the type cannot hold is a fault itself, told of every value, which then is judged as a float."""
+    if limit is None:
+        return None
+    if _range_fault(schema, limit):
+        words, judge = _range_words(schema, what), make(schema, float(limit))
+        return lambda value: [unplaced(words), *(judge(float(value)) or ())]
+    return make(schema, math.trunc(limit) if kind is int else float(limit))
+
+
+def _maximum(schema: Schema, limit: float) -> Check:
+    is_strict, shown = schema.exclusive_maximum, number(limit)
+    words = f"should be less than {shown}" if is_strict else f"should be less than or equal to {shown}"
+
+    def check(value: float) -> list[Fault] | None:
+        if value < limit or (value == limit and not is_strict):
+            return None
+        return [judged(FieldErrorType.INVALID, value, words)]
+
+    return check
+
+
+def _minimum(schema: Schema, limit: float) -> Check:
+    is_strict, shown = schema.exclusive_minimum, number(limit)
+    words = f"should be greater than {shown}" if is_strict else f"should be greater than or equal to {shown}"
+
+    def check(value: float) -> list[Fault] | None:
+        if value > limit or (value == limit and not is_strict):
+            return None
+        return [judged(FieldErrorType.INVALID, value, words)]
+
+    return check
+
+
+def _multiple(schema: Schema, factor: float) -> Check:
+    if factor <= 0:
+        return lambda value: [
+            Fault(
+                FieldErrorType.INVALID,
+                factor,
+                lambda path: f"factor MultipleOf declared for {path} must be positive: {number(factor)}",
+            )
+        ]
+
+    def check(value: float) -> list[Fault] | None:
+        if isinstance(value, int):
+            fits = value % factor == 0
+        else:
+            fits = is_whole(1 / factor * value if factor < 1 else value / factor)
+        return None if fits else [judged(FieldErrorType.INVALID, value, f"should be a multiple of {number(factor)}")]
+
+    return check
+
+
+# enumerations
+
+
+def enum_check(schema: Schema) -> Check | None:
+    if not schema.enum:
+        return None
+    choices = schema.enum
+    quick = frozenset(choice for choice in choices if isinstance(choice, str))
+    shown = ", ".join(quote(choice if isinstance(choice, str) else plain_json(choice)) for choice in choices)
+
+    def check(value: Json) -> list[Fault] | None:
+        if value.__class__ is str and value in quick:
+            return None
+        if any(_converts_to(value, choice) for choice in choices):
+            return None
+        return [stated(FieldErrorType.NOT_SUPPORTED, value, f"supported values: {shown}")]
+
+    return check
+
+
+def _converts_to(value: Json, choice: Json) -> bool:
+    """Whether a value, converted to the type of the choice as Go converts, is the choice.
+
+    A float becomes an integer by losing its fraction, an integer becomes a string of the character with that code.
+    """
+    if value is None or choice is None:
+        return False
+    if isinstance(value, bool) or isinstance(choice, bool):
+        return value is choice
+    if isinstance(value, (int, float)):
+        if isinstance(choice, int):
+            return math.isfinite(value) and math.trunc(value) == choice
+        if isinstance(choice, str):
+            return isinstance(value, int) and 0 <= value <= 0x10FFFF and chr(value) == choice
+        return isinstance(choice, float) and float(value) == choice
+    return is_same(value, choice)
+
+
+def is_same(one: Json, other: Json) -> bool:
+    """Equality that tells 1 from 1.0 and from true."""
+    if one is other:
+        return True
+    if one.__class__ is not other.__class__:
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(is_same(value, other[key]) for key, value in one.items())
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(is_same, one, other))
+    return bool(one == other)

@@ -1,0 +1,67 @@
+"""Stand-ins for the kinds of other projects: Cluster API with its providers, and Flux.
+
+They are of our own writing and hold what matters to who writes such objects: required fields, shapes, limits, and what
+the project's own webhooks would refuse and CEL can say. On a real server the real definitions are used; a test shows
+that what fits one fits the other.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from nodeyard.client.api import Client
+from nodeyard.client.errors import AlreadyExists
+from nodeyard.client.resources import CUSTOM_RESOURCE_DEFINITIONS
+from nodeyard.kube.json import Json, Object
+from nodeyard.kube.manifests import load, load_all
+from nodeyard.process.clock import Clock
+
+GROUPS: Final = ("cluster-api", "kubeadm", "docker", "aws", "proxmox", "flux")
+_LOOK_SECONDS: Final = 0.1
+
+
+def definitions(*groups: str) -> list[Object]:
+    """The CRDs of these groups, of all when none is named."""
+    return [definition for group in groups or GROUPS for definition in _load(group)]
+
+
+async def install(client: Client, clock: Clock, *groups: str) -> None:
+    """Create the CRDs of these groups that are not there yet, and wait until they are served."""
+    wanted = definitions(*groups)
+    for definition in wanted:
+        try:
+            await client.create(CUSTOM_RESOURCE_DEFINITIONS, definition)
+        except AlreadyExists:
+            continue
+    for definition in wanted:
+        name = definition["metadata"]["name"]
+        while not _is_established(await client.get(CUSTOM_RESOURCE_DEFINITIONS, name)):
+            await clock.sleep(_LOOK_SECONDS)
+
+
+@cache
+def _load(group: str) -> list[Object]:
+    directory = files("nodeyard.sim") / "crds"
+    if group not in GROUPS:
+        raise LookupError(f'no stand-ins "{group}"; there are: {", ".join(GROUPS)}')
+    shared = load((directory / "shared.yaml").read_text())
+    return [_resolved(document, shared) for document in load_all((directory / f"{group}.yaml").read_text())]
+
+
+def _resolved(value: Json, shared: Object) -> Json:
+    """With each `$ref` replaced by what it names; what stands beside it wins."""
+    if isinstance(value, list):
+        return [_resolved(item, shared) for item in value]
+    if not isinstance(value, dict):
+        return value
+    resolved = {key: _resolved(item, shared) for key, item in value.items() if key != "$ref"}
+    if "$ref" in value:
+        return {**_resolved(shared[value["$ref"]], shared), **resolved}
+    return resolved
+
+
+def _is_established(definition: Object) -> bool:
+    conditions = (definition.get("status") or {}).get("conditions") or ()
+    return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)

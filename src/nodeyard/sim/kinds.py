@@ -1,0 +1,40 @@
+"""From a kind to its resource, by discovery; a kind that is not there yet is asked for again."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from nodeyard.client.api import Client
+from nodeyard.client.errors import NotFound, Status
+from nodeyard.client.resources import Resource
+from nodeyard.kube.json import Object
+from nodeyard.process.clock import Clock
+from nodeyard.sim.stage_format import Kind
+
+ASK_AGAIN_SECONDS: Final = 2.0
+
+
+class Kinds:
+    def __init__(self, client: Client, clock: Clock) -> None:
+        self._client = client
+        self._clock = clock
+        self._known: dict[Kind, Resource[Object]] = {}
+        self._asked: float | None = None
+
+    async def resource(self, kind: Kind) -> Resource[Object]:
+        """Raises NotFound when the server does not have it."""
+        if kind not in self._known:
+            await self._discover()
+        found = self._known.get(kind)
+        if found is None:
+            raise NotFound(Status(code=404, reason="NotFound", message=f"the server does not have {kind}"))
+        return found
+
+    async def _discover(self) -> None:
+        now = self._clock.monotonic()
+        if self._asked is not None and now - self._asked < ASK_AGAIN_SECONDS:
+            return
+        catalog = await self._client.catalog()
+        self._asked = now
+        for one in catalog.known:
+            self._known[Kind(one.resource.api_version, one.resource.kind)] = one.resource

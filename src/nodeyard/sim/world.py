@@ -1,0 +1,164 @@
+"""A world to put an operator into: nodes, pods, and what happens to them.
+
+async with World(client, clock, seed=7) as world:
+    await world.add_nodes(100, zones=("a", "b", "c"), spare=20)
+    await world.fail("node-0007")
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from nodeyard.client.api import Client
+from nodeyard.client.resources import NODES, PODS
+from nodeyard.kube.json import Object
+from nodeyard.process.clock import Clock
+from nodeyard.sim.book import load_book
+from nodeyard.sim.engine import Engine
+from nodeyard.sim.functions import Functions
+from nodeyard.sim.index import Entity, Key
+from nodeyard.sim.nodes import NodeShape, node, spare_node
+from nodeyard.sim.scheduler import NODE, Scheduler
+
+STAGES: Final = ("nodes", "pods", "scheduling", "drains")
+ZONES: Final = ("zone-a", "zone-b", "zone-c")
+FAILED: Final = "failed"
+DRAIN: Final = "sim.nodeyard.dev/drain"
+_MAKING_AT_ONCE: Final = 16
+_LOOK_SECONDS: Final = 0.2
+
+
+class UnknownNode(LookupError):
+    """The world has no node of that name (yet)."""
+
+
+class World:
+    def __init__(
+        self,
+        client: Client,
+        clock: Clock,
+        seed: int = 0,
+        *,
+        stages: Sequence[str] = STAGES,
+        extra_stages: Iterable[Path] = (),
+    ) -> None:
+        self._client = client.managed_by("sim")
+        self._clock = clock
+        self._scheduler = Scheduler(self._client, clock)
+        self.engine = Engine(
+            self._client,
+            load_book(*stages, extra=extra_stages),
+            clock=clock,
+            seed=seed,
+            functions=Functions(clock).table(),
+            procedures={"schedule": self._scheduler.bind},
+        )
+        self.engine.listen(self._scheduler.see)
+        self._running: asyncio.Task[None] | None = None
+        self._made = 0
+
+    async def run(self) -> None:
+        """Let the world go on until cancelled."""
+        await self.engine.run()
+
+    async def __aenter__(self) -> Self:
+        self._running = asyncio.create_task(self.run())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._running is not None:
+            self._running.cancel()
+            await asyncio.gather(self._running, return_exceptions=True)
+
+    # making
+
+    async def add_nodes(
+        self,
+        count: int,
+        *,
+        zones: Sequence[str] = ZONES,
+        spare: int = 0,
+        prefix: str = "node",
+        shape: NodeShape | None = None,
+        labels: Mapping[str, str] | None = None,
+        taints: Sequence[Object] = (),
+    ) -> list[str]:
+        """Register nodes, in turn over the zones; the last `spare` of them wait to be taken. Their names."""
+        shape = shape or NodeShape()
+        now = self._clock.now()
+        objects = []
+        for number in range(count):
+            name = f"{prefix}-{self._made:04d}"
+            zone = zones[self._made % len(zones)]
+            self._made += 1
+            if number >= count - spare:
+                objects.append(spare_node(name, now, zone=zone, shape=shape))
+            else:
+                objects.append(node(name, now, zone=zone, shape=shape, labels=labels, taints=taints))
+        for start in range(0, count, _MAKING_AT_ONCE):
+            batch = objects[start : start + _MAKING_AT_ONCE]
+            await asyncio.gather(*(self._client.create(NODES, obj) for obj in batch))
+        return [obj["metadata"]["name"] for obj in objects]
+
+    async def add_pods(
+        self, count: int, *, namespace: str = "default", prefix: str = "pod", cpu: str = "100m", memory: str = "128Mi"
+    ) -> list[str]:
+        """Plain pods, to be scheduled. Their names."""
+        names = [f"{prefix}-{number:04d}" for number in range(count)]
+        requests = {"cpu": cpu, "memory": memory}
+        for start in range(0, count, _MAKING_AT_ONCE):
+            batch = [_pod(name, namespace, requests) for name in names[start : start + _MAKING_AT_ONCE]]
+            await asyncio.gather(*(self._client.create(PODS, obj) for obj in batch))
+        return names
+
+    # happening
+
+    async def fail(self, name: str) -> None:
+        """The machine stops: no report, no lease, no pod of it changes any more. The API server is not told."""
+        self.engine.mark(self._node(name), FAILED, True)
+
+    async def recover(self, name: str) -> None:
+        self.engine.mark(self._node(name), FAILED, False)
+
+    def is_failed(self, name: str) -> bool:
+        return self._node(name).is_marked(FAILED)
+
+    async def drain(self, name: str) -> None:
+        """Ask somebody to drain it; the annotation says `done` when it is."""
+        await self._client.patch(NODES, name, {"metadata": {"annotations": {DRAIN: "requested"}}})
+
+    async def settled(self) -> None:
+        """Wait until nothing more will happen by itself."""
+        quiet = 0
+        while quiet < 2:
+            await self._clock.sleep(_LOOK_SECONDS)
+            quiet = quiet + 1 if self.engine.is_settled else 0
+
+    @property
+    def faults(self) -> list[str]:
+        """What stages tried and were refused: empty in a sound world."""
+        return self.engine.faults
+
+    def _node(self, name: str) -> Entity:
+        found = self.engine.index.get(Key(NODE, "", name))
+        if found is None:
+            raise UnknownNode(f"no node {name} in this world")
+        return found
+
+
+def _pod(name: str, namespace: str, requests: Mapping[str, str]) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, "labels": {"app": "sim"}},
+        "spec": {
+            "terminationGracePeriodSeconds": 1,
+            "containers": [{"name": "main", "image": "sim", "resources": {"requests": dict(requests)}}],
+        },
+    }

@@ -1,0 +1,124 @@
+"""The embedded API server for tests, with the same face as the real control plane.
+
+It runs on an event loop in a thread of its own, so that blocking tests, kubectl and asynchronous ones alike can talk to
+it over TLS.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import threading
+from collections.abc import Coroutine, Iterable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from nodeyard.apiserver.certificates import server_context
+from nodeyard.apiserver.controllers import NAMES
+from nodeyard.apiserver.front import Front, serve
+from nodeyard.apiserver.server import Server
+from nodeyard.apiserver.user_file import KnownUser
+from nodeyard.process.certificates import Authority
+from nodeyard.testing import kubeconfig, users
+from nodeyard.testing.directories import Directory
+from nodeyard.testing.ports import LOOPBACK
+from nodeyard.testing.rest import Rest
+
+T = TypeVar("T")
+
+
+class EmbeddedServer:
+    """Starts ready; `close` ends it and removes its files."""
+
+    def __init__(self, *, controllers: Iterable[str] = NAMES, services: dict[str, str] | None = None) -> None:
+        self._home = Directory()
+        self.directory = self._home.path
+        self.authority = Authority()
+        self.admin_token = secrets.token_hex(16)
+        self.kubeconfig = self.directory / "admin.kubeconfig"
+        self._controllers = tuple(controllers)
+        self._services = services
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="embedded-apiserver", daemon=True)
+        self._front: Front
+        self.server: Server
+
+    def start(self) -> Self:
+        self._thread.start()
+        self.run(self._start())
+        kubeconfig.write(self.kubeconfig, self.config)
+        self.ca_file.write_bytes(self.authority.pem)
+        return self
+
+    async def _start(self) -> None:
+        admin = KnownUser("admin", self.admin_token, groups=("system:masters",))
+        self.server = Server(users=[admin], services=self._services)
+        await self.server.start(self._controllers)
+        context = server_context(self.authority, LOOPBACK, "localhost")
+        self._front = await serve(self.server, LOOPBACK, 0, context)
+
+    def close(self) -> None:
+        self.run(self._stop())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+        self._home.close()
+
+    async def _stop(self) -> None:
+        await self.server.stop()
+        await self._front.close()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run something on the server's own loop, and wait for it."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
+
+    @property
+    def url(self) -> str:
+        return self._front.url
+
+    @property
+    def ca_file(self) -> Path:
+        return self.directory / "ca.crt"
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return kubeconfig.with_token(self.url, self.authority.pem, self.admin_token)
+
+    @property
+    def rest(self) -> Rest:
+        return Rest(self.url, self.authority.pem, self.admin_token)
+
+    def user(
+        self,
+        name: str,
+        *,
+        groups: Sequence[str] = (),
+        rules: Sequence[dict[str, Any]] = (),
+        namespace: str | None = None,
+    ) -> Path:
+        """The kubeconfig of a user with a client certificate who may do what the rules say."""
+        if rules:
+            users.grant(self.rest, name, rules, namespace)
+        pair = self.authority.client(name, tuple(groups))
+        config = kubeconfig.with_certificate(self.url, self.authority.pem, pair)
+        return kubeconfig.write(self.directory / "users" / f"{users.file_name(name)}.kubeconfig", config)
+
+    def compact(self) -> None:
+        """Forget history, as etcd's compaction does."""
+
+        async def compact() -> None:
+            self.server.store.compact()
+
+        self.run(compact())
+
+    def logs(self) -> str:
+        return ""
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,120 @@
+"""The pytest plugin: names that tests of any capability use.
+
+    api         an API server: embedded, and real where the control plane is built; a test that takes it runs on both
+    kubectl     a kubectl that talks to it as administrator
+    namespace   a fresh namespace there
+    clock       a virtual clock
+    eventually  waits for something to become true
+    faults      a proxy between a client and the API server that misbehaves on demand, by a seed
+
+Tests on the real control plane carry the mark `real`: `make test` leaves them out, `make test-real` runs only them.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from nodeyard.process.clock import VirtualClock
+from nodeyard.testing import waiting
+from nodeyard.testing.faults import FaultProxy
+
+CONTROLLERS = ("namespace", "garbage-collector", "disruption", "node-lifecycle", "taint-eviction")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "api" in metafunc.fixturenames:
+        servers = ["embedded", pytest.param("real", marks=pytest.mark.real)]
+        metafunc.parametrize("api", servers, indirect=True, scope="session")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """One server at a time: everything on the embedded one, then everything on the real one."""
+    items.sort(key=lambda item: item.get_closest_marker("real") is not None)
+
+
+@pytest.fixture(scope="session")
+def api(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """The API server of this test session, shared: use names of your own, or `namespace`."""
+    if request.param == "embedded":
+        from nodeyard.testing.embedded import EmbeddedServer
+
+        with EmbeddedServer() as server:
+            yield server
+        return
+    from nodeyard.testing.controlplane import ControlPlane
+
+    with ControlPlane(controllers=CONTROLLERS) as plane:
+        yield plane
+
+
+@pytest.fixture
+def kubectl(api: Any) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """`kubectl("get", "nodes")` as administrator, or as someone else; fails the test unless `check=False`."""
+    from nodeyard.testing.kubectl import find
+
+    program = find()
+    home = api.directory / "kubectl-cache"
+
+    def run(
+        *arguments: str, stdin: str | None = None, check: bool = True, kubeconfig: Any = None, timeout: float = 60.0
+    ) -> subprocess.CompletedProcess[str]:
+        command = [
+            str(program),
+            "--kubeconfig",
+            str(kubeconfig or api.kubeconfig),
+            "--cache-dir",
+            str(home),
+            *arguments,
+        ]
+        done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=timeout, check=False)
+        if check and done.returncode != 0:
+            pytest.fail(f"{' '.join(arguments)}: exit {done.returncode}\n{done.stdout}{done.stderr}")
+        return done
+
+    return run
+
+
+@pytest.fixture
+def faults(api: Any, request: pytest.FixtureRequest) -> Iterator[FaultProxy]:
+    """Between a client and `api`: use its `url`, `authority` and `kubeconfig`. Seeded by the test's name."""
+    seed = zlib.crc32(request.node.nodeid.encode())
+    with FaultProxy(api.url, api.authority.pem, api.admin_token, seed) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def clock() -> VirtualClock:
+    return VirtualClock()
+
+
+@pytest.fixture(scope="session")
+def eventually() -> Callable[..., Any]:
+    """`eventually(condition, what, timeout)`: asks until the answer is true, and returns it."""
+    return waiting.until
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """A failing test on the real control plane shows the end of its logs."""
+    outcome = yield
+    report = outcome.get_result()  # type: ignore[attr-defined]
+    if not report.failed or item.get_closest_marker("real") is None:
+        return
+    from nodeyard.testing.controlplane import running
+
+    for plane in running():
+        report.sections.append(("control plane", plane.logs()))
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """`REAL_REQUIRED=1` makes a run without a single real test a failure: the real part did not run."""
+    if not os.environ.get("REAL_REQUIRED"):
+        return
+    if not any(item.get_closest_marker("real") for item in session.items):
+        session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED

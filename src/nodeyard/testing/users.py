@@ -1,0 +1,45 @@
+"""Users of a test control plane and what they may do."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from nodeyard.testing.rest import Rest
+
+RBAC = "rbac.authorization.k8s.io"
+
+
+def grant(rest: Rest, user: str, rules: Sequence[dict[str, Any]], namespace: str | None) -> None:
+    """Let a user do what these RBAC rules say, in one namespace or everywhere, and no more what earlier ones said."""
+    scope = "Role" if namespace else "ClusterRole"
+    metadata = {"name": f"nodeyard-testing:{user}", **({"namespace": namespace} if namespace else {})}
+    api = {"apiVersion": f"{RBAC}/v1"}
+    rest.replace_or_create({**api, "kind": scope, "metadata": metadata, "rules": list(rules)})
+    binding = {
+        **api,
+        "kind": f"{scope}Binding",
+        "metadata": metadata,
+        "subjects": [{"apiGroup": RBAC, "kind": "User", "name": user}],
+        "roleRef": {"apiGroup": RBAC, "kind": scope, "name": metadata["name"]},
+    }
+    rest.replace_or_create(binding)
+
+
+def token_table(tokens: Mapping[str, tuple[str, Iterable[str]]]) -> str:
+    """kube-apiserver's static token file: token, user, uid, groups."""
+    table = io.StringIO()
+    writer = csv.writer(table)
+    for token, (user, groups) in tokens.items():
+        writer.writerow([token, user, user, ",".join(groups)])
+    return table.getvalue()
+
+
+def file_name(user: str) -> str:
+    """A file name for a user such as `system:node:n1`, different for different users."""
+    readable = re.sub(r"[^A-Za-z0-9.@-]", "_", user)
+    return readable if readable == user else f"{readable}-{hashlib.sha256(user.encode()).hexdigest()[:8]}"

@@ -1,0 +1,129 @@
+"""Deletion: at once, held by finalizers, with grace, in collections."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def test_a_deleted_object_is_gone_and_the_answer_names_it(http, configmaps):
+    uid = http.post(configmaps, {"metadata": {"name": "a"}}).json["metadata"]["uid"]
+
+    answer = http.delete(f"{configmaps}/a")
+
+    assert answer.status == 200
+    assert answer.json["status"] == "Success"
+    assert answer.json["details"] == {"name": "a", "kind": "configmaps", "uid": uid}
+    assert http.get(f"{configmaps}/a").status == 404
+
+
+def test_deleting_what_does_not_exist_is_not_found(http, configmaps):
+    assert http.delete(f"{configmaps}/nope").status == 404
+
+
+def test_a_finalizer_holds_a_deleted_object_until_it_is_removed(http, configmaps):
+    http.post(configmaps, {"metadata": {"name": "a", "finalizers": ["x.y/z"]}})
+
+    held = http.delete(f"{configmaps}/a")
+    metadata = http.get(f"{configmaps}/a").json["metadata"]
+    http.patch(f"{configmaps}/a", {"metadata": {"finalizers": None}})
+
+    assert held.status == 200
+    assert held.json["kind"] == "ConfigMap"
+    assert metadata["deletionTimestamp"]
+    assert metadata["deletionGracePeriodSeconds"] == 0
+    assert http.get(f"{configmaps}/a").status == 404
+
+
+def test_deleting_a_held_object_again_changes_nothing(http, configmaps):
+    http.post(configmaps, {"metadata": {"name": "a", "finalizers": ["x.y/z"]}})
+    first = http.delete(f"{configmaps}/a").json["metadata"]
+
+    assert http.delete(f"{configmaps}/a").json["metadata"] == first
+    http.patch(f"{configmaps}/a", {"metadata": {"finalizers": None}})
+
+
+def test_no_finalizer_can_be_added_once_deletion_has_begun(http, configmaps):
+    http.post(configmaps, {"metadata": {"name": "a", "finalizers": ["x.y/z"]}})
+    http.delete(f"{configmaps}/a")
+
+    answer = http.patch(f"{configmaps}/a", {"metadata": {"finalizers": ["x.y/z", "new.one/here"]}})
+
+    assert (answer.status, answer.reason) == (422, "Invalid")
+    assert answer.causes[0]["field"] == "metadata.finalizers"
+    http.patch(f"{configmaps}/a", {"metadata": {"finalizers": None}})
+
+
+def test_the_deletion_timestamp_cannot_be_set_by_an_update(http, configmaps):
+    http.post(configmaps, {"metadata": {"name": "a"}})
+
+    answer = http.patch(f"{configmaps}/a", {"metadata": {"deletionTimestamp": "2020-01-01T00:00:00Z"}})
+
+    assert (answer.status, answer.causes[0]["field"]) == (422, "metadata.deletionTimestamp")
+
+
+@pytest.mark.parametrize(
+    ("preconditions", "words"),
+    [
+        ({"uid": "11111111-2222-3333-4444-555555555555"}, "the UID in the precondition"),
+        ({"resourceVersion": "1"}, "the ResourceVersion in the precondition"),
+    ],
+    ids=["uid", "revision"],
+)
+def test_preconditions_guard_a_deletion(http, configmaps, preconditions, words):
+    http.post(configmaps, {"metadata": {"name": "a"}})
+
+    answer = http.delete(f"{configmaps}/a", {"preconditions": preconditions})
+
+    assert (answer.status, answer.reason) == (409, "Conflict")
+    assert words in answer.message
+    assert http.get(f"{configmaps}/a").status == 200
+
+
+def test_a_dry_run_deletes_nothing(http, configmaps):
+    http.post(configmaps, {"metadata": {"name": "a"}})
+
+    assert http.delete(f"{configmaps}/a", query={"dryRun": "All"}).status == 200
+    assert http.get(f"{configmaps}/a").status == 200
+
+
+def test_an_unknown_propagation_policy_is_invalid(http, configmaps):
+    http.post(configmaps, {"metadata": {"name": "a"}})
+
+    answer = http.delete(f"{configmaps}/a", query={"propagationPolicy": "Sideways"})
+
+    assert (answer.status, answer.causes[0]["field"]) == (422, "propagationPolicy")
+
+
+def test_a_collection_is_deleted_by_selector(http, configmaps):
+    for name, tier in (("a", "web"), ("b", "db"), ("c", "web")):
+        http.post(configmaps, {"metadata": {"name": name, "labels": {"tier": tier}}})
+
+    answer = http.delete(configmaps, query={"labelSelector": "tier=web"})
+
+    assert answer.json["kind"] == "ConfigMapList"
+    assert [item["metadata"]["name"] for item in answer.json["items"]] == ["a", "c"]
+    left = [item["metadata"]["name"] for item in http.get(configmaps).json["items"]]
+    assert left == ["b"]
+
+
+def test_a_bound_pod_goes_after_its_grace_period(http, namespace):
+    pods = f"/api/v1/namespaces/{namespace}/pods"
+    spec = {"nodeName": "n", "terminationGracePeriodSeconds": 17, "containers": [{"name": "c", "image": "i"}]}
+    http.post(pods, {"metadata": {"name": "p"}, "spec": spec})
+
+    marked = http.delete(f"{pods}/p")
+    shortened = http.delete(f"{pods}/p", {"gracePeriodSeconds": 5})
+    http.delete(f"{pods}/p", {"gracePeriodSeconds": 0})
+
+    assert marked.json["metadata"]["deletionGracePeriodSeconds"] == 17
+    assert shortened.json["metadata"]["deletionGracePeriodSeconds"] == 5
+    assert http.get(f"{pods}/p").status == 404
+
+
+def test_a_pod_without_a_node_goes_at_once(http, namespace):
+    pods = f"/api/v1/namespaces/{namespace}/pods"
+    http.post(pods, {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
+
+    http.delete(f"{pods}/p")
+
+    assert http.get(f"{pods}/p").status == 404

