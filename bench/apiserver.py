@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from bench.harness import Contestant, Numbers, Requirement, Result, compete
 from bench.load import MERGE, Call, Target, encoded, send, session, watcher
 from bench.servers import embedded, memory_mb, real
-from nodeyard.sim.nodes import realistic_node
+from nodeyard.process.clock import EPOCH
+from nodeyard.sim.nodes import node
 
 NODES = 10_000
 WRITES = 1_000
@@ -64,7 +65,7 @@ def _contestant(server: Server, stamps: Iterator[int]) -> Contestant:
 
 async def _fill(target: Target) -> None:
     async with session(target, IN_FLIGHT) as opened:
-        await send(opened, (Call("POST", "/api/v1/nodes", encoded(realistic_node(n))) for n in range(NODES)), IN_FLIGHT)
+        await send(opened, (Call("POST", "/api/v1/nodes", encoded(node(_name(n), EPOCH))) for n in range(NODES)), IN_FLIGHT)
         await send(opened, (Call("POST", LEASES, encoded(_lease(n))) for n in range(WRITES)), IN_FLIGHT)
 
 
@@ -94,20 +95,23 @@ async def _list(target: Target) -> float:
 
 def _patches(stamp: int) -> Iterator[Call]:
     for n in range(WRITES):
-        name = realistic_node(n)["metadata"]["name"]
         body = encoded({"metadata": {"annotations": {"bench.nodeyard.dev/stamp": str(stamp)}}})
-        yield Call("PATCH", f"/api/v1/nodes/{name}?fieldManager=bench", body, MERGE)
+        yield Call("PATCH", f"/api/v1/nodes/{_name(n)}?fieldManager=bench", body, MERGE)
 
 
 def _renewals(stamp: int) -> Iterator[Call]:
     moment = f"2026-01-01T00:{stamp % 60:02d}:00.000000Z"
     for n in range(WRITES):
         yield Call(
-            "PATCH", f"{LEASES}/{_lease(n)['metadata']['name']}", encoded({"spec": {"renewTime": moment}}), MERGE
+            "PATCH", f"{LEASES}/{_name(n)}", encoded({"spec": {"renewTime": moment}}), MERGE
         )
 
 
+def _name(n: int) -> str:
+    return f"node-{n:05d}"
+
+
 def _lease(n: int) -> dict:
-    name = realistic_node(n)["metadata"]["name"]
+    name = _name(n)
     spec = {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": "2026-01-01T00:00:00.000000Z"}
     return {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": name}, "spec": spec}

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.load import Target
-from nodeyard.client.kubeconfig import load
+from nodeyard.client.kubeconfig import load_kubeconfig
 from nodeyard.testing.controlplane import ControlPlane
 from nodeyard.testing.ports import free_port
 
@@ -58,5 +58,6 @@ def memory_mb(processes: Iterable[int]) -> float:
 
 
 def _target(kubeconfig: Path) -> Target:
-    config = load(kubeconfig)
-    return Target(config.server, config.ca_data, config.token)
+    config = load_kubeconfig([kubeconfig])
+    assert config.authority is not None
+    return Target(config.server, config.authority.read(), config.credentials.token)

@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 import jsonpatch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodeyard.kube.patch import PatchError, is_same, json_patch
@@ -36,6 +36,7 @@ def by_the_book(document: Any, patch: list[dict[str, Any]]) -> Any:
         return None
 
 
+@settings(deadline=None)
 @given(documents, st.lists(operations, max_size=4))
 def test_what_the_book_accepts_gives_what_the_book_says(document: Any, patch: list[dict[str, Any]]) -> None:
     expected = by_the_book(document, patch)
@@ -53,6 +54,7 @@ def _is_loose(patch: list[dict[str, Any]]) -> bool:
     return any(operation["op"] == "test" or operation["op"] == "move" for operation in patch)
 
 
+@settings(deadline=None)
 @given(documents, st.lists(operations, max_size=4))
 def test_the_document_is_never_changed_in_place(document: Any, patch: list[dict[str, Any]]) -> None:
     before = copy.deepcopy((document, patch))
@@ -64,6 +66,7 @@ def test_the_document_is_never_changed_in_place(document: Any, patch: list[dict[
     assert patched is document or not is_same(patched, document)
 
 
+@settings(deadline=None)
 @given(documents, documents)
 def test_a_patch_that_the_book_makes_is_carried_out(old: Any, new: Any) -> None:
     patch = jsonpatch.make_patch(old, new).patch

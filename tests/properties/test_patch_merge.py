@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodeyard.kube.patch import is_same, merge_diff, merge_patch
@@ -46,11 +46,13 @@ def without_lists(value: Any) -> bool:
     return not isinstance(value, list)
 
 
+@settings(deadline=None)
 @given(documents, patches.filter(without_lists))
 def test_a_patch_does_what_the_book_says(target: Any, patch: Any) -> None:
     assert is_same(merge_patch(target, patch), by_the_book(target, patch))
 
 
+@settings(deadline=None)
 @given(documents, patches)
 def test_a_patch_applied_twice_is_a_patch_applied_once(target: Any, patch: Any) -> None:
     once = merge_patch(target, patch)
@@ -60,6 +62,7 @@ def test_a_patch_applied_twice_is_a_patch_applied_once(target: Any, patch: Any) 
         assert again is once
 
 
+@settings(deadline=None)
 @given(documents, patches)
 def test_nothing_is_changed_in_place(target: Any, patch: Any) -> None:
     before = copy.deepcopy((target, patch))
@@ -68,6 +71,7 @@ def test_nothing_is_changed_in_place(target: Any, patch: Any) -> None:
     assert patched is target or not is_same(patched, target)
 
 
+@settings(deadline=None)
 @given(documents, documents)
 def test_the_difference_leads_from_old_to_new(old: Any, new: Any) -> None:
     difference = merge_diff(old, new)

@@ -1,13 +1,17 @@
-"""From the bytes of a request to an object: JSON or YAML, of the right kind, nothing unknown unless that is allowed."""
+"""From the bytes of a request to an object: of the right kind, nothing unknown unless that is allowed.
+
+Built-in kinds may also come as protocol buffers, as Go's typed clients send them.
+"""
 
 from __future__ import annotations
 
 import msgspec
 
-from nodeyard.apiserver import errors, typing
+from nodeyard.apiserver import errors, requests, typing
 from nodeyard.apiserver.calls import Call
 from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.http import Request
+from nodeyard.apiserver.kinds import protobuf
 from nodeyard.apiserver.options import FieldValidation
 from nodeyard.kube import manifests
 from nodeyard.kube.json import Json, Object
@@ -15,7 +19,13 @@ from nodeyard.schema.duplicates import duplicate_fields
 
 JSON = "application/json"
 YAML = "application/yaml"
-_ACCEPTED = (JSON, YAML, "application/vnd.kubernetes.protobuf")
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+_ACCEPTED = (JSON, YAML, PROTOBUF)
+
+# The one kind that is not told to be unrecognized: its parser's words stand alone.
+_OPTIONS = "DeleteOptions"
+# As much of a body as a complaint shows.
+_SHOWN = 30
 
 _decode = msgspec.json.Decoder().decode
 
@@ -49,7 +59,21 @@ def parse(request: Request, kind: str) -> Json:
             return manifests.load(request.body)
         except manifests.ManifestError as fault:
             raise _unrecognized(request, kind, f"couldn't get version/kind; json parse error: {fault}") from fault
+    if found == PROTOBUF:
+        return _parse_protobuf(request, kind)
     raise errors.unsupported_media_type(_ACCEPTED)
+
+
+def _parse_protobuf(request: Request, kind: str) -> Object:
+    info = requests.parse(request)
+    try:
+        return protobuf.decode(request.body, protobuf.Kind(info.group, info.version, kind))
+    except protobuf.EnvelopeError as fault:
+        raise _unrecognized(request, kind, str(fault)) from fault
+    except protobuf.ContentError as fault:
+        found = fault.kind
+        where = f'{found.kind} in version "{found.version}" cannot be handled as a {kind}: '
+        raise errors.bad_request(f"{'' if kind == _OPTIONS else where}{fault}") from fault
 
 
 def read_object(call: Call, validation: FieldValidation) -> Object:
@@ -117,7 +141,8 @@ def settle(call: Call, obj: Object, validation: FieldValidation, duplicated: lis
             f'{call.resource.kind} in version "{call.version}" cannot be handled as a {call.resource.kind}: {fault}'
         ) from fault
     complaints = [f'unknown field "{path}"' for path in unknown]
-    complaints += [f'duplicate field "{path}"' for path in duplicated or ()]
+    repeated = [f'duplicate field "{path}"' for path in duplicated or ()]
+    complaints = repeated + complaints if call.resource.is_custom else complaints + repeated
     if complaints and validation == "Strict":
         raise StrictError(call, complaints)
     if complaints and validation == "Warn":
@@ -139,6 +164,9 @@ class StrictError(ApiError):
 
 
 def _unrecognized(request: Request, kind: str, why: str) -> ApiError:
-    text = request.body.decode(errors="replace")
-    shown = "<empty>" if not text else text if len(text) <= 1000 else text[:1000] + "..."
-    return errors.bad_request(f"the object provided is unrecognized (must be of type {kind}): {why} ({shown})")
+    if kind == _OPTIONS:
+        return errors.bad_request(why)
+    shown = request.body[:_SHOWN]
+    text = shown.decode(errors="replace") if shown.startswith(b"{") else shown.hex() or "<empty>"
+    more = " ..." if len(request.body) > _SHOWN else ""
+    return errors.bad_request(f"the object provided is unrecognized (must be of type {kind}): {why} ({text}{more})")

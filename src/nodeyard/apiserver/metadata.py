@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from nodeyard.apiserver.resources import Resource
+from nodeyard.apiserver.resources import GroupResource, Resource
 from nodeyard.kube.fields import (
     FieldError,
     child,
@@ -27,6 +27,14 @@ IMMUTABLE = "field is immutable"
 _PATH = "metadata"
 _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
+# Built-in kinds whose finalizers the real server leaves alone, by group or as a resource.
+_FREE_FINALIZERS = (
+    "admissionregistration.k8s.io",
+    "apiextensions.k8s.io",
+    "coordination.k8s.io",
+    GroupResource("", "events"),
+    GroupResource("policy", "poddisruptionbudgets"),
+)
 
 Faults = Callable[[str], list[str]]
 
@@ -165,9 +173,10 @@ def _finalizer_errors(finalizers: list[str], path: str) -> list[FieldError]:
 
 
 def _kube_finalizer_errors(resource: Resource, metadata: Mapping[str, Any]) -> list[FieldError]:
-    """Built-in kinds take only finalizers that say whose they are."""
+    """Most built-in kinds take only finalizers that say whose they are."""
     finalizers = metadata.get("finalizers")
-    if not finalizers or resource.is_custom:
+    is_free = resource.is_custom or resource.group in _FREE_FINALIZERS or resource.key in _FREE_FINALIZERS
+    if not finalizers or is_free:
         return []
     return [
         invalid(

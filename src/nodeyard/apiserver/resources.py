@@ -84,6 +84,8 @@ class Strategy:
     allows_unconditional_update = True
     """Whether an update without resourceVersion is taken (built-in kinds: mostly yes; custom resources: no)."""
     allows_create_on_update = False
+    has_own_field_labels = False
+    """Whether the kind says itself which fields can be selected by: the real server words its refusal differently."""
 
     def default(self, obj: Object) -> Object:
         """Defaults beyond those in the schema."""

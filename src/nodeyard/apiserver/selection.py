@@ -52,9 +52,12 @@ def selectable(resource: Resource, obj: Object) -> dict[str, str]:
 
 def _check_known(resource: Resource, fields: FieldSelector) -> None:
     known = resource.strategy.field_labels()
+    always = {"metadata.name", "metadata.namespace"}
+    if resource.strategy.has_own_field_labels and not resource.namespaced:
+        always.discard("metadata.namespace")
     for requirement in fields.requirements:
         field = requirement.field
-        if field in ("metadata.name", "metadata.namespace") or field in resource.selectable_fields or field in known:
+        if field in always or field in resource.selectable_fields or field in known:
             continue
         raise errors.bad_request(resource.strategy.unknown_field_label(field))
 

@@ -98,9 +98,7 @@ class Writer:
                 )
             given = {**given, "namespace": call.namespace}
         elif namespace:
-            raise errors.bad_request(
-                "the namespace of the provided object does not match the namespace sent on the request"
-            )
+            given = {name: value for name, value in given.items() if name != "namespace"}
         return {**obj, "metadata": given}
 
     def _begin_life(self, call: Call, obj: Object) -> Object:
@@ -108,7 +106,7 @@ class Writer:
         given = {
             name: value
             for name, value in obj["metadata"].items()
-            if name not in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "generation")
+            if name not in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
         }
         given["uid"] = str(uuid.UUID(int=self._random.getrandbits(128), version=4))
         given["creationTimestamp"] = rfc3339(self._clock.now())
@@ -233,9 +231,10 @@ class Writer:
         """The metadata that no update changes, where the writer left it out."""
         given, current = dict(new.get("metadata") or {}), old["metadata"]
         given["resourceVersion"] = current["resourceVersion"]
-        for name in ("namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
+        for name in ("namespace", "uid", "deletionGracePeriodSeconds"):
             if name in current:
                 given.setdefault(name, current[name])
+        given |= {name: current[name] for name in ("creationTimestamp", "deletionTimestamp") if name in current}
         return new if given == new.get("metadata") else {**new, "metadata": given}
 
     def _generation(self, call: Call, new: Object, old: Object, *, is_status: bool) -> Object:

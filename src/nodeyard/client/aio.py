@@ -1,7 +1,8 @@
 """The transport over sockets: aiohttp, HTTP/1.1, kept-alive connections.
 
 The number of requests in flight is bounded, not their rate; streams stand outside that bound, one connection each, so
-that watches can never starve writes. A request that waits for its turn does so on its own timeout.
+that watches can never starve writes. A request's time begins when its turn has come: thousands may be handed over at
+once, and none fails for having waited behind the others.
 """
 
 from __future__ import annotations
@@ -73,21 +74,9 @@ class AioTransport:
         timeout: float = REQUEST_SECONDS,
         retry: bool = True,
     ) -> Response:
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + timeout
         url = self._url(path, query)
-        has_reloaded = False
-        while True:
-            keys = await self._keyring.current()
-            response = await self._in_turn(method, url, headers, body, keys, deadline)
-            if response.status == 401 and not has_reloaded:
-                has_reloaded = True
-                self._keyring.distrust(keys)
-                continue
-            wait = _pause(method, response) if retry else None
-            if wait is None or loop.time() + wait >= deadline:
-                return response
-            await asyncio.sleep(wait)
+        async with self._turn:
+            return await self._persist(method, url, headers, body, timeout, retry)
 
     @asynccontextmanager
     async def stream(
@@ -101,11 +90,11 @@ class AioTransport:
     ) -> AsyncIterator[Stream]:
         url = self._url(path, query)
         keys = await self._keyring.current()
-        answer = await self._open(url, headers, keys, timeout, idle_timeout)
+        answer = await self._open(url, headers, keys, timeout)
         if answer.status == 401:
             answer.close()
             self._keyring.distrust(keys)
-            answer = await self._open(url, headers, await self._keyring.current(), timeout, idle_timeout)
+            answer = await self._open(url, headers, await self._keyring.current(), timeout)
         try:
             yield Stream(answer.status, answer.headers, _chunks(answer, path, idle_timeout))
         finally:
@@ -115,25 +104,24 @@ class AioTransport:
     async def close(self) -> None:
         await self._session.close()
 
-    async def _in_turn(
-        self, method: str, url: URL, headers: Mapping[str, str], body: bytes, keys: Keys, deadline: float
+    async def _persist(
+        self, method: str, url: URL, headers: Mapping[str, str], body: bytes, timeout: float, retry: bool
     ) -> Response:
-        if self._turn.locked():
-            await self._wait_turn(method, url, deadline)
-        else:
-            await self._turn.acquire()
-        try:
-            left = deadline - asyncio.get_running_loop().time()
-            return await self._send(method, url, headers, body, keys, max(left, 0.001))
-        finally:
-            self._turn.release()
-
-    async def _wait_turn(self, method: str, url: URL, deadline: float) -> None:
-        try:
-            async with asyncio.timeout_at(deadline):
-                await self._turn.acquire()
-        except TimeoutError:
-            raise TransportTimeout(f"{method} {url.path}: no turn came in time", may_have_run=False) from None
+        """Once more with fresh credentials after a 401, and after a pause where the server asks for one."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout
+        has_reloaded = False
+        while True:
+            keys = await self._keyring.current()
+            response = await self._send(method, url, headers, body, keys, max(deadline - loop.time(), 0.001))
+            if response.status == 401 and not has_reloaded:
+                has_reloaded = True
+                self._keyring.distrust(keys)
+                continue
+            wait = _pause(method, response) if retry else None
+            if wait is None or loop.time() + wait >= deadline:
+                return response
+            await asyncio.sleep(wait)
 
     async def _send(
         self, method: str, url: URL, headers: Mapping[str, str], body: bytes, keys: Keys, seconds: float
@@ -155,9 +143,7 @@ class AioTransport:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _translated(error, f"{method} {url.path}", f"no answer in {seconds:.3g} s") from error
 
-    async def _open(
-        self, url: URL, headers: Mapping[str, str], keys: Keys, timeout: float, idle_timeout: float
-    ) -> aiohttp.ClientResponse:
+    async def _open(self, url: URL, headers: Mapping[str, str], keys: Keys, timeout: float) -> aiohttp.ClientResponse:
         try:
             async with asyncio.timeout(timeout):
                 return await self._session.get(
@@ -167,7 +153,7 @@ class AioTransport:
                     server_hostname=self._server_name,
                     proxy=self._proxy,
                     allow_redirects=False,
-                    timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=idle_timeout),
+                    timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
                 )
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _translated(error, f"GET {url.path}", f"no answer in {timeout:g} s") from error
@@ -201,7 +187,11 @@ def _pause(method: str, response: Response) -> float | None:
 
 async def _chunks(answer: aiohttp.ClientResponse, path: str, idle_timeout: float) -> AsyncIterator[bytes]:
     try:
-        async for chunk in answer.content.iter_any():
+        while True:
+            async with asyncio.timeout(idle_timeout):
+                chunk = await answer.content.readany()
+            if not chunk:
+                return
             yield chunk
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         raise _translated(error, f"GET {path}", f"silent for {idle_timeout:g} s") from error

@@ -46,7 +46,7 @@ class Transport(Protocol):
         timeout: float = REQUEST_SECONDS,
         retry: bool = True,
     ) -> Response:
-        """One request and its whole answer, whatever its status, within `timeout` seconds.
+        """One request and its whole answer, whatever its status, within `timeout` seconds of being sent.
 
         Raises TransportError where there is none. `retry` allows a request that the server has turned away unread
         (429, and 503 for reads, both with Retry-After) to be sent again while time is left.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from nodeyard.kube.json import Object
@@ -11,6 +12,7 @@ PREFER_NO_SCHEDULE = "PreferNoSchedule"
 NO_EXECUTE = "NoExecute"
 EFFECTS = (NO_SCHEDULE, PREFER_NO_SCHEDULE, NO_EXECUTE)
 
+_WHOLE = re.compile(r"0|-?[1-9]\d*")
 _HARD = (NO_SCHEDULE, NO_EXECUTE)
 
 
@@ -40,10 +42,9 @@ def tolerates(toleration: Object, taint: Object) -> bool:
 
 def _compares(operator: str, bound: str, present: str) -> bool:
     """`Gt` and `Lt` read both values as whole numbers: the taint's must be above or below the toleration's."""
-    try:
-        limit, value = int(bound), int(present)
-    except ValueError:
+    if not _WHOLE.fullmatch(bound) or not _WHOLE.fullmatch(present):
         return False
+    limit, value = int(bound), int(present)
     return value > limit if operator == "Gt" else operator == "Lt" and value < limit
 
 

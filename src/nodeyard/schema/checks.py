@@ -125,12 +125,13 @@ def _size_check(schema: Schema) -> Check | None:
         return None
 
     def check(value: dict[str, Json]) -> list[Fault] | None:
+        faults: list[Fault] = []
         size = len(value)
         if size < least:
-            return [judged(FieldErrorType.INVALID, size, f"should have at least {least} properties")]
+            faults.append(judged(FieldErrorType.INVALID, size, f"should have at least {least} properties"))
         if most is not None and size > most:
-            return [stated(FieldErrorType.TOO_MANY, None, too_many("", size, most).detail)]
-        return None
+            faults.append(stated(FieldErrorType.TOO_MANY, None, too_many("", size, most).detail))
+        return faults
 
     return check
 

@@ -2,8 +2,8 @@
 
 A CRD's `pattern` is in the syntax of Go's regexp package. Python reads most of it alike, but not all: `$` there is the
 very end, \\s has other members, a flag may stand in the middle, and lookahead and backreference do not exist. The
-pattern is read as Go reads it, with Go's errors, and written anew for `re`. Only whether something matches is ever
-asked, so groups capture nothing and greediness does not matter.
+pattern is read as Go reads it, with Go's errors, and written anew for `re`. Nobody asks what a group matched, so groups
+capture nothing.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import cache
 from hashlib import sha256
 from typing import Final
+from uuid import UUID
 
 from nodeyard.kube import names
 from nodeyard.kube.json import Object
@@ -77,7 +78,8 @@ def node(
     is_ready: bool = False,
 ) -> Object:
     """A Node in the moment its kubelet registers it."""
-    number = int(sha256(name.encode()).hexdigest()[:12], 16)
+    digest = sha256(name.encode()).hexdigest()
+    number = int(digest[:12], 16)
     spec: Object = {
         "podCIDR": f"10.{64 + number % 128}.{number // 128 % 256}.0/24",
         "podCIDRs": [f"10.{64 + number % 128}.{number // 128 % 256}.0/24"],
@@ -94,7 +96,7 @@ def node(
             "annotations": {**_annotations(number), **(annotations or {})},
         },
         "spec": spec,
-        "status": _status(name, number, shape, rfc3339(now), is_ready),
+        "status": _status(name, digest, shape, rfc3339(now), is_ready),
     }
 
 
@@ -150,7 +152,8 @@ def _annotations(number: int) -> Object:
     }
 
 
-def _status(name: str, number: int, shape: NodeShape, now: str, is_ready: bool) -> Object:
+def _status(name: str, digest: str, shape: NodeShape, now: str, is_ready: bool) -> Object:
+    number = int(digest[:12], 16)
     address = f"10.{number % 64}.{number // 64 % 256}.{number // 16384 % 254 + 1}"
     return {
         "capacity": _resources(shape, reserved_cpu=0, reserved_mi=0),
@@ -163,9 +166,9 @@ def _status(name: str, number: int, shape: NodeShape, now: str, is_ready: bool) 
         ],
         "daemonEndpoints": {"kubeletEndpoint": {"Port": 10250}},
         "nodeInfo": {
-            "machineID": f"{number:032x}",
-            "systemUUID": f"ec2{number:029x}",
-            "bootID": f"{number:08x}-0000-4000-8000-{number % 2**48:012x}",
+            "machineID": digest[:32],
+            "systemUUID": str(UUID(digest[:32])),
+            "bootID": str(UUID(digest[32:])),
             "kernelVersion": "6.12.48-cloud-amd64",
             "osImage": "Debian GNU/Linux 13 (trixie)",
             "containerRuntimeVersion": "containerd://2.1.4",

@@ -106,7 +106,7 @@ def test_the_same_object_is_not_looked_into() -> None:
 
 def test_fields_below_reset_ones_do_not_count() -> None:
     comparison = compare(WIDGET, {}, {"status": {"phase": "x"}, "spec": {"text": "t"}})
-    assert texts(comparison.excluding({"f:status": {}}).set) == [".spec", ".spec.text"]
+    assert texts(comparison.excluding({"f:status": {}}).gained) == [".spec", ".spec.text"]
 
 
 @pytest.mark.parametrize(

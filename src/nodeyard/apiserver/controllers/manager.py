@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
+import structlog
+
 from nodeyard.apiserver.controllers.controller import Cluster, Controller
 from nodeyard.apiserver.controllers.disruption import DisruptionController
 from nodeyard.apiserver.controllers.garbage_collector import GarbageCollector
@@ -32,7 +34,7 @@ _OLD_NAMES: Final = {
 NAMES: Final = tuple(controller.name for controller in _ALL)
 DEFAULT_CONTROLLERS: Final = ("*",)
 
-Observer = Callable[[GroupResource, Event], None]
+log = structlog.get_logger(__name__)
 
 
 def chosen(names: Iterable[str]) -> list[str]:
@@ -58,8 +60,8 @@ class Controllers:
         self._cluster = cluster
         self._running: list[Controller[Any]] = []
         self._tasks: list[asyncio.Task[None]] = []
-        self._routes: dict[GroupResource, list[Observer]] = {}
-        self._everything: list[Observer] = []
+        self._routes: dict[GroupResource, list[Controller[Any]]] = {}
+        self._everything: list[Controller[Any]] = []
         self._stop_listening: Callable[[], None] | None = None
 
     @property
@@ -97,13 +99,16 @@ class Controllers:
             await busy[0].queue.quiet()
 
     def _route(self, controllers: Iterable[Controller[Any]]) -> None:
-        self._everything = [controller.observe for controller in controllers if controller.watches is None]
+        self._everything = [controller for controller in controllers if controller.watches is None]
         watched = {resource for controller in controllers for resource in controller.watches or ()}
         self._routes = {
-            resource: [c.observe for c in controllers if c.watches is None or resource in c.watches]
-            for resource in watched
+            resource: [c for c in controllers if c.watches is None or resource in c.watches] for resource in watched
         }
 
     def _dispatch(self, resource: GroupResource, event: Event) -> None:
-        for observe in self._routes.get(resource, self._everything):
-            observe(resource, event)
+        """Called inside a commit: who writes must not suffer from who watches."""
+        for controller in self._routes.get(resource, self._everything):
+            try:
+                controller.observe(resource, event)
+            except Exception:
+                log.exception("ignoring", controller=controller.name, resource=resource.plural, key=event.stored.key)

@@ -101,7 +101,7 @@ def _version(spec: Object, given: Object) -> Version:
         has_status="status" in subresources,
         scale=_scale(subresources.get("scale")),
         deprecation=_deprecation(spec, given),
-        rules=rules,
+        rules=rules or None,
     )
 
 

@@ -14,8 +14,7 @@ from nodeyard.kube.fields import FieldError, FieldErrorType
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.jsonpath import JsonPath, JsonPathError
 from nodeyard.kube.names import subdomain_faults
-from nodeyard.schema.cel import compile_rules
-from nodeyard.schema.compile import compile_schema
+from nodeyard.schema.cel.rules import rule_faults
 from nodeyard.schema.definition import definition_faults
 
 _DNS_1035 = re.compile("[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -108,7 +107,8 @@ def _version_faults(spec: Object) -> Iterator[FieldError]:
         if openapi is None:
             yield fields.required(f"{path}.schema.openAPIV3Schema")
         else:
-            yield from _schema_faults(openapi, _schema_path(spec, position))
+            has_status = "status" in (version.get("subresources") or {})
+            yield from _schema_faults(openapi, _schema_path(spec, position), has_status=has_status)
         yield from _label_faults(f"{path}.name", version.get("name"))
         if version.get("deprecationWarning") and not version.get("deprecated"):
             yield fields.invalid(
@@ -135,11 +135,8 @@ def _schema_path(spec: Object, position: int) -> str:
     return f"spec.versions[{position}].schema.openAPIV3Schema"
 
 
-def _schema_faults(openapi: Object, path: str) -> list[FieldError]:
-    found = definition_faults(openapi, path)
-    if found:
-        return found
-    return list(compile_rules(compile_schema(openapi), path)[1])
+def _schema_faults(openapi: Object, path: str, *, has_status: bool) -> list[FieldError]:
+    return definition_faults(openapi, path, has_status=has_status, rule_faults=rule_faults(path))
 
 
 def _names_faults(names: Object) -> Iterator[FieldError]:

@@ -6,7 +6,21 @@ from dataclasses import dataclass
 
 from nodeyard.apiserver.kinds.compiler import schema
 from nodeyard.apiserver.kinds.openapi import reference
-from nodeyard.apiserver.kinds.strategies import admission, cluster, extensions, nodes, pods, workloads
+from nodeyard.apiserver.kinds.strategies import (
+    admission,
+    batch,
+    budgets,
+    configuration,
+    events,
+    extensions,
+    identities,
+    leases,
+    namespaces,
+    nodes,
+    pods,
+    services,
+    workloads,
+)
 from nodeyard.apiserver.kinds.strategies.base import BuiltIn
 from nodeyard.apiserver.kinds.table import struct_name
 from nodeyard.apiserver.resources import Resource, Scale, Version
@@ -34,29 +48,29 @@ _RBAC = "rbac.authorization.k8s.io"
 _ADMISSION = "admissionregistration.k8s.io"
 
 ROWS: tuple[Row, ...] = (
-    Row("", "namespaces", cluster.NamespaceStrategy, False, ("ns",), has_status=True),
+    Row("", "namespaces", namespaces.NamespaceStrategy, False, ("ns",), has_status=True),
     Row("", "nodes", nodes.NodeStrategy, False, ("no",), has_status=True),
     Row("", "pods", pods.PodStrategy, True, ("po",), _ALL, has_status=True),
     Row("", "podtemplates", pods.PodTemplateStrategy),
-    Row("", "secrets", cluster.SecretStrategy),
-    Row("", "configmaps", cluster.ConfigMapStrategy, True, ("cm",)),
-    Row("", "services", cluster.ServiceStrategy, True, ("svc",), _ALL, has_status=True),
-    Row("", "serviceaccounts", cluster.ServiceAccountStrategy, True, ("sa",)),
-    Row("", "events", cluster.CoreEventStrategy, True, ("ev",)),
-    Row("events.k8s.io", "events", cluster.EventStrategy, True, ("ev",)),
-    Row("coordination.k8s.io", "leases", nodes.LeaseStrategy),
+    Row("", "secrets", configuration.SecretStrategy),
+    Row("", "configmaps", configuration.ConfigMapStrategy, True, ("cm",)),
+    Row("", "services", services.ServiceStrategy, True, ("svc",), _ALL, has_status=True),
+    Row("", "serviceaccounts", identities.ServiceAccountStrategy, True, ("sa",)),
+    Row("", "events", events.CoreEventStrategy, True, ("ev",)),
+    Row("events.k8s.io", "events", events.EventStrategy, True, ("ev",)),
+    Row("coordination.k8s.io", "leases", leases.LeaseStrategy),
     Row("apps", "controllerrevisions", workloads.ControllerRevisionStrategy),
     Row("apps", "daemonsets", workloads.DaemonSetStrategy, True, ("ds",), _ALL, has_status=True),
     Row("apps", "deployments", workloads.DeploymentStrategy, True, ("deploy",), _ALL, True, _REPLICAS),
     Row("apps", "replicasets", workloads.ReplicaSetStrategy, True, ("rs",), _ALL, True, _REPLICAS),
     Row("apps", "statefulsets", workloads.StatefulSetStrategy, True, ("sts",), _ALL, True, _REPLICAS),
-    Row("batch", "cronjobs", workloads.CronJobStrategy, True, ("cj",), _ALL, has_status=True),
-    Row("batch", "jobs", workloads.JobStrategy, True, (), _ALL, has_status=True),
-    Row("policy", "poddisruptionbudgets", cluster.BudgetStrategy, True, ("pdb",), has_status=True),
-    Row(_RBAC, "clusterroles", cluster.ClusterRoleStrategy, False),
-    Row(_RBAC, "clusterrolebindings", cluster.ClusterRoleBindingStrategy, False),
-    Row(_RBAC, "roles", cluster.RoleStrategy),
-    Row(_RBAC, "rolebindings", cluster.RoleBindingStrategy),
+    Row("batch", "cronjobs", batch.CronJobStrategy, True, ("cj",), _ALL, has_status=True),
+    Row("batch", "jobs", batch.JobStrategy, True, (), _ALL, has_status=True),
+    Row("policy", "poddisruptionbudgets", budgets.BudgetStrategy, True, ("pdb",), has_status=True),
+    Row(_RBAC, "clusterroles", identities.ClusterRoleStrategy, False),
+    Row(_RBAC, "clusterrolebindings", identities.ClusterRoleBindingStrategy, False),
+    Row(_RBAC, "roles", identities.RoleStrategy),
+    Row(_RBAC, "rolebindings", identities.RoleBindingStrategy),
     Row(
         "apiextensions.k8s.io",
         "customresourcedefinitions",

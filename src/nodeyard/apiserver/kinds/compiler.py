@@ -21,23 +21,33 @@ INT_OR_STRING = "io.k8s.apimachinery.pkg.util.intstr.IntOrString"
 
 _MERGING = ("x-kubernetes-patch-strategy", "x-kubernetes-patch-merge-key", "x-kubernetes-map-type")
 
-_compiled: dict[str, Schema] = {}
+_Schemas = dict[str, Schema]
+
+_compiled: _Schemas = {}
 
 
 def schema(definition: str) -> Schema:
     """The schema of a definition, compiled when it is first asked for and shared by all that refer to it."""
-    known = _compiled.get(definition)
-    return known if known is not None else _define(definition)
+    if definition not in _compiled:
+        # Published when whole: several servers may ask at once, each in its own thread.
+        made: _Schemas = {}
+        _define(definition, made)
+        for name, whole in made.items():
+            _compiled.setdefault(name, whole)
+    return _compiled[definition]
 
 
-def _define(name: str) -> Schema:
+def _define(name: str, made: _Schemas) -> Schema:
+    known = _compiled.get(name) or made.get(name)
+    if known is not None:
+        return known
     facts = definitions()[name]
-    compiled = _compiled[name] = Schema()
+    compiled = made[name] = Schema()
     _shape(compiled, name, facts)
-    # Properties are filled in place and last: a recursive type finds itself in the cache, and a copy that differs only
-    # in how it merges shares the same dict.
+    # Properties are filled in place and last: a recursive type finds itself among those made, and a copy that differs
+    # only in how it merges shares the same dict.
     for field, prop in facts.get("properties", {}).items():
-        compiled.properties[field] = _property(name, field, prop)
+        compiled.properties[field] = _property(name, field, prop, made)
     return compiled
 
 
@@ -54,24 +64,24 @@ def _shape(target: Schema, name: str, facts: Object) -> None:
         target.format = facts.get("format", "")
 
 
-def _property(owner: str, field: str, prop: Object) -> Schema:
-    compiled = _value(prop)
+def _property(owner: str, field: str, prop: Object, made: _Schemas) -> Schema:
+    compiled = _value(prop, made)
     if (owner, field) in _list_keys() and "default" in prop:
         return replace(compiled, default=prop["default"])
     return compiled
 
 
-def _value(prop: Object) -> Schema:
+def _value(prop: Object, made: _Schemas) -> Schema:
     reference = prop.get("ref") or prop.get("$ref")
     if reference:
-        shared = schema(reference)
+        shared = _define(reference, made)
         return _merging(shared, prop) if any(key in prop for key in _MERGING) else shared
     items, additional = prop.get("items"), prop.get("additionalProperties")
     kind = prop.get("type", "")
     return Schema(
         type=kind,
-        items=_value(items) if items is not None else None,
-        additional=_value(additional) if additional is not None else None,
+        items=_value(items, made) if items is not None else None,
+        additional=_value(additional, made) if additional is not None else None,
         preserve_unknown=kind in ("", "object") and additional is None,
         list_type=prop.get("x-kubernetes-list-type") or ("atomic" if kind == "array" else None),
         list_map_keys=tuple(prop.get("x-kubernetes-list-map-keys", ())),

@@ -146,7 +146,6 @@ class _Struct:
         named = facts.get("go", {})
         self._inlined = facts.get("inlined", {})
         fields: dict[str, Decode] = {}
-        self._fields = fields
         for name, prop in facts.get("properties", {}).items():
             wanted = named.get(name) or go_type(prop)
             keeps_empty = name in always or name in pointers
@@ -155,6 +154,8 @@ class _Struct:
             (name, None if name in pointers else _empty(facts["properties"][name])) for name in sorted(always)
         ]
         self._nulls = frozenset(name for name, empty in self._always if empty is None)
+        # Last: several servers may share this, each in its own thread.
+        self._fields = fields
         return fields
 
 

@@ -33,14 +33,18 @@ def definitions() -> Mapping[str, Object]:
     return table().definitions
 
 
-@cache
 def definition_of(group: str, version: str, kind: str) -> str | None:
     """The definition of a kind, also of those that are never stored: Scale, Eviction, Binding, reviews, options."""
-    wanted = {"group": group, "version": version, "kind": kind}
-    for name, facts in definitions().items():
-        if wanted in facts.get("x-kubernetes-group-version-kind", ()):
-            return name
-    return None
+    return _kinds().get((group, version, kind))
+
+
+@cache
+def _kinds() -> Mapping[tuple[str, str, str], str]:
+    return {
+        (kind["group"], kind["version"], kind["kind"]): name
+        for name, facts in definitions().items()
+        for kind in facts.get("x-kubernetes-group-version-kind", ())
+    }
 
 
 def struct_name(definition: str) -> str:

@@ -122,7 +122,7 @@ def _applied(scope: Scope, live: Object | None, config: Object, *, force: bool) 
 
 def _settled(managers: Managers, mine: Identity, comparison: Comparison, *, force: bool) -> dict[Identity, Object]:
     """Everyone else gives up what the configuration changed or removed, if it may."""
-    changed = comparison.set
+    changed = comparison.gained
     contested = {
         identity: disputed
         for identity, entry in managers.items()

@@ -28,7 +28,7 @@ class Comparison:
         return not (self.removed or self.modified or self.added)
 
     @property
-    def set(self) -> FieldSet:
+    def gained(self) -> FieldSet:
         """What has a new value."""
         return union(self.modified, self.added)
 

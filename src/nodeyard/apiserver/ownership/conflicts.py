@@ -58,9 +58,6 @@ class ApplyConflict(ApplyError):
             for conflict in self.conflicts
         ]
 
-    def fields(self) -> FieldSet:
-        return field_set(*(conflict.path for conflict in self.conflicts))
-
     def beyond(self, allowed: FieldSet) -> list[Conflict]:
         """The conflicts on other fields than these."""
         return [conflict for conflict in self.conflicts if difference(field_set(conflict.path), allowed)]

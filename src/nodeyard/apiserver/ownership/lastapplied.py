@@ -24,7 +24,7 @@ ANNOTATIONS_MAX = 256 * 1024
 
 
 def last_applied(obj: Object) -> str:
-    annotations = obj["metadata"].get("annotations") or {}
+    annotations = (obj.get("metadata") or {}).get("annotations") or {}
     text: str = annotations.get(ANNOTATION) or ""
     return text
 
@@ -45,7 +45,7 @@ def held_by_kubectl(scope: Scope, live: Object) -> FieldSet:
         comparison = compare(scope.shape, config, live)
     except ShapeError:
         return {}
-    held = difference(extent(scope.shape, config), comparison.set)
+    held = difference(extent(scope.shape, config), comparison.gained)
     return difference(held, comparison.removed)
 
 

@@ -7,6 +7,7 @@ object as before.
 
 from __future__ import annotations
 
+import operator
 from collections import deque
 from collections.abc import Iterator
 
@@ -38,7 +39,7 @@ def _merge_maps(shape: Shape, live: dict[str, Json], config: dict[str, Json]) ->
 
 def _merge_lists(shape: Shape, live: list[Json], config: list[Json]) -> list[Json]:
     merged = list(_interleaved(shape, live, config))
-    is_unchanged = len(merged) == len(live) and all(map(lambda kept, item: kept is item, live, merged))
+    is_unchanged = len(merged) == len(live) and all(map(operator.is_, live, merged))
     return live if is_unchanged else merged
 
 

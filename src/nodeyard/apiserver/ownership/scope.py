@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, TypeAlias
@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from nodeyard.apiserver.ownership.drift import caught_up
 from nodeyard.apiserver.ownership.fieldset import FieldSet, field_set
 from nodeyard.apiserver.ownership.managers import Identity, fields_of, with_fields
-from nodeyard.apiserver.ownership.paths import field as field_element
+from nodeyard.apiserver.ownership.paths import field
 from nodeyard.apiserver.ownership.shapes import Shape, shape_of
 from nodeyard.apiserver.ownership.zero import is_built_in
 from nodeyard.kube.json import Object
@@ -25,7 +25,7 @@ _shape = lru_cache(maxsize=512)(shape_of)
 
 @lru_cache(maxsize=512)
 def _fields(paths: ResetFields) -> FieldSet:
-    return field_set(*(map(field_element, path) for path in paths))
+    return field_set(*(map(field, path) for path in paths))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Scope:
     now: datetime
     subresource: str = ""
     reset: ResetFields = ()
-    versions: Mapping[str, Schema] | None = field(default=None)
+    versions: Mapping[str, Schema] | None = None
 
     @property
     def shape(self) -> Shape:

@@ -6,6 +6,7 @@ fields, and fields that are gone are nobody's. A write that changes nothing leav
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from datetime import datetime
 
@@ -87,7 +88,7 @@ def updated(
     comparison = compare(scope.shape, old, _aligned(new, old)).excluding(scope.reset_fields)
     if comparison.is_same:
         return managers
-    gained = comparison.set
+    gained = comparison.gained
     managers = dispossess(managers, union(gained, comparison.removed))
     gained = difference(gained, UNOWNED)
     if gained:
@@ -116,12 +117,8 @@ def _entries(live: Object | None, managers: Mapping[Identity, Object]) -> Json:
     """The list of entries; the live one itself when it says the same."""
     entries = entries_of(managers)
     current = managed_fields(live)
-    is_kept = bool(current) and len(current) == len(entries) and all(map(_is_same_object, current, entries))
+    is_kept = bool(current) and len(current) == len(entries) and all(map(operator.is_, current, entries))
     return current if is_kept else entries
-
-
-def _is_same_object(left: Object, right: Object) -> bool:
-    return left is right
 
 
 def managed_fields(obj: Object | None) -> Json:

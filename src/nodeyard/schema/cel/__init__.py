@@ -15,6 +15,14 @@ from __future__ import annotations
 from nodeyard.schema.cel.composition import Composition
 from nodeyard.schema.cel.errors import CompileError, EvaluationError
 from nodeyard.schema.cel.expressions import Expression
-from nodeyard.schema.cel.rules import CompiledRules, compile_rules
+from nodeyard.schema.cel.rules import CompiledRules, compile_rules, rule_faults
 
-__all__ = ["CompileError", "CompiledRules", "Composition", "EvaluationError", "Expression", "compile_rules"]
+__all__ = [
+    "CompileError",
+    "CompiledRules",
+    "Composition",
+    "EvaluationError",
+    "Expression",
+    "compile_rules",
+    "rule_faults",
+]

@@ -12,6 +12,13 @@ from nodeyard.schema.cel.errors import EvaluationError, no_such_key
 from nodeyard.schema.cel.values import MISSING, NONE, Optional, UInt, find, is_map, type_name
 
 
+def whole(value: Any) -> Any:
+    """A value that its schema says is an integer: JSON may hold 1.0 there, which the API server does not take for 1."""
+    if value.__class__ is float:
+        raise EvaluationError("invalid data, expected int, got float64")
+    return value
+
+
 def select(value: Any, field: str) -> Any:
     found = _lookup(value, field)
     if found is MISSING:

@@ -25,8 +25,10 @@ from nodeyard.schema.cel.values import (
     find,
     is_map,
 )
+from nodeyard.schema.scalars import is_same
 
 _NUMBERS = {int, float, UInt}
+_ORDERED = {str, bytes, bool, Duration, Timestamp}
 
 
 def equal(left: Any, right: Any) -> bool:
@@ -95,7 +97,8 @@ def _equal_objects(left: ObjectValue, right: Any) -> bool:
 
 def _equal_undeclared(left: ObjectValue, right: ObjectValue) -> bool:
     """Fields that the schema does not name (unknown ones that are preserved) count where both objects have them."""
-    return all(right.raw.get(name, left.raw[name]) == left.raw[name] for name in left.shape.undeclared(left.raw))
+    names = left.shape.undeclared(left.raw)
+    return all(is_same(left.raw[name], right.raw[name]) for name in names if name in right.raw)
 
 
 def _equal_optionals(left: Optional, right: Optional) -> bool:
@@ -110,15 +113,13 @@ def contains(items: list[Any], wanted: Any) -> bool:
     return any(equal(item, wanted) for item in items)
 
 
-def compare(left: Any, right: Any) -> int:
-    """-1, 0 or 1; an error where the two have no order."""
+def compare(left: Any, right: Any, operator: str = "") -> int:
+    """-1, 0 or 1; an error where the two have no order, which may name the operator."""
     kind, other = left.__class__, right.__class__
-    if kind in _NUMBERS:
-        if other not in _NUMBERS:
-            raise no_such_overload()
+    if kind in _NUMBERS and other in _NUMBERS:
         return _compare_numbers(left, right)
-    if kind is not other or kind not in (str, bytes, bool, Duration, Timestamp):
-        raise no_such_overload()
+    if kind is not other or kind not in _ORDERED:
+        raise no_such_overload("" if kind in _NUMBERS or kind in _ORDERED else operator)
     if kind is Timestamp:
         left, right = left.nanoseconds, right.nanoseconds
     return int(left > right) - int(left < right)

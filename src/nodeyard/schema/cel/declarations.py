@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from nodeyard.schema.cel.errors import EvaluationError, no_such_overload
 from nodeyard.schema.cel.types import Kind, Type, parse_type
 from nodeyard.schema.cel.values import Duration, Timestamp, TypeValue, UInt, is_map, type_name
 
@@ -32,7 +33,7 @@ class Overload:
             _collect_parameters(t, found)
         return frozenset(found)
 
-    def accepts(self, arguments: list[Any]) -> bool:
+    def accepts(self, arguments: Sequence[Any]) -> bool:
         """Whether these values may be passed, judged by what they are at run time."""
         return len(arguments) == len(self.parameters) and all(map(is_instance, arguments, self.parameters))
 
@@ -59,6 +60,19 @@ class Functions:
 
     def find(self, name: str) -> Function | None:
         return self._functions.get(name)
+
+
+def mismatch(name: str, values: Sequence[Any]) -> EvaluationError:
+    """What is said of values that no overload of a function takes."""
+    return no_such_overload(f"{name}({', '.join(map(type_name, values))})")
+
+
+def call_overload(overloads: Sequence[Overload], values: Sequence[Any]) -> Any:
+    """Call the first overload that takes the values."""
+    for overload in overloads:
+        if overload.is_total or overload.accepts(values):
+            return overload.implementation(*values)
+    raise mismatch(overloads[0].name, values)
 
 
 def function(name: str, signature: str, implementation: Implementation) -> Overload:

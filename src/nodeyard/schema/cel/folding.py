@@ -12,7 +12,17 @@ from typing import Any, Protocol, TypeAlias
 from nodeyard.schema.cel.errors import CostExceeded, EvaluationError, no_such_overload
 from nodeyard.schema.cel.macros import MAP_INSERT
 from nodeyard.schema.cel.syntax import Call, Fold, ListNode, Literal, Node, walk
-from nodeyard.schema.cel.values import MISSING, find, is_map
+from nodeyard.schema.cel.values import (
+    MISSING,
+    Duration,
+    Optional,
+    Timestamp,
+    TypeValue,
+    UInt,
+    find,
+    is_map,
+    type_name,
+)
 
 Frame: TypeAlias = list[Any]
 Evaluator: TypeAlias = Callable[[Frame], Any]
@@ -107,7 +117,7 @@ def _items(container: Any) -> Iterable[Any]:
     if isinstance(container, list) or is_map(container):
         items: Iterable[Any] = container
         return items
-    raise EvaluationError(f"got 'types.{_native_name(container)}', expected iterable type")
+    raise EvaluationError(f"got '{_native_name(container)}', expected iterable type")
 
 
 def _pairs(container: Any) -> Iterable[tuple[Any, Any]]:
@@ -115,15 +125,27 @@ def _pairs(container: Any) -> Iterable[tuple[Any, Any]]:
         return enumerate(container)
     if is_map(container):
         return ((key, find(container, key)) for key in container)
-    raise EvaluationError(f"unsupported comprehension range type: types.{_native_name(container)}")
+    raise EvaluationError(f"unsupported comprehension range type: {_native_name(container)}")
 
 
-_NATIVE_NAMES = {str: "String", int: "Int", float: "Double", bool: "Bool", bytes: "Bytes", type(None): "Null"}
+# What the API server's own language calls the kinds of values that have no items.
+_NATIVE_NAMES: dict[type, str] = {
+    str: "types.String",
+    int: "types.Int",
+    UInt: "types.Uint",
+    float: "types.Double",
+    bool: "types.Bool",
+    bytes: "types.Bytes",
+    type(None): "types.Null",
+    Duration: "types.Duration",
+    Timestamp: "types.Timestamp",
+    TypeValue: "*types.Type",
+    Optional: "*types.Optional",
+}
 
 
 def _native_name(value: Any) -> str:
-    kind: type = value.__class__
-    return _NATIVE_NAMES.get(kind, kind.__name__)
+    return _NATIVE_NAMES.get(value.__class__) or f"types.{type_name(value)}"
 
 
 def _binding(initial: Evaluator, slot: int, result: Evaluator) -> Evaluator:

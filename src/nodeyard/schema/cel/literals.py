@@ -7,8 +7,10 @@ format string fits its arguments.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from nodeyard.schema.cel.checking import Checked
+from nodeyard.schema.cel.declarations import call_overload
 from nodeyard.schema.cel.errors import EvaluationError, InstantiationError, Issue
 from nodeyard.schema.cel.library.conversions import CONVERSIONS
 from nodeyard.schema.cel.library.formatting import Clause, complaint, scan
@@ -17,6 +19,7 @@ from nodeyard.schema.cel.moments import from_seconds, parse_duration, parse_time
 from nodeyard.schema.cel.patterns import compile_pattern
 from nodeyard.schema.cel.syntax import Call, ListNode, Literal, MapNode, Node, children, walk
 from nodeyard.schema.cel.types import Kind, Type, is_dyn, unwrap_optional
+from nodeyard.schema.cel.values import MISSING
 
 # A list of arguments to format is the one that may be mixed.
 _MIXED_ALLOWED = "format"
@@ -157,23 +160,37 @@ def _runtime_name(t: Type) -> str:
 
 def check_constants(checked: Checked) -> None:
     """Conversions of constants and constant patterns must have a value. Raises InstantiationError."""
-    for node in walk(checked.root):
-        if not isinstance(node, Call):
-            continue
-        try:
-            _evaluate_constant(node, checked)
-        except EvaluationError as error:
-            raise InstantiationError(str(error)) from None
+    try:
+        for node in walk(checked.root):
+            if isinstance(node, Call):
+                _check_pattern(node, checked)
+                _constant(node, checked)
+    except EvaluationError as error:
+        raise InstantiationError(str(error)) from None
 
 
-def _evaluate_constant(call: Call, checked: Checked) -> None:
+def _check_pattern(call: Call, checked: Checked) -> None:
     if call.function in WITH_PATTERN and call.arguments:
         pattern = call.arguments[0 if call in checked.receivers else -1]
         if isinstance(pattern, Literal) and isinstance(pattern.value, str):
             compile_pattern(pattern.value)
-    elif call.function in CONVERSIONS and len(call.arguments) == 1 and call not in checked.receivers:
-        argument = call.arguments[0]
-        if isinstance(argument, Literal):
-            for overload in checked.calls.get(call, ()):
-                if overload.accepts([argument.value]):
-                    overload.implementation(argument.value)
+
+
+def _constant(node: Node, checked: Checked) -> Any:
+    """The value of a node that is made of constants and conversions only, else MISSING."""
+    if node in checked.constants:
+        return checked.constants[node]
+    match node:
+        case Literal():
+            return node.value
+        case ListNode(optional=optional) if not optional:
+            elements = [_constant(element, checked) for element in node.elements]
+            return MISSING if MISSING in elements else elements
+        case MapNode():
+            parts = [(_constant(entry.key, checked), _constant(entry.value, checked)) for entry in node.entries]
+            return MISSING if any(MISSING in part for part in parts) else dict(parts)
+        case Call(function=function, arguments=(argument,)) if function in CONVERSIONS and node.target is None:
+            value = _constant(argument, checked)
+            return MISSING if value is MISSING else call_overload(checked.calls[node], [value])
+        case _:
+            return MISSING

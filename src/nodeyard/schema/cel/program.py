@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from nodeyard.schema.cel.access import (
     has_field,
@@ -19,18 +19,20 @@ from nodeyard.schema.cel.access import (
     optional_select,
     select,
     select_from_optional,
+    whole,
 )
+from nodeyard.schema.cel.budgets import PER_EXPRESSION, Budget
 from nodeyard.schema.cel.checking import Checked
-from nodeyard.schema.cel.declarations import Overload
+from nodeyard.schema.cel.declarations import Overload, call_overload, mismatch
 from nodeyard.schema.cel.errors import CostExceeded, EvaluationError, no_such_key, no_such_overload
 from nodeyard.schema.cel.folding import Evaluator, Frame, build_fold
 from nodeyard.schema.cel.syntax import Call, Fold, Ident, ListNode, Literal, MapNode, Node, Select, qualified_name
 from nodeyard.schema.cel.types import BOOL, INT, STRING, Kind, Type, is_dyn_or_error, unwrap_optional
-from nodeyard.schema.cel.values import MISSING, NONE, Optional, type_name
+from nodeyard.schema.cel.values import MISSING, NONE, Optional
 
-# The API server stops an expression at a cost of 1,000,000. Ours counts every node of a loop's body whether it is
-# evaluated or not, so it counts more for the same work and is given more.
-COST_LIMIT = 4_000_000
+_Complaint: TypeAlias = Callable[..., EvaluationError]
+"""What is said of values that a function does not take."""
+_BROKEN_PROMISE = (TypeError, AttributeError)
 
 _COMPARABLE = (STRING, INT)
 _PLAIN_OPERATORS: dict[str, tuple[Callable[[Any, Any], Any], tuple[Type, ...]]] = {
@@ -52,15 +54,21 @@ class Program:
         self._slots = builder.variables
         self._size = builder.size
 
-    def evaluate(self, variables: Mapping[str, Any]) -> Any:
-        """Raises EvaluationError."""
-        frame: Frame = [COST_LIMIT] + [None] * self._size
+    def evaluate(self, variables: Mapping[str, Any], budget: Budget | None = None) -> Any:
+        """The value, paid from the budget if there is one. Raises EvaluationError."""
+        limit = PER_EXPRESSION if budget is None else min(PER_EXPRESSION, budget.remaining)
+        frame: Frame = [limit] + [None] * self._size
         for name, slot in self._slots.items():
+            if name not in variables:
+                raise EvaluationError(f"no such attribute(s): {name}")
             frame[slot] = variables[name]
         try:
             return self._evaluate(frame)
         except CostExceeded as error:
             raise EvaluationError(str(error)) from None
+        finally:
+            if budget is not None:
+                budget.remaining -= limit - frame[0]
 
 
 class _Builder:
@@ -120,6 +128,8 @@ class _Builder:
             return lambda frame: has_field(operand(frame), field)
         if unwrap_optional(self._type(node.operand))[1]:
             return lambda frame: select_from_optional(operand(frame), field)
+        if self._type(node) == INT:
+            return lambda frame: whole(select(operand(frame), field))
 
         def evaluate(frame: Frame) -> Any:
             value = operand(frame)
@@ -143,7 +153,7 @@ class _Builder:
         if node in self._checked.receivers and node.target is not None:
             arguments.insert(0, node.target)
         implementation = self._implementation(node, arguments)
-        return _apply(implementation, [self.build(argument) for argument in arguments])
+        return _apply(implementation, [self.build(argument) for argument in arguments], self._complaint(node))
 
     def _implementation(self, node: Call, arguments: list[Node]) -> Callable[..., Any]:
         overloads = self._checked.calls[node]
@@ -155,6 +165,12 @@ class _Builder:
         if first.is_total or (len(overloads) == 1 and not any(map(_mentions_dyn, types))):
             return first.implementation
         return _dispatch(overloads)
+
+    def _complaint(self, node: Call) -> _Complaint:
+        overload = self._checked.calls[node][0]
+        if overload.is_total:
+            return lambda *_: no_such_overload(overload.name)
+        return lambda *values: mismatch(overload.name, values)
 
     def _type(self, node: Node) -> Type:
         return self._checked.types[node]
@@ -213,25 +229,46 @@ def _mentions_dyn(t: Type) -> bool:
 
 def _dispatch(overloads: tuple[Overload, ...]) -> Callable[..., Any]:
     """Choose the overload by the values."""
-
-    def call(*arguments: Any) -> Any:
-        values = list(arguments)
-        for overload in overloads:
-            if overload.accepts(values):
-                return overload.implementation(*arguments)
-        raise no_such_overload(f"{overloads[0].name}({', '.join(map(type_name, arguments))})")
-
-    return call
+    return lambda *values: call_overload(overloads, values)
 
 
-def _apply(implementation: Callable[..., Any], arguments: list[Evaluator]) -> Evaluator:
+def _apply(implementation: Callable[..., Any], arguments: list[Evaluator], complain: _Complaint) -> Evaluator:
+    """A call of a function that takes what the types promise.
+
+    A null where a string or number should be (an item of a list of nullable ones) breaks the promise, and shows as
+    what Python says to it.
+    """
     if len(arguments) == 1:
         only = arguments[0]
-        return lambda frame: implementation(only(frame))
+
+        def call_one(frame: Frame) -> Any:
+            value = only(frame)
+            try:
+                return implementation(value)
+            except _BROKEN_PROMISE:
+                raise complain(value) from None
+
+        return call_one
     if len(arguments) == 2:
         left, right = arguments
-        return lambda frame: implementation(left(frame), right(frame))
-    return lambda frame: implementation(*[argument(frame) for argument in arguments])
+
+        def call_two(frame: Frame) -> Any:
+            first, second = left(frame), right(frame)
+            try:
+                return implementation(first, second)
+            except _BROKEN_PROMISE:
+                raise complain(first, second) from None
+
+        return call_two
+
+    def call_any(frame: Frame) -> Any:
+        values = [argument(frame) for argument in arguments]
+        try:
+            return implementation(*values)
+        except _BROKEN_PROMISE:
+            raise complain(*values) from None
+
+    return call_any
 
 
 # Forms that do not evaluate all their arguments, or that mind errors in them.

@@ -6,15 +6,15 @@ its old version along the parts of the schema that hold rules. A schema without 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 from nodeyard.kube.fields import FieldError, FieldErrorType, child, index, key
 from nodeyard.kube.json import Json, Object
 from nodeyard.schema.cel.correlation import Correlation, OldItems
 from nodeyard.schema.cel.schemas import declare
-from nodeyard.schema.cel.sites import Budget, Site, compile_site
-from nodeyard.schema.cel.soundness import rule_faults
+from nodeyard.schema.cel.sites import Outcome, Site, compile_site
+from nodeyard.schema.compile import compile_schema
 from nodeyard.schema.model import Schema
 
 ROOT = "spec.validation.openAPIV3Schema"
@@ -45,20 +45,43 @@ class CompiledRules:
     def __bool__(self) -> bool:
         return self._root is not None
 
-    def evaluate(self, obj: Object, old: Object | None) -> list[FieldError]:
-        """What the rules object to, in the order of the schema. `old` is None when the object is created."""
+    def evaluate(self, obj: Object, old: Object | None, warnings: list[str] | None = None) -> list[FieldError]:
+        """What the rules object to, in the order of the schema. `old` is None when the object is created.
+
+        What is wrong but unchanged is no error; it is added to `warnings`.
+        """
         if self._root is None:
             return []
-        walk = _Walk()
-        walk.visit(self._root, "", obj, old, Correlation(self._root.schema, obj, old))
-        return walk.errors
+        outcome = Outcome()
+        _visit(self._root, "", obj, old, Correlation(self._root.schema, obj, old), outcome)
+        if warnings is not None:
+            warnings += outcome.warnings
+        return outcome.errors
 
 
 def compile_rules(schema: Schema, path: str = ROOT) -> tuple[CompiledRules, list[FieldError]]:
-    """The rules that compile, and what is wrong with the others. `path` is where the schema stands in the CRD."""
+    """The rules that compile, and what is wrong with the others. `path` is where the schema stands in the CRD.
+
+    The definition is taken to be sound otherwise: `definition_faults` is asked first.
+    """
     compiler = _Compiler()
     root = compiler.visit(_Place(schema, path, is_root=True))
-    return CompiledRules(root), [*compiler.faults, *compiler.errors]
+    return CompiledRules(root), compiler.errors
+
+
+def rule_faults(root: str = ROOT) -> Callable[[Object, str, str | None], list[FieldError]]:
+    """What `definition_faults` asks about the rules of a single node; `root` is the path of the whole schema."""
+
+    def faults(node: Object, path: str, unmatched: str | None) -> list[FieldError]:
+        compiler = _Compiler()
+        compiler.site(_Place(compile_schema(node), path, path == root or _is_resource(node), unmatched or ""))
+        return compiler.errors
+
+    return faults
+
+
+def _is_resource(node: Object) -> bool:
+    return bool(node.get("x-kubernetes-embedded-resource"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,15 +97,11 @@ class _Place:
 
 
 class _Compiler:
-    """`faults` are in the rules themselves, `errors` in their expressions."""
-
     def __init__(self) -> None:
-        self.faults: list[FieldError] = []
         self.errors: list[FieldError] = []
 
     def visit(self, place: _Place) -> _Node | None:
         """Parts are visited before the place itself, as the API server reports them."""
-        known_faults = len(self.faults)
         node = _Node(place.schema)
         schema = place.schema
         if schema.additional is not None:
@@ -95,16 +114,13 @@ class _Compiler:
             uncorrelatable = place.uncorrelatable or ("" if schema.list_type == "map" else place.path)
             node.items = self._part(replace(place, uncorrelatable=uncorrelatable), schema.items, "items")
         if schema.rules:
-            self.faults += rule_faults(schema, place.path)
-            # An expression is not judged while what it speaks about is in doubt.
-            if len(self.faults) == known_faults:
-                node.site = self._site(place)
+            node.site = self.site(place)
         return node if node.site or node.properties or node.additional or node.items else None
 
     def _part(self, place: _Place, schema: Schema, step: str) -> _Node | None:
         return self.visit(_Place(schema, child(place.path, step), schema.embedded, place.uncorrelatable))
 
-    def _site(self, place: _Place) -> Site | None:
+    def site(self, place: _Place) -> Site | None:
         declared = declare(place.schema, _SELF_TYPE, is_root=place.is_root)
         if declared is None:
             at = f"{place.path}.x-kubernetes-validations"
@@ -117,20 +133,13 @@ class _Compiler:
         return site
 
 
-class _Walk:
-    """One evaluation: the errors so far, and whether there is budget left."""
-
-    def __init__(self) -> None:
-        self.errors: list[FieldError] = []
-        self._budget = Budget()
-
-    def visit(self, node: _Node, path: str, new: Json, old: Json, correlation: Correlation) -> None:
-        if new is None or self._budget.is_spent:
-            return
-        if node.site is not None:
-            self.errors += node.site.evaluate(path, new, old, correlation, self._budget)
-        for below, step, value, before in _parts(node, path, new, old):
-            self.visit(below, step, value, before, Correlation(below.schema, value, before, correlation))
+def _visit(node: _Node, path: str, new: Json, old: Json, correlation: Correlation, outcome: Outcome) -> None:
+    if new is None or outcome.budget.is_closed:
+        return
+    if node.site is not None:
+        node.site.evaluate(path, new, old, correlation, outcome)
+    for below, step, value, before in _parts(node, path, new, old):
+        _visit(below, step, value, before, Correlation(below.schema, value, before, correlation), outcome)
 
 
 def _parts(node: _Node, path: str, new: Json, old: Json) -> Iterator[tuple[_Node, str, Json, Json]]:

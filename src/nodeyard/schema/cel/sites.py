@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -12,28 +12,27 @@ from nodeyard.kube import fields
 from nodeyard.kube.fields import FieldError, FieldErrorType
 from nodeyard.kube.gotext import plain_json
 from nodeyard.kube.json import Json
+from nodeyard.schema.cel.access import whole
+from nodeyard.schema.cel.budgets import Budget
 from nodeyard.schema.cel.correlation import Correlation
 from nodeyard.schema.cel.environment import Compiled, compile_expression
 from nodeyard.schema.cel.errors import CompileError, EvaluationError, InstantiationError
-from nodeyard.schema.cel.paths import resolve
 from nodeyard.schema.cel.schemas import Adapter, adapter
 from nodeyard.schema.cel.types import BOOL, STRING, Type, optional_of
 from nodeyard.schema.cel.values import NONE, Optional
+from nodeyard.schema.faults import NOWHERE
+from nodeyard.schema.fieldpaths import FieldPathError, resolve
 from nodeyard.schema.model import Rule, Schema
 
 SELF, OLD_SELF = "self", "oldSelf"
 _LONGEST_MESSAGE = 5 * 1024
+_CANCELLED = "operation cancelled: actual cost limit exceeded"
+_OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
 _TYPES = {
     "FieldValueForbidden": FieldErrorType.FORBIDDEN,
     "FieldValueRequired": FieldErrorType.REQUIRED,
     "FieldValueDuplicate": FieldErrorType.DUPLICATE,
 }
-
-
-class Budget:
-    """Once one rule ran out of its limit, no other is evaluated for the object."""
-
-    is_spent = False
 
 
 @dataclass(frozen=True)
@@ -53,6 +52,16 @@ class CompiledRule:
         return (self.rule.message or self.rule.rule).strip()
 
 
+@dataclass
+class Outcome:
+    """What the rules came to, and what is left to find out more."""
+
+    errors: list[FieldError] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+    """Errors in what did not change: told, but not held against the object."""
+    budget: Budget = field(default_factory=Budget)
+
+
 class Site:
     def __init__(self, schema: Schema, rules: Sequence[CompiledRule], adapt: Adapter | None) -> None:
         self._schema = schema
@@ -60,24 +69,30 @@ class Site:
         self._uses_old = any(rule.uses_old for rule in rules)
         self._adapt = adapt
 
-    def evaluate(self, path: str, new: Json, old: Json, correlation: Correlation, budget: Budget) -> list[FieldError]:
-        errors: list[FieldError] = []
-        bindings = self._bindings(new, old)
+    def evaluate(self, path: str, new: Json, old: Json, correlation: Correlation, outcome: Outcome) -> None:
+        try:
+            bindings = self._bindings(new, old)
+        except EvaluationError as error:
+            outcome.errors += [self._failure(path, rule, str(error), outcome.budget) for rule in self._rules]
+            return
         for rule in self._rules:
             if rule.uses_old and old is None and not rule.rule.optional_old_self:
                 continue
             bound = bindings[rule.rule.optional_old_self]
             try:
-                holds = rule.compiled.program.evaluate(bound)
+                holds = rule.compiled.program.evaluate(bound, outcome.budget)
             except EvaluationError as error:
-                errors.append(self._failure(path, rule, str(error), budget))
-                if budget.is_spent:
-                    return errors
+                outcome.errors.append(self._failure(path, rule, str(error), outcome.budget))
+                if outcome.budget.is_closed:
+                    return
                 continue
-            if holds is True or (not rule.uses_old and correlation.is_unchanged):
+            if holds is True:
                 continue
-            errors.append(self._refusal(path, rule, new, bound))
-        return errors
+            refusal = self._refusal(path, rule, new, bound)
+            if rule.uses_old or not correlation.is_unchanged:
+                outcome.errors.append(refusal)
+            else:
+                outcome.warnings.append(str(refusal))
 
     def _bindings(self, new: Json, old: Json) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
         """For rules that know oldSelf as it is, and for those that know it as an optional."""
@@ -93,24 +108,27 @@ class Site:
 
     def _failure(self, path: str, rule: CompiledRule, error: str, budget: Budget) -> FieldError:
         """A rule that came to no answer."""
-        if error.startswith("no such overload"):
-            detail = (
-                f"'{error}': call arguments did not match a supported operator, function or macro signature "
-                f"for rule: {rule.text}"
-            )
-        elif error.startswith("operation cancelled: actual cost limit exceeded"):
-            budget.is_spent = True
+        if error.startswith(_CANCELLED):
+            budget.is_closed = True
+        if budget.is_spent:
+            detail = _OUT_OF_BUDGET
+        elif budget.is_closed:
             detail = (
                 f"'{error}': no further validation rules will be run due to call cost exceeds limit "
                 f"for rule: {rule.text}"
             )
+        elif error.startswith("no such overload"):
+            detail = (
+                f"'{error}': call arguments did not match a supported operator, function or macro signature "
+                f"for rule: {rule.text}"
+            )
         else:
             detail = f"{error} evaluating rule: {rule.text}"
-        return fields.invalid(path, self._schema.type, detail)
+        return fields.invalid(path or NOWHERE, self._schema.type, detail)
 
     def _refusal(self, path: str, rule: CompiledRule, value: Json, bindings: Mapping[str, Any]) -> FieldError:
         """A rule that does not hold."""
-        path = fields.child(path, rule.field_path) if rule.field_path else path
+        path = (fields.child(path, rule.field_path) if rule.field_path else path) or NOWHERE
         shown = fields.OMITTED if self._schema.type in ("object", "array") else value
         kind = _TYPES.get(rule.rule.reason, FieldErrorType.INVALID)
         if kind is FieldErrorType.DUPLICATE:
@@ -137,11 +155,12 @@ def compile_site(
     errors: list[FieldError] = []
     for position, rule in enumerate(schema.rules):
         compiler = _RuleCompiler(rule, schema, declared, f"{path}.x-kubernetes-validations[{position}]")
-        result = compiler.compile(uncorrelatable)
+        result = compiler.compile(uncorrelatable) if rule.rule.strip() else None
         errors += compiler.errors
         if result is not None:
             compiled.append(result)
-    return Site(schema, compiled, adapter(schema, is_root=is_root)), errors
+    adapt = whole if schema.type == "integer" else adapter(schema, is_root=is_root)
+    return Site(schema, compiled, adapt), errors
 
 
 class _RuleCompiler:
@@ -167,8 +186,13 @@ class _RuleCompiler:
                 "messageExpression ",
                 "messageExpression must evaluate to a string",
             )
-        field_path = resolve(rule.field_path, self._schema) if rule.field_path else ""
-        return CompiledRule(rule, compiled, message, field_path or "")
+        return CompiledRule(rule, compiled, message, self._field_path())
+
+    def _field_path(self) -> str:
+        try:
+            return resolve(self._rule.field_path, self._schema).path
+        except FieldPathError:
+            return ""
 
     def _expression(self, source: str, name: str, wanted: Type, prefix: str, otherwise: str) -> Compiled | None:
         try:

@@ -102,6 +102,31 @@ class Yard:
             spec["serviceName"] = name
         return await self.create(f"/apis/apps/v1/namespaces/default/{plural}", name, metadata=metadata, spec=spec)
 
+    async def definition(self, kind: str = "Fleet", *, has_scale: bool = False) -> Object:
+        """A namespaced custom kind in example.com/v1, served."""
+        plural = f"{kind.lower()}s"
+        schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        version: Object = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+        if has_scale:
+            version["subresources"] = {
+                "status": {},
+                "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"},
+            }
+        spec = {
+            "group": "example.com",
+            "scope": "Namespaced",
+            "names": {"kind": kind, "plural": plural},
+            "versions": [version],
+        }
+        collection = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        made = await self.create(collection, f"{plural}.example.com", spec=spec)
+        await self.server.idle()
+        return made
+
+    async def custom(self, name: str, namespace: str = "default", kind: str = "Fleet", **fields: Any) -> Object:
+        collection = f"/apis/example.com/v1/namespaces/{namespace}/{kind.lower()}s"
+        return await self.create(collection, name, apiVersion="example.com/v1", kind=kind, **fields)
+
     async def node(self, name: str, *, ready: str | None = None, **metadata: Any) -> Object:
         node = await self.create("/api/v1/nodes", name, metadata=metadata)
         return await self.heartbeat(name, ready=ready) if ready is not None else node

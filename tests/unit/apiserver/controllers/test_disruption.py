@@ -87,6 +87,28 @@ async def test_a_stateful_set_counts(yard):
     assert await counts(yard) == (3, 2, 3, 1)
 
 
+async def test_a_custom_controller_counts_by_its_scale(yard):
+    await yard.definition(has_scale=True)
+    fleet = await yard.custom("fleet", spec={"replicas": 8})
+    await pods(yard, 5, controller=fleet)
+    await yard.budget("web", WEB, minAvailable="50%")
+    await yard.settle()
+    assert await counts(yard) == (8, 4, 5, 1)
+
+
+async def test_a_custom_controller_without_scale_makes_the_budget_fail(yard):
+    await yard.definition()
+    fleet = await yard.custom("fleet")
+    await pods(yard, 1, controller=fleet)
+    await yard.budget("web", WEB, minAvailable="50%")
+    await yard.settle()
+    assert await failure(yard) == (
+        "False",
+        "SyncFailed",
+        "fleets.example.com does not implement the scale subresource",
+    )
+
+
 async def test_pods_without_a_controller_do_not_count_for_max_unavailable(yard):
     await pods(yard, 2)
     await yard.budget("web", WEB, maxUnavailable=1)

@@ -145,6 +145,30 @@ async def test_an_owner_of_a_kind_that_is_not_served_is_left_to_those_who_know_i
     assert await exists(yard, "child")
 
 
+async def test_an_owner_of_a_kind_that_is_served_at_last_is_looked_for(yard):
+    stranger = {"apiVersion": "example.com/v1", "kind": "Fleet", "name": "x", "uid": "x"}
+    await yard.config_map("child", ownerReferences=[stranger])
+    await yard.settle()
+    await yard.definition()
+    await yard.settle()
+    assert not await exists(yard, "child")
+
+
+async def test_custom_resources_own_and_are_owned(yard):
+    await yard.definition()
+    fleet = await yard.custom("fleet")
+    await yard.config_map("of-the-fleet", ownerReferences=[yard.owner(fleet)])
+    mother = await yard.config_map("mother")
+    await yard.custom("owned", metadata={"ownerReferences": [yard.owner(mother)]})
+    await yard.settle()
+    assert await exists(yard, "of-the-fleet")
+    await yard.delete("/apis/example.com/v1/namespaces/default/fleets/fleet")
+    await yard.delete(f"{CONFIG_MAPS}/mother")
+    await yard.settle()
+    assert not await exists(yard, "of-the-fleet")
+    assert await yard.get("/apis/example.com/v1/namespaces/default/fleets/owned") is None
+
+
 async def test_an_object_given_a_dead_owner_later_is_collected(yard):
     await yard.config_map("child")
     await yard.settle()

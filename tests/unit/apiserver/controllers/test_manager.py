@@ -1,6 +1,8 @@
 import pytest
+from structlog.testing import capture_logs
 
 from nodeyard.apiserver.controllers import NAMES, chosen
+from nodeyard.apiserver.controllers.garbage_collector import GarbageCollector
 
 
 def test_a_star_means_all():
@@ -31,3 +33,33 @@ def test_the_short_names_of_old_still_work():
 def test_an_unknown_name_is_refused():
     with pytest.raises(ValueError, match='"frobnicator" is not in the list of known controllers'):
         chosen(["*", "frobnicator"])
+
+
+async def test_only_the_chosen_ones_run(idle_yard):
+    controllers = idle_yard.server.controllers
+    assert controllers.names == []
+    await controllers.start(["*", "-taint-eviction-controller"])
+    assert controllers.names == [name for name in NAMES if name != "taint-eviction-controller"]
+    await controllers.stop()
+    assert controllers.names == []
+
+
+async def test_who_writes_does_not_suffer_from_who_watches(yard, monkeypatch):
+    def stumble(self, resource, event):
+        raise ValueError("what is this?")
+
+    monkeypatch.setattr(GarbageCollector, "observe", stumble)
+    with capture_logs() as logs:
+        await yard.config_map("one")
+    assert [entry["controller"] for entry in logs] == ["garbage-collector-controller"]
+    assert await yard.get("/api/v1/namespaces/default/configmaps/one") is not None
+
+
+async def test_stopping_leaves_nothing_behind(idle_yard):
+    controllers = idle_yard.server.controllers
+    await controllers.start()
+    await idle_yard.node("n1", ready="True")
+    await controllers.stop()
+    await idle_yard.pass_time(600)
+    node = await idle_yard.get("/api/v1/nodes/n1")
+    assert node["status"]["conditions"][0]["status"] == "True"

@@ -50,6 +50,21 @@ async def test_everything_in_a_namespace_goes_with_it(yard):
     assert await yard.get("/api/v1/namespaces/default/configmaps/elsewhere") is not None
 
 
+async def test_custom_resources_go_too(yard):
+    await yard.definition()
+    await yard.namespace("shop")
+    await yard.custom("mine", "shop")
+    await yard.custom("held", "shop", metadata={"finalizers": ["example.com/a"]})
+    await yard.delete(URL)
+    await yard.settle()
+    _, _, message = (await conditions(yard))["NamespaceContentRemaining"]
+    assert message == "Some resources are remaining: fleets.example.com has 1 resource instances"
+    fleet = "/apis/example.com/v1/namespaces/shop/fleets/held"
+    await yard.patch(fleet, {"metadata": {"finalizers": None}})
+    await yard.settle()
+    assert await yard.get(URL) is None
+
+
 async def test_finalizers_hold_the_namespace_and_it_says_which(yard):
     await yard.namespace("shop")
     await yard.config_map("one", "shop", finalizers=["example.com/a"])

@@ -1,4 +1,4 @@
-"""Tables of nodes and leases."""
+"""The table of nodes."""
 
 from __future__ import annotations
 
@@ -57,10 +57,6 @@ def _address(obj: Object, kind: str) -> str:
     return NONE
 
 
-def lease_cells(obj: Object, now: datetime) -> list[Json]:
-    return [name(obj), spec(obj).get("holderIdentity") or "", age(obj, now)]
-
-
 NODE = Printer(
     (
         NAME,
@@ -76,4 +72,3 @@ NODE = Printer(
     ),
     node_cells,
 )
-LEASE = Printer((NAME, text("Holder", "Who holds the lease."), AGE), lease_cells)

@@ -7,7 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from nodeyard.apiserver.kinds.defaults import cluster, pods, workloads
+from nodeyard.apiserver.kinds.defaults import admission, configuration, identities, nodes, pods, services, workloads
 from nodeyard.kube.json import Object
 
-DEFAULTS: Mapping[str, Callable[[Object], Object]] = {**pods.DEFAULTS, **workloads.DEFAULTS, **cluster.DEFAULTS}
+DEFAULTS: Mapping[str, Callable[[Object], Object]] = {
+    **admission.DEFAULTS,
+    **configuration.DEFAULTS,
+    **identities.DEFAULTS,
+    **nodes.DEFAULTS,
+    **pods.DEFAULTS,
+    **services.DEFAULTS,
+    **workloads.DEFAULTS,
+}

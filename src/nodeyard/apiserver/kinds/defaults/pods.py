@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
+from nodeyard.apiserver.kinds.defaults.filling import fill, filling, mapped, replaced
 from nodeyard.kube.json import Object
 
 _CORE = "io.k8s.api.core.v1."
@@ -18,16 +18,6 @@ _POD_SPEC: Object = {
 _PROBE: Object = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "failureThreshold": 3}
 _FILE_MODE = 0o644
 _MODE: Object = {"defaultMode": _FILE_MODE}
-
-
-def fill(obj: Object, defaults: Object) -> Object:
-    """The object with what it lacks."""
-    missing = {field: value for field, value in defaults.items() if obj.get(field) is None}
-    return {**obj, **missing} if missing else obj
-
-
-def filling(defaults: Object) -> Callable[[Object], Object]:
-    return lambda obj: fill(obj, defaults)
 
 
 def pull_policy(image: str) -> str:
@@ -55,14 +45,15 @@ def container(obj: Object) -> Object:
 
 def pod(obj: Object) -> Object:
     """What only a pod itself gets, not the template it came from."""
-    spec = dict(obj.get("spec") or {})
-    spec.setdefault("enableServiceLinks", True)
+    spec = fill(obj.get("spec") or {}, {"enableServiceLinks": True})
+    is_on_host_network = bool(spec.get("hostNetwork"))
     for field in ("containers", "initContainers"):
         if spec.get(field):
-            spec[field] = [_in_pod(each, bool(spec.get("hostNetwork"))) for each in spec[field]]
+            changed = mapped(spec[field], lambda each: _in_pod(each, is_on_host_network))
+            spec = replaced(spec, **{field: changed})
     if (spec.get("resources") or {}).get("limits"):
-        spec["resources"] = _pod_requests(spec)
-    return {**obj, "spec": spec}
+        spec = replaced(spec, resources=_pod_requests(spec))
+    return replaced(obj, spec=spec)
 
 
 def _in_pod(each: Object, is_on_host_network: bool) -> Object:
@@ -71,9 +62,12 @@ def _in_pod(each: Object, is_on_host_network: bool) -> Object:
     if limits and any(name not in requests for name in limits):
         each = {**each, "resources": {**resources, "requests": {**limits, **requests}}}
     if is_on_host_network and each.get("ports"):
-        ports = [fill(port, {"hostPort": port.get("containerPort", 0)}) for port in each["ports"]]
-        each = {**each, "ports": ports}
+        each = replaced(each, ports=mapped(each["ports"], _on_host))
     return each
+
+
+def _on_host(port: Object) -> Object:
+    return fill(port, {"hostPort": port.get("containerPort", 0)})
 
 
 def _pod_requests(spec: Object) -> Object:
@@ -86,7 +80,7 @@ def _pod_requests(spec: Object) -> Object:
     for name, amount in resources["limits"].items():
         if name not in requests and name not in asked:
             requests[name] = amount
-    return {**resources, "requests": requests} if requests else resources
+    return {**resources, "requests": requests} if requests != (resources.get("requests") or {}) else resources
 
 
 def pod_spec(obj: Object) -> Object:
@@ -94,7 +88,9 @@ def pod_spec(obj: Object) -> Object:
     if spec["terminationGracePeriodSeconds"] < 0:
         spec = {**spec, "terminationGracePeriodSeconds": 1}
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
-    return {**spec, "serviceAccountName": account, "serviceAccount": account} if account else spec
+    if not account or spec.get("serviceAccount") == spec.get("serviceAccountName"):
+        return spec
+    return {**spec, "serviceAccountName": account, "serviceAccount": account}
 
 
 def pod_status(obj: Object) -> Object:
@@ -116,20 +112,6 @@ def image_volume(obj: Object) -> Object:
     return fill(obj, {"pullPolicy": pull_policy(obj.get("reference", ""))})
 
 
-def node_spec(obj: Object) -> Object:
-    """The first range of addresses, by its two names."""
-    cidr, cidrs = obj.get("podCIDR"), obj.get("podCIDRs") or []
-    if cidr and (not cidrs or cidrs[0] != cidr):
-        return {**obj, "podCIDRs": [cidr]}
-    return {**obj, "podCIDR": cidrs[0]} if cidrs and not cidr else obj
-
-
-def node_status(obj: Object) -> Object:
-    """All that a node has may be used, unless it says otherwise."""
-    capacity = obj.get("capacity")
-    return {**obj, "allocatable": capacity} if capacity and "allocatable" not in obj else obj
-
-
 DEFAULTS = {
     _CORE + "ConfigMapVolumeSource": filling(_MODE),
     _CORE + "Container": container,
@@ -140,8 +122,6 @@ DEFAULTS = {
     _CORE + "HTTPGetAction": filling({"path": "/", "scheme": "HTTP"}),
     _CORE + "HostPathVolumeSource": filling({"type": ""}),
     _CORE + "ImageVolumeSource": image_volume,
-    _CORE + "NodeSpec": node_spec,
-    _CORE + "NodeStatus": node_status,
     _CORE + "ObjectFieldSelector": filling({"apiVersion": "v1"}),
     _CORE + "PersistentVolumeClaim": filling({"apiVersion": "v1", "kind": "PersistentVolumeClaim"}),
     _CORE + "PersistentVolumeClaimStatus": filling({"phase": "Pending"}),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodeyard.apiserver.kinds.defaults.pods import fill, filling
+from nodeyard.apiserver.kinds.defaults.filling import fill, filling, replaced
 from nodeyard.kube.json import Object
 
 _APPS = "io.k8s.api.apps.v1."
@@ -14,17 +14,17 @@ def deployment_spec(obj: Object) -> Object:
     strategy = fill(obj.get("strategy") or {}, {"type": "RollingUpdate"})
     if strategy["type"] == "RollingUpdate":
         rolling = fill(strategy.get("rollingUpdate") or {}, {"maxUnavailable": "25%", "maxSurge": "25%"})
-        strategy = {**strategy, "rollingUpdate": rolling}
+        strategy = replaced(strategy, rollingUpdate=rolling)
     filled = fill(obj, {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600})
-    return {**filled, "strategy": strategy}
+    return replaced(filled, strategy=strategy)
 
 
 def daemon_set_spec(obj: Object) -> Object:
     strategy = fill(obj.get("updateStrategy") or {}, {"type": "RollingUpdate"})
     if strategy["type"] == "RollingUpdate":
         rolling = fill(strategy.get("rollingUpdate") or {}, {"maxUnavailable": 1, "maxSurge": 0})
-        strategy = {**strategy, "rollingUpdate": rolling}
-    return {**fill(obj, {"revisionHistoryLimit": 10}), "updateStrategy": strategy}
+        strategy = replaced(strategy, rollingUpdate=rolling)
+    return replaced(fill(obj, {"revisionHistoryLimit": 10}), updateStrategy=strategy)
 
 
 def stateful_set_spec(obj: Object) -> Object:
@@ -32,12 +32,12 @@ def stateful_set_spec(obj: Object) -> Object:
     if not strategy.get("type"):
         strategy = {**strategy, "type": "RollingUpdate", "rollingUpdate": strategy.get("rollingUpdate") or {}}
     if strategy["type"] == "RollingUpdate" and strategy.get("rollingUpdate") is not None:
-        strategy = {**strategy, "rollingUpdate": fill(strategy["rollingUpdate"], {"partition": 0})}
+        strategy = replaced(strategy, rollingUpdate=fill(strategy["rollingUpdate"], {"partition": 0}))
     retention = fill(
         obj.get("persistentVolumeClaimRetentionPolicy") or {}, {"whenDeleted": "Retain", "whenScaled": "Retain"}
     )
     filled = fill(obj, {"podManagementPolicy": "OrderedReady", "replicas": 1, "revisionHistoryLimit": 10})
-    return {**filled, "updateStrategy": strategy, "persistentVolumeClaimRetentionPolicy": retention}
+    return replaced(filled, updateStrategy=strategy, persistentVolumeClaimRetentionPolicy=retention)
 
 
 def job(obj: Object) -> Object:
@@ -62,7 +62,7 @@ def job(obj: Object) -> Object:
     metadata = obj.get("metadata") or {}
     if labels and not metadata.get("labels"):
         return {**obj, "metadata": {**metadata, "labels": labels}, "spec": spec}
-    return {**obj, "spec": spec}
+    return replaced(obj, spec=spec)
 
 
 def cron_job_spec(obj: Object) -> Object:

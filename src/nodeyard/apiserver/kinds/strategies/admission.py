@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodeyard.apiserver.kinds.columns import cluster as columns
+from nodeyard.apiserver.kinds.columns import admission as columns
 from nodeyard.apiserver.kinds.strategies.base import BuiltIn, Paths, WithStatus, keep_metadata
 from nodeyard.apiserver.kinds.validation import policies, webhooks
 from nodeyard.kube.fields import FieldError

@@ -1,4 +1,4 @@
-"""What runs pods: apps and batch."""
+"""What keeps pods running: Deployments, ReplicaSets, StatefulSets, DaemonSets."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import ClassVar
 
 from nodeyard.apiserver.kinds.columns import workloads as columns
-from nodeyard.apiserver.kinds.strategies.base import BuiltIn, Paths, WithStatus, keep_metadata, reader
-from nodeyard.apiserver.kinds.validation import jobs, workloads
+from nodeyard.apiserver.kinds.strategies.base import BuiltIn, Paths, WithStatus, keep_metadata
+from nodeyard.apiserver.kinds.validation import workloads
 from nodeyard.kube import meta
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Object
@@ -19,8 +19,6 @@ _NAME_ADVICE = (
     "recommended: "
 )
 _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
-_JOB_NAME = ("job-name", "batch.kubernetes.io/job-name")
-_CONTROLLER_UID = ("controller-uid", "batch.kubernetes.io/controller-uid")
 
 Create = Callable[[Object], list[FieldError]]
 Update = Callable[[Object, Object], list[FieldError]]
@@ -139,52 +137,3 @@ class ControllerRevisionStrategy(BuiltIn):
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
         return workloads.revision_update_errors(new, old)
-
-
-class JobStrategy(Workload):
-    definition = "io.k8s.api.batch.v1.Job"
-    printer = columns.JOB
-    create_errors = jobs.job_errors
-    update_errors = jobs.job_update_errors
-    status_errors = jobs.job_status_errors
-    fields = {"status.successful": lambda obj: reader("status", "succeeded")(obj) or "0"}
-
-    def unknown_field_label(self, label: str) -> str:
-        return f'field label "{label}" not supported for Job'
-
-    def prepare_create(self, obj: Object, now: datetime) -> Object:
-        created = super().prepare_create(obj, now)
-        spec, metadata = created["spec"], created["metadata"]
-        if spec.get("manualSelector"):
-            return created
-        template = spec.get("template") or {}
-        wanted = _with_selector(spec, metadata)
-        # A job without labels of its own has its template's, generated ones included; defaulting put the very same
-        # labels there, where the template had any.
-        own = metadata.get("labels")
-        if not own or own is (template.get("metadata") or {}).get("labels"):
-            metadata = {**metadata, "labels": wanted["template"]["metadata"]["labels"]}
-        return {**created, "metadata": metadata, "spec": wanted}
-
-
-def _with_selector(spec: Object, metadata: Object) -> Object:
-    """A selector that only this job's pods match, and the labels that make them match it."""
-    template = spec.get("template") or {}
-    given = template.get("metadata") or {}
-    generated = dict.fromkeys(_JOB_NAME, metadata.get("name", "")) | dict.fromkeys(_CONTROLLER_UID, metadata["uid"])
-    labels = {**generated, **(given.get("labels") or {})}
-    selector = spec.get("selector") or {}
-    matched = {_CONTROLLER_UID[1]: metadata["uid"], **(selector.get("matchLabels") or {})}
-    return {
-        **spec,
-        "template": {**template, "metadata": {**given, "labels": labels}},
-        "selector": {**selector, "matchLabels": matched},
-    }
-
-
-class CronJobStrategy(Workload):
-    definition = "io.k8s.api.batch.v1.CronJob"
-    printer = columns.CRON_JOB
-    create_errors = jobs.cron_job_errors
-    update_errors = jobs.cron_job_update_errors
-    status_errors = jobs.cron_job_status_errors

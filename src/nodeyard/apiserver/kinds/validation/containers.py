@@ -32,6 +32,8 @@ _FIELD_PATHS = frozenset(
         "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs",
     )
 )  # fmt: skip
+# Fields of a pod that can be told, but not in a variable.
+_ELSEWHERE_FIELD_PATHS = ("metadata.labels", "metadata.annotations", "spec.restartPolicy", "status.phase")
 _RESOURCE_PATHS = tuple(
     f"{kind}.{name}" for kind in ("limits", "requests") for name in ("cpu", "memory", "ephemeral-storage")
 )
@@ -192,9 +194,8 @@ def _field_errors(reference: Object, path: str) -> list[FieldError]:
     subscripted = given.startswith(("metadata.labels['", "metadata.annotations['")) and given.endswith("']")
     if given in _FIELD_PATHS or subscripted:
         return []
-    if given in ("metadata.labels", "metadata.annotations", "spec.restartPolicy", "status.phase"):
-        choices = ", ".join(f'"{choice}"' for choice in sorted(_FIELD_PATHS))
-        return [unsupported(f"{path}.fieldPath", given, *sorted(_FIELD_PATHS))] if choices else []
+    if given in _ELSEWHERE_FIELD_PATHS:
+        return [unsupported(f"{path}.fieldPath", given, *sorted(_FIELD_PATHS))]
     return [invalid(f"{path}.fieldPath", given, f"error converting fieldPath: field label not supported: {given}")]
 
 

@@ -19,8 +19,15 @@ from nodeyard.kube.fields import FieldError, invalid, key, required
 from nodeyard.kube.json import Object
 from nodeyard.kube.selectors import SelectorError, object_errors
 
-_COUNTED = ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished")
-_LIMITS = ("backoffLimitPerIndex", "maxFailedIndexes")
+_COUNTED = (
+    "parallelism",
+    "completions",
+    "activeDeadlineSeconds",
+    "backoffLimit",
+    "ttlSecondsAfterFinished",
+    "backoffLimitPerIndex",
+    "maxFailedIndexes",
+)
 _UID_LABELS = ("controller-uid", "batch.kubernetes.io/controller-uid")
 _NAME_LABELS = ("job-name", "batch.kubernetes.io/job-name")
 _CRON_NAME_MAX = 52
@@ -63,7 +70,7 @@ def _job_spec_errors(spec: Object) -> list[FieldError]:
 
 
 def _common_errors(spec: Object, path: str) -> list[FieldError]:
-    errors = not_negative_errors(path, spec, *_COUNTED[:2], *_COUNTED[2:], *_LIMITS)
+    errors = not_negative_errors(path, spec, *_COUNTED)
     mode = spec.get("completionMode")
     if mode is not None:
         errors += choice_errors(f"{path}.completionMode", mode, "NonIndexed", "Indexed")

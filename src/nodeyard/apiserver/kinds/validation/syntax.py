@@ -101,10 +101,6 @@ def dns_1035_faults(name: str) -> list[str]:
     return faults
 
 
-def service_name_faults(name: str) -> list[str]:
-    return label_faults(name)
-
-
 def path_segment_faults(name: str) -> list[str]:
     """Anything that can stand between two slashes of a URL."""
     if name in (".", ".."):

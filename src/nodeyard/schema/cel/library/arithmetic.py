@@ -23,6 +23,8 @@ from nodeyard.schema.cel.values import (
     is_map,
 )
 
+_NUMERIC = (int, UInt, float)
+
 
 def add(left: Any, right: Any) -> Any:
     kind, other = left.__class__, right.__class__
@@ -41,7 +43,13 @@ def add(left: Any, right: Any) -> Any:
         return _moved(left, right.nanoseconds)
     if kind is Duration and other is Timestamp:
         return _moved(right, left.nanoseconds)
-    raise no_such_overload()
+    raise _mismatch(left, "_+_", (int, UInt, float, bytes, list, SetList, MapList))
+
+
+def _mismatch(left: Any, operator: str, kinds: tuple[type, ...]) -> EvaluationError:
+    """The operator is named where the left side could not be its operand at all, unless that could receive calls."""
+    is_operand = left.__class__ in kinds or left.__class__ in (str, Timestamp, Duration)
+    return no_such_overload("" if is_operand else operator)
 
 
 def _joined(left: list[Any], right: list[Any]) -> list[Any]:
@@ -76,18 +84,18 @@ def subtract(left: Any, right: Any) -> Any:
             return Duration(checked_int(left.nanoseconds - right.nanoseconds))
     if kind is Timestamp and other is Duration:
         return _moved(left, -right.nanoseconds)
-    raise no_such_overload()
+    raise _mismatch(left, "_-_", _NUMERIC)
 
 
 def multiply(left: Any, right: Any) -> Any:
-    kind = _number_kind(left, right)
+    kind = _number_kind(left, right, "_*_")
     if kind is float:
         return left * right
     return checked_int(left * right) if kind is int else _checked_uint(int(left) * int(right))
 
 
 def divide(left: Any, right: Any) -> Any:
-    kind = _number_kind(left, right)
+    kind = _number_kind(left, right, "_/_")
     if kind is float:
         return _divided(left, right)
     if right == 0:
@@ -106,9 +114,7 @@ def _divided(left: float, right: float) -> float:
 
 
 def modulo(left: Any, right: Any) -> Any:
-    kind = _number_kind(left, right)
-    if kind is float:
-        raise no_such_overload()
+    kind = _number_kind(left, right, "_%_", (int, UInt))
     if right == 0:
         raise EvaluationError("modulus by zero")
     remainder = abs(int(left)) % abs(int(right))
@@ -122,7 +128,7 @@ def negate(value: Any) -> Any:
         return -value
     if value.__class__ is Duration:
         return Duration(checked_int(-value.nanoseconds))
-    raise no_such_overload()
+    raise _mismatch(value, "-_", (bool,))
 
 
 def negate_bool(value: Any) -> bool:
@@ -134,7 +140,7 @@ def negate_bool(value: Any) -> bool:
 def size(value: Any) -> int:
     if isinstance(value, str | bytes | list) or is_map(value):
         return len(value)
-    raise no_such_overload("size")
+    raise _mismatch(value, "size", ())
 
 
 def is_in(value: Any, container: Any) -> bool:
@@ -145,11 +151,11 @@ def is_in(value: Any, container: Any) -> bool:
     raise no_such_overload()
 
 
-def _number_kind(left: Any, right: Any) -> type:
-    if left.__class__ is not right.__class__ or left.__class__ not in (int, float, UInt):
-        raise no_such_overload()
-    kind: type = left.__class__
-    return kind
+def _number_kind(left: Any, right: Any, operator: str, kinds: tuple[type, ...] = _NUMERIC) -> type:
+    for kind in kinds:
+        if left.__class__ is kind and right.__class__ is kind:
+            return kind
+    raise _mismatch(left, operator, kinds)
 
 
 def _checked_uint(value: int) -> UInt:
@@ -189,7 +195,7 @@ _ORDERED = """
 
 
 def _ordering(name: str, holds: Callable[[int], bool]) -> list[Overload]:
-    return operators(name, _ORDERED, lambda left, right: holds(compare(left, right)))
+    return operators(name, _ORDERED, lambda left, right: holds(compare(left, right, name)))
 
 
 _SIZED = "string -> int\nbytes -> int\nlist(A) -> int\nmap(A, B) -> int"

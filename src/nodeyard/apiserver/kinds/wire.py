@@ -1,0 +1,104 @@
+"""Protocol buffers' wire format: bytes cut into numbered fields, with the complaints of Go's generated code.
+
+A field is a tag, which holds its number and how its value is delimited, and the value. Nothing here knows what a number
+means; a group, a form nobody writes any more, is passed over as a whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+VARINT, FIXED64, LENGTH, _START_GROUP, _END_GROUP, _FIXED32 = range(6)
+
+_SIZES = {FIXED64: 8, _FIXED32: 4}
+_UNSIGNED = (1 << 64) - 1
+
+
+class WireError(ValueError):
+    """The bytes are not a message."""
+
+
+def fields(data: bytes, message: str) -> Iterator[tuple[int, int, Any]]:
+    """Number, wire type and value of each field: an integer for a VARINT, else bytes. `message` is for complaints."""
+    position, end = 0, len(data)
+    while position < end:
+        tag, position = _varint(data, position)
+        number, wire = signed(tag >> 3, 32), tag & 7
+        if wire == _END_GROUP:
+            raise WireError(f"proto: {message}: wiretype end group for non-group")
+        if number <= 0:
+            raise WireError(f"proto: {message}: illegal tag {number} (wire type {tag})")
+        value, position = _value(data, position, wire)
+        yield number, wire, value
+
+
+def expect(wire: int, wanted: int, field: str) -> None:
+    if wire != wanted:
+        raise WireError(f"proto: wrong wireType = {wire} for field {field[:1].upper()}{field[1:]}")
+
+
+def packed(data: bytes) -> Iterator[int]:
+    """The integers of a repeated field that were sent as one value."""
+    position = 0
+    while position < len(data):
+        value, position = _varint(data, position)
+        yield value
+
+
+def signed(value: int, bits: int) -> int:
+    """Two's complement of the lowest bits."""
+    value &= (1 << bits) - 1
+    return value - (1 << bits) if value >> (bits - 1) else value
+
+
+def _value(data: bytes, position: int, wire: int) -> tuple[Any, int]:
+    if wire == VARINT:
+        return _varint(data, position)
+    if wire == LENGTH:
+        size, position = _varint(data, position)
+        if signed(size, 64) < 0:
+            raise WireError("proto: negative length found during unmarshaling")
+        return _slice(data, position, size)
+    if wire in _SIZES:
+        return _slice(data, position, _SIZES[wire])
+    if wire == _START_GROUP:
+        return b"", _after_group(data, position)
+    raise WireError(f"proto: illegal wireType {wire}")
+
+
+def _slice(data: bytes, position: int, size: int) -> tuple[bytes, int]:
+    end = position + size
+    if end > len(data):
+        raise WireError("unexpected EOF")
+    return data[position:end], end
+
+
+def _after_group(data: bytes, position: int) -> int:
+    depth = 1
+    while depth:
+        tag, position = _varint(data, position)
+        wire = tag & 7
+        if wire == _START_GROUP:
+            depth += 1
+        elif wire == _END_GROUP:
+            depth -= 1
+        else:
+            position = _value(data, position, wire)[1]
+    return position
+
+
+def _varint(data: bytes, position: int) -> tuple[int, int]:
+    """Seven bits a byte, the lowest first, at most 64 in all."""
+    value = shift = 0
+    while True:
+        if shift >= 64:
+            raise WireError("proto: integer overflow")
+        if position >= len(data):
+            raise WireError("unexpected EOF")
+        byte = data[position]
+        position += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value & _UNSIGNED, position
+        shift += 7

@@ -1,0 +1,46 @@
+"""What became of a plan: one result per action."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import msgspec
+
+from nodeyard.kube.json import Json
+from nodeyard.plan.model import Action
+
+
+class Result(Enum):
+    DONE = "Done"
+    CONFLICT = "Conflict"
+    """409: the object moved on. The key is planned again."""
+    DENIED = "Denied"
+    """Admission refused; retried on an event or slowly, never hot."""
+    FAILED = "Failed"
+    """Anything else; retried with backoff."""
+    UNKNOWN = "Unknown"
+    """No answer, and a GET could not settle it."""
+    SKIPPED = "Skipped"
+    """Something it comes after did not succeed."""
+    HELD = "Held"
+    """By the brake, a pause, observation, or a lost lease."""
+
+
+class ActionResult(msgspec.Struct, frozen=True, kw_only=True):
+    action: Action
+    result: Result
+    message: str = ""
+    retry_after: float = 0.0
+    answer: Json = None
+    """The object as the server answered, decoded; overlays the cache until the watch confirms it."""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    results: tuple[ActionResult, ...] = ()
+
+    @property
+    def is_complete(self) -> bool:
+        return all(result.result is Result.DONE for result in self.results)
+
+    def of(self, action_id: str) -> ActionResult | None:
+        return next((each for each in self.results if each.action.id == action_id), None)

@@ -1,0 +1,27 @@
+"""`nodeyard crds`: the definitions of the kinds that the capabilities serve."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def crds(
+    output: Annotated[
+        Path | None, typer.Option(help="Write one file per definition into this directory.", metavar="DIR")
+    ] = None,
+) -> None:
+    """Print the CRDs of all capabilities as YAML."""
+    from nodeyard.app.capabilities import CAPABILITIES
+    from nodeyard.kube.manifests import dump, dump_all
+
+    definitions = [definition for capability in CAPABILITIES for definition in capability.definitions()]
+    if output is None:
+        print(dump_all(definitions) if definitions else "# no capability defines a kind yet")
+        return
+    output.mkdir(parents=True, exist_ok=True)
+    for definition in definitions:
+        (output / f"{definition['metadata']['name']}.yaml").write_text(dump(definition))
+    typer.echo(f"{len(definitions)} definitions in {output}", err=True)

@@ -1,0 +1,74 @@
+"""Starting the embedded API server in this process: TLS by an authority of its own, an administrator, a kubeconfig."""
+
+from __future__ import annotations
+
+import errno
+import secrets
+import ssl
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from nodeyard.apiserver.certificates import server_context
+from nodeyard.apiserver.controllers import DEFAULT_CONTROLLERS
+from nodeyard.apiserver.front import Front, serve
+from nodeyard.apiserver.server import Server
+from nodeyard.apiserver.user_file import KnownUser
+from nodeyard.cli.failures import Failure
+from nodeyard.cli.kubeconfig import write_kubeconfig
+from nodeyard.process.certificates import Authority
+
+_HOSTS = ("localhost", "127.0.0.1", "kubernetes", "kubernetes.default.svc")
+_WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """Where to listen, who may come in, what runs inside."""
+
+    bind: str = "127.0.0.1"
+    port: int = 0
+    users: tuple[KnownUser, ...] = ()
+    controllers: tuple[str, ...] = DEFAULT_CONTROLLERS
+
+
+@asynccontextmanager
+async def running(serving: Serving, kubeconfig: Path) -> AsyncIterator[tuple[Server, Front]]:
+    """The server, reachable, with the administrator's kubeconfig written; it ends with the block."""
+    authority = Authority()
+    token = secrets.token_hex(16)
+    administrator = KnownUser("admin", token, groups=("system:masters",))
+    server = Server(users=(administrator, *serving.users), address=f"{serving.bind}:{serving.port}")
+    await _start(server, serving.controllers)
+    try:
+        hosts = dict.fromkeys((_WILDCARDS.get(serving.bind, serving.bind), *_HOSTS))
+        front = await _listen(server, serving, server_context(authority, *hosts))
+        try:
+            host = _WILDCARDS.get(serving.bind, serving.bind)
+            write_kubeconfig(kubeconfig, f"https://{_bracketed(host)}:{front.port}", authority.pem, token)
+            yield server, front
+        finally:
+            await front.close()
+    finally:
+        await server.stop()
+
+
+async def _start(server: Server, controllers: Iterable[str]) -> None:
+    try:
+        await server.start(controllers)
+    except ValueError as error:
+        raise Failure(f"--controllers: {error}") from None
+
+
+async def _listen(server: Server, serving: Serving, context: ssl.SSLContext) -> Front:
+    try:
+        return await serve(server, serving.bind, serving.port, context)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise Failure(f"port {serving.port} on {serving.bind} is taken; choose another with --port") from None
+        raise Failure(f"cannot listen on {serving.bind}:{serving.port}: {error.strerror or error}") from None
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,105 @@
+"""The demo's fleet: starts a server, fills it, waits until everything is as it shall be, and shows it."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from rich.console import Console
+from rich.status import Status
+
+from nodeyard.cli.embedded import Serving, running
+from nodeyard.cli.failures import Failure
+from nodeyard.cli.signals import until_stopped
+from nodeyard.cli.summary import Fleet, read_fleet, table
+from nodeyard.client.aio import AioTransport
+from nodeyard.client.api import Client
+from nodeyard.client.kubeconfig import load_config
+from nodeyard.process.clock import SystemClock
+from nodeyard.sim.embedded import connect
+from nodeyard.sim.world import World
+from nodeyard.testing import ControlPlane
+from nodeyard.testing.binaries import MissingBinaryError
+
+PATIENCE_SECONDS: Final = 60.0
+SECONDS_PER_NODE: Final = 0.25
+_CONTROLLERS = ("namespace", "garbage-collector", "disruption", "node-lifecycle", "taint-eviction")
+_LOOK_SECONDS = 0.5
+
+
+async def show(nodes: int, *, once: bool, real: bool) -> None:
+    console = Console()
+    with tempfile.TemporaryDirectory(prefix="nodeyard-demo-") as directory:
+        kubeconfig = Path(directory, "kubeconfig")
+        console.print(f"Starting the {'real control plane' if real else 'embedded API server'} ...")
+        async with _cluster(real, kubeconfig) as client, World(client, SystemClock()) as world:
+            begun = time.monotonic()
+            fleet = await _fill(world, client, nodes, console)
+            console.print(table(fleet))
+            where = "the real control plane" if real else "the embedded API server"
+            seconds = time.monotonic() - begun
+            console.print(f"{len(fleet.nodes)} nodes and {len(fleet.pods)} pods on {where} in {seconds:.1f} s")
+            if not once:
+                _invite(console, kubeconfig)
+                await until_stopped()
+
+
+@asynccontextmanager
+async def _cluster(real: bool, kubeconfig: Path) -> AsyncIterator[Client]:
+    if not real:
+        async with running(Serving(), kubeconfig) as (server, _):
+            yield connect(server)
+        return
+    plane = ControlPlane(controllers=_CONTROLLERS)
+    try:
+        await asyncio.to_thread(plane.start)
+    except MissingBinaryError as error:
+        raise Failure(f"{error}; build the control plane with: make controlplane") from None
+    try:
+        kubeconfig.write_bytes(plane.kubeconfig.read_bytes())
+        client = Client(AioTransport(load_config(kubeconfig)))
+        try:
+            yield client
+        finally:
+            await client.close()
+    finally:
+        await asyncio.to_thread(plane.close)
+
+
+async def _fill(world: World, client: Client, count: int, console: Console) -> Fleet:
+    """A fifth of the nodes are spare; a pod for each of the others, made when there is where to put them."""
+    spare = count // 5
+    patience = PATIENCE_SECONDS + count * SECONDS_PER_NODE
+    with console.status(f"Registering {count} nodes ...") as status:
+        await world.add_nodes(count, spare=spare)
+        await _until(client, status, count, 0, patience, world)
+        await world.add_pods(count - spare)
+        return await _until(client, status, count, count - spare, patience, world)
+
+
+async def _until(client: Client, status: Status, nodes: int, pods: int, patience: float, world: World) -> Fleet:
+    deadline = time.monotonic() + patience
+    while not (fleet := await read_fleet(client)).is_complete(nodes, pods):
+        state = f"{fleet.ready} of {nodes} nodes ready, {fleet.running} of {pods} pods running"
+        status.update(f"{state} ...")
+        if time.monotonic() > deadline:
+            reason = f"the first refusal: {world.faults[0]}" if world.faults else "try fewer with --nodes"
+            raise Failure(f"the fleet did not settle in {patience:.0f} s: {state}; {reason}")
+        await asyncio.sleep(_LOOK_SECONDS)
+    return fleet
+
+
+def _invite(console: Console, kubeconfig: Path) -> None:
+    console.print("\nIt goes on until Ctrl-C. To look at it from another terminal:\n")
+    console.print(f"  export KUBECONFIG={kubeconfig}", soft_wrap=True)
+    for command in (
+        "kubectl get nodes -L topology.kubernetes.io/zone",
+        "kubectl get pods -o wide --watch",
+        "kubectl drain node-0000 --force",
+    ):
+        console.print(f"  {command}", soft_wrap=True)

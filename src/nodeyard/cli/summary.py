@@ -1,0 +1,112 @@
+"""The fleet at a glance, counted from what the API server says and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass
+
+import msgspec
+from rich.table import Table
+
+from nodeyard.client.api import Client
+from nodeyard.client.resources import LEASES, NODES, PODS
+from nodeyard.kube import names
+from nodeyard.sim.nodes import SPARE_ROLE
+
+
+class _Condition(msgspec.Struct):
+    type: str
+    status: str
+
+
+class _Metadata(msgspec.Struct):
+    name: str
+    labels: dict[str, str] = {}
+
+
+class _NodeStatus(msgspec.Struct):
+    conditions: list[_Condition] = []
+
+
+class NodeView(msgspec.Struct):
+    metadata: _Metadata
+    status: _NodeStatus = msgspec.field(default_factory=_NodeStatus)
+
+    @property
+    def zone(self) -> str:
+        return self.metadata.labels.get(names.ZONE, "-")
+
+    @property
+    def is_ready(self) -> bool:
+        return any(one.type == "Ready" and one.status == "True" for one in self.status.conditions)
+
+    @property
+    def is_spare(self) -> bool:
+        return self.metadata.labels.get(SPARE_ROLE) == "true"
+
+
+class _PodSpec(msgspec.Struct, rename="camel"):
+    node_name: str = ""
+
+
+class _PodStatus(msgspec.Struct):
+    phase: str = ""
+
+
+class PodView(msgspec.Struct):
+    metadata: _Metadata
+    spec: _PodSpec = msgspec.field(default_factory=_PodSpec)
+    status: _PodStatus = msgspec.field(default_factory=_PodStatus)
+
+
+class LeaseView(msgspec.Struct):
+    metadata: _Metadata
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    nodes: list[NodeView]
+    pods: list[PodView]
+    leases: set[str]
+
+    @property
+    def ready(self) -> int:
+        return sum(node.is_ready for node in self.nodes)
+
+    @property
+    def running(self) -> int:
+        return sum(pod.status.phase == "Running" for pod in self.pods)
+
+    def is_complete(self, nodes: int, pods: int) -> bool:
+        return self.ready >= nodes and self.running >= pods and len(self.leases) >= nodes
+
+
+async def read_fleet(client: Client) -> Fleet:
+    nodes, pods, leases = await asyncio.gather(
+        client.list(NODES.decoded_as(NodeView)),
+        client.list(PODS.decoded_as(PodView)),
+        client.list(LEASES.decoded_as(LeaseView), names.LEASE_NAMESPACE),
+    )
+    return Fleet(nodes.items, pods.items, {lease.metadata.name for lease in leases.items})
+
+
+def table(fleet: Fleet) -> Table:
+    """A row per zone, and one for all."""
+    made = Table("zone", "nodes", "ready", "workers", "spare", "pods", "leases", show_footer=True)
+    for column in made.columns[1:]:
+        column.justify = "right"
+    zones = {node.metadata.name: node.zone for node in fleet.nodes}
+    pods = Counter(zones.get(pod.spec.node_name, "-") for pod in fleet.pods if pod.status.phase == "Running")
+    rows = []
+    for zone in sorted(set(zones.values())):
+        inside = [node for node in fleet.nodes if node.zone == zone]
+        spare = sum(node.is_spare for node in inside)
+        leases = sum(node.metadata.name in fleet.leases for node in inside)
+        ready = sum(node.is_ready for node in inside)
+        rows.append((len(inside), ready, len(inside) - spare, spare, pods[zone], leases))
+        made.add_row(zone, *map(str, rows[-1]))
+    totals = [sum(column) for column in zip(*rows, strict=True)]
+    for column, total in zip(made.columns, ["all", *map(str, totals)], strict=True):
+        column.footer = total
+    return made

@@ -1,0 +1,85 @@
+"""Conditions of an object, read and set as the API conventions say.
+
+A condition is found by its type. Its transition time moves only when its status does, so that it says since when; its
+observed generation says which spec it speaks of. Setting what is there already gives back the very same tuple: who
+writes only what differs can compare by identity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+import msgspec
+
+from nodeyard.kube.json import Object
+from nodeyard.kube.objects import Condition
+
+TRUE = "True"
+FALSE = "False"
+UNKNOWN = "Unknown"
+
+
+def find(conditions: Iterable[Condition], type: str) -> Condition | None:
+    return next((condition for condition in conditions if condition.type == type), None)
+
+
+def is_true(conditions: Iterable[Condition], type: str, generation: int = 0) -> bool:
+    """Whether it is True; with a generation, only where it was observed there or later."""
+    condition = find(conditions, type)
+    return condition is not None and condition.status == TRUE and condition.observed_generation >= generation
+
+
+def is_false(conditions: Iterable[Condition], type: str) -> bool:
+    """Whether it is there and False: one that is missing or Unknown is neither true nor false."""
+    condition = find(conditions, type)
+    return condition is not None and condition.status == FALSE
+
+
+def with_condition(conditions: tuple[Condition, ...], wanted: Condition, now: datetime) -> tuple[Condition, ...]:
+    """The conditions with this one set, in its place or at the end.
+
+    The time given in `wanted` counts only where its status is new, and `now` where it gives none. A condition observed
+    at an older generation than the one that stands is late news and changes nothing.
+    """
+    present = find(conditions, wanted.type)
+    if present is None:
+        return (*conditions, _since(wanted, wanted.last_transition_time or now))
+    if wanted.observed_generation < present.observed_generation:
+        return conditions
+    is_same_status = present.status == wanted.status
+    since = present.last_transition_time if is_same_status else wanted.last_transition_time
+    replacement = _since(wanted, since or now)
+    if replacement == present:
+        return conditions
+    return tuple(replacement if each is present else each for each in conditions)
+
+
+def without_condition(conditions: tuple[Condition, ...], type: str) -> tuple[Condition, ...]:
+    if find(conditions, type) is None:
+        return conditions
+    return tuple(condition for condition in conditions if condition.type != type)
+
+
+def to_wire(conditions: Iterable[Condition]) -> list[Object]:
+    """As `status.conditions`: what metav1.Condition requires is always there, also when empty."""
+    return [_wire(condition) for condition in conditions]
+
+
+def _wire(condition: Condition) -> Object:
+    since = condition.last_transition_time
+    shown: Object = {
+        "type": condition.type,
+        "status": condition.status,
+        "reason": condition.reason,
+        "message": condition.message,
+        "lastTransitionTime": None if since is None else since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    if condition.observed_generation:
+        shown["observedGeneration"] = condition.observed_generation
+    return shown
+
+
+def _since(condition: Condition, moment: datetime) -> Condition:
+    """In whole seconds, as the server keeps it: what was set equals what is read back."""
+    return msgspec.structs.replace(condition, last_transition_time=moment.replace(microsecond=0))

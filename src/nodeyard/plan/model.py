@@ -1,0 +1,150 @@
+"""A plan: what would be done now, what is refused, and why. Data, public and versioned.
+
+`plan(snapshot, now) -> Plan` is all that decides; the applier runs it, `nodeyard plan` prints it, `nodeyard why` renders
+its decisions. The wire form (`nodeyard.dev/v1alpha1` Plan) is these structs in camelCase; what only the applier needs
+(`Write`) is not part of it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import Enum
+from typing import Any
+
+import msgspec
+
+from nodeyard.kube.json import Json, Object
+
+API_VERSION = "nodeyard.dev/v1alpha1"
+
+
+class Verb(Enum):
+    CREATE = "Create"
+    APPLY = "Apply"
+    PATCH = "Patch"
+    DELETE = "Delete"
+    EVICT = "Evict"
+
+
+class Disruption(Enum):
+    """What an action does to running things; anything but none counts towards the brake."""
+
+    NONE = "none"
+    EVICTS = "evicts"
+    REPLACES = "replaces"
+    RELEASES = "releases"
+    DELETES = "deletes"
+
+
+class _Struct(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
+    """Public parts: camelCase on the wire, empty ones left out."""
+
+
+class ObjectRef(_Struct, frozen=True):
+    """Which object. The uid is there where the object exists already, and is a precondition then."""
+
+    api_version: str
+    kind: str
+    name: str
+    namespace: str = ""
+    uid: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.namespace}/" if self.namespace else ""
+        return f"{self.kind} {where}{self.name}"
+
+
+class FieldChange(_Struct, frozen=True):
+    """One line of a diff. `from` is None where there was nothing, `to` where nothing is left."""
+
+    path: str
+    from_: Json = msgspec.field(name="from", default=None)
+    to: Json = None
+
+
+class Write(msgspec.Struct, frozen=True, kw_only=True):
+    """What the applier sends: not part of the public form. Secrets' contents stand here and nowhere else."""
+
+    body: Json = None
+    """The object to create or apply, the merge patch, or the Eviction's deleteOptions."""
+    resource_version: str = ""
+    """A precondition: the write is refused with 409 when the object has moved on. Set wherever a race matters."""
+    subresource: str = ""
+    field_manager: str = ""
+    """Empty: the capability's own, `nodeyard-<capability>`."""
+    force: bool = True
+    """Of an apply: take over fields from others. Objects that are ours alone are forced."""
+    json_patch: bool = False
+    """The body is a list of RFC 6902 operations instead of a merge patch."""
+    propagation: str = ""
+
+
+class Action(_Struct, frozen=True):
+    """One write. `id` is unique within the plan; the action runs when all in `after` have succeeded."""
+
+    id: str
+    verb: Verb
+    object: ObjectRef
+    reason: str
+    facts: Object = {}
+    diff: tuple[FieldChange, ...] = ()
+    disruption: Disruption = Disruption.NONE
+    disrupts: str = ""
+    """The node that is disturbed, where that is not the object itself: the brake counts nodes."""
+    after: tuple[str, ...] = ()
+
+
+class Blocked(_Struct, frozen=True):
+    """What is wanted and not done."""
+
+    object: ObjectRef
+    reason: str
+    facts: Object = {}
+
+
+class Candidate(_Struct, frozen=True):
+    """One that was looked at for a decision."""
+
+    name: str
+    is_taken: bool
+    reason: str
+    facts: Object = {}
+
+
+class Decision(_Struct, frozen=True):
+    """Why one object is as it is, also where nothing is to be done."""
+
+    object: ObjectRef
+    rule: str
+    """The reason that applied, of the capability's enum."""
+    facts: Object = {}
+    candidates: tuple[Candidate, ...] = ()
+    would_change: tuple[str, ...] = ()
+    """What would make it otherwise: reasons too, rendered with the same facts."""
+
+
+class Plan(_Struct, frozen=True):
+    capability: str
+    key: str
+    id: str = ""
+    """A hash of what the plan does; the same plan has the same id (`plan.identity`)."""
+    actions: tuple[Action, ...] = ()
+    blocked: tuple[Blocked, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+    wake_at: datetime | None = None
+    """The earliest moment at which the plan could differ without an event."""
+
+
+class Planned(msgspec.Struct, frozen=True, kw_only=True):
+    """What a planner returns: the public plan, and the writes of its actions by action id."""
+
+    plan: Plan
+    writes: dict[str, Write] = {}
+
+    def write(self, action: Action) -> Write:
+        return self.writes[action.id]
+
+
+def to_wire(plan: Plan) -> Any:
+    """The public form as plain values."""
+    return {"apiVersion": API_VERSION, "kind": "Plan", **msgspec.to_builtins(plan)}

@@ -1,0 +1,30 @@
+"""Writes of built-in kinds: defaults, what is refused, and in which words; answers recorded from the real server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from nodeyard.testing.session import Session
+
+from .cases.asking import ask
+from .cases.builtins import CASES, PLACE, Case
+
+
+@pytest.fixture(scope="module")
+def session(api) -> Session:
+    return Session(api.url, api.authority.pem, api.admin_token)
+
+
+@pytest.fixture(scope="module")
+def place(session: Session) -> Iterator[str]:
+    """One namespace for all: the cases leave nothing behind."""
+    session.post("/api/v1/namespaces", {"metadata": {"name": PLACE}})
+    yield PLACE
+    session.delete(f"/api/v1/namespaces/{PLACE}")
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_a_write_is_answered_as_recorded(session: Session, place: str, case: Case):
+    assert ask(session, case, place) == case.reply

@@ -1,0 +1,213 @@
+"""Admission webhooks: really called, over TLS."""
+
+from __future__ import annotations
+
+import pytest
+
+from nodeyard.testing.webhooks import WebhookServer, deny, patch
+
+GROUP = "/apis/admissionregistration.k8s.io/v1"
+
+
+@pytest.fixture
+def hooks():
+    with WebhookServer() as server:
+        yield server
+
+
+@pytest.fixture
+def register(http, hooks, namespace, fresh, configmaps, eventually):
+    """Register webhooks for the configmaps of the test's namespace, and wait until the server calls them."""
+    made = []
+
+    def make(kind: str, *webhooks: dict) -> None:
+        name = fresh("hooks")
+        complete = [webhook(hooks, namespace, **each) for each in webhooks]
+        plural = f"{kind.lower()}webhookconfigurations"
+        body = {"metadata": {"name": name}, "webhooks": complete}
+        answer = http.post(f"{GROUP}/{plural}", body)
+        assert answer.status == 201, answer.content
+        made.append(f"{GROUP}/{plural}/{name}")
+
+    def settle() -> None:
+        eventually(lambda: probe_is_seen(http, hooks, configmaps), "the webhooks are called")
+
+    make.settle = settle
+    yield make
+    for path in made:
+        http.delete(path)
+
+
+def probe_is_seen(http, hooks, configmaps) -> bool:
+    before = len(hooks.requests)
+    http.post(configmaps, {"metadata": {"name": "probe", "labels": {"hook": "yes"}}}, query={"dryRun": "All"})
+    return len(hooks.requests) > before
+
+
+def webhook(hooks, namespace: str, path: str = "/", name: str = "one.example.com", **more) -> dict:
+    return {
+        "name": name,
+        "clientConfig": hooks.client_config(path),
+        "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}],
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        **more,
+    }
+
+
+def configmap(name: str = "a", **labels: str) -> dict:
+    return {"metadata": {"name": name, "labels": labels}, "data": {"k": "v"}}
+
+
+def test_a_webhook_is_told_the_whole_story(http, hooks, register, configmaps, namespace):
+    register("Validating", {})
+    register.settle()
+    hooks.requests.clear()
+
+    http.post(configmaps, configmap())
+    http.patch(f"{configmaps}/a", {"data": {"k": "w"}})
+    http.delete(f"{configmaps}/a")
+
+    create, update, delete = hooks.requests
+    assert [r["operation"] for r in hooks.requests] == ["CREATE", "UPDATE", "DELETE"]
+    assert create["kind"] == {"group": "", "version": "v1", "kind": "ConfigMap"}
+    assert create["resource"] == {"group": "", "version": "v1", "resource": "configmaps"}
+    assert (create["namespace"], create["name"], create["dryRun"]) == (namespace, "a", False)
+    assert create["userInfo"]["username"] == "admin"
+    assert "system:masters" in create["userInfo"]["groups"]
+    assert create["object"]["data"] == {"k": "v"}
+    assert create["oldObject"] is None
+    assert create["options"]["kind"] == "CreateOptions"
+    assert (update["object"]["data"], update["oldObject"]["data"]) == ({"k": "w"}, {"k": "v"})
+    assert (delete["object"], delete["oldObject"]["data"]) == (None, {"k": "w"})
+
+
+def test_a_denial_names_the_webhook_and_its_reason(http, hooks, register, configmaps):
+    register("Validating", {"path": "/deny"})
+    register.settle()
+    hooks.answer("/deny", deny("not today"))
+
+    answer = http.post(configmaps, configmap())
+
+    assert (answer.status, answer.reason) == (400, "")
+    assert answer.message == 'admission webhook "one.example.com" denied the request: not today'
+    assert http.get(f"{configmaps}/a").status == 404
+
+
+def test_a_denial_may_choose_its_code(http, hooks, register, configmaps):
+    register("Validating", {"path": "/deny"})
+    register.settle()
+    hooks.answer("/deny", deny("try later", 429))
+
+    assert http.post(configmaps, configmap()).status == 429
+
+
+def test_a_mutation_is_stored_and_seen_by_validation(http, hooks, register, configmaps):
+    register("Mutating", {"path": "/patch"})
+    register("Validating", {"path": "/look", "name": "two.example.com"})
+    register.settle()
+    hooks.answer("/patch", patch({"op": "add", "path": "/metadata/labels/added", "value": "yes"}))
+    hooks.requests.clear()
+
+    answer = http.post(configmaps, configmap(x="y"))
+
+    assert answer.json["metadata"]["labels"] == {"x": "y", "added": "yes"}
+    assert hooks.requests[-1]["object"]["metadata"]["labels"] == {"x": "y", "added": "yes"}
+
+
+def test_warnings_reach_the_caller(http, hooks, register, configmaps):
+    register("Validating", {"path": "/warn"})
+    register.settle()
+    hooks.answer("/warn", lambda _: {"allowed": True, "warnings": ["mind the gap"]})
+
+    assert http.post(configmaps, configmap()).warnings == ['299 - "mind the gap"']
+
+
+def test_a_webhook_can_be_told_apart_by_labels(http, hooks, register, configmaps):
+    register("Validating", {"path": "/deny", "objectSelector": {"matchLabels": {"hook": "yes"}}})
+    register.settle()
+    hooks.answer("/deny", deny("no"))
+
+    assert http.post(configmaps, configmap("plain")).status == 201
+    assert http.post(configmaps, configmap("chosen", hook="yes")).status == 400
+
+
+def test_match_conditions_decide_before_the_call(http, hooks, register, configmaps):
+    condition = {"name": "big", "expression": "!has(object.data) || object.data.k != 'v'"}
+    register("Validating", {"path": "/deny", "matchConditions": [condition]}, {"name": "probe.example.com"})
+    register.settle()
+    hooks.answer("/deny", deny("no"))
+
+    assert http.post(configmaps, configmap("small")).status == 201
+    assert http.post(configmaps, {"metadata": {"name": "large"}, "data": {"k": "other"}}).status == 400
+
+
+def test_an_unreachable_webhook_fails_the_write_or_not(http, register, configmaps, hooks, eventually):
+    nowhere = {"url": "https://127.0.0.1:1/", "caBundle": hooks.ca_bundle}
+    register("Validating", {"clientConfig": nowhere, "objectSelector": {"matchLabels": {"strict": "yes"}}})
+    register("Validating", {"clientConfig": nowhere, "failurePolicy": "Ignore"}, {"name": "probe.example.com"})
+    register.settle()
+
+    strict = http.post(configmaps, configmap("a", strict="yes"))
+    lenient = http.post(configmaps, configmap("b"))
+
+    assert (strict.status, strict.reason) == (500, "InternalError")
+    assert 'failed calling webhook "one.example.com": failed to call webhook: Post' in strict.message
+    assert lenient.status == 201
+
+
+def test_a_server_nobody_vouches_for_is_not_trusted(http, hooks, register, configmaps):
+    with WebhookServer() as stranger:
+        untrusted = {"url": f"{stranger.url}/", "caBundle": hooks.ca_bundle}
+        register("Validating", {"clientConfig": untrusted}, {"name": "probe.example.com"})
+        register.settle()
+
+        answer = http.post(configmaps, configmap())
+
+        assert answer.status == 500
+        assert "certificate" in answer.message
+        assert stranger.requests == []
+
+
+def test_a_webhook_with_side_effects_refuses_dry_runs(http, hooks, register, configmaps):
+    body = {
+        "metadata": {"name": "effects"},
+        "webhooks": [{**webhook(hooks, "default"), "sideEffects": "Some"}],
+    }
+
+    answer = http.post(f"{GROUP}/validatingwebhookconfigurations", body)
+
+    assert answer.status == 422
+    assert answer.causes[0]["field"] == "webhooks[0].sideEffects"
+
+
+def test_a_dry_run_is_said_to_be_one(http, hooks, register, configmaps):
+    register("Validating", {})
+    register.settle()
+    hooks.requests.clear()
+
+    http.post(configmaps, configmap(), query={"dryRun": "All"})
+
+    assert [r["dryRun"] for r in hooks.requests] == [True]
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"name": "short"}, "webhooks[0].name"),
+        ({"clientConfig": {"url": "http://127.0.0.1/"}}, "webhooks[0].clientConfig.url"),
+        ({"clientConfig": {}}, "webhooks[0].clientConfig"),
+        ({"admissionReviewVersions": []}, "webhooks[0].admissionReviewVersions"),
+        ({"timeoutSeconds": 31}, "webhooks[0].timeoutSeconds"),
+        ({"matchConditions": [{"name": "x", "expression": "nope.nope"}]}, "webhooks[0].matchConditions[0].expression"),
+    ],
+    ids=["name", "http", "nowhere", "versions", "timeout", "condition"],
+)
+def test_a_faulty_configuration_is_refused(http, hooks, change, field):
+    body = {"metadata": {"name": "faulty"}, "webhooks": [{**webhook(hooks, "default"), **change}]}
+
+    answer = http.post(f"{GROUP}/validatingwebhookconfigurations", body)
+
+    assert answer.status == 422
+    assert field in [cause["field"] for cause in answer.causes]

@@ -1,0 +1,58 @@
+"""`nodeyard demo` on both servers: converges, shows the fleet, and can be looked at while it stays."""
+
+import re
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+
+from nodeyard.client.aio import AioTransport
+from nodeyard.client.api import Client
+from nodeyard.client.kubeconfig import load_config
+from nodeyard.client.resources import NODES
+
+PROGRAM = [sys.executable, "-c", "from nodeyard.cli import main; main()", "demo"]
+SERVERS = [pytest.param((), id="embedded"), pytest.param(("--real",), id="real", marks=pytest.mark.real)]
+
+
+@pytest.mark.parametrize("server", SERVERS)
+def test_once_converges_and_shows_the_fleet(server):
+    done = subprocess.run(
+        [*PROGRAM, "--once", "--nodes", "6", *server], capture_output=True, text=True, timeout=110, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    total = next(line for line in done.stdout.splitlines() if line.startswith("│ all"))
+    assert re.findall(r"\d+", total) == ["6", "6", "5", "1", "5", "6"]
+    assert re.search(r"6 nodes and 5 pods on the (embedded|real) .* in \d+\.\d s", done.stdout)
+
+
+@contextmanager
+def staying(*arguments):
+    process = subprocess.Popen([*PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def invitation(process):
+    """What it prints until it only waits."""
+    lines = []
+    while not lines or "kubectl drain" not in lines[-1]:
+        lines.append(process.stdout.readline())
+        assert lines[-1], "".join(lines)
+    return "".join(lines)
+
+
+async def test_it_stays_until_it_is_stopped_and_tells_how_to_look_at_it():
+    with staying("--nodes", "2") as process:
+        text = invitation(process)
+        client = Client(AioTransport(load_config(re.search(r"KUBECONFIG=(\S+)", text)[1])))
+        assert len((await client.list(NODES)).items) == 2
+        await client.close()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=30) == 0
+    assert len(re.findall(r"^  kubectl ", text, re.MULTILINE)) == 3

@@ -1,0 +1,158 @@
+"""What holds of every apply, whatever the configurations."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime
+from typing import Any
+from unittest import mock
+
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from nodeyard.apiserver.ownership import ApplyConflict, apply, prune, update
+from nodeyard.apiserver.ownership.compare import compare
+from nodeyard.apiserver.ownership.extent import extent
+from nodeyard.apiserver.ownership.fieldset import difference, includes, intersection, union
+from nodeyard.apiserver.ownership.shapes import shape_of
+from nodeyard.apiserver.ownership.update import UNOWNED
+from nodeyard.kube.patch import is_same
+
+from ..builders.ownership import Widgets
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+WIDGET = shape_of(Widgets.schema)
+
+seeds = st.integers(0, 2**32)
+
+
+def config(seed: int) -> dict[str, Any]:
+    samples = Widgets(random.Random(seed))
+    metadata = {"name": "x", **samples.metadata()}
+    obj = {"apiVersion": Widgets.api_version, "kind": "Widget", "metadata": metadata, "spec": samples.spec()}
+    return without_empty_lists(obj)
+
+
+def without_empty_lists(value: Any) -> Any:
+    """An empty set or list map in a configuration says nothing and is nobody's, so it comes and goes."""
+    if isinstance(value, list):
+        return [without_empty_lists(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {name: without_empty_lists(part) for name, part in value.items() if part != []}
+
+
+def applied(live: Any, seed: int, manager: str, *, force: bool = True) -> dict[str, Any]:
+    return apply(
+        Widgets.schema,
+        live,
+        config(seed),
+        manager=manager,
+        force=force,
+        api_version=Widgets.api_version,
+        now=NOON,
+        reset=Widgets.reset[""],
+    )
+
+
+def updated(live: Any, seed: int, manager: str) -> dict[str, Any]:
+    new = {**config(seed), "metadata": {**(live or {}).get("metadata", {}), **config(seed)["metadata"]}}
+    return update(Widgets.schema, live, new, manager=manager, api_version=Widgets.api_version, now=NOON)
+
+
+def is_refused(value: Any) -> bool:
+    """An apply may leave null where it took the last part away, and validation then refuses its result."""
+    if isinstance(value, list):
+        return any(map(is_refused, value))
+    if not isinstance(value, dict):
+        return value is None
+    return any(is_refused(part) for name, part in value.items() if name != "maybe")
+
+
+def history(*steps: tuple[str, int]) -> dict[str, Any] | None:
+    """An object after some writes: upper-case managers apply, lower-case ones update."""
+    live = None
+    for manager, seed in steps:
+        new = applied(live, seed, manager) if manager.isupper() else updated(live, seed, manager)
+        live = live if is_refused(new) else new
+    return live
+
+
+histories = st.lists(st.tuples(st.sampled_from("ABab"), seeds), max_size=4).map(lambda steps: history(*steps))
+
+
+def entries(obj: Any) -> dict[tuple[str, str], Any]:
+    return {(entry["manager"], entry["operation"]): entry for entry in obj["metadata"].get("managedFields", [])}
+
+
+@settings(deadline=None)
+@given(histories, seeds)
+def test_applying_twice_is_applying_once(live: Any, seed: int) -> None:
+    once = applied(live, seed, "A")
+    assume(not is_refused(once))
+    assert applied(once, seed, "A", force=False) is once
+
+
+@settings(deadline=None)
+@given(histories, seeds)
+def test_what_is_applied_is_there_and_owned(live: Any, seed: int) -> None:
+    result = applied(live, seed, "A")
+    comparison = compare(WIDGET, config(seed), result)
+    wanted = extent(WIDGET, config(seed))
+    assume(not is_refused(result))
+    assert not intersection(union(comparison.modified, comparison.removed), wanted)
+    mine = difference(wanted, UNOWNED)
+    assert entries(result).get(("A", "Apply"), {}).get("fieldsV1", {}) == mine
+
+
+@settings(deadline=None)
+@given(histories, seeds)
+def test_nobody_else_owns_what_was_changed(live: Any, seed: int) -> None:
+    result = applied(live, seed, "A")
+    if live is None:
+        return
+    comparison = compare(WIDGET, live, result)
+    lost = union(comparison.gained, comparison.removed)
+    for identity, entry in entries(result).items():
+        if identity != ("A", "Apply"):
+            assert not intersection(entry["fieldsV1"], lost)
+            assert includes(entries(live)[identity]["fieldsV1"], entry["fieldsV1"])
+
+
+@settings(deadline=None)
+@given(histories, seeds)
+def test_without_force_it_conflicts_or_takes_nothing(live: Any, seed: int) -> None:
+    result, contested = None, set()
+    try:
+        result = applied(live, seed, "B", force=False)
+    except ApplyConflict as conflict:
+        contested = {(each.manager.manager, each.manager.operation) for each in conflict.conflicts}
+    assert ("B", "Apply") not in contested
+    assert contested or is_same(result, applied(live, seed, "B", force=True))
+
+
+@settings(deadline=None)
+@given(histories, seeds, seeds)
+def test_pruning_that_can_be_skipped_would_do_nothing(live: Any, first: int, second: int) -> None:
+    live = applied(live, first, "A")
+    quick = applied(live, second, "A")
+    with mock.patch.object(prune, "includes", return_value=False):
+        assert is_same(applied(live, second, "A"), quick)
+
+
+@settings(deadline=None)
+@given(histories, seeds)
+def test_an_update_owns_what_it_changed(live: Any, seed: int) -> None:
+    if live is None or not entries(live):
+        return
+    result = updated(live, seed, "c")
+    comparison = compare(WIDGET, live, {**result, "metadata": {**result["metadata"], "managedFields": None}})
+    changed = difference(comparison.gained, UNOWNED)
+    assert entries(result).get(("c", "Update"), {}).get("fieldsV1", {}) == changed
+
+
+@settings(deadline=None)
+@given(histories, seeds)
+def test_two_equal_objects_have_no_difference(live: Any, seed: int) -> None:
+    first, second = applied(live, seed, "A"), applied(live, seed, "A")
+    assert compare(WIDGET, first, second).is_same

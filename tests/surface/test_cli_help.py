@@ -1,0 +1,51 @@
+"""The command line's help is public: a change of it is a change of this snapshot and a line in CHANGELOG.md.
+
+To renew it: NODEYARD_RENEW=1 pytest tests/surface
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from nodeyard.cli.app import app
+
+SNAPSHOT = Path(__file__).with_name("cli-help.txt")
+VERBS = ((), ("apiserver",), ("crds",), ("demo",), ("version",))
+
+
+def shown(verb):
+    result = CliRunner(env={"COLUMNS": "100", "TERMINAL_WIDTH": "100"}).invoke(
+        app, [*verb, "--help"], prog_name="nodeyard"
+    )
+    assert result.exit_code == 0
+    return result.output
+
+
+def whole():
+    return "".join(f"$ nodeyard {' '.join([*verb, '--help'])}\n{shown(verb)}\n" for verb in VERBS)
+
+
+def test_help_is_exactly_the_snapshot():
+    if os.environ.get("NODEYARD_RENEW"):
+        SNAPSHOT.write_text(whole())
+    assert whole() == SNAPSHOT.read_text()
+
+
+def test_there_are_no_verbs_but_those_in_the_snapshot():
+    listed = {line.split()[0] for line in shown(()).partition("Commands:")[2].splitlines() if line.strip()}
+    assert listed == {verb[0] for verb in VERBS if verb}
+
+
+def test_an_unknown_verb_is_refused():
+    result = CliRunner().invoke(app, ["fly"], prog_name="nodeyard")
+    assert result.exit_code == 2
+    assert "No such command 'fly'" in result.output
+
+
+@pytest.mark.parametrize("arguments", [["apiserver"], ["apiserver", "--port", "70000", "--kubeconfig-out", "x"]])
+def test_missing_and_wrong_options_are_named(arguments):
+    result = CliRunner().invoke(app, arguments, prog_name="nodeyard")
+    assert result.exit_code == 2
+    assert "--port" in result.output

@@ -1,0 +1,56 @@
+"""Small objects of built-in kinds, each valid until an override makes it otherwise."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Object = dict[str, Any]
+
+CREATED = "2025-12-31T23:00:00Z"
+
+
+def node(name: str = "n1", *, labels: Object | None = None, spec: Object | None = None, **status: Any) -> Object:
+    metadata = {"name": name, "creationTimestamp": CREATED, "labels": labels or {}}
+    return {"metadata": metadata, "spec": spec or {}, "status": status}
+
+
+def pod(name: str = "p1", *, status: Object | None = None, metadata: Object | None = None, **spec: Any) -> Object:
+    return {
+        "metadata": {"name": name, "creationTimestamp": CREATED, **(metadata or {})},
+        "spec": {"containers": [container("a"), container("b")], **spec},
+        "status": status or {},
+    }
+
+
+def container(name: str, **fields: Any) -> Object:
+    return {"name": name, "image": f"registry/{name}:v1", **fields}
+
+
+def container_status(name: str, *, restarts: int = 0, ready: bool = False, **state: Any) -> Object:
+    return {"name": name, "restartCount": restarts, "ready": ready, "state": state}
+
+
+def running(name: str, **fields: Any) -> Object:
+    return {**container_status(name, ready=True, running={}), **fields}
+
+
+def ended(code: int = 0, **fields: Any) -> Object:
+    return {"terminated": {"exitCode": code, "finishedAt": "2025-12-31T23:50:00Z", **fields}}
+
+
+def workload(name: str = "w", *, status: Object | None = None, **spec: Any) -> Object:
+    labels = {"app": "a"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container("a"), container("b")]}}
+    return {
+        "metadata": {"name": name, "creationTimestamp": CREATED},
+        "spec": {"selector": {"matchLabels": labels}, "template": template, **spec},
+        "status": status or {},
+    }
+
+
+def service(*, status: Object | None = None, **spec: Any) -> Object:
+    return {
+        "metadata": {"name": "s", "creationTimestamp": CREATED, "uid": "u"},
+        "spec": {"type": "ClusterIP", "ports": [{"port": 80, "protocol": "TCP"}], **spec},
+        "status": status or {},
+    }
