@@ -50,8 +50,9 @@ bench: setup controlplane ## every benchmark; fails when a required ratio is mis
 crds: setup ## write config/crd from the types
 	$(BIN)/nodeyard crds --output config/crd
 
-builtins: setup controlplane ## derive the built-in kinds' type table from the real API server
+builtins: setup controlplane ## derive the built-in kinds' tables from the real API server
 	$(BIN)/python -m nodeyard.testing.builtins
+	$(BIN)/python -m nodeyard.testing.messages
 
 format: setup ## let ruff mend style
 	$(BIN)/ruff check --fix .

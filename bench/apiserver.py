@@ -65,7 +65,8 @@ def _contestant(server: Server, stamps: Iterator[int]) -> Contestant:
 
 async def _fill(target: Target) -> None:
     async with session(target, IN_FLIGHT) as opened:
-        await send(opened, (Call("POST", "/api/v1/nodes", encoded(node(_name(n), EPOCH))) for n in range(NODES)), IN_FLIGHT)
+        nodes = (Call("POST", "/api/v1/nodes", encoded(node(_name(n), EPOCH))) for n in range(NODES))
+        await send(opened, nodes, IN_FLIGHT)
         await send(opened, (Call("POST", LEASES, encoded(_lease(n))) for n in range(WRITES)), IN_FLIGHT)
 
 

@@ -56,3 +56,14 @@ async def test_it_stays_until_it_is_stopped_and_tells_how_to_look_at_it():
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 0
     assert len(re.findall(r"^  kubectl ", text, re.MULTILINE)) == 3
+
+
+def test_without_the_real_control_plane_one_line_says_how_to_get_it(tmp_path):
+    nothing = {"NODEYARD_ASSETS": str(tmp_path), "PATH": str(tmp_path), "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [*PROGRAM, "--once", "--real"], capture_output=True, text=True, timeout=60, env=nothing, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("nodeyard: ")
+    assert "run `make controlplane`" in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -78,9 +78,10 @@ def test_latency_delays_and_delivers(through, faults):
 def test_a_half_open_watch_says_nothing_until_it_is_cut(api, through, direct, faults, configmap):
     faults.add(HalfOpen(), path="watch")
     trust = ssl.create_default_context(cadata=faults.authority.pem.decode())
-    connection = http.client.HTTPSConnection(faults.url.split("//")[1], context=trust, timeout=0.5)
+    connection = http.client.HTTPSConnection(faults.url.split("//")[1], context=trust, timeout=30)
     connection.request("GET", f"{PATH}?watch=true", headers={"Authorization": f"Bearer {api.admin_token}"})
     response = connection.getresponse()
+    connection.sock.settimeout(0.5)
     direct.post(PATH, {"metadata": {"name": configmap}})
 
     with pytest.raises(TimeoutError):

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from nodeyard.apiserver.server import Server
+from nodeyard.client.errors import NotFound
 from nodeyard.client.resources import LEASES, NAMESPACES, NODES, PODS, untyped
 from nodeyard.process.clock import VirtualClock, parse_time
 from nodeyard.sim.embedded import connect
-from nodeyard.sim.world import UnknownNode, World
+from nodeyard.sim.world import World
 
 NAMESPACE = "kube-node-lease"
 
@@ -223,9 +224,17 @@ async def test_chaos_is_just_another_stage():
         assert struck - down[-1], "some of them came back"
 
 
-async def test_an_unknown_node_cannot_fail(stage):
-    with pytest.raises(UnknownNode, match="no node ghost"):
+async def test_a_node_that_is_not_there_cannot_fail(stage):
+    with pytest.raises(NotFound, match='nodes "ghost" not found'):
         await stage.world.fail("ghost")
+
+
+async def test_a_node_can_fail_in_the_moment_it_is_made(stage):
+    (name,) = await stage.world.add_nodes(1)
+    await stage.world.fail(name)
+    await stage.pass_time(30)
+    assert await stage.ready(name) == "False"
+    assert (await stage.client.list(LEASES, NAMESPACE)).items == []
 
 
 async def test_a_world_settles_when_nothing_more_will_happen(stage):
@@ -308,3 +317,42 @@ async def test_a_file_of_ones_own_can_make_scale_and_heal(tmp_path: Path):
         assert await states() == ["broken"]
         await stage.pass_time(10)
         assert await states() == ["up"]
+
+
+FAULTY = """
+stages:
+- name: refused
+  for: {apiVersion: v1, kind: Node}
+  do: [{create: {apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: nowhere}}}]
+- name: senseless
+  for: {apiVersion: v1, kind: Node}
+  where: [{path: metadata.name, above: 3}]
+  do: [{delete: {}}]
+- name: unknown-function
+  for: {apiVersion: v1, kind: Node}
+  do: [{patch: {body: {$call: magic}}}]
+- name: no-duration
+  for: {apiVersion: v1, kind: Node}
+  delay: {path: metadata.name}
+  do: [{mark: seen}]
+"""
+
+
+async def test_mistakes_in_a_stage_file_are_told_and_stop_nothing_else(tmp_path: Path):
+    path = tmp_path / "faulty.yaml"
+    path.write_text(FAULTY)
+    clock = VirtualClock()
+    server = Server(clock)
+    await server.start()
+    async with World(connect(server), clock, extra_stages=[path]) as world:
+        (name,) = await world.add_nodes(1)
+        await clock.advance(10)
+        assert sorted(fault.split(":")[0] for fault in world.faults) == [
+            "stage no-duration on Node node-0000",
+            "stage refused on Node node-0000",
+            "stage senseless on Node node-0000",
+            "stage unknown-function on Node node-0000",
+        ]
+        stage = Stage(clock, server, connect(server), world)
+        assert await stage.ready(name) == "True"
+    await server.stop()

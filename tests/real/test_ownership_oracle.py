@@ -347,7 +347,7 @@ def recorded(answer: Answer) -> dict[str, Any]:
         "status": answer.status,
         "reason": answer.reason,
         "message": answer.message,
-        "causes": answer.causes,
+        "causes": sorted(answer.causes, key=str),  # the server lists managers in any order
     }
 
 

@@ -109,9 +109,7 @@ def patched(call: Call, given: Patch, old: Object) -> Object:
 
 
 def _refused(fault: PatchError) -> ApiError:
-    if getattr(fault, "is_malformed", False):
-        return errors.bad_request(str(fault))
-    return _unprocessable()
+    return ApiError(fault.code, fault.reason, fault.message, details={} if fault.code == 422 else None)
 
 
 def _unprocessable() -> ApiError:
@@ -187,8 +185,6 @@ def _configuration(call: Call, body: Object) -> Object:
         raise errors.bad_request(
             f"the name of the object ({given['name']}) does not match the name on the URL ({call.name})"
         )
-    if call.namespace:
-        given = {"namespace": call.namespace, **given}
     return {**body, "metadata": given}
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Json, Object
@@ -57,7 +57,7 @@ class Scale:
 class Rules(Protocol):
     """What schema.cel compiles x-kubernetes-validations to."""
 
-    def evaluate(self, obj: Object, old: Object | None) -> list[FieldError]: ...
+    def evaluate(self, obj: Object, old: Object | None, warnings: list[str] | None = None) -> list[FieldError]: ...
 
 
 @dataclass(slots=True)
@@ -84,7 +84,7 @@ class Strategy:
     allows_unconditional_update = True
     """Whether an update without resourceVersion is taken (built-in kinds: mostly yes; custom resources: no)."""
     allows_create_on_update = False
-    has_own_field_labels = False
+    has_own_field_labels: ClassVar[bool] = False
     """Whether the kind says itself which fields can be selected by: the real server words its refusal differently."""
 
     def default(self, obj: Object) -> Object:

@@ -32,7 +32,15 @@ def read(resource: Resource, version: str, obj: Object) -> tuple[Object, list[st
         decoded = decode(definition, obj)
     except MalformedError as fault:
         raise UnreadableError(str(fault)) from fault
-    return resource.strategy.default(decoded.object), decoded.unknown
+    return _with_reset(resource.strategy.default(decoded.object), obj), decoded.unknown
+
+
+def _with_reset(decoded: Object, given: Object) -> Object:
+    """An empty managedFields is a wish, to forget who owns what: it must survive decoding, which drops empty lists."""
+    metadata = given.get("metadata")
+    if not metadata or metadata.get("managedFields") != []:
+        return decoded
+    return {**decoded, "metadata": {**decoded["metadata"], "managedFields": []}}
 
 
 def _read_custom(resource: Resource, version: str, obj: Object) -> tuple[Object, list[str]]:
@@ -50,9 +58,12 @@ def _read_metadata(metadata: Json) -> tuple[Object, list[str]]:
 
 
 def validate(
-    resource: Resource, version: str, obj: Object, old: Object | None, *, is_status: bool = False
+    resource: Resource, version: str, obj: Object, old: Object | None, warnings: list[str], *, is_status: bool = False
 ) -> list[FieldError]:
-    """What a custom resource's schema and rules say; the strategy's own checks come beside it."""
+    """What a custom resource's schema and rules say; the strategy's own checks come beside it.
+
+    A rule that the object violated before and violates still is only warned about.
+    """
     if not resource.is_custom:
         return []
     typed = resource.versions[version]
@@ -63,4 +74,4 @@ def validate(
     if typed.rules is None:
         return faults
     blocked = validation.rules_blocked(faults)
-    return [*faults, blocked] if blocked else faults + typed.rules.evaluate(obj, old)
+    return [*faults, blocked] if blocked else faults + typed.rules.evaluate(obj, old, warnings)

@@ -74,7 +74,7 @@ class Writer:
         obj = self._name(call, await self._mutate(call, attributes))
         obj = strategy.prepare_create(obj, self._clock.now())
         faults = metadata.create_faults(resource, obj)
-        faults += typing.validate(resource, call.version, obj, None) + strategy.validate_create(obj)
+        faults += typing.validate(resource, call.version, obj, None, call.warnings) + strategy.validate_create(obj)
         if faults:
             raise errors.invalid(resource.group, resource.kind, obj["metadata"].get("name", ""), faults)
         call.warnings.extend(strategy.warnings(obj, None))
@@ -167,7 +167,7 @@ class Writer:
         new = _prepared(strategy, new, old, subresource)
         new = self._generation(call, new, old, is_status=is_status)
         faults = metadata.update_faults(resource, new, old)
-        faults += typing.validate(resource, call.version, new, old, is_status=is_status)
+        faults += typing.validate(resource, call.version, new, old, call.warnings, is_status=is_status)
         faults += strategy.validate_status(new, old) if is_status else strategy.validate_update(new, old)
         if faults:
             raise errors.invalid(resource.group, resource.kind, call.name, faults)

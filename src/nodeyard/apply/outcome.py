@@ -31,6 +31,8 @@ class ActionResult(msgspec.Struct, frozen=True, kw_only=True):
     result: Result
     message: str = ""
     retry_after: float = 0.0
+    denied_by: str = ""
+    """Of a denial: the policy or webhook that refused."""
     answer: Json = None
     """The object as the server answered, decoded; overlays the cache until the watch confirms it."""
 

@@ -55,11 +55,10 @@ async def _cluster(real: bool, kubeconfig: Path) -> AsyncIterator[Client]:
         async with running(Serving(), kubeconfig) as (server, _):
             yield connect(server)
         return
-    plane = ControlPlane(controllers=_CONTROLLERS)
     try:
-        await asyncio.to_thread(plane.start)
+        plane = await asyncio.to_thread(_start_plane)
     except MissingBinaryError as error:
-        raise Failure(f"{error}; build the control plane with: make controlplane") from None
+        raise Failure(str(error)) from None
     try:
         kubeconfig.write_bytes(plane.kubeconfig.read_bytes())
         client = Client(AioTransport(load_config(kubeconfig)))
@@ -71,6 +70,12 @@ async def _cluster(real: bool, kubeconfig: Path) -> AsyncIterator[Client]:
         await asyncio.to_thread(plane.close)
 
 
+def _start_plane() -> ControlPlane:
+    plane = ControlPlane(controllers=_CONTROLLERS)
+    plane.start()
+    return plane
+
+
 async def _fill(world: World, client: Client, count: int, console: Console) -> Fleet:
     """A fifth of the nodes are spare; a pod for each of the others, made when there is where to put them."""
     spare = count // 5
@@ -78,6 +83,7 @@ async def _fill(world: World, client: Client, count: int, console: Console) -> F
     with console.status(f"Registering {count} nodes ...") as status:
         await world.add_nodes(count, spare=spare)
         await _until(client, status, count, 0, patience, world)
+        console.print(f"{count} nodes are ready")
         await world.add_pods(count - spare)
         return await _until(client, status, count, count - spare, patience, world)
 

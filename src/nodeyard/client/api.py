@@ -110,7 +110,7 @@ class Client:
 
     async def get(self, resource: Resource[T], name: str, namespace: str = "", *, subresource: str = "") -> T:
         response = await self._send("get", "GET", resource, resource.path(namespace, name, subresource))
-        return decode_as(resource.decode_as, response.body)
+        return decode_as(resource.view, response.body)
 
     async def pages(
         self, resource: Resource[T], namespace: str = "", *, labels: str = "", fields: str = "", size: int = PAGE_SIZE
@@ -122,7 +122,7 @@ class Client:
         path = resource.path(namespace)
         while True:
             response = await self._send("list", "GET", resource, path, query=query)
-            page = decode_page(resource.decode_as, response.body)
+            page = decode_page(resource.view, response.body)
             yield page
             if not page.next:
                 return
@@ -174,7 +174,7 @@ class Client:
             if stream.status != 200:
                 body = b"".join([chunk async for chunk in stream.chunks])
                 raise error_from_answer(stream.status, stream.headers, body)
-            yield _events(stream, EventDecoder(resource.decode_as), f"watch of {resource}")
+            yield _events(stream, EventDecoder(resource.view), f"watch of {resource}")
 
     async def catalog(self) -> Catalog:
         """Every resource the server has now."""
@@ -192,7 +192,7 @@ class Client:
         """The namespace may stand in the object instead."""
         namespace = namespace or _metadata(obj).get("namespace", "")
         response = await self._write("create", "POST", resource, resource.path(namespace), obj, dry_run=dry_run)
-        return decode_as(resource.decode_as, response.body)
+        return decode_as(resource.view, response.body)
 
     async def create_part(
         self, resource: Resource[Any], name: str, part: str, obj: Json, namespace: str = "", *, dry_run: bool = False
@@ -207,7 +207,7 @@ class Client:
         metadata = _metadata(obj)
         path = resource.path(metadata.get("namespace", ""), metadata["name"], subresource)
         response = await self._write("update", "PUT", resource, path, obj, dry_run=dry_run)
-        return decode_as(resource.decode_as, response.body)
+        return decode_as(resource.view, response.body)
 
     async def patch(
         self,
@@ -224,7 +224,7 @@ class Client:
         """`force` takes over fields that other managers have applied (APPLY only)."""
         path = resource.path(namespace, name, subresource)
         response = await self._write("patch", "PATCH", resource, path, patch, form.value, force=force, dry_run=dry_run)
-        return decode_as(resource.decode_as, response.body)
+        return decode_as(resource.view, response.body)
 
     async def apply(
         self,

@@ -24,7 +24,7 @@ class Resource(Generic[T]):
     plural: str
     kind: str
     namespaced: bool
-    decode_as: type[T]
+    view: type[T]
     """What one object is decoded into: dict, or a msgspec Struct of the fields that are needed."""
 
     @property
@@ -32,7 +32,7 @@ class Resource(Generic[T]):
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def decoded_as(self, type: type[V]) -> Resource[V]:
-        return replace(cast("Resource[Any]", self), decode_as=type)
+        return replace(cast("Resource[Any]", self), view=type)
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """The URL path: of all objects, of one namespace's, of one object, of a part of it."""

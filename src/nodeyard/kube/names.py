@@ -28,6 +28,14 @@ LEASE_NAMESPACE = "kube-node-lease"
 MIRROR_POD = "kubernetes.io/config.mirror"
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 
+# By these a node tells which capability has it; the others leave it alone
+MIRRORED_NODE = "kosmos.io/node"
+"""Label of a node that mirrors a leaf cluster."""
+MIRRORED_CLUSTER = "kosmos-io/owned-by-cluster"
+"""Annotation of such a node: which leaf."""
+POOL_DRAINING = "lattice.dev/draining"
+"""Annotation of a node that its worker pool is draining."""
+
 LABEL_VALUE_MAX = 63
 SUBDOMAIN_MAX = 253
 

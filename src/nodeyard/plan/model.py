@@ -1,8 +1,8 @@
 """A plan: what would be done now, what is refused, and why. Data, public and versioned.
 
-`plan(snapshot, now) -> Plan` is all that decides; the applier runs it, `nodeyard plan` prints it, `nodeyard why` renders
-its decisions. The wire form (`nodeyard.dev/v1alpha1` Plan) is these structs in camelCase; what only the applier needs
-(`Write`) is not part of it.
+`plan(snapshot, now) -> Plan` is all that decides; the applier runs it, `nodeyard plan` prints it, `nodeyard why`
+renders its decisions. The wire form (`nodeyard.dev/v1alpha1` Plan) is these structs in camelCase; what only the applier
+needs (`Write`) is not part of it.
 """
 
 from __future__ import annotations

@@ -78,6 +78,8 @@ class StatusWrite(msgspec.Struct, frozen=True, kw_only=True):
     object: ObjectRef
     status: Object
     resource_version: str = ""
+    has_subresource: bool = True
+    """False for a kind without a status subresource (kosmos Cluster): written through the object itself."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,8 @@ class Capability:
     kinds: tuple[Kind, ...]
     watches: tuple[Watch, ...]
     collect: Callable[[View, Key, datetime], Any]
-    """A frozen snapshot of exactly what may influence the plan of a key; runs on the loop and costs at most linear."""
+    """A frozen snapshot of exactly what may influence the plan of a key; runs on the loop and costs at most linear.
+    None where the key names nothing any more."""
     plan: Callable[[Any, datetime, Sequence[ObjectRef]], Planned]
     """Pure; runs in a worker thread. The refs are the objects to explain."""
     status: Callable[[Any, Plan, Outcome, datetime], Sequence[StatusWrite]]
@@ -132,6 +135,9 @@ class Capability:
     aggregates: tuple[Aggregate, ...] = ()
     roots: Callable[[View, Key], Sequence[Any]] = lambda _view, _key: ()
     """The root objects of a key: where pause and approval stand."""
+    plans_pauses: bool = False
+    """The planner itself leaves paused roots alone, since others share their key. Else a key whose roots are all paused
+    is not planned at all."""
     managed: Callable[[Any], int] = lambda _snapshot: 0
     """How many nodes the capability manages in a snapshot: what the brake's share is of."""
     keys_of: Callable[[View, ObjectRef], Iterable[Key]] = lambda _view, _ref: ()

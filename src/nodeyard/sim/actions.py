@@ -6,11 +6,14 @@ conflict, an unavailable server, a budget that does not allow an eviction now) i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
-from nodeyard.client.api import Client, DeleteOptions, PatchForm
+import msgspec
+
+from nodeyard.client.api import Client, DeleteOptions
 from nodeyard.client.errors import (
     AlreadyExists,
     Conflict,
@@ -22,16 +25,15 @@ from nodeyard.client.errors import (
 from nodeyard.client.resources import EVENTS
 from nodeyard.kube.json import Object
 from nodeyard.process.clock import Clock, rfc3339_micro
-from nodeyard.sim.book import Action
 from nodeyard.sim.chance import Chance
-from nodeyard.sim.index import Entity, Index
+from nodeyard.sim.index import Entity, Index, Key, key_of
 from nodeyard.sim.kinds import Kinds
 from nodeyard.sim.stage_format import Kind
-from nodeyard.sim.templates import Function, Scope
+from nodeyard.sim.templates import Function, Scope, Template
+from nodeyard.sim.verbs import Action, Call, Create, Delete, Evict, Mark, Patch, Record, Scale, Verb
 
 RETRY_SECONDS: Final = 1.0
-_FORMS = {"merge": PatchForm.MERGE, "strategic": PatchForm.STRATEGIC, "json": PatchForm.JSON}
-_MAKING = frozenset({"create", "scale", "event"})
+_MAKING = (Create, Scale, Record)
 _PASSING = (Conflict, ServerError, TooManyRequests, TransportError)
 
 
@@ -57,8 +59,17 @@ class Actor:
     chance: Chance
     functions: Mapping[str, Function]
     procedures: Mapping[str, Procedure]
-    on_mark: Callable[[Entity, str, bool], None]
+    on_mark: Callable[[Key, str, bool], None]
+    _expected: dict[Key, Key] = field(default_factory=dict)
+    """Children that `scale` has made and that have not been seen yet, and whose they are."""
+    _expecting: Counter[Key] = field(default_factory=Counter)
     _serial: int = 0
+
+    def seen(self, key: Key) -> None:
+        """This object has been reported: it is counted where it stands, and expected no longer."""
+        parent = self._expected.pop(key, None)
+        if parent is not None:
+            self._expecting[parent] -= 1
 
     async def perform(self, action: Action, entity: Entity) -> None:
         delayed: NotYet | None = None
@@ -66,130 +77,100 @@ class Actor:
             if action.where is not None and not action.where(target):
                 continue
             try:
-                await self._attempt(action, target, entity)
+                await self._attempt(action.verb, target, entity)
             except NotYet as error:
                 delayed = error  # the other targets are not made to wait for this one
         if delayed is not None:
             raise delayed
 
     def _targets(self, action: Action, entity: Entity) -> list[Entity]:
-        if action.spec.each:
-            return self.index.pointing(action.spec.each, entity)
-        if action.spec.at:
-            other = entity.related(action.spec.at)
+        if action.each:
+            return self.index.pointing(action.each, entity)
+        if action.at:
+            other = entity.related(action.at)
             return [other] if other is not None else []
         return [entity]
 
-    async def _attempt(self, action: Action, target: Entity, origin: Entity) -> None:
+    async def _attempt(self, verb: Verb, target: Entity, origin: Entity) -> None:
         try:
-            await _VERBS[action.verb](self, action, target, origin)
+            await self._do(verb, target, origin)
         except AlreadyExists:
             return
         except NotFound:
-            if action.verb in _MAKING:
+            if isinstance(verb, _MAKING):
                 raise
         except _PASSING as error:
             raise NotYet(getattr(error, "retry_after", None) or RETRY_SECONDS, str(error)) from error
 
-    # verbs
+    async def _do(self, verb: Verb, target: Entity, origin: Entity) -> None:
+        key = target.key
+        match verb:
+            case Patch():
+                body = self._filled(verb.body, target, origin)
+                resource = await self.kinds.resource(key.kind)
+                await self.client.patch(resource, key.name, body, key.namespace, form=verb.form, subresource=verb.part)
+            case Create():
+                await self._create(self._filled(verb.object, target, origin))
+            case Delete():
+                await self._delete(target, verb.options)
+            case Evict():
+                await self.client.evict(key.name, key.namespace, grace_seconds=verb.grace)
+            case Record():
+                await self._record(verb, target, origin)
+            case Scale():
+                await self._scale(verb, target)
+            case Call():
+                await self.procedures[verb.procedure](target)
+            case Mark():
+                self.on_mark(key, verb.name, verb.is_on)
 
-    async def _patch(self, action: Action, target: Entity, origin: Entity) -> None:
-        spec = action.spec.patch
-        assert spec is not None
-        await self.client.patch(
-            await self.kinds.resource(target.key.kind),
-            target.key.name,
-            self._filled(action, target, origin),
-            target.key.namespace,
-            form=_FORMS[spec.form],
-            subresource=spec.part,
-        )
-
-    async def _create(self, action: Action, target: Entity, origin: Entity) -> None:
-        obj = self._filled(action, target, origin)
+    async def _create(self, obj: Object) -> None:
         await self.client.create(await self.kinds.resource(Kind(obj["apiVersion"], obj["kind"])), obj)
 
-    async def _delete(self, action: Action, target: Entity, origin: Entity) -> None:
-        spec = action.spec.delete
-        assert spec is not None
-        options = DeleteOptions(uid=_uid(target), grace_seconds=spec.grace, propagation=spec.propagation)
+    async def _delete(self, target: Entity, options: DeleteOptions) -> None:
         resource = await self.kinds.resource(target.key.kind)
-        await self.client.delete(resource, target.key.name, target.key.namespace, options)
+        exactly = msgspec.structs.replace(options, uid=_uid(target))
+        await self.client.delete(resource, target.key.name, target.key.namespace, exactly)
 
-    async def _evict(self, action: Action, target: Entity, origin: Entity) -> None:
-        spec = action.spec.evict
-        assert spec is not None
-        await self.client.evict(target.key.name, target.key.namespace, grace_seconds=spec.grace)
-
-    async def _event(self, action: Action, target: Entity, origin: Entity) -> None:
-        spec = action.spec.event
-        assert spec is not None
+    async def _record(self, verb: Record, target: Entity, origin: Entity) -> None:
         self._serial += 1
-        namespace = target.key.namespace or "default"
         suffix = self.chance.hexadecimal(16, "event", str(target.key), self._serial)
         event = {
-            "metadata": {"name": f"{target.key.name}.{suffix}", "namespace": namespace},
+            "metadata": {"name": f"{target.key.name}.{suffix}", "namespace": target.key.namespace or "default"},
             "eventTime": rfc3339_micro(self.clock.now()),
             "reportingController": "nodeyard.dev/sim",
             "reportingInstance": "sim",
-            "action": spec.action,
-            "reason": spec.reason,
-            "note": self._filled(action, target, origin),
-            "type": spec.type,
+            "action": verb.action,
+            "reason": verb.reason,
+            "note": self._filled(verb.note, target, origin),
+            "type": verb.type,
             "regarding": _reference(target),
         }
         await self.client.create(EVENTS, event)
 
-    async def _scale(self, action: Action, target: Entity, origin: Entity) -> None:
-        spec = action.spec.scale
-        assert spec is not None
-        assert action.size is not None
-        wanted = int(action.size(target) or 0)
-        present = [one for one in self.index.pointing(spec.relation, target) if not _is_deleting(one)]
-        for number in range(wanted - len(present)):
+    async def _scale(self, verb: Scale, target: Entity) -> None:
+        wanted = int(verb.to(target) or 0)
+        present = [one for one in self.index.pointing(verb.relation, target) if not _is_deleting(one)]
+        for number in range(len(present) + self._expecting[target.key], wanted):
             self._serial += 1
-            await self._create_child(action, target, number)
+            suffix = self.chance.suffix(5, "scale", str(target.key), self._serial)
+            child = self._filled(verb.object, target, target, suffix=suffix, number=number)
+            key = key_of(Kind(child["apiVersion"], child["kind"]), child)
+            self._expected[key] = target.key
+            self._expecting[target.key] += 1
+            try:
+                await self._create(child)
+            except BaseException:
+                self.seen(key)
+                raise
         present.sort(key=lambda one: (one.object["metadata"].get("creationTimestamp", ""), one.key.name))
         for extra in present[wanted:]:
-            resource = await self.kinds.resource(extra.key.kind)
-            await self.client.delete(resource, extra.key.name, extra.key.namespace, DeleteOptions(uid=_uid(extra)))
+            await self._delete(extra, DeleteOptions())
 
-    async def _create_child(self, action: Action, target: Entity, number: int) -> None:
-        suffix = self.chance.suffix(5, "scale", str(target.key), self._serial)
-        obj = self._filled(action, target, target, suffix=suffix, number=number)
-        await self.client.create(await self.kinds.resource(Kind(obj["apiVersion"], obj["kind"])), obj)
-
-    async def _call(self, action: Action, target: Entity, origin: Entity) -> None:
-        name = action.spec.call
-        assert name is not None
-        await self.procedures[name](target)
-
-    async def _mark(self, action: Action, target: Entity, origin: Entity) -> None:
-        assert action.spec.mark is not None
-        self.on_mark(target, action.spec.mark, True)
-
-    async def _unmark(self, action: Action, target: Entity, origin: Entity) -> None:
-        assert action.spec.unmark is not None
-        self.on_mark(target, action.spec.unmark, False)
-
-    def _filled(self, action: Action, target: Entity, origin: Entity, **names: Any) -> Any:
+    def _filled(self, template: Template, target: Entity, origin: Entity, **names: Any) -> Any:
         """In a template `object` is what is acted on, `origin` the object of the stage."""
-        assert action.template is not None
         names["origin"] = origin.object
-        return action.template(Scope(target, self.clock.now(), self.functions, names))
-
-
-_VERBS: dict[str, Callable[[Actor, Action, Entity, Entity], Awaitable[None]]] = {
-    "patch": Actor._patch,
-    "create": Actor._create,
-    "delete": Actor._delete,
-    "evict": Actor._evict,
-    "event": Actor._event,
-    "scale": Actor._scale,
-    "call": Actor._call,
-    "mark": Actor._mark,
-    "unmark": Actor._unmark,
-}
+        return template(Scope(target, self.clock.now(), self.functions, names))
 
 
 def _uid(entity: Entity) -> str:

@@ -17,10 +17,9 @@ from nodeyard.kube.json import Json, Object
 from nodeyard.kube.manifests import ManifestError, load
 from nodeyard.kube.selectors import LabelSelector, SelectorError, parse_labels
 from nodeyard.sim.chance import Chance
-from nodeyard.sim.conditions import Condition, Operand, compile_conditions, compile_operand, references
+from nodeyard.sim.conditions import Condition, compile_conditions, references
 from nodeyard.sim.paths import Path, parse_path
 from nodeyard.sim.stage_format import (
-    ActionSpec,
     BookSpec,
     CountSpec,
     DelaySpec,
@@ -29,7 +28,7 @@ from nodeyard.sim.stage_format import (
     StageSpec,
     seconds,
 )
-from nodeyard.sim.templates import Template, compile_template
+from nodeyard.sim.verbs import Action, compile_action
 
 SHIPPED = ("nodes", "pods", "scheduling", "drains")
 
@@ -68,17 +67,6 @@ class Count:
     name: str
     relation: str
     where: Condition
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    verb: str
-    spec: ActionSpec
-    template: Template | None
-    """Of the patch, the object to create, the event's note."""
-    size: Operand | None
-    """Of scale: how many there shall be."""
-    where: Condition | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +188,7 @@ def _stage(spec: StageSpec, starts_itself: bool) -> Stage:
         delay,
         spec.repeat,
         spec.chance,
-        tuple(_action(action) for action in spec.do),
+        tuple(compile_action(action) for action in spec.do),
         spec.next,
         starts_itself,
     )
@@ -229,37 +217,12 @@ def _delay_of_field(spec: DelaySpec) -> Callable[[Object, Chance, str, int], flo
     return delay
 
 
-def _action(spec: ActionSpec) -> Action:
-    verb = spec.verb
-    if spec.each and spec.at:
-        raise ValueError("an action has each or at, not both")
-    return Action(
-        verb,
-        spec,
-        compile_template(_body(spec)),
-        compile_operand(spec.scale.to) if spec.scale else None,
-        compile_conditions(spec.where) if spec.where else None,
-    )
-
-
-def _body(spec: ActionSpec) -> Json:
-    if spec.patch:
-        return spec.patch.body
-    if spec.create is not None:
-        return spec.create
-    if spec.scale:
-        return spec.scale.object
-    if spec.event:
-        return spec.event.note
-    return None
-
-
 def _check_names(spec: StageSpec, book: Book) -> None:
     if spec.next and all(stage.name != spec.next for stage in book.stages):
         raise ValueError(f'next: no stage "{spec.next}"')
     relations, counts = references(spec.where)
     for action in spec.do:
-        relations |= {name for name in (action.each, action.at, action.scale and action.scale.relation) if name}
+        relations |= compile_action(action).relations
     for name in relations:
         _check_relation(name, book)
     for name in counts:

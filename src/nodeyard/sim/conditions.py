@@ -137,11 +137,11 @@ _GROUPS: dict[str, Callable[[Object], Condition]] = {
 def _comparison(spec: Object) -> Condition:
     left, rest = _left(spec)
     if len(rest) != 1:
-        raise ConditionError(f"one of {', '.join(_COMPARISONS)} is needed, found {', '.join(sorted(rest)) or 'none'}")
+        raise ConditionError(f"one of {', '.join(COMPARISONS)} is needed, found {', '.join(sorted(rest)) or 'none'}")
     ((word, value),) = rest.items()
-    compare = _COMPARISONS.get(word)
+    compare = COMPARISONS.get(word)
     if compare is None:
-        raise ConditionError(f'"{word}" is none of {", ".join(_COMPARISONS)}')
+        raise ConditionError(f'"{word}" is none of {", ".join(COMPARISONS)}')
     right = compile_operand(value)
     return lambda subject: compare(left(subject), right(subject))
 
@@ -172,7 +172,7 @@ def _contains(left: Any, right: Any) -> bool:
     return isinstance(left, (list, dict, str)) and right in left
 
 
-_COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
+COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
     "is": lambda left, right: bool(left == right),
     "not": lambda left, right: bool(left != right),
     "in": lambda left, right: left in right,

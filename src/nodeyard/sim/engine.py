@@ -24,7 +24,7 @@ from nodeyard.sim.agenda import Agenda, Appointment
 from nodeyard.sim.book import Book, Stage
 from nodeyard.sim.chance import Chance
 from nodeyard.sim.feed import Feed
-from nodeyard.sim.index import Entity, Index, Key
+from nodeyard.sim.index import Entity, Index, Key, key_of
 from nodeyard.sim.kinds import ASK_AGAIN_SECONDS, Kinds
 from nodeyard.sim.stage_format import Kind
 from nodeyard.sim.templates import Function, TemplateError
@@ -79,6 +79,8 @@ class Engine:
     async def run(self) -> None:
         """Until cancelled."""
         following = [asyncio.create_task(self._follow(kind)) for kind in self._book.kinds]
+        for task in following:
+            task.add_done_callback(self._noted)
         try:
             while True:
                 await self._wait()
@@ -91,9 +93,9 @@ class Engine:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    def mark(self, entity: Entity, mark: str, is_on: bool) -> None:
+    def mark(self, key: Key, mark: str, is_on: bool) -> None:
         """Note something about an object that its API server does not know."""
-        self._consider(self.index.mark(entity, mark, is_on=is_on))
+        self._consider(self.index.mark(key, mark, is_on=is_on))
 
     @property
     def is_settled(self) -> bool:
@@ -120,16 +122,17 @@ class Engine:
         await feed.run()
 
     def _see(self, kind: Kind, obj: Object) -> None:
-        key = _key(kind, obj)
+        key = key_of(kind, obj)
         known = self.index.get(key)
         if known is not None and known.object["metadata"]["uid"] != obj["metadata"]["uid"]:
             self._miss(kind, known.object)  # deleted and made anew while we did not look
         for listener in self._listeners:
             listener(kind, obj, True)
+        self._actor.seen(key)
         self._consider(self.index.put(key, obj))
 
     def _miss(self, kind: Kind, obj: Object) -> None:
-        key = _key(kind, obj)
+        key = key_of(kind, obj)
         self._agenda.forget(key)
         for listener in self._listeners:
             listener(kind, obj, False)
@@ -143,12 +146,19 @@ class Engine:
         for entity in entities:
             labels = entity.object["metadata"].get("labels") or {}
             for stage in self._stages[entity.key.kind]:
-                matches = stage.labels.matches(labels) and stage.where(entity)
+                matches = stage.labels.matches(labels) and self._holds(stage, entity)
                 appointment = self._agenda.get(entity, stage)
                 if matches and appointment is None and stage.starts_itself:
                     self._appoint(entity, stage)
                 elif not matches and appointment is not None:
                     self._agenda.call_off(entity, stage)
+
+    def _holds(self, stage: Stage, entity: Entity) -> bool:
+        try:
+            return stage.where(entity)
+        except (TypeError, ValueError) as error:
+            self._fault(stage, entity, error)  # a comparison that makes no sense, such as a text below a number
+            return False
 
     def _appoint(self, entity: Entity, stage: Stage) -> None:
         self._agenda.make(entity, stage, self._clock.monotonic() + self._delay(entity, stage))
@@ -157,7 +167,11 @@ class Engine:
     def _delay(self, entity: Entity, stage: Stage) -> float:
         times = self._times[entity.key, stage.name]
         self._times[entity.key, stage.name] = times + 1
-        return stage.delay(entity.object, self.chance, f"{stage.name} {entity.key}", times)
+        try:
+            return stage.delay(entity.object, self.chance, f"{stage.name} {entity.key}", times)
+        except ValueError as error:
+            self._fault(stage, entity, error)  # a field that is no duration
+            return 0.0
 
     # acting
 
@@ -188,13 +202,17 @@ class Engine:
         self._acting.discard(task)
         self._room.release()
         self._wake.set()
+        self._noted(task)
+
+    def _noted(self, task: asyncio.Task[None]) -> None:
+        """A task that broke is a fault of ours, not of a stage file; it must not pass in silence."""
         if not task.cancelled() and (error := task.exception()) is not None:
-            _log.error("acting failed", exc_info=error)
+            _log.error("the simulation broke", exc_info=error)
             self.faults.append(repr(error))
 
     async def _act(self, appointment: Appointment) -> None:
         stage, entity = appointment.stage, appointment.entity
-        if not stage.where(entity):
+        if not self._holds(stage, entity):
             self._agenda.call_off(entity, stage)
             return
         if self._is_chosen(appointment):
@@ -205,7 +223,7 @@ class Engine:
                 self._try_again(appointment, delay)
                 return
             except (ApiError, TemplateError) as error:
-                self._fault(appointment, error)
+                self._fault(stage, entity, error)
         self._conclude(appointment)
 
     def _is_chosen(self, appointment: Appointment) -> bool:
@@ -231,12 +249,8 @@ class Engine:
         _log.debug("trying again", stage=appointment.stage.name, object=str(appointment.entity.key), after=after)
         self._agenda.postpone(appointment, self._clock.monotonic() + after)
 
-    def _fault(self, appointment: Appointment, error: Exception) -> None:
-        text = f"stage {appointment.stage.name} on {appointment.entity.key}: {error}"
-        self.faults.append(text)
-        _log.error("stage refused", stage=appointment.stage.name, object=str(appointment.entity.key), reason=str(error))
-
-
-def _key(kind: Kind, obj: Object) -> Key:
-    metadata = obj["metadata"]
-    return Key(kind, metadata.get("namespace", ""), metadata["name"])
+    def _fault(self, stage: Stage, entity: Entity, error: Exception) -> None:
+        text = f"stage {stage.name} on {entity.key}: {error}"
+        if text not in self.faults:
+            self.faults.append(text)
+            _log.error("stage at fault", stage=stage.name, object=str(entity.key), reason=str(error))

@@ -7,8 +7,8 @@ however many objects there are.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from nodeyard.kube.json import Object
@@ -25,6 +25,11 @@ class Key(NamedTuple):
         return f"{self.kind.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind.kind} {self.name}"
 
 
+def key_of(kind: Kind, obj: Object) -> Key:
+    metadata = obj["metadata"]
+    return Key(kind, metadata.get("namespace", ""), metadata["name"])
+
+
 @dataclass(slots=True, eq=False)
 class Entity:
     """One object as last seen. It is the `Subject` of conditions and templates."""
@@ -32,10 +37,9 @@ class Entity:
     key: Key
     object: Object
     index: Index
-    marks: set[str] = field(default_factory=set)
 
     def is_marked(self, mark: str) -> bool:
-        return mark in self.marks
+        return mark in self.index.marks(self.key)
 
     def count(self, name: str) -> int:
         return self.index.count(name, self)
@@ -44,10 +48,14 @@ class Entity:
         return self.index.target(relation, self)
 
 
+_UNMARKED: frozenset[str] = frozenset()
+
+
 class Index:
     def __init__(self, book: Book) -> None:
         self._book = book
         self._entities: dict[Kind, dict[Key, Entity]] = defaultdict(dict)
+        self._marks: dict[Key, set[str]] = {}
         self._pointing: dict[str, dict[str, dict[Key, Entity]]] = {name: {} for name in book.relations}
         """Relation, whom it leads to, who points there (in the order they came)."""
         self._targets: dict[str, dict[str, Entity]] = {name: {} for name in book.relations}
@@ -68,6 +76,9 @@ class Index:
 
     def all(self, kind: Kind) -> Iterable[Entity]:
         return self._entities[kind].values()
+
+    def marks(self, key: Key) -> Set[str]:
+        return self._marks.get(key, _UNMARKED)
 
     def target(self, relation: str, entity: Entity) -> Entity | None:
         """The object that this one points to."""
@@ -99,16 +110,21 @@ class Index:
         entity = self._entities[key.kind].pop(key, None)
         if entity is None:
             return []
-        return _once(self._refresh(entity, entity.object, None))
+        affected = _once(self._refresh(entity, entity.object, None))
+        self._marks.pop(key, None)
+        return affected
 
-    def mark(self, entity: Entity, mark: str, *, is_on: bool) -> list[Entity]:
-        if (mark in entity.marks) == is_on:
+    def mark(self, key: Key, mark: str, *, is_on: bool) -> list[Entity]:
+        """May come before the object has been seen; the mark goes with it."""
+        marks = self._marks.setdefault(key, set())
+        if (mark in marks) == is_on:
             return []
         if is_on:
-            entity.marks.add(mark)
+            marks.add(mark)
         else:
-            entity.marks.discard(mark)
-        return _once([entity, *self._refresh(entity, entity.object, entity.object)])
+            marks.discard(mark)
+        entity = self.get(key)
+        return _once([entity, *self._refresh(entity, entity.object, entity.object)]) if entity else []
 
     def _refresh(self, entity: Entity, old: Object | None, new: Object | None) -> Iterator[Entity]:
         for relation in self._of[entity.key.kind]:

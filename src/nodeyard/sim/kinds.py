@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Final
 
 from nodeyard.client.api import Client
@@ -20,19 +21,22 @@ class Kinds:
         self._clock = clock
         self._known: dict[Kind, Resource[Object]] = {}
         self._asked: float | None = None
+        self._asking = asyncio.Lock()
 
     async def resource(self, kind: Kind) -> Resource[Object]:
         """Raises NotFound when the server does not have it."""
         if kind not in self._known:
-            await self._discover()
+            async with self._asking:
+                await self._discover(kind)
         found = self._known.get(kind)
         if found is None:
             raise NotFound(Status(code=404, reason="NotFound", message=f"the server does not have {kind}"))
         return found
 
-    async def _discover(self) -> None:
+    async def _discover(self, kind: Kind) -> None:
         now = self._clock.monotonic()
-        if self._asked is not None and now - self._asked < ASK_AGAIN_SECONDS:
+        is_fresh = self._asked is not None and now - self._asked < ASK_AGAIN_SECONDS
+        if kind in self._known or is_fresh:
             return
         catalog = await self._client.catalog()
         self._asked = now

@@ -100,13 +100,6 @@ class ActionSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     at: str | None = None
     where: list[Object] = []
 
-    @property
-    def verb(self) -> str:
-        verbs = [name for name in VERBS if getattr(self, name) is not None]
-        if len(verbs) != 1:
-            raise ValueError(f"an action has one of {', '.join(VERBS)}; this has {', '.join(verbs) or 'none'}")
-        return verbs[0]
-
 
 VERBS = ("patch", "create", "delete", "evict", "event", "scale", "call", "mark", "unmark")
 

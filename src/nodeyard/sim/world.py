@@ -20,7 +20,7 @@ from nodeyard.process.clock import Clock
 from nodeyard.sim.book import load_book
 from nodeyard.sim.engine import Engine
 from nodeyard.sim.functions import Functions
-from nodeyard.sim.index import Entity, Key
+from nodeyard.sim.index import Key
 from nodeyard.sim.nodes import NodeShape, node, spare_node
 from nodeyard.sim.scheduler import NODE, Scheduler
 
@@ -30,10 +30,6 @@ FAILED: Final = "failed"
 DRAIN: Final = "sim.nodeyard.dev/drain"
 _MAKING_AT_ONCE: Final = 16
 _LOOK_SECONDS: Final = 0.2
-
-
-class UnknownNode(LookupError):
-    """The world has no node of that name (yet)."""
 
 
 class World:
@@ -121,13 +117,15 @@ class World:
 
     async def fail(self, name: str) -> None:
         """The machine stops: no report, no lease, no pod of it changes any more. The API server is not told."""
-        self.engine.mark(self._node(name), FAILED, True)
+        await self._client.get(NODES, name)
+        self.engine.mark(Key(NODE, "", name), FAILED, True)
 
     async def recover(self, name: str) -> None:
-        self.engine.mark(self._node(name), FAILED, False)
+        await self._client.get(NODES, name)
+        self.engine.mark(Key(NODE, "", name), FAILED, False)
 
     def is_failed(self, name: str) -> bool:
-        return self._node(name).is_marked(FAILED)
+        return FAILED in self.engine.index.marks(Key(NODE, "", name))
 
     async def drain(self, name: str) -> None:
         """Ask somebody to drain it; the annotation says `done` when it is."""
@@ -144,12 +142,6 @@ class World:
     def faults(self) -> list[str]:
         """What stages tried and were refused: empty in a sound world."""
         return self.engine.faults
-
-    def _node(self, name: str) -> Entity:
-        found = self.engine.index.get(Key(NODE, "", name))
-        if found is None:
-            raise UnknownNode(f"no node {name} in this world")
-        return found
 
 
 def _pod(name: str, namespace: str, requests: Mapping[str, str]) -> Object:

@@ -81,7 +81,7 @@ class Build:
             return
         count = foreign.fetch(source, self._go)
         self._done_now += 1
-        self._report(f"{source.name}: {count} documents out of {source.module} {source.version}")
+        self._report(f"{source.name}: out of {source.module} {source.version}, documents: {count}")
 
     def _report(self, text: str) -> None:
         say(f"[{self._step:>2}/{self._steps}] {text}")

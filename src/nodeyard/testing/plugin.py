@@ -2,9 +2,9 @@
 
     api         an API server: embedded, and real where the control plane is built; a test that takes it runs on both
     kubectl     a kubectl that talks to it as administrator
-    namespace   a fresh namespace there
     clock       a virtual clock
     eventually  waits for something to become true
+    world       simulated nodes and pods on it
     faults      a proxy between a client and the API server that misbehaves on demand, by a seed
 
 Tests on the real control plane carry the mark `real`: `make test` leaves them out, `make test-real` runs only them.
@@ -15,12 +15,16 @@ from __future__ import annotations
 import os
 import subprocess
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
 import pytest
 
-from nodeyard.process.clock import VirtualClock
+from nodeyard.client import Client
+from nodeyard.client.aio import AioTransport
+from nodeyard.client.kubeconfig import load_kubeconfig
+from nodeyard.process.clock import SystemClock, VirtualClock
+from nodeyard.sim.world import World
 from nodeyard.testing import waiting
 from nodeyard.testing.faults import FaultProxy
 
@@ -40,7 +44,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def api(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """The API server of this test session, shared: use names of your own, or `namespace`."""
+    """The API server of this test session, shared: use names of your own."""
     if request.param == "embedded":
         from nodeyard.testing.embedded import EmbeddedServer
 
@@ -83,9 +87,22 @@ def kubectl(api: Any) -> Callable[..., subprocess.CompletedProcess[str]]:
 @pytest.fixture
 def faults(api: Any, request: pytest.FixtureRequest) -> Iterator[FaultProxy]:
     """Between a client and `api`: use its `url`, `authority` and `kubeconfig`. Seeded by the test's name."""
-    seed = zlib.crc32(request.node.nodeid.encode())
-    with FaultProxy(api.url, api.authority.pem, api.admin_token, seed) as proxy:
+    with FaultProxy(api.url, api.authority.pem, api.admin_token, _seed(request)) as proxy:
         yield proxy
+
+
+def _seed(request: pytest.FixtureRequest) -> int:
+    return zlib.crc32(request.node.nodeid.encode())
+
+
+@pytest.fixture
+async def world(api: Any, request: pytest.FixtureRequest) -> AsyncIterator[World]:
+    """The simulated world on `api`, empty at first. Seeded by the test's name."""
+    transport = AioTransport(load_kubeconfig([api.kubeconfig]), clock=SystemClock())
+    client = Client(transport)
+    async with World(client, SystemClock(), _seed(request)) as world:
+        yield world
+    await client.close()
 
 
 @pytest.fixture

@@ -31,7 +31,12 @@ def predicted(story: Story, move: Move, live: dict[str, Any] | None, answer: dic
         new = {**recorded, "metadata": {**recorded["metadata"], "managedFields": entries}}
         return {"object": update(kind.schema, live, before_admission(story, live, new), **circumstances)}
     except ApplyConflict as conflict:
-        return {"status": 409, "reason": "Conflict", "message": str(conflict), "causes": conflict.causes()}
+        return {
+            "status": 409,
+            "reason": "Conflict",
+            "message": str(conflict),
+            "causes": sorted(conflict.causes(), key=str),
+        }
     except ApplyError as error:
         return {"status": error.code, "reason": error.reason, "message": str(error), "causes": []}
 

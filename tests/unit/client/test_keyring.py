@@ -143,6 +143,13 @@ async def test_a_plugin_runs_again_before_its_credentials_expire(clock, tmp_path
     assert await authorization(ring) == "Bearer t2"
 
 
+async def test_a_plugin_may_issue_a_certificate(clock, tmp_path):
+    status = {"clientCertificateData": "cert", "clientKeyData": "key"}
+    body = f"import json; print(json.dumps({{'apiVersion': '{V1}', 'kind': 'ExecCredential', 'status': {status}}}))"
+    keys = await keyring(clock, plugin=plugin(tmp_path, body)).current()
+    assert (keys.identity.certificate, keys.identity.key, keys.headers) == (b"cert", b"key", ())
+
+
 async def test_a_plugin_that_fails_is_quoted_with_its_hint(clock, tmp_path):
     body = "import sys; sys.exit('please log in')"
     ring = keyring(clock, plugin=plugin(tmp_path, body, install_hint="see the manual"))

@@ -32,3 +32,8 @@ def test_one_bad_object_leaves_the_others():
     assert [item.spec["n"] for item in page.items] == [1, 2]
     assert [(item.name, item.type) for item in page.malformed] == [("bad", "LISTED")]
     assert page.resource_version == "9"
+
+
+def test_a_list_can_be_left_undecoded():
+    page = decode_page(msgspec.Raw, body([{"spec": {"n": 1}}], resourceVersion="9"))
+    assert [bytes(item) for item in page.items] == [b'{"spec":{"n":1}}']

@@ -102,11 +102,21 @@ def test_a_changed_node_concerns_the_pods_that_look_up_to_it(index):
 def test_marks_concern_the_same_as_a_change(index):
     index.put(*node("n"))
     index.put(*pod("a", "n"))
-    n = index.get(node("n")[0])
-    assert names(index.mark(n, "failed", is_on=True)) == ["a", "n"]
-    assert n.is_marked("failed")
-    assert index.mark(n, "failed", is_on=True) == []
-    assert names(index.mark(n, "failed", is_on=False)) == ["a", "n"]
+    key = node("n")[0]
+    assert names(index.mark(key, "failed", is_on=True)) == ["a", "n"]
+    assert index.get(key).is_marked("failed")
+    assert index.mark(key, "failed", is_on=True) == []
+    assert names(index.mark(key, "failed", is_on=False)) == ["a", "n"]
+
+
+def test_a_mark_may_come_before_its_object_and_goes_with_it(index):
+    key = node("n")[0]
+    assert index.mark(key, "failed", is_on=True) == []
+    index.put(*node("n"))
+    assert index.get(key).is_marked("failed")
+    index.remove(key)
+    index.put(*node("n"))
+    assert not index.get(key).is_marked("failed")
 
 
 def test_removing_what_is_not_there_concerns_nobody(index):

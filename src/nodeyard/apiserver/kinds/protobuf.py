@@ -5,8 +5,8 @@ without knowing what the numbers of its fields mean. `messages.json`, written by
 message's fields with their number, JSON name, shape and type. A field without a name belongs to its parent, as embedded
 structs do in JSON.
 
-What comes out is what the same client would have sent as JSON, only more talkative: Go writes empty fields too, and
-decoding into the type (kinds/decoding) drops them.
+What comes out is what the same client would have sent as JSON. Go writes fields here that JSON leaves out when they are
+empty, so the object takes the way through its type (kinds/decoding) that one in JSON takes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from typing import Any, Literal, NamedTuple
 
 import msgspec
 
-from nodeyard.apiserver.kinds import wire
+from nodeyard.apiserver.kinds import decoding, wire
 from nodeyard.apiserver.kinds.table import definition_of, struct_name
 from nodeyard.kube.json import Json, Object
 
@@ -64,7 +64,7 @@ class Field(msgspec.Struct, frozen=True, array_like=True):
     name: str
     shape: Literal["one", "list", "map", "inline"]
     type: str
-    """A scalar of protocol buffers, `json` in bytes, or a message's definition. A map's keys are strings, this its values."""
+    """A scalar of protocol buffers, `json` in bytes, or the definition of a message; of a map the values' type."""
 
 
 class Messages(msgspec.Struct, frozen=True):
@@ -91,7 +91,8 @@ def decode(body: bytes, endpoint: Kind) -> Object:
         scheme = 'in scheme "pkg/runtime/scheme.go:111"'
         raise ContentError(kind, f'no kind "{kind.kind}" is registered for version "{kind.api_version}" {scheme}')
     try:
-        return {"apiVersion": kind.api_version, "kind": kind.kind, **_message(definition).read(raw, 0)}
+        obj = {"apiVersion": kind.api_version, "kind": kind.kind, **_message(definition).read(raw, 0)}
+        return decoding.decode(definition, obj).object
     except ValueError as fault:
         raise ContentError(kind, str(fault)) from fault
 

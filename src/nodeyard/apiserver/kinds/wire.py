@@ -24,11 +24,11 @@ def fields(data: bytes, message: str) -> Iterator[tuple[int, int, Any]]:
     position, end = 0, len(data)
     while position < end:
         tag, position = _varint(data, position)
-        number, wire = signed(tag >> 3, 32), tag & 7
+        number, wire = tag >> 3 & 0xFFFF_FFFF, tag & 7
         if wire == _END_GROUP:
             raise WireError(f"proto: {message}: wiretype end group for non-group")
-        if number <= 0:
-            raise WireError(f"proto: {message}: illegal tag {number} (wire type {tag})")
+        if not 0 < number < 1 << 31:
+            raise WireError(f"proto: {message}: illegal tag {signed(number, 32)} (wire type {tag})")
         value, position = _value(data, position, wire)
         yield number, wire, value
 
@@ -90,15 +90,18 @@ def _after_group(data: bytes, position: int) -> int:
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
     """Seven bits a byte, the lowest first, at most 64 in all."""
-    value = shift = 0
-    while True:
-        if shift >= 64:
-            raise WireError("proto: integer overflow")
-        if position >= len(data):
-            raise WireError("unexpected EOF")
-        byte = data[position]
+    try:
+        value = data[position]
         position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value & _UNSIGNED, position
-        shift += 7
+        if value < 0x80:
+            return value, position
+        value &= 0x7F
+        for shift in range(7, 64, 7):
+            byte = data[position]
+            position += 1
+            if byte < 0x80:
+                return (value | byte << shift) & _UNSIGNED, position
+            value |= (byte & 0x7F) << shift
+    except IndexError:
+        raise WireError("unexpected EOF") from None
+    raise WireError("proto: integer overflow")

@@ -152,9 +152,8 @@ def is_in(value: Any, container: Any) -> bool:
 
 
 def _number_kind(left: Any, right: Any, operator: str, kinds: tuple[type, ...] = _NUMERIC) -> type:
-    for kind in kinds:
-        if left.__class__ is kind and right.__class__ is kind:
-            return kind
+    if left.__class__ in kinds and left.__class__ is right.__class__:
+        return type(left)
     raise _mismatch(left, operator, kinds)
 
 

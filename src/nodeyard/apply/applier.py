@@ -1,0 +1,161 @@
+"""The applier: carries a plan out, concurrently and bounded, and says of each action what became of it.
+
+    plan ─▶ schedule (after) ─▶ workers ─▶ attempt: hold? ─▶ send ─▶ verdict ─▶ result
+                                                                └─▶ no answer: settle by a GET
+
+An action starts when all it comes after are done. Before each request it is asked whether we may still write: a lost
+lease, a pause or a newer plan of the key holds whatever has not been sent; what is in flight finishes. One failing
+object never stops the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from nodeyard.apply.outcome import ActionResult, Outcome, Result
+from nodeyard.apply.patience import Patience
+from nodeyard.apply.running import Running
+from nodeyard.apply.sending import Sender
+from nodeyard.apply.settling import Settler
+from nodeyard.apply.verdicts import Again, Verdict, done, ended, verdict_of
+from nodeyard.client.api import Client
+from nodeyard.client.errors import AlreadyExists, ApiError, ServerError, TransportError
+from nodeyard.client.resources import Resource
+from nodeyard.kube.json import Json
+from nodeyard.plan.model import Action, ObjectRef, Planned, Verb, Write
+from nodeyard.process.clock import Clock
+from nodeyard.process.logs import get_logger
+
+IN_FLIGHT: Final = 32
+
+Lookup: TypeAlias = Callable[[str, str], Resource[Any] | None]
+"""The resource of an apiVersion and kind; None where it is not served."""
+OnWritten: TypeAlias = Callable[[Resource[Any], Json], None]
+"""Told the object that the server answered, for the overlay."""
+OnDeleted: TypeAlias = Callable[[Resource[Any], ObjectRef], None]
+"""Told which object is gone."""
+
+log = get_logger("applier")
+
+
+class Applier:
+    """One for each capability; `in_flight` bounds all its keys together."""
+
+    def __init__(
+        self,
+        client: Client,
+        capability: str,
+        lookup: Lookup,
+        *,
+        clock: Clock,
+        in_flight: int = IN_FLIGHT,
+        patience: Patience | None = None,
+        random: Random | None = None,
+        on_written: OnWritten = lambda _resource, _answer: None,
+        on_deleted: OnDeleted = lambda _resource, _ref: None,
+    ) -> None:
+        self._lookup = lookup
+        self._clock = clock
+        self._in_flight = in_flight
+        self._turn = asyncio.Semaphore(in_flight)
+        self._patience = patience or Patience()
+        self._random = random or Random()
+        self._on_written = on_written
+        self._on_deleted = on_deleted
+        self._sender = Sender(client, f"nodeyard-{capability}")
+        self._settler = Settler(self._sender, clock, self._patience, self._random)
+        self._running: dict[str, Running] = {}
+
+    async def apply(self, planned: Planned, *, may_write: Callable[[], bool], dry_run: bool = False) -> Outcome:
+        """Carry the plan out. An older one of the same key is replaced: what it has in flight is waited for."""
+        running = Running(planned, self._carry_out, may_write, self._clock, dry_run=dry_run)
+        if dry_run:
+            return await running.run(self._in_flight)
+        key = planned.plan.key
+        older = self._running.get(key)
+        self._running[key] = running
+        try:
+            if older is not None:
+                older.replace()
+                await older.has_ended.wait()
+            return await running.run(self._in_flight)
+        finally:
+            running.has_ended.set()
+            if self._running.get(key) is running:
+                del self._running[key]
+
+    def cancel(self, key: str = "") -> None:
+        """Send nothing more of this key's plan, or of any."""
+        for each, running in self._running.items():
+            if not key or each == key:
+                running.replace()
+
+    async def _carry_out(self, running: Running, action: Action) -> ActionResult:
+        """Attempt after attempt, until there is a result or patience ends."""
+        ref = action.object
+        resource = self._lookup(ref.api_version, ref.kind)
+        if resource is None:
+            return ended(action, Result.FAILED, f"the server does not serve {ref.kind} of {ref.api_version}")
+        write = running.planned.write(action) if action.id in running.planned.writes else Write()
+        failures = 0
+        while True:
+            async with self._turn:
+                if hold := running.hold():
+                    return ended(action, Result.HELD, hold)
+                verdict = await self._attempt(resource, action, write, running.is_dry)
+            if isinstance(verdict, ActionResult):
+                return verdict
+            failures += 1
+            pause = self._patience.pause(failures, verdict.retry_after, self._random)
+            if pause is None:
+                return ended(action, Result.FAILED, verdict.message, verdict.retry_after or 0.0)
+            await running.wait(pause)
+
+    async def _attempt(self, resource: Resource[Any], action: Action, write: Write, is_dry: bool) -> Verdict:
+        try:
+            answer = await self._sender.send(resource, action, write, dry_run=is_dry)
+            verdict: Verdict = done(action, answer)
+        except msgspec.ValidationError as error:
+            # Done, but the answer does not decode into the type asked for; the watch sets such an object aside.
+            return done(action, message=f"the answer does not decode: {error}")
+        except TransportError as error:
+            verdict = Again(str(error))
+            if error.may_have_run and not is_dry:
+                verdict = await self._settler.settle(resource, action, write, str(error))
+        except AlreadyExists as error:
+            verdict = await self._settler.exists(resource, action, write, str(error))
+        except ApiError as error:
+            verdict = verdict_of(action, error)
+            if isinstance(error, ServerError) and isinstance(verdict, Again) and not _is_repeatable(action, write):
+                verdict = await self._settler.settle(resource, action, write, str(error))
+        if isinstance(verdict, ActionResult) and verdict.result is Result.DONE and not is_dry:
+            self._tell(resource, action, verdict.answer)
+        return verdict
+
+    def _tell(self, resource: Resource[Any], action: Action, answer: Json) -> None:
+        if action.verb is Verb.DELETE and _is_gone(answer):
+            self._on_deleted(resource, action.object)
+        elif answer is not None and not _is_status(answer):
+            self._on_written(resource, answer)
+
+
+def _is_repeatable(action: Action, write: Write) -> bool:
+    """Whether sending it twice does no more than sending it once; the server may have done it before it failed."""
+    return not write.json_patch or bool(write.resource_version)
+
+
+def _is_status(answer: Json) -> bool:
+    return isinstance(answer, dict) and answer.get("kind") == "Status"
+
+
+def _is_gone(answer: Json) -> bool:
+    """Of a deletion: whether the object does not live on for finalizers or a grace period."""
+    if answer is None or _is_status(answer):
+        return True
+    metadata = answer["metadata"]
+    return not (metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds"))

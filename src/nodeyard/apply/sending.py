@@ -1,0 +1,144 @@
+"""One action, one request: verbs and preconditions put into the form the server takes.
+
+A precondition stands inside the body: a resourceVersion there makes the server refuse with 409 when the object has
+moved on, a uid when it is another object by the same name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nodeyard.client.api import Client, DeleteOptions, PatchForm
+from nodeyard.client.resources import Resource
+from nodeyard.client.transport import NOTHING, REQUEST_SECONDS, Response, Transport
+from nodeyard.kube.json import Json, Object
+from nodeyard.plan.model import Action, ObjectRef, Verb, Write
+
+
+class Sender:
+    """Sends each write under its field manager, once: whether to send again is not for the transport to decide."""
+
+    def __init__(self, client: Client, field_manager: str) -> None:
+        self._client = client
+        self._field_manager = field_manager
+        self._clients: dict[str, Client] = {}
+
+    async def send(self, resource: Resource[Any], action: Action, write: Write, *, dry_run: bool = False) -> Json:
+        """The server's answer: the object, a Status, or None."""
+        client, ref = self._client_for(write.field_manager or self._field_manager), action.object
+        match action.verb:
+            case Verb.CREATE if write.subresource:
+                return await client.create_part(
+                    resource, ref.name, write.subresource, write.body, ref.namespace, dry_run=dry_run
+                )
+            case Verb.CREATE:
+                return await client.create(resource, whole(resource, ref, write.body), ref.namespace, dry_run=dry_run)
+            case Verb.APPLY:
+                body = _with_preconditions(whole(resource, ref, write.body), ref, write)
+                return await self._patch(client, resource, ref, write, body, PatchForm.APPLY, dry_run)
+            case Verb.PATCH if write.json_patch:
+                operations = [*_precondition_operations(ref, write), *write.body]
+                return await self._patch(client, resource, ref, write, operations, PatchForm.JSON, dry_run)
+            case Verb.PATCH:
+                body = _with_preconditions(write.body, ref, write)
+                return await self._patch(client, resource, ref, write, body, PatchForm.MERGE, dry_run)
+            case Verb.DELETE:
+                return await client.delete(resource, ref.name, ref.namespace, _delete_options(ref, write, dry_run))
+            case Verb.EVICT:
+                seconds = (write.body or {}).get("gracePeriodSeconds")
+                return await client.evict(ref.name, ref.namespace, grace_seconds=seconds, uid=ref.uid, dry_run=dry_run)
+
+    async def read(self, resource: Resource[Any], ref: ObjectRef, subresource: str = "") -> Object:
+        """The object as it is now, whole."""
+        client = self._client_for(self._field_manager)
+        return await client.get(resource.decoded_as(dict), ref.name, ref.namespace, subresource=subresource)
+
+    async def _patch(
+        self,
+        client: Client,
+        resource: Resource[Any],
+        ref: ObjectRef,
+        write: Write,
+        body: Json,
+        form: PatchForm,
+        dry_run: bool,
+    ) -> Json:
+        return await client.patch(
+            resource,
+            ref.name,
+            body,
+            ref.namespace,
+            form=form,
+            subresource=write.subresource,
+            force=write.force and form is PatchForm.APPLY,
+            dry_run=dry_run,
+        )
+
+    def _client_for(self, field_manager: str) -> Client:
+        client = self._clients.get(field_manager)
+        if client is None:
+            client = self._clients[field_manager] = self._client.managed_by(field_manager)
+            client.transport = Once(client.transport)
+        return client
+
+
+class Once:
+    """A transport that never repeats a request by itself: between two attempts the right to write may be lost."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self.stream = transport.stream
+        self.close = transport.close
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] = NOTHING,
+        headers: Mapping[str, str] = NOTHING,
+        body: bytes = b"",
+        timeout: float = REQUEST_SECONDS,
+        retry: bool = True,
+    ) -> Response:
+        return await self._transport.request(
+            method, path, query=query, headers=headers, body=body, timeout=timeout, retry=False
+        )
+
+
+def whole(resource: Resource[Any], ref: ObjectRef, body: Object) -> Object:
+    """A body with what the reference says: kind and name need not be written twice."""
+    metadata = {**(body.get("metadata") or {})}
+    if ref.name:
+        metadata["name"] = ref.name
+    if ref.namespace:
+        metadata["namespace"] = ref.namespace
+    return {**body, "apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
+
+
+def _preconditions(ref: ObjectRef, write: Write) -> dict[str, str]:
+    pairs = (("uid", ref.uid), ("resourceVersion", write.resource_version))
+    return {name: value for name, value in pairs if value}
+
+
+def _with_preconditions(body: Object, ref: ObjectRef, write: Write) -> Object:
+    preconditions = _preconditions(ref, write)
+    return {**body, "metadata": {**(body.get("metadata") or {}), **preconditions}} if preconditions else body
+
+
+def _precondition_operations(ref: ObjectRef, write: Write) -> list[Object]:
+    return [
+        {"op": "replace", "path": f"/metadata/{name}", "value": value}
+        for name, value in _preconditions(ref, write).items()
+    ]
+
+
+def _delete_options(ref: ObjectRef, write: Write, dry_run: bool) -> DeleteOptions:
+    return DeleteOptions(
+        uid=ref.uid,
+        resource_version=write.resource_version,
+        propagation=write.propagation,
+        grace_seconds=(write.body or {}).get("gracePeriodSeconds"),
+        dry_run=dry_run,
+    )

@@ -1,0 +1,79 @@
+"""What is said about a pass: one event per template and reason, with a count and the first names; never one per node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nodeyard.apply.outcome import Outcome, Result
+from nodeyard.capabilities.spares import names
+from nodeyard.capabilities.spares.messages import text
+from nodeyard.capabilities.spares.planning.draft import NAMED
+from nodeyard.capabilities.spares.snapshot import SparesSnapshot
+from nodeyard.capabilities.spares.types import NodeTemplate, Reason
+from nodeyard.plan.model import ObjectRef, Plan
+from nodeyard.runtime.capability import Event
+
+NORMAL = "Normal"
+WARNING = "Warning"
+FAILED = "Failed"
+"""Ends the reason of an event about writes that did not succeed: `ClaimedFailed`."""
+
+_QUIET = {Reason.FINALIZER_ADDED, Reason.FINALIZER_REMOVED}
+_UNREMARKABLE = {Reason.DRY_RUN, Reason.WAITING, Reason.SETTLING, Reason.PAUSED}
+_BAD = (Result.DENIED, Result.FAILED, Result.UNKNOWN)
+
+
+def events(snapshot: SparesSnapshot, plan: Plan, outcome: Outcome) -> Sequence[Event]:
+    refs = {template.name: _ref(template) for template in snapshot.templates}
+    return [*_of_results(refs, outcome), *_of_refusals(plan)]
+
+
+def _ref(template: NodeTemplate) -> ObjectRef:
+    return ObjectRef(api_version=names.API_VERSION, kind=names.KIND, name=template.name, uid=template.metadata.uid)
+
+
+def _of_results(refs: dict[str, ObjectRef], outcome: Outcome) -> list[Event]:
+    done: dict[tuple[str, str], list[str]] = {}
+    bad: dict[tuple[str, str], list[str]] = {}
+    errors: dict[tuple[str, str], str] = {}
+    for result in outcome.results:
+        action = result.action
+        key = (action.facts.get("template", ""), action.reason)
+        if key[0] not in refs or action.reason in _QUIET:
+            continue
+        node = action.disrupts or action.object.name
+        if result.result is Result.DONE:
+            done.setdefault(key, []).append(node)
+        elif result.result in _BAD:
+            bad.setdefault(key, []).append(node)
+            errors.setdefault(key, result.message)
+    told = [_told(refs[template], reason, template, nodes) for (template, reason), nodes in done.items()]
+    return told + [_failure(refs[key[0]], key[1], nodes, errors[key]) for key, nodes in bad.items()]
+
+
+def _listed(nodes: list[str]) -> dict[str, object]:
+    unique = sorted(set(nodes))
+    return {"count": len(unique), "nodes": unique[:NAMED]}
+
+
+def _told(ref: ObjectRef, reason: str, template: str, nodes: list[str]) -> Event:
+    return Event(ref, NORMAL, reason, text(reason, {"template": template, **_listed(nodes)}))
+
+
+def _failure(ref: ObjectRef, reason: str, nodes: list[str], error: str) -> Event:
+    listed = _listed(nodes)
+    names_of = ", ".join(map(str, sorted(set(nodes))[:NAMED]))
+    return Event(ref, WARNING, f"{reason}{FAILED}", f"{listed['count']} nodes failed ({names_of}): {error}")
+
+
+def _of_refusals(plan: Plan) -> list[Event]:
+    return [
+        Event(
+            blocked.object,
+            NORMAL if blocked.reason in _UNREMARKABLE else WARNING,
+            blocked.reason,
+            text(blocked.reason, blocked.facts),
+        )
+        for blocked in plan.blocked
+        if blocked.object.kind == names.KIND
+    ]

@@ -1,0 +1,160 @@
+"""Why a node or a template is as it is: the rule, every candidate with its reason, and what would change it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from nodeyard.capabilities.spares import names
+from nodeyard.capabilities.spares.planning.draft import Draft
+from nodeyard.capabilities.spares.planning.fleet import Fleet
+from nodeyard.capabilities.spares.planning.refusals import refusal
+from nodeyard.capabilities.spares.planning.stock import Spare
+from nodeyard.capabilities.spares.planning.templates import Resolved
+from nodeyard.capabilities.spares.planning.turns import Turn
+from nodeyard.capabilities.spares.snapshot import owner_elsewhere
+from nodeyard.capabilities.spares.types import Reason
+from nodeyard.kube.json import Object
+from nodeyard.kube.objects import Node
+from nodeyard.plan.model import Candidate, Decision, ObjectRef
+
+Turns = Mapping[str, Turn]
+
+_REMEDIES: Mapping[Reason, tuple[Reason, ...]] = {
+    Reason.NOT_SPARE: (Reason.ADD_SPARE_TAINT,),
+    Reason.WAS_MOVED_OUT: (Reason.ADD_SPARE_TAINT,),
+    Reason.SPARE: (Reason.RAISE_NODES, Reason.CHANGE_SELECTOR),
+    Reason.KEPT: (Reason.CHANGE_SELECTOR, Reason.LOWER_NODES),
+    Reason.DANGLING: (Reason.CREATE_TEMPLATE,),
+    Reason.OWNED_ELSEWHERE: (Reason.LEAVE_ELSEWHERE,),
+    Reason.NOT_READY: (Reason.MAKE_READY,),
+    Reason.NOT_EMPTY: (Reason.EMPTY_NODE,),
+    Reason.WAITING: (Reason.EMPTY_NODE,),
+    Reason.SUFFICIENT: (Reason.RAISE_NODES,),
+    Reason.NO_SPARE: (Reason.ADD_SPARES, Reason.CHANGE_SELECTOR),
+    Reason.HIGH_PRIORITY: (Reason.ADD_SPARES, Reason.RAISE_PRIORITY),
+    Reason.DRY_RUN: (Reason.END_DRY_RUN,),
+    Reason.PAUSED: (Reason.END_PAUSE,),
+    Reason.INVALID: (Reason.MEND_TEMPLATE,),
+}
+
+
+def decide(ref: ObjectRef, fleet: Fleet, turns: Turns, draft: Draft) -> Decision | None:
+    """None for what is not there, or is no business of ours."""
+    if ref.kind == "Node":
+        node = next((node for node in fleet.snapshot.nodes if node.metadata.name == ref.name), None)
+        return None if node is None else _of_node(ref, node, fleet, draft)
+    if ref.kind != names.KIND:
+        return None
+    turn = turns.get(ref.name)
+    if turn is not None:
+        return _of_template(ref, turn, fleet)
+    error = fleet.snapshot.malformed.get(ref.name)
+    return None if error is None else _decision(ref, Reason.INVALID, {"template": ref.name, "error": error})
+
+
+def _decision(ref: ObjectRef, rule: Reason, facts: Object, candidates: tuple[Candidate, ...] = ()) -> Decision:
+    remedies = tuple(reason.value for reason in _REMEDIES.get(rule, ()))
+    return Decision(object=ref, rule=rule.value, facts=facts, candidates=candidates, would_change=remedies)
+
+
+# nodes
+
+
+def _of_node(ref: ObjectRef, node: Node, fleet: Fleet, draft: Draft) -> Decision:
+    spare = next((spare for spare in fleet.stock.spares if spare.node is node), None)
+    rule, facts = _node_rule(node, spare, fleet, draft)
+    candidates = tuple(_node_candidates(node, spare, fleet))
+    return _decision(ref, rule, {"node": ref.name, **facts}, candidates)
+
+
+def _node_rule(node: Node, spare: Spare | None, fleet: Fleet, draft: Draft) -> tuple[Reason, Object]:
+    planned = next((each for each in draft.actions if each.id == f"node/{node.metadata.name}"), None)
+    if planned is not None and planned.facts:
+        return Reason(planned.reason), planned.facts
+    if elsewhere := owner_elsewhere(node):
+        return Reason.OWNED_ELSEWHERE, {"owner": elsewhere}
+    owner = node.metadata.labels.get(names.TEMPLATE_LABEL)
+    if owner is not None:
+        is_known = any(template.name == owner for template in fleet.templates) or owner in fleet.snapshot.malformed
+        return (_stay_rule(node, draft) if is_known else Reason.DANGLING), {"template": owner}
+    if spare is None:
+        was = node.metadata.labels.get(names.OUT_LABEL)
+        return (Reason.NOT_SPARE, {}) if was is None else (Reason.WAS_MOVED_OUT, {"template": was})
+    if spare.refusal is not None:
+        return spare.refusal, {}
+    return (Reason.HELD, {"template": spare.holder}) if spare.holder else (Reason.SPARE, {})
+
+
+def _stay_rule(node: Node, draft: Draft) -> Reason:
+    """A node on its way back waits for something; any other is simply kept."""
+    if names.RELEASE not in node.metadata.annotations:
+        return Reason.KEPT
+    waits = {Reason.WAITING.value, Reason.SETTLING.value, Reason.PODS_UNKNOWN.value}
+    found = (each for each in draft.blocked if each.reason in waits and node.metadata.name in each.facts["nodes"])
+    return next((Reason(each.reason) for each in found), Reason.WAITING)
+
+
+def _node_candidates(node: Node, spare: Spare | None, fleet: Fleet) -> Iterator[Candidate]:
+    """Every template, in the order in which they choose."""
+    owner = node.metadata.labels.get(names.TEMPLATE_LABEL)
+    for template in fleet.templates:
+        if owner == template.name and template.matches(node):
+            yield Candidate(name=template.name, is_taken=True, reason=Reason.KEPT.value)
+        else:
+            reason = _why_not(template, node, spare)
+            yield Candidate(name=template.name, is_taken=reason is Reason.CLAIMED, reason=reason.value)
+
+
+def _why_not(template: Resolved, node: Node, spare: Spare | None) -> Reason:
+    if template.error:
+        return Reason.INVALID
+    if not template.matches(node):
+        return Reason.MISMATCH
+    if spare is None:
+        return Reason.TAKEN if names.TEMPLATE_LABEL in node.metadata.labels else Reason.NOT_SPARE
+    if spare.taker == template.name:
+        return Reason.CLAIMED
+    if spare.taker:
+        return Reason.TAKEN
+    if template.idle is not None:
+        return template.idle
+    if template.template.is_deleting:
+        return Reason.DELETING
+    return refusal(spare, template) or Reason.ENOUGH
+
+
+# templates
+
+
+def _of_template(ref: ObjectRef, turn: Turn, fleet: Fleet) -> Decision:
+    template = turn.template
+    facts: Object = {"template": template.name, "desired": template.desired, "kept": len(turn.kept)}
+    if template.error:
+        return _decision(ref, Reason.INVALID, {**facts, "error": template.error})
+    if turn.short:
+        facts["missing"] = turn.short
+    if turn.competitor:
+        facts["higher"] = turn.competitor
+    return _decision(ref, _template_rule(turn), facts, tuple(_template_candidates(turn, fleet)))
+
+
+def _template_rule(turn: Turn) -> Reason:
+    template = turn.template
+    if template.idle is not None:
+        return template.idle
+    if template.template.is_deleting:
+        return Reason.DELETING
+    if not turn.short:
+        return Reason.SUFFICIENT
+    return Reason.HIGH_PRIORITY if turn.competitor else Reason.NO_SPARE
+
+
+def _template_candidates(turn: Turn, fleet: Fleet) -> Iterator[Candidate]:
+    """Its own nodes, and every spare."""
+    for node in fleet.nodes_of(turn.template):
+        reason = Reason.KEPT if turn.template.matches(node) else Reason.MISMATCH
+        yield Candidate(name=node.metadata.name, is_taken=reason is Reason.KEPT, reason=reason.value)
+    for spare in fleet.stock.spares:
+        reason = _why_not(turn.template, spare.node, spare)
+        facts: Object = {"template": spare.taker} if reason is Reason.TAKEN else {}
+        yield Candidate(name=spare.name, is_taken=reason is Reason.CLAIMED, reason=reason.value, facts=facts)

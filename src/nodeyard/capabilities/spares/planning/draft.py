@@ -1,0 +1,66 @@
+"""A plan in the making: the steps add to it, and at the end it is handed over as it is.
+
+The steps do not know whether what they draft will run. A dry run gets a draft of its own, which is summed up and thrown
+away: what is shown is what would have run, because it is the same code.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from datetime import datetime
+
+from nodeyard.capabilities.spares.planning.edits import Edit, node_ref
+from nodeyard.capabilities.spares.types import Reason
+from nodeyard.kube.json import Object
+from nodeyard.plan.model import Action, Blocked, Disruption, ObjectRef, Verb, Write
+
+NAMED = 10
+"""How many nodes are called by name where only a few can be."""
+
+
+class Draft:
+    def __init__(self, now: datetime) -> None:
+        self.now = now
+        self.actions: list[Action] = []
+        self.writes: dict[str, Write] = {}
+        self.blocked: list[Blocked] = []
+        self.wake_at: datetime | None = None
+        self.after: tuple[str, ...] = ()
+        """What has to succeed before the actions that are added now."""
+
+    def edit(self, edit: Edit, reason: Reason, facts: Object, disruption: Disruption = Disruption.NONE) -> str:
+        """Change a node, in the one patch that it gets."""
+        ref = node_ref(edit.node)
+        action = Action(
+            id=f"node/{ref.name}",
+            verb=Verb.PATCH,
+            object=ref,
+            reason=reason.value,
+            facts=facts,
+            diff=edit.diff(),
+            disruption=disruption,
+            after=self.after,
+        )
+        return self.add(action, edit.write())
+
+    def add(self, action: Action, write: Write) -> str:
+        self.actions.append(action)
+        self.writes[action.id] = write
+        return action.id
+
+    def block(self, ref: ObjectRef, reason: Reason, facts: Object) -> None:
+        self.blocked.append(Blocked(object=ref, reason=reason.value, facts=facts))
+
+    def block_nodes(self, ref: ObjectRef, reason: Reason, nodes: Iterable[str], **facts: object) -> None:
+        """Refuse several nodes for one reason: their number, and the first by name."""
+        listed = sorted(nodes)
+        if listed:
+            self.block(ref, reason, {"count": len(listed), "nodes": listed[:NAMED], **facts})
+
+    def wake(self, at: datetime) -> None:
+        if self.wake_at is None or at < self.wake_at:
+            self.wake_at = at
+
+    def counts(self) -> Counter[str]:
+        return Counter(action.reason for action in self.actions)

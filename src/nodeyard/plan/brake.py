@@ -1,0 +1,105 @@
+"""The brake: a plan that would disturb very many nodes at once does its harmless part and waits for a person.
+
+Both bounds have to be exceeded, the number of nodes and their share, so that neither a small fleet nor a large one is
+held up by its size. What is held is a plan of its own, whose id is to be approved: the id stays the same while harmless
+things come and go around it, and changes with what is held.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from typing import Any, NamedTuple
+
+import msgspec
+
+from nodeyard.plan.identity import identified, with_actions
+from nodeyard.plan.model import Action, Blocked, Disruption, ObjectRef, Plan
+from nodeyard.plan.reasons import EngineReason
+
+_LIMIT = re.compile(r"(?P<nodes>\d+)(?:,(?P<percent>\d+)%)?")
+
+
+class Limit(msgspec.Struct, frozen=True, kw_only=True):
+    """How many nodes a plan may disturb unasked: as many as this, or as large a share."""
+
+    nodes: int = 25
+    percent: int = 10
+
+    def is_exceeded(self, disturbed: int, managed: int) -> bool:
+        return disturbed > self.nodes and disturbed * 100 > self.percent * managed
+
+    def __str__(self) -> str:
+        return f"{self.nodes} and {self.percent} %" if self.percent else str(self.nodes)
+
+
+class Braked(NamedTuple):
+    """A plan, parted."""
+
+    now: Plan
+    """To be run; what is held stands among its blocked."""
+    held: Plan | None
+    """To be approved by its id; None where nothing is held."""
+
+
+def parse_limit(text: str) -> Limit:
+    """`25,10%`, or `25` for a number alone, whatever its share. Raises ValueError."""
+    parts = _LIMIT.fullmatch(text.replace(" ", ""))
+    percent = int(parts["percent"] or 0) if parts else 0
+    if parts is None or percent > 100:
+        raise ValueError(f'max disruption "{text}" is not of the form N,P% (for example 25,10%), with P at most 100')
+    return Limit(nodes=int(parts["nodes"]), percent=percent)
+
+
+def brake(plan: Plan, limit: Limit, managed: int, approved: Collection[str] = ()) -> Braked:
+    """Part the plan where it disturbs more than the limit, of so many managed nodes, and nobody has approved that."""
+    plan = identified(plan)
+    disturbed = disturbed_nodes(plan.actions)
+    if not limit.is_exceeded(len(disturbed), managed):
+        return Braked(plan, None)
+    held_ids = _with_dependents(plan.actions)
+    held = msgspec.structs.replace(plan, blocked=(), decisions=(), wake_at=None)
+    held = with_actions(held, (action for action in plan.actions if action.id in held_ids))
+    if held.id in approved or plan.id in approved:
+        return Braked(plan, None)
+    now = with_actions(plan, (action for action in plan.actions if action.id not in held_ids))
+    facts = {"id": held.id, "nodes": len(disturbed), "managed": managed, "limit": str(limit)}
+    return Braked(msgspec.structs.replace(now, blocked=plan.blocked + _blocked(held.actions, facts)), held)
+
+
+def disturbed_nodes(actions: Iterable[Action]) -> set[str]:
+    """What the disruptive actions disturb: nodes by name, and objects that name no node each by itself."""
+    return {_disturbed(action) for action in actions if is_disruptive(action)}
+
+
+def is_disruptive(action: Action) -> bool:
+    return action.disruption is not Disruption.NONE
+
+
+def _disturbed(action: Action) -> str:
+    if action.disrupts:
+        return action.disrupts
+    ref = action.object
+    is_node = ref.kind == "Node" and ref.api_version == "v1"
+    return ref.name if is_node else f"{ref.api_version} {ref}"
+
+
+def _with_dependents(actions: tuple[Action, ...]) -> set[str]:
+    """The ids of what is disruptive and of all that comes after it, at any remove."""
+    dependents: dict[str, list[str]] = {}
+    for action in actions:
+        for each in action.after:
+            dependents.setdefault(each, []).append(action.id)
+    held: set[str] = set()
+    pending = [action.id for action in actions if is_disruptive(action)]
+    while pending:
+        if (each := pending.pop()) not in held:
+            held.add(each)
+            pending += dependents.get(each, ())
+    return held
+
+
+def _blocked(actions: Iterable[Action], facts: dict[str, Any]) -> tuple[Blocked, ...]:
+    """One for each object, also where several actions concern it."""
+    refs: dict[ObjectRef, None] = dict.fromkeys(action.object for action in actions)
+    return tuple(Blocked(object=ref, reason=EngineReason.NEEDS_APPROVAL.value, facts=facts) for ref in refs)

@@ -1,0 +1,106 @@
+"""What changes between two objects, one line per field, as a person would name the field.
+
+    metadata.labels[topology.kubernetes.io/zone]
+    spec.taints[node.cybozu.io/spare:NoSchedule]
+    status.conditions[Ready].status
+
+An absent member and null are the same. What only the server writes (resourceVersion, managedFields, ...) is left out,
+and secret contents are hashes. Added and removed branches are shown leaf by leaf, keyed items of lists as a whole
+without what their path says already. Values are persistent, so branches that are the same object cost nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from nodeyard.kube import patch as patches
+from nodeyard.kube.fields import child, key
+from nodeyard.kube.json import Json, Object
+from nodeyard.plan.applied import applied
+from nodeyard.plan.lists import is_set, keys_of, name_of
+from nodeyard.plan.model import FieldChange
+from nodeyard.plan.secrets import conceal
+
+_SERVERS_OWN = frozenset(
+    f"metadata.{name}"
+    for name in ("managedFields", "resourceVersion", "uid", "generation", "creationTimestamp", "selfLink")
+)
+# Maps whose keys are data, not fields.
+_MAPS = frozenset(
+    {"labels", "annotations", "matchLabels", "nodeSelector", "data", "binaryData", "capacity", "allocatable"}
+)
+_FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+def diff(old: Object | None, new: Object | None, *, secrets: Sequence[str] = ()) -> tuple[FieldChange, ...]:
+    """The changes that make `new` of `old`, by path; None is an object that is not there.
+
+    `secrets` names fields, besides the data of a Secret, whose contents must not be shown.
+    """
+    if old is new:
+        return ()
+    before, after = conceal(old or {}, secrets), conceal(new or {}, secrets)
+    return tuple(_members("", "", before, after))
+
+
+def diff_patch(old: Object, patch: Json, *, secrets: Sequence[str] = ()) -> tuple[FieldChange, ...]:
+    """What a merge patch, or a list of JSON patch operations, changes in the object it is sent for."""
+    new = patches.json_patch(old, patch) if isinstance(patch, list) else patches.merge_patch(old, patch)
+    return diff(old, new, secrets=secrets)
+
+
+def diff_applied(old: Object | None, fields: Object, *, secrets: Sequence[str] = ()) -> tuple[FieldChange, ...]:
+    """What a server-side apply of these fields sets in the object. What it gives up only the server knows."""
+    return diff(old, fields if old is None else applied(old, fields), secrets=secrets)
+
+
+def _changes(path: str, name: str, old: Json, new: Json) -> Iterator[FieldChange]:
+    if old is new or path in _SERVERS_OWN or patches.is_same(old, new):
+        return
+    is_empty = not old and not new
+    if not is_empty and _is_absent_or(dict, old) and _is_absent_or(dict, new):
+        yield from _members(path, name, old or {}, new or {})
+        return
+    items: list[FieldChange] = []
+    if not is_empty and _is_absent_or(list, old) and _is_absent_or(list, new):
+        items = _items(path, name, old or [], new or [])
+    yield from items or [FieldChange(path=path, from_=old, to=new)]
+
+
+def _is_absent_or(type: type[Any], value: Json) -> bool:
+    return value is None or isinstance(value, type)
+
+
+def _members(path: str, name: str, old: Object, new: Object) -> Iterator[FieldChange]:
+    for member in sorted(old.keys() | new.keys()):
+        is_field = name not in _MAPS and _FIELD.fullmatch(member)
+        below = child(path, member) if is_field else key(path, member)
+        yield from _changes(below, member, old.get(member), new.get(member))
+
+
+def _items(path: str, name: str, old: list[Json], new: list[Json]) -> list[FieldChange]:
+    """The changes item by item; none where the items have no names, or only their order differs."""
+    if is_set(name, old, new):
+        gone = [FieldChange(path=key(path, item), from_=item) for item in old if item not in new]
+        return gone + [FieldChange(path=key(path, item), to=item) for item in new if item not in old]
+    keys = keys_of(name, old, new)
+    if not keys:
+        return []
+    before, after = ({name_of(item, keys): item for item in items} for items in (old, new))
+    changes: list[FieldChange] = []
+    for each in sorted(before.keys() | after.keys()):
+        changes += _item(key(path, each), keys, before.get(each), after.get(each))
+    return changes
+
+
+def _item(path: str, keys: tuple[str, ...], old: Object | None, new: Object | None) -> Iterator[FieldChange]:
+    if old is None or new is None:
+        yield FieldChange(path=path, from_=_rest(old, keys), to=_rest(new, keys))
+    else:
+        yield from _changes(path, "", old, new)
+
+
+def _rest(item: Object | None, keys: tuple[str, ...]) -> Object | None:
+    return None if item is None else {name: value for name, value in item.items() if name not in keys}

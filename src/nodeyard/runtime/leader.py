@@ -1,0 +1,245 @@
+"""Leader election by Lease: at most one of us writes at any moment.
+
+    follower ──free, or stood still for its duration──▶ leader ──not renewed in time──▶ follower
+                                                          └──stop──▶ released
+
+The right to write ends `margin` before others may take the lease, by our own monotonic clock and counted from when the
+last renewal was *sent*: a stalled process finds itself without the right before anyone else can have it. `may_write` is
+one comparison and may be asked by any thread. Every request has a deadline of its own.
+
+The election knows nothing of threads; `lease_thread` runs it where no plan can hold it up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Final, TypeVar
+
+from nodeyard.client.api import Client
+from nodeyard.client.errors import AlreadyExists, ClientError, Conflict, NotFound, TransportTimeout
+from nodeyard.client.resources import LEASES, NAMESPACES
+from nodeyard.kube.names import NAMESPACE
+from nodeyard.process.clock import Clock
+from nodeyard.process.logs import get_logger
+from nodeyard.runtime.lease import Lease, LeaseSpec, acquired, manifest, released, renewed
+
+T = TypeVar("T")
+
+_LEASES: Final = LEASES.decoded_as(Lease)
+
+_log = get_logger("leader")
+
+
+@dataclass(frozen=True)
+class Timing:
+    """In seconds. What client-go made customary: two renewals may fail and nobody notices."""
+
+    duration: int = 15
+    margin: float = 5.0
+    """Writes stop this long before others may take over: enough for those in flight to end."""
+    interval: float = 2.0
+    """Between two renewals, or two looks at another's lease."""
+    deadline: float = 4.0
+    """Of each request."""
+
+
+def lease_name(capability: str) -> str:
+    return f"nodeyard-{capability}"
+
+
+class Leader:
+    def __init__(
+        self,
+        name: str,
+        identity: str,
+        clock: Clock,
+        *,
+        timing: Timing = Timing(),  # noqa: B008 - frozen
+        random: Random | None = None,
+        on_change: Callable[[bool], None] = lambda _leads: None,
+        namespace: str = NAMESPACE,
+    ) -> None:
+        """`on_change` is called where the election runs, when we became leader (True) or ceased to be (False)."""
+        self.name = name
+        self.identity = identity
+        self.holder = ""
+        """Who leads, as last seen."""
+        self.error = ""
+        """Why the last request failed; empty while all is well."""
+        self._client: Client
+        self._namespace = namespace
+        self._clock = clock
+        self._timing = timing
+        self._random = random or Random(identity)
+        self._on_change = on_change
+        self._valid_until = 0.0
+        self._leads = False
+        self._lease: Lease | None = None
+        self._seen_at = 0.0
+        self._is_known = False
+
+    def may_write(self) -> bool:
+        """Whether the lease is surely still ours; constant time, any thread."""
+        return self._clock.monotonic() < self._valid_until
+
+    @property
+    def leads(self) -> bool:
+        return self._leads
+
+    async def run(self, client: Client, stopped: asyncio.Event) -> None:
+        """Until `stopped`; then the lease is given back if it is ours."""
+        self._client = client
+        try:
+            while not stopped.is_set():
+                await self._step()
+                await self._rest(stopped)
+        finally:
+            await self._release()
+
+    async def _step(self) -> None:
+        sent = self._clock.monotonic()
+        try:
+            is_ours = await self._within(self._try(), min(self._timing.deadline, self._left()))
+            self.error = ""
+        except (ClientError, TimeoutError) as error:
+            # Whether a write arrived is not known: look before the next one.
+            self._is_known = False
+            is_ours = False
+            self._report_failure(error)
+        if is_ours:
+            self._valid_until = sent + self._timing.duration - self._timing.margin
+        elif not self.may_write() or self.holder != self.identity:
+            self._valid_until = 0.0
+        self._settle()
+
+    async def _try(self) -> bool:
+        """One look or one write; whether the lease is ours now."""
+        if not self._is_known:
+            await self._look()
+        lease = self._lease
+        if lease is None:
+            return await self._create()
+        if lease.holder == self.identity:
+            spec = renewed(lease, self._clock.now()) if self._leads else self._claim(lease)
+            return await self._replace(lease, spec)
+        if not self._is_free(lease):
+            self._is_known = False
+            return False
+        return await self._replace(lease, self._claim(lease))
+
+    def _claim(self, lease: Lease | None) -> LeaseSpec:
+        return acquired(lease, self.identity, self._timing.duration, self._clock.now())
+
+    def _is_free(self, lease: Lease) -> bool:
+        if not lease.holder:
+            return True
+        seconds = lease.spec.lease_duration_seconds or self._timing.duration
+        return self._clock.monotonic() - self._seen_at >= seconds
+
+    async def _look(self) -> None:
+        try:
+            found: Lease | None = await self._client.get(_LEASES, self.name, self._namespace)
+        except NotFound:
+            found = None
+        self._remember(found)
+
+    async def _create(self) -> bool:
+        lease = manifest(self.name, self._namespace, self._claim(None))
+        try:
+            self._remember(await self._client.create(_LEASES, lease))
+        except AlreadyExists:
+            self._is_known = False
+            return False
+        except NotFound:
+            await self._create_namespace()
+            self._remember(await self._client.create(_LEASES, lease))
+        return True
+
+    async def _create_namespace(self) -> None:
+        _log.info("creating namespace", namespace=self._namespace, reason="the leader's Lease lives there")
+        try:
+            await self._client.create(NAMESPACES, {"metadata": {"name": self._namespace}})
+        except AlreadyExists:
+            return
+
+    async def _replace(self, lease: Lease, spec: LeaseSpec) -> bool:
+        body = manifest(self.name, self._namespace, spec, lease.metadata.resource_version)
+        try:
+            self._remember(await self._client.update(_LEASES, body))
+        except (Conflict, NotFound):
+            self._is_known = False
+            await self._look()
+            return False
+        return True
+
+    def _remember(self, lease: Lease | None) -> None:
+        before = self._lease
+        if lease is None or before is None or lease.metadata.resource_version != before.metadata.resource_version:
+            self._seen_at = self._clock.monotonic()
+        self._lease = lease
+        self._is_known = True
+        self.holder = "" if lease is None else lease.holder
+
+    def _settle(self) -> None:
+        leads = self.may_write()
+        if leads == self._leads:
+            return
+        self._leads = leads
+        if leads:
+            _log.info("leading", lease=self.name, identity=self.identity)
+        else:
+            reason = self.error or ("taken over" if self.holder != self.identity else "stopping")
+            _log.warning("no longer leading", lease=self.name, holder=self.holder, reason=reason)
+        self._on_change(leads)
+
+    async def _rest(self, stopped: asyncio.Event) -> None:
+        pause = self._timing.interval * (0.9 + 0.2 * self._random.random())
+        await first_of(stopped.wait(), self._clock.sleep(min(pause, self._left())))
+
+    def _left(self) -> float:
+        """Of the right to write, so that its end is noticed when it comes and not when a request has timed out."""
+        return max(self._valid_until - self._clock.monotonic(), 0.1) if self._leads else self._timing.deadline
+
+    async def _release(self) -> None:
+        was_ours, self._valid_until = self._lease is not None and self.holder == self.identity, 0.0
+        self._settle()
+        if not was_ours or self._lease is None:
+            return
+        try:
+            await self._within(self._give_back(), self._timing.deadline)
+            _log.info("released", lease=self.name, identity=self.identity)
+        except (ClientError, TimeoutError) as error:
+            self._report_failure(error)
+
+    async def _give_back(self) -> None:
+        if not self._is_known:
+            await self._look()
+        if self._lease is not None and self._lease.holder == self.identity:
+            await self._replace(self._lease, released(self._lease, self._clock.now()))
+
+    def _report_failure(self, error: Exception) -> None:
+        self.error = str(error) or type(error).__name__
+        _log.warning("lease not reached", lease=self.name, reason=self.error)
+
+    async def _within(self, work: Awaitable[T], seconds: float) -> T:
+        task = asyncio.ensure_future(work)
+        await first_of(asyncio.wait({task}), self._clock.sleep(seconds))
+        if task.done():
+            return task.result()
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        raise TransportTimeout(f"Lease {self.name}: no answer within {seconds:g} s", may_have_run=True)
+
+
+async def first_of(*awaitables: Awaitable[object]) -> None:
+    """Until one is done; the others are cancelled."""
+    tasks = [asyncio.ensure_future(each) for each in awaitables]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,65 @@
+"""The leader's Lease as a value: who holds it, until when, and what it looks like after each step. Pure.
+
+Whether it has expired is never read from the times written in it, since clocks of two machines differ: a candidate
+watches it stand still for its whole duration, by its own clock.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from nodeyard.kube.json import Object
+from nodeyard.process.clock import rfc3339_micro
+
+
+class LeaseSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    holder_identity: str | None = None
+    lease_duration_seconds: int | None = None
+    acquire_time: str | None = None
+    renew_time: str | None = None
+    lease_transitions: int | None = None
+
+
+class LeaseMeta(msgspec.Struct, frozen=True, rename="camel"):
+    resource_version: str = ""
+
+
+class Lease(msgspec.Struct, frozen=True):
+    metadata: LeaseMeta
+    spec: LeaseSpec = LeaseSpec()
+
+    @property
+    def holder(self) -> str:
+        return self.spec.holder_identity or ""
+
+
+def acquired(lease: Lease | None, identity: str, seconds: int, now: datetime) -> LeaseSpec:
+    """After we have taken it, from nobody or from another."""
+    transitions = 0 if lease is None else (lease.spec.lease_transitions or 0) + (lease.holder != identity)
+    moment = rfc3339_micro(now)
+    return LeaseSpec(identity, seconds, moment, moment, transitions)
+
+
+def renewed(lease: Lease, now: datetime) -> LeaseSpec:
+    return msgspec.structs.replace(lease.spec, renew_time=rfc3339_micro(now))
+
+
+def released(lease: Lease, now: datetime) -> LeaseSpec:
+    """Free at once: no holder, and a duration that is over before anyone asks."""
+    return msgspec.structs.replace(
+        lease.spec, holder_identity="", lease_duration_seconds=1, renew_time=rfc3339_micro(now)
+    )
+
+
+def manifest(name: str, namespace: str, spec: LeaseSpec, version: str = "") -> Object:
+    metadata = {"name": name, "namespace": namespace}
+    if version:
+        metadata["resourceVersion"] = version
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": metadata,
+        "spec": msgspec.to_builtins(spec),
+    }

@@ -1,0 +1,104 @@
+"""What the loop measures of itself, per capability. Labels are bound once; depth is read when it is scraped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from prometheus_client import Gauge
+
+from nodeyard.apply.outcome import Outcome
+from nodeyard.plan.model import Plan
+from nodeyard.process.metrics import Metrics
+from nodeyard.runtime.capability import Key
+
+
+class LoopMetrics:
+    """The series of all capabilities; made once per process."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        one = ("capability",)
+        self.depth = metrics.gauge("nodeyard_queue_depth", "Keys that are due and not taken.", one)
+        self.latency = metrics.histogram("nodeyard_queue_latency_seconds", "Time a key was due before its turn.", one)
+        self.reconcile_seconds = metrics.histogram("nodeyard_reconcile_seconds", "Time of one whole pass.", one)
+        self.plan_seconds = metrics.histogram("nodeyard_plan_seconds", "Time a planner took.", one)
+        self.reconciles = metrics.counter(
+            "nodeyard_reconciles_total", "Passes by how they ended.", ("capability", "result")
+        )
+        self.actions = metrics.counter(
+            "nodeyard_actions_total", "Actions of plans by what became of them.", ("capability", "verb", "result")
+        )
+        self.pending = metrics.gauge("nodeyard_plan_actions", "Actions in the last plan of each key, in all.", one)
+        self.blocked = metrics.gauge(
+            "nodeyard_plan_blocked", "Refusals in the last plan of each key, in all.", ("capability", "reason")
+        )
+        self.held = metrics.gauge("nodeyard_plans_held", "Keys whose plan waits for an approval.", one)
+        self.leader = metrics.gauge("nodeyard_leader", "1 while this process may write.", one)
+        self.observing = metrics.gauge(
+            "nodeyard_observing", "1 while nothing is written, by why not: a flag or a living original.",
+            ("capability", "reason"),
+        )  # fmt: skip
+
+    def of(self, capability: str) -> CapabilityMetrics:
+        return CapabilityMetrics(self, capability)
+
+
+class CapabilityMetrics:
+    """Gauges over all keys are kept as running sums: a pass costs what its own plan costs."""
+
+    def __init__(self, all: LoopMetrics, capability: str) -> None:
+        self._all = all
+        self._capability = capability
+        self._plans: dict[Key, Counter[str]] = {}
+        self._held: set[Key] = set()
+        self._reason = ""
+        self.latency = all.latency.labels(capability)
+        self.reconcile_seconds = all.reconcile_seconds.labels(capability)
+        self.plan_seconds = all.plan_seconds.labels(capability)
+
+    def expose(self, depth: Callable[[], float], leads: Callable[[], float]) -> None:
+        self._all.depth.labels(self._capability).set_function(depth)
+        self._all.leader.labels(self._capability).set_function(leads)
+
+    def ended(self, result: str) -> None:
+        self._all.reconciles.labels(self._capability, result).inc()
+
+    def planned(self, plan: Plan, *, is_held: bool) -> None:
+        counts = Counter(blocked.reason for blocked in plan.blocked)
+        counts[""] = len(plan.actions)
+        self._change(plan.key, counts)
+        (self._held.add if is_held else self._held.discard)(plan.key)
+        self._all.held.labels(self._capability).set(len(self._held))
+
+    def forget(self, key: Key) -> None:
+        """The key names nothing any more."""
+        self._change(key, Counter())
+        del self._plans[key]
+        self._held.discard(key)
+        self._all.held.labels(self._capability).set(len(self._held))
+
+    def applied(self, outcome: Outcome) -> None:
+        pairs = Counter((each.action.verb.value, each.result.value) for each in outcome.results)
+        for pair, count in pairs.items():
+            self._all.actions.labels(self._capability, *pair).inc(count)
+
+    def observing(self, reason: str) -> None:
+        """Empty: not any more."""
+        if reason == self._reason:
+            return
+        if self._reason:
+            self._all.observing.labels(self._capability, self._reason).set(0)
+        self._reason = reason
+        if reason:
+            self._all.observing.labels(self._capability, reason).set(1)
+
+    def _change(self, key: Key, counts: Counter[str]) -> None:
+        before = self._plans.get(key, Counter())
+        self._plans[key] = counts
+        for reason in before.keys() | counts.keys():
+            gauge = self._all.blocked.labels(self._capability, reason) if reason else self._pending
+            gauge.inc(counts[reason] - before[reason])
+
+    @property
+    def _pending(self) -> Gauge:
+        return self._all.pending.labels(self._capability)

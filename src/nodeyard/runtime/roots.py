@@ -1,0 +1,39 @@
+"""What a person can say to the loop by annotating a root object: stop, or go ahead.
+
+Roots come from the cache as structs or as plain dicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from nodeyard.kube.names import APPROVE, PAUSED
+from nodeyard.plan.model import ObjectRef
+
+
+def is_paused(root: Any) -> bool:
+    return annotations_of(root).get(PAUSED) == "true"
+
+
+def approvals(roots: Sequence[Any]) -> Collection[str]:
+    """The ids of held plans that somebody let go; several may stand in one annotation, apart by commas."""
+    given = [annotations_of(root).get(APPROVE, "") for root in roots]
+    return {part.strip() for text in given for part in text.split(",") if part.strip()}
+
+
+def annotations_of(root: Any) -> Mapping[str, str]:
+    metadata = root.get("metadata") or {} if isinstance(root, Mapping) else root.metadata
+    found: Mapping[str, str] | None = (
+        metadata.get("annotations") if isinstance(metadata, Mapping) else metadata.annotations
+    )
+    return found or {}
+
+
+def ref_of(root: Any, api_version: str, kind: str) -> ObjectRef:
+    if isinstance(root, Mapping):
+        metadata = root["metadata"]
+        name, namespace, uid = metadata["name"], metadata.get("namespace", ""), metadata.get("uid", "")
+    else:
+        name, namespace, uid = root.metadata.name, root.metadata.namespace, root.metadata.uid
+    return ObjectRef(api_version=api_version, kind=kind, name=name, namespace=namespace, uid=uid)

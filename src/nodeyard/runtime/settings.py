@@ -1,0 +1,30 @@
+"""What a person chooses about the loop: the options of `nodeyard run`, as a value."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from nodeyard.plan.brake import Limit
+from nodeyard.runtime.leader import Timing
+from nodeyard.runtime.queue import WINDOW_SECONDS
+
+
+@dataclass(frozen=True)
+class Settings:
+    identity: str
+    """Who we are in the leader's Lease: unique among replicas."""
+    leader_elect: bool = True
+    observe: bool = False
+    """Plan, explain and measure; write nothing but the Lease."""
+    take_over: bool = False
+    """Write although the operator we replace is alive beside us."""
+    limit: Limit = field(default_factory=Limit)
+    workers: int = 4
+    """Keys worked on at once, per capability."""
+    window: float = WINDOW_SECONDS
+    resync: float = 600.0
+    denied_retry: float = 300.0
+    """After admission refused a write and nothing has happened since."""
+    grace: float = 20.0
+    """How long a stop waits for what is in flight."""
+    lease: Timing = field(default_factory=Timing)

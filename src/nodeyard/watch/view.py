@@ -1,0 +1,66 @@
+"""The caches as one capability sees them: by kind, with its own indexes and aggregates under its own names.
+
+Nothing is copied for a plan. `collect` runs on the event loop without awaiting, so no cache can change under it; what
+it takes out are immutable objects and tuples, which it may carry to another thread. A kind that two groups have is
+named with its group: `Cluster.kosmos.io`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from nodeyard.watch.aggregates import Fold
+from nodeyard.watch.cache import Cache
+from nodeyard.watch.identity import Key
+from nodeyard.watch.indexes import Index
+
+
+class Feed(Protocol):
+    """One watched kind: its cache, and whether that can be relied on."""
+
+    @property
+    def cache(self) -> Cache[Any]: ...
+
+    @property
+    def is_synced(self) -> bool: ...
+
+
+class CacheView:
+    def __init__(
+        self, feeds: Mapping[str, Feed], indexes: Mapping[tuple[str, str], Index], folds: Mapping[str, Fold]
+    ) -> None:
+        self._feeds = feeds
+        self._indexes = indexes
+        self._folds = folds
+
+    def get(self, kind: str, name: str, namespace: str = "") -> Any | None:
+        return self._feed(kind).cache.get((namespace, name))
+
+    def all(self, kind: str) -> Sequence[Any]:
+        """By namespace and name; the same tuple until something changes."""
+        return self._feed(kind).cache.all()
+
+    def indexed(self, kind: str, index: str, value: str) -> Sequence[Any]:
+        found = self._indexes.get((kind, index))
+        if found is None:
+            raise KeyError(f'{kind} has no index "{index}"')
+        return found.find(value)
+
+    def aggregate(self, name: str, group: str) -> Any:
+        found = self._folds.get(name)
+        if found is None:
+            raise KeyError(f'there is no aggregate "{name}"')
+        return found.value(group)
+
+    def is_synced(self, kind: str) -> bool:
+        return self._feed(kind).is_synced
+
+    def malformed(self, kind: str) -> Mapping[Key, str]:
+        return self._feed(kind).cache.malformed
+
+    def _feed(self, kind: str) -> Feed:
+        feed = self._feeds.get(kind)
+        if feed is None:
+            raise KeyError(f"{kind} is not watched, or more than one group has it: {', '.join(sorted(self._feeds))}")
+        return feed

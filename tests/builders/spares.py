@@ -1,0 +1,192 @@
+"""Nodes, pods and templates for the tests of spares, each with what a test says and nothing surprising otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import msgspec
+
+from nodeyard.apply.outcome import ActionResult, Outcome, Result
+from nodeyard.capabilities.spares import names
+from nodeyard.capabilities.spares.plan import plan
+from nodeyard.capabilities.spares.snapshot import SparesSnapshot, is_workload
+from nodeyard.capabilities.spares.types import NodeTemplate
+from nodeyard.kube.json import Object
+from nodeyard.kube.names import ZONE
+from nodeyard.kube.objects import Condition, Node, NodeSpec, NodeStatus, ObjectMeta, OwnerReference, Pod, PodSpec
+from nodeyard.kube.objects import PodStatus, Taint
+from nodeyard.kube.patch import merge_patch
+from nodeyard.plan.model import Action, Planned, Verb
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+SPARE_TAINT = Taint(key=names.SPARE_TAINT, value="true", effect="NoSchedule")
+
+
+def taint(text: str) -> Taint:
+    """`key=value:Effect`."""
+    rest, _, effect = text.rpartition(":")
+    key, _, value = rest.partition("=")
+    return Taint(key=key, value=value, effect=effect)
+
+
+def node(
+    name: str,
+    *,
+    zone: str = "",
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    taints: Sequence[str] = (),
+    is_ready: bool = True,
+    is_cordoned: bool = False,
+    is_deleting: bool = False,
+) -> Node:
+    ready = Condition(type="Ready", status="True" if is_ready else "False")
+    return Node(
+        metadata=ObjectMeta(
+            name=name,
+            uid=f"uid-{name}",
+            resource_version="1",
+            labels={**({ZONE: zone} if zone else {}), **(labels or {})},
+            annotations=dict(annotations or {}),
+            deletion_timestamp=NOW if is_deleting else None,
+        ),
+        spec=NodeSpec(taints=tuple(map(taint, taints)), unschedulable=is_cordoned),
+        status=NodeStatus(conditions=(ready,)),
+    )
+
+
+def spare(name: str, **given: Any) -> Node:
+    """With the taint that the kubelet registered it with, and already with the label."""
+    labels = {names.SPARE_LABEL: "true", **given.pop("labels", {})}
+    annotations = {names.LABELLED: "true", **given.pop("annotations", {})}
+    taints = [f"{names.SPARE_TAINT}=true:NoSchedule", *given.pop("taints", ())]
+    return node(name, labels=labels, annotations=annotations, taints=taints, **given)
+
+
+def owned(name: str, template: str, **given: Any) -> Node:
+    """One that nyallocator, or its kubelet, made a node of the template: there is no record of ours on it."""
+    own = {names.TEMPLATE_LABEL: template, names.role_label(template): "true"}
+    return node(name, labels={**own, **given.pop("labels", {})}, **given)
+
+
+def template(name: str, nodes: int = 1, *, selector: Object | None = None, **spec: Any) -> NodeTemplate:
+    """Fields of the spec by their names on the wire; metadata comes as `metadata`."""
+    metadata = {"name": name, "uid": f"uid-{name}", "generation": 1, "resourceVersion": "1"}
+    metadata["finalizers"] = [names.FINALIZER]
+    metadata.update(spec.pop("metadata", {}))
+    status = spec.pop("status", {})
+    body = {"nodes": nodes, "selector": selector or {}, **spec}
+    return msgspec.convert({"metadata": metadata, "spec": body, "status": status}, NodeTemplate)
+
+
+def described(
+    labels: Mapping[str, str] | None = None,
+    annotations: Mapping[str, str] | None = None,
+    taints: Sequence[str] = (),
+) -> Object:
+    """The `template` of a template."""
+    wire = [{"key": each.key, "value": each.value, "effect": each.effect} for each in map(taint, taints)]
+    return {
+        "metadata": {"labels": dict(labels or {}), "annotations": dict(annotations or {})},
+        "spec": {"taints": wire},
+    }
+
+
+def pod(name: str, on: str, *, owner: str = "ReplicaSet", phase: str = "Running", is_deleting: bool = False) -> Pod:
+    reference = OwnerReference(kind=owner, name="owner", uid="uid-owner", controller=True)
+    return Pod(
+        metadata=ObjectMeta(
+            name=name,
+            namespace="default",
+            uid=f"uid-{name}",
+            owner_references=(reference,),
+            deletion_timestamp=NOW if is_deleting else None,
+        ),
+        spec=PodSpec(node_name=on),
+        status=PodStatus(phase=phase),
+    )
+
+
+def snapshot(
+    nodes: Iterable[Node] = (), templates: Iterable[NodeTemplate] = (), pods: Iterable[Pod] | None = (), **given: Any
+) -> SparesSnapshot:
+    by_node: dict[str, list[Pod]] | None = None
+    if pods is not None:
+        by_node = {}
+        for each in pods:
+            if is_workload(each):
+                by_node.setdefault(each.spec.node_name, []).append(each)
+    return SparesSnapshot(
+        nodes=sorted(nodes, key=lambda each: each.metadata.name),
+        templates=sorted(templates, key=lambda each: each.name),
+        pods=by_node,
+        **given,
+    )
+
+
+def apply(seen: SparesSnapshot, planned: Planned) -> SparesSnapshot:
+    """The snapshot after every action succeeded, by merge patches on the wire form: what a server would do."""
+    nodes = {each.metadata.name: each for each in seen.nodes}
+    templates = {each.name: each for each in seen.templates}
+    pods = {name: list(each) for name, each in (seen.pods or {}).items()}
+    for action in planned.plan.actions:
+        if action.verb is Verb.EVICT:
+            pods[action.disrupts] = [each for each in pods[action.disrupts] if each.metadata.name != action.object.name]
+        elif action.object.kind == "Node":
+            nodes[action.object.name] = _patched(nodes[action.object.name], action, planned, Node)
+        else:
+            after = _patched(templates[action.object.name], action, planned, NodeTemplate)
+            templates[after.name] = after
+            if after.is_deleting and not after.metadata.finalizers:
+                del templates[after.name]
+    known = pods if seen.pods is not None else None
+    return SparesSnapshot(list(nodes.values()), list(templates.values()), known, seen.malformed)
+
+
+def _patched(before: Any, action: Action, planned: Planned, kind: type[Any]) -> Any:
+    wire = merge_patch(msgspec.to_builtins(before), planned.write(action).body)
+    version = str(int(before.metadata.resource_version) + 1)
+    metadata = {**wire["metadata"], "resourceVersion": version}
+    spec = wire["spec"]
+    if kind is Node and spec.get("unschedulable") is None:
+        spec = {**spec, "unschedulable": False}
+    return msgspec.convert({**wire, "metadata": metadata, "spec": spec}, kind)
+
+
+def converge(seen: SparesSnapshot, now: datetime = NOW, passes: int = 20) -> tuple[SparesSnapshot, datetime]:
+    """Plan and apply, time passing as the plans ask, until nothing is left to do or to wait for."""
+    for _ in range(passes):
+        planned = plan(seen, now)
+        if not planned.plan.actions and planned.plan.wake_at is None:
+            return seen, now
+        seen = apply(seen, planned)
+        now = planned.plan.wake_at or now + timedelta(seconds=1)
+    raise AssertionError("the plan does not come to rest")
+
+
+def all_done(planned: Planned) -> Outcome:
+    return outcome(planned)
+
+
+def outcome(planned: Planned, **results: Result) -> Outcome:
+    """Everything succeeded, but for the actions on the objects named here."""
+    return Outcome(
+        results=tuple(
+            ActionResult(
+                action=action,
+                result=results.get(action.object.name, Result.DONE),
+                message="the server said no" if action.object.name in results else "",
+            )
+            for action in planned.plan.actions
+        )
+    )
+
+
+def owner_of(each: Node) -> str | None:
+    return each.metadata.labels.get(names.TEMPLATE_LABEL)
+
+
+def find(seen: SparesSnapshot, name: str) -> Node:
+    return next(each for each in seen.nodes if each.metadata.name == name)

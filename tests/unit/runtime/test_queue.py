@@ -1,0 +1,190 @@
+"""The queue alone, under virtual time."""
+
+import asyncio
+
+import pytest
+
+from nodeyard.process.clock import VirtualClock, settle
+from nodeyard.runtime.queue import Priority, Queue
+
+
+@pytest.fixture
+async def queue(clock: VirtualClock):
+    queue = Queue(clock)
+    yield queue
+    await queue.close()
+
+
+class Worker:
+    """Takes keys and notes when; holds each until it is told to let go."""
+
+    def __init__(self, queue: Queue, clock: VirtualClock, *, holds: bool = False) -> None:
+        self.taken: list[tuple[str, float]] = []
+        self._queue = queue
+        self._clock = clock
+        self._holds = holds
+        self._task = asyncio.create_task(self._run())
+
+    @property
+    def keys(self) -> list[str]:
+        return [key for key, _ in self.taken]
+
+    async def _run(self) -> None:
+        while True:
+            key = await self._queue.take()
+            self.taken.append((key, round(self._clock.monotonic(), 3)))
+            if not self._holds:
+                self._queue.done(key)
+
+    async def stop(self) -> None:
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+
+@pytest.fixture
+async def worker(queue, clock):
+    worker = Worker(queue, clock)
+    yield worker
+    await worker.stop()
+
+
+@pytest.fixture
+async def holding(queue, clock):
+    worker = Worker(queue, clock, holds=True)
+    yield worker
+    await worker.stop()
+
+
+async def test_events_of_one_window_are_taken_once_when_it_closes(queue, worker, clock):
+    queue.add("a")
+    await clock.advance(0.04)
+    queue.add("a")
+    assert worker.taken == []
+    await clock.advance(1)
+    assert worker.taken == [("a", 0.05)]
+
+
+async def test_an_event_after_the_window_is_taken_again(queue, worker, clock):
+    queue.add("a")
+    await clock.advance(0.06)
+    queue.add("a")
+    await clock.advance(1)
+    assert worker.taken == [("a", 0.05), ("a", 0.11)]
+
+
+async def test_the_earliest_moment_asked_for_wins(queue, worker, clock):
+    queue.add_after("a", 60)
+    queue.add_after("a", 10)
+    queue.add_after("a", 30)
+    await clock.advance(120)
+    assert worker.taken == [("a", 10.0)]
+
+
+async def test_an_event_does_not_wait_for_a_later_retry(queue, worker, clock):
+    queue.add_after("a", 60)
+    await clock.advance(1)
+    queue.add("a")
+    await clock.advance(120)
+    assert worker.taken == [("a", 1.05)]
+
+
+async def test_a_retry_that_is_over_is_taken_at_once(queue, worker, clock):
+    queue.add_after("a", 0)
+    await settle()
+    assert worker.taken == [("a", 0.0)]
+
+
+async def test_later_moments_of_many_keys_come_in_their_order(queue, worker, clock):
+    for key, seconds in (("c", 3), ("a", 1), ("b", 2), ("d", 600)):
+        queue.add_after(key, seconds)
+    await clock.advance(10)
+    assert worker.taken == [("a", 1.0), ("b", 2.0), ("c", 3.0)]
+    await clock.advance(600)
+    assert worker.keys[-1] == "d"
+
+
+async def test_a_key_is_with_one_worker_at_a_time_and_dirty_runs_again(queue, clock, holding):
+    other = Worker(queue, clock, holds=True)
+    queue.add("a")
+    await clock.advance(1)
+    queue.add("a")
+    await clock.advance(1)
+    assert holding.keys + other.keys == ["a"]
+    queue.done("a")
+    await settle()
+    assert holding.keys + other.keys == ["a", "a"]
+    queue.done("a")
+    await clock.advance(10)
+    assert holding.keys + other.keys == ["a", "a"]
+    await other.stop()
+
+
+async def test_different_keys_are_worked_on_at_once(queue, clock, holding):
+    other = Worker(queue, clock, holds=True)
+    queue.add("a")
+    queue.add("b")
+    await clock.advance(1)
+    assert sorted(holding.keys + other.keys) == ["a", "b"]
+    assert not queue.is_idle
+    await other.stop()
+
+
+async def test_fresh_events_go_before_resyncs(queue, clock):
+    for key in ("r1", "r2", "r3"):
+        queue.add(key, Priority.RESYNC)
+    queue.add("fresh")
+    await clock.advance(1)
+    assert [await queue.take() for _ in range(4)] == ["fresh", "r1", "r2", "r3"]
+
+
+async def test_an_event_on_a_key_that_waits_for_resync_moves_it_ahead(queue, clock):
+    for key in ("r1", "r2", "r3"):
+        queue.add(key, Priority.RESYNC)
+    await clock.advance(1)
+    queue.add("r3")
+    assert [await queue.take() for _ in range(3)] == ["r3", "r1", "r2"]
+    assert queue.waiting == 0
+
+
+async def test_depth_counts_what_is_due_and_not_what_waits(queue, clock):
+    queue.add("a")
+    queue.add_after("b", 100)
+    assert (queue.depth, queue.waiting) == (0, 2)
+    await clock.advance(1)
+    assert (queue.depth, queue.waiting) == (1, 2)
+
+
+async def test_events_are_told_apart_from_retries(queue):
+    queue.add_after("a", 5)
+    assert not queue.has_event("a")
+    queue.add("a")
+    assert queue.has_event("a")
+
+
+async def test_how_long_a_key_was_due_is_told(clock):
+    waits: list[float] = []
+    queue = Queue(clock, on_take=waits.append)
+    queue.add("a")
+    await clock.advance(0.25)
+    await queue.take()
+    assert waits == [pytest.approx(0.2)]
+    await queue.close()
+
+
+async def test_a_worker_that_is_stopped_while_it_waits_loses_no_key(queue, clock, worker):
+    waiting = asyncio.create_task(queue.take())
+    await settle()
+    await worker.stop()
+    queue.add("a")
+    await clock.advance(1)
+    assert await waiting == "a"
+
+
+async def test_a_worker_woken_and_stopped_in_the_same_moment_passes_the_key_on(queue, clock):
+    first = asyncio.create_task(queue.take())
+    second = asyncio.create_task(queue.take())
+    await settle()
+    queue.add_after("a", 0)
+    first.cancel()
+    assert await second == "a"
+    await asyncio.gather(first, return_exceptions=True)

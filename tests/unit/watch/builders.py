@@ -1,0 +1,127 @@
+"""Objects, and a server that says what a test wrote down for it."""
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import msgspec
+
+from nodeyard.client.errors import Status, TransportTimeout, error_from_status
+from nodeyard.client.resources import NODES
+from nodeyard.client.transport import Response, Stream
+from nodeyard.kube.objects import Node, ObjectMeta
+
+NODE_VIEW = NODES.decoded_as(Node)
+
+
+def node(name, version, uid="", **labels):
+    """A node as a cache keeps it; its uid is its name unless it is said."""
+    return Node(metadata=ObjectMeta(name=name, uid=uid or name, resource_version=str(version), labels=labels))
+
+
+def wire(obj):
+    """As the server sends it."""
+    return msgspec.to_builtins(obj)
+
+
+def change(kind, obj):
+    return {"type": kind, "object": wire(obj)}
+
+
+def added(*args, **labels):
+    return change("ADDED", node(*args, **labels))
+
+
+def modified(*args, **labels):
+    return change("MODIFIED", node(*args, **labels))
+
+
+def deleted(*args, **labels):
+    return change("DELETED", node(*args, **labels))
+
+
+def bookmark(version, *, is_end=False):
+    annotations = {"k8s.io/initial-events-end": "true"} if is_end else {}
+    return {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": str(version), "annotations": annotations}}}
+
+
+def failure(code, reason=""):
+    return {"type": "ERROR", "object": {"kind": "Status", "code": code, "reason": reason, "message": "as asked"}}
+
+
+def refusal(code, retry_after=None):
+    return error_from_status(Status(kind="Status", code=code, message="as asked"), retry_after=retry_after)
+
+
+def page(version, *objects):
+    return {"metadata": {"resourceVersion": str(version)}, "items": [wire(obj) for obj in objects]}
+
+
+SILENCE = object()
+"""The stream stays open and says nothing, until the idle time is over."""
+
+
+class Hold:
+    """The stream stays open; more can be said on it."""
+
+    def __init__(self):
+        self.said = asyncio.Queue()
+
+    def say(self, *events):
+        for event in events:
+            self.said.put_nowait(event)
+
+
+@dataclass
+class Asked:
+    is_watch: bool
+    query: dict
+    at: float
+    headers: dict = field(default_factory=dict)
+
+
+class Script:
+    """A transport: each list and each watch is answered with the next thing written down; then watches hold."""
+
+    def __init__(self, clock, *answers):
+        self.clock = clock
+        self.answers = list(answers)
+        self.asked = []
+
+    @property
+    def watches(self):
+        return [asked for asked in self.asked if asked.is_watch]
+
+    async def request(self, method, path, *, query, headers, body, timeout, retry):
+        self.asked.append(Asked(False, dict(query), self.clock.monotonic(), dict(headers)))
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer if isinstance(answer, Response) else Response(200, {}, msgspec.json.encode(answer))
+
+    @asynccontextmanager
+    async def stream(self, path, *, query, headers=None, timeout, idle_timeout):
+        self.asked.append(Asked(True, dict(query), self.clock.monotonic(), dict(headers or {})))
+        steps = self.answers.pop(0) if self.answers else [Hold()]
+        if isinstance(steps, Exception):
+            raise steps
+        yield Stream(200, {}, self._chunks(steps, idle_timeout))
+
+    async def _chunks(self, steps, idle_timeout):
+        for step in steps:
+            if isinstance(step, Exception):
+                raise step
+            if step is SILENCE:
+                await self.clock.sleep(idle_timeout)
+                raise TransportTimeout("silent", may_have_run=True)
+            if isinstance(step, Hold):
+                while True:
+                    yield line(await step.said.get())
+            yield line(step)
+
+    async def close(self):
+        pass
+
+
+def line(event):
+    return event if isinstance(event, bytes) else msgspec.json.encode(event) + b"\n"

@@ -1,0 +1,237 @@
+"""Our own writes are seen at once, and given up for what the watch tells at the right moment and not before."""
+
+import pytest
+
+from nodeyard.client.decoding import Malformed
+from nodeyard.kube.objects import Node
+from nodeyard.kube.selectors import parse_labels
+from nodeyard.watch.cache import Cache, Selection
+from nodeyard.watch.indexes import Index
+
+from .builders import node, wire
+
+KEY = ("", "a")
+LATER = 15.0
+
+
+@pytest.fixture
+def cache():
+    cache = Cache(Node)
+    cache.replace([node("a", 5, owner="none")], "5")
+    return cache
+
+
+def shown(cache):
+    obj = cache.get(KEY)
+    return None if obj is None else int(obj.metadata.resource_version)
+
+
+def test_what_we_wrote_is_seen_at_once_also_in_indexes(cache):
+    index = Index(lambda obj: [obj.metadata.labels["owner"]])
+    cache.derive(index)
+    cache.wrote(wire(node("a", 8, owner="us")), LATER)
+    assert [obj.metadata.name for obj in index.find("us")] == ["a"]
+    assert index.find("none") == ()
+    assert cache.unconfirmed == 1
+
+
+def test_older_news_does_not_undo_it(cache):
+    cache.wrote(node("a", 8), LATER)
+    cache.deliver(node("a", 7))
+    assert (shown(cache), cache.unconfirmed) == (8, 1)
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_the_watch_confirms_it_with_that_version_or_a_later_one(cache, version):
+    cache.wrote(node("a", 8), LATER)
+    cache.deliver(node("a", version))
+    assert (shown(cache), cache.unconfirmed) == (version, 0)
+
+
+def test_the_echo_of_our_write_is_no_change(cache):
+    changes = []
+    cache.listen(lambda old, new: changes.append(new))
+    cache.wrote(node("a", 8), LATER)
+    cache.deliver(node("a", 8))
+    assert len(changes) == 1
+
+
+def test_a_deletion_after_our_write_ends_it(cache):
+    cache.wrote(node("a", 8), LATER)
+    cache.deliver(node("a", 9), is_deleted=True)
+    assert (shown(cache), cache.unconfirmed) == (None, 0)
+
+
+def test_an_answer_that_comes_after_its_echo_changes_nothing(cache):
+    cache.deliver(node("a", 8))
+    cache.deliver(node("a", 9), is_deleted=True)
+    cache.wrote(node("a", 8), LATER)
+    assert (shown(cache), cache.unconfirmed) == (None, 0)
+
+
+def test_a_write_that_changed_nothing_is_not_laid_over(cache):
+    cache.wrote(node("a", 5), LATER)
+    assert cache.unconfirmed == 0
+
+
+def test_answers_that_overtake_each_other_leave_the_newest(cache):
+    cache.wrote(node("a", 9), LATER)
+    cache.wrote(node("a", 8), LATER)
+    assert shown(cache) == 9
+
+
+def test_what_we_made_is_there_before_the_watch_knows(cache):
+    cache.wrote(node("b", 8), LATER)
+    assert cache.get(("", "b")) is not None
+    cache.replace([node("a", 5)], "7")
+    assert cache.get(("", "b")) is not None
+    cache.replace([node("a", 5)], "8")
+    assert cache.get(("", "b")) is None
+
+
+def test_what_we_deleted_is_gone_until_the_watch_agrees(cache):
+    cache.deleted(KEY, "a", LATER)
+    assert shown(cache) is None
+    cache.deliver(node("a", 6))
+    assert (shown(cache), cache.unconfirmed) == (None, 1)
+    cache.deliver(node("a", 7), is_deleted=True)
+    assert (shown(cache), cache.unconfirmed) == (None, 0)
+
+
+def test_one_that_another_made_anew_is_not_the_one_we_deleted(cache):
+    cache.deleted(KEY, "a", LATER)
+    cache.deliver(node("a", 8, uid="second"))
+    assert (shown(cache), cache.unconfirmed) == (8, 0)
+
+
+def test_a_deletion_of_an_object_that_is_gone_already_is_nothing(cache):
+    cache.deliver(node("a", 8, uid="second"))
+    cache.deleted(KEY, "a", LATER)
+    cache.deleted(("", "other"), "", LATER)
+    assert (shown(cache), cache.unconfirmed) == (8, 0)
+
+
+def test_a_late_answer_does_not_bring_back_what_we_deleted(cache):
+    cache.deleted(KEY, "a", LATER)
+    cache.wrote(node("a", 8), LATER)
+    assert shown(cache) is None
+
+
+def test_we_may_make_anew_what_we_deleted(cache):
+    cache.deleted(KEY, "a", LATER)
+    cache.wrote(node("a", 9, uid="second"), LATER)
+    assert shown(cache) == 9
+    cache.deliver(node("a", 8), is_deleted=True)
+    assert shown(cache) == 9
+    cache.deliver(node("a", 9, uid="second"))
+    assert (shown(cache), cache.unconfirmed) == (9, 0)
+
+
+@pytest.mark.parametrize(
+    ("listed", "version", "expected", "left"),
+    [
+        ([node("a", 5)], "7", 8, 1),
+        ([node("a", 8)], "8", 8, 0),
+        ([node("a", 9)], "9", 9, 0),
+        ([], "9", None, 0),
+        ([], "7", 8, 1),
+    ],
+    ids=["older list", "same", "newer", "deleted since", "older list without it"],
+)
+def test_a_relist_is_weighed_by_its_version(cache, listed, version, expected, left):
+    cache.wrote(node("a", 8), LATER)
+    cache.replace(listed, version)
+    assert (shown(cache), cache.unconfirmed) == (expected, left)
+
+
+@pytest.mark.parametrize(
+    ("listed", "expected", "left"),
+    [([node("a", 5)], None, 1), ([], None, 0), ([node("a", 8, uid="second")], 8, 0)],
+    ids=["still listed", "gone", "made anew"],
+)
+def test_a_relist_ends_a_deletion_when_the_object_is_not_in_it(cache, listed, expected, left):
+    cache.deleted(KEY, "a", LATER)
+    cache.replace(listed, "9")
+    assert (shown(cache), cache.unconfirmed) == (expected, left)
+
+
+def test_a_bookmark_past_a_write_that_was_never_told_ends_it(cache):
+    cache.wrote(node("a", 8), LATER)
+    cache.pass_version("7")
+    assert shown(cache) == 8
+    cache.pass_version("8")
+    assert (shown(cache), cache.unconfirmed) == (5, 0)
+
+
+def test_an_echo_that_does_not_decode_leaves_what_we_wrote(cache):
+    cache.wrote(node("a", 8), LATER)
+    cache.set_aside(Malformed("MODIFIED", "", "a", "a", "9", "bad"))
+    cache.pass_version("10")
+    assert (shown(cache), cache.unconfirmed) == (8, 0)
+
+
+def test_a_write_is_overdue_at_its_deadline_and_a_get_settles_it(cache):
+    cache.wrote(node("a", 8), LATER)
+    assert cache.overdue(LATER - 1) == []
+    [(key, own)] = cache.overdue(LATER)
+    cache.settle(key, own, node("a", 11), 2 * LATER)
+    assert (shown(cache), cache.overdue(LATER)) == (11, [])
+    cache.deliver(node("a", 8))
+    assert shown(cache) == 11
+    cache.deliver(node("a", 11))
+    assert cache.unconfirmed == 0
+
+
+def test_a_get_that_finds_nothing_shows_nothing_until_the_watch_agrees(cache):
+    cache.wrote(node("a", 8), LATER)
+    [(key, own)] = cache.overdue(LATER)
+    cache.settle(key, own, None, 2 * LATER)
+    assert shown(cache) is None
+    cache.deliver(node("a", 8))
+    assert shown(cache) is None
+    cache.deliver(node("a", 9), is_deleted=True)
+    assert cache.unconfirmed == 0
+
+
+def test_a_get_brings_back_a_deletion_that_did_not_take(cache):
+    cache.deleted(KEY, "a", LATER)
+    [(key, own)] = cache.overdue(LATER)
+    cache.settle(key, own, node("a", 7), 2 * LATER)
+    assert shown(cache) == 7
+
+
+def test_a_get_settles_only_the_write_it_was_sent_for(cache):
+    cache.wrote(node("a", 8), LATER)
+    [(key, own)] = cache.overdue(LATER)
+    cache.deleted(KEY, "a", 2 * LATER)
+    cache.settle(key, own, node("a", 8), 3 * LATER)
+    assert shown(cache) is None
+    cache.deliver(node("a", 9), is_deleted=True)
+    cache.settle(key, own, node("a", 8), 3 * LATER)
+    assert shown(cache) is None
+
+
+def test_a_write_that_leaves_the_selection_takes_the_object_away():
+    cache = Cache(Node, Selection(parse_labels("spare=true"), takes_newcomers=True))
+    cache.replace([node("a", 5, spare="true")], "5")
+    cache.wrote(node("a", 8, spare="false"), LATER)
+    assert shown(cache) is None
+    cache.deliver(node("a", 8, spare="true"), is_deleted=True)
+    assert cache.unconfirmed == 0
+
+
+@pytest.mark.parametrize(("takes_newcomers", "expected"), [(True, 8), (False, None)])
+def test_a_newcomer_is_shown_only_where_labels_alone_select(takes_newcomers, expected):
+    cache = Cache(Node, Selection(parse_labels("spare=true"), takes_newcomers=takes_newcomers))
+    cache.wrote(node("a", 8, spare="true"), LATER)
+    cache.wrote(node("b", 9, spare="false"), LATER)
+    assert shown(cache) == expected
+    assert cache.get(("", "b")) is None
+
+
+def test_versions_that_are_no_numbers_confirm_only_themselves(cache):
+    cache.wrote(node("a", "x1"), LATER)
+    cache.deliver(node("a", "x0"))
+    assert cache.get(KEY).metadata.resource_version == "x1"
+    cache.deliver(node("a", "x1"))
+    assert cache.unconfirmed == 0

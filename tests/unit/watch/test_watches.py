@@ -1,0 +1,272 @@
+"""All watches of a process, on the embedded server and a virtual clock: shared, started and stopped by need."""
+
+import asyncio
+from random import Random
+
+import pytest
+
+from nodeyard.apiserver.server import Server
+from nodeyard.client.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, NODES, PODS, untyped
+from nodeyard.kube.objects import Node, PartialObject, Pod
+from nodeyard.plan.model import ObjectRef
+from nodeyard.process.clock import settle
+from nodeyard.process.metrics import Metrics
+from nodeyard.runtime.capability import Aggregate, Watch
+from nodeyard.sim.embedded import connect
+from nodeyard.watch import Watches
+from nodeyard.watch.metrics import expose
+from nodeyard.watch.watches import CONFIRM_SECONDS, DISCOVERY_SECONDS, SETTLE_SECONDS
+
+WIDGETS = untyped("example.dev", "v1", "widgets", "Widget", namespaced=False)
+BY_ZONE = {"zone": lambda obj: [obj.metadata.labels["zone"]] if "zone" in obj.metadata.labels else []}
+COUNT = Aggregate(
+    name="nodes by zone",
+    kind="Node",
+    empty=int,
+    group=BY_ZONE["zone"],
+    add=lambda count, _node: count + 1,
+    remove=lambda count, _node: count - 1,
+)
+
+
+def names_of(old, new):
+    return [f"node/{(new or old).metadata.name}"]
+
+
+NODE_WATCH = Watch(NODES.decoded_as(Node), keys=names_of, indexes=BY_ZONE)
+
+
+class Stage:
+    def __init__(self, clock, server):
+        self.clock, self.server = clock, server
+        self.client = connect(server)
+        self.watches = Watches(self.client, clock, Random(1))
+        self.marked, self.synced = [], []
+        self._task = None
+
+    def register(self, *watches, aggregates=()):
+        return self.watches.register(watches, aggregates, mark=self.marked.append, on_synced=self.synced.append)
+
+    async def start(self):
+        self._task = asyncio.create_task(self.watches.run())
+        await self.clock.advance(0.2)
+        return self
+
+    async def stop(self):
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    @property
+    def running(self):
+        return {report.source for report in self.watches.reports()}
+
+    async def make_node(self, name, **labels):
+        return await self.client.create(NODES, {"metadata": {"name": name, "labels": labels}})
+
+    async def define_widgets(self):
+        schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+        version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+        spec = {
+            "group": "example.dev",
+            "scope": "Cluster",
+            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+            "versions": [version],
+        }
+        await self.client.create(
+            CUSTOM_RESOURCE_DEFINITIONS, {"metadata": {"name": "widgets.example.dev"}, "spec": spec}
+        )
+        await settle()
+
+
+@pytest.fixture
+async def stage(clock):
+    server = Server(clock, seed=1)
+    await server.start(())
+    stage = Stage(clock, server)
+    yield stage
+    await stage.stop()
+    await server.stop()
+    assert [task for task in asyncio.all_tasks() if "informer" in task.get_name()] == []
+
+
+async def test_a_view_shows_objects_indexes_and_aggregates_and_keys_are_marked(stage):
+    await stage.make_node("a", zone="x")
+    view = stage.register(NODE_WATCH, aggregates=(COUNT,))
+    assert not view.is_synced("Node")
+    await stage.start()
+    await stage.make_node("b", zone="x")
+    await settle()
+    assert view.is_synced("Node")
+    assert [node.metadata.name for node in view.all("Node")] == ["a", "b"]
+    assert [node.metadata.name for node in view.indexed("Node", "zone", "x")] == ["a", "b"]
+    assert (view.aggregate("nodes by zone", "x"), view.aggregate("nodes by zone", "y")) == (2, 0)
+    assert view.get("Node", "a").metadata.labels["zone"] == "x"
+    assert view.malformed("Node") == {}
+    assert (stage.marked, stage.synced) == (["node/a", "node/b"], ["Node"])
+
+
+async def test_two_who_watch_the_same_share_one_watch_and_keep_their_own_names(stage):
+    one = stage.register(NODE_WATCH)
+    other = stage.register(Watch(NODES.decoded_as(Node), keys=names_of, indexes={"zone": lambda _obj: ["all"]}))
+    await stage.start()
+    await stage.make_node("a", zone="x")
+    await settle()
+    assert len(stage.watches.reports()) == 1
+    assert [len(view.indexed("Node", "zone", "x")) for view in (one, other)] == [1, 0]
+    assert stage.marked == ["node/a", "node/a"]
+
+
+async def test_a_watch_runs_only_while_it_is_needed(stage):
+    needed = Watch(
+        PODS.decoded_as(Pod),
+        keys=lambda _old, _new: [],
+        needed=lambda view: any("pods" in node.metadata.labels for node in view.all("Node")),
+    )
+    view = stage.register(NODE_WATCH, needed)
+    await stage.start()
+    assert stage.running == {"nodes"}
+    await stage.make_node("a", pods="please")
+    await stage.clock.advance(0.2)
+    assert stage.running == {"nodes", "pods"}
+    assert view.is_synced("Pod")
+    await stage.client.delete(NODES, "a")
+    await stage.clock.advance(0.2)
+    assert stage.running == {"nodes"}
+    assert not view.is_synced("Pod")
+
+
+async def test_an_optional_kind_is_watched_when_it_appears_and_forgotten_when_it_goes(stage):
+    view = stage.register(Watch(WIDGETS, keys=lambda old, new: ["widget"], optional=True))
+    await stage.start()
+    assert stage.running == set()
+    assert view.is_synced("Widget")
+    assert stage.watches.is_synced
+    await stage.define_widgets()
+    await stage.client.create(WIDGETS, {"metadata": {"name": "w"}})
+    await stage.clock.advance(DISCOVERY_SECONDS + 1)
+    assert [obj["metadata"]["name"] for obj in view.all("Widget.example.dev")] == ["w"]
+    await stage.client.delete(CUSTOM_RESOURCE_DEFINITIONS, "widgets.example.dev")
+    await stage.clock.advance(DISCOVERY_SECONDS + 1)
+    assert (stage.running, view.all("Widget"), view.is_synced("Widget")) == (set(), (), True)
+    assert stage.marked == ["widget", "widget"]
+
+
+async def test_a_kind_that_is_not_optional_keeps_the_process_from_being_synced(stage):
+    stage.register(Watch(WIDGETS, keys=lambda old, new: []))
+    await stage.start()
+    assert not stage.watches.is_synced
+    [report] = stage.watches.reports()
+    assert report.error.startswith("NotFound")
+    await stage.define_widgets()
+    await stage.clock.advance(60)
+    await asyncio.wait_for(stage.watches.synced(), 1)
+    assert stage.watches.is_synced
+
+
+async def test_metadata_only_is_asked_for_and_kept_as_that(stage):
+    await stage.client.create(CONFIG_MAPS, {"metadata": {"name": "c", "namespace": "default"}, "data": {"x": "y"}})
+    view = stage.register(Watch(CONFIG_MAPS, keys=lambda old, new: [], metadata_only=True))
+    await stage.start()
+    found = view.get("ConfigMap", "c", "default")
+    assert isinstance(found, PartialObject)
+    assert found.metadata.uid
+
+
+async def test_a_selected_watch_has_only_what_is_selected(stage):
+    await stage.make_node("a", spare="true")
+    await stage.make_node("b")
+    view = stage.register(Watch(NODES.decoded_as(Node), keys=names_of, label_selector="spare=true"))
+    await stage.start()
+    assert [node.metadata.name for node in view.all("Node")] == ["a"]
+    assert stage.running == {"nodes[spare=true]"}
+
+
+async def test_what_we_wrote_is_in_the_view_before_the_watch_has_told_it(stage):
+    await stage.make_node("a")
+    view = stage.register(NODE_WATCH)
+    await stage.start()
+    answer = await stage.client.patch(NODES, "a", {"metadata": {"labels": {"zone": "x"}}})
+    stage.watches.wrote(ref("a"), answer)
+    assert [node.metadata.name for node in view.indexed("Node", "zone", "x")] == ["a"]
+    await settle()
+    assert stage.watches.reports()[0].unconfirmed == 0
+    status = await stage.client.delete(NODES, "a")
+    stage.watches.deleted(ref("a"), status)
+    assert view.all("Node") == ()
+
+
+async def test_a_deletion_that_waits_for_finalizers_is_a_write(stage):
+    await stage.client.create(NODES, {"metadata": {"name": "a", "finalizers": ["example.dev/hold"]}})
+    view = stage.register(NODE_WATCH)
+    await stage.start()
+    stage.watches.deleted(ref("a"), await stage.client.delete(NODES, "a"))
+    assert view.get("Node", "a").metadata.deletion_timestamp is not None
+
+
+async def test_a_write_that_the_watch_never_tells_is_settled_by_asking(stage):
+    made = await stage.make_node("a")
+    view = stage.register(NODE_WATCH)
+    await stage.start()
+    never = {**made, "metadata": {**made["metadata"], "resourceVersion": "999999", "labels": {"zone": "x"}}}
+    stage.watches.wrote(ref("a"), never)
+    assert view.get("Node", "a").metadata.labels == {"zone": "x"}
+    await stage.clock.advance(CONFIRM_SECONDS + SETTLE_SECONDS)
+    assert view.get("Node", "a").metadata.labels == {}
+
+
+async def test_an_answer_that_does_not_decode_is_left_to_the_watch(stage):
+    await stage.make_node("a")
+    view = stage.register(NODE_WATCH)
+    await stage.start()
+    stage.watches.wrote(ref("a"), {"metadata": {"name": "a", "labels": 5}})
+    assert view.get("Node", "a").metadata.labels == {}
+
+
+async def test_a_mapping_to_keys_that_fails_does_not_end_the_watch(stage):
+    view = stage.register(Watch(NODES.decoded_as(Node), keys=lambda old, new: [][0]))
+    await stage.start()
+    await stage.make_node("a")
+    await settle()
+    assert len(view.all("Node")) == 1
+    assert stage.watches.reports()[0].restarts == 0
+
+
+async def test_kinds_of_one_name_are_told_apart_by_their_group(stage):
+    clash = untyped("example.dev", "v1", "nodes", "Node", namespaced=False)
+    view = stage.register(Watch(clash, keys=names_of, optional=True), Watch(WIDGETS, keys=names_of, optional=True))
+    assert view.all("Node.example.dev") == view.all("Node") == ()
+    both = stage.register(Watch(clash, keys=names_of, optional=True), NODE_WATCH)
+    assert both.all("Node.example.dev") == ()
+    with pytest.raises(KeyError, match="more than one group"):
+        both.all("Node")
+
+
+async def test_what_was_not_declared_is_named(stage):
+    view = stage.register(NODE_WATCH)
+    with pytest.raises(KeyError, match="Pod is not watched"):
+        view.all("Pod")
+    with pytest.raises(KeyError, match='Node has no index "colour"'):
+        view.indexed("Node", "colour", "red")
+    with pytest.raises(KeyError, match='no aggregate "size"'):
+        view.aggregate("size", "x")
+
+
+async def test_a_stalled_watch_is_named_and_measured(stage):
+    stage.register(NODE_WATCH)
+    metrics = Metrics()
+    expose(metrics, stage.watches)
+    await stage.start()
+    await stage.make_node("a")
+    await settle()
+    assert stage.watches.stalled() == []
+    text = (await metrics.render()).decode()
+    assert 'nodeyard_informer_objects{resource="nodes",view="Node"} 1.0' in text
+    assert 'nodeyard_informer_stalled{resource="nodes",view="Node"} 0.0' in text
+    [feed] = stage.watches.feeds
+    feed.informer._heard_at -= 1000
+    assert [report.source for report in stage.watches.stalled()] == ["nodes"]
+
+
+def ref(name):
+    return ObjectRef(api_version="v1", kind="Node", name=name)
