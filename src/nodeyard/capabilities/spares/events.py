@@ -1,4 +1,4 @@
-"""What is said about a pass: one event per template and reason, with a count and the first names; never one per node."""
+"""What is said about a pass: one event per template and reason, with a count and the first names."""
 
 from __future__ import annotations
 
