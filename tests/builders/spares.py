@@ -15,8 +15,18 @@ from nodeyard.capabilities.spares.snapshot import SparesSnapshot, is_workload
 from nodeyard.capabilities.spares.types import NodeTemplate
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import ZONE
-from nodeyard.kube.objects import Condition, Node, NodeSpec, NodeStatus, ObjectMeta, OwnerReference, Pod, PodSpec
-from nodeyard.kube.objects import PodStatus, Taint
+from nodeyard.kube.objects import (
+    Condition,
+    Node,
+    NodeSpec,
+    NodeStatus,
+    ObjectMeta,
+    OwnerReference,
+    Pod,
+    PodSpec,
+    PodStatus,
+    Taint,
+)
 from nodeyard.kube.patch import merge_patch
 from nodeyard.plan.model import Action, Planned, Verb
 

@@ -75,16 +75,35 @@ def test_access_reviews(send):
     assert answer.json["status"]["allowed"] is True
 
 
-def test_tokens(send, http, namespace):
+@pytest.fixture
+def account(http, namespace):
+    """The path of a service account."""
     accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
     http.post(accounts, {"metadata": {"name": "robot"}})
-    body = envelope("authentication.k8s.io/v1", "TokenRequest", field(1, b"") + field(2, field(4, 1200)))
+    return f"{accounts}/robot"
 
-    answer = send("POST", f"{accounts}/robot/token", body)
+
+@pytest.mark.parametrize(("spec", "expected"), [(b"", 3600), (field(4, 1200), 1200)], ids=["an hour", "as asked"])
+def test_tokens(send, account, spec, expected):
+    """Go sends the empty metadata field by field."""
+    empty = b"".join(field(number, "") for number in range(1, 7))
+
+    answer = send(
+        "POST",
+        f"{account}/token",
+        envelope("authentication.k8s.io/v1", "TokenRequest", field(1, empty) + field(2, spec)),
+    )
 
     assert answer.status == 201
-    assert answer.json["spec"]["expirationSeconds"] == 1200
+    assert answer.json["spec"]["expirationSeconds"] == expected
     assert answer.json["status"]["token"]
+
+
+def test_tokens_in_json_may_have_empty_fields_too(http, account):
+    answer = http.post(f"{account}/token", {"metadata": {"name": "", "uid": ""}, "spec": {"expirationSeconds": None}})
+
+    assert answer.status == 201
+    assert answer.json["spec"]["expirationSeconds"] == 3600
 
 
 @pytest.mark.parametrize("api_version", ["v1", "apps/v1", "meta.k8s.io/v1", "example.dev/v7"])

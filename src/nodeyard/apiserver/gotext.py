@@ -6,6 +6,7 @@ import re
 
 import msgspec
 
+from nodeyard.kube.gotext import number, quote
 from nodeyard.kube.json import Json
 
 _encode_sorted = msgspec.json.Encoder(order="sorted").encode
@@ -37,9 +38,9 @@ def literal(value: Json) -> str:
         case None:
             return "interface {}(nil)"
         case str():
-            return quoted(value)
+            return quote(value)
         case dict():
-            members = ", ".join(f"{quoted(name)}:{literal(value[name])}" for name in sorted(value))
+            members = ", ".join(f"{quote(name)}:{literal(value[name])}" for name in sorted(value))
             return f"map[string]interface {{}}{{{members}}}"
         case list():
             return f"[]interface {{}}{{{', '.join(map(literal, value))}}}"
@@ -64,19 +65,6 @@ def type_name(value: Json) -> str:
             return "map[string]interface {}"
         case _:
             return "[]interface {}"
-
-
-def quoted(text: str) -> str:
-    """%q, for text that needs no escape beyond JSON's."""
-    return msgspec.json.encode(text).decode()
-
-
-def number(value: float) -> str:
-    """%v of a float64: the shortest digits that read back, an exponent only from 1e-5 down and from 1e21 up."""
-    if value.is_integer() and abs(value) < 1e21:
-        return str(int(value))
-    digits, _, exponent = repr(value).partition("e")
-    return f"{digits}e{int(exponent):+03d}" if exponent else digits
 
 
 def json_text(value: Json) -> str:

@@ -43,13 +43,13 @@ class ServiceAccountTokens:
         account = self._store.get(_ACCOUNTS, namespace, name)
         if account is None:
             raise not_found("", "serviceaccounts", name)
-        if metadata.get("uid", account.uid) != account.uid:
+        if (metadata.get("uid") or account.uid) != account.uid:
             why = (
                 f"the UID in the token request ({metadata['uid']}) does not match the UID of the service account "
                 f"({account.uid})"
             )
             raise conflict(_GROUP, _KIND, name, why)
-        seconds = spec.get("expirationSeconds", 3600)
+        seconds = 3600 if spec.get("expirationSeconds") is None else spec["expirationSeconds"]
         _check_duration(seconds)
         audiences = tuple(spec.get("audiences") or (ISSUER,))
         reference = spec.get("boundObjectRef")

@@ -29,7 +29,6 @@ from nodeyard.client.resources import Resource
 from nodeyard.kube.json import Json
 from nodeyard.plan.model import Action, ObjectRef, Planned, Verb, Write
 from nodeyard.process.clock import Clock
-from nodeyard.process.logs import get_logger
 
 IN_FLIGHT: Final = 32
 
@@ -39,8 +38,6 @@ OnWritten: TypeAlias = Callable[[Resource[Any], Json], None]
 """Told the object that the server answered, for the overlay."""
 OnDeleted: TypeAlias = Callable[[Resource[Any], ObjectRef], None]
 """Told which object is gone."""
-
-log = get_logger("applier")
 
 
 class Applier:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 
 from nodeyard.plan.model import Action
 
 
 class Schedule:
-    def __init__(self, actions: Iterable[Action]) -> None:
+    """Raises ValueError where two actions share an id: which of them others come after could not be told."""
+
+    def __init__(self, actions: Sequence[Action]) -> None:
         self._actions = {action.id: action for action in actions}
+        if len(self._actions) < len(actions):
+            raise ValueError("two actions of a plan have the same id")
         self._missing = {action.id: set(action.after) for action in self._actions.values()}
         self._dependents: dict[str, list[str]] = {}
         for action in self._actions.values():

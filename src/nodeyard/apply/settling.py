@@ -9,10 +9,13 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-from nodeyard.apply.outcome import Result
+import msgspec
+
+from nodeyard.apply.outcome import ActionResult, Result
 from nodeyard.apply.patience import Patience, asked_pause, is_trouble
 from nodeyard.apply.sending import Sender, whole
 from nodeyard.apply.verdicts import Again, Verdict, done, ended
+from nodeyard.client.decoding import decode_as
 from nodeyard.client.errors import ClientError, NotFound
 from nodeyard.client.resources import Resource
 from nodeyard.kube.json import Object
@@ -38,15 +41,8 @@ class Settler:
             found = await self._read(resource, action, write)
         except ClientError as error:
             return ended(action, Result.UNKNOWN, f"{message}; reading it failed too: {error}")
-        match action.verb:
-            case Verb.DELETE | Verb.EVICT:
-                return _after_delete(action, found, message)
-            case Verb.CREATE:
-                return _after_create(resource, action, write, found, message)
-            case Verb.APPLY:
-                return _after_apply(resource, action, write, found, message)
-            case Verb.PATCH:
-                return _after_patch(action, write, found, message)
+        verdict = _judged(resource, action, write, found, message)
+        return verdict if isinstance(verdict, Again) else _typed(resource, verdict)
 
     async def exists(self, resource: Resource[Any], action: Action, write: Write, message: str) -> Verdict:
         """What a refused create means: what exists may be just what was wanted."""
@@ -68,6 +64,26 @@ class Settler:
                 if pause is None or not is_trouble(error):
                     raise
             await self._clock.sleep(pause)
+
+
+def _judged(resource: Resource[Any], action: Action, write: Write, found: Object | None, message: str) -> Verdict:
+    match action.verb:
+        case Verb.DELETE | Verb.EVICT:
+            return _after_delete(action, found, message)
+        case Verb.CREATE:
+            return _after_create(resource, action, write, found, message)
+        case Verb.APPLY:
+            return _after_apply(resource, action, write, found, message)
+        case Verb.PATCH:
+            return _after_patch(action, write, found, message)
+
+
+def _typed(resource: Resource[Any], result: ActionResult) -> ActionResult:
+    """The answer in the type that the answer to the write would have had."""
+    if result.answer is None or result.action.verb in (Verb.DELETE, Verb.EVICT):
+        return result
+    answer = decode_as(resource.view, msgspec.json.encode(result.answer))
+    return msgspec.structs.replace(result, answer=answer)
 
 
 def _is_another(action: Action, found: Object) -> bool:
@@ -96,9 +112,9 @@ def _after_create(resource: Resource[Any], action: Action, write: Write, found: 
 
 def _after_apply(resource: Resource[Any], action: Action, write: Write, found: Object | None, message: str) -> Verdict:
     """Applying twice is applying once, so in doubt it is sent again and the server checks the preconditions."""
-    if found is not None and not _is_another(action, found):
-        if _has(found, whole(resource, action.object, write.body)):
-            return done(action, found, "as wanted, though no answer came")
+    wanted = whole(resource, action.object, write.body)
+    if found is not None and not _is_another(action, found) and _has(found, wanted):
+        return done(action, found, "as wanted, though no answer came")
     return Again(message)
 
 

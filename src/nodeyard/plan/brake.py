@@ -30,7 +30,7 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
         return disturbed > self.nodes and disturbed * 100 > self.percent * managed
 
     def __str__(self) -> str:
-        return f"{self.nodes} and {self.percent} %" if self.percent else str(self.nodes)
+        return f"{self.nodes} and more than {self.percent}%" if self.percent else str(self.nodes)
 
 
 class Braked(NamedTuple):

@@ -14,12 +14,16 @@ The text is made of the plan and of the capability's messages alone, so that equ
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from nodeyard.plan.brake import disturbed_nodes, is_disruptive
 from nodeyard.plan.layout import WIDTH, counted, paragraph, shown
-from nodeyard.plan.model import Action, Blocked, FieldChange, Plan
-from nodeyard.plan.reasons import Messages, text_of
+from nodeyard.plan.model import Action, Blocked, FieldChange, ObjectRef, Plan
+from nodeyard.plan.reasons import EngineReason, Messages, text_of
+
+NAMED: Final = 20
+"""How many objects of one refusal are named; the JSON form names them all."""
 
 
 def render_plans(plans: Iterable[tuple[Plan, Messages]], width: int = WIDTH) -> str:
@@ -36,8 +40,8 @@ def render_plan(plan: Plan, messages: Messages, width: int = WIDTH) -> str:
     actions = {action.id: action for action in plan.actions}
     for action in plan.actions:
         lines += ["", *_action(action, actions, messages, width)]
-    for blocked in _grouped(plan.blocked, messages):
-        lines += ["", *_refusal(*blocked, width)]
+    for text, refs in _grouped(plan.blocked, messages):
+        lines += ["", *_refusal(text, refs, width)]
     lines += ["", _summary(plan)]
     return "\n".join(lines) + "\n"
 
@@ -48,7 +52,8 @@ def _action(action: Action, actions: Mapping[str, Action], messages: Messages, w
     yield from paragraph(f"{action.reason}: {text}", 4, width, hang=2)
     for each in action.after:
         first = actions.get(each)
-        yield from paragraph(f"waits for {_headline(first) if first else each}", 4, width, hang=2)
+        what = f"{_headline(first)} ({first.reason})" if first else each
+        yield from paragraph(f"waits for {what}", 4, width, hang=2)
     for change in action.diff:
         yield _change(change, width)
 
@@ -70,25 +75,31 @@ def _change(change: FieldChange, width: int) -> str:
     if change.to is None:
         return _valued(f"    - {change.path}", change.from_, width)
     start = f"    ~ {change.path} "
-    room = (width - len(start) - len(" -> ")) // 2
-    return f"{start}{shown(change.from_, room)} -> {shown(change.to, room)}"
+    room = width - len(start) - len(" -> ")
+    to = shown(change.to, room // 2)
+    from_ = shown(change.from_, room - len(to))
+    return f"{start}{from_} -> {shown(change.to, room - len(from_))}"
 
 
 def _valued(start: str, value: object, width: int) -> str:
     return start if value == {} else f"{start} {shown(value, width - len(start) - 1)}"
 
 
-def _grouped(blocked: Iterable[Blocked], messages: Messages) -> Iterator[tuple[str, list[str]]]:
-    """Refusals of the same reason and text once, with the objects they are about."""
-    groups: dict[str, list[str]] = {}
+def _grouped(blocked: Iterable[Blocked], messages: Messages) -> Iterator[tuple[str, list[ObjectRef]]]:
+    """Refusals of the same text once, with the objects of one kind that they are about."""
+    groups: dict[tuple[str, str], list[ObjectRef]] = {}
     for each in blocked:
         text = f"{each.reason}: {text_of(messages, each.reason, each.facts)}"
-        groups.setdefault(text, []).append(str(each.object))
-    yield from groups.items()
+        groups.setdefault((text, each.object.kind), []).append(each.object)
+    for (text, _), refs in groups.items():
+        yield text, refs
 
 
-def _refusal(text: str, objects: list[str], width: int) -> Iterator[str]:
-    yield from paragraph(f"Blocked {', '.join(objects)}", 2, width, hang=2)
+def _refusal(text: str, refs: Sequence[ObjectRef], width: int) -> Iterator[str]:
+    names = [str(refs[0]), *(str(ref).removeprefix(f"{ref.kind} ") for ref in refs[1:NAMED])]
+    if len(refs) > NAMED:
+        names.append(f"and {len(refs) - NAMED} more")
+    yield from paragraph(f"Blocked {', '.join(names)}", 2, width, hang=2)
     yield from paragraph(text, 4, width, hang=2)
 
 
@@ -98,5 +109,9 @@ def _summary(plan: Plan) -> str:
         parts.append(f"{waiting} waiting for others")
     if disturbed := disturbed_nodes(plan.actions):
         parts.append(f"{counted(len(disturbed), 'node')} disrupted")
-    parts.append(f"{len(plan.blocked)} refused" if plan.blocked else "nothing refused")
+    held = sum(each.reason == EngineReason.NEEDS_APPROVAL for each in plan.blocked)
+    if held:
+        parts.append(f"{held} held")
+    refused = len(plan.blocked) - held
+    parts.append(f"{refused} refused" if refused else "nothing refused")
     return ", ".join(parts)

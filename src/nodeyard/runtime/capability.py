@@ -27,7 +27,8 @@ class Watch:
     """A kind whose objects are kept in the cache.
 
     `keys` names what has to be planned again when an object changes (old or new is None on add and delete); it costs
-    constant time. `indexes` find objects by a value; `needed` says whether the watch runs at all right now.
+    constant time. `indexes` find objects by a value; `needed` says whether the watch runs at all right now. A plan
+    waits until every watch has told everything, but for those that have `needed`: of these, `collect` asks `is_synced`.
     """
 
     resource: Resource[Any]

@@ -13,7 +13,7 @@ from typing import Final
 from nodeyard.client.api import Client
 from nodeyard.client.errors import AlreadyExists, NotFound
 from nodeyard.client.resources import CUSTOM_RESOURCE_DEFINITIONS
-from nodeyard.kube.json import Json, Object
+from nodeyard.kube.json import Object
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
 from nodeyard.runtime.capability import Capability
@@ -101,9 +101,5 @@ def _missing(ours: Object, theirs: Object, path: str) -> Iterator[str]:
             yield from _missing(field, present[name], where)
     for part, mark in (("items", "[]"), ("additionalProperties", "{}")):
         inner, other = ours.get(part), theirs.get(part)
-        if _is_object(inner) and _is_object(other):
+        if isinstance(inner, dict) and isinstance(other, dict):
             yield from _missing(inner, other, path + mark)
-
-
-def _is_object(schema: Json) -> bool:
-    return isinstance(schema, dict)

@@ -149,13 +149,14 @@ class Leader:
     async def _create(self) -> bool:
         lease = manifest(self.name, self._namespace, self._claim(None))
         try:
-            self._remember(await self._client.create(_LEASES, lease))
+            created = await self._client.create(_LEASES, lease)
         except AlreadyExists:
             self._is_known = False
             return False
         except NotFound:
             await self._create_namespace()
-            self._remember(await self._client.create(_LEASES, lease))
+            created = await self._client.create(_LEASES, lease)
+        self._remember(created)
         return True
 
     async def _create_namespace(self) -> None:
@@ -168,11 +169,12 @@ class Leader:
     async def _replace(self, lease: Lease, spec: LeaseSpec) -> bool:
         body = manifest(self.name, self._namespace, spec, lease.metadata.resource_version)
         try:
-            self._remember(await self._client.update(_LEASES, body))
+            replaced = await self._client.update(_LEASES, body)
         except (Conflict, NotFound):
             self._is_known = False
             await self._look()
             return False
+        self._remember(replaced)
         return True
 
     def _remember(self, lease: Lease | None) -> None:

@@ -14,8 +14,10 @@ from typing import Protocol, TypeVar
 T = TypeVar("T")
 
 
-class Think(Protocol):
+class Thinker(Protocol):
     def __call__(self, work: Callable[[], T], /) -> Awaitable[T]: ...
+
+    def close(self) -> None: ...
 
 
 class InThread:

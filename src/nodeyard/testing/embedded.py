@@ -6,13 +6,10 @@ it over TLS.
 
 from __future__ import annotations
 
-import asyncio
 import secrets
-import threading
-from collections.abc import Coroutine, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 from nodeyard.apiserver.certificates import server_context
 from nodeyard.apiserver.controllers import NAMES
@@ -21,17 +18,17 @@ from nodeyard.apiserver.server import Server
 from nodeyard.apiserver.user_file import KnownUser
 from nodeyard.process.certificates import Authority
 from nodeyard.testing import kubeconfig, users
+from nodeyard.testing.background import Background
 from nodeyard.testing.directories import Directory
 from nodeyard.testing.ports import LOOPBACK
 from nodeyard.testing.rest import Rest
 
-T = TypeVar("T")
 
-
-class EmbeddedServer:
+class EmbeddedServer(Background):
     """Starts ready; `close` ends it and removes its files."""
 
     def __init__(self, *, controllers: Iterable[str] = NAMES, services: dict[str, str] | None = None) -> None:
+        super().__init__("embedded-apiserver")
         self._home = Directory()
         self.directory = self._home.path
         self.authority = Authority()
@@ -39,14 +36,11 @@ class EmbeddedServer:
         self.kubeconfig = self.directory / "admin.kubeconfig"
         self._controllers = tuple(controllers)
         self._services = services
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="embedded-apiserver", daemon=True)
         self._front: Front
         self.server: Server
 
     def start(self) -> Self:
-        self._thread.start()
-        self.run(self._start())
+        super().start()
         kubeconfig.write(self.kubeconfig, self.config)
         self.ca_file.write_bytes(self.authority.pem)
         return self
@@ -59,19 +53,12 @@ class EmbeddedServer:
         self._front = await serve(self.server, LOOPBACK, 0, context)
 
     def close(self) -> None:
-        self.run(self._stop())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        super().close()
         self._home.close()
 
     async def _stop(self) -> None:
         await self.server.stop()
         await self._front.close()
-
-    def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run something on the server's own loop, and wait for it."""
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
 
     @property
     def url(self) -> str:
@@ -114,11 +101,3 @@ class EmbeddedServer:
 
     def logs(self) -> str:
         return ""
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

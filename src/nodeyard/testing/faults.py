@@ -14,13 +14,11 @@ import asyncio
 import contextlib
 import re
 import ssl
-import threading
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self
 
 import aiohttp
 from aiohttp import web
@@ -31,10 +29,9 @@ from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.rendering import encode
 from nodeyard.process.certificates import Authority
 from nodeyard.testing import kubeconfig
+from nodeyard.testing.background import Background
 from nodeyard.testing.directories import Directory
 from nodeyard.testing.ports import LOOPBACK
-
-T = TypeVar("T")
 
 _HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "te", "upgrade", "host", "content-length"}
 
@@ -102,10 +99,11 @@ class Rule:
         return True
 
 
-class FaultProxy:
+class FaultProxy(Background):
     """Starts without faults; `add` and `clear` change them at any time."""
 
     def __init__(self, upstream: str, authority: bytes, token: str, seed: int = 0) -> None:
+        super().__init__("fault-proxy")
         self._upstream = upstream
         self._trust = ssl.create_default_context(cadata=authority.decode())
         self._token = token
@@ -113,8 +111,6 @@ class FaultProxy:
         self._rules: list[Rule] = []
         self._home = Directory()
         self.authority = Authority()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="fault-proxy", daemon=True)
         self._stalled: set[asyncio.Event] = set()
         self._session: aiohttp.ClientSession
         self._runner: web.ServerRunner
@@ -139,28 +135,13 @@ class FaultProxy:
         self._loop.call_soon_threadsafe(self._release)
 
     def start(self) -> Self:
-        self._thread.start()
-        self._run(self._start())
+        super().start()
         kubeconfig.write(self.kubeconfig, kubeconfig.with_token(self.url, self.authority.pem, self._token))
         return self
 
     def close(self) -> None:
-        self._run(self._stop())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        super().close()
         self._home.close()
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
 
     async def _start(self) -> None:
         connector = aiohttp.TCPConnector(ssl=self._trust, limit=0)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
-import threading
-from collections.abc import Callable, Coroutine
-from types import TracebackType
-from typing import Any, Self, TypeVar
+from collections.abc import Callable
+from typing import Any
 
 from aiohttp import web
 
 from nodeyard.apiserver.certificates import server_context
 from nodeyard.process.certificates import Authority
+from nodeyard.testing.background import Background
 from nodeyard.testing.ports import LOOPBACK
-
-T = TypeVar("T")
 
 Review = dict[str, Any]
 Answer = Callable[[Review], Review]
@@ -37,14 +33,13 @@ def patch(*operations: Review) -> Answer:
     return lambda _request: {"allowed": True, "patchType": "JSONPatch", "patch": encoded}
 
 
-class WebhookServer:
+class WebhookServer(Background):
     """Every path is a webhook of its own: `answer("/a", deny("no"))`."""
 
     def __init__(self) -> None:
+        super().__init__("webhooks")
         self._authority = Authority()
         self._answers: dict[str, Answer] = {}
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="webhooks", daemon=True)
         self._runner: web.ServerRunner
         self.requests: list[Review] = []
         self.url = ""
@@ -59,34 +54,15 @@ class WebhookServer:
     def client_config(self, path: str) -> Review:
         return {"url": f"{self.url}{path}", "caBundle": self.ca_bundle}
 
-    def start(self) -> Self:
-        self._thread.start()
-        self._run(self._start())
-        return self
-
-    def close(self) -> None:
-        self._run(self._runner.cleanup())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def _run(self, work: Coroutine[Any, Any, T]) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(30)
-
     async def _start(self) -> None:
         self._runner = web.ServerRunner(web.Server(self._handle, access_log=None), shutdown_timeout=0.5)
         await self._runner.setup()
         context = server_context(self._authority, LOOPBACK)
         await web.TCPSite(self._runner, LOOPBACK, 0, ssl_context=context).start()
         self.url = f"https://{LOOPBACK}:{self._runner.addresses[0][1]}"
+
+    async def _stop(self) -> None:
+        await self._runner.cleanup()
 
     async def _handle(self, incoming: web.BaseRequest) -> web.StreamResponse:
         review = json.loads(await incoming.read())

@@ -77,7 +77,7 @@ class Cache(Generic[T]):
 
     @property
     def malformed(self) -> Mapping[Key, str]:
-        return self._malformed
+        return dict(self._malformed)
 
     @property
     def unconfirmed(self) -> int:

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from nodeyard.client.api import Client
 from nodeyard.client.discovery import Catalog
+from nodeyard.client.resources import Resource
 from nodeyard.process.clock import Clock
 from nodeyard.watch.cache import Cache
 from nodeyard.watch.informer import Informer, Report
@@ -20,7 +21,7 @@ class Watched(Protocol):
     """What a capability declares of a kind that it watches."""
 
     @property
-    def resource(self) -> Any: ...
+    def resource(self) -> Resource[Any]: ...
     @property
     def keys(self) -> Callable[[Any | None, Any | None], Iterable[str]]: ...
     @property
@@ -49,8 +50,8 @@ class Feed:
         self.on_synced: list[Callable[[], None]] = []
         self.is_optional = True
         """Until someone insists on the kind."""
-        self.is_served = False
-        """Whether the server has the kind; asked only where it is optional."""
+        self.is_served: bool | None = None
+        """Whether the server has the kind; None while that is not known. It matters only where it is optional."""
         self.informer: Informer[Any] | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -60,14 +61,14 @@ class Feed:
 
     @property
     def is_wanted(self) -> bool:
-        return (self.is_served or not self.is_optional) and any(is_needed() for is_needed in self.needs)
+        return (bool(self.is_served) or not self.is_optional) and any(is_needed() for is_needed in self.needs)
 
     @property
     def is_synced(self) -> bool:
         """Whether the cache is what the server has: also empty, of an optional kind that is not served."""
         if self.informer is not None:
             return self.informer.is_synced
-        return self.is_optional and not self.is_served
+        return self.is_optional and self.is_served is False
 
     def serve(self, catalog: Catalog) -> None:
         """Note whether the server has the kind."""

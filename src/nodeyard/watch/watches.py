@@ -33,6 +33,7 @@ from nodeyard.watch.sources import Source
 from nodeyard.watch.view import CacheView
 
 DISCOVERY_SECONDS: Final = 30.0
+DISCOVERY_RETRY_SECONDS: Final = 2.0
 # Changes of one moment are one question to `needed`.
 PAUSE_SECONDS: Final = 0.05
 # A watch that is well tells a write back in milliseconds; one that is not is asked about by a GET.
@@ -49,8 +50,9 @@ class Watches:
         self._random = random
         self._feeds: dict[Source, Feed] = {}
         self._is_known = False
-        """Whether needs and discovery have been asked at least once."""
+        """Whether it is known what is wanted: needs and, for optional kinds, discovery have been asked."""
         self._discover_at = 0.0
+        self._turn = asyncio.Lock()
         self._wake = asyncio.Event()
         self._progress = asyncio.Event()
 
@@ -116,8 +118,14 @@ class Watches:
 
     async def reconcile(self) -> None:
         """Start what is wanted and does not run, stop what runs and is not wanted."""
-        if any(feed.is_optional for feed in self.feeds) and self._clock.monotonic() >= self._discover_at:
-            await self._discover()
+        async with self._turn:
+            if self._has_optional and self._clock.monotonic() >= self._discover_at:
+                await self._discover()
+            await self._start_and_stop()
+        self._is_known = all(feed.is_served is not None for feed in self.feeds if feed.is_optional)
+        self._progress.set()
+
+    async def _start_and_stop(self) -> None:
         for feed in self.feeds:
             is_wanted = feed.is_wanted
             if is_wanted and not feed.is_running:
@@ -126,8 +134,6 @@ class Watches:
             elif feed.is_running and not is_wanted:
                 _log.info("ending the watch", resource=str(feed.source), reason="not served or not needed")
                 await feed.stop()
-        self._is_known = True
-        self._progress.set()
 
     def rediscover(self) -> None:
         """A kind may have come or gone: ask the server soon, not in its turn."""
@@ -137,7 +143,9 @@ class Watches:
     async def _discover(self) -> None:
         try:
             catalog = await self._client.catalog()
-        except ClientError as error:
+        except (ClientError, msgspec.MsgspecError, LookupError) as error:
+            # The last two: a document that is no discovery, from whatever stands in front of the server.
+            self._discover_at = self._clock.monotonic() + DISCOVERY_RETRY_SECONDS
             _log.warning("keeping the known kinds", reason=str(error))
             return
         self._discover_at = self._clock.monotonic() + DISCOVERY_SECONDS
@@ -147,8 +155,9 @@ class Watches:
     async def _rest(self) -> None:
         """Until something changed that may matter, or it is time to look for new kinds."""
         await self._clock.sleep(PAUSE_SECONDS)
+        left = self._discover_at - self._clock.monotonic() if self._has_optional else DISCOVERY_SECONDS
         waking = asyncio.create_task(self._wake.wait())
-        turn = asyncio.ensure_future(self._clock.sleep(DISCOVERY_SECONDS))
+        turn = asyncio.create_task(self._clock.sleep(max(left, 0.0)))
         try:
             await asyncio.wait((waking, turn), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -159,7 +168,12 @@ class Watches:
     # own writes
 
     def wrote(self, ref: ObjectRef, answer: Json) -> None:
-        """The server's answer to a create, patch or apply: shown until the watch has told it back."""
+        """The server's answer to a create, patch or apply: shown until the watch has told it back.
+
+        The whole object, as a plain dict; a Status, or what was decoded for another purpose, says too little.
+        """
+        if not isinstance(answer, dict) or answer.get("kind") == "Status":
+            return
         for feed in self._feeds_of(ref):
             try:
                 feed.cache.wrote(answer, self._clock.monotonic() + CONFIRM_SECONDS)
@@ -195,7 +209,7 @@ class Watches:
             found = await self._client.get(feed.resource, name, namespace)
         except NotFound:
             found = None
-        except (ClientError, msgspec.ValidationError) as error:
+        except (ClientError, msgspec.MsgspecError) as error:
             _log.warning("settling a write later", resource=str(feed.source), name=name, reason=str(error))
             return
         feed.cache.settle(key, own, found, self._clock.monotonic() + CONFIRM_SECONDS)
@@ -206,6 +220,10 @@ class Watches:
             await self.settle()
 
     # how it is going
+
+    @property
+    def _has_optional(self) -> bool:
+        return any(feed.is_optional for feed in self.feeds)
 
     @property
     def feeds(self) -> tuple[Feed, ...]:
@@ -242,7 +260,18 @@ def _named(watches: Sequence[Watched]) -> Iterable[tuple[Watched, list[str]]]:
 
 def _need(watch: Watched, view: CacheView) -> Callable[[], bool]:
     needed = watch.needed
-    return (lambda: True) if needed is None else (lambda: needed(view))
+
+    def is_needed() -> bool:
+        if needed is None:
+            return True
+        try:
+            return needed(view)
+        except Exception:
+            # A watch too many costs memory; one too few would hide what a plan depends on.
+            _log.exception("watching though it may not be needed", resource=str(watch.resource))
+            return True
+
+    return is_needed
 
 
 def _call(function: Callable[[str], None], argument: str) -> Callable[[], None]:

@@ -8,7 +8,7 @@ import msgspec
 
 from nodeyard.client.errors import Status, TransportTimeout, error_from_status
 from nodeyard.client.resources import NODES
-from nodeyard.client.transport import Response, Stream
+from nodeyard.client.transport import NOTHING, Response, Stream
 from nodeyard.kube.objects import Node, ObjectMeta
 
 NODE_VIEW = NODES.decoded_as(Node)
@@ -92,7 +92,7 @@ class Script:
     def watches(self):
         return [asked for asked in self.asked if asked.is_watch]
 
-    async def request(self, method, path, *, query, headers, body, timeout, retry):
+    async def request(self, method, path, *, query=NOTHING, headers=NOTHING, body=b"", timeout=0, retry=True):
         self.asked.append(Asked(False, dict(query), self.clock.monotonic(), dict(headers)))
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):

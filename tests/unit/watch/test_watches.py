@@ -6,6 +6,7 @@ from random import Random
 import pytest
 
 from nodeyard.apiserver.server import Server
+from nodeyard.client.api import Client
 from nodeyard.client.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, NODES, PODS, untyped
 from nodeyard.kube.objects import Node, PartialObject, Pod
 from nodeyard.plan.model import ObjectRef
@@ -14,8 +15,11 @@ from nodeyard.process.metrics import Metrics
 from nodeyard.runtime.capability import Aggregate, Watch
 from nodeyard.sim.embedded import connect
 from nodeyard.watch import Watches
+from nodeyard.watch.informer import STALLED_SECONDS
 from nodeyard.watch.metrics import expose
-from nodeyard.watch.watches import CONFIRM_SECONDS, DISCOVERY_SECONDS, SETTLE_SECONDS
+from nodeyard.watch.watches import CONFIRM_SECONDS, DISCOVERY_RETRY_SECONDS, DISCOVERY_SECONDS, SETTLE_SECONDS
+
+from .builders import Hold, Script, bookmark, refusal
 
 WIDGETS = untyped("example.dev", "v1", "widgets", "Widget", namespaced=False)
 BY_ZONE = {"zone": lambda obj: [obj.metadata.labels["zone"]] if "zone" in obj.metadata.labels else []}
@@ -143,7 +147,7 @@ async def test_an_optional_kind_is_watched_when_it_appears_and_forgotten_when_it
     assert view.is_synced("Widget")
     assert stage.watches.is_synced
     await stage.define_widgets()
-    await stage.client.create(WIDGETS, {"metadata": {"name": "w"}})
+    await stage.client.create(WIDGETS, {"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"}})
     await stage.clock.advance(DISCOVERY_SECONDS + 1)
     assert [obj["metadata"]["name"] for obj in view.all("Widget.example.dev")] == ["w"]
     await stage.client.delete(CUSTOM_RESOURCE_DEFINITIONS, "widgets.example.dev")
@@ -224,7 +228,7 @@ async def test_an_answer_that_does_not_decode_is_left_to_the_watch(stage):
 
 
 async def test_a_mapping_to_keys_that_fails_does_not_end_the_watch(stage):
-    view = stage.register(Watch(NODES.decoded_as(Node), keys=lambda old, new: [][0]))
+    view = stage.register(Watch(NODES.decoded_as(Node), keys=lambda old, new: [old.metadata.name]))
     await stage.start()
     await stage.make_node("a")
     await settle()
@@ -252,20 +256,57 @@ async def test_what_was_not_declared_is_named(stage):
         view.aggregate("size", "x")
 
 
-async def test_a_stalled_watch_is_named_and_measured(stage):
+async def test_the_watches_are_measured(stage):
     stage.register(NODE_WATCH)
     metrics = Metrics()
     expose(metrics, stage.watches)
+    assert 'nodeyard_informer_synced{resource="nodes",view="Node"} 0.0' in (await metrics.render()).decode()
     await stage.start()
     await stage.make_node("a")
     await settle()
-    assert stage.watches.stalled() == []
     text = (await metrics.render()).decode()
     assert 'nodeyard_informer_objects{resource="nodes",view="Node"} 1.0' in text
-    assert 'nodeyard_informer_stalled{resource="nodes",view="Node"} 0.0' in text
-    [feed] = stage.watches.feeds
-    feed.informer._heard_at -= 1000
-    assert [report.source for report in stage.watches.stalled()] == ["nodes"]
+    assert 'nodeyard_informer_synced{resource="nodes",view="Node"} 1.0' in text
+
+
+async def test_a_stalled_watch_is_named(clock):
+    watches = Watches(Client(Script(clock, [bookmark(5, is_end=True), Hold()])), clock, Random(1))
+    watches.register((NODE_WATCH,))
+    task = asyncio.create_task(watches.run())
+    await clock.advance(STALLED_SECONDS)
+    assert watches.stalled() == []
+    await clock.advance(1)
+    assert [report.source for report in watches.stalled()] == ["nodes"]
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_while_discovery_fails_nobody_knows_and_it_is_asked_again_soon(clock):
+    refused = refusal(503)
+    catalogue = {"kind": "APIGroupDiscoveryList", "items": []}
+    watches = Watches(Client(Script(clock, refused, refused, catalogue, catalogue)), clock, Random(1))
+    view = watches.register((Watch(WIDGETS, keys=names_of, optional=True),))
+    task = asyncio.create_task(watches.run())
+    await clock.advance(1)
+    assert (watches.is_synced, view.is_synced("Widget")) == (False, False)
+    await clock.advance(DISCOVERY_RETRY_SECONDS)
+    assert (watches.is_synced, view.is_synced("Widget")) == (True, True)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_need_that_cannot_be_told_is_one(stage):
+    stage.register(Watch(NODES.decoded_as(Node), keys=names_of, needed=lambda view: view.all("Missing")))
+    await stage.start()
+    assert stage.running == {"nodes"}
+
+
+async def test_a_status_is_not_laid_over(stage):
+    view = stage.register(NODE_WATCH)
+    await stage.start()
+    stage.watches.wrote(ref("a"), {"kind": "Status", "status": "Success", "metadata": {}})
+    stage.watches.wrote(ref("a"), None)
+    assert view.all("Node") == ()
 
 
 def ref(name):

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
-from nodeyard.apiserver.gotext import json_text, quoted
+from nodeyard.apiserver.gotext import json_text
 from nodeyard.apiserver.ownership.fieldset import FieldSet, difference, union
+from nodeyard.kube.gotext import quote
 from nodeyard.kube.json import Object
 
 APPLY, UPDATE = "Apply", "Update"
@@ -35,13 +36,13 @@ class Identity(NamedTuple):
             ("apiVersion", self.api_version),
             ("subresource", self.subresource),
         ]
-        return f"{{{','.join(f'{quoted(name)}:{json_text(value)}' for name, value in members if value)}}}"
+        return f"{{{','.join(f'{quote(name)}:{json_text(value)}' for name, value in members if value)}}}"
 
     def __str__(self) -> str:
         """As a conflict names it."""
-        text = quoted(self.manager)
+        text = quote(self.manager)
         if self.subresource:
-            text += f" with subresource {quoted(self.subresource)}"
+            text += f" with subresource {quote(self.subresource)}"
         return f"{text} using {self.api_version}" if self.operation == UPDATE else text
 
 

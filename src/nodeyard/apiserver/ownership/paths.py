@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from nodeyard.apiserver.gotext import json_text, plain, quoted
+from nodeyard.apiserver.gotext import json_text, plain
+from nodeyard.kube.gotext import quote
 from nodeyard.kube.json import Json
 
 _decode = msgspec.json.Decoder().decode
@@ -92,7 +93,7 @@ def _rendered(element: str) -> str:
 def _text(item: Json) -> str:
     if item is None:
         return "null"
-    return quoted(item) if isinstance(item, str) else plain(item)
+    return quote(item) if isinstance(item, str) else plain(item)
 
 
 # order

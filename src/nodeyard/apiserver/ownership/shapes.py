@@ -14,8 +14,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from nodeyard.apiserver.gotext import quoted
 from nodeyard.apiserver.ownership import paths
+from nodeyard.kube.gotext import quote
 from nodeyard.kube.json import Json, Object
 from nodeyard.schema.model import UNSET, ListType, Schema
 
@@ -90,7 +90,7 @@ class Shape:
             raise ShapeError("associative list with keys may not have non-map elements")
         found = [(name, item.get(name, default)) for name, default in self.keys if name in item or default is not None]
         if not found:
-            names = " ".join(quoted(name) for name, _ in self.keys)
+            names = " ".join(quote(name) for name, _ in self.keys)
             raise ShapeError(
                 f"associative list with keys has an element that omits all key fields [{names}] "
                 "(and doesn't have default values for any key fields)"

@@ -7,10 +7,12 @@ recorded, all in one write: there is no moment at which a node is claimed and no
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.planning.draft import Draft
 from nodeyard.capabilities.spares.planning.edits import Edit
+from nodeyard.capabilities.spares.planning.moulds import Moulds
 from nodeyard.capabilities.spares.planning.record import FOREIGN, OURS, Record
 from nodeyard.capabilities.spares.planning.settings import settle
 from nodeyard.capabilities.spares.planning.spread import Picker, usage
@@ -34,10 +36,9 @@ def claim(draft: Draft, stock: Stock, template: Resolved, kept: Iterable[Node], 
     else:
         with stock.rehearsal(aisles) as picked:
             picked.extend(_pick(picker, missing))
+    moulds = Moulds(template.wanted, partial(configure, template=template))
     for spare in picked:
-        edit = Edit(spare.node)
-        configure(edit, template)
-        draft.edit(edit, Reason.CLAIMED, {"template": template.name, "zone": template.zone_of(spare.node)})
+        draft.change(spare.node, moulds.cast(spare.node), Reason.CLAIMED, template.facts(spare.node))
     return len(picked)
 
 

@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
 
-from nodeyard.capabilities.spares.planning.edits import Edit, node_ref
+from nodeyard.capabilities.spares.planning.edits import Change, Edit, node_ref
 from nodeyard.capabilities.spares.types import Reason
 from nodeyard.kube.json import Object
+from nodeyard.kube.objects import Node
 from nodeyard.plan.model import Action, Blocked, Disruption, ObjectRef, Verb, Write
 
 NAMED = 10
@@ -30,19 +31,25 @@ class Draft:
         """What has to succeed before the actions that are added now."""
 
     def edit(self, edit: Edit, reason: Reason, facts: Object, disruption: Disruption = Disruption.NONE) -> str:
+        return self.change(edit.node, edit.change(), reason, facts, disruption)
+
+    def change(
+        self, node: Node, change: Change, reason: Reason, facts: Object, disruption: Disruption = Disruption.NONE
+    ) -> str:
         """Change a node, in the one patch that it gets."""
-        ref = node_ref(edit.node)
+        ref = node_ref(node)
         action = Action(
             id=f"node/{ref.name}",
             verb=Verb.PATCH,
             object=ref,
             reason=reason.value,
             facts=facts,
-            diff=edit.diff(),
+            diff=change.diff,
             disruption=disruption,
             after=self.after,
         )
-        return self.add(action, edit.write())
+        version = node.metadata.resource_version if change.is_guarded else ""
+        return self.add(action, Write(body=change.body, resource_version=version))
 
     def add(self, action: Action, write: Write) -> str:
         self.actions.append(action)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.planning.draft import Draft
 from nodeyard.capabilities.spares.planning.edits import Edit
+from nodeyard.capabilities.spares.planning.moulds import Moulds
 from nodeyard.capabilities.spares.planning.record import Record, record_of, release_of
 from nodeyard.capabilities.spares.planning.settings import is_settled, settle
 from nodeyard.capabilities.spares.planning.templates import Resolved
@@ -17,19 +19,26 @@ from nodeyard.kube.objects import Node
 def repair(draft: Draft, template: Resolved, kept: Iterable[Node]) -> None:
     """Also calls off a release of a node that is wanted after all."""
     prune = template.template.spec.prune
+    moulds = Moulds(template.wanted, partial(_restore, template=template))
     for node in kept:
         annotations = node.metadata.annotations
-        is_leaving = names.RELEASE in annotations
-        may_prune = prune and names.RECORD in annotations
-        if not is_leaving and not may_prune and is_settled(node, template.wanted):
-            continue
-        edit = Edit(node)
-        if is_leaving:
+        if names.RELEASE in annotations:
+            edit = Edit(node)
             stay(edit)
-        settle(edit, template.wanted, record_of(node) or Record(template=template.name), prune=prune)
-        if not edit.is_empty:
-            reason = Reason.RELEASE_CANCELLED if is_leaving else Reason.UPDATED
-            draft.edit(edit, reason, {"template": template.name, "zone": template.zone_of(node)})
+            _restore(edit, template)
+            draft.edit(edit, Reason.RELEASE_CANCELLED, template.facts(node))
+        elif prune and names.RECORD in annotations:
+            edit = Edit(node)
+            _restore(edit, template)
+            if not edit.is_empty:
+                draft.edit(edit, Reason.UPDATED, template.facts(node))
+        elif not is_settled(node, template.wanted):
+            draft.change(node, moulds.cast(node), Reason.UPDATED, template.facts(node))
+
+
+def _restore(edit: Edit, template: Resolved) -> None:
+    record = record_of(edit.node) or Record(template=template.name)
+    settle(edit, template.wanted, record, prune=template.template.spec.prune)
 
 
 def stay(edit: Edit) -> None:

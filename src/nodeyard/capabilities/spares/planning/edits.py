@@ -8,12 +8,22 @@ makes the write fail and the plan be made again, and is never lost.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import NamedTuple
 
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.planning.taints import Taints, identity, title, to_wire
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.objects import Node
-from nodeyard.plan.model import FieldChange, ObjectRef, Write
+from nodeyard.plan.model import FieldChange, ObjectRef
+
+
+class Change(NamedTuple):
+    """A patch, as it is sent and as it is shown. It may be shared by nodes that look alike."""
+
+    body: Object
+    diff: tuple[FieldChange, ...]
+    is_guarded: bool
+    """Whether it may only meet the node as it was seen."""
 
 
 class Edit:
@@ -47,29 +57,24 @@ class Edit:
         moved = self.unschedulable != self.node.spec.unschedulable
         return not (self.labels or self.annotations or moved or self.moves_taints)
 
-    def labels_after(self) -> dict[str, str]:
-        merged = {**self.node.metadata.labels, **self.labels}
-        return {key: value for key, value in merged.items() if value is not None}
-
-    def write(self) -> Write:
+    def change(self) -> Change:
+        """The patch that makes these changes."""
         metadata: Object = {}
         if self.labels:
             metadata["labels"] = self.labels
         if self.annotations:
             metadata["annotations"] = self.annotations
         spec: Object = {}
-        is_guarded = names.TEMPLATE_LABEL in self.labels
         if self.moves_taints:
             spec["taints"] = [to_wire(taint) for taint in self.taints]
-            is_guarded = True
         if self.unschedulable != self.node.spec.unschedulable:
             spec["unschedulable"] = self.unschedulable or None
         body: Object = {"metadata": metadata} if metadata else {}
         if spec:
             body["spec"] = spec
-        return Write(body=body, resource_version=self.node.metadata.resource_version if is_guarded else "")
+        return Change(body, self._diff(), names.TEMPLATE_LABEL in self.labels or self.moves_taints)
 
-    def diff(self) -> tuple[FieldChange, ...]:
+    def _diff(self) -> tuple[FieldChange, ...]:
         metadata = self.node.metadata
         changes = [*_map_diff("metadata.labels", metadata.labels, self.labels)]
         if self.annotations:

@@ -64,7 +64,7 @@ def _cordon(draft: Draft, template: Resolved, node: Node) -> None:
     note = ReleaseNote(template=template.name, since=draft.now, cordoned=not node.spec.unschedulable)
     edit.annotations[names.RELEASE] = encode(note)
     edit.unschedulable = True
-    draft.edit(edit, Reason.RELEASING, _facts(template, node), Disruption.RELEASES)
+    draft.edit(edit, Reason.RELEASING, template.facts(node), Disruption.RELEASES)
 
 
 def _evict_when_due(draft: Draft, template: Resolved, node: Node, note: ReleaseNote, pods: Sequence[Pod]) -> None:
@@ -109,7 +109,7 @@ def _give_back(draft: Draft, template: Resolved, node: Node, note: ReleaseNote) 
     edit.drop_annotation(names.RELEASE)
     if note.cordoned:
         edit.unschedulable = False
-    draft.edit(edit, Reason.RELEASED, _facts(template, node))
+    draft.edit(edit, Reason.RELEASED, template.facts(node))
 
 
 def _drop_role(edit: Edit, template: Resolved) -> None:
@@ -128,7 +128,3 @@ def _make_spare(edit: Edit, record: Record) -> None:
         edit.labels[names.SPARE_LABEL] = names.TRUE
     else:
         mark(edit)
-
-
-def _facts(template: Resolved, node: Node) -> dict[str, str]:
-    return {"template": template.name, "zone": template.zone_of(node)}

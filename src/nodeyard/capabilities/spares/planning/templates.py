@@ -9,6 +9,7 @@ from functools import cached_property
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.planning.validity import faults
 from nodeyard.capabilities.spares.types import NodeTemplate, Reason
+from nodeyard.kube.json import Object
 from nodeyard.kube.names import ZONE
 from nodeyard.kube.objects import Node, Taint
 from nodeyard.kube.selectors import LabelSelector, Operator, from_object
@@ -38,6 +39,7 @@ class Resolved:
         self.error = "; ".join(map(str, faults(template)))
         self.topology_key = template.spec.spread.topology_key or ZONE
         self.eligibility = (template.spec.eligibility.require_ready, template.spec.eligibility.require_empty)
+        self._facts: dict[str, Object] = {}
         nothing = LabelSelector(is_nothing=True)
         self.selector = nothing if self.error else from_object(template.selector_object)
 
@@ -83,6 +85,14 @@ class Resolved:
 
     def zone_of(self, node: Node) -> str:
         return node.metadata.labels.get(self.topology_key, "")
+
+    def facts(self, node: Node) -> Object:
+        """What is said about an action on one of its nodes. The same for all of one zone, and shared by them."""
+        zone = self.zone_of(node)
+        facts = self._facts.get(zone)
+        if facts is None:
+            facts = self._facts[zone] = {"template": self.name, "zone": zone}
+        return facts
 
 
 def resolve(templates: Iterable[NodeTemplate]) -> list[Resolved]:

@@ -1,0 +1,182 @@
+"""Writes status: last, only where it differs, and in peace with others who write the same object.
+
+The patch is what differs between the status wanted and the one the cache shows. After a conflict or a lost answer the
+object is read and compared anew, so that nothing is written twice and nothing old is written over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from nodeyard.apply.applier import Lookup, OnWritten
+from nodeyard.apply.outcome import Result
+from nodeyard.apply.patience import Patience, asked_pause, is_trouble
+from nodeyard.apply.running import NOT_ALLOWED
+from nodeyard.apply.sending import Once
+from nodeyard.client.api import Client
+from nodeyard.client.errors import AdmissionDenied, ClientError, Conflict, NotFound
+from nodeyard.client.resources import Resource
+from nodeyard.kube.json import Json, Object
+from nodeyard.kube.patch import merge_diff
+from nodeyard.plan.model import ObjectRef
+from nodeyard.process.clock import Clock
+
+IN_FLIGHT: Final = 8
+
+
+class Wanted(Protocol):
+    """A status to be written; `runtime.capability.StatusWrite` is one."""
+
+    @property
+    def object(self) -> ObjectRef: ...
+
+    @property
+    def status(self) -> Object: ...
+
+    @property
+    def resource_version(self) -> str: ...
+
+    @property
+    def has_subresource(self) -> bool: ...
+
+
+class StatusResult(msgspec.Struct, frozen=True, kw_only=True):
+    object: ObjectRef
+    result: Result
+    message: str = ""
+    requests: int = 0
+    """How many patches it took; none where the status was as wanted."""
+
+
+class StatusWriter:
+    def __init__(
+        self,
+        client: Client,
+        capability: str,
+        lookup: Lookup,
+        *,
+        clock: Clock,
+        in_flight: int = IN_FLIGHT,
+        patience: Patience | None = None,
+        random: Random | None = None,
+        on_written: OnWritten = lambda _resource, _answer: None,
+    ) -> None:
+        self._client = client.managed_by(f"nodeyard-{capability}")
+        self._client.transport = Once(self._client.transport)
+        self._lookup = lookup
+        self._clock = clock
+        self._turn = asyncio.Semaphore(in_flight)
+        self._patience = patience or Patience()
+        self._random = random or Random()
+        self._on_written = on_written
+
+    async def write(
+        self, writes: Sequence[Wanted], shown: Callable[[ObjectRef], Any | None], *, may_write: Callable[[], bool]
+    ) -> tuple[StatusResult, ...]:
+        """Make each status so. `shown` is the object as the cache has it, dict or struct; None is compared as empty."""
+        results = await asyncio.gather(*(self._write(each, shown(each.object), may_write) for each in writes))
+        return tuple(results)
+
+    async def _write(self, wanted: Wanted, cached: Any | None, may_write: Callable[[], bool]) -> StatusResult:
+        ref = wanted.object
+        difference = _difference(cached, wanted.status)
+        if difference is None:
+            return StatusResult(object=ref, result=Result.DONE)
+        resource = self._lookup(ref.api_version, ref.kind)
+        if resource is None:
+            return StatusResult(object=ref, result=Result.FAILED, message=f"{ref.kind} is not served")
+        attempt = _Attempt(wanted, difference, wanted.resource_version)
+        while True:
+            async with self._turn:
+                if not may_write():
+                    return attempt.ended(Result.HELD, NOT_ALLOWED)
+                try:
+                    if attempt.requests:
+                        await self._compare_again(resource, attempt)
+                    if attempt.difference is not None:
+                        attempt.requests += 1
+                        await self._send(resource, attempt)
+                    return attempt.ended(Result.DONE)
+                except NotFound:
+                    return attempt.ended(Result.DONE, "the object is gone")
+                except ClientError as error:
+                    pause = self._pause(attempt, error)
+                    if pause is None:
+                        return attempt.ended(_result_of(error), str(error))
+            await self._clock.sleep(pause)
+
+    async def _compare_again(self, resource: Resource[Any], attempt: _Attempt) -> None:
+        ref = attempt.wanted.object
+        found = await self._client.get(resource.decoded_as(dict), ref.name, ref.namespace)
+        metadata = found["metadata"]
+        if ref.uid and metadata.get("uid") != ref.uid:
+            attempt.difference = None
+            return
+        attempt.difference = merge_diff(found.get("status") or {}, attempt.wanted.status)
+        attempt.resource_version = metadata["resourceVersion"]
+
+    async def _send(self, resource: Resource[Any], attempt: _Attempt) -> None:
+        ref, wanted = attempt.wanted.object, attempt.wanted
+        patch: Object = {"status": attempt.difference}
+        pairs = (("uid", ref.uid), ("resourceVersion", attempt.resource_version))
+        if metadata := {name: value for name, value in pairs if value}:
+            patch["metadata"] = metadata
+        part = "status" if wanted.has_subresource else ""
+        answer = await self._client.patch(resource, ref.name, patch, ref.namespace, subresource=part)
+        self._on_written(resource, answer)
+
+    def _pause(self, attempt: _Attempt, error: ClientError) -> float | None:
+        attempt.failures += 1
+        if not is_trouble(error) and not isinstance(error, Conflict):
+            return None
+        pause = self._patience.pause(attempt.failures, asked_pause(error), self._random)
+        # After a conflict there is nothing to wait for: the object is read again at once.
+        return 0.0 if pause is not None and isinstance(error, Conflict) else pause
+
+
+class _Attempt:
+    """One status on its way."""
+
+    def __init__(self, wanted: Wanted, difference: Json, resource_version: str) -> None:
+        self.wanted = wanted
+        self.difference = difference
+        self.resource_version = resource_version
+        self.requests = 0
+        self.failures = 0
+
+    def ended(self, result: Result, message: str = "") -> StatusResult:
+        return StatusResult(object=self.wanted.object, result=result, message=message, requests=self.requests)
+
+
+def _result_of(error: ClientError) -> Result:
+    if isinstance(error, AdmissionDenied):
+        return Result.DENIED
+    return Result.CONFLICT if isinstance(error, Conflict) else Result.FAILED
+
+
+def _difference(cached: Any | None, wanted: Object) -> Json | None:
+    """The merge patch that is needed, None where nothing is."""
+    if cached is None or isinstance(cached, dict):
+        return merge_diff((cached or {}).get("status") or {}, wanted)
+    shown = msgspec.to_builtins(cached.status) if cached.status is not None else {}
+    # A struct does not tell an empty value from none; a patch for the sake of that alone would be sent for ever.
+    return None if _pruned(shown) == _pruned(wanted) else merge_diff(shown, wanted)
+
+
+def _pruned(value: Json) -> Json:
+    """Without empty members at any depth."""
+    if isinstance(value, dict):
+        members = {name: _pruned(member) for name, member in value.items()}
+        return {name: member for name, member in members.items() if not _is_empty(member)}
+    if isinstance(value, (list, tuple)):
+        return [_pruned(item) for item in value]
+    return value
+
+
+def _is_empty(value: Json) -> bool:
+    return value is None or value is False or value in (0, "", {}, [])

@@ -1,0 +1,221 @@
+"""One pass over one key, from what is observed to what is written: the shared loop of all capabilities.
+
+    not leading · not synced · gone · paused · observing     each ends the pass before a write, in this order
+    collect ─▶ plan ─▶ brake ─▶ apply ─▶ status ─▶ events
+
+An object that is being deleted is planned like any other: what its finalizer waits for is a plan too. A pass that
+raises concerns its key alone.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from random import Random
+from typing import Any, Final, Protocol
+
+import msgspec
+import structlog
+
+from nodeyard.apply.outcome import Outcome, Result
+from nodeyard.apply.status import StatusResult
+from nodeyard.plan.brake import Braked, brake
+from nodeyard.plan.model import ObjectRef, Plan, Planned
+from nodeyard.process.clock import Clock
+from nodeyard.process.logs import get_logger
+from nodeyard.runtime.capability import Capability, Event, Key, StatusWrite, View, Watch
+from nodeyard.runtime.elections import Gate
+from nodeyard.runtime.metrics import CapabilityMetrics
+from nodeyard.runtime.originals import BY_FLAG, Observing
+from nodeyard.runtime.roots import approvals, is_paused, ref_of
+from nodeyard.runtime.settings import Settings
+from nodeyard.runtime.thinking import Thinker
+from nodeyard.runtime.verdict import RETRIED, Ending, Verdict, verdict_of, wake_after
+
+SYNC_SECONDS: Final = 0.25
+OBSERVE_SECONDS: Final = 30.0
+# A plan is sent for at least this long before newer events replace the rest of it, or under steady change nothing would
+# ever be sent.
+SENDING_SECONDS: Final = 1.0
+
+_NOT_WRITTEN = (Result.FAILED, Result.UNKNOWN, Result.CONFLICT)
+
+_log = get_logger("reconciler")
+
+
+class Applying(Protocol):
+    async def apply(self, planned: Planned, *, may_write: Callable[[], bool]) -> Outcome: ...
+
+
+class Statuses(Protocol):
+    async def write(
+        self,
+        writes: Sequence[StatusWrite],
+        shown: Callable[[ObjectRef], Any | None],
+        *,
+        may_write: Callable[[], bool],
+    ) -> Sequence[StatusResult]: ...
+
+
+class Recording(Protocol):
+    def record(self, occurrence: Event) -> None: ...
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What a reconciler works with."""
+
+    view: View
+    applier: Applying
+    statuses: Statuses
+    recorder: Recording
+    gate: Gate
+    think: Thinker
+    clock: Clock
+    metrics: CapabilityMetrics
+    random: Random
+    has_news: Callable[[Key], bool] = lambda _key: False
+    """Whether something happened to a key since it was taken up."""
+
+
+class Reconciler:
+    def __init__(self, capability: Capability, tools: Tools, settings: Settings) -> None:
+        self._capability = capability
+        self._tools = tools
+        self._settings = settings
+        self._observing = Observing(capability, settings, tools.metrics)
+        self.held: dict[Key, Plan] = {}
+        """The plans that wait for an approval."""
+
+    async def reconcile(self, key: Key) -> Verdict:
+        """Never raises but to be cancelled."""
+        id = f"{self._tools.random.getrandbits(32):08x}"
+        began = self._tools.clock.monotonic()
+        with structlog.contextvars.bound_contextvars(reconcile=id, capability=self._capability.name, key=key):
+            try:
+                verdict = await self._pass(key)
+            except Exception:
+                _log.exception("reconcile failed")
+                verdict = Verdict(Ending.ERROR)
+        self._tools.metrics.reconcile_seconds.observe(self._tools.clock.monotonic() - began)
+        self._tools.metrics.ended(verdict.ending.value)
+        return verdict
+
+    async def _pass(self, key: Key) -> Verdict:
+        tools, capability = self._tools, self._capability
+        now = tools.clock.now()
+        if not tools.gate.may_write():
+            return Verdict(Ending.NOT_LEADING)
+        if not self._is_synced():
+            return Verdict(Ending.NOT_SYNCED, SYNC_SECONDS)
+        snapshot = capability.collect(tools.view, key, now)
+        if snapshot is None:
+            return self._forget(key)
+        roots = capability.roots(tools.view, key)
+        if roots and not capability.plans_pauses and all(map(is_paused, roots)):
+            _log.info("leaving alone", reason="paused")
+            return Verdict(Ending.PAUSED)
+        planned = await self._plan(snapshot, now)
+        braked = self._brake(key, planned.plan, snapshot, roots)
+        if reason := self._observing.reason(tools.view, now):
+            return self._observe(braked.now, roots, reason, now)
+        outcome = await self._apply(msgspec.structs.replace(planned, plan=braked.now))
+        written = await self._report(snapshot, braked.now, outcome)
+        return self._verdict(braked.now, outcome, written)
+
+    # the steps
+
+    def _is_synced(self) -> bool:
+        """A cache that has not been told everything would plan for a world that is not there."""
+        watches = self._capability.watches
+        return all(self._tools.view.is_synced(_name_of(watch)) for watch in watches if watch.needed is None)
+
+    def _forget(self, key: Key) -> Verdict:
+        self.held.pop(key, None)
+        self._tools.metrics.forget(key)
+        return Verdict(Ending.GONE)
+
+    async def _plan(self, snapshot: Any, now: datetime) -> Planned:
+        began = self._tools.clock.monotonic()
+        planned: Planned = await self._tools.think(functools.partial(self._capability.plan, snapshot, now, ()))
+        self._tools.metrics.plan_seconds.observe(self._tools.clock.monotonic() - began)
+        if self._capability.metrics is not None:
+            self._capability.metrics(snapshot, planned.plan)
+        return planned
+
+    def _brake(self, key: Key, plan: Plan, snapshot: Any, roots: Sequence[Any]) -> Braked:
+        managed = self._capability.managed(snapshot)
+        braked = brake(plan, self._settings.limit, managed, approvals(roots))
+        known = self.held.get(key)
+        if braked.held is None:
+            self.held.pop(key, None)
+        else:
+            self.held[key] = braked.held
+            if known is None or known.id != braked.held.id:
+                _log.warning("holding", reason="NeedsApproval", id=braked.held.id, actions=len(braked.held.actions))
+        self._tools.metrics.planned(braked.now, is_held=braked.held is not None)
+        return braked
+
+    def _observe(self, plan: Plan, roots: Sequence[Any], reason: str, now: datetime) -> Verdict:
+        """Say what would be done, and look again: an original does not tell when it goes."""
+        for action in plan.actions:
+            _log.info("would act", verb=action.verb.value, object=str(action.object), reason=action.reason)
+        if reason != BY_FLAG:
+            message = f"{reason} is alive: nothing is written. {self._observing.hand_over}".strip()
+            for ref in filter(None, map(self._ref_of, roots)):
+                self._tools.recorder.record(Event(ref, "Warning", "OriginalAlive", message))
+        wake = wake_after(plan, now)
+        return Verdict(Ending.OBSERVED, OBSERVE_SECONDS if wake is None else min(wake, OBSERVE_SECONDS))
+
+    async def _apply(self, planned: Planned) -> Outcome:
+        plan, tools = planned.plan, self._tools
+        for action in plan.actions:
+            _log.info("acting", verb=action.verb.value, object=str(action.object), reason=action.reason,
+                      diff=msgspec.to_builtins(action.diff))  # fmt: skip
+        if not plan.actions:
+            return Outcome()
+        until = tools.clock.monotonic() + SENDING_SECONDS
+
+        def may_write() -> bool:
+            is_outdated = tools.has_news(plan.key) and tools.clock.monotonic() >= until
+            return tools.gate.may_write() and not is_outdated
+
+        outcome = await tools.applier.apply(planned, may_write=may_write)
+        tools.metrics.applied(outcome)
+        return outcome
+
+    async def _report(self, snapshot: Any, plan: Plan, outcome: Outcome) -> Sequence[StatusResult]:
+        tools = self._tools
+        writes = self._capability.status(snapshot, plan, outcome, tools.clock.now())
+        written = await tools.statuses.write(writes, self._shown, may_write=tools.gate.may_write)
+        for event in self._capability.events(snapshot, plan, outcome):
+            tools.recorder.record(event)
+        return written
+
+    def _shown(self, ref: ObjectRef) -> Any | None:
+        group = ref.api_version.rpartition("/")[0]
+        return self._tools.view.get(f"{ref.kind}.{group}" if group else ref.kind, ref.name, ref.namespace)
+
+    def _verdict(self, plan: Plan, outcome: Outcome, written: Sequence[StatusResult]) -> Verdict:
+        for each in outcome.results:
+            if each.result is not Result.DONE:
+                _log.warning("action ended", result=each.result.value, object=str(each.action.object),
+                             reason=each.message)  # fmt: skip
+        unwritten = [each for each in written if each.result in _NOT_WRITTEN]
+        for status in unwritten:
+            _log.warning("status not written", object=str(status.object), reason=status.message)
+        verdict = verdict_of(plan, outcome, self._tools.clock.now(), self._settings.denied_retry)
+        is_worse = unwritten and verdict.ending not in RETRIED
+        return Verdict(Ending.FAILED, verdict.wake_after, verdict.at_least) if is_worse else verdict
+
+    def _ref_of(self, root: Any) -> ObjectRef | None:
+        resources = (watch.resource for watch in self._capability.watches)
+        found = next((each for each in resources if isinstance(root, each.view)), None)
+        return None if found is None else ref_of(root, found.api_version, found.kind)
+
+
+def _name_of(watch: Watch) -> str:
+    kind, group = watch.resource.kind, watch.resource.group
+    return f"{kind}.{group}" if group else kind

@@ -1,0 +1,69 @@
+"""Takes keys from the queue, has each reconciled, and puts it back for when its verdict says.
+
+Each pass is a task of its own, so that losing the lease can end it at once and the worker lives on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from nodeyard.process.clock import Clock
+from nodeyard.runtime.backoff import Failures
+from nodeyard.runtime.capability import Key
+from nodeyard.runtime.leader import first_of
+from nodeyard.runtime.queue import Queue
+from nodeyard.runtime.verdict import RETRIED, Ending, Verdict
+
+
+class Workers:
+    def __init__(self, queue: Queue, reconcile: Callable[[Key], Awaitable[Verdict]], failures: Failures) -> None:
+        self._queue = queue
+        self._reconcile = reconcile
+        self._failures = failures
+        self._workers: list[asyncio.Task[None]] = []
+        self._passes: dict[Key, asyncio.Task[Verdict]] = {}
+
+    def start(self, count: int) -> None:
+        self._workers = [asyncio.create_task(self._work(), name=f"worker-{number}") for number in range(count)]
+
+    async def abort(self) -> None:
+        """End the passes that run now, and wait until they have ended; their keys are due again."""
+        running = list(self._passes.values())
+        for each in running:
+            each.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+    async def stop(self, clock: Clock, grace: float) -> None:
+        """Take nothing more; what is in flight may finish within `grace` seconds."""
+        for worker in self._workers:
+            worker.cancel()
+        running = list(self._passes.values())
+        if running:
+            await first_of(asyncio.wait(running), clock.sleep(grace))
+        await self.abort()
+        await asyncio.gather(*self._workers, return_exceptions=True)
+
+    async def _work(self) -> None:
+        while True:
+            key = await self._queue.take()
+            task = self._passes[key] = asyncio.create_task(self._pass(key), name=f"reconcile {key}")
+            await asyncio.wait({task})
+
+    async def _pass(self, key: Key) -> Verdict:
+        verdict = Verdict(Ending.ERROR)
+        try:
+            verdict = await self._reconcile(key)
+            return verdict
+        finally:
+            del self._passes[key]
+            self._requeue(key, verdict)
+            self._queue.done(key)
+
+    def _requeue(self, key: Key, verdict: Verdict) -> None:
+        if verdict.ending in RETRIED:
+            self._queue.add_after(key, self._failures.wait(key, verdict.at_least))
+        else:
+            self._failures.forget(key)
+        if verdict.wake_after is not None:
+            self._queue.add_after(key, verdict.wake_after)

@@ -1,0 +1,220 @@
+"""From a type to the CustomResourceDefinition that serves it.
+
+The types say which fields there are, how they are called on the wire and what they mean (`Meta(description=...)`).
+What a type cannot say (CEL, which fields are required, limits, list keys) is an overlay: schema parts by dotted path,
+merged over what the type gives. Every field needs a description: `kubectl explain` has nothing else to show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+from msgspec import inspect
+
+from nodeyard.kube.json import Object
+from nodeyard.kube.objects import Condition, Taint
+
+CATEGORY = "nodeyard"
+
+
+class UndescribedError(ValueError):
+    """A field without a description."""
+
+
+@dataclass(frozen=True)
+class Column:
+    name: str
+    path: str
+    type: str = "string"
+    priority: int = 0
+    description: str = ""
+
+    def render(self) -> Object:
+        shown: Object = {"name": self.name, "type": self.type, "jsonPath": self.path}
+        if self.description:
+            shown["description"] = self.description
+        return {**shown, "priority": self.priority} if self.priority else shown
+
+
+@dataclass(frozen=True)
+class Definition:
+    """What a CRD says beyond its type."""
+
+    type: type[msgspec.Struct]
+    group: str
+    version: str
+    kind: str
+    plural: str
+    description: str
+    namespaced: bool
+    short_names: tuple[str, ...]
+    columns: tuple[Column, ...]
+    overlay: Mapping[str, Object] = field(default_factory=dict)
+    scale: tuple[str, str] | None = None
+    """The paths of the wanted and of the present number."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.plural}.{self.group}"
+
+    def render(self) -> Object:
+        """The CustomResourceDefinition."""
+        subresources: Object = {"status": {}}
+        if self.scale:
+            wanted, present = self.scale
+            subresources["scale"] = {"specReplicasPath": wanted, "statusReplicasPath": present}
+        version = {
+            "name": self.version,
+            "served": True,
+            "storage": True,
+            "subresources": subresources,
+            "additionalPrinterColumns": [column.render() for column in self.columns],
+            "schema": {"openAPIV3Schema": self.schema()},
+        }
+        names: Object = {
+            "kind": self.kind,
+            "listKind": f"{self.kind}List",
+            "plural": self.plural,
+            "singular": self.kind.lower(),
+            "shortNames": list(self.short_names),
+            "categories": [CATEGORY],
+        }
+        return {
+            "apiVersion": "apiextensions.k8s.io/v1",
+            "kind": "CustomResourceDefinition",
+            "metadata": {"name": self.name},
+            "spec": {
+                "group": self.group,
+                "names": names,
+                "scope": "Namespaced" if self.namespaced else "Cluster",
+                "versions": [version],
+            },
+        }
+
+    def schema(self) -> Object:
+        """The structural schema."""
+        root = _object(inspect.type_info(self.type), "", self.overlay)
+        properties = root["properties"]
+        properties["metadata"] = {"type": "object", **self.overlay.get("metadata", {})}
+        properties = {
+            "apiVersion": {"type": "string", "description": "The version of the schema this object is written in."},
+            "kind": {"type": "string", "description": "The kind of this object."},
+            **properties,
+        }
+        return {"description": self.description, **root, "properties": properties, **self.overlay.get("", {})}
+
+
+_CONDITION: Object = {
+    "type": "object",
+    "required": ["type", "status", "lastTransitionTime", "reason", "message"],
+    "properties": {
+        "type": {"type": "string", "maxLength": 316, "description": "What the condition is about."},
+        "status": {
+            "type": "string",
+            "enum": ["True", "False", "Unknown"],
+            "description": "Whether it holds: True, False or Unknown.",
+        },
+        "reason": {"type": "string", "maxLength": 1024, "description": "Why, in one word for programs."},
+        "message": {"type": "string", "maxLength": 32768, "description": "Why, in a sentence for people."},
+        "lastTransitionTime": {
+            "type": "string",
+            "format": "date-time",
+            "description": "When the status last changed.",
+        },
+        "observedGeneration": {
+            "type": "integer",
+            "format": "int64",
+            "minimum": 0,
+            "description": "The generation of the spec that the condition speaks of.",
+        },
+    },
+}
+_TAINT: Object = {
+    "type": "object",
+    "required": ["key", "effect"],
+    "properties": {
+        "key": {"type": "string", "description": "The taint's key."},
+        "value": {"type": "string", "description": "The taint's value."},
+        "effect": {"type": "string", "description": "NoSchedule, PreferNoSchedule or NoExecute."},
+        "timeAdded": {"type": "string", "format": "date-time", "description": "When the taint was added."},
+    },
+}
+_KNOWN: Mapping[type, Object] = {Condition: _CONDITION, Taint: _TAINT}
+"""Types of Kubernetes itself, which have no descriptions of their own."""
+
+
+def _object(info: inspect.Type, path: str, overlay: Mapping[str, Object]) -> Object:
+    assert isinstance(info, inspect.StructType)
+    properties: Object = {}
+    for each in info.fields:
+        below = f"{path}.{each.encode_name}" if path else each.encode_name
+        if below == "metadata":
+            properties["metadata"] = {"type": "object"}
+            continue
+        schema = _value(each.type, below, overlay)
+        if "description" not in schema:
+            raise UndescribedError(f"{info.cls.__name__}.{each.name} has no description")
+        properties[each.encode_name] = schema
+    return {"type": "object", "properties": properties}
+
+
+def _value(info: inspect.Type, path: str, overlay: Mapping[str, Object]) -> Object:
+    extra: Object = {}
+    if isinstance(info, inspect.Metadata):
+        extra = dict(info.extra_json_schema or {})
+        info = info.type
+    schema = {**_described(extra), **_plain(_without_none(info), path, overlay), **extra}
+    return _merged(schema, overlay.get(path, {}))
+
+
+def _described(extra: Object) -> Object:
+    """The description first, as people read it first."""
+    return {"description": extra["description"]} if "description" in extra else {}
+
+
+def _without_none(info: inspect.Type) -> inspect.Type:
+    """An optional field is one that may be left out; null means the same."""
+    if not isinstance(info, inspect.UnionType):
+        return info
+    rest = [each for each in info.types if not isinstance(each, inspect.NoneType)]
+    if len(rest) != 1:
+        raise TypeError(f"a field has one type, not {info.types}")
+    return rest[0]
+
+
+def _plain(info: inspect.Type, path: str, overlay: Mapping[str, Object]) -> Object:
+    match info:
+        case inspect.StructType():
+            known = _KNOWN.get(info.cls)
+            return dict(known) if known is not None else _object(info, path, overlay)
+        case inspect.EnumType():
+            return {"type": "string", "enum": [member.value for member in info.cls]}
+        case inspect.DictType():
+            return {"type": "object", "additionalProperties": _value(info.value_type, f"{path}.*", overlay)}
+        case inspect.VarTupleType() | inspect.ListType():
+            return {"type": "array", "items": _value(info.item_type, f"{path}[]", overlay)}
+        case inspect.AnyType():
+            return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    scalar = _SCALARS.get(type(info))
+    if scalar is None:
+        raise TypeError(f"{path}: {type(info).__name__} has no place in a schema")
+    return dict(scalar)
+
+
+_SCALARS: Mapping[Any, Object] = {
+    inspect.StrType: {"type": "string"},
+    inspect.IntType: {"type": "integer"},
+    inspect.FloatType: {"type": "number"},
+    inspect.BoolType: {"type": "boolean"},
+    inspect.DateTimeType: {"type": "string", "format": "date-time"},
+}
+
+
+def _merged(schema: Object, over: Object) -> Object:
+    """The overlay wins; rules are added to rules."""
+    rules: Sequence[Any] = [*schema.get("x-kubernetes-validations", ()), *over.get("x-kubernetes-validations", ())]
+    merged = {**schema, **over}
+    return {**merged, "x-kubernetes-validations": rules} if rules else merged

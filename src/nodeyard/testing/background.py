@@ -1,0 +1,50 @@
+"""An event loop in a thread of its own: for servers that blocking tests, subprocesses and coroutines all talk to."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+T = TypeVar("T")
+
+PATIENCE_SECONDS = 60.0
+
+
+class Background:
+    """What `start` and `stop` of a subclass do happens on the loop; use it as a context manager."""
+
+    def __init__(self, name: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
+
+    async def _start(self) -> None:
+        """Begin to serve."""
+
+    async def _stop(self) -> None:
+        """End what was begun."""
+
+    def start(self) -> Self:
+        self._thread.start()
+        self.run(self._start())
+        return self
+
+    def close(self) -> None:
+        self.run(self._stop())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run something on the loop, and wait for it."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_SECONDS)
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

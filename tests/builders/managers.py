@@ -1,0 +1,100 @@
+"""Managers on the embedded server in process, under virtual time."""
+
+import asyncio
+from contextlib import asynccontextmanager
+from random import Random
+
+from nodeyard.client.errors import TransportError
+from nodeyard.client.resources import EVENTS, NODES
+from nodeyard.runtime.crds import install
+from nodeyard.runtime.manager import Manager
+from nodeyard.runtime.settings import Settings
+from nodeyard.runtime.thinking import InPlace
+from nodeyard.sim.embedded import connect
+from tests.builders import labels
+
+
+class Tap:
+    """A transport that counts writes, and that fails or stops where a test wants it."""
+
+    def __init__(self, transport):
+        self._transport = transport
+        self.writes = []
+        self.fail = lambda method, path: None
+        self.before = None
+
+    async def request(self, method, path, **options):
+        error = self.fail(method, path)
+        if error is not None:
+            raise error
+        if method != "GET":
+            if self.before is not None:
+                await self.before(method, path)
+            self.writes.append((method, path))
+        return await self._transport.request(method, path, **options)
+
+    def stream(self, path, **options):
+        return self._transport.stream(path, **options)
+
+    async def close(self):
+        await self._transport.close()
+
+    def written(self, part):
+        return [path for method, path in self.writes if part in path]
+
+
+def cut(_method, _path):
+    return TransportError("cut", may_have_run=False)
+
+
+class World:
+    """A server with the tiny capability's kind on it, and a client to look with."""
+
+    def __init__(self, server, clock):
+        self.server = server
+        self.clock = clock
+        self.client = connect(server)
+
+    async def prepare(self):
+        installing = asyncio.create_task(install(self.client, [labels.LABELS], self.clock))
+        await self.clock.advance(5)
+        await installing
+
+    @asynccontextmanager
+    async def manager(self, identity="one", *, capability=labels.LABELS, thinker=InPlace, **settings):
+        client = connect(self.server)
+        tap = client.transport = Tap(client.transport)
+        manager = Manager(
+            client,
+            [capability],
+            Settings(identity=identity, **settings),
+            clock=self.clock,
+            random=Random(identity),
+            thinker=thinker,
+        )
+        manager.tap = tap
+        async with manager.running():
+            yield manager
+
+    async def add_rule(self, name, team, **options):
+        return await self.client.create(labels.RULES, labels.rule(name, team, **options))
+
+    async def add_nodes(self, rule, *names, **extra):
+        for name in names:
+            await self.client.create(NODES, labels.node(name, rule, **extra))
+
+    async def teams(self):
+        """The label of every node."""
+        page = await self.client.list(NODES)
+        return {each["metadata"]["name"]: each["metadata"]["labels"].get(labels.TEAM) for each in page.items}
+
+    async def rule(self, name):
+        return await self.client.get(labels.RULES, name)
+
+    async def events(self, reason):
+        page = await self.client.list(EVENTS)
+        return [each for each in page.items if each["reason"] == reason]
+
+    async def annotate(self, name, **annotations):
+        patch = {"metadata": {"annotations": {f"nodeyard.dev/{key}": value for key, value in annotations.items()}}}
+        await self.client.patch(labels.RULES, name, patch)

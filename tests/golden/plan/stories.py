@@ -1,0 +1,116 @@
+"""Plans and decisions that show everything the renderer can say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nodeyard.plan.brake import Limit, brake
+from nodeyard.plan.diff import diff_patch
+from nodeyard.plan.identity import identified
+from nodeyard.plan.model import Disruption, Plan, Verb
+
+from ...builders.plans import action, blocked, candidate, change, decision, disruptive, node_ref, plan, pod_ref
+
+_SENTENCES = {
+    "Claimed": "takes spare {node} in {zone} for {template}, which lacks {missing}",
+    "Updated": "brings {node} back to what {template} says",
+    "Releasing": "gives {node} back: {template} has {surplus} too many",
+    "Evicted": "{pod} leaves {node}, which is given back",
+    "Released": "{node} is spare again",
+    "NotReady": "the node has not been Ready since {since}",
+    "SelectorMismatch": "the selector wants {wanted}",
+    "NoSpareNodesFound": "{template} has {current} of {nodes} nodes; no spare fits",
+    "Taken": "least used zone, then the name",
+    "AddSpare": "a Ready spare with {wanted}",
+    "LowerNodes": "nodes: {current} in {template}",
+}
+
+
+def messages(reason: str, facts: dict[str, Any]) -> str:
+    return _SENTENCES[reason].format(**facts)
+
+
+def claim(node: str, zone: str) -> Any:
+    spare = {"key": "node.cybozu.io/spare", "effect": "NoSchedule", "value": "true"}
+    before = {"metadata": {"labels": {"tier": "old"}}, "spec": {"taints": [spare]}}
+    patch = {
+        "metadata": {"labels": {"nyallocator.cybozu.io/node-template": "web", "tier": "web"}},
+        "spec": {"taints": [{"key": "dedicated", "effect": "NoExecute"}]},
+    }
+    facts = {"node": node, "zone": zone, "template": "web", "missing": 2}
+    return action(node, object=node_ref(node), reason="Claimed", facts=facts, diff=diff_patch(before, patch))
+
+
+def nothing() -> Plan:
+    return identified(plan())
+
+
+def claims() -> Plan:
+    long = "a value that goes on and on, " * 12
+    record = change("metadata.annotations[nodeyard.dev/spares-record]", None, long)
+    update = action(
+        "n3",
+        object=node_ref("n3"),
+        reason="Updated",
+        facts={"node": "n3", "template": "web"},
+        diff=(change("metadata.labels[tier]", long, "web"), record),
+    )
+    refused = (
+        blocked("n4", "NotReady", since="09:15"),
+        blocked("n5", "NotReady", since="09:15"),
+        blocked("n6", "SelectorMismatch", wanted="cpu=large"),
+    )
+    return identified(plan(claim("n1", "z1"), claim("n2", "z2"), update, blocked=refused))
+
+
+def release() -> Plan:
+    cordon = action(
+        "cordon-n1",
+        object=node_ref("n1"),
+        reason="Releasing",
+        facts={"node": "n1", "template": "web", "surplus": 1},
+        disruption=Disruption.RELEASES,
+        diff=(change("spec.unschedulable", None, True),),
+    )
+    evict = action(
+        "evict-web-1",
+        Verb.EVICT,
+        pod_ref("web-1"),
+        reason="Evicted",
+        facts={"pod": "default/web-1", "node": "n1"},
+        disruption=Disruption.EVICTS,
+        disrupts="n1",
+        after=("cordon-n1",),
+    )
+    give = action(
+        "give-n1", object=node_ref("n1"), reason="Released", facts={"node": "n1"}, after=("cordon-n1", "evict-web-1")
+    )
+    return identified(plan(cordon, evict, give))
+
+
+def braked() -> Plan:
+    releases = [
+        disruptive(f"n{number:02}", facts={"node": f"n{number:02}", "template": "web", "surplus": 30})
+        for number in range(30)
+    ]
+    return brake(plan(claim("m1", "z1"), *releases), Limit(), managed=100).now
+
+
+def refusals() -> Plan:
+    return identified(plan(blocked=(blocked("n6", "SelectorMismatch", wanted="cpu=large"),)))
+
+
+def why_web() -> Any:
+    left = [candidate(f"n{number:02}", "NotReady", since="09:15") for number in range(18)]
+    left += [candidate(f"n{number:02}", "SelectorMismatch", wanted="cpu=large") for number in range(18, 40)]
+    return decision(
+        "NoSpareNodesFound",
+        candidate("m1", "Taken", taken=True),
+        candidate("m2", "Taken", taken=True),
+        *left,
+        would_change=("AddSpare", "LowerNodes"),
+        template="web",
+        current=2,
+        nodes=5,
+        wanted="cpu=large",
+    )

@@ -1,0 +1,55 @@
+"""What people read of a plan and of a decision. `GOLDEN=write` writes the texts anew; then read them."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from nodeyard.plan.explain import render_decision, render_why
+from nodeyard.plan.render import render_plan, render_plans
+
+from . import stories
+
+HERE = Path(__file__).parent
+PLANS = ["nothing", "claims", "release", "braked", "refusals"]
+
+
+def compare(name, text):
+    path = HERE / f"{name}.txt"
+    if os.environ.get("GOLDEN") == "write":
+        path.write_text(text)
+    assert text == path.read_text()
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_plan_reads_as_it_should(name):
+    compare(name, render_plan(getattr(stories, name)(), stories.messages))
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_a_plan_reads_alike_each_time_and_fits_the_terminal(name):
+    text = render_plan(getattr(stories, name)(), stories.messages)
+    assert text == render_plan(getattr(stories, name)(), stories.messages)
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_plans_are_in_the_order_of_capability_and_key():
+    empty = [
+        (stories.plan(capability=name, key=key), stories.messages) for name, key in [("b", "1"), ("a", "2"), ("a", "1")]
+    ]
+    assert render_plans(empty) == "a 1: nothing to do\n\na 2: nothing to do\n\nb 1: nothing to do\n"
+
+
+def test_a_decision_reads_as_it_should():
+    compare("why", render_decision(stories.why_web(), stories.messages, "spares"))
+
+
+def test_a_short_answer_counts_what_it_does_not_name():
+    text = render_decision(stories.why_web(), stories.messages, candidates=1)
+    assert "and 39 more: 22 SelectorMismatch, 17 NotReady" in text
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_every_capability_that_has_an_answer_is_named():
+    text = render_why([("spares", stories.why_web(), stories.messages), ("pools", stories.why_web(), stories.messages)])
+    assert text.index("NodeTemplate web (pools)") < text.index("NodeTemplate web (spares)")

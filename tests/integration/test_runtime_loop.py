@@ -1,0 +1,185 @@
+"""The whole loop with the sixth capability: watch, plan, apply, status, events. In process, under virtual time."""
+
+from datetime import timedelta
+
+import pytest
+
+from nodeyard.apiserver.server import Server
+from nodeyard.client.resources import NODES
+from nodeyard.process.clock import rfc3339
+from tests.builders import labels
+from tests.builders.managers import World
+
+
+@pytest.fixture
+async def world(clock):
+    server = Server(clock, seed=1)
+    await server.start(())
+    world = World(server, clock)
+    await world.prepare()
+    yield world
+    await server.stop()
+
+
+async def test_what_a_rule_says_comes_to_be(world, clock):
+    await world.add_rule("a", "blue")
+    await world.add_nodes("a", "n1", "n2")
+    await world.add_nodes("b", "n3")
+    async with world.manager():
+        await clock.advance(5)
+        assert await world.teams() == {"n1": "blue", "n2": "blue", "n3": None}
+
+
+async def test_status_and_one_event_follow_the_writes(world, clock):
+    await world.add_rule("a", "blue")
+    await world.add_nodes("a", "n1", "n2")
+    async with world.manager():
+        await clock.advance(5)
+        rule = await world.rule("a")
+        assert (rule.status.labelled, rule.status.observed_generation) == (2, rule.metadata.generation)
+        assert [event["note"] for event in await world.events("Labelled")] == ["2 nodes: n1, n2"]
+
+
+async def test_a_new_node_is_acted_on_within_a_fraction_of_a_second(world, clock):
+    await world.add_rule("a", "blue")
+    async with world.manager():
+        await clock.advance(5)
+        await world.add_nodes("a", "n1")
+        await clock.advance(0.2)
+        assert await world.teams() == {"n1": "blue"}
+
+
+async def test_a_changed_rule_reaches_the_nodes_it_already_has(world, clock):
+    await world.add_rule("a", "blue")
+    await world.add_nodes("a", "n1")
+    async with world.manager():
+        await clock.advance(5)
+        await world.client.patch(labels.RULES, "a", {"spec": {"team": "red"}})
+        await clock.advance(1)
+        assert await world.teams() == {"n1": "red"}
+
+
+async def test_drift_is_repaired(world, clock):
+    await world.add_rule("a", "blue")
+    await world.add_nodes("a", "n1")
+    async with world.manager():
+        await clock.advance(5)
+        await world.client.patch(NODES, "n1", {"metadata": {"labels": {labels.TEAM: "wrong"}}})
+        await clock.advance(1)
+        assert await world.teams() == {"n1": "blue"}
+
+
+async def test_when_all_is_as_it_should_be_nothing_is_written(world, clock):
+    await world.add_rule("a", "blue")
+    await world.add_nodes("a", "n1", "n2")
+    async with world.manager() as manager:
+        await clock.advance(5)
+        assert len(manager.tap.written("/nodes/")) == 2
+        before = len(manager.tap.writes) - len(manager.tap.written("/leases"))
+        await clock.advance(1500)
+        after = len(manager.tap.writes) - len(manager.tap.written("/leases"))
+        assert after == before
+
+
+async def test_a_node_that_only_reports_itself_costs_no_plan(world, clock):
+    await world.add_rule("a", "blue")
+    await world.add_nodes("a", "n1")
+    async with world.manager() as manager:
+        await clock.advance(5)
+        before = await passes(manager)
+        for number in range(20):
+            await world.client.patch(NODES, "n1", {"metadata": {"annotations": {"beat": str(number)}}})
+            await clock.advance(1)
+        assert await passes(manager) == before
+
+
+async def test_events_of_one_moment_are_one_plan(world, clock):
+    await world.add_rule("a", "blue")
+    async with world.manager() as manager:
+        await clock.advance(5)
+        before = await passes(manager)
+        await world.add_nodes("a", *(f"n{number}" for number in range(50)))
+        await clock.advance(5)
+        assert set((await world.teams()).values()) == {"blue"}
+        # One for the arrivals, and one that sees what was written.
+        assert await passes(manager) - before <= 2
+
+
+async def test_a_plan_wakes_when_it_said_it_would(world, clock):
+    start = clock.now() + timedelta(minutes=7)
+    await world.add_rule("a", "blue", notBefore=rfc3339(start))
+    await world.add_nodes("a", "n1")
+    async with world.manager():
+        await clock.advance(410)
+        assert await world.teams() == {"n1": None}
+        assert (await world.rule("a")).status.refused == "TooEarly"
+        await clock.advance(15)
+        assert await world.teams() == {"n1": "blue"}
+
+
+async def test_a_rule_that_the_planner_cannot_bear_breaks_only_itself(world, clock):
+    await world.add_rule("bad", "red", unbearable=True)
+    await world.add_rule("good", "blue")
+    await world.add_nodes("bad", "n1")
+    await world.add_nodes("good", "n2")
+    async with world.manager() as manager:
+        await clock.advance(60)
+        assert await world.teams() == {"n1": None, "n2": "blue"}
+        failed = await ended(manager, "error")
+        assert 5 <= failed <= 15
+        await world.client.patch(labels.RULES, "bad", {"spec": {"unbearable": False}})
+        await clock.advance(1)
+        assert (await world.teams())["n1"] == "red"
+
+
+async def test_a_rule_that_goes_is_forgotten(world, clock):
+    await world.add_rule("a", "blue")
+    async with world.manager() as manager:
+        await clock.advance(5)
+        await world.client.delete(labels.RULES, "a")
+        await clock.advance(5)
+        assert await ended(manager, "gone") >= 1
+        await world.add_nodes("a", "n1")
+        await clock.advance(5)
+        assert await world.teams() == {"n1": None}
+
+
+async def test_a_paused_rule_is_left_alone_until_it_is_not(world, clock):
+    await world.add_rule("a", "blue", annotations={"nodeyard.dev/paused": "true"})
+    await world.add_rule("b", "red")
+    await world.add_nodes("a", "n1")
+    await world.add_nodes("b", "n2")
+    async with world.manager():
+        await clock.advance(60)
+        assert await world.teams() == {"n1": None, "n2": "red"}
+        await world.annotate("a", paused=None)
+        await clock.advance(1)
+        assert (await world.teams())["n1"] == "blue"
+
+
+async def test_changes_that_are_seen_only_by_a_relist_are_acted_on_too(world, clock):
+    await world.add_rule("a", "blue")
+    async with world.manager() as manager:
+        await clock.advance(5)
+        await world.add_nodes("a", "n1")
+        await clock.advance(700)
+        assert await world.teams() == {"n1": "blue"}
+        assert manager.health().ready["synced"]() == ""
+
+
+async def passes(manager):
+    return sum(value for labels_, value in await series(manager, "nodeyard_reconciles_total"))
+
+
+async def ended(manager, result):
+    found = await series(manager, "nodeyard_reconciles_total")
+    return sum(value for labels_, value in found if labels_.get("result") == result)
+
+
+async def series(manager, name):
+    return [
+        (sample.labels, sample.value)
+        for family in manager.metrics.registry.collect()
+        for sample in family.samples
+        if sample.name == name
+    ]

@@ -1,0 +1,130 @@
+"""What stops an applier: a lost lease, a newer plan, a stop. What is in flight finishes, the rest is held."""
+
+import asyncio
+
+from nodeyard.apply.outcome import Result
+from nodeyard.apply.running import NOT_ALLOWED, REPLACED
+from nodeyard.client.resources import NODES
+from nodeyard.process.clock import settle
+
+from ...builders.plans import action, node_ref, planned
+from .worlds import patch, status
+
+
+def step(id, *after, node="n1", label="ours"):
+    return action(id, object=node_ref(node), after=after), patch({"metadata": {"labels": {label: id}}})
+
+
+def results(outcome):
+    return [each.result for each in outcome.results]
+
+
+async def test_nothing_is_sent_by_one_who_may_not_write(world):
+    await world.node("n1")
+    outcome = await world.apply(planned(step("a"), step("b", "a")), may_write=lambda: False)
+    assert results(outcome) == [Result.HELD, Result.HELD]
+    assert {each.message for each in outcome.results} == {NOT_ALLOWED}
+    assert world.line.sent == []
+
+
+async def test_a_lost_lease_stops_at_once_and_what_is_in_flight_finishes(world):
+    for number in range(6):
+        await world.node(f"n{number}")
+    world.applier = world.applier_with(in_flight=2)
+    world.line.gate = asyncio.Event()
+    leads = True
+    steps = [step(f"a{number}", node=f"n{number}") for number in range(6)]
+    running = asyncio.ensure_future(world.applier.apply(planned(*steps), may_write=lambda: leads))
+    await settle()
+    leads = False
+    world.line.gate.set()
+    outcome = await running
+    assert results(outcome) == [Result.DONE] * 2 + [Result.HELD] * 4
+    assert world.line.count("PATCH") == 2
+
+
+async def test_a_lease_lost_during_a_pause_is_noticed_before_the_next_attempt(world):
+    await world.node("n1")
+    world.line.trouble["PATCH"] = [status(503, retry_after=2)]
+    leads = True
+    running = asyncio.ensure_future(world.applier.apply(planned(step("a")), may_write=lambda: leads))
+    await settle()
+    leads = False
+    outcome = await world.finish(running)
+    assert results(outcome) == [Result.HELD]
+    assert world.line.count("PATCH") == 1
+
+
+async def test_a_newer_plan_replaces_what_the_older_has_not_sent(world):
+    for number in range(3):
+        await world.node(f"n{number}")
+    world.applier = world.applier_with(in_flight=1)
+    world.line.gate = asyncio.Event()
+    older = asyncio.ensure_future(
+        world.applier.apply(planned(*(step(f"old{n}", node=f"n{n}") for n in range(3))), may_write=lambda: True)
+    )
+    await settle()
+    newer = asyncio.ensure_future(
+        world.applier.apply(planned(*(step(f"new{n}", node=f"n{n}") for n in range(3))), may_write=lambda: True)
+    )
+    await settle()
+    world.line.gate.set()
+    assert results(await older) == [Result.DONE, Result.HELD, Result.HELD]
+    assert (await older).results[1].message == REPLACED
+    assert (await newer).is_complete
+    labels = [each["metadata"]["labels"]["ours"] for each in (await world.client.list(NODES)).items]
+    assert labels == ["new0", "new1", "new2"]
+    assert world.line.count("PATCH") == 4
+
+
+async def test_of_three_plans_in_a_row_the_middle_one_sends_nothing(world):
+    await world.node("n1")
+    world.line.gate = asyncio.Event()
+    running = []
+    for name in ("first", "second", "third"):
+        running.append(asyncio.ensure_future(world.applier.apply(planned(step(name)), may_write=lambda: True)))
+        await settle()
+    world.line.gate.set()
+    first, second, third = await asyncio.gather(*running)
+    assert [results(each) for each in (first, second, third)] == [[Result.DONE], [Result.HELD], [Result.DONE]]
+
+
+async def test_plans_of_different_keys_do_not_disturb_each_other(world):
+    for number in range(2):
+        await world.node(f"n{number}")
+    outcomes = await asyncio.gather(
+        *(world.applier.apply(planned(step("a", node=f"n{n}"), key=f"k{n}"), may_write=lambda: True) for n in range(2))
+    )
+    assert all(each.is_complete for each in outcomes)
+
+
+async def test_a_newer_plan_does_not_wait_out_the_olders_pause(world):
+    await world.node("n1")
+    world.line.trouble["PATCH"] = [status(503, retry_after=4)]
+    older = asyncio.ensure_future(world.applier.apply(planned(step("old")), may_write=lambda: True))
+    await settle()
+    newer = await world.applier.apply(planned(step("new")), may_write=lambda: True)
+    assert newer.is_complete
+    assert results(await older) == [Result.HELD]
+    assert world.clock.monotonic() == 0
+
+
+async def test_a_cancelled_key_sends_nothing_more(world):
+    for number in range(2):
+        await world.node(f"n{number}")
+    world.applier = world.applier_with(in_flight=1)
+    world.line.gate = asyncio.Event()
+    running = asyncio.ensure_future(
+        world.applier.apply(planned(step("a", node="n0"), step("b", node="n1")), may_write=lambda: True)
+    )
+    await settle()
+    world.applier.cancel("another key")
+    world.applier.cancel("nodetemplates")
+    world.line.gate.set()
+    assert results(await running) == [Result.DONE, Result.HELD]
+
+
+async def test_after_a_cancellation_the_key_can_be_applied_again(world):
+    await world.node("n1")
+    world.applier.cancel()
+    assert (await world.apply(planned(step("a")))).is_complete

@@ -1,0 +1,60 @@
+"""A writer beside us that adds taints between our read and our write: none of its taints is ever lost."""
+
+import asyncio
+
+import pytest
+
+from nodeyard.apply.outcome import Result
+from nodeyard.client.errors import Conflict
+from nodeyard.client.resources import NODES
+from nodeyard.kube.taints import taints_of, with_taint
+
+from ...builders.plans import action, node_ref, planned
+from .worlds import NoAnswer, patch
+
+OURS = {"key": "example.com/ours", "effect": "NoSchedule"}
+NODE_COUNT = 8
+
+
+def claim(node):
+    """The plan of one node, as read: the taints it has and ours, if the object is still that one."""
+    metadata = node["metadata"]
+    write = patch({"spec": {"taints": with_taint(taints_of(node), OURS)}}, resource_version=metadata["resourceVersion"])
+    return action(metadata["name"], object=node_ref(metadata["name"], metadata["uid"])), write
+
+
+async def add_foreign(world, name, key):
+    while True:
+        node = await world.client.get(NODES, name)
+        taints = with_taint(taints_of(node), {"key": key, "effect": "NoSchedule"})
+        metadata = {"resourceVersion": node["metadata"]["resourceVersion"]}
+        try:
+            await world.client.patch(NODES, name, {"metadata": metadata, "spec": {"taints": taints}})
+            return
+        except Conflict:
+            continue
+
+
+@pytest.mark.parametrize("lost_answers", [0, 5], ids=["all answers", "some answers lost"])
+async def test_no_foreign_taint_is_lost_and_ours_arrives(world, lost_answers):
+    names = [f"n{number}" for number in range(NODE_COUNT)]
+    for name in names:
+        await world.node(name)
+    world.line.trouble["PATCH"] = [NoAnswer(after_sending=bool(n % 2)) for n in range(lost_answers)]
+    writers, conflicts = [], 0
+    for turn in range(4):
+        nodes = (await world.client.list(NODES)).items
+        todo = [claim(node) for node in nodes if OURS["key"] not in str(taints_of(node))]
+        for name in names[turn::2]:
+            writers.append(asyncio.ensure_future(add_foreign(world, name, f"example.com/foreign-{turn}")))
+            if turn < 2:
+                await writers[-1]
+        outcome = await world.apply(planned(*todo))
+        conflicts += sum(each.result is Result.CONFLICT for each in outcome.results)
+    await asyncio.gather(*writers)
+    assert conflicts >= NODE_COUNT // 2
+    for node in (await world.client.list(NODES)).items:
+        keys = {taint["key"] for taint in taints_of(node)}
+        number = int(node["metadata"]["name"][1:])
+        foreign = {f"example.com/foreign-{turn}" for turn in range(4) if number >= turn and (number - turn) % 2 == 0}
+        assert keys - {"node.kubernetes.io/not-ready"} == foreign | {OURS["key"]}

@@ -1,0 +1,139 @@
+"""Each verb does what it says on a server, and the answer is told for the overlay."""
+
+import pytest
+
+from nodeyard.apply.outcome import Result
+from nodeyard.client.errors import NotFound
+from nodeyard.client.resources import CONFIG_MAPS, NODES, PODS
+from nodeyard.plan.model import Verb, Write
+
+from ...builders.plans import action, config_ref, node_ref, planned, pod_ref
+from .worlds import patch
+
+
+def only(outcome):
+    (result,) = outcome.results
+    return result
+
+
+async def test_a_created_object_has_the_name_of_its_reference(world):
+    write = Write(body={"data": {"a": "1"}})
+    result = only(await world.apply(planned((action("a", Verb.CREATE, config_ref("c")), write))))
+    assert result.result is Result.DONE
+    made = await world.client.get(CONFIG_MAPS, "c", "default")
+    assert made["data"] == {"a": "1"}
+    assert made["metadata"]["managedFields"][0]["manager"] == "nodeyard-tests"
+    assert world.written == [result.answer] == [made]
+
+
+async def test_an_object_that_exists_as_wanted_counts_as_created(world):
+    await world.config("c", a="1", theirs="2")
+    write = Write(body={"data": {"a": "1"}})
+    result = only(await world.apply(planned((action("a", Verb.CREATE, config_ref("c")), write))))
+    assert result.result is Result.DONE
+    assert result.answer["data"] == {"a": "1", "theirs": "2"}
+
+
+async def test_an_object_that_exists_otherwise_is_a_conflict(world):
+    await world.config("c", a="2")
+    write = Write(body={"data": {"a": "1"}})
+    result = only(await world.apply(planned((action("a", Verb.CREATE, config_ref("c")), write))))
+    assert result.result is Result.CONFLICT
+    assert "already exists" in result.message
+
+
+async def test_applied_fields_are_ours_and_the_rest_stays(world):
+    await world.config("c", theirs="2")
+    write = Write(body={"data": {"a": "1"}})
+    result = only(await world.apply(planned((action("a", Verb.APPLY, config_ref("c")), write))))
+    assert result.result is Result.DONE
+    assert result.answer["data"] == {"a": "1", "theirs": "2"}
+    assert [each["operation"] for each in result.answer["metadata"]["managedFields"]] == ["Apply", "Update"]
+
+
+async def test_an_apply_that_is_not_forced_leaves_to_others_what_is_theirs(world):
+    mine = world.client.managed_by("they")
+    await mine.apply(CONFIG_MAPS, {"metadata": {"name": "c", "namespace": "default"}, "data": {"a": "2"}})
+    write = Write(body={"data": {"a": "1"}}, force=False)
+    result = only(await world.apply(planned((action("a", Verb.APPLY, config_ref("c")), write))))
+    assert result.result is Result.CONFLICT
+    assert '"they"' in result.message
+
+
+async def test_a_merge_patch_changes_only_its_fields(world):
+    await world.node("n1", spec={"unschedulable": True})
+    result = only(await world.apply(planned((action("n1"), patch()))))
+    assert result.answer["metadata"]["labels"]["ours"] == "1"
+    assert result.answer["spec"]["unschedulable"] is True
+
+
+async def test_a_json_patch_is_sent_as_one(world):
+    made = await world.node("n1", metadata={"name": "n1", "labels": {"a": "1"}})
+    operations = [{"op": "replace", "path": "/metadata/labels/a", "value": "2"}]
+    write = patch(operations, json_patch=True, resource_version=made["metadata"]["resourceVersion"])
+    ref = node_ref("n1", made["metadata"]["uid"])
+    result = only(await world.apply(planned((action("n1", object=ref), write))))
+    assert result.result is Result.DONE
+    assert result.answer["metadata"]["labels"]["a"] == "2"
+
+
+async def test_status_is_patched_through_its_subresource(world):
+    await world.node("n1")
+    write = patch({"status": {"capacity": {"cpu": "4"}}}, subresource="status")
+    result = only(await world.apply(planned((action("n1"), write))))
+    assert result.answer["status"]["capacity"] == {"cpu": "4"}
+
+
+async def test_another_field_manager_may_be_named(world):
+    write = Write(body={"data": {"a": "1"}}, field_manager="someone")
+    result = only(await world.apply(planned((action("a", Verb.APPLY, config_ref("c")), write))))
+    assert result.answer["metadata"]["managedFields"][0]["manager"] == "someone"
+
+
+async def test_a_deleted_object_is_gone_and_told_so(world):
+    made = await world.config("c")
+    ref = config_ref("c", uid=made["metadata"]["uid"])
+    result = only(await world.apply(planned((action("a", Verb.DELETE, ref), Write()))))
+    assert result.result is Result.DONE
+    assert world.deleted == [ref]
+    with pytest.raises(NotFound):
+        await world.client.get(CONFIG_MAPS, "c", "default")
+
+
+async def test_an_object_that_lives_on_for_its_finalizers_is_told_as_written(world):
+    finalizer = {"name": "c", "namespace": "default", "finalizers": ["example.com/x"]}
+    await world.client.create(CONFIG_MAPS, {"metadata": finalizer})
+    await world.apply(planned((action("a", Verb.DELETE, config_ref("c")), Write())))
+    assert world.deleted == []
+    assert world.written[0]["metadata"]["deletionTimestamp"]
+
+
+async def test_what_is_gone_already_needs_no_deletion(world):
+    result = only(await world.apply(planned((action("a", Verb.DELETE, config_ref("c")), Write()))))
+    assert (result.result, result.message) == (Result.DONE, "gone already")
+
+
+async def test_an_evicted_pod_goes(world):
+    await world.node("n1")
+    made = await world.pod("p")
+    ref = pod_ref("p", uid=made["metadata"]["uid"])
+    write = Write(body={"gracePeriodSeconds": 7})
+    result = only(await world.apply(planned((action("a", Verb.EVICT, ref), write))))
+    assert result.result is Result.DONE
+    going = await world.client.get(PODS, "p", "default")
+    assert going["metadata"]["deletionGracePeriodSeconds"] == 7
+
+
+async def test_a_pod_that_is_gone_needs_no_eviction(world):
+    result = only(await world.apply(planned((action("a", Verb.EVICT, pod_ref("p")), Write()))))
+    assert result.result is Result.DONE
+
+
+async def test_a_rehearsal_asks_the_server_and_changes_nothing(world):
+    await world.node("n1")
+    create = action("c", Verb.CREATE, config_ref("c")), Write(body={"data": {"a": "1"}})
+    outcome = await world.apply(planned((action("n1"), patch()), create), dry_run=True, may_write=lambda: False)
+    assert outcome.is_complete
+    assert outcome.of("n1").answer["metadata"]["labels"]["ours"] == "1"
+    assert "ours" not in (await world.client.get(NODES, "n1"))["metadata"].get("labels", {})
+    assert world.written == []

@@ -1,0 +1,171 @@
+"""A cluster in the process on virtual time, a transport that can be made to fail, and an applier on both."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import msgspec
+
+from nodeyard.apiserver.server import Server
+from nodeyard.apply.applier import Applier
+from nodeyard.client.api import Client
+from nodeyard.client.errors import TransportError
+from nodeyard.client.resources import CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, SECRETS, Resource, untyped
+from nodeyard.client.transport import Response
+from nodeyard.plan.model import ObjectRef, Write
+from nodeyard.process.clock import VirtualClock, settle
+from nodeyard.sim.embedded import connect
+
+BUDGETS = untyped("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
+POLICIES = untyped(
+    "admissionregistration.k8s.io", "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", namespaced=False
+)
+BINDINGS = untyped(
+    "admissionregistration.k8s.io",
+    "v1",
+    "validatingadmissionpolicybindings",
+    "ValidatingAdmissionPolicyBinding",
+    namespaced=False,
+)
+_KNOWN: dict[tuple[str, str], Resource[Any]] = {
+    (each.api_version, each.kind): each for each in (CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, SECRETS)
+}
+
+
+def lookup(api_version: str, kind: str) -> Resource[Any] | None:
+    return _KNOWN.get((api_version, kind))
+
+
+def status(code: int, reason: str = "", message: str = "trouble", retry_after: int = 0) -> Response:
+    body = {"kind": "Status", "status": "Failure", "code": code, "reason": reason, "message": message}
+    return Response(code, {"retry-after": str(retry_after)} if retry_after else {}, msgspec.json.encode(body))
+
+
+class NoAnswer(Exception):
+    """The request gets through or not; its answer never comes."""
+
+    def __init__(self, *, after_sending: bool, may_have_run: bool = True) -> None:
+        self.after_sending = after_sending
+        self.may_have_run = may_have_run
+
+
+class Line:
+    """A transport that answers from `trouble` first (method to what goes wrong, in order), and counts."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+        self.stream, self.close = inner.stream, inner.close
+        self.trouble: dict[str, list[Response | NoAnswer]] = {}
+        self.before: Callable[[str, str], None] | None = None
+        self.sent: list[tuple[str, str, Any]] = []
+        self.gate: asyncio.Event | None = None
+        self.in_flight = self.most_in_flight = 0
+
+    def count(self, method: str) -> int:
+        return sum(each[0] == method for each in self.sent)
+
+    async def request(self, method: str, path: str, **options: Any) -> Response:
+        self.sent.append((method, path, msgspec.json.decode(options.get("body") or b"null")))
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            if self.before is not None:
+                self.before(method, path)
+            if self.gate is not None:
+                await self.gate.wait()
+            return await self._answer(method, path, options)
+        finally:
+            self.in_flight -= 1
+
+    async def _answer(self, method: str, path: str, options: Any) -> Response:
+        waiting = self.trouble.get(method)
+        trouble = waiting.pop(0) if waiting else None
+        if isinstance(trouble, Response):
+            return trouble
+        if isinstance(trouble, NoAnswer):
+            if trouble.after_sending:
+                await self._inner.request(method, path, **options)
+            raise TransportError("the connection was cut", may_have_run=trouble.may_have_run)
+        response: Response = await self._inner.request(method, path, **options)
+        return response
+
+
+class World:
+    """`client` is anyone; the applier's requests go over `line`."""
+
+    def __init__(self) -> None:
+        self.clock = VirtualClock()
+        self.server = Server(self.clock, seed=1)
+        self.client = connect(self.server)
+        self.line = Line(self.client.transport)
+        self.written: list[Any] = []
+        self.deleted: list[ObjectRef] = []
+        self.applier = self.applier_with()
+
+    def applier_with(self, **options: Any) -> Applier:
+        return Applier(
+            Client(self.line),
+            "tests",
+            lookup,
+            clock=self.clock,
+            random=Random(1),
+            on_written=lambda _resource, answer: self.written.append(answer),
+            on_deleted=lambda _resource, ref: self.deleted.append(ref),
+            **options,
+        )
+
+    async def apply(self, planned: Any, **options: Any) -> Any:
+        """Run to the end, however long its pauses are."""
+        running = asyncio.ensure_future(self.applier.apply(planned, **{"may_write": lambda: True, **options}))
+        return await self.finish(running)
+
+    async def finish(self, running: asyncio.Future[Any]) -> Any:
+        await settle()
+        while not running.done():
+            await self.clock.advance(1)
+        return await running
+
+    async def node(self, name: str, **more: Any) -> Any:
+        return await self.client.create(NODES, {"metadata": {"name": name}, **more})
+
+    async def config(self, name: str, **data: str) -> Any:
+        return await self.client.create(CONFIG_MAPS, {"metadata": {"name": name, "namespace": "default"}, "data": data})
+
+    async def pod(self, name: str, **labels: str) -> Any:
+        spec = {"containers": [{"name": "app", "image": "app"}], "nodeName": "n1"}
+        await self.client.create(
+            PODS, {"metadata": {"name": name, "namespace": "default", "labels": labels}, "spec": spec}
+        )
+        # A pod that still waits for its node may go at any time; budgets protect those that run.
+        ready = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+        return await self.client.patch(PODS, name, {"status": ready}, "default", subresource="status")
+
+    async def budget(self, name: str, allowed: int, **labels: str) -> None:
+        spec = {"maxUnavailable": 1, "selector": {"matchLabels": labels}}
+        made = await self.client.create(BUDGETS, {"metadata": {"name": name, "namespace": "default"}, "spec": spec})
+        told = {
+            "observedGeneration": made["metadata"].get("generation", 1),
+            "disruptionsAllowed": allowed,
+            "currentHealthy": 1,
+            "desiredHealthy": 1,
+            "expectedPods": 1,
+        }
+        await self.client.patch(BUDGETS, name, {"status": told}, "default", subresource="status")
+
+    async def policy(self, name: str, expression: str, message: str) -> None:
+        """Refuse config maps for which the expression does not hold."""
+        rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}]
+        spec = {
+            "matchConstraints": {"resourceRules": rules},
+            "validations": [{"expression": expression, "message": message}],
+        }
+        await self.client.create(POLICIES, {"metadata": {"name": name}, "spec": spec})
+        binding = {"policyName": name, "validationActions": ["Deny"]}
+        await self.client.create(BINDINGS, {"metadata": {"name": f"{name}-all"}, "spec": binding})
+
+
+def patch(body: Any = None, **more: Any) -> Write:
+    return Write(body={"metadata": {"labels": {"ours": "1"}}} if body is None else body, **more)

@@ -1,0 +1,109 @@
+"""The brake holds what disturbs too many nodes at once, and only that."""
+
+import pytest
+
+from nodeyard.plan.brake import Limit, brake, disturbed_nodes, parse_limit
+from nodeyard.plan.identity import identity
+from nodeyard.plan.model import Disruption, Verb
+
+from ...builders.plans import action, blocked, disruptive, plan, pod_ref
+
+SMALL = Limit(nodes=2, percent=10)
+THREE = tuple(disruptive(f"n{number}") for number in range(3))
+HARMLESS = action("label")
+
+
+def ids(actions):
+    return [each.id for each in actions]
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("25,10%", Limit()),
+        ("0,0%", Limit(nodes=0, percent=0)),
+        ("5", Limit(nodes=5, percent=0)),
+        ("5, 50%", Limit(nodes=5, percent=50)),
+    ],
+)
+def test_a_limit_is_read_as_it_is_written(text, limit):
+    assert parse_limit(text) == limit
+
+
+@pytest.mark.parametrize("text", ["", "x", "25,10", "10%", "-1,5%", "25,101%", "25,10%,3"])
+def test_what_is_no_limit_is_refused_with_the_form_it_should_have(text):
+    with pytest.raises(ValueError, match=r"is not of the form N,P%"):
+        parse_limit(text)
+
+
+@pytest.mark.parametrize(
+    ("disturbed", "managed", "exceeded"),
+    [(25, 30, False), (26, 30, True), (26, 260, False), (26, 259, True), (1000, 100_000, False), (26, 0, True)],
+)
+def test_both_bounds_have_to_be_exceeded(disturbed, managed, exceeded):
+    assert Limit().is_exceeded(disturbed, managed) is exceeded
+
+
+def test_below_the_limit_everything_runs():
+    now, held = brake(plan(HARMLESS, *THREE), Limit(nodes=3), managed=3)
+    assert held is None
+    assert ids(now.actions) == ["label", *ids(THREE)]
+    assert now.id == identity(now)
+
+
+def test_above_the_limit_the_harmless_part_runs_and_the_rest_is_held():
+    refused = blocked("n9")
+    now, held = brake(plan(HARMLESS, *THREE, blocked=(refused,)), SMALL, managed=10)
+    assert ids(now.actions) == ["label"]
+    assert ids(held.actions) == ids(THREE)
+    assert now.blocked[0] == refused
+    assert [(each.object.name, each.reason) for each in now.blocked[1:]] == [
+        (f"n{n}", "NeedsApproval") for n in range(3)
+    ]
+    assert now.blocked[1].facts == {"id": held.id, "nodes": 3, "managed": 10, "limit": "2 and more than 10%"}
+
+
+def test_what_comes_after_a_held_action_is_held_too():
+    last = action("last", after=("then",))
+    then = action("then", after=("release-n0", "label"))
+    now, held = brake(plan(HARMLESS, *THREE, then, last), SMALL, managed=10)
+    assert ids(now.actions) == ["label"]
+    assert ids(held.actions) == [*ids(THREE), "then", "last"]
+
+
+def test_an_approved_plan_goes():
+    _, held = brake(plan(HARMLESS, *THREE), SMALL, managed=10)
+    now, still_held = brake(plan(HARMLESS, *THREE), SMALL, managed=10, approved={held.id})
+    assert still_held is None
+    assert len(now.actions) == 4
+
+
+def test_approval_outlives_the_harmless_part():
+    _, held = brake(plan(HARMLESS, *THREE), SMALL, managed=10)
+    assert brake(plan(*THREE), SMALL, managed=10, approved={held.id}).held is None
+
+
+def test_a_changed_plan_needs_another_approval():
+    _, held = brake(plan(*THREE), SMALL, managed=10)
+    now, again = brake(plan(*THREE, disruptive("n3")), SMALL, managed=10, approved={held.id})
+    assert not now.actions
+    assert again.id != held.id
+
+
+def test_many_evictions_from_one_node_disturb_one_node():
+    evictions = [
+        action(f"p{n}", Verb.EVICT, pod_ref(f"p{n}"), disruption=Disruption.EVICTS, disrupts="n1") for n in range(50)
+    ]
+    assert disturbed_nodes([*evictions, disruptive("n1")]) == {"n1"}
+
+
+def test_an_eviction_that_names_no_node_counts_for_itself():
+    evictions = [action(f"p{n}", Verb.EVICT, pod_ref(f"p{n}"), disruption=Disruption.EVICTS) for n in range(3)]
+    assert len(disturbed_nodes(evictions)) == 3
+
+
+def test_an_object_with_several_held_actions_is_blocked_once():
+    twice = disruptive("n0"), action("again", Verb.DELETE, disruptive("n0").object, after=("release-n0",))
+    now, held = brake(plan(*twice, *THREE[1:]), SMALL, managed=10)
+    assert len(held.actions) == 4
+    assert [each.object.name for each in now.blocked] == ["n0", "n1", "n2"]

@@ -1,0 +1,91 @@
+"""A plan's id is what it does, no more and no less."""
+
+import subprocess
+import sys
+from datetime import UTC, datetime
+
+import msgspec
+import pytest
+
+from nodeyard.plan.identity import identified, identity
+from nodeyard.plan.model import Decision, Disruption, Verb
+
+from ...builders.plans import action, blocked, change, node_ref, plan
+
+BASE = action("a", diff=(change("metadata.labels[x]", "1", "2"),))
+
+
+def other(**changes):
+    return plan(msgspec.structs.replace(BASE, **changes))
+
+
+def test_equal_plans_have_equal_ids():
+    assert identity(plan(BASE)) == identity(plan(BASE)) == identified(plan(BASE)).id
+
+
+def test_an_id_is_short_and_plain():
+    assert len(identity(plan(BASE))) == 12
+    assert identity(plan(BASE)).isalnum()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"verb": Verb.DELETE},
+        {"object": node_ref("b")},
+        {"object": node_ref("a", uid="u")},
+        {"diff": (change("metadata.labels[x]", "1", "3"),)},
+        {"disruption": Disruption.RELEASES},
+        {"disrupts": "n1"},
+        {"after": ("z",)},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_what_is_done_counts(changes):
+    assert identity(other(**changes)) != identity(plan(BASE))
+
+
+@pytest.mark.parametrize("changes", [{"facts": {"zone": "z1"}}, {"reason": "Another"}, {"id": "other"}])
+def test_what_merely_describes_does_not_count(changes):
+    assert identity(other(**changes)) == identity(plan(BASE))
+
+
+def test_neither_refusals_nor_decisions_nor_the_next_plan_count():
+    told = plan(
+        BASE,
+        blocked=(blocked("b"),),
+        decisions=(Decision(object=node_ref("a"), rule="Kept"),),
+        wake_at=datetime(2026, 1, 1, tzinfo=UTC),
+        id="given",
+    )
+    assert identity(told) == identity(plan(BASE))
+
+
+def test_the_order_in_which_actions_are_listed_does_not_count():
+    one, two = action("one"), action("two", after=("one",))
+    assert identity(plan(one, two)) == identity(plan(two, one))
+
+
+def test_a_moment_that_is_written_down_does_not_make_another_plan():
+    first, second = (
+        other(diff=(change("metadata.annotations[since]", None, f'{{"since":"2026-01-01T00:00:{second}Z"}}'),))
+        for second in ("07", "08")
+    )
+    assert identity(first) == identity(second)
+
+
+def test_the_same_key_of_another_capability_is_another_plan():
+    assert identity(plan(BASE, capability="pools")) != identity(plan(BASE))
+    assert identity(plan(BASE, key="k")) != identity(plan(BASE))
+
+
+def test_an_id_is_the_same_in_every_process():
+    script = (
+        "from nodeyard.plan.model import *; from nodeyard.plan.identity import identity;"
+        "ref = ObjectRef(api_version='v1', kind='Node', name='a');"
+        "diff = (FieldChange(path='metadata.labels[x]', from_='1', to='2'),);"
+        "a = Action(id='a', verb=Verb.PATCH, object=ref, reason='Tested', diff=diff);"
+        "print(identity(Plan(capability='spares', key='nodetemplates', actions=(a,))))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == identity(plan(BASE))
