@@ -42,7 +42,7 @@ lint: setup ## ruff, mypy --strict, import-linter
 	$(BIN)/lint-imports
 
 check: lint ## lint, unit and golden tests: under a minute
-	$(BIN)/pytest -m "not real" tests/unit tests/golden $(ARGS)
+	$(BIN)/pytest -m "not real" tests/unit tests/golden -n $(PYTEST_WORKERS) --dist loadfile $(ARGS)
 
 bench: setup controlplane ## every benchmark; fails when a required ratio is missed
 	$(BIN)/python -m bench $(ARGS)

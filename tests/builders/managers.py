@@ -4,6 +4,8 @@ import asyncio
 from contextlib import asynccontextmanager
 from random import Random
 
+from tests.builders import labels
+
 from nodeyard.client.errors import TransportError
 from nodeyard.client.resources import EVENTS, NODES
 from nodeyard.runtime.crds import install
@@ -11,7 +13,6 @@ from nodeyard.runtime.manager import Manager
 from nodeyard.runtime.settings import Settings
 from nodeyard.runtime.thinking import InPlace
 from nodeyard.sim.embedded import connect
-from tests.builders import labels
 
 
 class Tap:

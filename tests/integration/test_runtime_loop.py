@@ -3,12 +3,12 @@
 from datetime import timedelta
 
 import pytest
+from tests.builders import labels
+from tests.builders.managers import World
 
 from nodeyard.apiserver.server import Server
 from nodeyard.client.resources import NODES
 from nodeyard.process.clock import rfc3339
-from tests.builders import labels
-from tests.builders.managers import World
 
 
 @pytest.fixture

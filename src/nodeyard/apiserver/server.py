@@ -135,6 +135,4 @@ def error_response(asked: Request, error: ApiError) -> Response:
         return Response(error.code, error.message.encode(), content_type="text/plain; charset=utf-8")
     response = value_response(asked, error.status(), error.code)
     response.headers.extend(error.headers)
-    if error.code == 401:
-        response.headers.append(("WWW-Authenticate", 'Basic realm="nodeyard"'))
     return response

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
 
-from nodeyard.kube.json import Object
+from nodeyard.runtime.capability import Capability
 
-
-class Defining(Protocol):
-    """A capability, as far as its kinds go."""
-
-    name: str
-
-    def definitions(self) -> Sequence[Object]:
-        """The CRDs of the kinds it serves."""
+CAPABILITIES: tuple[Capability, ...] = ()
 
 
-CAPABILITIES: tuple[Defining, ...] = ()
+class UnknownCapability(ValueError):
+    """The text lists the choices."""
+
+
+def choose(names: Sequence[str], among: Sequence[Capability] | None = None) -> tuple[Capability, ...]:
+    """Those named, in the list's order; all of them where none is named."""
+    known = CAPABILITIES if among is None else tuple(among)
+    unknown = [name for name in names if name not in {each.name for each in known}]
+    if unknown:
+        choices = ", ".join(each.name for each in known) or "none in this build"
+        raise UnknownCapability(f'there is no capability "{unknown[0]}"; there are: {choices}')
+    return tuple(each for each in known if not names or each.name in names)

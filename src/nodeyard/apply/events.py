@@ -46,7 +46,7 @@ def namespace_of(ref: ObjectRef) -> str:
 
 def name_of(occurrence: Occurrence, moment: datetime, instance: str) -> str:
     """Unique to this occurrence, and a valid name whatever the object's is."""
-    told = (str(occurrence.object), occurrence.reason, occurrence.message, instance, moment.isoformat())
+    told = (occurrence.object, occurrence.type, occurrence.reason, occurrence.message, instance, moment.isoformat())
     return f"{occurrence.object.name[:_NAME_MAX].rstrip('-.')}.{sha256(repr(told).encode()).hexdigest()[:16]}"
 
 

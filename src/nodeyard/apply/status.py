@@ -27,6 +27,8 @@ from nodeyard.plan.model import ObjectRef
 from nodeyard.process.clock import Clock
 
 IN_FLIGHT: Final = 8
+REMEMBERED: Final = 10_000
+"""Objects whose last answer is known; forgetting costs one write."""
 
 
 class Wanted(Protocol):
@@ -74,6 +76,8 @@ class StatusWriter:
         self._patience = patience or Patience()
         self._random = random or Random()
         self._on_written = on_written
+        # What the server made of what we wanted. A field that it defaults would else be taken away for ever.
+        self._answered: dict[ObjectRef, tuple[Object, Object]] = {}
 
     async def write(
         self, writes: Sequence[Wanted], shown: Callable[[ObjectRef], Any | None], *, may_write: Callable[[], bool]
@@ -85,7 +89,7 @@ class StatusWriter:
     async def _write(self, wanted: Wanted, cached: Any | None, may_write: Callable[[], bool]) -> StatusResult:
         ref = wanted.object
         difference = _difference(cached, wanted.status)
-        if difference is None:
+        if difference is None or self._answered.get(ref) == (wanted.status, _status_of(cached)):
             return StatusResult(object=ref, result=Result.DONE)
         resource = self._lookup(ref.api_version, ref.kind)
         if resource is None:
@@ -128,6 +132,9 @@ class StatusWriter:
             patch["metadata"] = metadata
         part = "status" if wanted.has_subresource else ""
         answer = await self._client.patch(resource, ref.name, patch, ref.namespace, subresource=part)
+        if len(self._answered) >= REMEMBERED:
+            self._answered.clear()
+        self._answered[ref] = wanted.status, _status_of(answer)
         self._on_written(resource, answer)
 
     def _pause(self, attempt: _Attempt, error: ClientError) -> float | None:
@@ -161,11 +168,17 @@ def _result_of(error: ClientError) -> Result:
 
 def _difference(cached: Any | None, wanted: Object) -> Json | None:
     """The merge patch that is needed, None where nothing is."""
-    if cached is None or isinstance(cached, dict):
-        return merge_diff((cached or {}).get("status") or {}, wanted)
-    shown = msgspec.to_builtins(cached.status) if cached.status is not None else {}
+    shown = _status_of(cached)
     # A struct does not tell an empty value from none; a patch for the sake of that alone would be sent for ever.
-    return None if _pruned(shown) == _pruned(wanted) else merge_diff(shown, wanted)
+    is_struct = cached is not None and not isinstance(cached, dict)
+    return None if is_struct and _pruned(shown) == _pruned(wanted) else merge_diff(shown, wanted)
+
+
+def _status_of(obj: Any | None) -> Object:
+    if obj is None or isinstance(obj, dict):
+        return (obj or {}).get("status") or {}
+    status: Object = msgspec.to_builtins(obj.status) if obj.status is not None else {}
+    return status
 
 
 def _pruned(value: Json) -> Json:

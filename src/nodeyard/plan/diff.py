@@ -12,7 +12,7 @@ without what their path says already. Values are persistent, so branches that ar
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from nodeyard.kube import patch as patches
@@ -42,7 +42,9 @@ def diff(old: Object | None, new: Object | None, *, secrets: Sequence[str] = ())
     if old is new:
         return ()
     before, after = conceal(old or {}, secrets), conceal(new or {}, secrets)
-    return tuple(_members("", "", before, after))
+    collector = _Collector()
+    collector.members("", "", before, after)
+    return tuple(collector.found)
 
 
 def diff_patch(old: Object, patch: Json, *, secrets: Sequence[str] = ()) -> tuple[FieldChange, ...]:
@@ -56,50 +58,57 @@ def diff_applied(old: Object | None, fields: Object, *, secrets: Sequence[str] =
     return diff(old, fields if old is None else applied(old, fields), secrets=secrets)
 
 
-def _changes(path: str, name: str, old: Json, new: Json) -> Iterator[FieldChange]:
-    if old is new or path in _SERVERS_OWN or patches.is_same(old, new):
-        return
-    is_empty = not old and not new
-    if not is_empty and _is_absent_or(dict, old) and _is_absent_or(dict, new):
-        yield from _members(path, name, old or {}, new or {})
-        return
-    items: list[FieldChange] = []
-    if not is_empty and _is_absent_or(list, old) and _is_absent_or(list, new):
-        items = _items(path, name, old or [], new or [])
-    yield from items or [FieldChange(path=path, from_=old, to=new)]
+class _Collector:
+    """Gathers changes on the way down; deep generators would cost more than the comparison."""
+
+    def __init__(self) -> None:
+        self.found: list[FieldChange] = []
+
+    def value(self, path: str, name: str, old: Json, new: Json) -> None:
+        if path in _SERVERS_OWN:
+            return
+        is_empty = not old and not new
+        if not is_empty and _is_absent_or(dict, old) and _is_absent_or(dict, new):
+            self.members(path, name, old or {}, new or {})
+            return
+        if patches.is_same(old, new):
+            return
+        known = len(self.found)
+        if not is_empty and _is_absent_or(list, old) and _is_absent_or(list, new):
+            self.items(path, name, old or [], new or [])
+        if len(self.found) == known:
+            self.found.append(FieldChange(path=path, from_=old, to=new))
+
+    def members(self, path: str, name: str, old: Object, new: Object) -> None:
+        if old is new:
+            return
+        touched = [member for member in old if old[member] is not new.get(member)]
+        touched += [member for member in new if member not in old]
+        touched.sort()
+        for member in touched:
+            is_field = name not in _MAPS and _FIELD.fullmatch(member)
+            below = child(path, member) if is_field else key(path, member)
+            self.value(below, member, old.get(member), new.get(member))
+
+    def items(self, path: str, name: str, old: list[Json], new: list[Json]) -> None:
+        """Item by item; nothing where the items have no names, or only their order differs."""
+        if is_set(name, old, new):
+            self.found += [FieldChange(path=key(path, item), from_=item) for item in old if item not in new]
+            self.found += [FieldChange(path=key(path, item), to=item) for item in new if item not in old]
+        elif keys := keys_of(name, old, new):
+            before, after = ({name_of(item, keys): item for item in items} for items in (old, new))
+            for each in sorted(before.keys() | after.keys()):
+                self.item(key(path, each), keys, before.get(each), after.get(each))
+
+    def item(self, path: str, keys: tuple[str, ...], old: Object | None, new: Object | None) -> None:
+        if old is None or new is None:
+            self.found.append(FieldChange(path=path, from_=_rest(old, keys), to=_rest(new, keys)))
+        else:
+            self.value(path, "", old, new)
 
 
 def _is_absent_or(type: type[Any], value: Json) -> bool:
     return value is None or isinstance(value, type)
-
-
-def _members(path: str, name: str, old: Object, new: Object) -> Iterator[FieldChange]:
-    for member in sorted(old.keys() | new.keys()):
-        is_field = name not in _MAPS and _FIELD.fullmatch(member)
-        below = child(path, member) if is_field else key(path, member)
-        yield from _changes(below, member, old.get(member), new.get(member))
-
-
-def _items(path: str, name: str, old: list[Json], new: list[Json]) -> list[FieldChange]:
-    """The changes item by item; none where the items have no names, or only their order differs."""
-    if is_set(name, old, new):
-        gone = [FieldChange(path=key(path, item), from_=item) for item in old if item not in new]
-        return gone + [FieldChange(path=key(path, item), to=item) for item in new if item not in old]
-    keys = keys_of(name, old, new)
-    if not keys:
-        return []
-    before, after = ({name_of(item, keys): item for item in items} for items in (old, new))
-    changes: list[FieldChange] = []
-    for each in sorted(before.keys() | after.keys()):
-        changes += _item(key(path, each), keys, before.get(each), after.get(each))
-    return changes
-
-
-def _item(path: str, keys: tuple[str, ...], old: Object | None, new: Object | None) -> Iterator[FieldChange]:
-    if old is None or new is None:
-        yield FieldChange(path=path, from_=_rest(old, keys), to=_rest(new, keys))
-    else:
-        yield from _changes(path, "", old, new)
 
 
 def _rest(item: Object | None, keys: tuple[str, ...]) -> Object | None:

@@ -150,3 +150,7 @@ class Capability:
     loops: tuple[Callable[[Any], Awaitable[None]], ...] = ()
     example: str = ""
     """The folder under examples/ that runs in the demo."""
+
+    def definitions(self) -> Sequence[Object]:
+        """The CRDs of the kinds it serves."""
+        return [kind.definition() for kind in self.kinds]

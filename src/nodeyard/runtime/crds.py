@@ -34,7 +34,7 @@ class Installed:
 async def install(client: Client, capabilities: Iterable[Capability], clock: Clock) -> Installed:
     created: list[str] = []
     lacking: dict[str, tuple[str, ...]] = {}
-    for definition in (kind.definition() for capability in capabilities for kind in capability.kinds):
+    for definition in (each for capability in capabilities for each in capability.definitions()):
         name: str = definition["metadata"]["name"]
         present = await _create(client, definition)
         if present is None:

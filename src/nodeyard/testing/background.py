@@ -33,6 +33,7 @@ class Background:
 
     def close(self) -> None:
         self.run(self._stop())
+        self.run(_cancel_the_rest())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -48,3 +49,11 @@ class Background:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+async def _cancel_the_rest() -> None:
+    """Connections that were cut leave tasks behind; the loop would complain of them when it goes."""
+    rest = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in rest:
+        task.cancel()
+    await asyncio.gather(*rest, return_exceptions=True)

@@ -17,14 +17,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from nodeyard.client.api import IDLE_SECONDS, Client, Event
 from nodeyard.client.decoding import Malformed
-from nodeyard.client.errors import (
-    BadRequest,
-    Expired,
-    Invalid,
-    NotFound,
-    ServerError,
-    TransportTimeout,
-)
+from nodeyard.client.errors import ApiError, BadRequest, Expired, Invalid, NotFound, ServerError, TransportTimeout
 from nodeyard.client.resources import Resource
 from nodeyard.client.watching import Bookmark, Change
 from nodeyard.process.clock import Clock
@@ -47,6 +40,10 @@ SHORTEST_WATCH_SECONDS: Final = 1.0
 BURST: Final = 256
 
 _log = get_logger("informer")
+
+
+class EndedTooSoon(Exception):
+    """The server ended a stream that had not said what it was opened for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +130,13 @@ class Informer(Generic[T]):
                     await self._clock.sleep(wait)
                     self._move(Happening.RESTED)
                     continue
+                retry_after = 0.0
                 try:
-                    happening, retry_after = await self._work(), 0.0
+                    happening = await self._work()
                 except Exception as error:
                     happening = _happening(self.state.phase, error)
                     retry_after = getattr(error, "retry_after", None) or 0.0
-                    self._report_failure(error, happening)
+                    self._note(error, happening)
                 self._move(happening)
         finally:
             self._move(Happening.STOPPED)
@@ -168,15 +166,15 @@ class Informer(Generic[T]):
             seconds=self._random.randint(*WATCH_SECONDS),
             idle_timeout=self._idle_timeout,
         ) as events:
-            if is_streaming and not await self._take_everything(events):
-                return Happening.STUCK
+            if is_streaming:
+                await self._take_everything(events)
             heard = await self._follow(events)
         if not heard and not is_streaming and self._clock.monotonic() - begun < SHORTEST_WATCH_SECONDS:
-            return Happening.BROKEN
+            raise EndedTooSoon("the stream ended at once")
         return Happening.ENDED
 
-    async def _take_everything(self, events: AsyncIterator[Event[T]]) -> bool:
-        """The streamed list, set apart until it is whole; whether it became so."""
+    async def _take_everything(self, events: AsyncIterator[Event[T]]) -> None:
+        """The streamed list, set apart until it is whole."""
         objects: dict[Key, T] = {}
         malformed: dict[Key, Malformed] = {}
         async for event in events:
@@ -194,8 +192,8 @@ class Informer(Generic[T]):
             elif event.ends_initial_events:
                 self._tell(list(objects.values()), event.resource_version, tuple(malformed.values()))
                 self._move(Happening.TOLD)
-                return True
-        return False
+                return
+        raise EndedTooSoon("the stream ended before everything was told")
 
     async def _follow(self, events: AsyncIterator[Event[T]]) -> int:
         """Changes as they come, until the server ends the stream; how many there were."""
@@ -230,7 +228,7 @@ class Informer(Generic[T]):
     def _move(self, happening: Happening) -> None:
         self.state = after(self.state, happening)
 
-    def _report_failure(self, error: Exception, happening: Happening) -> None:
+    def _note(self, error: Exception, happening: Happening) -> None:
         if happening is Happening.REFUSED:
             _log.info("listing in pages", resource=str(self.source), reason=str(error))
             return
@@ -246,11 +244,18 @@ def _happening(phase: Phase, error: Exception) -> Happening:
     if phase is Phase.STREAMING:
         if isinstance(error, (BadRequest, Invalid)):
             return Happening.REFUSED
-        if isinstance(error, (Expired, ServerError, TransportTimeout)):
+        if isinstance(error, (Expired, ServerError, TransportTimeout, EndedTooSoon)):
             return Happening.STUCK
     if phase is Phase.WATCHING:
-        if isinstance(error, Expired):
+        if _is_version_unusable(error):
             return Happening.EXPIRED
         if isinstance(error, TransportTimeout):
             return Happening.SILENT
     return Happening.BROKEN
+
+
+def _is_version_unusable(error: Exception) -> bool:
+    """Too old; or too new, or of another kind, as after a restore from a backup."""
+    if isinstance(error, (Expired, BadRequest, Invalid)):
+        return True
+    return isinstance(error, ApiError) and error.has_cause("ResourceVersionTooLarge")

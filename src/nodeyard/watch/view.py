@@ -2,28 +2,18 @@
 
 Nothing is copied for a plan. `collect` runs on the event loop without awaiting, so no cache can change under it; what
 it takes out are immutable objects and tuples, which it may carry to another thread. A kind that two groups have is
-named with its group: `Cluster.kosmos.io`.
+named with its group: `Cluster.kosmos.io`, `Node.core`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from nodeyard.watch.aggregates import Fold
-from nodeyard.watch.cache import Cache
+from nodeyard.watch.feeds import Feed
 from nodeyard.watch.identity import Key
 from nodeyard.watch.indexes import Index
-
-
-class Feed(Protocol):
-    """One watched kind: its cache, and whether that can be relied on."""
-
-    @property
-    def cache(self) -> Cache[Any]: ...
-
-    @property
-    def is_synced(self) -> bool: ...
 
 
 class CacheView:

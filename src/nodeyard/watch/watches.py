@@ -76,6 +76,8 @@ class Watches:
         view = CacheView(feeds, indexes, folds)
         has_needs = any(watch.needed is not None for watch in watches)
         for watch, names in _named(watches):
+            if names[0] in feeds:
+                raise ValueError(f"{names[0]} is watched twice by one capability")
             feed = self._feed(watch)
             feeds |= dict.fromkeys(names, feed)
             feed.is_optional &= watch.optional
@@ -106,15 +108,15 @@ class Watches:
 
     async def run(self) -> None:
         """Until cancelled; then every watch is ended."""
-        settling = asyncio.create_task(self._settle_forever(), name="settle own writes")
         try:
-            while True:
-                self._wake.clear()
-                await self.reconcile()
-                await self._rest()
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._settle_forever(), name="settle own writes")
+                while True:
+                    self._wake.clear()
+                    await self.reconcile()
+                    await self._rest()
         finally:
-            settling.cancel()
-            await asyncio.gather(settling, *(feed.stop() for feed in self.feeds), return_exceptions=True)
+            await asyncio.gather(*(feed.stop() for feed in self.feeds))
 
     async def reconcile(self) -> None:
         """Start what is wanted and does not run, stop what runs and is not wanted."""
@@ -170,15 +172,16 @@ class Watches:
     def wrote(self, ref: ObjectRef, answer: Json) -> None:
         """The server's answer to a create, patch or apply: shown until the watch has told it back.
 
-        The whole object, as a plain dict; a Status, or what was decoded for another purpose, says too little.
+        The object as a plain dict, or decoded as its kind is watched; decoded for another purpose it may lack fields
+        and is left to the watch, as is a Status.
         """
-        if not isinstance(answer, dict) or answer.get("kind") == "Status":
+        if answer is None or (isinstance(answer, dict) and answer.get("kind") == "Status"):
             return
         for feed in self._feeds_of(ref):
             try:
                 feed.cache.wrote(answer, self._clock.monotonic() + CONFIRM_SECONDS)
             except msgspec.ValidationError as error:
-                # The watch will bring the same object and set it aside.
+                # Of another type, or malformed: the watch brings it, or sets it aside.
                 _log.debug("not laying over", object=str(ref), reason=str(error))
 
     def deleted(self, ref: ObjectRef, answer: Json = None) -> None:
@@ -250,12 +253,11 @@ class Watches:
 
 
 def _named(watches: Sequence[Watched]) -> Iterable[tuple[Watched, list[str]]]:
-    """Each watch with the names its kind goes by: the plain one only where it is the only one of it."""
+    """Each watch with the names its kind goes by: with its group, and without where no other group has it."""
     kinds = [watch.resource.kind for watch in watches]
     for watch in watches:
-        kind, group = watch.resource.kind, watch.resource.group
-        names = [f"{kind}.{group}"] if group else []
-        yield watch, [kind, *names] if kinds.count(kind) == 1 else names
+        kind, group = watch.resource.kind, watch.resource.group or "core"
+        yield watch, [f"{kind}.{group}", kind][: 2 if kinds.count(kind) == 1 else 1]
 
 
 def _need(watch: Watched, view: CacheView) -> Callable[[], bool]:

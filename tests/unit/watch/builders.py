@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from nodeyard.client.errors import Status, TransportTimeout, error_from_status
+from nodeyard.client.errors import Cause, Details, Status, TransportTimeout, error_from_status
 from nodeyard.client.resources import NODES
 from nodeyard.client.transport import NOTHING, Response, Stream
 from nodeyard.kube.objects import Node, ObjectMeta
@@ -49,8 +49,10 @@ def failure(code, reason=""):
     return {"type": "ERROR", "object": {"kind": "Status", "code": code, "reason": reason, "message": "as asked"}}
 
 
-def refusal(code, retry_after=None):
-    return error_from_status(Status(kind="Status", code=code, message="as asked"), retry_after=retry_after)
+def refusal(code, retry_after=None, cause=""):
+    details = Details(causes=(Cause(reason=cause),)) if cause else None
+    status = Status(kind="Status", code=code, message="as asked", details=details)
+    return error_from_status(status, retry_after=retry_after)
 
 
 def page(version, *objects):

@@ -188,6 +188,20 @@ async def test_a_forgotten_version_lists_again_and_tells_only_the_difference(sta
     assert stage.informer.restarts == 1
 
 
+@pytest.mark.parametrize("refused", [refusal(400), refusal(504, cause="ResourceVersionTooLarge")])
+async def test_a_version_the_server_cannot_use_lists_again(staged, refused):
+    stage = await staged([bookmark(900, is_end=True), added("a", 901)], refused, [bookmark(3, is_end=True), Hold()])
+    assert stage.names == {}
+    assert stage.cache.version == "3"
+
+
+async def test_a_streamed_list_that_ends_early_comes_in_pages(staged, clock):
+    stage = await staged([added("a", 1)], page(5, node("b", 2)), [Hold()])
+    assert stage.informer.error == "EndedTooSoon: the stream ended before everything was told"
+    await clock.advance(1)
+    assert stage.names == {"b": 2}
+
+
 async def test_a_silent_watch_is_left_after_its_deadline(staged, clock):
     stage = await staged([bookmark(5, is_end=True), SILENCE], [added("a", 6), Hold()])
     await clock.advance(69)

@@ -241,9 +241,14 @@ async def test_kinds_of_one_name_are_told_apart_by_their_group(stage):
     view = stage.register(Watch(clash, keys=names_of, optional=True), Watch(WIDGETS, keys=names_of, optional=True))
     assert view.all("Node.example.dev") == view.all("Node") == ()
     both = stage.register(Watch(clash, keys=names_of, optional=True), NODE_WATCH)
-    assert both.all("Node.example.dev") == ()
+    assert both.all("Node.example.dev") == both.all("Node.core") == ()
     with pytest.raises(KeyError, match="more than one group"):
         both.all("Node")
+
+
+async def test_one_kind_twice_in_one_capability_is_a_mistake_and_said(stage):
+    with pytest.raises(ValueError, match="Node.core is watched twice"):
+        stage.register(NODE_WATCH, Watch(NODES.decoded_as(Node), keys=names_of, label_selector="spare"))
 
 
 async def test_what_was_not_declared_is_named(stage):
@@ -299,6 +304,18 @@ async def test_a_need_that_cannot_be_told_is_one(stage):
     stage.register(Watch(NODES.decoded_as(Node), keys=names_of, needed=lambda view: view.all("Missing")))
     await stage.start()
     assert stage.running == {"nodes"}
+
+
+async def test_an_answer_may_come_decoded_as_the_kind_is_watched_and_as_nothing_else(stage):
+    await stage.make_node("a")
+    view = stage.register(NODE_WATCH)
+    await stage.start()
+    patch = {"metadata": {"labels": {"zone": "x"}}}
+    typed = await stage.client.patch(NODES.decoded_as(Node), "a", patch)
+    stage.watches.wrote(ref("a"), PartialObject(metadata=typed.metadata))
+    assert view.get("Node", "a").metadata.labels == {}
+    stage.watches.wrote(ref("a"), typed)
+    assert view.get("Node", "a") is typed
 
 
 async def test_a_status_is_not_laid_over(stage):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nodeyard.apply.outcome import Outcome, Result
-from nodeyard.capabilities.spares import names
+from nodeyard.capabilities.spares import messages, names
 from nodeyard.capabilities.spares.messages import text
 from nodeyard.capabilities.spares.planning.draft import NAMED
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
 from nodeyard.capabilities.spares.types import NodeTemplate, Reason
+from nodeyard.kube.json import Object
 from nodeyard.plan.model import ObjectRef, Plan
 from nodeyard.runtime.capability import Event
 
@@ -51,7 +52,7 @@ def _of_results(refs: dict[str, ObjectRef], outcome: Outcome) -> list[Event]:
     return told + [_failure(refs[key[0]], key[1], nodes, errors[key]) for key, nodes in bad.items()]
 
 
-def _listed(nodes: list[str]) -> dict[str, object]:
+def _listed(nodes: list[str]) -> Object:
     unique = sorted(set(nodes))
     return {"count": len(unique), "nodes": unique[:NAMED]}
 
@@ -61,9 +62,7 @@ def _told(ref: ObjectRef, reason: str, template: str, nodes: list[str]) -> Event
 
 
 def _failure(ref: ObjectRef, reason: str, nodes: list[str], error: str) -> Event:
-    listed = _listed(nodes)
-    names_of = ", ".join(map(str, sorted(set(nodes))[:NAMED]))
-    return Event(ref, WARNING, f"{reason}{FAILED}", f"{listed['count']} nodes failed ({names_of}): {error}")
+    return Event(ref, WARNING, f"{reason}{FAILED}", f"{error} ({messages.nodes(_listed(nodes))})")
 
 
 def _of_refusals(plan: Plan) -> list[Event]:

@@ -32,7 +32,11 @@ def nodes(facts: Facts) -> str:
     count, listed = facts["count"], list(facts.get("nodes", ()))
     named = f": {', '.join(listed)}" if listed else ""
     more = f" and {count - len(listed)} more" if listed and count > len(listed) else ""
-    return f"{count} {'node' if count == 1 else 'nodes'}{named}{more}"
+    return f"{_count(count)}{named}{more}"
+
+
+def _count(number: int) -> str:
+    return f"{number} {'node' if number == 1 else 'nodes'}"
 
 
 def _about(sentence: str) -> Callable[[Facts], str]:
@@ -46,13 +50,13 @@ def _about(sentence: str) -> Callable[[Facts], str]:
 
 def _dry_run(facts: Facts) -> str:
     todo = [
-        f"{verb} {facts[what]}"
+        f"{verb} {_count(facts[what])}"
         for what, verb in (("claims", "claim"), ("updates", "update"), ("moves", "move out"), ("releases", "release"))
         if facts.get(what)
     ]
     listed = facts.get("nodes", ())
     named = f": {', '.join(listed[:10])}" if listed else ""
-    return f"Dry run: would {', '.join(todo)} nodes{named}" if todo else "Dry run: nothing would be done"
+    return f"Dry run: would {', '.join(todo)}{named}" if todo else "Dry run: nothing would be done"
 
 
 def _invalid(facts: Facts) -> str:

@@ -1,0 +1,149 @@
+"""When the loop does not write: the brake, observation, and a living original."""
+
+import pytest
+from tests.builders import labels
+from tests.builders.managers import World
+
+from nodeyard.apiserver.server import Server
+from nodeyard.client.resources import LEASES, NAMESPACES
+from nodeyard.kube.names import NAMESPACE
+from nodeyard.plan.brake import parse_limit
+from nodeyard.process.clock import rfc3339_micro
+
+FEW = parse_limit("2,10%")
+
+
+@pytest.fixture
+async def world(clock):
+    server = Server(clock, seed=1)
+    await server.start(())
+    world = World(server, clock)
+    await world.prepare()
+    yield world
+    await server.stop()
+
+
+async def many(world, **options):
+    await world.add_rule("a", "blue", disruptive=True, **options)
+    await world.add_nodes("a", "n1", "n2", "n3")
+
+
+async def test_too_much_at_once_waits_for_approval_and_goes_when_it_is_given(world, clock):
+    await many(world)
+    async with world.manager(limit=FEW) as manager:
+        await clock.advance(60)
+        assert set((await world.teams()).values()) == {None}
+        assert (await world.rule("a")).status.refused == "NeedsApproval"
+        (held,) = manager.controllers[0].held.values()
+        await world.annotate("a", approve=held.id)
+        await clock.advance(1)
+        assert set((await world.teams()).values()) == {"blue"}
+        assert manager.controllers[0].held == {}
+
+
+async def test_an_approval_is_for_one_plan_and_not_for_the_next(world, clock):
+    await many(world)
+    async with world.manager(limit=FEW) as manager:
+        await clock.advance(5)
+        (held,) = manager.controllers[0].held.values()
+        await world.annotate("a", approve=held.id)
+        await clock.advance(5)
+        await world.client.patch(labels.RULES, "a", {"spec": {"team": "red"}})
+        await clock.advance(5)
+        assert set((await world.teams()).values()) == {"blue"}
+        (next_held,) = manager.controllers[0].held.values()
+        assert next_held.id != held.id
+
+
+async def test_an_approval_of_something_else_lets_nothing_go(world, clock):
+    await many(world, annotations={"nodeyard.dev/approve": "0123456789ab"})
+    async with world.manager(limit=FEW):
+        await clock.advance(60)
+        assert set((await world.teams()).values()) == {None}
+
+
+async def test_a_few_need_no_approval(world, clock):
+    await world.add_rule("a", "blue", disruptive=True)
+    await world.add_nodes("a", "n1", "n2")
+    async with world.manager(limit=FEW):
+        await clock.advance(5)
+        assert set((await world.teams()).values()) == {"blue"}
+
+
+async def test_observing_writes_nothing_but_the_lease(world, clock):
+    await world.add_rule("a", "blue")
+    await world.add_nodes("a", "n1")
+    async with world.manager(observe=True) as manager:
+        await clock.advance(120)
+        assert await world.teams() == {"n1": None}
+        assert manager.tap.written("/leases")
+        assert (
+            set(manager.tap.writes)
+            - {
+                (method, path)
+                for method, path in manager.tap.writes
+                if "/leases" in path or path.endswith("/namespaces")
+            }
+            == set()
+        )
+        assert shown(manager, "nodeyard_plan_actions") == [1.0]
+        assert shown(manager, "nodeyard_observing") == [1.0]
+
+
+class Original:
+    """The operator that the capability replaces, renewing its lease."""
+
+    def __init__(self, world):
+        self._world = world
+
+    async def beat(self):
+        spec = {"holderIdentity": "it", "renewTime": rfc3339_micro(self._world.clock.now())}
+        lease = {"metadata": {"name": labels.ORIGINAL, "namespace": NAMESPACE}, "spec": spec}
+        await self._world.client.managed_by("original").apply(LEASES, lease, force=True)
+
+    async def live(self, seconds):
+        for _ in range(0, seconds, 5):
+            await self.beat()
+            await self._world.clock.advance(5)
+
+
+async def test_a_living_original_makes_us_look_on_and_say_so(world, clock):
+    await world.add_rule("a", "blue")
+    await world.add_nodes("a", "n1")
+    await namespace(world)
+    original = Original(world)
+    await original.beat()
+    async with world.manager() as manager:
+        await original.live(60)
+        assert await world.teams() == {"n1": None}
+        assert shown(manager, "nodeyard_observing") == [1.0]
+        (event,) = await world.events("OriginalAlive")
+        assert event["note"] == "labels-original is alive: nothing is written. Scale it down first."
+        assert event["regarding"]["name"] == "a"
+        await clock.advance(60)
+        assert await world.teams() == {"n1": "blue"}
+        assert shown(manager, "nodeyard_observing") == [0.0]
+
+
+async def test_taking_over_writes_although_the_original_lives(world, clock):
+    await namespace(world)
+    await world.add_rule("a", "blue")
+    await world.add_nodes("a", "n1")
+    original = Original(world)
+    await original.beat()
+    async with world.manager(take_over=True):
+        await original.live(10)
+        assert await world.teams() == {"n1": "blue"}
+
+
+async def namespace(world):
+    await world.client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
+
+
+def shown(manager, name):
+    return [
+        sample.value
+        for family in manager.metrics.registry.collect()
+        for sample in family.samples
+        if sample.name == name
+    ]

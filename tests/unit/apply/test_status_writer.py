@@ -1,0 +1,184 @@
+"""Status is written only where it differs, and gets along with other writers."""
+
+from __future__ import annotations
+
+import asyncio
+from random import Random
+from typing import Any
+
+import msgspec
+import pytest
+
+from nodeyard.apply.outcome import Result
+from nodeyard.apply.status import StatusWriter
+from nodeyard.client.api import Client
+from nodeyard.client.resources import NODES, untyped
+from nodeyard.process.clock import settle
+from nodeyard.runtime.capability import StatusWrite
+
+from ...builders.plans import node_ref
+from .worlds import NoAnswer, lookup, status
+
+WANTED = {"capacity": {"cpu": "4"}}
+CRDS = untyped("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False)
+
+
+class NodeStatus(msgspec.Struct, frozen=True, omit_defaults=True):
+    capacity: dict[str, str] = {}
+    phase: str = ""
+
+
+class NodeView(msgspec.Struct):
+    status: NodeStatus = NodeStatus()
+
+
+def writer(world, find=lookup):
+    def on_written(_resource: Any, answer: Any) -> None:
+        world.written.append(answer)
+
+    return StatusWriter(Client(world.line), "tests", find, clock=world.clock, random=Random(1), on_written=on_written)
+
+
+def wanted(wanted=WANTED, **more):
+    return StatusWrite(object=node_ref("n1"), status=wanted, **more)
+
+
+async def write(world, one, shown=None, may_write=lambda: True):
+    running = asyncio.ensure_future(writer(world).write([one], lambda _ref: shown, may_write=may_write))
+    (result,) = await world.finish(running)
+    return result
+
+
+async def test_a_status_that_differs_is_patched_through_the_subresource(world):
+    made = await world.node("n1")
+    result = await write(world, wanted({**made["status"], **WANTED}), made)
+    assert (result.result, result.requests) == (Result.DONE, 1)
+    assert world.line.sent == [("PATCH", "/api/v1/nodes/n1/status", {"status": WANTED})]
+    assert world.written[0]["status"]["capacity"] == {"cpu": "4"}
+
+
+async def test_a_status_that_is_as_wanted_costs_nothing(world):
+    result = await write(world, wanted(), {"status": WANTED})
+    assert (result.result, result.requests) == (Result.DONE, 0)
+    assert world.line.sent == []
+
+
+async def test_only_the_difference_is_sent(world):
+    await world.node("n1")
+    shown = {"status": {"capacity": {"cpu": "4", "memory": "1Gi"}, "phase": "Old"}}
+    await write(world, wanted({"capacity": {"cpu": "4", "memory": "2Gi"}}), shown)
+    assert world.line.sent[0][2] == {"status": {"phase": None, "capacity": {"memory": "2Gi"}}}
+
+
+@pytest.mark.parametrize("shown", [NodeView(NodeStatus({"cpu": "4"})), NodeView(NodeStatus({"cpu": "4"}, ""))])
+async def test_a_struct_that_shows_an_empty_value_as_none_is_no_difference(world, shown):
+    result = await write(world, wanted({"capacity": {"cpu": "4"}, "phase": ""}), shown)
+    assert result.requests == 0
+
+
+async def test_a_struct_that_shows_something_else_is_a_difference(world):
+    await world.node("n1")
+    await write(world, wanted(), NodeView(NodeStatus({"cpu": "2"})))
+    assert world.line.sent[0][2] == {"status": {"capacity": {"cpu": "4"}}}
+
+
+async def test_a_field_that_the_server_adds_is_not_fought_over(world):
+    made = await world.node("n1")
+    writing = writer(world)
+    for shown in (lambda: made, lambda: world.written[-1], lambda: world.written[-1]):
+        await writing.write(
+            [wanted({**made["status"], **WANTED})], lambda _ref, shown=shown: shown(), may_write=lambda: True
+        )
+    assert "allocatable" in world.written[-1]["status"]
+    assert world.line.count("PATCH") == 1
+
+
+async def test_an_object_that_the_cache_does_not_have_is_written_all_the_same(world):
+    await world.node("n1")
+    assert (await write(world, wanted())).requests == 1
+
+
+async def test_an_object_that_is_gone_needs_no_status(world):
+    result = await write(world, wanted())
+    assert (result.result, result.message) == (Result.DONE, "the object is gone")
+
+
+async def test_a_conflict_is_read_compared_and_written_again(world):
+    made = await world.node("n1")
+    await world.client.patch(NODES, "n1", {"metadata": {"labels": {"theirs": "1"}}})
+    result = await write(world, wanted(resource_version=made["metadata"]["resourceVersion"]), made)
+    assert (result.result, result.requests) == (Result.DONE, 2)
+    after = await world.client.get(NODES, "n1")
+    assert after["status"]["capacity"] == {"cpu": "4"}
+    assert after["metadata"]["labels"] == {"theirs": "1"}
+
+
+async def test_endless_conflicts_end(world):
+    made = await world.node("n1")
+    world.line.trouble["PATCH"] = [status(409, "Conflict", "moved on")] * 9
+    result = await write(world, wanted(), made)
+    assert (result.result, result.message, result.requests) == (Result.CONFLICT, "moved on", 4)
+
+
+async def test_a_status_whose_answer_was_lost_is_not_written_twice(world):
+    made = await world.node("n1")
+    world.line.trouble["PATCH"] = [NoAnswer(after_sending=True)]
+    # The server makes capacity allocatable where nothing else is said.
+    result = await write(world, wanted({**made["status"], **WANTED, "allocatable": {"cpu": "4"}}), made)
+    assert (result.result, result.requests) == (Result.DONE, 1)
+
+
+async def test_trouble_is_waited_out(world):
+    made = await world.node("n1")
+    world.line.trouble["PATCH"] = [status(429, retry_after=2), status(500)]
+    assert (await write(world, wanted(), made)).result is Result.DONE
+    assert world.clock.monotonic() >= 2
+
+
+async def test_another_object_by_that_name_gets_no_status_of_ours(world):
+    made = await world.node("n1")
+    one = StatusWrite(object=node_ref("n1", uid="00000000-0000-0000-0000-000000000000"), status=WANTED)
+    result = await write(world, one, made)
+    assert result.result is Result.DONE
+    assert "capacity" not in (await world.client.get(NODES, "n1")).get("status", {})
+
+
+async def test_who_may_not_write_writes_no_status(world):
+    made = await world.node("n1")
+    result = await write(world, wanted(), made, may_write=lambda: False)
+    assert (result.result, result.requests) == (Result.HELD, 0)
+
+
+async def test_a_denial_is_told_as_one(world):
+    made = await world.node("n1")
+    world.line.trouble["PATCH"] = [status(403, message='admission webhook "guard" denied the request: no')]
+    assert (await write(world, wanted(), made)).result is Result.DENIED
+
+
+async def test_an_unknown_kind_fails_alone(world):
+    await world.node("n1")
+    unknown = StatusWrite(object=msgspec.structs.replace(node_ref("x"), kind="Gone"), status=WANTED)
+    first, second = await writer(world).write([unknown, wanted()], lambda _ref: None, may_write=lambda: True)
+    assert (first.result, second.result) == (Result.FAILED, Result.DONE)
+
+
+async def test_a_kind_without_the_subresource_is_written_through_the_object(world):
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+    }
+    names = {"plural": "leaves", "singular": "leaf", "kind": "Leaf"}
+    spec = {"group": "example.com", "scope": "Cluster", "names": names, "versions": [version]}
+    await world.client.create(CRDS, {"metadata": {"name": "leaves.example.com"}, "spec": spec})
+    await settle()
+    leaves = untyped("example.com", "v1", "leaves", "Leaf", namespaced=False)
+    made = await world.client.create(
+        leaves, {"apiVersion": "example.com/v1", "kind": "Leaf", "metadata": {"name": "a"}}
+    )
+    ref = msgspec.structs.replace(node_ref("a"), api_version="example.com/v1", kind="Leaf")
+    one = StatusWrite(object=ref, status={"ready": True}, has_subresource=False)
+    (result,) = await writer(world, lambda *_: leaves).write([one], lambda _ref: made, may_write=lambda: True)
+    assert result.result is Result.DONE
+    assert (await world.client.get(leaves, "a"))["status"] == {"ready": True}

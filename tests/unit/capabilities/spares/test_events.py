@@ -1,0 +1,56 @@
+"""One event per template, reason and pass."""
+
+from __future__ import annotations
+
+from nodeyard.apply.outcome import Result
+from nodeyard.capabilities.spares.events import events
+from nodeyard.capabilities.spares.plan import plan
+from nodeyard.capabilities.spares.snapshot import SparesSnapshot
+from nodeyard.runtime.capability import Event
+
+from ....builders.spares import NOW, node, outcome, snapshot, spare, template
+
+
+def told(seen: SparesSnapshot, **results: Result) -> list[Event]:
+    planned = plan(seen, NOW)
+    return list(events(seen, planned.plan, outcome(planned, **results)))
+
+
+def test_many_claims_make_one_event_with_the_first_ten_names() -> None:
+    nodes = [spare(f"n{number:02}") for number in range(12)]
+    [event] = told(snapshot(nodes, [template("web", 12)]))
+    listed = ", ".join(f"n{number:02}" for number in range(10))
+    assert (event.type, event.reason) == ("Normal", "Claimed")
+    assert event.message == f"Claimed 12 nodes: {listed} and 2 more for web"
+    assert (event.object.kind, event.object.name, event.object.uid) == ("NodeTemplate", "web", "uid-web")
+
+
+def test_failures_are_a_warning_with_the_servers_words() -> None:
+    [event] = told(snapshot([spare("a")], [template("web")]), a=Result.DENIED)
+    assert (event.type, event.reason) == ("Warning", "ClaimedFailed")
+    assert event.message == "the server said no (1 node: a)"
+
+
+def test_a_conflict_is_no_news() -> None:
+    assert told(snapshot([spare("a")], [template("web")]), a=Result.CONFLICT) == []
+
+
+def test_refusals_are_told_by_reason() -> None:
+    seen = snapshot([spare("a", is_ready=False)], [template("web", eligibility={"requireReady": True})])
+    assert [(event.type, event.reason, event.message) for event in told(seen)] == [
+        ("Warning", "NoSpareNodesFound", "No spare nodes found"),
+        ("Warning", "NotReady", "Not ready: 1 node: a"),
+    ]
+
+
+def test_a_dry_run_is_told() -> None:
+    [event] = told(snapshot([spare("a")], [template("web", dryRun=True)]))
+    assert (event.type, event.reason, event.message) == ("Normal", "DryRun", "Dry run: would claim 1 node: a")
+
+
+def test_labelling_spares_is_no_event() -> None:
+    assert told(snapshot([node("a", taints=["node.cybozu.io/spare=true:NoSchedule"])])) == []
+
+
+def test_taking_a_template_into_care_is_no_event() -> None:
+    assert told(snapshot([], [template("web", 0, metadata={"finalizers": []})])) == []

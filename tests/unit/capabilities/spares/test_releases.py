@@ -1,0 +1,219 @@
+"""Surplus nodes go back as they were, one recorded step at a time."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from nodeyard.capabilities.spares import names
+from nodeyard.capabilities.spares.plan import plan
+from nodeyard.capabilities.spares.planning.releases import SETTLE
+from nodeyard.capabilities.spares.snapshot import SparesSnapshot
+from nodeyard.kube.objects import Node, Pod
+from nodeyard.plan.model import Disruption
+
+from ....builders.spares import (
+    NOW,
+    apply,
+    converge,
+    described,
+    find,
+    node,
+    owned,
+    owner_of,
+    pod,
+    snapshot,
+    spare,
+    taint,
+    template,
+)
+
+DELETING = {"deletionTimestamp": "2030-01-01T00:00:00Z"}
+WANTED = described(labels={"tier": "web"}, annotations={"for": "bar"}, taints=["dedicated=web:NoSchedule"])
+
+
+def giving(nodes: int = 0, **spec: Any) -> Any:
+    return template("web", nodes, **{"releasePolicy": "Release", "template": WANTED, **spec})
+
+
+def claimed(*given: Node) -> list[Node]:
+    """These spares, claimed."""
+    return list(converge(snapshot(given, [giving(len(given))]))[0].nodes)
+
+
+def leaving(pods: list[Pod] | None = None, **spec: Any) -> SparesSnapshot:
+    """One node, one moment after the cordon."""
+    seen = snapshot(claimed(spare("a")), [giving(**spec)], pods or [])
+    return apply(seen, plan(seen, NOW))
+
+
+def reasons(seen: SparesSnapshot, now: Any = NOW) -> list[str]:
+    return [action.reason for action in plan(seen, now).plan.actions]
+
+
+def test_by_default_a_surplus_is_kept() -> None:
+    seen = snapshot([owned("a", "web")], [template("web", 0)])
+    assert not plan(seen, NOW).plan.actions
+
+
+def test_the_first_step_cordons_and_says_since_when() -> None:
+    planned = plan(snapshot(claimed(spare("a")), [giving()]), NOW)
+    [action] = planned.plan.actions
+    assert (action.reason, action.disruption) == ("Releasing", Disruption.RELEASES)
+    assert planned.write(action).body["spec"] == {"unschedulable": True}
+
+
+def test_an_empty_node_goes_back_when_the_cordon_has_settled() -> None:
+    seen = leaving()
+    waiting = plan(seen, NOW)
+    assert not waiting.plan.actions
+    assert waiting.plan.wake_at == NOW + SETTLE
+    assert reasons(seen, NOW + SETTLE) == ["Released"]
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        pytest.param(spare("a", zone="z", labels={"theirs": "1"}), id="spare-as-the-kubelet-made-it"),
+        pytest.param(
+            spare("a", labels={"tier": "old"}, annotations={"for": "old"}, taints=["dedicated=old:NoSchedule"]),
+            id="settings-of-others-in-our-way",
+        ),
+        pytest.param(spare("a", is_cordoned=True), id="cordoned-by-others"),
+        pytest.param(node("a", labels={names.SPARE_LABEL: "true"}), id="spare-by-label-alone"),
+        pytest.param(spare("a", labels={names.role_label("web"): ""}), id="role-label-with-another-value"),
+        pytest.param(spare("a", taints=[f"{names.SPARE_TAINT}=x:NoExecute"]), id="two-spare-taints"),
+    ],
+)
+def test_a_node_comes_back_as_it_was_before_the_claim(before: Node) -> None:
+    after, _ = converge(snapshot(claimed(before), [giving()]))
+    back = find(after, "a")
+    assert back.metadata.labels == before.metadata.labels
+    assert back.metadata.annotations == before.metadata.annotations
+    assert set(back.spec.taints) == set(before.spec.taints)
+    assert back.spec.unschedulable == before.spec.unschedulable
+
+
+def test_the_last_step_is_one_patch_bound_to_what_was_seen() -> None:
+    planned = plan(leaving(), NOW + SETTLE)
+    [action] = planned.plan.actions
+    assert planned.write(action).resource_version == "3"
+
+
+def test_what_others_added_meanwhile_stays() -> None:
+    [before] = claimed(spare("a"))
+    labels = {**before.metadata.labels, "tier": "theirs", "new": "1"}
+    changed = node("a", labels=labels, annotations=before.metadata.annotations, taints=["new=1:NoSchedule"])
+    # The label that was changed by hand would be put right while the node is kept; here it leaves at once.
+    back = find(converge(snapshot([changed], [giving()]))[0], "a")
+    assert back.metadata.labels["tier"] == "theirs"
+    assert taint("new=1:NoSchedule") in back.spec.taints
+
+
+def test_pods_are_waited_for() -> None:
+    seen = leaving([pod("p", "a")])
+    planned = plan(seen, NOW + timedelta(days=1))
+    assert not planned.plan.actions
+    assert [each.reason for each in planned.plan.blocked] == ["WaitingForPods"]
+    assert planned.plan.wake_at is None
+
+
+def test_pods_are_evicted_when_the_time_is_up_and_not_twice() -> None:
+    seen = leaving([pod("p", "a"), pod("q", "a", is_deleting=True)], release={"evictAfterSeconds": 60})
+    assert plan(seen, NOW).plan.wake_at == NOW + timedelta(seconds=60)
+    [action] = plan(seen, NOW + timedelta(seconds=60)).plan.actions
+    assert (action.reason, action.object.name, action.disrupts) == ("Evicted", "p", "a")
+    assert action.disruption is Disruption.EVICTS
+
+
+def test_while_pods_are_not_known_nothing_goes_back() -> None:
+    seen = leaving()
+    blind = SparesSnapshot(seen.nodes, seen.templates, None)
+    planned = plan(blind, NOW + SETTLE)
+    assert not planned.plan.actions
+    assert [each.reason for each in planned.plan.blocked] == ["PodsUnknown"]
+
+
+def test_a_node_that_is_wanted_again_is_uncordoned_and_kept() -> None:
+    seen = leaving()
+    again = SparesSnapshot(seen.nodes, [giving(1)], seen.pods)
+    assert reasons(again) == ["ReleaseCancelled"]
+    after = find(converge(again)[0], "a")
+    assert not after.spec.unschedulable
+    assert names.RELEASE not in after.metadata.annotations
+    assert owner_of(after) == "web"
+
+
+def test_a_cordon_of_others_is_not_undone() -> None:
+    seen = snapshot(claimed(spare("a", is_cordoned=True)), [giving()])
+    again = SparesSnapshot(apply(seen, plan(seen, NOW)).nodes, [giving(1)])
+    assert find(converge(again)[0], "a").spec.unschedulable
+
+
+def test_a_node_that_was_uncordoned_by_hand_is_cordoned_again() -> None:
+    seen = leaving()
+    [before] = seen.nodes
+    freed = node("a", labels=before.metadata.labels, annotations=before.metadata.annotations)
+    assert reasons(SparesSnapshot([freed], seen.templates), NOW + SETTLE) == ["Releasing"]
+
+
+def test_victims_are_not_ready_then_empty_then_of_the_crowded_zone_then_by_name() -> None:
+    nodes = [
+        owned("a1", "web", zone="a"),
+        owned("a2", "web", zone="a"),
+        owned("a3", "web", zone="a"),
+        owned("b1", "web", zone="b"),
+        owned("b2", "web", zone="b", is_ready=False),
+        owned("c1", "web", zone="c"),
+    ]
+    pods = [pod(f"p-{name}", name) for name in ("a1", "a2", "a3", "b1")]
+    for keep, gone in ((5, ["b2"]), (4, ["b2", "c1"]), (3, ["a1", "b2", "c1"]), (2, ["a1", "a2", "b2", "c1"])):
+        planned = plan(snapshot(nodes, [giving(keep, template=described())], pods), NOW)
+        assert sorted(each.object.name for each in planned.plan.actions if each.reason == "Releasing") == gone
+
+
+def test_a_plan_does_not_change_its_mind_about_who_goes() -> None:
+    seen = snapshot(claimed(spare("a"), spare("b")), [giving(1)])
+    after = apply(seen, plan(seen, NOW))
+    worse = [node(each.metadata.name, **_as_given(each), is_ready=each.metadata.name == "a") for each in after.nodes]
+    planned = plan(snapshot(worse, after.templates), NOW + SETTLE)
+    assert [(each.object.name, each.reason) for each in planned.plan.actions] == [("a", "Released")]
+
+
+def _as_given(each: Node) -> dict[str, Any]:
+    taints = [f"{one.key}={one.value}:{one.effect}" for one in each.spec.taints]
+    labels, annotations = each.metadata.labels, each.metadata.annotations
+    return {"labels": labels, "annotations": annotations, "taints": taints, "is_cordoned": each.spec.unschedulable}
+
+
+def test_a_node_without_a_record_goes_back_with_the_usual_taint() -> None:
+    after = find(converge(snapshot([owned("a", "web", labels={"x": "y"})], [giving(template=described())]))[0], "a")
+    assert after.spec.taints == (taint(f"{names.SPARE_TAINT}=true:NoSchedule"),)
+    assert after.metadata.labels == {"x": "y", names.SPARE_LABEL: "true"}
+
+
+def test_a_deleted_template_that_retains_lets_its_nodes_go_and_then_goes_itself() -> None:
+    seen = snapshot([owned("a", "web", labels={"x": "y"})], [template("web", metadata=DELETING)])
+    node_action, template_action = plan(seen, NOW).plan.actions
+    assert (node_action.reason, template_action.reason) == ("LetGo", "FinalizerRemoved")
+    assert template_action.after == (node_action.id,)
+    after = apply(seen, plan(seen, NOW))
+    assert not after.templates
+    assert find(after, "a").metadata.labels == {"x": "y", names.role_label("web"): "true"}
+
+
+def test_a_deleted_template_that_releases_stays_until_the_last_node_is_back() -> None:
+    seen = snapshot(claimed(spare("a"), spare("b")), [giving(2, metadata=DELETING)])
+    assert reasons(seen) == ["Releasing", "Releasing"]
+    after, _ = converge(seen)
+    assert not after.templates
+    assert [owner_of(each) for each in after.nodes] == [None, None]
+
+
+def test_a_release_whose_template_vanished_is_called_off() -> None:
+    seen = leaving()
+    orphaned = SparesSnapshot(seen.nodes, [], seen.pods)
+    assert reasons(orphaned) == ["ReleaseCancelled"]
+    assert not find(converge(orphaned)[0], "a").spec.unschedulable

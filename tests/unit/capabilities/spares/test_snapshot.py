@@ -1,0 +1,78 @@
+"""What is looked at, and nothing more."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nodeyard.capabilities.spares import names
+from nodeyard.capabilities.spares.snapshot import collect, needs_pods
+from nodeyard.kube.objects import Pod
+
+from ....builders.spares import NOW, node, owned, pod, spare, template
+
+
+class FakeView:
+    """A cache with these objects in it."""
+
+    def __init__(
+        self, *, pods_synced: bool = True, malformed: Mapping[tuple[str, str], str] | None = None, **kinds: Any
+    ):
+        self.kinds: dict[str, Sequence[Any]] = kinds
+        self.pods_synced = pods_synced
+        self.broken = dict(malformed or {})
+        self.asked: list[str] = []
+
+    def get(self, kind: str, name: str, namespace: str = "") -> Any | None:
+        return next((each for each in self.all(kind) if each.metadata.name == name), None)
+
+    def all(self, kind: str) -> Sequence[Any]:
+        return self.kinds.get(kind, ())
+
+    def indexed(self, kind: str, index: str, value: str) -> Sequence[Any]:
+        assert (kind, index) == ("Pod", names.PODS_BY_NODE)
+        self.asked.append(value)
+        pods: Sequence[Pod] = self.all(kind)
+        return [each for each in pods if each.spec.node_name == value]
+
+    def aggregate(self, name: str, group: str) -> Any:
+        raise KeyError(name)
+
+    def is_synced(self, kind: str) -> bool:
+        return self.pods_synced
+
+    def malformed(self, kind: str) -> Mapping[tuple[str, str], str]:
+        return self.broken
+
+
+def test_pods_are_not_looked_at_unless_a_template_asks() -> None:
+    view = FakeView(Node=[spare("a")], NodeTemplate=[template("web")], Pod=[pod("p", "a")])
+    assert collect(view, names.KEY, NOW).pods == {}
+    assert view.asked == []
+    assert not needs_pods([template("web")])
+
+
+def test_for_empty_spares_only_the_pods_of_spares_are_looked_at() -> None:
+    picky = template("web", eligibility={"requireEmpty": True})
+    view = FakeView(Node=[spare("a"), node("b"), owned("c", "web")], NodeTemplate=[picky], Pod=[pod("p", "a")])
+    pods = collect(view, names.KEY, NOW).pods
+    assert pods is not None
+    assert [each.metadata.name for each in pods["a"]] == ["p"]
+    assert view.asked == ["a"]
+
+
+def test_for_releases_only_the_pods_of_the_templates_nodes_are_looked_at() -> None:
+    giving = template("web", releasePolicy="Release")
+    view = FakeView(Node=[spare("a"), owned("c", "web"), owned("d", "other")], NodeTemplate=[giving])
+    collect(view, names.KEY, NOW)
+    assert view.asked == ["c"]
+
+
+def test_pods_that_are_not_there_yet_are_unknown_and_not_absent() -> None:
+    view = FakeView(pods_synced=False, NodeTemplate=[template("web", releasePolicy="Release")])
+    assert collect(view, names.KEY, NOW).pods is None
+
+
+def test_templates_that_did_not_decode_come_with_their_error() -> None:
+    view = FakeView(malformed={("", "web"): "no number"})
+    assert collect(view, names.KEY, NOW).malformed == {"web": "no number"}

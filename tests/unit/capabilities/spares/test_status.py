@@ -1,0 +1,159 @@
+"""What a template says of itself after a pass."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pytest
+
+from nodeyard.apply.outcome import Outcome, Result
+from nodeyard.capabilities.spares.plan import plan
+from nodeyard.capabilities.spares.snapshot import SparesSnapshot
+from nodeyard.capabilities.spares.status import status
+from nodeyard.capabilities.spares.types import NodeTemplateStatus
+from nodeyard.kube.json import Object
+
+from ....builders.spares import NOW, all_done, apply, described, outcome, owned, pod, snapshot, spare, template
+
+DELETING = {"deletionTimestamp": "2030-01-01T00:00:00Z"}
+
+
+def said(seen: SparesSnapshot, now: Any = NOW, **results: Result) -> dict[str, Object]:
+    """The statuses to write, by template."""
+    planned = plan(seen, now)
+    return {each.object.name: each.status for each in status(seen, planned.plan, outcome(planned, **results), now)}
+
+
+def condition(wire: Object, kind: str) -> tuple[str, str, str]:
+    found = next(each for each in wire["conditions"] if each["type"] == kind)
+    return found["status"], found["reason"], found["message"]
+
+
+def test_it_is_final_in_the_pass_that_claimed() -> None:
+    nodes = [spare("a", zone="z1"), spare("b", zone="z2"), owned("c", "web", zone="z1")]
+    wire = said(snapshot(nodes, [template("web", 3, metadata={"generation": 7})]))["web"]
+    assert wire["currentNodes"] == 3
+    assert wire["reconcileInfo"] == {"observedGeneration": 7}
+    assert wire["nodes"] == ["a", "b", "c"]
+    assert wire["zones"] == {"z1": 2, "z2": 1}
+    assert condition(wire, "Sufficient") == ("True", "SufficientNodes", "Current nodes are sufficient")
+    assert condition(wire, "ReconcileSuccess") == ("True", "ReconcileSuccess", "Reconcile succeeded")
+    assert {each["observedGeneration"] for each in wire["conditions"]} == {7}
+
+
+def test_a_shortage_says_no_spare_nodes_found() -> None:
+    wire = said(snapshot([], [template("web")]))["web"]
+    assert wire["currentNodes"] == 0
+    assert condition(wire, "Sufficient") == ("False", "NoSpareNodesFound", "No spare nodes found")
+
+
+def test_a_shortage_behind_a_higher_template_says_so() -> None:
+    wire = said(snapshot([], [template("low"), template("high", priority=2)]))["low"]
+    assert condition(wire, "Sufficient") == (
+        "False",
+        "HighPriorityNodeTemplateExists",
+        "There is a NodeTemplate with higher priority that is not sufficient",
+    )
+
+
+def test_a_failed_claim_is_a_reconcile_error_with_the_servers_words() -> None:
+    wire = said(snapshot([spare("a")], [template("web")]), a=Result.FAILED)["web"]
+    assert condition(wire, "Sufficient") == (
+        "False",
+        "ReconcileError",
+        "Current nodes are insufficient because of reconcile error",
+    )
+    assert condition(wire, "ReconcileSuccess") == ("False", "ReconcileError", "the server said no")
+
+
+@pytest.mark.parametrize("result", [Result.CONFLICT, Result.SKIPPED, Result.HELD])
+def test_a_pass_that_did_not_come_to_its_end_says_nothing(result: Result) -> None:
+    assert said(snapshot([spare("a")], [template("web")]), a=result) == {}
+
+
+def test_a_pass_of_which_nothing_was_sent_says_nothing() -> None:
+    seen = snapshot([spare("a")], [template("web")])
+    assert not status(seen, plan(seen, NOW).plan, Outcome(), NOW)
+
+
+def test_a_release_that_the_brake_holds_does_not_silence_the_status() -> None:
+    seen = snapshot([owned("a", "web")], [template("web", 0, releasePolicy="Release")])
+    assert said(seen, a=Result.HELD)["web"]["currentNodes"] == 1
+
+
+def test_an_invalid_template_says_what_is_wrong() -> None:
+    selector = {"matchExpressions": [{"key": "a", "operator": "Foo"}]}
+    wire = said(snapshot([owned("a", "web")], [template("web", 2, selector=selector)]))["web"]
+    value, reason, message = condition(wire, "ReconcileSuccess")
+    assert (value, reason) == ("False", "ReconcileError")
+    assert 'Invalid value: "Foo"' in message
+    assert wire["currentNodes"] == 1
+
+
+def test_a_dry_run_says_what_it_would_do_and_succeeds() -> None:
+    wire = said(snapshot([spare("a")], [template("web", dryRun=True)]))["web"]
+    assert wire["dryRun"] == {"claims": 1, "nodes": ["a"]}
+    assert condition(wire, "Sufficient") == ("False", "DryRun", "Dry run: would claim 1 node: a")
+    assert condition(wire, "ReconcileSuccess")[0] == "True"
+
+
+def test_refusals_are_counted_by_reason() -> None:
+    nodes = [spare("a", is_ready=False), spare("b")]
+    eligibility = {"requireReady": True, "requireEmpty": True}
+    wire = said(snapshot(nodes, [template("web", eligibility=eligibility)], [pod("p", "b")]))["web"]
+    assert wire["refusals"] == {"NotReady": 1, "NotEmpty": 1}
+
+
+def test_nodes_that_do_not_match_any_more_are_not_counted() -> None:
+    seen = snapshot([owned("a", "web")], [template("web", selector={"matchLabels": {"x": "y"}}, paused=True)])
+    assert said(seen)["web"]["currentNodes"] == 0
+
+
+def test_the_list_of_nodes_is_bounded() -> None:
+    nodes = [owned(f"n{number:03}", "web") for number in range(120)]
+    wire = said(snapshot(nodes, [template("web", 120)]))["web"]
+    assert wire["currentNodes"] == 120
+    assert wire["nodes"] == [f"n{number:03}" for number in range(50)]
+
+
+def test_it_is_not_written_again_when_nothing_changed() -> None:
+    seen = snapshot([spare("a")], [template("web")])
+    planned = plan(seen, NOW)
+    [write] = status(seen, planned.plan, all_done(planned), NOW)
+    written = msgspec.structs.replace(template("web"), status=msgspec.convert(write.status, NodeTemplateStatus))
+    settled = SparesSnapshot(apply(seen, planned).nodes, [written])
+    assert said(settled, NOW + timedelta(hours=1)) == {}
+
+
+def test_a_condition_keeps_the_moment_of_its_last_change() -> None:
+    before = {
+        "conditions": [
+            {
+                "type": "Sufficient",
+                "status": "False",
+                "reason": "ReconcileError",
+                "message": "",
+                "lastTransitionTime": "2020-01-01T00:00:00Z",
+            }
+        ]
+    }
+    wire = said(snapshot([], [template("web", status=before)]))["web"]
+    moments = {each["type"]: each["lastTransitionTime"] for each in wire["conditions"]}
+    assert moments == {"Sufficient": "2020-01-01T00:00:00Z", "ReconcileSuccess": "2030-01-01T00:00:00Z"}
+
+
+def test_a_condition_of_others_stays() -> None:
+    before = {"conditions": [{"type": "Theirs", "status": "True", "lastTransitionTime": "2020-01-01T00:00:00Z"}]}
+    wire = said(snapshot([], [template("web", status=before)]))["web"]
+    assert [each["type"] for each in wire["conditions"]] == ["Sufficient", "ReconcileSuccess", "Theirs"]
+
+
+def test_a_template_that_goes_in_this_pass_gets_no_status() -> None:
+    assert said(snapshot([owned("a", "web")], [template("web", metadata=DELETING)])) == {}
+
+
+def test_a_template_that_goes_later_says_how_many_are_left() -> None:
+    going = template("web", metadata=DELETING, releasePolicy="Release", template=described())
+    assert said(snapshot([owned("a", "web")], [going]))["web"]["currentNodes"] == 1
