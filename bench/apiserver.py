@@ -103,9 +103,7 @@ def _patches(stamp: int) -> Iterator[Call]:
 def _renewals(stamp: int) -> Iterator[Call]:
     moment = f"2026-01-01T00:{stamp % 60:02d}:00.000000Z"
     for n in range(WRITES):
-        yield Call(
-            "PATCH", f"{LEASES}/{_name(n)}", encoded({"spec": {"renewTime": moment}}), MERGE
-        )
+        yield Call("PATCH", f"{LEASES}/{_name(n)}", encoded({"spec": {"renewTime": moment}}), MERGE)
 
 
 def _name(n: int) -> str:

@@ -53,6 +53,23 @@ def test_a_revision_in_a_patch_is_a_precondition(http, target):
     assert (answer.status, answer.reason) == (409, "Conflict")
 
 
+@pytest.mark.parametrize("kind", [MERGE, STRATEGIC])
+def test_a_patch_cannot_change_the_uid(http, target, kind):
+    answer = http.patch(target, {"metadata": {"uid": "11111111-2222-3333-4444-555555555555"}}, kind)
+
+    assert (answer.status, answer.causes[0]["field"]) == (422, "metadata.uid")
+
+
+def test_an_apply_that_names_a_uid_does_not_create(http, configmaps):
+    metadata = {"name": "ghost", "uid": "11111111-2222-3333-4444-555555555555"}
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+
+    answer = http.patch(f"{configmaps}/ghost", body, APPLY, query={"fieldManager": "m"})
+
+    assert (answer.status, answer.reason) == (409, "Conflict")
+    assert "uid mismatch" in answer.message
+
+
 def test_a_patch_cannot_rename(http, target):
     answer = http.patch(target, {"metadata": {"name": "b"}})
 

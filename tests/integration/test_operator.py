@@ -1,6 +1,7 @@
 """The operator's process over TLS, on both servers, with the sixth capability."""
 
 import asyncio
+import itertools
 import time
 from dataclasses import replace
 
@@ -163,7 +164,7 @@ def renewals(monkeypatch):
 
 
 def longest_gap(moments):
-    return max(later - earlier for earlier, later in zip(moments, moments[1:], strict=False))
+    return max(later - earlier for earlier, later in itertools.pairwise(moments))
 
 
 async def test_ten_seconds_of_planning_make_no_lease_late(api, fleet, renewals):

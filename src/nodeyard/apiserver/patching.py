@@ -159,8 +159,11 @@ async def _apply(writer: Writer, call: Call, given: Patch, subresource: str) -> 
     try:
         return await writer.change(call, merged, options, subresource=subresource, is_owned=True)
     except ApiError as fault:
-        if fault.code != 404 or subresource or config["metadata"].get("uid"):
+        if fault.code != 404 or subresource:
             raise
+    if uid := config["metadata"].get("uid"):
+        why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        raise errors.conflict(call.resource.group, call.resource.plural, call.name, why)
     return await writer.create(call, merged(None), options, is_owned=True)
 
 

@@ -203,7 +203,7 @@ class Writer:
                 "the namespace of the provided object does not match the namespace sent on the request"
             )
         uid, revision = given.get("uid"), given.get("resourceVersion")
-        if uid and uid != current["uid"]:
+        if uid and uid != current["uid"] and call.request.method == "PUT":
             where = "/".join(part for part in (resource.plural, call.namespace, call.name) if part)
             raise errors.conflict(
                 resource.group,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nodeyard.capabilities.spares.controller import SPARES
 from nodeyard.runtime.capability import Capability
 
-CAPABILITIES: tuple[Capability, ...] = ()
+CAPABILITIES: tuple[Capability, ...] = (SPARES,)
 
 
 class UnknownCapability(ValueError):

@@ -20,7 +20,7 @@ import msgspec
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.apply.patience import Patience
 from nodeyard.apply.running import Running
-from nodeyard.apply.sending import Sender
+from nodeyard.apply.sending import Sender, unguarded_list
 from nodeyard.apply.settling import Settler
 from nodeyard.apply.verdicts import Again, Verdict, done, ended, verdict_of
 from nodeyard.client.api import Client
@@ -99,6 +99,8 @@ class Applier:
         if resource is None:
             return ended(action, Result.FAILED, f"the server does not serve {ref.kind} of {ref.api_version}")
         write = running.planned.write(action) if action.id in running.planned.writes else Write()
+        if unguarded := unguarded_list(action, write):
+            return ended(action, Result.FAILED, f"not sent: a patch of {unguarded} needs a resourceVersion")
         failures = 0
         while True:
             async with self._turn:

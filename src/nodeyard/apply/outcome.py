@@ -7,7 +7,8 @@ from enum import Enum
 import msgspec
 
 from nodeyard.kube.json import Json
-from nodeyard.plan.model import Action
+from nodeyard.plan.model import Action, Blocked
+from nodeyard.plan.reasons import EngineReason
 
 
 class Result(Enum):
@@ -43,6 +44,19 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_complete(self) -> bool:
         return all(result.result is Result.DONE for result in self.results)
+
+    @property
+    def denied(self) -> tuple[Blocked, ...]:
+        """What admission refused, in the form in which a plan says so."""
+        return tuple(
+            Blocked(
+                object=each.action.object,
+                reason=EngineReason.ADMISSION_DENIED.value,
+                facts={"by": each.denied_by, "message": each.message},
+            )
+            for each in self.results
+            if each.result is Result.DENIED
+        )
 
     def of(self, action_id: str) -> ActionResult | None:
         return next((each for each in self.results if each.action.id == action_id), None)

@@ -7,13 +7,15 @@ moved on, a uid when it is another object by the same name.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from nodeyard.client.api import Client, DeleteOptions, PatchForm
 from nodeyard.client.resources import Resource
 from nodeyard.client.transport import NOTHING, REQUEST_SECONDS, Response, Transport
 from nodeyard.kube.json import Json, Object
 from nodeyard.plan.model import Action, ObjectRef, Verb, Write
+
+_ATOMIC_LISTS: Final = (("spec", "taints"), ("metadata", "finalizers"), ("metadata", "ownerReferences"))
 
 
 class Sender:
@@ -115,6 +117,16 @@ def whole(resource: Resource[Any], ref: ObjectRef, body: Object) -> Object:
     if ref.namespace:
         metadata["namespace"] = ref.namespace
     return {**body, "apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
+
+
+def unguarded_list(action: Action, write: Write) -> str:
+    """A list that a merge patch replaces whole without a precondition: it would erase what others added meanwhile."""
+    if action.verb is not Verb.PATCH or write.json_patch or write.resource_version:
+        return ""
+    for part, name in _ATOMIC_LISTS:
+        if name in (write.body.get(part) or {}):
+            return f"{part}.{name}"
+    return ""
 
 
 def _preconditions(ref: ObjectRef, write: Write) -> dict[str, str]:

@@ -82,7 +82,10 @@ def _typed(resource: Resource[Any], result: ActionResult) -> ActionResult:
     """The answer in the type that the answer to the write would have had."""
     if result.answer is None or result.action.verb in (Verb.DELETE, Verb.EVICT):
         return result
-    answer = decode_as(resource.view, msgspec.json.encode(result.answer))
+    try:
+        answer = decode_as(resource.view, msgspec.json.encode(result.answer))
+    except msgspec.ValidationError:
+        answer = None
     return msgspec.structs.replace(result, answer=answer)
 
 

@@ -18,8 +18,9 @@ from nodeyard.apply.outcome import Result
 from nodeyard.apply.patience import Patience, asked_pause, is_trouble
 from nodeyard.apply.running import NOT_ALLOWED
 from nodeyard.apply.sending import Once
+from nodeyard.apply.verdicts import has_moved_on
 from nodeyard.client.api import Client
-from nodeyard.client.errors import AdmissionDenied, ClientError, Conflict, NotFound
+from nodeyard.client.errors import AdmissionDenied, ClientError, NotFound
 from nodeyard.client.resources import Resource
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.patch import merge_diff
@@ -108,6 +109,8 @@ class StatusWriter:
                     return attempt.ended(Result.DONE)
                 except NotFound:
                     return attempt.ended(Result.DONE, "the object is gone")
+                except msgspec.ValidationError as error:
+                    return attempt.ended(Result.DONE, f"the answer does not decode: {error}")
                 except ClientError as error:
                     pause = self._pause(attempt, error)
                     if pause is None:
@@ -139,11 +142,12 @@ class StatusWriter:
 
     def _pause(self, attempt: _Attempt, error: ClientError) -> float | None:
         attempt.failures += 1
-        if not is_trouble(error) and not isinstance(error, Conflict):
+        is_conflict = has_moved_on(error)
+        if not is_trouble(error) and not is_conflict:
             return None
         pause = self._patience.pause(attempt.failures, asked_pause(error), self._random)
         # After a conflict there is nothing to wait for: the object is read again at once.
-        return 0.0 if pause is not None and isinstance(error, Conflict) else pause
+        return 0.0 if pause is not None and is_conflict else pause
 
 
 class _Attempt:
@@ -163,7 +167,7 @@ class _Attempt:
 def _result_of(error: ClientError) -> Result:
     if isinstance(error, AdmissionDenied):
         return Result.DENIED
-    return Result.CONFLICT if isinstance(error, Conflict) else Result.FAILED
+    return Result.CONFLICT if has_moved_on(error) else Result.FAILED
 
 
 def _difference(cached: Any | None, wanted: Object) -> Json | None:

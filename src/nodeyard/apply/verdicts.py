@@ -45,7 +45,7 @@ def verdict_of(action: Action, error: ClientError) -> Verdict:
         return Again(message, asked_pause(error))
     if isinstance(error, NotFound) and action.verb in (Verb.DELETE, Verb.EVICT):
         return done(action, message="gone already")
-    if _has_moved_on(action, error):
+    if has_moved_on(error) or (isinstance(error, NotFound) and action.verb is Verb.PATCH):
         return ended(action, Result.CONFLICT, message)
     return ended(action, Result.FAILED, message, asked_pause(error) or 0.0)
 
@@ -56,8 +56,8 @@ def _budget_message(error: TooManyRequests) -> str:
     return " ".join([error.message, *details])
 
 
-def _has_moved_on(action: Action, error: ClientError) -> bool:
+def has_moved_on(error: ClientError) -> bool:
+    """Whether a precondition failed. A uid that is not the object's is, to the server, an attempt to change it."""
     if isinstance(error, Invalid):
-        # A uid that is not the object's is, to the server, an attempt to change it.
         return any(cause.field == "metadata.uid" for cause in error.causes)
-    return isinstance(error, Conflict) or (isinstance(error, NotFound) and action.verb is Verb.PATCH)
+    return isinstance(error, Conflict)

@@ -53,14 +53,15 @@ def parse_limit(text: str) -> Limit:
 
 def brake(plan: Plan, limit: Limit, managed: int, approved: Collection[str] = ()) -> Braked:
     """Part the plan where it disturbs more than the limit, of so many managed nodes, and nobody has approved that."""
-    plan = identified(plan)
+    if not plan.id:
+        plan = identified(plan)
     disturbed = disturbed_nodes(plan.actions)
     if not limit.is_exceeded(len(disturbed), managed):
         return Braked(plan, None)
     held_ids = _with_dependents(plan.actions)
     held = msgspec.structs.replace(plan, blocked=(), decisions=(), wake_at=None)
     held = with_actions(held, (action for action in plan.actions if action.id in held_ids))
-    if held.id in approved or plan.id in approved:
+    if held.id in approved:
         return Braked(plan, None)
     now = with_actions(plan, (action for action in plan.actions if action.id not in held_ids))
     facts = {"id": held.id, "nodes": len(disturbed), "managed": managed, "limit": str(limit)}

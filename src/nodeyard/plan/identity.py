@@ -47,6 +47,7 @@ def _subject(action: Action) -> Json:
 
 
 def _line(action: Action, named: dict[str, Json]) -> bytes:
-    after = sorted(_encode(named.get(each, each)).decode() for each in action.after)
+    # What is not in the plan is no part of its order: it may have been done meanwhile.
+    after = sorted(_encode(named[each]).decode() for each in action.after if each in named)
     line = _encode([named[action.id], action.disruption.value, action.disrupts, after, action.diff])
     return _MOMENT.sub(b"", line)

@@ -147,6 +147,8 @@ class Capability:
     metrics: Callable[[Any, Plan], None] | None = None
     original: Original | None = None
     review: Callable[[Json, Any], Json] | None = None
+    policies: Callable[[str], Sequence[Object]] = lambda _username: ()
+    """ValidatingAdmissionPolicies and bindings that guard what the capability writes against all but this user."""
     loops: tuple[Callable[[Any], Awaitable[None]], ...] = ()
     example: str = ""
     """The folder under examples/ that runs in the demo."""

@@ -29,7 +29,7 @@ from nodeyard.runtime.capability import Capability, Event, Key, StatusWrite, Vie
 from nodeyard.runtime.elections import Gate
 from nodeyard.runtime.metrics import CapabilityMetrics
 from nodeyard.runtime.originals import BY_FLAG, Observing
-from nodeyard.runtime.roots import approvals, is_paused, ref_of
+from nodeyard.runtime.roots import approvals, is_paused, root_ref
 from nodeyard.runtime.settings import Settings
 from nodeyard.runtime.thinking import Thinker
 from nodeyard.runtime.verdict import RETRIED, Ending, Verdict, verdict_of, wake_after
@@ -164,8 +164,9 @@ class Reconciler:
             _log.info("would act", verb=action.verb.value, object=str(action.object), reason=action.reason)
         if reason != BY_FLAG:
             message = f"{reason} is alive: nothing is written. {self._observing.hand_over}".strip()
-            for ref in filter(None, map(self._ref_of, roots)):
-                self._tools.recorder.record(Event(ref, "Warning", "OriginalAlive", message))
+            for root in roots:
+                if ref := root_ref(self._capability, root):
+                    self._tools.recorder.record(Event(ref, "Warning", "OriginalAlive", message))
         wake = wake_after(plan, now)
         return Verdict(Ending.OBSERVED, OBSERVE_SECONDS if wake is None else min(wake, OBSERVE_SECONDS))
 
@@ -209,11 +210,6 @@ class Reconciler:
         verdict = verdict_of(plan, outcome, self._tools.clock.now(), self._settings.denied_retry)
         is_worse = unwritten and verdict.ending not in RETRIED
         return Verdict(Ending.FAILED, verdict.wake_after, verdict.at_least) if is_worse else verdict
-
-    def _ref_of(self, root: Any) -> ObjectRef | None:
-        resources = (watch.resource for watch in self._capability.watches)
-        found = next((each for each in resources if isinstance(root, each.view)), None)
-        return None if found is None else ref_of(root, found.api_version, found.kind)
 
 
 def _name_of(watch: Watch) -> str:

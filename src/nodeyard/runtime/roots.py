@@ -10,6 +10,7 @@ from typing import Any
 
 from nodeyard.kube.names import APPROVE, PAUSED
 from nodeyard.plan.model import ObjectRef
+from nodeyard.runtime.capability import Capability
 
 
 def is_paused(root: Any) -> bool:
@@ -28,6 +29,13 @@ def annotations_of(root: Any) -> Mapping[str, str]:
         metadata.get("annotations") if isinstance(metadata, Mapping) else metadata.annotations
     )
     return found or {}
+
+
+def root_ref(capability: Capability, root: Any) -> ObjectRef | None:
+    """Which object a root is; None where nothing the capability watches is of its type."""
+    resources = (watch.resource for watch in capability.watches)
+    found = next((each for each in resources if isinstance(root, each.view)), None)
+    return None if found is None else ref_of(root, found.api_version, found.kind)
 
 
 def ref_of(root: Any, api_version: str, kind: str) -> ObjectRef:

@@ -3,9 +3,11 @@
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from nodeyard.plan.explain import render_decision, render_why
+from nodeyard.plan.model import to_wire
 from nodeyard.plan.render import render_plan, render_plans
 
 from . import stories
@@ -14,8 +16,8 @@ HERE = Path(__file__).parent
 PLANS = ["nothing", "claims", "release", "braked", "refusals"]
 
 
-def compare(name, text):
-    path = HERE / f"{name}.txt"
+def compare(name, text, suffix="txt"):
+    path = HERE / f"{name}.{suffix}"
     if os.environ.get("GOLDEN") == "write":
         path.write_text(text)
     assert text == path.read_text()
@@ -31,6 +33,12 @@ def test_a_plan_reads_alike_each_time_and_fits_the_terminal(name):
     text = render_plan(getattr(stories, name)(), stories.messages)
     assert text == render_plan(getattr(stories, name)(), stories.messages)
     assert max(map(len, text.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("name", ["release", "refusals"])
+def test_the_public_form_of_a_plan_does_not_change_by_accident(name):
+    wire = msgspec.json.encode(to_wire(getattr(stories, name)()))
+    compare(name, msgspec.json.format(wire, indent=2).decode() + "\n", "json")
 
 
 def test_plans_are_in_the_order_of_capability_and_key():

@@ -58,3 +58,16 @@ async def test_no_foreign_taint_is_lost_and_ours_arrives(world, lost_answers):
         number = int(node["metadata"]["name"][1:])
         foreign = {f"example.com/foreign-{turn}" for turn in range(4) if number >= turn and (number - turn) % 2 == 0}
         assert keys - {"node.kubernetes.io/not-ready"} == foreign | {OURS["key"]}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [{"spec": {"taints": [OURS]}}, {"metadata": {"finalizers": None}}, {"metadata": {"ownerReferences": []}}],
+    ids=["taints", "finalizers", "owners"],
+)
+async def test_a_patch_of_an_atomic_list_is_not_sent_without_a_precondition(world, body):
+    await world.node("n1")
+    (result,) = (await world.apply(planned((action("n1"), patch(body))))).results
+    assert result.result is Result.FAILED
+    assert "needs a resourceVersion" in result.message
+    assert world.line.sent == []

@@ -1,9 +1,12 @@
 """A server or a network in trouble: repeated within bounds, and a write without an answer is settled by reading."""
 
+import msgspec
 import pytest
 
+from nodeyard.apply.applier import Applier
 from nodeyard.apply.outcome import Result
 from nodeyard.apply.patience import Patience
+from nodeyard.client.api import Client
 from nodeyard.client.resources import CONFIG_MAPS, NODES, PODS, SECRETS
 from nodeyard.plan.model import ObjectRef, Verb, Write
 
@@ -178,3 +181,20 @@ async def test_a_create_whose_name_the_server_chooses_cannot_be_settled(world):
     result = only(await world.apply(planned((action("a", Verb.CREATE, config_ref("")), write))))
     assert result.result is Result.UNKNOWN
     assert "choose the name" in result.message
+
+
+class Misfit(msgspec.Struct):
+    """A type that no node fits."""
+
+    metadata: int
+
+
+@pytest.mark.parametrize("trouble", [[], [LOST]], ids=["answered", "settled"])
+async def test_an_answer_that_does_not_decode_does_not_undo_the_write(world, trouble):
+    await world.node("n1")
+    world.line.trouble["PATCH"] = trouble
+    misfit = NODES.decoded_as(Misfit)
+    applier = Applier(Client(world.line), "tests", lambda *_: misfit, clock=world.clock)
+    result = only(await applier.apply(planned((action("n1"), patch())), may_write=lambda: True))
+    assert (result.result, result.answer) == (Result.DONE, None)
+    assert (await world.client.get(NODES, "n1"))["metadata"]["labels"]["ours"] == "1"

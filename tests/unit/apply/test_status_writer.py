@@ -13,6 +13,7 @@ from nodeyard.apply.outcome import Result
 from nodeyard.apply.status import StatusWriter
 from nodeyard.client.api import Client
 from nodeyard.client.resources import NODES, untyped
+from nodeyard.client.transport import Response
 from nodeyard.process.clock import settle
 from nodeyard.runtime.capability import StatusWrite
 
@@ -141,6 +142,15 @@ async def test_another_object_by_that_name_gets_no_status_of_ours(world):
     result = await write(world, one, made)
     assert result.result is Result.DONE
     assert "capacity" not in (await world.client.get(NODES, "n1")).get("status", {})
+
+
+async def test_the_real_servers_way_to_refuse_a_uid_is_understood(world):
+    made = await world.node("n1")
+    cause = {"reason": "FieldValueInvalid", "field": "metadata.uid", "message": "field is immutable"}
+    answer = {"kind": "Status", "code": 422, "reason": "Invalid", "message": "no", "details": {"causes": [cause]}}
+    world.line.trouble["PATCH"] = [Response(422, {}, msgspec.json.encode(answer))]
+    one = StatusWrite(object=node_ref("n1", uid="00000000-0000-0000-0000-000000000000"), status=WANTED)
+    assert (await write(world, one, made)).result is Result.DONE
 
 
 async def test_who_may_not_write_writes_no_status(world):

@@ -20,7 +20,8 @@ def gadgets(monkeypatch):
     monkeypatch.setattr(capabilities, "CAPABILITIES", (Gadgets(),))
 
 
-def test_without_a_kind_a_comment_says_so(capsys):
+def test_without_a_kind_a_comment_says_so(monkeypatch, capsys):
+    monkeypatch.setattr(capabilities, "CAPABILITIES", ())
     crds()
     assert capsys.readouterr().out == "# no capability defines a kind yet\n"
 

@@ -79,7 +79,8 @@ def test_an_approved_plan_goes():
 
 
 def test_approval_outlives_the_harmless_part():
-    _, held = brake(plan(HARMLESS, *THREE), SMALL, managed=10)
+    first = disruptive("n0", after=("label",))
+    _, held = brake(plan(HARMLESS, first, *THREE[1:]), SMALL, managed=10)
     assert brake(plan(*THREE), SMALL, managed=10, approved={held.id}).held is None
 
 

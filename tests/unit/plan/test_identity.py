@@ -37,7 +37,6 @@ def test_an_id_is_short_and_plain():
         {"diff": (change("metadata.labels[x]", "1", "3"),)},
         {"disruption": Disruption.RELEASES},
         {"disrupts": "n1"},
-        {"after": ("z",)},
     ],
     ids=lambda changes: next(iter(changes)),
 )
@@ -64,6 +63,15 @@ def test_neither_refusals_nor_decisions_nor_the_next_plan_count():
 def test_the_order_in_which_actions_are_listed_does_not_count():
     one, two = action("one"), action("two", after=("one",))
     assert identity(plan(one, two)) == identity(plan(two, one))
+
+
+def test_what_comes_after_what_counts():
+    one, two = action("one"), action("two")
+    assert identity(plan(one, two)) != identity(plan(one, msgspec.structs.replace(two, after=("one",))))
+
+
+def test_what_the_plan_does_not_hold_is_no_part_of_its_order():
+    assert identity(other(after=("done before",))) == identity(plan(BASE))
 
 
 def test_a_moment_that_is_written_down_does_not_make_another_plan():

@@ -15,6 +15,7 @@ from nodeyard.capabilities.spares.definition import NODE_TEMPLATE
 from nodeyard.capabilities.spares.events import events
 from nodeyard.capabilities.spares.messages import text
 from nodeyard.capabilities.spares.plan import plan
+from nodeyard.capabilities.spares.policies import policies
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot, collect, is_ready, needs_pods
 from nodeyard.capabilities.spares.status import status
 from nodeyard.capabilities.spares.types import NodeTemplate
@@ -151,5 +152,6 @@ SPARES: Final = Capability(
     keys_of=_keys_of,
     all_keys=lambda _view: _EVERYTHING,
     original=living_original,
+    policies=policies,
     example="01-spares",
 )

@@ -31,7 +31,7 @@ class Picker:
             if spare is None:
                 heapq.heappop(self._zones)
                 continue
-            heapq.heapreplace(self._zones, (uses, zone))
+            heapq.heapreplace(self._zones, (uses + 1, zone))
             return spare
         return self._pop("")
 

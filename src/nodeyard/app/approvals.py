@@ -1,0 +1,53 @@
+"""Lets a held plan go: finds it by its id and says so on its root object.
+
+The id is a hash of what is held and does not depend on the limit that the operator holds it by, so any limit finds it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nodeyard.app.inspection import Inspection
+from nodeyard.client.api import Client
+from nodeyard.kube.names import APPROVE
+from nodeyard.plan.brake import Limit
+from nodeyard.plan.model import ObjectRef, Plan
+from nodeyard.runtime.capability import Capability
+from nodeyard.runtime.roots import root_ref
+
+_NOTHING_UNASKED = Limit(nodes=0, percent=0)
+
+
+class NotHeld(LookupError):
+    """No plan of this id; the text lists those there are."""
+
+
+@dataclass(frozen=True)
+class Approved:
+    plan: Plan
+    root: ObjectRef
+
+
+async def approve(client: Client, inspection: Inspection, id: str) -> Approved:
+    disruptive = [look for look in inspection.plans(_NOTHING_UNASKED) if look.braked.held is not None]
+    for look in disruptive:
+        held = look.braked.held
+        if held is None or held.id != id:
+            continue
+        root = next((ref for each in look.roots if (ref := root_ref(look.capability, each))), None)
+        if root is None:
+            raise NotHeld(f"plan {id} of {look.capability.name} has no root object to approve it on")
+        await _annotate(client, look.capability, root, id)
+        return Approved(held, root)
+    known = [f"{look.braked.held.id} ({look.capability.name})" for look in disruptive if look.braked.held]
+    raise NotHeld(f"no disruptive plan has the id {id}; there are: {', '.join(known) or 'none'}")
+
+
+async def _annotate(client: Client, capability: Capability, root: ObjectRef, id: str) -> None:
+    resource = next(
+        watch.resource
+        for watch in capability.watches
+        if (watch.resource.api_version, watch.resource.kind) == (root.api_version, root.kind)
+    )
+    patch = {"metadata": {"uid": root.uid, "annotations": {APPROVE: id}}}
+    await client.patch(resource, root.name, patch, root.namespace)

@@ -1,0 +1,68 @@
+"""Manifests of files and directories, and what a server makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from nodeyard.client.api import Client
+from nodeyard.client.errors import ApiError
+from nodeyard.kube.json import Object
+from nodeyard.kube.manifests import ManifestError, load_all
+
+_SUFFIXES = (".yaml", ".yml", ".json")
+
+
+class FileError(ValueError):
+    """The text names the file, the object and what is wrong."""
+
+
+def read(paths: Iterable[Path]) -> list[tuple[str, Object]]:
+    """Every object with where it stands; directories are read in the order of their files' names."""
+    return [(f"{path}: {_title(obj)}", obj) for path in _files(paths) for obj in _objects(path)]
+
+
+async def send(client: Client, objects: Sequence[tuple[str, Object]], *, dry_run: bool) -> list[Object]:
+    """Server-side apply of each: defaults, CEL and webhooks have their say. What the server answered."""
+    catalog = await client.catalog()
+    answers = []
+    for where, obj in objects:
+        known = catalog.by_kind(obj["apiVersion"], obj["kind"])
+        if known is None:
+            raise FileError(f"{where}: the server does not serve {obj['kind']} of {obj['apiVersion']}")
+        try:
+            answers.append(await client.apply(known.resource, _placed(obj, known.resource.namespaced),
+                                              force=True, dry_run=dry_run))  # fmt: skip
+        except ApiError as error:
+            raise FileError(f"{where}: {error.message}") from None
+    return answers
+
+
+def _files(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        if path.is_dir():
+            yield from sorted(each for each in path.iterdir() if each.suffix in _SUFFIXES)
+        elif path.exists():
+            yield path
+        else:
+            raise FileError(f"{path}: there is no such file")
+
+
+def _objects(path: Path) -> Iterator[Object]:
+    try:
+        for obj in load_all(path.read_bytes()):
+            if not obj.get("apiVersion") or not obj.get("kind") or not (obj.get("metadata") or {}).get("name"):
+                raise FileError(f"{path}: an object needs apiVersion, kind and metadata.name")
+            yield obj
+    except ManifestError as error:
+        raise FileError(f"{path}: {error}") from None
+
+
+def _placed(obj: Object, namespaced: bool) -> Object:
+    if not namespaced or obj["metadata"].get("namespace"):
+        return obj
+    return {**obj, "metadata": {**obj["metadata"], "namespace": "default"}}
+
+
+def _title(obj: Object) -> str:
+    return f"{obj['kind']} {obj['metadata']['name']}"

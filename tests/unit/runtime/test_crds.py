@@ -1,0 +1,85 @@
+"""Definitions: only what is missing is installed, and what is lacking is named."""
+
+import asyncio
+import copy
+
+import pytest
+from tests.builders.labels import LABELS, definition
+
+from nodeyard.apiserver.server import Server
+from nodeyard.client.resources import CUSTOM_RESOURCE_DEFINITIONS
+from nodeyard.runtime.crds import install, missing_fields
+from nodeyard.sim.embedded import connect
+
+NAME = "labelrules.labels.test"
+
+
+@pytest.fixture
+async def client(clock):
+    server = Server(clock)
+    await server.start(())
+    yield connect(server)
+    await server.stop()
+
+
+async def installed(client, clock):
+    installing = asyncio.create_task(install(client, [LABELS], clock))
+    await clock.advance(60)
+    return await installing
+
+
+def spec_of(found):
+    return found["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
+
+
+async def test_what_is_missing_is_installed_and_served(client, clock):
+    result = await installed(client, clock)
+    assert (result.created, result.lacking) == ((NAME,), {})
+    found = await client.get(CUSTOM_RESOURCE_DEFINITIONS, NAME)
+    assert {"Established"} <= {each["type"] for each in found["status"]["conditions"] if each["status"] == "True"}
+
+
+async def test_a_second_time_changes_nothing(client, clock):
+    await installed(client, clock)
+    before = await client.get(CUSTOM_RESOURCE_DEFINITIONS, NAME)
+    assert (await installed(client, clock)).created == ()
+    after = await client.get(CUSTOM_RESOURCE_DEFINITIONS, NAME)
+    assert after["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+
+
+async def test_anothers_definition_is_left_as_it_is_and_its_gaps_are_named(client, clock):
+    foreign = copy.deepcopy(definition())
+    del spec_of(foreign)["properties"]["notBefore"]
+    await client.create(CUSTOM_RESOURCE_DEFINITIONS, foreign)
+    result = await installed(client, clock)
+    assert (result.created, result.lacking) == ((), {NAME: (".spec.notBefore",)})
+    assert "notBefore" not in spec_of(await client.get(CUSTOM_RESOURCE_DEFINITIONS, NAME))["properties"]
+
+
+def schema(**properties):
+    return {"type": "object", "properties": properties}
+
+
+def crd(spec, version="v1"):
+    whole = {"schema": {"openAPIV3Schema": schema(spec=spec)}, "name": version}
+    return {"spec": {"versions": [whole]}}
+
+
+def missing(ours, theirs):
+    return list(missing_fields(crd(ours), crd(theirs)))
+
+
+def test_fields_inside_lists_and_maps_are_compared():
+    ours = schema(
+        taints={"type": "array", "items": schema(key={}, effect={})}, pools={"additionalProperties": schema(size={})}
+    )
+    theirs = schema(taints={"type": "array", "items": schema(key={})}, pools={"additionalProperties": schema()})
+    assert missing(ours, theirs) == [".spec.taints[].effect", ".spec.pools{}.size"]
+
+
+def test_where_anything_goes_nothing_is_missing():
+    assert missing(schema(deep=schema(er={})), schema(deep={"x-kubernetes-preserve-unknown-fields": True})) == []
+
+
+def test_a_version_that_is_not_there_is_named_as_a_whole():
+    assert list(missing_fields(crd({}, "v2"), crd({}))) == ["v2 (the whole version)"]

@@ -1,0 +1,180 @@
+"""One pass, with everything around it played by the test."""
+
+import asyncio
+import dataclasses
+from random import Random
+
+import msgspec
+import pytest
+from tests.builders.labels import LABELS, RULE, LabelRule, RuleSpec
+
+from nodeyard.apply.outcome import ActionResult, Outcome, Result
+from nodeyard.apply.status import StatusResult
+from nodeyard.kube.objects import Node, ObjectMeta
+from nodeyard.process.metrics import Metrics
+from nodeyard.runtime.metrics import LoopMetrics
+from nodeyard.runtime.reconciler import Reconciler, Tools
+from nodeyard.runtime.settings import Settings
+from nodeyard.runtime.thinking import InPlace
+from nodeyard.runtime.verdict import Ending
+
+
+class Stage:
+    """View, applier, status writer, recorder and gate in one."""
+
+    def __init__(self, clock):
+        self.clock = clock
+        self.rule = LabelRule(metadata=ObjectMeta(name="a", uid="u"), spec=RuleSpec(team="blue"))
+        self.nodes = [Node(metadata=ObjectMeta(name="n1", labels={RULE: "a"}))]
+        self.leads = True
+        self.unsynced = set()
+        self.result = Result.DONE
+        self.status_result = Result.DONE
+        self.retry_after = 0.0
+        self.story = []
+        self.has_news = False
+        self.sends_after = 0.0
+        self.allowed = None
+
+    # the view
+    def get(self, kind, _name, _namespace=""):
+        return self.rule if kind.startswith("LabelRule") else None
+
+    def all(self, _kind):
+        return ()
+
+    def indexed(self, _kind, _index, _value):
+        return self.nodes
+
+    def is_synced(self, kind):
+        return kind not in self.unsynced
+
+    # the gate
+    def may_write(self):
+        return self.leads
+
+    # the rest
+    async def apply(self, planned, *, may_write):
+        self.story.append("apply")
+        if self.sends_after:
+            await self.clock.sleep(self.sends_after)
+        self.allowed = may_write()
+        results = [
+            ActionResult(action=action, result=self.result, message="why", retry_after=self.retry_after)
+            for action in planned.plan.actions
+        ]
+        return Outcome(results=tuple(results))
+
+    async def write(self, writes, _shown, *, may_write):
+        self.story.append("status")
+        return [StatusResult(object=each.object, result=self.status_result, message="why") for each in writes]
+
+    def record(self, event):
+        self.story.append(event.reason)
+
+    def reconciler(self, capability=LABELS, **settings):
+        tools = Tools(
+            view=self,
+            applier=self,
+            statuses=self,
+            recorder=self,
+            gate=self,
+            think=InPlace(),
+            clock=self.clock,
+            metrics=LoopMetrics(Metrics()).of("labels"),
+            random=Random(1),
+            has_news=lambda _key: self.has_news,
+        )
+        return Reconciler(capability, tools, Settings(identity="me", **settings))
+
+
+@pytest.fixture
+def stage(clock):
+    return Stage(clock)
+
+
+async def test_a_pass_applies_then_writes_status_then_records(stage):
+    verdict = await stage.reconciler().reconcile("a")
+    assert stage.story == ["apply", "status", "Labelled"]
+    assert verdict.ending is Ending.SETTLED
+
+
+async def test_nothing_to_do_is_not_applied_but_told(stage):
+    stage.nodes = []
+    await stage.reconciler().reconcile("a")
+    assert stage.story == ["status"]
+
+
+async def test_a_follower_does_not_even_plan(stage):
+    stage.leads = False
+    planned = []
+    capability = dataclasses.replace(LABELS, plan=lambda *given: planned.append(given))
+    assert (await stage.reconciler(capability).reconcile("a")).ending is Ending.NOT_LEADING
+    assert planned == []
+
+
+async def test_a_cache_that_is_not_complete_is_not_planned_on(stage):
+    stage.unsynced.add("Node")
+    verdict = await stage.reconciler().reconcile("a")
+    assert (verdict.ending, stage.story) == (Ending.NOT_SYNCED, [])
+    assert verdict.wake_after is not None
+
+
+async def test_a_kind_that_is_watched_only_by_need_holds_nothing_up(stage):
+    stage.unsynced.add("Node")
+    watches = tuple(dataclasses.replace(watch, needed=lambda _view: True) for watch in LABELS.watches)
+    await stage.reconciler(dataclasses.replace(LABELS, watches=watches)).reconcile("a")
+    assert "apply" in stage.story
+
+
+async def test_a_key_that_names_nothing_is_gone(stage):
+    stage.rule = None
+    assert (await stage.reconciler().reconcile("a")).ending is Ending.GONE
+
+
+async def test_a_paused_root_ends_the_pass_unless_the_planner_minds_pauses_itself(stage):
+    paused = ObjectMeta(name="a", annotations={"nodeyard.dev/paused": "true"})
+    stage.rule = msgspec.structs.replace(stage.rule, metadata=paused)
+    assert (await stage.reconciler().reconcile("a")).ending is Ending.PAUSED
+    assert stage.story == []
+    await stage.reconciler(dataclasses.replace(LABELS, plans_pauses=True)).reconcile("a")
+    assert "apply" in stage.story
+
+
+@pytest.mark.parametrize(
+    ("result", "ending"),
+    [(Result.CONFLICT, Ending.CONFLICT), (Result.DENIED, Ending.DENIED), (Result.FAILED, Ending.FAILED)],
+)
+async def test_what_became_of_the_writes_decides_what_follows(stage, result, ending):
+    stage.result = result
+    assert (await stage.reconciler().reconcile("a")).ending is ending
+
+
+async def test_a_denial_waits_long(stage):
+    stage.result = Result.DENIED
+    assert (await stage.reconciler(denied_retry=123.0).reconcile("a")).wake_after == 123
+
+
+async def test_a_status_that_could_not_be_written_is_a_failure(stage):
+    stage.status_result = Result.FAILED
+    assert (await stage.reconciler().reconcile("a")).ending is Ending.FAILED
+
+
+@pytest.mark.parametrize("part", ["collect", "plan", "status", "events"])
+async def test_whatever_a_capability_raises_concerns_its_key_alone(stage, part):
+    def broken(*_):
+        raise KeyError("surprise")
+
+    capability = dataclasses.replace(LABELS, **{part: broken})
+    assert (await stage.reconciler(capability).reconcile("a")).ending is Ending.ERROR
+
+
+async def test_news_replaces_what_was_not_sent_but_only_after_a_fair_time(stage, clock):
+    stage.has_news = True
+    await stage.reconciler().reconcile("a")
+    assert stage.allowed is True
+    stage.sends_after = 2.0
+    passing = asyncio.create_task(stage.reconciler().reconcile("a"))
+    await clock.advance(3)
+    await passing
+    assert stage.allowed is False
