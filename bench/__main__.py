@@ -5,16 +5,19 @@ from __future__ import annotations
 import importlib
 import pkgutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import bench
 from bench.harness import Result
+from nodeyard.process import logs
 
 RESULTS = Path(__file__).parent / "results"
-_INFRASTRUCTURE = {"harness", "__main__", "load", "servers"}
+_INFRASTRUCTURE = {"harness", "__main__", "load", "servers", "operator", "recorder", "replay", "spares_fleet"}
 
 
 def main(wanted: list[str]) -> int:
+    logs.configure("warning")
     names = [module.name for module in pkgutil.iter_modules(bench.__path__) if module.name not in _INFRASTRUCTURE]
     unknown = set(wanted) - set(names)
     if unknown:
@@ -22,10 +25,11 @@ def main(wanted: list[str]) -> int:
         return 1
     missed: list[str] = []
     for name in wanted or names:
-        result: Result = importlib.import_module(f"bench.{name}").run()
-        result.save(RESULTS)
-        print(f"\n{result.markdown()}")
-        missed += [f"{name}: {line}" for line in result.missed()]
+        results: Iterator[Result] = importlib.import_module(f"bench.{name}").run()
+        for result in results:
+            result.save(RESULTS)
+            print(f"\n{result.markdown()}")
+            missed += [f"{result.name}: {line}" for line in result.missed()]
     for line in missed:
         print(f"MISSED {line}", file=sys.stderr)
     return 1 if missed else 0

@@ -36,7 +36,7 @@ class Server:
     processes: tuple[int, ...]
 
 
-def run() -> Result:
+def run() -> Iterator[Result]:
     with embedded() as ours, real() as theirs:
         servers = [
             Server("embedded", ours.target, ours.processes),
@@ -47,7 +47,7 @@ def run() -> Result:
             asyncio.run(_fill(server.target))
         stamps = itertools.count(1)
         contestants = [_contestant(server, stamps) for server in servers]
-        return compete(
+        yield compete(
             "apiserver",
             contestants,
             requirements=[

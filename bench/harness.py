@@ -83,6 +83,8 @@ class Result:
         lines = [
             f"### {self.name}",
             "",
+            _told(len(self.rounds[contestants[0]])),
+            "",
             f"| | {' | '.join(contestants)} |" + (" ratio |" if len(contestants) == 2 else ""),
             f"|---|{'--:|' * (len(contestants) + (len(contestants) == 2))}",
         ]
@@ -103,6 +105,10 @@ class Result:
         content = {"name": self.name, "rounds": self.rounds, "medians": self.medians(), "missed": self.missed()}
         (folder / f"{self.name}.json").write_text(json.dumps(content, indent=2) + "\n")
         (folder / f"{self.name}.md").write_text(self.markdown())
+
+
+def _told(rounds: int) -> str:
+    return "One round." if rounds == 1 else f"Medians of {rounds} rounds, ± half of what lay between the extremes."
 
 
 def compete(

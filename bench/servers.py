@@ -20,6 +20,7 @@ from nodeyard.testing.ports import free_port
 class Running:
     target: Target
     processes: tuple[int, ...]
+    kubeconfig: Path
 
 
 @contextmanager
@@ -33,7 +34,7 @@ def embedded() -> Iterator[Running]:
             assert process.stdout is not None
             if process.stdout.readline().strip() != "ready":
                 raise RuntimeError("the embedded API server did not become ready")
-            yield Running(_target(kubeconfig), (process.pid,))
+            yield Running(_target(kubeconfig), (process.pid,), kubeconfig)
         finally:
             process.terminate()
             process.wait(10)
@@ -44,7 +45,7 @@ def real() -> Iterator[Running]:
     """kube-apiserver and its etcd."""
     with ControlPlane() as plane:
         processes = tuple(plane.components[name].process.pid for name in ("etcd", "kube-apiserver"))
-        yield Running(Target(plane.url, plane.authority.pem, plane.admin_token), processes)
+        yield Running(Target(plane.url, plane.authority.pem, plane.admin_token), processes, plane.kubeconfig)
 
 
 def memory_mb(processes: Iterable[int]) -> float:

@@ -218,6 +218,7 @@ LABELS = Capability(
         Rule(GROUP, ("labelrules",), ("get", "list", "watch")),
         Rule(GROUP, ("labelrules/status",), ("patch",)),
         Rule("", ("nodes",), ("get", "list", "watch", "patch")),
+        Rule("coordination.k8s.io", ("leases",), ("list", "watch")),
     ),
     roots=lambda view, key: [each for each in [view.get("LabelRule", key)] if each is not None],
     managed=lambda snapshot: len(snapshot.nodes),

@@ -23,6 +23,8 @@ class Tap:
         self.writes = []
         self.fail = lambda method, path: None
         self.before = None
+        self.refuses_streams = False
+        self.streams = []
 
     async def request(self, method, path, **options):
         error = self.fail(method, path)
@@ -35,6 +37,9 @@ class Tap:
         return await self._transport.request(method, path, **options)
 
     def stream(self, path, **options):
+        if self.refuses_streams:
+            raise TransportError("no streams", may_have_run=False)
+        self.streams.append(path)
         return self._transport.stream(path, **options)
 
     async def close(self):
@@ -62,12 +67,12 @@ class World:
         await installing
 
     @asynccontextmanager
-    async def manager(self, identity="one", *, capability=labels.LABELS, thinker=InPlace, **settings):
+    async def manager(self, identity="one", *, capability=labels.LABELS, more=(), thinker=InPlace, **settings):
         client = connect(self.server)
         tap = client.transport = Tap(client.transport)
         manager = Manager(
             client,
-            [capability],
+            [capability, *more],
             Settings(identity=identity, **settings),
             clock=self.clock,
             random=Random(identity),

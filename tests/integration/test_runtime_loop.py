@@ -1,5 +1,7 @@
 """The whole loop with the sixth capability: watch, plan, apply, status, events. In process, under virtual time."""
 
+import dataclasses
+import threading
 from datetime import timedelta
 
 import pytest
@@ -7,8 +9,9 @@ from tests.builders import labels
 from tests.builders.managers import World
 
 from nodeyard.apiserver.server import Server
-from nodeyard.client.resources import NODES
+from nodeyard.client.resources import LEASES, NODES
 from nodeyard.process.clock import rfc3339
+from nodeyard.runtime.thinking import InThread
 
 
 @pytest.fixture
@@ -165,6 +168,55 @@ async def test_changes_that_are_seen_only_by_a_relist_are_acted_on_too(world, cl
         await clock.advance(700)
         assert await world.teams() == {"n1": "blue"}
         assert manager.health().ready["synced"]() == ""
+
+
+async def test_a_watch_that_falls_silent_makes_readiness_fail_until_it_speaks_again(world, clock):
+    async with world.manager() as manager:
+        health = manager.health()
+        assert "starting" in health.ready["synced"]()
+        await clock.advance(5)
+        assert [check() for check in health.ready.values()] == ["", ""]
+        manager.tap.refuses_streams = True
+        await clock.advance(900)
+        assert "nodes silent for" in health.ready["watches"]()
+        assert [check() for check in health.live.values()] == ["", ""]
+        manager.tap.refuses_streams = False
+        await clock.advance(60)
+        assert health.ready["watches"]() == ""
+
+
+async def test_capabilities_share_watches_and_connections_but_not_their_leases_and_faults(world, clock):
+    def broken(*_):
+        raise KeyError("surprise")
+
+    other = dataclasses.replace(labels.LABELS, name="other", plan=broken)
+    await world.add_rule("a", "blue")
+    await world.add_nodes("a", "n1")
+    async with world.manager(more=[other]) as manager:
+        await clock.advance(10)
+        assert await world.teams() == {"n1": "blue"}
+        assert len([path for path in manager.tap.streams if path.endswith("/nodes")]) == 1
+        leases = [each["metadata"]["name"] for each in (await world.client.list(LEASES)).items]
+        assert sorted(leases) == ["nodeyard-labels", "nodeyard-other"]
+
+
+async def test_planners_run_in_a_thread_of_their_own(world, clock):
+    threads = set()
+
+    def plan(snapshot, now, explain):
+        threads.add(threading.current_thread().name)
+        return labels.plan(snapshot, now, explain)
+
+    await world.add_rule("a", "blue")
+    await world.add_nodes("a", "n1")
+    noting = dataclasses.replace(labels.LABELS, plan=plan)
+    async with world.manager(capability=noting, thinker=InThread):
+        for _ in range(1000):
+            await clock.advance(0.05)
+            if (await world.teams())["n1"] == "blue":
+                break
+        assert await world.teams() == {"n1": "blue"}
+    assert threads == {"plan-labels_0"}
 
 
 async def passes(manager):

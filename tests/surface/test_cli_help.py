@@ -12,7 +12,17 @@ from typer.testing import CliRunner
 from nodeyard.cli.app import app
 
 SNAPSHOT = Path(__file__).with_name("cli-help.txt")
-VERBS = ((), ("apiserver",), ("crds",), ("demo",), ("version",))
+VERBS = (
+    (),
+    ("run",),
+    ("plan",),
+    ("why",),
+    ("approve",),
+    ("apiserver",),
+    ("crds",),
+    ("demo",),
+    ("version",),
+)
 
 
 def shown(verb):

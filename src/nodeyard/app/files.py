@@ -23,16 +23,17 @@ def read(paths: Iterable[Path]) -> list[tuple[str, Object]]:
 
 
 async def send(client: Client, objects: Sequence[tuple[str, Object]], *, dry_run: bool) -> list[Object]:
-    """Server-side apply of each: defaults, CEL and webhooks have their say. What the server answered."""
+    """What the server answers to `kubectl apply --server-side` of each: defaults, CEL and webhooks have their say."""
     catalog = await client.catalog()
+    kubectl = client.managed_by("kubectl")
     answers = []
     for where, obj in objects:
         known = catalog.by_kind(obj["apiVersion"], obj["kind"])
         if known is None:
             raise FileError(f"{where}: the server does not serve {obj['kind']} of {obj['apiVersion']}")
         try:
-            answers.append(await client.apply(known.resource, _placed(obj, known.resource.namespaced),
-                                              force=True, dry_run=dry_run))  # fmt: skip
+            placed = _placed(obj, known.resource.namespaced)
+            answers.append(await kubectl.apply(known.resource, placed, force=True, dry_run=dry_run))
         except ApiError as error:
             raise FileError(f"{where}: {error.message}") from None
     return answers

@@ -8,10 +8,11 @@ What can be wrong with the options is found before anything is started, and said
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 
@@ -26,6 +27,7 @@ from nodeyard.runtime.elections import ThreadElections
 from nodeyard.runtime.health import Address, Health, serve
 from nodeyard.runtime.manager import Manager
 from nodeyard.runtime.settings import Settings
+from nodeyard.watch.watches import Watches
 
 _log = get_logger("operator")
 
@@ -79,11 +81,24 @@ async def operating(operation: Operation) -> AsyncIterator[Running]:
         yield Running(manager, metrics, ports)
 
 
-async def operate(operation: Operation, stopped: asyncio.Event) -> None:
+async def operate(operation: Operation, stopped: Callable[[], Awaitable[None]]) -> None:
+    """Until `stopped` returns."""
     async with operating(operation) as running:
         _log.info("operating", identity=operation.settings.identity, server=operation.config.server,
                   ports=running.ports)  # fmt: skip
-        await stopped.wait()
+        settling = asyncio.create_task(_settle_memory(running.manager.watches))
+        try:
+            await stopped()
+        finally:
+            settling.cancel()
+            await asyncio.gather(settling, return_exceptions=True)
+
+
+async def _settle_memory(watches: Watches) -> None:
+    """What the first lists brought stays for long: the collector need not walk it again and again."""
+    await watches.synced()
+    gc.collect()
+    gc.freeze()
 
 
 async def _listen(operation: Operation, health: Health, metrics: Metrics, stack: AsyncExitStack) -> dict[str, int]:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import typer
 
-from nodeyard.cli import apiserver, crds, demo, version
+from nodeyard.cli import apiserver, approve, crds, demo, plan, version, why
+from nodeyard.cli import run as operator
 from nodeyard.cli.failures import Failure
 
 app = typer.Typer(
@@ -19,6 +20,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("run")(operator.run)
+app.command("plan")(plan.plan)
+app.command("why")(why.why)
+app.command("approve")(approve.approve)
 app.command("apiserver")(apiserver.apiserver)
 app.command("crds")(crds.crds)
 app.command("demo")(demo.demo)

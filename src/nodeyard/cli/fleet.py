@@ -15,6 +15,7 @@ from rich.status import Status
 
 from nodeyard.cli.embedded import Serving, running
 from nodeyard.cli.failures import Failure
+from nodeyard.cli.showcase import at_work, roots
 from nodeyard.cli.signals import until_stopped
 from nodeyard.cli.summary import Fleet, read_fleet, table
 from nodeyard.client.aio import AioTransport
@@ -30,6 +31,8 @@ PATIENCE_SECONDS: Final = 60.0
 SECONDS_PER_NODE: Final = 0.25
 _CONTROLLERS = ("namespace", "garbage-collector", "disruption", "node-lifecycle", "taint-eviction")
 _LOOK_SECONDS = 0.5
+ROLE: Final = {"cke.cybozu.com/role": "compute"}
+"""What the examples select nodes by."""
 
 
 async def show(nodes: int, *, once: bool, real: bool) -> None:
@@ -39,14 +42,18 @@ async def show(nodes: int, *, once: bool, real: bool) -> None:
         console.print(f"Starting the {'real control plane' if real else 'embedded API server'} ...")
         async with _cluster(real, kubeconfig) as client, World(client, SystemClock()) as world:
             begun = time.monotonic()
-            fleet = await _fill(world, client, nodes, console)
-            console.print(table(fleet))
-            where = "the real control plane" if real else "the embedded API server"
-            seconds = time.monotonic() - begun
-            console.print(f"{len(fleet.nodes)} nodes and {len(fleet.pods)} pods on {where} in {seconds:.1f} s")
-            if not once:
-                _invite(console, kubeconfig)
-                await until_stopped()
+            await _fill(world, client, nodes, console)
+            console.print("Starting the operator and applying the examples ...")
+            async with at_work(kubeconfig, client):
+                fleet = await read_fleet(client)
+                console.print(table(fleet))
+                console.print(await roots(client))
+                where = "the real control plane" if real else "the embedded API server"
+                seconds = time.monotonic() - begun
+                console.print(f"{len(fleet.nodes)} nodes and {len(fleet.pods)} pods on {where} in {seconds:.1f} s")
+                if not once:
+                    _invite(console, kubeconfig)
+                    await until_stopped()
 
 
 @asynccontextmanager
@@ -77,11 +84,11 @@ def _start_plane() -> ControlPlane:
 
 
 async def _fill(world: World, client: Client, count: int, console: Console) -> Fleet:
-    """A fifth of the nodes are spare; a pod for each of the others, made when there is where to put them."""
-    spare = count // 5
+    """Two fifths of the nodes are spare; a pod for each of the others, made when there is where to put them."""
+    spare = count * 2 // 5
     patience = PATIENCE_SECONDS + count * SECONDS_PER_NODE
     with console.status(f"Registering {count} nodes ...") as status:
-        await world.add_nodes(count, spare=spare)
+        await world.add_nodes(count, spare=spare, labels=ROLE)
         await _until(client, status, count, 0, patience, world)
         console.print(f"{count} nodes are ready")
         await world.add_pods(count - spare)
@@ -104,8 +111,8 @@ def _invite(console: Console, kubeconfig: Path) -> None:
     console.print("\nIt goes on until Ctrl-C. To look at it from another terminal:\n")
     console.print(f"  export KUBECONFIG={kubeconfig}", soft_wrap=True)
     for command in (
-        "kubectl get nodes -L topology.kubernetes.io/zone",
-        "kubectl get pods -o wide --watch",
-        "kubectl drain node-0000 --force",
+        "kubectl get nodetemplates,nodes -L topology.kubernetes.io/zone",
+        "nodeyard why nodetemplate/compute",
+        "kubectl scale nodetemplate compute --replicas=5 && nodeyard plan",
     ):
         console.print(f"  {command}", soft_wrap=True)

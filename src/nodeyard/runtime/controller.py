@@ -8,8 +8,8 @@ A replica that does not lead keeps its caches warm and plans nothing; when it co
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
 from typing import Any
@@ -24,11 +24,12 @@ from nodeyard.plan.model import ObjectRef, Plan
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
 from nodeyard.runtime.backoff import Failures
-from nodeyard.runtime.capability import Capability, Key
+from nodeyard.runtime.capability import Capability, Key, Watch
 from nodeyard.runtime.elections import ALWAYS, Elections, Gate
 from nodeyard.runtime.leader import Leader, lease_name
 from nodeyard.runtime.loops import LoopContext
 from nodeyard.runtime.metrics import LoopMetrics
+from nodeyard.runtime.news import News, Subject
 from nodeyard.runtime.queue import Priority, Queue
 from nodeyard.runtime.reconciler import Reconciler, Tools
 from nodeyard.runtime.roots import ref_of
@@ -36,6 +37,8 @@ from nodeyard.runtime.served import Served
 from nodeyard.runtime.settings import Settings
 from nodeyard.runtime.thinking import Thinker
 from nodeyard.runtime.worker import Workers
+from nodeyard.watch.identity import identity_of
+from nodeyard.watch.sources import Source
 from nodeyard.watch.watches import Watches
 
 _log = get_logger("controller")
@@ -61,12 +64,17 @@ class Controller:
         self._settings = settings
         self._think = think
         self._metrics = place.metrics.of(capability.name)
-        self._is_own_write = False
+        self._news = News()
+        self._changing: Subject = ("", "", "")
         self._tasks: list[asyncio.Task[None]] = []
+        self._ending: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop
         self._queue = Queue(place.clock, window=settings.window, on_take=self._metrics.latency.observe)
         self.view = place.watches.register(
-            capability.watches, capability.aggregates, mark=self._mark, on_synced=lambda _kind: self.resync()
+            [replace(watch, keys=self._noting(watch)) for watch in capability.watches],
+            capability.aggregates,
+            mark=self._mark,
+            on_synced=lambda _kind: self.resync(),
         )
         place.served.watch(watch.resource for watch in capability.watches if not watch.metadata_only)
         place.served.watch(kind.resource for kind in capability.kinds)
@@ -119,8 +127,13 @@ class Controller:
             clock=place.clock,
             metrics=self._metrics,
             random=place.random,
-            has_news=self._queue.has_event,
+            news=self._news,
         )
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether everything that should run does."""
+        return self._workers.are_alive and not any(task.done() for task in self._tasks)
 
     # running
 
@@ -169,12 +182,20 @@ class Controller:
 
     # what happens
 
+    def _noting(self, watch: Watch) -> Callable[[Any | None, Any | None], Iterable[Key]]:
+        """The watch's keys, after noting whose change they are of: `_mark` is called with each at once."""
+        keys, kind = watch.keys, watch.resource.kind
+        key_of = identity_of(Source(watch.resource, metadata_only=watch.metadata_only).decoded.view).key
+
+        def noted(old: Any | None, new: Any | None) -> Iterable[Key]:
+            self._changing = (kind, *key_of(old if new is None else new))
+            return keys(old, new)
+
+        return noted
+
     def _mark(self, key: Key) -> None:
-        """Our own write comes back as a change: to be planned with, but no reason to stop what is being sent."""
-        if self._is_own_write:
-            self._queue.add_after(key, self._settings.window)
-        else:
-            self._queue.add(key)
+        self._news.changed(key, self._changing)
+        self._queue.add(key)
 
     def _on_change(self, leads: bool) -> None:
         """Called where the election runs, which may be another thread."""
@@ -182,18 +203,10 @@ class Controller:
 
     def _lose(self) -> None:
         if not self.gate.may_write():
-            self._tasks.append(asyncio.create_task(self._workers.abort(), name="end passes"))
+            self._ending = asyncio.create_task(self._workers.abort(), name="end passes")
 
     def _wrote(self, resource: Resource[Any], answer: Json) -> None:
-        self._is_own_write = True
-        try:
-            self._place.watches.wrote(ref_of(answer, resource.api_version, resource.kind), answer)
-        finally:
-            self._is_own_write = False
+        self._place.watches.wrote(ref_of(answer, resource.api_version, resource.kind), answer)
 
     def _deleted(self, _resource: Resource[Any], ref: ObjectRef) -> None:
-        self._is_own_write = True
-        try:
-            self._place.watches.deleted(ref)
-        finally:
-            self._is_own_write = False
+        self._place.watches.deleted(ref)

@@ -193,8 +193,7 @@ class Leader:
         if leads:
             _log.info("leading", lease=self.name, identity=self.identity)
         else:
-            reason = self.error or ("taken over" if self.holder != self.identity else "stopping")
-            _log.warning("no longer leading", lease=self.name, holder=self.holder, reason=reason)
+            _log.warning("no longer leading", lease=self.name, holder=self.holder, reason=self.error or "taken over")
         self._on_change(leads)
 
     async def _rest(self, stopped: asyncio.Event) -> None:
@@ -206,9 +205,12 @@ class Leader:
         return max(self._valid_until - self._clock.monotonic(), 0.1) if self._leads else self._timing.deadline
 
     async def _release(self) -> None:
-        was_ours, self._valid_until = self._lease is not None and self.holder == self.identity, 0.0
-        self._settle()
-        if not was_ours or self._lease is None:
+        """Nothing is written any more from here on, whether or not the server hears of it."""
+        self._valid_until = 0.0
+        if self._leads:
+            self._leads = False
+            self._on_change(False)
+        if self._lease is None or self.holder != self.identity:
             return
         try:
             await self._within(self._give_back(), self._timing.deadline)

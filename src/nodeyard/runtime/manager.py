@@ -52,11 +52,12 @@ class Manager:
         self._elections = elections or TaskElections(client)
         place = Place(client, clock, random, self.watches, self._served, self._elections, LoopMetrics(self.metrics))
         self.controllers = tuple(Controller(each, place, settings, thinker(each.name)) for each in capabilities)
+        self._background: list[asyncio.Task[None]] = []
         expose(self.metrics, self.watches)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        background = [
+        background = self._background = [
             asyncio.create_task(self.watches.run(), name="watches"),
             asyncio.create_task(self._served.run(), name="served"),
         ]
@@ -76,9 +77,18 @@ class Manager:
 
     def health(self) -> Health:
         return Health(
-            live={"leases": lambda: "" if self._elections.is_alive else "the lease loop has ended"},
+            live={
+                "leases": lambda: "" if self._elections.is_alive else "the lease loop has ended",
+                "loops": self._ended,
+            },
             ready={"synced": self._unsynced, "watches": self._stalled},
         )
+
+    def _ended(self) -> str:
+        """A loop that ended on its own is a fault of ours: the process is of no use any more."""
+        ended = [task.get_name() for task in self._background if task.done()]
+        ended += [each.capability.name for each in self.controllers if not each.is_alive]
+        return f"ended: {', '.join(ended)}" if ended else ""
 
     def _unsynced(self) -> str:
         missing = [report.source for report in self.watches.reports() if not report.is_synced]

@@ -38,7 +38,6 @@ class _Wish:
 
     at: float
     priority: Priority
-    is_event: bool
 
 
 class Queue:
@@ -61,15 +60,10 @@ class Queue:
 
     def add(self, key: Key, priority: Priority = Priority.FRESH) -> None:
         """Something happened to the key. Events of one window are planned together."""
-        self._wish(key, self._clock.monotonic() + self._window, priority, is_event=True)
+        self._wish(key, self._clock.monotonic() + self._window, priority)
 
     def add_after(self, key: Key, seconds: float, priority: Priority = Priority.FRESH) -> None:
-        self._wish(key, self._clock.monotonic() + max(seconds, 0.0), priority, is_event=False)
-
-    def has_event(self, key: Key) -> bool:
-        """Whether something happened to the key that nobody has taken up yet."""
-        wish = self._wishes.get(key)
-        return wish is not None and wish.is_event
+        self._wish(key, self._clock.monotonic() + max(seconds, 0.0), priority)
 
     @property
     def depth(self) -> int:
@@ -119,16 +113,14 @@ class Queue:
 
     # inside
 
-    def _wish(self, key: Key, at: float, priority: Priority, *, is_event: bool) -> None:
+    def _wish(self, key: Key, at: float, priority: Priority) -> None:
         wish = self._wishes.get(key)
         if wish is None:
-            wish = self._wishes[key] = _Wish(at, priority, is_event)
+            wish = self._wishes[key] = _Wish(at, priority)
         elif at >= wish.at and priority >= wish.priority:
-            wish.is_event = wish.is_event or is_event
             return
         else:
             wish.at, wish.priority = min(at, wish.at), min(priority, wish.priority)
-            wish.is_event = wish.is_event or is_event
         if key not in self._working:
             self._schedule(key, wish)
 

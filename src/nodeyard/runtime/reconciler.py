@@ -10,6 +10,7 @@ raises concerns its key alone.
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,6 +29,7 @@ from nodeyard.process.logs import get_logger
 from nodeyard.runtime.capability import Capability, Event, Key, StatusWrite, View, Watch
 from nodeyard.runtime.elections import Gate
 from nodeyard.runtime.metrics import CapabilityMetrics
+from nodeyard.runtime.news import News
 from nodeyard.runtime.originals import BY_FLAG, Observing
 from nodeyard.runtime.roots import approvals, is_paused, root_ref
 from nodeyard.runtime.settings import Settings
@@ -76,8 +78,7 @@ class Tools:
     clock: Clock
     metrics: CapabilityMetrics
     random: Random
-    has_news: Callable[[Key], bool] = lambda _key: False
-    """Whether something happened to a key since it was taken up."""
+    news: News
 
 
 class Reconciler:
@@ -95,7 +96,8 @@ class Reconciler:
         began = self._tools.clock.monotonic()
         with structlog.contextvars.bound_contextvars(reconcile=id, capability=self._capability.name, key=key):
             try:
-                verdict = await self._pass(key)
+                with self._tools.news.following(key):
+                    verdict = await self._pass(key)
             except Exception:
                 _log.exception("reconcile failed")
                 verdict = Verdict(Ending.ERROR)
@@ -177,10 +179,11 @@ class Reconciler:
                       diff=msgspec.to_builtins(action.diff))  # fmt: skip
         if not plan.actions:
             return Outcome()
+        tools.news.writes(plan.key, (action.object for action in plan.actions))
         until = tools.clock.monotonic() + SENDING_SECONDS
 
         def may_write() -> bool:
-            is_outdated = tools.has_news(plan.key) and tools.clock.monotonic() >= until
+            is_outdated = tools.news.has(plan.key) and tools.clock.monotonic() >= until
             return tools.gate.may_write() and not is_outdated
 
         outcome = await tools.applier.apply(planned, may_write=may_write)
@@ -199,11 +202,19 @@ class Reconciler:
         group = ref.api_version.rpartition("/")[0]
         return self._tools.view.get(f"{ref.kind}.{group}" if group else ref.kind, ref.name, ref.namespace)
 
-    def _verdict(self, plan: Plan, outcome: Outcome, written: Sequence[StatusResult]) -> Verdict:
+    def _tell_failures(self, outcome: Outcome) -> None:
+        waiting = Counter[str]()
         for each in outcome.results:
-            if each.result is not Result.DONE:
-                _log.warning("action ended", result=each.result.value, object=str(each.action.object),
+            if each.result in (Result.HELD, Result.SKIPPED):
+                waiting[each.message] += 1
+            elif each.result is not Result.DONE:
+                _log.warning("action failed", result=each.result.value, object=str(each.action.object),
                              reason=each.message)  # fmt: skip
+        for reason, count in waiting.items():
+            _log.info("leaving actions", count=count, reason=reason)
+
+    def _verdict(self, plan: Plan, outcome: Outcome, written: Sequence[StatusResult]) -> Verdict:
+        self._tell_failures(outcome)
         unwritten = [each for each in written if each.result in _NOT_WRITTEN]
         for status in unwritten:
             _log.warning("status not written", object=str(status.object), reason=status.message)

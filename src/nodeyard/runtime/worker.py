@@ -27,6 +27,10 @@ class Workers:
     def start(self, count: int) -> None:
         self._workers = [asyncio.create_task(self._work(), name=f"worker-{number}") for number in range(count)]
 
+    @property
+    def are_alive(self) -> bool:
+        return not any(worker.done() for worker in self._workers)
+
     async def abort(self) -> None:
         """End the passes that run now, and wait until they have ended; their keys are due again."""
         running = list(self._passes.values())

@@ -100,10 +100,17 @@ def node(
     }
 
 
-def spare_node(name: str, now: datetime, *, zone: str = "zone-a", shape: NodeShape = _STANDARD) -> Object:
+def spare_node(
+    name: str,
+    now: datetime,
+    *,
+    zone: str = "zone-a",
+    shape: NodeShape = _STANDARD,
+    labels: Mapping[str, str] | None = None,
+) -> Object:
     """A node that waits to be taken: labelled and tainted as spare."""
     taint = {"key": SPARE_TAINT, "value": "true", "effect": "NoSchedule"}
-    return node(name, now, zone=zone, shape=shape, labels={SPARE_ROLE: "true"}, taints=[taint])
+    return node(name, now, zone=zone, shape=shape, labels={**(labels or {}), SPARE_ROLE: "true"}, taints=[taint])
 
 
 def conditions(now: str, *, is_ready: bool) -> list[Object]:

@@ -94,7 +94,7 @@ class World:
             zone = zones[self._made % len(zones)]
             self._made += 1
             if number >= count - spare:
-                objects.append(spare_node(name, now, zone=zone, shape=shape))
+                objects.append(spare_node(name, now, zone=zone, shape=shape, labels=labels))
             else:
                 objects.append(node(name, now, zone=zone, shape=shape, labels=labels, taints=taints))
         for start in range(0, count, _MAKING_AT_ONCE):

@@ -6,6 +6,7 @@
     eventually  waits for something to become true
     world       simulated nodes and pods on it
     faults      a proxy between a client and the API server that misbehaves on demand, by a seed
+    operator    starts an operator against it: as its own user, under the role that is generated for it
 
 Tests on the real control plane carry the mark `real`: `make test` leaves them out, `make test-real` runs only them.
 """
@@ -89,6 +90,18 @@ def faults(api: Any, request: pytest.FixtureRequest) -> Iterator[FaultProxy]:
     """Between a client and `api`: use its `url`, `authority` and `kubeconfig`. Seeded by the test's name."""
     with FaultProxy(api.url, api.authority.pem, api.admin_token, _seed(request)) as proxy:
         yield proxy
+
+
+@pytest.fixture
+def operator(api: Any) -> Iterator[Any]:
+    """`operator("spares", identity="a", ...)`: see `nodeyard.testing.operators`. All of them end with the test."""
+    from nodeyard.testing.operators import Operators
+
+    operators = Operators(api, pytest.fail)
+    try:
+        yield operators
+    finally:
+        operators.close()
 
 
 def _seed(request: pytest.FixtureRequest) -> int:

@@ -154,13 +154,6 @@ async def test_depth_counts_what_is_due_and_not_what_waits(queue, clock):
     assert (queue.depth, queue.waiting) == (1, 2)
 
 
-async def test_events_are_told_apart_from_retries(queue):
-    queue.add_after("a", 5)
-    assert not queue.has_event("a")
-    queue.add("a")
-    assert queue.has_event("a")
-
-
 async def test_how_long_a_key_was_due_is_told(clock):
     waits: list[float] = []
     queue = Queue(clock, on_take=waits.append)

@@ -13,6 +13,7 @@ from nodeyard.apply.status import StatusResult
 from nodeyard.kube.objects import Node, ObjectMeta
 from nodeyard.process.metrics import Metrics
 from nodeyard.runtime.metrics import LoopMetrics
+from nodeyard.runtime.news import News
 from nodeyard.runtime.reconciler import Reconciler, Tools
 from nodeyard.runtime.settings import Settings
 from nodeyard.runtime.thinking import InPlace
@@ -32,7 +33,8 @@ class Stage:
         self.status_result = Result.DONE
         self.retry_after = 0.0
         self.story = []
-        self.has_news = False
+        self.news = News()
+        self.hears = None
         self.sends_after = 0.0
         self.allowed = None
 
@@ -56,6 +58,8 @@ class Stage:
     # the rest
     async def apply(self, planned, *, may_write):
         self.story.append("apply")
+        if self.hears is not None:
+            self.news.changed("a", ("Node", "", self.hears))
         if self.sends_after:
             await self.clock.sleep(self.sends_after)
         self.allowed = may_write()
@@ -83,7 +87,7 @@ class Stage:
             clock=self.clock,
             metrics=LoopMetrics(Metrics()).of("labels"),
             random=Random(1),
-            has_news=lambda _key: self.has_news,
+            news=self.news,
         )
         return Reconciler(capability, tools, Settings(identity="me", **settings))
 
@@ -170,7 +174,7 @@ async def test_whatever_a_capability_raises_concerns_its_key_alone(stage, part):
 
 
 async def test_news_replaces_what_was_not_sent_but_only_after_a_fair_time(stage, clock):
-    stage.has_news = True
+    stage.hears = "n2"
     await stage.reconciler().reconcile("a")
     assert stage.allowed is True
     stage.sends_after = 2.0
@@ -178,3 +182,11 @@ async def test_news_replaces_what_was_not_sent_but_only_after_a_fair_time(stage,
     await clock.advance(3)
     await passing
     assert stage.allowed is False
+
+
+async def test_the_echo_of_its_own_writes_is_no_news(stage, clock):
+    stage.hears, stage.sends_after = "n1", 2.0
+    passing = asyncio.create_task(stage.reconciler().reconcile("a"))
+    await clock.advance(3)
+    await passing
+    assert stage.allowed is True

@@ -62,7 +62,7 @@ def _told(ref: ObjectRef, reason: str, template: str, nodes: list[str]) -> Event
 
 
 def _failure(ref: ObjectRef, reason: str, nodes: list[str], error: str) -> Event:
-    return Event(ref, WARNING, f"{reason}{FAILED}", f"{error} ({messages.nodes(_listed(nodes))})")
+    return Event(ref, WARNING, f"{reason}{FAILED}", f"{messages.nodes(_listed(nodes))}: {error}")
 
 
 def _of_refusals(plan: Plan) -> list[Event]:

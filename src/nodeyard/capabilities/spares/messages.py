@@ -26,13 +26,12 @@ def _plain(sentence: str) -> Callable[[Facts], str]:
 
 
 def nodes(facts: Facts) -> str:
-    """`2 nodes: a, b`, `12 nodes: a, b, ... and 2 more`, or the one that is spoken of."""
+    """`2 nodes (a, b)`, `12 nodes (a, b, ... and 2 more)`, or the one that is spoken of."""
     if "count" not in facts:
         return f"node {facts['node']}" if "node" in facts else "the node"
     count, listed = facts["count"], list(facts.get("nodes", ()))
-    named = f": {', '.join(listed)}" if listed else ""
-    more = f" and {count - len(listed)} more" if listed and count > len(listed) else ""
-    return f"{_count(count)}{named}{more}"
+    more = f" and {count - len(listed)} more" if count > len(listed) else ""
+    return f"{_count(count)} ({', '.join(listed)}{more})" if listed else _count(count)
 
 
 def _count(number: int) -> str:
@@ -69,18 +68,18 @@ def _elsewhere(facts: Facts) -> str:
 
 
 _TEXTS: Mapping[str, Callable[[Facts], str]] = {
-    Reason.CLAIMED: _about("Claimed {nodes}{zone} for {template}"),
-    Reason.UPDATED: _about("Brought {nodes} back to what {template} describes"),
-    Reason.MOVED_OUT: _about("The selector of {template} does not match any more: moved {nodes} out of management"),
-    Reason.RELEASING: _about("Cordoned {nodes}, to be given back by {template}"),
-    Reason.EVICTED: _about("Evicted pods from {nodes}, which {template} gives back"),
-    Reason.RELEASED: _about("Gave back {nodes} as spare"),
-    Reason.RELEASE_CANCELLED: _about("Kept {nodes}, which {template} was giving back"),
-    Reason.LET_GO: _about("Template {template} is deleted: let {nodes} go as they are"),
-    Reason.SPARE_LABELLED: _about("Labelled {nodes} as spare"),
-    Reason.SPARE_UNLABELLED: _about("Took the spare label off {nodes}: the taint is gone"),
-    Reason.FINALIZER_ADDED: _about("Took {template} into care"),
-    Reason.FINALIZER_REMOVED: _about("Done with {template}"),
+    Reason.CLAIMED: _about("Takes {nodes}{zone} for {template}"),
+    Reason.UPDATED: _about("Brings {nodes} back to what {template} describes"),
+    Reason.MOVED_OUT: _about("Moves {nodes} out of management: the selector of {template} does not match any more"),
+    Reason.RELEASING: _about("Cordons {nodes}, to be given back by {template}"),
+    Reason.EVICTED: _about("Evicts pods from {nodes}, which {template} gives back"),
+    Reason.RELEASED: _about("Gives {nodes} back as spare"),
+    Reason.RELEASE_CANCELLED: _about("Keeps {nodes} after all, which {template} was giving back"),
+    Reason.LET_GO: _about("Lets {nodes} go unchanged: template {template} is deleted"),
+    Reason.SPARE_LABELLED: _about("Labels {nodes} as spare"),
+    Reason.SPARE_UNLABELLED: _about("Takes the spare label off {nodes}: the taint is gone"),
+    Reason.FINALIZER_ADDED: _about("Takes {template} into care"),
+    Reason.FINALIZER_REMOVED: _about("Is done with {template}"),
     Reason.SUFFICIENT: _plain("Current nodes are sufficient"),
     Reason.HIGH_PRIORITY: _plain("There is a NodeTemplate with higher priority that is not sufficient"),
     Reason.NO_SPARE: _plain("No spare nodes found"),

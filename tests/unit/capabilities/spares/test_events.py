@@ -21,14 +21,14 @@ def test_many_claims_make_one_event_with_the_first_ten_names() -> None:
     [event] = told(snapshot(nodes, [template("web", 12)]))
     listed = ", ".join(f"n{number:02}" for number in range(10))
     assert (event.type, event.reason) == ("Normal", "Claimed")
-    assert event.message == f"Claimed 12 nodes: {listed} and 2 more for web"
+    assert event.message == f"Takes 12 nodes ({listed} and 2 more) for web"
     assert (event.object.kind, event.object.name, event.object.uid) == ("NodeTemplate", "web", "uid-web")
 
 
 def test_failures_are_a_warning_with_the_servers_words() -> None:
     [event] = told(snapshot([spare("a")], [template("web")]), a=Result.DENIED)
     assert (event.type, event.reason) == ("Warning", "ClaimedFailed")
-    assert event.message == "the server said no (1 node: a)"
+    assert event.message == "1 node (a): the server said no"
 
 
 def test_a_conflict_is_no_news() -> None:
@@ -39,7 +39,7 @@ def test_refusals_are_told_by_reason() -> None:
     seen = snapshot([spare("a", is_ready=False)], [template("web", eligibility={"requireReady": True})])
     assert [(event.type, event.reason, event.message) for event in told(seen)] == [
         ("Warning", "NoSpareNodesFound", "No spare nodes found"),
-        ("Warning", "NotReady", "Not ready: 1 node: a"),
+        ("Warning", "NotReady", "Not ready: 1 node (a)"),
     ]
 
 

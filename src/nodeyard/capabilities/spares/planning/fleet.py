@@ -42,4 +42,6 @@ def survey(snapshot: SparesSnapshot) -> Fleet:
             unmarked.append(node)
     known = {template.name for template in snapshot.templates}.union(snapshot.malformed)
     strays = [node for owner, nodes in owned.items() if owner not in known for node in nodes]
-    return Fleet(snapshot, resolve(snapshot.templates), owned, Stock(spares, snapshot.pods), strays, unmarked)
+    templates = resolve(snapshot.templates)
+    stock = Stock(spares, snapshot.pods, {template.selector for template in templates})
+    return Fleet(snapshot, templates, owned, stock, strays, unmarked)

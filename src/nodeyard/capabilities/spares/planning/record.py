@@ -30,12 +30,15 @@ class Displaced(_Note, frozen=True):
     taints: tuple[str, ...] = ()
 
 
+NOTHING_DISPLACED = Displaced()
+
+
 class Record(_Note, frozen=True):
     template: str
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     taints: tuple[str, ...] = ()
-    displaced: Displaced = Displaced()
+    displaced: Displaced = NOTHING_DISPLACED
     spare_taints: tuple[str, ...] = ()
     """As the node had them when it was claimed, to be put back when it is released."""
     spare_label: str = ""

@@ -14,7 +14,7 @@ import msgspec
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.planning import taints as taint_text
 from nodeyard.capabilities.spares.planning.edits import Edit
-from nodeyard.capabilities.spares.planning.record import Displaced, Record, encode
+from nodeyard.capabilities.spares.planning.record import NOTHING_DISPLACED, Displaced, Record, encode
 from nodeyard.capabilities.spares.planning.taints import Identity, Taints, identity
 from nodeyard.capabilities.spares.planning.templates import Wanted
 from nodeyard.kube.objects import Node, Taint
@@ -68,11 +68,17 @@ def settle(edit: Edit, wanted: Wanted, record: Record, *, prune: bool) -> None:
         labels=labels.ours,
         annotations=annotations.ours,
         taints=ours,
-        displaced=Displaced(labels=labels.displaced, annotations=annotations.displaced, taints=displaced),
+        displaced=_displaced(labels.displaced, annotations.displaced, displaced),
     )
     text = encode(after)
     if metadata.annotations.get(names.RECORD) != text and _says_something(after, before=metadata.annotations):
         edit.annotations[names.RECORD] = text
+
+
+def _displaced(labels: dict[str, str], annotations: dict[str, str], taints: tuple[str, ...]) -> Displaced:
+    if not (labels or annotations or taints):
+        return NOTHING_DISPLACED
+    return Displaced(labels=labels, annotations=annotations, taints=taints)
 
 
 def _says_something(record: Record, before: Mapping[str, str]) -> bool:

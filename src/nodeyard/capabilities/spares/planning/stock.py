@@ -1,10 +1,10 @@
 """The spares that are there to be claimed, shelved so that no template has to look at every node.
 
-Templates ask about few labels, mostly the same ones. Spares are shelved once for every set of labels that some selector
-asks about; all that lie on one shelf look the same to it, so a selector is tried once per shelf and not once per node.
-Where it names a value, only the shelves with that value are tried. An `Aisle` is a shelf in the order of one spread: by
-zone and then by name, with a mark per zone up to which everything is gone. Marks only move forward, which is what keeps
-the whole plan linear.
+Templates ask about few labels, mostly the same ones. Spares are shelved by the labels that some selector asks about;
+all that lie on one shelf look the same to it, so a selector is tried once per shelf and not once per node. Where it
+insists on a value, only the spares with that value are shelved for it. An `Aisle` is a shelf in the order of one
+spread: by zone and then by name, with a mark per zone up to which everything is gone. Marks only move forward, which is
+what keeps the whole plan linear.
 """
 
 from __future__ import annotations
@@ -12,16 +12,19 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import NamedTuple
 
-from nodeyard.capabilities.spares.planning.templates import Resolved, named_values
+from nodeyard.capabilities.spares.planning.templates import ONE_OF, Resolved
 from nodeyard.capabilities.spares.snapshot import is_ready, owner_elsewhere
 from nodeyard.capabilities.spares.types import Reason
 from nodeyard.kube.objects import Node, Pod
-from nodeyard.kube.selectors import LabelSelector
+from nodeyard.kube.selectors import LabelSelector, Operator
 
 Labels = tuple[str, ...]
 Values = tuple[str | None, ...]
 Eligible = tuple[bool, bool]
+Anchor = tuple[str, Labels] | None
+"""A label and its values, one of which every spare has that a selector can match."""
 
 
 class Spare:
@@ -81,14 +84,22 @@ class Aisle:
         return spares[mark] if mark < len(spares) else None
 
 
+class Place(NamedTuple):
+    """One shelf: the labels by which it was made, their values, and what lies there, by name."""
+
+    keys: Labels
+    values: Values
+    spares: list[Spare]
+
+
 def as_labels(keys: Labels, values: Values) -> dict[str, str]:
     return {key: value for key, value in zip(keys, values, strict=True) if value is not None}
 
 
 class Shelves:
-    """The spares by the values of one set of labels."""
+    """Spares by the values of one set of labels."""
 
-    __slots__ = ("_by_value", "keys", "places")
+    __slots__ = ("keys", "places")
 
     def __init__(self, keys: Labels, spares: Iterable[Spare]) -> None:
         self.keys = keys
@@ -97,75 +108,106 @@ class Shelves:
             get = spare.node.metadata.labels.get
             places[tuple([get(key) for key in keys])].append(spare)
         self.places: dict[Values, list[Spare]] = dict(places)
-        self._by_value: dict[int, dict[str | None, list[Values]]] = {}
 
-    def matching(self, selector: LabelSelector) -> list[Values]:
-        return [values for values in self._narrowed(selector) if selector.matches(as_labels(self.keys, values))]
+    def matching(self, selector: LabelSelector) -> list[Place]:
+        """The shelves that a selector matches, all of each."""
+        return [
+            Place(self.keys, values, spares)
+            for values, spares in self.places.items()
+            if selector.matches(as_labels(self.keys, values))
+        ]
 
-    def _narrowed(self, selector: LabelSelector) -> Iterable[Values]:
-        """The shelves worth trying: those with the value that the selector names, where it names one."""
-        for position, key in enumerate(self.keys):
-            values = named_values(selector, key)
-            if values is not None:
-                index = self._index(position)
-                return [place for value in dict.fromkeys(values) for place in index.get(value, ())]
-        return self.places
 
-    def _index(self, position: int) -> dict[str | None, list[Values]]:
-        index = self._by_value.get(position)
-        if index is None:
-            index = self._by_value[position] = {}
-            for values in self.places:
-                index.setdefault(values[position], []).append(values)
-        return index
+class Catalogue:
+    """Who has which value of the labels that selectors ask about; found in one pass over the stock."""
+
+    def __init__(self, spares: list[Spare], selectors: Iterable[LabelSelector]) -> None:
+        self._spares = spares
+        asked = {requirement.key for selector in selectors for requirement in selector.requirements}
+        self._values: dict[str, dict[str, list[Spare]]] = {}
+        for spare in spares:
+            for key, value in spare.node.metadata.labels.items():
+                if key in asked:
+                    self._values.setdefault(key, {}).setdefault(value, []).append(spare)
+        self._shelves: dict[tuple[Labels, Anchor], Shelves] = {}
+
+    def shelves(self, selector: LabelSelector) -> Shelves:
+        """Shelves that hold all that the selector can match, and as little else as possible."""
+        keys = tuple(dict.fromkeys(each.key for each in selector.requirements if each.key in self._values))
+        anchor = self._anchor(selector)
+        shelves = self._shelves.get((keys, anchor))
+        if shelves is None:
+            shelves = self._shelves[keys, anchor] = Shelves(keys, self._anchored(anchor))
+        return shelves
+
+    def _anchor(self, selector: LabelSelector) -> Anchor:
+        """The values that fewest spares have, of those that the selector insists on; None where it only excludes."""
+        best: Anchor = None
+        fewest = len(self._spares)
+        for requirement in selector.requirements:
+            of_key = self._values.get(requirement.key, {})
+            if requirement.operator in ONE_OF:
+                values = tuple(sorted(value for value in set(requirement.values) if value in of_key))
+            elif requirement.operator is Operator.EXISTS:
+                values = tuple(sorted(of_key))
+            else:
+                continue
+            size = sum(len(of_key[value]) for value in values)
+            if best is None or size < fewest:
+                best, fewest = (requirement.key, values), size
+        return best
+
+    def _anchored(self, anchor: Anchor) -> Iterable[Spare]:
+        if anchor is None:
+            return self._spares
+        key, values = anchor
+        found = [spare for value in values for spare in self._values[key][value]]
+        return found if len(values) == 1 else sorted(found, key=lambda spare: spare.name)
 
 
 class Stock:
     """All spares of a plan, and what has become of them so far."""
 
-    def __init__(self, nodes: Iterable[Node], pods: Mapping[str, Sequence[Pod]] | None) -> None:
+    def __init__(
+        self,
+        nodes: Iterable[Node],
+        pods: Mapping[str, Sequence[Pod]] | None,
+        selectors: Iterable[LabelSelector],
+    ) -> None:
         self.spares = [Spare(node, pods) for node in nodes]
         self.claimed: dict[str, Spare] = {}
         self.holds = 0
         self.has_refused = any(spare.refusal is not None for spare in self.spares)
-        self._shelves: dict[Labels, Shelves] = {}
-        self._places: dict[LabelSelector, list[tuple[Labels, Values]]] = {}
+        self._catalogue = Catalogue(self.spares, selectors)
+        self._places: dict[LabelSelector, list[Place]] = {}
         self._aisles: dict[tuple[Labels, Values, Eligible, str], Aisle] = {}
 
-    def places(self, selector: LabelSelector) -> list[tuple[Labels, Values]]:
-        """The shelves that a selector matches, all of each."""
+    def places(self, selector: LabelSelector) -> list[Place]:
         found = self._places.get(selector)
         if found is None:
-            keys = tuple(dict.fromkeys(requirement.key for requirement in selector.requirements))
-            found = [] if selector.is_nothing else [(keys, values) for values in self._shelved(keys).matching(selector)]
+            found = [] if selector.is_nothing else self._catalogue.shelves(selector).matching(selector)
             self._places[selector] = found
         return found
-
-    def _shelved(self, keys: Labels) -> Shelves:
-        shelves = self._shelves.get(keys)
-        if shelves is None:
-            shelves = self._shelves[keys] = Shelves(keys, self.spares)
-        return shelves
 
     def aisles(self, template: Resolved) -> list[Aisle]:
         """Where a template may take from. Shelves whose nodes it would lose by its own labels are left out."""
         return [
-            self._aisle(keys, values, template.eligibility, template.topology_key)
-            for keys, values in self.places(template.selector)
-            if not template.touches_selector or template.keeps(as_labels(keys, values))
+            self._aisle(place, template.eligibility, template.topology_key)
+            for place in self.places(template.selector)
+            if not template.touches_selector or template.keeps(as_labels(place.keys, place.values))
         ]
 
-    def _aisle(self, keys: Labels, values: Values, eligible: Eligible, topology_key: str) -> Aisle:
-        where = (keys, values, eligible, topology_key)
+    def _aisle(self, place: Place, eligible: Eligible, topology_key: str) -> Aisle:
+        where = (place.keys, place.values, eligible, topology_key)
         aisle = self._aisles.get(where)
         if aisle is None:
-            aisle = self._aisles[where] = Aisle(self._shelves[keys].places[values], eligible, topology_key)
+            aisle = self._aisles[where] = Aisle(place.spares, eligible, topology_key)
         return aisle
 
     def matching(self, selector: LabelSelector) -> Iterable[Spare]:
         """Every spare that a selector matches, whatever has become of it."""
-        for keys, values in self.places(selector):
-            yield from self._shelves[keys].places[values]
+        for place in self.places(selector):
+            yield from place.spares
 
     @contextmanager
     def rehearsal(self, aisles: Iterable[Aisle]) -> Iterator[list[Spare]]:
@@ -185,8 +227,8 @@ class Stock:
 
     def hold(self, template: Resolved) -> None:
         """Keep what is left of a template's spares from those below it: it waits for them to become eligible."""
-        for keys, values in self.places(template.selector):
-            aisle = self._aisle(keys, values, (False, False), template.topology_key)
+        for place in self.places(template.selector):
+            aisle = self._aisle(place, (False, False), template.topology_key)
             for zone in aisle.zones:
                 while (spare := aisle.next_in(zone)) is not None:
                     spare.gone = True

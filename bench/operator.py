@@ -1,0 +1,103 @@
+"""The operator in a process of its own, as a user starts it: what it writes, what it counts, what it costs."""
+
+from __future__ import annotations
+
+import os
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from bench.load import Call
+from bench.replay import recorded
+from nodeyard.testing.ports import LOOPBACK, free_port
+from nodeyard.testing.processes import Process
+from nodeyard.testing.waiting import until
+
+_WRITES = ("create", "patch", "apply", "update", "delete", "evict")
+
+
+class Counters:
+    """One scrape of /metrics."""
+
+    def __init__(self, text: str) -> None:
+        self._samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
+
+    def total(self, name: str, without: Mapping[str, str] | None = None, **labels: str) -> float:
+        """The sum over the series with these labels, and without those."""
+        return sum(
+            sample.value
+            for sample in self._samples
+            if sample.name == name
+            and all(sample.labels.get(label) == value for label, value in labels.items())
+            and not any(sample.labels.get(label) == value for label, value in (without or {}).items())
+        )
+
+    @property
+    def writes(self) -> float:
+        """API writes but those that renew our own lease."""
+        ours = {"resource": "leases.coordination.k8s.io"}
+        return sum(self.total("nodeyard_client_requests_total", ours, verb=verb) for verb in _WRITES)
+
+    @property
+    def plans(self) -> float:
+        return self.total("nodeyard_plan_seconds_count")
+
+    @property
+    def passes(self) -> float:
+        return self.total("nodeyard_reconciles_total")
+
+
+@dataclass(frozen=True)
+class Operator:
+    process: Process
+    record: Path
+    address: str
+
+    def counters(self) -> Counters:
+        with urllib.request.urlopen(f"{self.address}/metrics", timeout=10) as answer:
+            return Counters(answer.read().decode())
+
+    def written(self) -> list[Call]:
+        """Everything up to now."""
+        return recorded(self.record)
+
+    def cpu_seconds(self) -> float:
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def peak_mb(self) -> float:
+        """The most that was ever resident."""
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")) / 1024
+
+    def works(self) -> bool:
+        """Knows the fleet, and leads."""
+        if not self.process.is_alive():
+            raise RuntimeError(f"the operator has ended:\n{self.process.tail()}")
+        try:
+            with urllib.request.urlopen(f"{self.address}/readyz", timeout=10):
+                return self.counters().total("nodeyard_leader") == 1
+        except (urllib.error.URLError, OSError):
+            return False
+
+
+@contextmanager
+def operator(kubeconfig: Path, folder: Path) -> Iterator[Operator]:
+    """Spares, knowing the fleet and leading."""
+    address = f"{LOOPBACK}:{free_port()}"
+    process = Process("operator", folder / "operator.log")
+    running = Operator(process, folder / "writes.jsonl", f"http://{address}")
+    options = ["--kubeconfig", kubeconfig, "--capabilities", "spares", "--leader-elect"]
+    binds = ["--metrics-bind", address, "--health-bind", address]
+    process.start([sys.executable, "-m", "bench.recorder", running.record, "run", *options, *binds])
+    try:
+        until(running.works, "the operator leads", 60)
+        yield running
+    finally:
+        process.stop()

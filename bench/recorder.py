@@ -1,0 +1,62 @@
+"""`nodeyard` as it is, but for a record of what it writes.
+
+    python -m bench.recorder RECORD run --capabilities spares ...
+
+Imports no more than it needs: the memory of this process is the operator's.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from bench.load import Call
+from nodeyard.client.transport import Response, Stream, Transport
+
+_READS = ("GET", "HEAD")
+
+
+class RecordingTransport:
+    """Passes everything on; each write is one line of the file before it is sent, so no process's end loses one."""
+
+    def __init__(self, inner: Transport, record: Path) -> None:
+        self._inner = inner
+        self._file = record.open("ab", buffering=0)
+
+    async def request(self, method: str, path: str, **given: Any) -> Response:
+        if method not in _READS:
+            self._file.write(msgspec.json.encode(_call(method, path, given)) + b"\n")
+        return await self._inner.request(method, path, **given)
+
+    def stream(self, path: str, **given: Any) -> AbstractAsyncContextManager[Stream]:
+        return self._inner.stream(path, **given)
+
+    async def close(self) -> None:
+        self._file.close()
+        await self._inner.close()
+
+
+def _call(method: str, path: str, given: Mapping[str, Any]) -> Call:
+    query = given.get("query") or {}
+    url = f"{path}?{urlencode(query, quote_via=quote)}" if query else path
+    content_type = (given.get("headers") or {}).get("Content-Type", "application/json")
+    return Call(method, url, given.get("body", b""), content_type)
+
+
+def main(record: Path, arguments: list[str]) -> None:
+    from nodeyard.app import connections
+    from nodeyard.cli.app import app
+
+    transport = connections.AioTransport
+    connections.AioTransport = lambda config: RecordingTransport(transport(config), record)
+    app(arguments)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2:])

@@ -1,0 +1,241 @@
+"""Spares on a real kube-apiserver: how fast it converges, reacts and rests, and what it costs.
+
+convergence   1,000 and 5,000 spares, ten templates that want them all, created at once. Beside the operator stands its
+              ceiling: the very bodies it sent, replayed raw at the same concurrency on a fresh fleet like the first.
+              The time is taken by another watcher, from the first template (the first body) to the last claim it sees.
+reaction      200 spares arrive one by one while 5,000 nodes post status at 20 a second: from sending the node to the
+              claim as another watcher sees it.
+steady state  nothing but heartbeats: no API write but for the leader's own lease, no plan.
+
+The Go peer nyallocator v1.2.3 is not measured here: its module is not to be had from the Go module proxy. What is known
+of it stems from another run and is for orientation only: on a kube-apiserver with 2 cores, 1,000 spares and 10
+templates it had allocated 410 nodes after 300 s (325 s of CPU, 112 MB), and it took 51 s and more than 120 s to claim a
+new spare.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+import aiohttp
+
+from bench import spares_fleet as fleet
+from bench.harness import Contestant, Numbers, Requirement, Result, compete
+from bench.load import Call, encoded, send, session
+from bench.operator import Operator, operator
+from bench.replay import NODES, Tally, replayer, retargeted
+from bench.servers import Running, real
+from nodeyard.apply.applier import IN_FLIGHT
+from nodeyard.capabilities.spares.controller import SPARES
+from nodeyard.client.aio import AioTransport
+from nodeyard.client.api import Client
+from nodeyard.client.kubeconfig import load_kubeconfig
+from nodeyard.process.clock import SystemClock
+from nodeyard.runtime.crds import install
+
+OPERATOR = "operator"
+CEILING = "ceiling"
+# A server filled with 5,000 nodes takes longer to make than to measure.
+ROUNDS = {1_000: 3, 5_000: 2}
+LARGE = 5_000
+ARRIVALS = 200
+HEARTBEATS = 20.0
+STEADY_SECONDS = 10.0
+
+SECONDS = "seconds until all are claimed"
+WRITES_PER_NODE = "writes per node"
+STATUSES = "status writes"
+TEMPLATE_WRITES = "finalizer writes"
+EVENTS = "event writes"
+CPU = "CPU seconds"
+MEMORY = "peak memory, MB"
+
+MEDIAN, P99, SLOWEST = (f"reaction, {each}, ms" for each in ("median", "99th percentile", "slowest"))
+STEADY_WRITES = "API writes in the steady state"
+STEADY_PLANS = "plans in the steady state"
+STEADY_CPU = "CPU in the steady state, % of one core"
+STEADY_BEATS = "heartbeats in the steady state"
+
+
+def run() -> Iterator[Result]:
+    for nodes, rounds in ROUNDS.items():
+        yield _convergence(nodes, rounds)
+    yield compete(
+        "spares-reaction",
+        [Contestant(OPERATOR, lambda: asyncio.run(_react(LARGE)))],
+        requirements=[
+            Requirement(P99, OPERATOR, at_most=200),
+            Requirement(WRITES_PER_NODE, OPERATOR, at_most=1),
+            Requirement(STEADY_WRITES, OPERATOR, at_most=0),
+            Requirement(STEADY_PLANS, OPERATOR, at_most=0),
+            Requirement(MEMORY, OPERATOR, at_most=150),
+        ],
+        rounds=1,
+        warm_up=False,
+    )
+
+
+def _convergence(nodes: int, rounds: int) -> Result:
+    sent = Sent()
+    return compete(
+        f"spares-convergence-{nodes}",
+        [
+            Contestant(OPERATOR, lambda: asyncio.run(_converge(nodes, sent))),
+            Contestant(CEILING, lambda: asyncio.run(_replay(nodes, sent))),
+        ],
+        requirements=[
+            Requirement(SECONDS, OPERATOR, CEILING, at_most=1.25),
+            Requirement(WRITES_PER_NODE, OPERATOR, at_most=1),
+            Requirement(MEMORY, OPERATOR, at_most=150),
+        ],
+        rounds=rounds,
+        warm_up=False,
+    )
+
+
+@dataclass
+class Sent:
+    """What the operator wrote when it last converged."""
+
+    calls: Sequence[Call] = field(default_factory=list)
+
+
+# one run of each
+
+
+async def _converge(nodes: int, sent: Sent) -> Numbers:
+    async with _cluster(nodes) as (server, opened):
+        with _operator(server) as running:
+            async with fleet.claims(opened) as claims:
+                cpu, began = running.cpu_seconds(), time.perf_counter()
+                await fleet.ask(opened, nodes)
+                ended = await claims.reach(nodes)
+                await _settle(opened, running, nodes)
+            cpu, peak = running.cpu_seconds() - cpu, running.peak_mb()
+            sent.calls = running.written()
+    return _numbers(ended - began, sent.calls, nodes, cpu, peak)
+
+
+async def _replay(nodes: int, sent: Sent) -> Numbers:
+    async with _cluster(nodes) as (server, opened):
+        await fleet.ask(opened, nodes)
+        calls = retargeted(sent.calls, await fleet.metadata(opened))
+        with replayer() as replay:
+            async with fleet.claims(opened) as claims:
+                replayed = await asyncio.to_thread(replay, server.target, calls, IN_FLIGHT)
+                ended = await claims.reach(nodes)
+    return _numbers(ended - replayed.began, calls, nodes, replayed.cpu_seconds, replayed.peak_mb)
+
+
+async def _react(nodes: int) -> Numbers:
+    async with _cluster(nodes) as (server, opened):
+        with _operator(server) as running:
+            async with fleet.claims(opened) as claims:
+                await fleet.ask(opened, nodes, further=ARRIVALS)
+                await claims.reach(nodes)
+                await _settle(opened, running, nodes)
+                async with fleet.heartbeats(opened, nodes, HEARTBEATS) as beats:
+                    rested = await _rest(running, beats)
+                    known = len(running.written())
+                    waits = await _arrivals(opened, claims)
+                await _settle(opened, running, nodes + ARRIVALS)
+            tally, peak = Tally.of(running.written()[known:]), running.peak_mb()
+    waits.sort()
+    return {
+        MEDIAN: waits[len(waits) // 2] * 1000,
+        P99: waits[math.ceil(len(waits) * 0.99) - 1] * 1000,
+        SLOWEST: waits[-1] * 1000,
+        WRITES_PER_NODE: tally.nodes / ARRIVALS,
+        STATUSES: tally.statuses,
+        EVENTS: tally.events,
+        **rested,
+        MEMORY: peak,
+    }
+
+
+async def _rest(running: Operator, beats: Iterator[int]) -> Numbers:
+    before, cpu, first = running.counters(), running.cpu_seconds(), next(beats)
+    await asyncio.sleep(STEADY_SECONDS)
+    after = running.counters()
+    return {
+        STEADY_BEATS: next(beats) - first - 1,
+        STEADY_WRITES: after.writes - before.writes,
+        STEADY_PLANS: after.plans - before.plans,
+        STEADY_CPU: (running.cpu_seconds() - cpu) / STEADY_SECONDS * 100,
+    }
+
+
+async def _arrivals(opened: aiohttp.ClientSession, claims: fleet.Claims) -> list[float]:
+    """One after another at irregular moments, about five a second; how long each waited."""
+    random = Random(1)
+    sent: dict[str, float] = {}
+    for number in range(ARRIVALS):
+        node = fleet.newcomer(number)
+        body = encoded(node)
+        sent[node["metadata"]["name"]] = time.perf_counter()
+        await send(opened, [Call("POST", NODES, body)], 1)
+        await asyncio.sleep(random.uniform(0.1, 0.3))
+    await claims.reach(len(claims.seen.keys() | sent.keys()))
+    return [claims.seen[name] - began for name, began in sent.items()]
+
+
+# around them
+
+
+@asynccontextmanager
+async def _cluster(nodes: int) -> AsyncIterator[tuple[Running, aiohttp.ClientSession]]:
+    """A fresh server with this many spares and no template yet."""
+    with real() as server:
+        await _install(server)
+        print(f"spares: filling a server with {nodes:,} nodes", file=sys.stderr)
+        async with session(server.target, fleet.IN_FLIGHT + 8) as opened:
+            await fleet.fill(opened, nodes)
+            yield server, opened
+
+
+async def _install(server: Running) -> None:
+    client = Client(AioTransport(load_kubeconfig([server.kubeconfig])))
+    try:
+        await install(client, [SPARES], SystemClock())
+    finally:
+        await client.close()
+
+
+@contextmanager
+def _operator(server: Running) -> Iterator[Operator]:
+    with tempfile.TemporaryDirectory() as folder, operator(server.kubeconfig, Path(folder)) as running:
+        yield running
+
+
+async def _settle(opened: aiohttp.ClientSession, running: Operator, nodes: int) -> None:
+    """Until the templates say what they have, and a second has passed without a write."""
+    async with asyncio.timeout(fleet.SECONDS):
+        before = -1.0
+        while True:
+            writes, claimed = running.counters().writes, await fleet.claimed_by_status(opened)
+            if claimed == nodes and writes == before:
+                return
+            before = writes
+            await asyncio.sleep(1)
+
+
+def _numbers(seconds: float, calls: Sequence[Call], nodes: int, cpu: float, peak: float) -> Numbers:
+    tally = Tally.of(calls)
+    return {
+        SECONDS: seconds,
+        WRITES_PER_NODE: tally.nodes / nodes,
+        STATUSES: tally.statuses,
+        TEMPLATE_WRITES: tally.templates,
+        EVENTS: tally.events,
+        CPU: cpu,
+        MEMORY: peak,
+    }

@@ -1,0 +1,76 @@
+"""The operator in the demo: runs every capability on the fleet, applies its example, and shows what became of it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from rich.table import Table
+
+from nodeyard.app import files
+from nodeyard.app.capabilities import CAPABILITIES
+from nodeyard.app.inspection import inspecting
+from nodeyard.app.operator import Operation, identity, operating
+from nodeyard.cli.failures import Failure
+from nodeyard.client.api import Client
+from nodeyard.client.kubeconfig import load_config
+from nodeyard.kube.json import Object
+from nodeyard.plan.brake import Limit
+from nodeyard.runtime.capability import Capability
+from nodeyard.runtime.settings import Settings
+
+PATIENCE_SECONDS = 60.0
+_LOOK_SECONDS = 0.2
+_NODE = "Node"
+"""Examples bring nodes for clusters that have none to spare; the demo's world has its own."""
+_PLACES = (Path(__file__).parents[1] / "examples", Path(__file__).parents[3] / "examples")
+"""In an installed package, and in the repository."""
+
+
+@asynccontextmanager
+async def at_work(kubeconfig: Path, client: Client) -> AsyncIterator[None]:
+    """The operator runs and has nothing left to do when this yields."""
+    settings = Settings(identity(), leader_elect=False)
+    operation = Operation(load_config(kubeconfig), CAPABILITIES, settings, install_crds=True)
+    async with operating(operation):
+        objects = files.read(_examples(CAPABILITIES))
+        await files.send(client, [each for each in objects if each[1]["kind"] != _NODE], dry_run=False)
+        await _settled(client)
+        yield
+
+
+def _examples(capabilities: Sequence[Capability]) -> list[Path]:
+    root = next((place for place in _PLACES if place.is_dir()), None)
+    if root is None:
+        raise Failure("the examples are missing from this installation; run the demo from the repository")
+    return [root / each.example for each in capabilities if each.example]
+
+
+async def _settled(client: Client) -> None:
+    """Until every plan is empty: what `nodeyard plan` would print is nothing to do."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    async with inspecting(client, CAPABILITIES) as inspection:
+        while any(look.has_changes for look in inspection.plans(Limit())):
+            if time.monotonic() > deadline:
+                raise Failure(
+                    f"the operator did not settle in {PATIENCE_SECONDS:.0f} s; `nodeyard plan` says what is left"
+                )
+            await asyncio.sleep(_LOOK_SECONDS)
+
+
+async def roots(client: Client) -> Table:
+    """The root objects of every capability, and how they are."""
+    made = Table("capability", "object", "conditions", "says")
+    for capability in CAPABILITIES:
+        for kind in capability.kinds:
+            found = await client.list(kind.resource.decoded_as(dict))
+            for obj in found.items:
+                conditions: Sequence[Object] = (obj.get("status") or {}).get("conditions") or ()
+                name = f"{kind.resource.kind.lower()}/{obj['metadata']['name']}"
+                shown = ", ".join(f"{each['type']}={each['status']}" for each in conditions)
+                says = next((each["message"] for each in conditions if each["status"] != "True"), "")
+                made.add_row(capability.name, name, shown, says)
+    return made

@@ -1,0 +1,75 @@
+"""The only connection between one operator and its API server, so that it can be cut.
+
+To a server, a process that was killed and one whose network is gone look alike: connections end, and no more come. What
+runs behind a cut cord can do no harm while it is cleared away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from urllib.parse import urlsplit
+
+from nodeyard.testing.background import Background
+from nodeyard.testing.ports import LOOPBACK
+
+CHUNK = 1 << 18
+
+
+class Cord(Background):
+    """Passes bytes on, TLS and all; `url` stands for the server's."""
+
+    def __init__(self, upstream: str) -> None:
+        super().__init__("cord")
+        parts = urlsplit(upstream)
+        self._host, self._port = parts.hostname or LOOPBACK, parts.port or 443
+        self._writers: set[asyncio.StreamWriter] = set()
+        self._is_cut = False
+        self._server: asyncio.Server
+        self.url = ""
+
+    async def _start(self) -> None:
+        self._server = await asyncio.start_server(self._connected, LOOPBACK, 0)
+        self.url = f"https://{LOOPBACK}:{self._server.sockets[0].getsockname()[1]}"
+
+    async def _stop(self) -> None:
+        self._server.close()
+        self._abort()
+
+    def cut(self) -> None:
+        """For good, from here on: nothing goes through any more when this returns."""
+
+        async def cut() -> None:
+            self._is_cut = True
+            await self._stop()
+
+        self.run(cut())
+
+    def _abort(self) -> None:
+        for writer in self._writers:
+            writer.transport.abort()
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._is_cut:
+            writer.transport.abort()
+            return
+        ends = [writer]
+        try:
+            onward_reader, onward = await asyncio.open_connection(self._host, self._port)
+            ends.append(onward)
+            self._writers.update(ends)
+            await asyncio.gather(_pour(reader, onward), _pour(onward_reader, writer))
+        except OSError:
+            writer.transport.abort()
+        finally:
+            self._writers.difference_update(ends)
+            for end in ends:
+                end.close()
+
+
+async def _pour(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+    with contextlib.suppress(ConnectionError):
+        while chunk := await source.read(CHUNK):
+            sink.write(chunk)
+            await sink.drain()
+    sink.close()

@@ -1,0 +1,234 @@
+"""Operators for tests: whole ones, as their own user under the role that is generated for them.
+
+    first = operator("spares", identity="first")     running, with its caches full
+    first.leads                                      whether it may write
+    first.kill()                                     as kill -9: nothing is finished, nothing given back
+
+Each has its event loop, its connection (`cords`) and its rights for itself. At the end of a test, a request that the
+server refused for want of a right fails it: what a capability declares has to be enough for what it does.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self
+
+from nodeyard.app.capabilities import choose
+from nodeyard.app.operator import Operation, Running, operating
+from nodeyard.client.config import Config, Impersonation
+from nodeyard.client.kubeconfig import load_kubeconfig
+from nodeyard.kube.json import Object
+from nodeyard.kube.names import NAMESPACE
+from nodeyard.plan.brake import Limit
+from nodeyard.runtime import rbac
+from nodeyard.runtime.capability import Capability
+from nodeyard.runtime.leader import Timing
+from nodeyard.runtime.settings import Settings
+from nodeyard.testing.background import Background
+from nodeyard.testing.cords import Cord
+from nodeyard.testing.waiting import until
+
+SHORT = Timing(duration=4, margin=1.5, interval=0.4, deadline=1.0)
+"""Leases that a test can outlive."""
+GRACE_SECONDS = 5.0
+FORBIDDEN = "403"
+
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a test chooses."""
+
+    identity: str = ""
+    observe: bool = False
+    take_over: bool = False
+    limit: Limit = field(default_factory=Limit)
+    lease: Timing = SHORT
+    resync: float = 600.0
+    rules: Sequence[Object] | None = None
+    """Other rights than the generated ones; then a refusal is what the test is about."""
+    through: Path | None = None
+    """An administrator's kubeconfig by another way, such as that of `faults`; our user is impersonated there."""
+
+
+class Operator(Background):
+    """One operator process, but for the process."""
+
+    def __init__(self, config: Config, capability: Capability, options: Options) -> None:
+        super().__init__(f"operator-{options.identity}")
+        self.identity = options.identity
+        self._config = config
+        self._capability = capability
+        self._options = options
+        self._cord = Cord(config.server)
+        self._is_closed = False
+        self._operating: AbstractAsyncContextManager[Running]
+        self._running: Running
+
+    # its life
+
+    def start(self) -> Self:
+        self._cord.start()
+        try:
+            return super().start()
+        except BaseException:
+            self._cord.close()
+            raise
+
+    async def _start(self) -> None:
+        chosen = self._options
+        settings = Settings(
+            identity=self.identity,
+            observe=chosen.observe,
+            take_over=chosen.take_over,
+            limit=chosen.limit,
+            lease=chosen.lease,
+            resync=chosen.resync,
+            grace=GRACE_SECONDS,
+        )
+        config = replace(self._config, server=self._cord.url)
+        self._operating = operating(Operation(config, [self._capability], settings, install_crds=True))
+        self._running = await self._operating.__aenter__()
+
+    async def _stop(self) -> None:
+        await self._operating.__aexit__(None, None, None)
+
+    def stop(self) -> None:
+        """In good order: what is in flight is finished, the lease is given back."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self.close()
+        self._cord.close()
+
+    def kill(self) -> None:
+        """At once: what is in flight is lost, and others have to wait for the lease to expire."""
+        self._cord.cut()
+
+    # what it is like
+
+    def ready(self) -> Self:
+        """Wait until it has been told everything."""
+        checks = self._running.manager.health().ready
+        until(lambda: not any(check() for check in checks.values()), f"operator {self.identity} is ready")
+        return self
+
+    def leading(self) -> Self:
+        """Wait until it may write."""
+        until(lambda: self.leads, f"operator {self.identity} leads")
+        return self
+
+    @property
+    def leads(self) -> bool:
+        return self._running.manager.controllers[0].gate.may_write()
+
+    @property
+    def held(self) -> Mapping[str, Any]:
+        """The plans that wait for an approval, by key."""
+        return dict(self._running.manager.controllers[0].held)
+
+    def metric(self, name: str, **labels: str) -> float:
+        """The sum over all series of a name that have these labels."""
+        return float(sum(sample.value for sample in self._samples(name, labels)))
+
+    def written(self) -> dict[str, float]:
+        """How many requests that write it has sent, by verb and resource, leases left out."""
+        return {
+            f"{sample.labels['verb']} {sample.labels['resource']}": sample.value
+            for sample in self._samples("nodeyard_client_requests_total", {})
+            if sample.labels["verb"] not in ("get", "list", "watch")
+            and not sample.labels["resource"].startswith("lease")
+        }
+
+    def refused(self) -> list[str]:
+        """What it had no right to do."""
+        samples = self._samples("nodeyard_client_requests_total", {"code": FORBIDDEN})
+        return sorted(f"{sample.labels['verb']} {sample.labels['resource']}" for sample in samples if sample.value)
+
+    def _samples(self, name: str, labels: Mapping[str, str]) -> list[Any]:
+        return [
+            sample
+            for metric in self._running.metrics.registry.collect()
+            for sample in metric.samples
+            if sample.name == name and labels.items() <= sample.labels.items()
+        ]
+
+
+class Operators:
+    """The operators of one test; call it to start one."""
+
+    def __init__(self, api: Any, fail: Callable[[str], object]) -> None:
+        self._api = api
+        self._fail = fail
+        self._started: list[tuple[Operator, Options]] = []
+
+    def __call__(self, capability: str, **given: Any) -> Operator:
+        """Options are those of `Options`."""
+        (chosen,) = choose([capability])
+        number = next(_numbers)
+        options = Options(**given)
+        if not options.identity:
+            options = replace(options, identity=f"operator-{number}")
+        config = self._config(chosen, options, f"operator-{capability}-{number}")
+        operator = Operator(config, chosen, options)
+        operator.start()
+        self._started.append((operator, options))
+        return operator.ready()
+
+    def close(self) -> None:
+        for operator, _ in reversed(self._started):
+            operator.stop()
+        refused = [
+            f"{operator.identity}: {what}"
+            for operator, options in self._started
+            if options.rules is None
+            for what in operator.refused()
+        ]
+        if refused:
+            self._fail(f"no right that the capability declares covers: {', '.join(refused)}")
+
+    def _config(self, capability: Capability, options: Options, user: str) -> Config:
+        rules = rbac.rules(capability, installs_crds=True) if options.rules is None else options.rules
+        rest = self._api.rest
+        rest.replace_or_create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+        kubeconfig = self._api.user(user, rules=rules)
+        self._api.user(user, rules=election_rules(capability), namespace=NAMESPACE)
+        _await_rights(rest, user, [*((rule, "") for rule in rules), (election_rules(capability)[0], NAMESPACE)])
+        if options.through is None:
+            return load_kubeconfig([kubeconfig])
+        config = load_kubeconfig([options.through])
+        return replace(config, credentials=replace(config.credentials, impersonate=Impersonation(user)))
+
+
+def election_rules(capability: Capability) -> list[Object]:
+    """Those of the generated Role in the operator's own namespace."""
+    (role,) = (each for each in rbac.manifests(capability) if each["kind"] == "Role")
+    rules: list[Object] = role["rules"]
+    return rules
+
+
+def _await_rights(rest: Any, user: str, rules: Sequence[tuple[Object, str]]) -> None:
+    """A real server learns of new roles by a watch, a moment later."""
+    until(lambda: all(_is_allowed(rest, user, rule, namespace) for rule, namespace in rules), f"{user} has its rights")
+
+
+def _is_allowed(rest: Any, user: str, rule: Object, namespace: str) -> bool:
+    resource, _, subresource = rule["resources"][0].partition("/")
+    attributes = {
+        "group": rule["apiGroups"][0],
+        "resource": resource,
+        "subresource": subresource,
+        "verb": rule["verbs"][0],
+        "namespace": namespace,
+    }
+    review = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {"user": user, "groups": ["system:authenticated"], "resourceAttributes": attributes},
+    }
+    return bool(rest.call("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)["status"]["allowed"])

@@ -1,0 +1,224 @@
+"""`nodeyard run`, `plan`, `why` and `approve` as processes: what a person gets who types them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from contextlib import contextmanager
+
+import pytest
+import yaml
+
+from nodeyard.capabilities.spares import names
+from nodeyard.capabilities.spares.controller import SPARES
+from nodeyard.testing.embedded import EmbeddedServer
+
+PROGRAM = [sys.executable, "-c", "from nodeyard.cli import main; main()"]
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/nodeyard-system/leases/nodeyard-spares"
+TEMPLATES = f"/apis/{names.GROUP}/{names.VERSION}/nodetemplates"
+
+
+def nodeyard(*arguments, **environment):
+    return subprocess.run(
+        [*PROGRAM, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={**os.environ, **environment},
+        check=False,
+    )
+
+
+@contextmanager
+def operating(kubeconfig, *arguments):
+    binds = ("--health-bind", "127.0.0.1:0", "--metrics-bind", "0")
+    command = [*PROGRAM, "run", "--kubeconfig", str(kubeconfig), *binds, *arguments]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def template(name, nodes=1, **spec):
+    return {
+        "apiVersion": names.API_VERSION,
+        "kind": names.KIND,
+        "metadata": {"name": name},
+        "spec": {
+            "nodes": nodes,
+            "selector": {"matchLabels": {"for": name}},
+            "template": {"metadata": {"labels": {"role": name}}},
+            **spec,
+        },
+    }
+
+
+def spare(name, for_whom):
+    taint = {"key": names.SPARE_TAINT, "value": "true", "effect": "NoSchedule"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {"name": name, "labels": {"for": for_whom}},
+        "spec": {"taints": [taint]},
+    }
+
+
+@pytest.fixture
+def server():
+    with EmbeddedServer(controllers=()) as server:
+        yield server
+
+
+@pytest.fixture
+def prepared(server, eventually):
+    """With the kind installed, a template and a spare for it."""
+    (definition,) = SPARES.definitions()
+    server.rest.create(definition)
+    eventually(lambda: server.rest.status(TEMPLATES) == 200, "templates are served")
+    server.rest.create(template("web"))
+    server.rest.create(spare("n1", "web"))
+    return server
+
+
+def label_of(server, node):
+    return server.rest.get(f"/api/v1/nodes/{node}")["metadata"]["labels"].get(names.TEMPLATE_LABEL)
+
+
+def test_run_installs_allocates_and_on_sigterm_gives_its_lease_back(server, eventually):
+    with operating(server.kubeconfig, "--install-crds", "--leader-elect") as process:
+        eventually(lambda: server.rest.status(TEMPLATES) == 200, "templates are served")
+        server.rest.create(template("web"))
+        server.rest.create(spare("n1", "web"))
+        eventually(lambda: label_of(server, "n1") == "web", "the spare is claimed")
+        assert server.rest.get(LEASE)["spec"]["holderIdentity"]
+        process.send_signal(signal.SIGTERM)
+        _, log = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert not server.rest.get(LEASE)["spec"].get("holderIdentity")
+    lines = [json.loads(line) for line in log.splitlines()]
+    claims = [line for line in lines if line["message"] == "acting" and line["object"] == "Node n1"]
+    assert [claim["reason"] for claim in claims] == ["Claimed"]
+    assert claims[0]["reconcile"]
+
+
+def test_observing_changes_nothing(prepared, eventually):
+    with operating(prepared.kubeconfig, "--observe") as process:
+        seen = []
+        for line in process.stderr:
+            seen.append(json.loads(line))
+            if seen[-1]["message"] == "would act":
+                break
+        assert seen[-1]["object"] in ("Node n1", "NodeTemplate web")
+        assert label_of(prepared, "n1") is None
+
+
+def test_plan_shows_what_would_be_done_and_exits_2(prepared):
+    done = nodeyard("plan", "--kubeconfig", prepared.kubeconfig)
+    assert done.returncode == 2, done.stderr
+    assert "Patch Node n1" in done.stdout
+    assert "Claimed" in done.stdout
+    assert label_of(prepared, "n1") is None
+
+
+@pytest.mark.parametrize(("form", "load"), [("json", json.loads), ("yaml", yaml.safe_load)])
+def test_plans_are_printed_in_their_public_form(prepared, form, load):
+    done = nodeyard("plan", "--kubeconfig", prepared.kubeconfig, "-o", form)
+    listed = load(done.stdout)
+    assert (listed["apiVersion"], listed["kind"]) == ("nodeyard.dev/v1alpha1", "PlanList")
+    (plan,) = listed["items"]
+    assert "Node n1" in [f"{each['object']['kind']} {each['object']['name']}" for each in plan["actions"]]
+
+
+def test_plan_exits_0_when_there_is_nothing_to_do(prepared, eventually):
+    with operating(prepared.kubeconfig):
+        eventually(lambda: label_of(prepared, "n1") == "web", "the spare is claimed")
+        eventually(
+            lambda: prepared.rest.get(f"{TEMPLATES}/web").get("status", {}).get("currentNodes") == 1, "it is told"
+        )
+    done = nodeyard("plan", "--kubeconfig", prepared.kubeconfig)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_files_are_supposed_and_not_applied(prepared, tmp_path):
+    prepared.rest.create(spare("n2", "db"))
+    file = tmp_path / "db.yaml"
+    file.write_text(yaml.safe_dump(template("db")))
+    done = nodeyard("plan", "--kubeconfig", prepared.kubeconfig, "-f", file)
+    assert done.returncode == 2, done.stderr
+    assert "Patch Node n2" in done.stdout
+    assert prepared.rest.status(f"{TEMPLATES}/db") == 404
+
+
+def test_a_changed_file_is_planned_as_changed(prepared, tmp_path):
+    file = tmp_path / "web.yaml"
+    file.write_text(yaml.safe_dump(template("web", nodes=0)))
+    done = nodeyard("plan", "--kubeconfig", prepared.kubeconfig, "-f", file)
+    assert "Claimed" not in done.stdout
+    assert prepared.rest.get(f"{TEMPLATES}/web")["spec"]["nodes"] == 1
+
+
+def test_a_file_that_the_server_refuses_exits_1_with_its_words(prepared, tmp_path):
+    file = tmp_path / "bad.yaml"
+    file.write_text(yaml.safe_dump(template("bad", nodes=-1)))
+    done = nodeyard("plan", "--kubeconfig", prepared.kubeconfig, "-f", file)
+    assert done.returncode == 1
+    assert "NodeTemplate bad" in done.stderr
+    assert "spec.nodes" in done.stderr
+
+
+def test_without_a_cluster_files_are_planned_alone(tmp_path):
+    (tmp_path / "1.yaml").write_text(yaml.safe_dump(template("web")))
+    (tmp_path / "2.yaml").write_text(yaml.safe_dump(spare("n1", "web")))
+    done = nodeyard("plan", "-f", tmp_path, HOME=str(tmp_path), KUBECONFIG=str(tmp_path / "none"))
+    assert done.returncode == 2, done.stderr
+    assert "Patch Node n1" in done.stdout
+    assert "planning for the files alone" in done.stderr
+
+
+@pytest.mark.parametrize("subject", ["node/n1", "nt/web", "nodetemplates.nyallocator.cybozu.io/web"])
+def test_why_explains_an_object(prepared, subject):
+    done = nodeyard("why", subject, "--kubeconfig", prepared.kubeconfig)
+    assert done.returncode == 0, done.stderr
+    assert "(spares)" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("subject", "complaint"),
+    [
+        ("node/nobody", 'nodes "nobody" not found'),
+        ("unicorn/x", 'the server has no resource "unicorn"'),
+        ("node", "not of the form KIND/NAME"),
+        ("secret/x", "not found"),
+    ],
+)
+def test_why_says_what_it_does_not_know(prepared, subject, complaint):
+    done = nodeyard("why", subject, "--kubeconfig", prepared.kubeconfig)
+    assert done.returncode == 1
+    assert complaint in done.stderr
+
+
+def test_approve_says_which_plans_there_are_when_it_finds_none(prepared):
+    done = nodeyard("approve", "0123456789ab", "--kubeconfig", prepared.kubeconfig)
+    assert done.returncode == 1
+    assert "no disruptive plan has the id 0123456789ab; there are: none" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("run", "--capabilities", "flying"), 'there is no capability "flying"; there are: spares'),
+        (("run", "--max-disruption", "many"), "--max-disruption: "),
+        (("run", "--health-bind", "here"), "--health-bind: "),
+        (("run", "--kubeconfig", "/nowhere"), "/nowhere: cannot be read"),
+        (("plan", "--kubeconfig", "/nowhere"), "/nowhere: cannot be read"),
+        (("plan", "-f", "/nowhere.yaml"), "/nowhere.yaml: there is no such file"),
+    ],
+)
+def test_what_is_wrong_with_the_options_is_said_in_one_line(arguments, complaint):
+    done = nodeyard(*arguments)
+    assert done.returncode == 1
+    assert complaint in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -1,0 +1,113 @@
+"""First contact: with nyallocator alive on the same nodes, or told to, Nodeyard looks on and says so."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from nodeyard.capabilities.spares import names
+from nodeyard.runtime import reconciler
+from nodeyard.testing.rest import RestError
+
+LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{names.ORIGINAL_NAMESPACE}/leases"
+LEASE = f"{LEASES}/{names.ORIGINAL_LEASE}"
+
+
+class Nyallocator:
+    """Its leader's Lease."""
+
+    def __init__(self, rest):
+        self._rest = rest
+
+    def lead(self, *, seconds=15, holder="nyallocator-7d9f_1"):
+        self._rest.replace_or_create(
+            {
+                "apiVersion": "coordination.k8s.io/v1",
+                "kind": "Lease",
+                "metadata": {"name": names.ORIGINAL_LEASE, "namespace": names.ORIGINAL_NAMESPACE},
+                "spec": {
+                    "holderIdentity": holder,
+                    "leaseDurationSeconds": seconds,
+                    "renewTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+                },
+            }
+        )
+
+    def go(self):
+        try:
+            self._rest.call("DELETE", LEASE)
+        except RestError as error:
+            if error.status != 404:
+                raise
+
+
+@pytest.fixture
+def nyallocator(api):
+    api.rest.replace_or_create(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": names.ORIGINAL_NAMESPACE}}
+    )
+    nyallocator = Nyallocator(api.rest)
+    yield nyallocator
+    nyallocator.go()
+
+
+def test_beside_a_living_original_nothing_is_written_and_everyone_is_told(yard, operator, nyallocator):
+    nyallocator.lead()
+    yard.spares(2)
+    web = yard.template("web", 2)
+    yard.until_settled()
+    before = yard.versions()
+    running = operator("spares")
+
+    (event, *_) = yard.until_told(web, "OriginalAlive")
+
+    assert "nyallocator (nyallocator-7d9f_1) is alive: nothing is written" in event["note"]
+    assert f"scale its Deployment in the namespace {names.ORIGINAL_NAMESPACE} to 0" in event["note"]
+    assert yard.versions() == before
+    assert running.metric("nodeyard_observing", reason="nyallocator (nyallocator-7d9f_1)") == 1
+
+
+def test_it_begins_at_once_when_the_original_gives_its_lease_back(yard, operator, nyallocator):
+    nyallocator.lead()
+    yard.spares(2)
+    web = yard.template("web", 2)
+    running = operator("spares")
+    yard.until_told(web, "OriginalAlive")
+
+    nyallocator.lead(holder="")
+
+    yard.until_owned(web, 2, timeout=5)
+    assert running.metric("nodeyard_observing") == 0
+
+
+def test_it_begins_when_the_original_has_died_and_its_lease_expires(yard, operator, nyallocator, monkeypatch):
+    monkeypatch.setattr(reconciler, "OBSERVE_SECONDS", 0.5)
+    nyallocator.lead(seconds=3)
+    yard.spares(2)
+    web = yard.template("web", 2)
+    operator("spares")
+    yard.until_told(web, "OriginalAlive")
+
+    yard.until_owned(web, 2)
+
+
+def test_told_to_take_over_it_writes_beside_a_living_original(yard, operator, nyallocator):
+    nyallocator.lead()
+    yard.spares(2)
+    web = yard.template("web", 2)
+    operator("spares", take_over=True)
+
+    yard.until_owned(web, 2)
+
+
+def test_told_to_observe_it_writes_nothing_but_its_lease(yard, operator, eventually):
+    yard.spares(2)
+    yard.template("web", 2)
+    yard.until_settled()
+    before = yard.versions()
+    running = operator("spares", observe=True).leading()
+
+    eventually(lambda: running.metric("nodeyard_observing", reason="--observe") == 1, "it observes")
+    eventually(lambda: running.metric("nodeyard_plan_actions") == 3, "it has planned two claims and a finalizer")
+
+    assert running.written() == {}
+    assert yard.versions() == before

@@ -1,0 +1,59 @@
+"""Behind a connection that misbehaves: what is true in the end is what templates say, and at no moment more."""
+
+import pytest
+from tests.builders.histories import History
+from tests.builders.yards import labels
+
+from nodeyard.testing.faults import DoubleEvents, Drop, HalfOpen, Status, TruncateEvents
+
+WATCH = "watch=true"
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [Status(500), Status(429, retry_after=1), Status(409), Drop(), Drop(after_sending=True)],
+    ids=["error", "throttled", "conflict", "cut-before", "answer-lost"],
+)
+def test_writes_that_fail_are_made_good_and_no_node_is_taken_too_many(api, yard, operator, faults, fault):
+    yard.spares(15)
+    history = History(api)
+    operator("spares", through=faults.kubeconfig).leading()
+    rule = faults.add(fault, method="PATCH", path="/nodes/", times=8)
+    web = yard.template("web", 10)
+
+    yard.until_owned(web, 10)
+
+    assert rule.hits == 8
+    history.assert_sound({web: 10})
+
+
+def test_watches_that_break_and_repeat_themselves_lose_nothing(api, yard, operator, faults, eventually):
+    faults.add(TruncateEvents(), path=WATCH, chance=0.05)
+    faults.add(DoubleEvents(), path=WATCH, chance=0.3)
+    history = History(api)
+    operator("spares", through=faults.kubeconfig)
+    web = yard.template("web", 3)
+    for start in (0, 5, 10):
+        yard.spares(5, start=start)
+        yard.until_owned(web, start // 5 * 3 + 3)
+        yard.change(web, nodes=start // 5 * 3 + 6)
+    yard.until_owned(web, 12)
+    name = yard.owned(web)[0]["metadata"]["name"]
+    yard.patch(name, {"metadata": {"labels": {"team": "drifted"}}})
+    eventually(lambda: labels(yard.get(name))["team"] == "web", "the drift is seen and repaired")
+    history.assert_sound({web: 12})
+
+
+def test_an_api_server_that_was_away_is_caught_up_with(yard, operator, faults):
+    running = operator("spares", through=faults.kubeconfig).leading()
+    web = yard.template("web", 2)
+    yard.until_condition(web, "Sufficient", "False", "NoSpareNodesFound")
+    faults.add(Drop())
+    faults.add(HalfOpen(), path=WATCH)
+    yard.spares(3)
+    yard.change(web, nodes=3)
+    faults.clear()
+
+    yard.until_owned(web, 3)
+
+    assert running.leading()

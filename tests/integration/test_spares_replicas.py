@@ -1,0 +1,120 @@
+"""Two operators at once, one of them dying, and somebody else who writes to the same nodes."""
+
+import threading
+
+from tests.builders.histories import History
+from tests.builders.yards import labels, taints
+
+from nodeyard.capabilities.spares import names
+from nodeyard.testing.faults import HalfOpen
+from nodeyard.testing.rest import RestError
+
+
+def test_one_leads_and_the_other_takes_over_when_it_is_killed(yard, operator):
+    first = operator("spares", identity="first").leading()
+    second = operator("spares", identity="second")
+    yard.spares(4)
+    web = yard.template("web", 2)
+    yard.until_owned(web, 2)
+    assert (first.leads, second.leads) == (True, False)
+    assert second.written() == {}
+
+    first.kill()
+    yard.change(web, nodes=4)
+
+    yard.until_owned(web, 4)
+    assert (first.leads, second.leads) == (False, True)
+
+
+def test_a_leader_that_stops_in_good_order_is_followed_at_once(yard, operator, eventually):
+    first = operator("spares", identity="first").leading()
+    second = operator("spares", identity="second")
+
+    first.stop()
+
+    eventually(lambda: second.leads, "the second leads", timeout=2)
+
+
+def test_a_leader_killed_while_it_claims_leaves_nothing_twice_and_nothing_half(api, yard, operator, faults, eventually):
+    faults.add(HalfOpen(), method="PATCH", path="/nodes/", chance=0.5)
+    yard.spares(40)
+    history = History(api)
+    first = operator("spares", identity="first", through=faults.kubeconfig).leading()
+    second = operator("spares", identity="second")
+    asked = {yard.template("low", 12): 12, yard.template("high", 20, priority=5): 20}
+
+    eventually(lambda: any(yard.owned(name) for name in asked), "the first has begun")
+    first.kill()
+    assert sum(len(yard.owned(name)) for name in asked) < 32
+
+    for name, count in asked.items():
+        for node in yard.until_owned(name, count):
+            assert labels(node)[names.role_label(name)] == "true"
+            assert names.SPARE_TAINT not in taints(node)
+    assert second.leads
+    history.assert_sound(asked)
+
+
+class Meddler(threading.Thread):
+    """Puts a taint and a label of its own on every node, changes and removes them, again and again."""
+
+    def __init__(self, yard, nodes):
+        super().__init__(daemon=True)
+        self._yard = yard
+        self._nodes = nodes
+        self._enough = threading.Event()
+        self.rounds = 0
+        self.left = {}
+
+    def run(self):
+        while not self._enough.is_set():
+            self.rounds += 1
+            for number, name in enumerate(self._nodes):
+                self._meddle(name, is_on=(self.rounds + number) % 3 != 0)
+
+    def stop(self):
+        self._enough.set()
+        self.join()
+
+    def _meddle(self, name, *, is_on):
+        value = str(self.rounds)
+        while True:
+            node = self._yard.get(name)
+            others = [each for each in node["spec"].get("taints", []) if each["key"] != "meddler"]
+            own = [{"key": "meddler", "value": value, "effect": "NoSchedule"}] if is_on else []
+            metadata = {
+                "resourceVersion": node["metadata"]["resourceVersion"],
+                "labels": {"meddler": value if is_on else None},
+            }
+            try:
+                self._yard.patch(name, {"metadata": metadata, "spec": {"taints": [*others, *own]}})
+            except RestError as error:
+                if error.status != 409:
+                    raise
+            else:
+                self.left[name] = value if is_on else None
+                return
+
+
+def test_who_writes_to_the_same_nodes_loses_nothing(api, yard, operator, eventually):
+    nodes = yard.spares(20)
+    history = History(api)
+    meddler = Meddler(yard, nodes)
+    meddler.start()
+    eventually(lambda: meddler.rounds > 1, "the other writer is at work")
+    operator("spares")
+    web = yard.template("web", 15)
+    yard.until_owned(web, 15)
+    yard.change(web, nodes=20)
+    yard.until_owned(web, 20)
+    rounds = meddler.rounds
+    eventually(lambda: meddler.rounds > rounds + 1, "it goes on for a while")
+    meddler.stop()
+
+    for node in yard.owned(web):
+        left = meddler.left[node["metadata"]["name"]]
+        assert taints(node).get("meddler", (None,))[0] == left
+        assert labels(node).get("meddler") == left
+        assert taints(node)["team"] == ("web", "NoSchedule")
+        assert names.SPARE_TAINT not in taints(node)
+    history.assert_sound({web: 20})
