@@ -47,8 +47,8 @@ check: lint ## lint, unit and golden tests: under a minute
 bench: setup controlplane ## every benchmark; fails when a required ratio is missed
 	$(BIN)/python -m bench $(ARGS)
 
-crds: setup ## write config/crd from the types
-	$(BIN)/nodeyard crds --output config/crd
+crds: setup ## write config/ (definitions, roles, policies) from what the capabilities declare
+	$(BIN)/python -m nodeyard.app.manifests config
 
 builtins: setup controlplane ## derive the built-in kinds' tables from the real API server
 	$(BIN)/python -m nodeyard.testing.builtins

@@ -14,7 +14,7 @@ WATCH = "watch=true"
     [Status(500), Status(429, retry_after=1), Status(409), Drop(), Drop(after_sending=True)],
     ids=["error", "throttled", "conflict", "cut-before", "answer-lost"],
 )
-def test_writes_that_fail_are_made_good_and_no_node_is_taken_too_many(api, yard, operator, faults, fault):
+def test_writes_that_fail_are_made_good_and_no_node_is_taken_too_many(api, yard, faults, operator, fault):
     yard.spares(15)
     history = History(api)
     operator("spares", through=faults.kubeconfig).leading()
@@ -27,7 +27,7 @@ def test_writes_that_fail_are_made_good_and_no_node_is_taken_too_many(api, yard,
     history.assert_sound({web: 10})
 
 
-def test_watches_that_break_and_repeat_themselves_lose_nothing(api, yard, operator, faults, eventually):
+def test_watches_that_break_and_repeat_themselves_lose_nothing(api, yard, faults, operator, eventually):
     faults.add(TruncateEvents(), path=WATCH, chance=0.05)
     faults.add(DoubleEvents(), path=WATCH, chance=0.3)
     history = History(api)
@@ -44,7 +44,7 @@ def test_watches_that_break_and_repeat_themselves_lose_nothing(api, yard, operat
     history.assert_sound({web: 12})
 
 
-def test_an_api_server_that_was_away_is_caught_up_with(yard, operator, faults):
+def test_an_api_server_that_was_away_is_caught_up_with(yard, faults, operator):
     running = operator("spares", through=faults.kubeconfig).leading()
     web = yard.template("web", 2)
     yard.until_condition(web, "Sufficient", "False", "NoSpareNodesFound")

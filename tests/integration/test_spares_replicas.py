@@ -35,13 +35,13 @@ def test_a_leader_that_stops_in_good_order_is_followed_at_once(yard, operator, e
     eventually(lambda: second.leads, "the second leads", timeout=2)
 
 
-def test_a_leader_killed_while_it_claims_leaves_nothing_twice_and_nothing_half(api, yard, operator, faults, eventually):
+def test_a_leader_killed_while_it_claims_leaves_nothing_twice_and_nothing_half(api, yard, faults, operator, eventually):
     faults.add(HalfOpen(), method="PATCH", path="/nodes/", chance=0.5)
     yard.spares(40)
+    asked = {yard.template("low", 12): 12, yard.template("high", 20, priority=5): 20}
     history = History(api)
     first = operator("spares", identity="first", through=faults.kubeconfig).leading()
     second = operator("spares", identity="second")
-    asked = {yard.template("low", 12): 12, yard.template("high", 20, priority=5): 20}
 
     eventually(lambda: any(yard.owned(name) for name in asked), "the first has begun")
     first.kill()

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
@@ -119,8 +119,8 @@ class Reconciler:
         if roots and not capability.plans_pauses and all(map(is_paused, roots)):
             _log.info("leaving alone", reason="paused")
             return Verdict(Ending.PAUSED)
-        planned = await self._plan(snapshot, now)
-        braked = self._brake(key, planned.plan, snapshot, roots)
+        planned, braked = await self._plan(snapshot, now, approvals(roots))
+        self._note(key, braked)
         if reason := self._observing.reason(tools.view, now):
             return self._observe(braked.now, roots, reason, now)
         outcome = await self._apply(msgspec.structs.replace(planned, plan=braked.now))
@@ -139,26 +139,28 @@ class Reconciler:
         self._tools.metrics.forget(key)
         return Verdict(Ending.GONE)
 
-    async def _plan(self, snapshot: Any, now: datetime) -> Planned:
-        began = self._tools.clock.monotonic()
-        planned: Planned = await self._tools.think(functools.partial(self._capability.plan, snapshot, now, ()))
-        self._tools.metrics.plan_seconds.observe(self._tools.clock.monotonic() - began)
-        if self._capability.metrics is not None:
-            self._capability.metrics(snapshot, planned.plan)
-        return planned
+    async def _plan(self, snapshot: Any, now: datetime, approved: Collection[str]) -> tuple[Planned, Braked]:
+        capability, limit = self._capability, self._settings.limit
 
-    def _brake(self, key: Key, plan: Plan, snapshot: Any, roots: Sequence[Any]) -> Braked:
-        managed = self._capability.managed(snapshot)
-        braked = brake(plan, self._settings.limit, managed, approvals(roots))
-        known = self.held.get(key)
-        if braked.held is None:
-            self.held.pop(key, None)
-        else:
+        def think() -> tuple[Planned, Braked]:
+            planned = capability.plan(snapshot, now, ())
+            return planned, brake(planned.plan, limit, capability.managed(snapshot), approved)
+
+        began = self._tools.clock.monotonic()
+        planned, braked = await self._tools.think(think)
+        self._tools.metrics.plan_seconds.observe(self._tools.clock.monotonic() - began)
+        if capability.metrics is not None:
+            capability.metrics(snapshot, planned.plan)
+        return planned, braked
+
+    def _note(self, key: Key, braked: Braked) -> None:
+        """What is held, for all who ask, and once in the log."""
+        known = self.held.pop(key, None)
+        if braked.held is not None:
             self.held[key] = braked.held
             if known is None or known.id != braked.held.id:
                 _log.warning("holding", reason="NeedsApproval", id=braked.held.id, actions=len(braked.held.actions))
         self._tools.metrics.planned(braked.now, is_held=braked.held is not None)
-        return braked
 
     def _observe(self, plan: Plan, roots: Sequence[Any], reason: str, now: datetime) -> Verdict:
         """Say what would be done, and look again: an original does not tell when it goes."""
@@ -191,10 +193,10 @@ class Reconciler:
         return outcome
 
     async def _report(self, snapshot: Any, plan: Plan, outcome: Outcome) -> Sequence[StatusResult]:
-        tools = self._tools
-        writes = self._capability.status(snapshot, plan, outcome, tools.clock.now())
+        tools, capability, now = self._tools, self._capability, self._tools.clock.now()
+        writes = await tools.think(functools.partial(capability.status, snapshot, plan, outcome, now))
         written = await tools.statuses.write(writes, self._shown, may_write=tools.gate.may_write)
-        for event in self._capability.events(snapshot, plan, outcome):
+        for event in await tools.think(functools.partial(capability.events, snapshot, plan, outcome)):
             tools.recorder.record(event)
         return written
 

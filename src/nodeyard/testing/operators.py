@@ -10,6 +10,7 @@ server refused for want of a right fails it: what a capability declares has to b
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -26,10 +27,11 @@ from nodeyard.kube.names import NAMESPACE
 from nodeyard.plan.brake import Limit
 from nodeyard.runtime import rbac
 from nodeyard.runtime.capability import Capability
-from nodeyard.runtime.leader import Timing
+from nodeyard.runtime.leader import Timing, lease_name
 from nodeyard.runtime.settings import Settings
 from nodeyard.testing.background import Background
 from nodeyard.testing.cords import Cord
+from nodeyard.testing.rest import RestError
 from nodeyard.testing.waiting import until
 
 SHORT = Timing(duration=4, margin=1.5, interval=0.4, deadline=1.0)
@@ -62,6 +64,7 @@ class Operator(Background):
     def __init__(self, config: Config, capability: Capability, options: Options) -> None:
         super().__init__(f"operator-{options.identity}")
         self.identity = options.identity
+        self.lease = lease_name(capability.name)
         self._config = config
         self._capability = capability
         self._options = options
@@ -183,6 +186,8 @@ class Operators:
     def close(self) -> None:
         for operator, _ in reversed(self._started):
             operator.stop()
+        for name in {operator.lease for operator, _ in self._started}:
+            self._free(name)
         refused = [
             f"{operator.identity}: {what}"
             for operator, options in self._started
@@ -191,6 +196,11 @@ class Operators:
         ]
         if refused:
             self._fail(f"no right that the capability declares covers: {', '.join(refused)}")
+
+    def _free(self, lease: str) -> None:
+        """One that was killed holds its lease for a while, and the next test would wait for it."""
+        with contextlib.suppress(RestError):
+            self._api.rest.call("DELETE", f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/{lease}")
 
     def _config(self, capability: Capability, options: Options, user: str) -> Config:
         rules = rbac.rules(capability, installs_crds=True) if options.rules is None else options.rules

@@ -88,4 +88,4 @@ def _explain_shortage(draft: Draft, turn: Turn, waiting: Waiting, refusals: Refu
         turn.competitor = competitor.name
         draft.block(template.ref, Reason.HIGH_PRIORITY, {**facts, "higher": competitor.name})
     for reason, nodes in refusals.of(template).items():
-        draft.block_nodes(template.ref, reason, nodes, template=template.name)
+        draft.block(template.ref, reason, {**nodes, "template": template.name})

@@ -11,6 +11,7 @@ from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.plan import plan
 from nodeyard.capabilities.spares.planning.releases import SETTLE
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
+from nodeyard.kube.names import POOL_DRAINING
 from nodeyard.kube.objects import Node, Pod
 from nodeyard.plan.model import Disruption
 
@@ -210,6 +211,15 @@ def test_a_deleted_template_that_releases_stays_until_the_last_node_is_back() ->
     after, _ = converge(seen)
     assert not after.templates
     assert [owner_of(each) for each in after.nodes] == [None, None]
+
+
+@pytest.mark.parametrize("policy", ["Retain", "Release"])
+def test_a_deleted_template_also_lets_go_of_a_node_that_a_pool_drains(policy: str) -> None:
+    drained = owned("a", "web", annotations={POOL_DRAINING: "true"})
+    seen = snapshot([drained], [template("web", releasePolicy=policy, metadata=DELETING)])
+    after = apply(seen, plan(seen, NOW))
+    assert owner_of(find(after, "a")) is None
+    assert not after.templates
 
 
 def test_a_release_whose_template_vanished_is_called_off() -> None:

@@ -22,6 +22,9 @@ Turns = Mapping[str, Turn]
 _REMEDIES: Mapping[Reason, tuple[Reason, ...]] = {
     Reason.NOT_SPARE: (Reason.ADD_SPARE_TAINT,),
     Reason.WAS_MOVED_OUT: (Reason.ADD_SPARE_TAINT,),
+    Reason.CLAIMED: (Reason.CHANGE_SELECTOR, Reason.LOWER_NODES),
+    Reason.UPDATED: (Reason.CHANGE_SELECTOR, Reason.LOWER_NODES),
+    Reason.HELD: (Reason.ADD_SPARES, Reason.RAISE_PRIORITY),
     Reason.SPARE: (Reason.RAISE_NODES, Reason.CHANGE_SELECTOR),
     Reason.KEPT: (Reason.CHANGE_SELECTOR, Reason.LOWER_NODES),
     Reason.DANGLING: (Reason.CREATE_TEMPLATE,),

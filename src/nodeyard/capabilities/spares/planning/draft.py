@@ -6,6 +6,7 @@ away: what is shown is what would have run, because it is the same code.
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
@@ -18,6 +19,12 @@ from nodeyard.plan.model import Action, Blocked, Disruption, ObjectRef, Verb, Wr
 
 NAMED = 10
 """How many nodes are called by name where only a few can be."""
+
+
+def listing(nodes: Iterable[str]) -> Object:
+    """Several nodes in short: their number, and the first by name."""
+    names = list(nodes)
+    return {"count": len(names), "nodes": heapq.nsmallest(NAMED, names)}
 
 
 class Draft:
@@ -60,10 +67,10 @@ class Draft:
         self.blocked.append(Blocked(object=ref, reason=reason.value, facts=facts))
 
     def block_nodes(self, ref: ObjectRef, reason: Reason, nodes: Iterable[str], **facts: object) -> None:
-        """Refuse several nodes for one reason: their number, and the first by name."""
-        listed = sorted(nodes)
-        if listed:
-            self.block(ref, reason, {"count": len(listed), "nodes": listed[:NAMED], **facts})
+        """Refuse several nodes for one reason."""
+        listed = listing(nodes)
+        if listed["count"]:
+            self.block(ref, reason, {**listed, **facts})
 
     def wake(self, at: datetime) -> None:
         if self.wake_at is None or at < self.wake_at:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from nodeyard.capabilities.spares.planning.draft import listing
 from nodeyard.capabilities.spares.planning.stock import Eligible, Spare, Stock
 from nodeyard.capabilities.spares.planning.templates import Resolved
 from nodeyard.capabilities.spares.types import Reason
+from nodeyard.kube.json import Object
 from nodeyard.kube.selectors import LabelSelector
 
-Refused = dict[Reason, list[str]]
+Refused = dict[Reason, Object]
+"""The number of nodes refused for each reason, and the first by name."""
 
 
 class Refusals:
@@ -19,7 +22,7 @@ class Refusals:
 
     def of(self, template: Resolved) -> Refused:
         stock = self._stock
-        if template.touches_selector:
+        if stock.loses(template):
             return self._count(template)
         if not (stock.has_refused or stock.holds or any(template.eligibility)):
             return {}
@@ -30,12 +33,12 @@ class Refusals:
         return answer
 
     def _count(self, template: Resolved) -> Refused:
-        found: Refused = {}
+        found: dict[Reason, list[str]] = {}
         for spare in self._stock.matching(template.selector):
             reason = refusal(spare, template)
             if reason is not None:
                 found.setdefault(reason, []).append(spare.name)
-        return found
+        return {reason: listing(nodes) for reason, nodes in found.items()}
 
 
 def refusal(spare: Spare, template: Resolved) -> Reason | None:

@@ -7,20 +7,19 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from nodeyard.capabilities.spares.planning.stock import Aisle, Spare
 
 
 class Picker:
-    """Picks for one template, over all aisles that it may take from."""
+    """Picks for one template, over all aisles that it may take from. A zone is looked into only when its turn comes."""
 
-    def __init__(self, aisles: Iterable[Aisle], used: Mapping[str, int]) -> None:
-        self._heads: dict[str, list[tuple[str, int, Aisle, Spare]]] = {}
-        for order, aisle in enumerate(aisles):
-            for zone in aisle.zones:
-                self._offer(zone, order, aisle)
-        self._zones = [(used.get(zone, 0), zone) for zone in self._heads if zone]
+    def __init__(self, aisles: Sequence[Aisle], used: Mapping[str, int]) -> None:
+        self._aisles = aisles
+        self._heads: dict[str, list[tuple[str, int, Spare]]] = {}
+        zones = dict.fromkeys(zone for aisle in aisles for zone in aisle.zones)
+        self._zones = [(used.get(zone, 0), zone) for zone in zones if zone]
         heapq.heapify(self._zones)
 
     def next(self) -> Spare | None:
@@ -37,17 +36,22 @@ class Picker:
 
     def _pop(self, zone: str) -> Spare | None:
         heads = self._heads.get(zone)
+        if heads is None:
+            heads = self._heads[zone] = []
+            for order in range(len(self._aisles)):
+                self._offer(heads, zone, order)
         if not heads:
             return None
-        _name, order, aisle, spare = heapq.heappop(heads)
+        _name, order, spare = heapq.heappop(heads)
         spare.gone = True
-        self._offer(zone, order, aisle)
+        self._offer(heads, zone, order)
         return spare
 
-    def _offer(self, zone: str, order: int, aisle: Aisle) -> None:
-        spare = aisle.next_in(zone)
+    def _offer(self, heads: list[tuple[str, int, Spare]], zone: str, order: int) -> None:
+        """The first that an aisle has left in the zone."""
+        spare = self._aisles[order].next_in(zone)
         if spare is not None:
-            heapq.heappush(self._heads.setdefault(zone, []), (spare.name, order, aisle, spare))
+            heapq.heappush(heads, (spare.name, order, spare))
 
 
 def usage(zones: Iterable[str]) -> Counter[str]:

@@ -75,13 +75,18 @@ class Aisle:
         self.marks: dict[str, int] = dict.fromkeys(zones, 0)
 
     def next_in(self, zone: str) -> Spare | None:
-        """The first that is not gone."""
-        spares = self.zones[zone]
+        """The first that is not gone. A zone in which all are gone is not looked into again."""
+        spares = self.zones.get(zone)
+        if spares is None:
+            return None
         mark = self.marks[zone]
         while mark < len(spares) and spares[mark].gone:
             mark += 1
         self.marks[zone] = mark
-        return spares[mark] if mark < len(spares) else None
+        if mark < len(spares):
+            return spares[mark]
+        del self.zones[zone]
+        return None
 
 
 class Place(NamedTuple):
@@ -94,6 +99,10 @@ class Place(NamedTuple):
 
 def as_labels(keys: Labels, values: Values) -> dict[str, str]:
     return {key: value for key, value in zip(keys, values, strict=True) if value is not None}
+
+
+def _is_lasting(template: Resolved, place: Place) -> bool:
+    return not template.touches_selector or template.keeps(as_labels(place.keys, place.values))
 
 
 class Shelves:
@@ -194,8 +203,12 @@ class Stock:
         return [
             self._aisle(place, template.eligibility, template.topology_key)
             for place in self.places(template.selector)
-            if not template.touches_selector or template.keeps(as_labels(place.keys, place.values))
+            if _is_lasting(template, place)
         ]
+
+    def loses(self, template: Resolved) -> bool:
+        """Whether there are spares that the template matches, and would not match any more as its own."""
+        return not all(_is_lasting(template, place) for place in self.places(template.selector))
 
     def _aisle(self, place: Place, eligible: Eligible, topology_key: str) -> Aisle:
         where = (place.keys, place.values, eligible, topology_key)
@@ -212,13 +225,13 @@ class Stock:
     @contextmanager
     def rehearsal(self, aisles: Iterable[Aisle]) -> Iterator[list[Spare]]:
         """Put back, at the end, all that was picked from these aisles and is listed."""
-        marks = [(aisle, dict(aisle.marks)) for aisle in aisles]
+        before = [(aisle, dict(aisle.zones), dict(aisle.marks)) for aisle in aisles]
         picked: list[Spare] = []
         yield picked
         for spare in picked:
             spare.gone = False
-        for aisle, before in marks:
-            aisle.marks = before
+        for aisle, zones, marks in before:
+            aisle.zones, aisle.marks = zones, marks
 
     def claim(self, spare: Spare, template: str) -> None:
         spare.gone = True
@@ -229,7 +242,7 @@ class Stock:
         """Keep what is left of a template's spares from those below it: it waits for them to become eligible."""
         for place in self.places(template.selector):
             aisle = self._aisle(place, (False, False), template.topology_key)
-            for zone in aisle.zones:
+            for zone in list(aisle.zones):
                 while (spare := aisle.next_in(zone)) is not None:
                     spare.gone = True
                     spare.holder = template.name

@@ -75,20 +75,29 @@ def _within_reach(draft: Draft, fleet: Fleet, template: Resolved) -> list[Node]:
     for node in fleet.nodes_of(template):
         if owner_elsewhere(node):
             refused.append(node.metadata.name)
-        elif node.metadata.deletion_timestamp is None:
+        elif not _is_going(node):
             reachable.append(node)
     draft.block_nodes(template.ref, Reason.OWNED_ELSEWHERE, refused, template=template.name)
     return reachable
 
 
+def _is_going(node: Node) -> bool:
+    return node.metadata.deletion_timestamp is not None
+
+
 def _dissolve(draft: Draft, fleet: Fleet, template: Resolved, nodes: list[Node]) -> None:
-    """A deleted template's nodes are let go or given back; it is gone when the last of them is done."""
-    if template.template.releases:
-        release(draft, fleet.snapshot, template, nodes)
-        if not nodes:
-            finalizers.remove(draft, template)
-    else:
-        finalizers.remove(draft, template, after=let_go(draft, template, nodes))
+    """A deleted template's nodes are let go or given back; it is gone when the last of them is done.
+
+    Those that another capability has are let go in any case: the owner's label is ours, and nobody else would drop it.
+    """
+    elsewhere = [node for node in fleet.nodes_of(template) if owner_elsewhere(node) and not _is_going(node)]
+    if not template.template.releases:
+        finalizers.remove(draft, template, after=let_go(draft, template, [*nodes, *elsewhere]))
+        return
+    release(draft, fleet.snapshot, template, nodes)
+    gone = let_go(draft, template, elsewhere)
+    if not nodes:
+        finalizers.remove(draft, template, after=gone)
 
 
 def _sum_up(draft: Draft, template: Resolved, rehearsed: Draft) -> None:

@@ -1,0 +1,80 @@
+"""Templates that a laxer definition let in: each breaks itself, and nothing else."""
+
+import pytest
+from tests.builders.yards import TEMPLATES, YARD
+
+from nodeyard.capabilities.spares import names
+from nodeyard.capabilities.spares.definition import NODE_TEMPLATE
+from nodeyard.testing import foreign
+from nodeyard.testing.rest import RestError
+
+
+def lax():
+    """As an older release might have had it: anything goes."""
+    definition = NODE_TEMPLATE.render()
+    (version,) = definition["spec"]["versions"]
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    schema = {"type": "object", "properties": {"spec": anything, "status": anything}}
+    version = {**version, "schema": {"openAPIV3Schema": schema}}
+    return {**definition, "spec": {**definition["spec"], "versions": [version]}}
+
+
+def is_let_in(rest):
+    body = {"apiVersion": names.API_VERSION, "kind": names.KIND, "metadata": {"name": "probe"}, "spec": {"nodes": "?"}}
+    try:
+        rest.call("POST", f"{TEMPLATES}?dryRun=All", body)
+    except RestError as error:
+        if error.status != 422:
+            raise
+        return False
+    return True
+
+
+@pytest.fixture
+def lax_definition(api, node_templates, eventually):
+    foreign.install(api.rest, [lax()])
+    eventually(lambda: is_let_in(api.rest), "the lax definition is served")
+    yield
+    foreign.install(api.rest, [NODE_TEMPLATE.render()])
+    eventually(lambda: not is_let_in(api.rest), "the strict definition is served again")
+
+
+def test_a_bad_template_breaks_only_itself(lax_definition, yard, operator):
+    yard.spares(3)
+    senseless = {"matchExpressions": [{"key": YARD, "operator": "Foo"}]}
+    bad = yard.template("bad", 1, selector=senseless, priority=9)
+    unreadable = yard.template("unreadable", 1, template=["not", "a", "template"], priority=9)
+    good = yard.template("good", 2)
+    operator("spares")
+
+    yard.until_owned(good, 2)
+
+    yard.until_condition(bad, "ReconcileSuccess", "False", "ReconcileError")
+    assert yard.condition(good, "Sufficient") == ("True", "SufficientNodes")
+    for name in (bad, unreadable):
+        (event, *_) = yard.until_told(name, "InvalidTemplate")
+        assert event["type"] == "Warning"
+        assert yard.owned(name) == []
+
+
+def test_a_bad_template_that_is_mended_is_served_like_any_other(lax_definition, yard, operator):
+    yard.spares(1)
+    web = yard.template("web", 1, template="nonsense")
+    operator("spares")
+    yard.until_told(web, "InvalidTemplate")
+
+    yard.change(web, template={"metadata": {"labels": {"team": "mended"}}})
+
+    yard.until_owned(web, 1)
+
+
+def test_a_bad_template_can_be_deleted(lax_definition, yard, operator, eventually):
+    web = yard.template("web", 1)
+    operator("spares")
+    yard.until_condition(web, "Sufficient", "False", "NoSpareNodesFound")
+    yard.change(web, nodes=-3)
+    yard.until_condition(web, "ReconcileSuccess", "False", "ReconcileError")
+
+    yard.delete(web)
+
+    eventually(lambda: yard.see(web) is None, "the template is gone")

@@ -1,0 +1,69 @@
+"""The generated role is enough, no more is used, and what is missing is told."""
+
+import pytest
+from tests.builders.yards import labels
+
+from nodeyard.capabilities.spares import names
+from nodeyard.capabilities.spares.controller import SPARES
+from nodeyard.runtime import rbac
+from nodeyard.testing import operators
+
+
+def without(resource, verb):
+    """The generated rules but for one verb."""
+    return [
+        {**rule, "verbs": [each for each in rule["verbs"] if each != verb]} if resource in rule["resources"] else rule
+        for rule in rbac.rules(SPARES, installs_crds=True)
+    ]
+
+
+def test_without_the_right_to_change_nodes_it_says_so_and_changes_none(yard, operator):
+    yard.spares(2)
+    web = yard.template("web", 2)
+    running = operator("spares", rules=without("nodes", "patch"))
+
+    yard.until_condition(web, "ReconcileSuccess", "False", "ReconcileError")
+
+    (condition,) = [each for each in yard.see(web)["status"]["conditions"] if each["type"] == "ReconcileSuccess"]
+    assert 'cannot patch resource "nodes"' in condition["message"]
+    (event, *_) = yard.until_told(web, "ClaimedFailed")
+    assert 'cannot patch resource "nodes"' in event["note"]
+    assert running.refused() == ["patch nodes"]
+    assert yard.owned(web) == []
+
+
+def test_without_the_right_to_evict_the_rest_goes_on(yard, operator):
+    yard.spares(2)
+    operator("spares", rules=without("pods/eviction", "create"))
+    web = yard.template("web", 1, releasePolicy="Release", release={"evictAfterSeconds": 0})
+    (node,) = yard.until_owned(web, 1)
+    yard.pod("stuck", node["metadata"]["name"])
+    yard.change(web, nodes=0)
+
+    (event, *_) = yard.until_told(web, "EvictedFailed")
+
+    assert 'cannot create resource "pods/eviction"' in event["note"]
+    other = yard.template("other", 1)
+    yard.until_owned(other, 1)
+    assert labels(yard.get(node["metadata"]["name"]))[names.TEMPLATE_LABEL] == web
+
+
+@pytest.fixture
+def told(api):
+    """What the fixture `operator` would fail the test with."""
+    told = []
+    yield told, operators.Operators(api, told.append)
+
+
+def test_a_right_that_is_used_and_not_declared_fails_the_test(api, yard, told, monkeypatch, eventually):
+    said, start = told
+    rules = without("nodes", "patch")
+    monkeypatch.setattr(operators.rbac, "rules", lambda _capability, **_options: rules)
+    yard.spares(1)
+    running = start("spares")
+    yard.template("web", 1)
+    eventually(running.refused, "something is refused")
+
+    start.close()
+
+    assert said == [f"no right that the capability declares covers: {running.identity}: patch nodes"]

@@ -1,0 +1,40 @@
+"""docs/metrics.md lists the operator's metrics: names, labels and meaning are public, and the code is their source.
+
+To renew it: NODEYARD_RENEW=1 pytest tests/surface
+"""
+
+import os
+from pathlib import Path
+
+from nodeyard.client.metrics import request_observer
+from nodeyard.process.clock import VirtualClock
+from nodeyard.process.metrics import Metrics
+from nodeyard.runtime.manager import Manager
+from nodeyard.runtime.settings import Settings
+
+PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
+HEAD = """# Metrics
+
+What `nodeyard run` serves at `--metrics-bind`, as Prometheus text. This page is made from the code \
+(`NODEYARD_RENEW=1 pytest tests/surface`).
+
+| metric | type | labels | meaning |
+|---|---|---|---|
+"""
+
+
+async def page():
+    metrics = Metrics()
+    request_observer(metrics)
+    Manager(None, (), Settings(identity="x"), metrics=metrics, clock=VirtualClock())
+    rows = [
+        f"| `{each.name}` | {each.type} | {', '.join(f'`{label}`' for label in each.labels)} | {each.help} |\n"
+        for each in metrics.described()
+    ]
+    return HEAD + "".join(rows)
+
+
+async def test_the_page_lists_exactly_the_metrics_there_are():
+    if os.environ.get("NODEYARD_RENEW"):
+        PAGE.write_text(await page())
+    assert PAGE.read_text() == await page()
