@@ -10,12 +10,12 @@ from nodeyard.testing.rest import RestError
 
 
 def lax():
-    """As an older release might have had it: anything goes."""
+    """Anything goes; nor is there `kubectl scale`, for which a server looks into the spec by itself."""
     definition = NODE_TEMPLATE.render()
     (version,) = definition["spec"]["versions"]
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     schema = {"type": "object", "properties": {"spec": anything, "status": anything}}
-    version = {**version, "schema": {"openAPIV3Schema": schema}}
+    version = {**version, "schema": {"openAPIV3Schema": schema}, "subresources": {"status": {}}}
     return {**definition, "spec": {**definition["spec"], "versions": [version]}}
 
 

@@ -27,7 +27,7 @@ def test_an_operator_that_starts_on_what_is_done_writes_nothing(yard, operator, 
     before = yard.versions()
 
     second = operator("spares").leading()
-    eventually(lambda: second.metric("nodeyard_reconciles_total", result="Done") >= 1, "it has made a pass")
+    eventually(lambda: second.metric("nodeyard_reconciles_total", result="settled") >= 1, "it has made a pass")
 
     assert second.written() == {}
     assert yard.versions() == before

@@ -11,10 +11,10 @@ from nodeyard.testing import operators
 
 def without(resource, verb):
     """The generated rules but for one verb."""
-    return [
-        {**rule, "verbs": [each for each in rule["verbs"] if each != verb]} if resource in rule["resources"] else rule
-        for rule in rbac.rules(SPARES, installs_crds=True)
-    ]
+    rules = rbac.rules(SPARES, installs_crds=True)
+    left = [{**rule, "verbs": [each for each in rule["verbs"] if each != verb]} for rule in rules]
+    chosen = [new if resource in rule["resources"] else rule for rule, new in zip(rules, left, strict=True)]
+    return [rule for rule in chosen if rule["verbs"]]
 
 
 def test_without_the_right_to_change_nodes_it_says_so_and_changes_none(yard, operator):
@@ -52,7 +52,7 @@ def test_without_the_right_to_evict_the_rest_goes_on(yard, operator):
 def told(api):
     """What the fixture `operator` would fail the test with."""
     told = []
-    yield told, operators.Operators(api, told.append)
+    return told, operators.Operators(api, told.append)
 
 
 def test_a_right_that_is_used_and_not_declared_fails_the_test(api, yard, told, monkeypatch, eventually):

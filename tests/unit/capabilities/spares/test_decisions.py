@@ -10,6 +10,7 @@ from nodeyard.capabilities.spares.plan import plan
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
 from nodeyard.capabilities.spares.types import Reason
 from nodeyard.kube.names import MIRRORED_NODE
+from nodeyard.kube.objects import Node
 from nodeyard.plan.model import Decision, ObjectRef
 
 from ....builders.spares import NOW, node, owned, snapshot, spare, template
@@ -64,8 +65,8 @@ def test_a_node_at_rest_is_explained_too() -> None:
         pytest.param(spare("a", is_deleting=True), "NodeDeleting", id="deleting"),
     ],
 )
-def test_every_other_standing_has_its_rule(given: object, rule: str) -> None:
-    assert why(snapshot([given], [template("web", 0)]), "Node", "a").rule == rule  # type: ignore[list-item]
+def test_every_other_standing_has_its_rule(given: Node, rule: str) -> None:
+    assert why(snapshot([given], [template("web", 0)]), "Node", "a").rule == rule
 
 
 def test_a_template_lists_every_candidate_with_its_reason() -> None:

@@ -87,3 +87,16 @@ def test_a_missing_selector_is_a_fault_and_an_empty_one_is_not() -> None:
     without = msgspec.convert({"metadata": {"name": "web"}, "spec": {"nodes": 1}}, NodeTemplate)
     assert [str(fault) for fault in faults(without)] == ["spec.selector: Required value"]
     assert not faults(template("web", selector={}))
+
+
+@pytest.mark.parametrize(("given", "_field"), BAD)
+def test_deleted_it_lets_its_nodes_go_for_nobody_can_mend_it_any_more(given: dict[str, Any], _field: str) -> None:
+    broken = bad(given)
+    deleted = msgspec.structs.replace(
+        broken,
+        metadata=msgspec.structs.replace(broken.metadata, deletion_timestamp=NOW, finalizers=(names.FINALIZER,)),
+    )
+    planned = plan(snapshot([owned("b", broken.name)], [deleted]), NOW)
+    reasons = [(action.object.name, action.reason) for action in planned.plan.actions]
+    expected = [("b", "LetGo"), (broken.name, "FinalizerRemoved")]
+    assert reasons == ([] if deleted.is_dry_run else expected)

@@ -36,6 +36,9 @@ def take_turn(draft: Draft, fleet: Fleet, template: Resolved) -> Turn:
     turn = Turn(template)
     if template.idle is Reason.INVALID:
         draft.block(template.ref, Reason.INVALID, {"template": template.name, "error": template.error})
+        if template.template.is_deleting and not (template.template.is_paused or template.template.is_dry_run):
+            # Nobody can mend it any more, and its finalizer would keep it for ever.
+            _dissolve(draft, fleet, template, _within_reach(draft, fleet, template))
     elif template.idle is Reason.PAUSED:
         draft.block(template.ref, Reason.PAUSED, {"template": template.name})
     elif template.idle is Reason.DRY_RUN:
