@@ -6,6 +6,7 @@ To renew it: NODEYARD_RENEW=1 pytest tests/surface
 import os
 from pathlib import Path
 
+from nodeyard.app.capabilities import CAPABILITIES
 from nodeyard.client.metrics import request_observer
 from nodeyard.process.clock import VirtualClock
 from nodeyard.process.metrics import Metrics
@@ -27,6 +28,9 @@ async def page():
     metrics = Metrics()
     request_observer(metrics)
     Manager(None, (), Settings(identity="x"), metrics=metrics, clock=VirtualClock())
+    for capability in CAPABILITIES:
+        if capability.metrics is not None:
+            capability.metrics(metrics)
     rows = [
         f"| `{each.name}` | {each.type} | {', '.join(f'`{label}`' for label in each.labels)} | {each.help} |\n"
         for each in metrics.described()

@@ -38,8 +38,9 @@ class Metrics:
         self._describe(Described(name, "counter", help, tuple(labels)))
         return Counter(name, help, labels, registry=self.registry)
 
-    def gauge(self, name: str, help: str, labels: Sequence[str] = ()) -> Gauge:
-        self._describe(Described(name, "gauge", help, tuple(labels)))
+    def gauge(self, name: str, help: str, labels: Sequence[str] = (), *, is_foreign: bool = False) -> Gauge:
+        """`is_foreign`: a name of the operator that a capability replaces, kept for those who watch it."""
+        self._describe(Described(name, "gauge", help, tuple(labels)), is_foreign=is_foreign)
         return Gauge(name, help, labels, registry=self.registry)
 
     def histogram(
@@ -57,7 +58,7 @@ class Metrics:
         """The text that Prometheus scrapes."""
         return await asyncio.to_thread(generate_latest, self.registry)
 
-    def _describe(self, metric: Described) -> None:
-        if not metric.name.startswith("nodeyard_"):
+    def _describe(self, metric: Described, *, is_foreign: bool = False) -> None:
+        if not is_foreign and not metric.name.startswith("nodeyard_"):
             raise ValueError(f"{metric.name}: names begin with nodeyard_")
         self._described[metric.name] = metric

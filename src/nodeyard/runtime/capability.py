@@ -17,6 +17,7 @@ from nodeyard.apply.outcome import Outcome
 from nodeyard.client.resources import Resource
 from nodeyard.kube.json import Json, Object
 from nodeyard.plan.model import ObjectRef, Plan, Planned
+from nodeyard.process.metrics import Metrics
 
 Key = str
 """What is planned together, named: a template set, a cluster, a tenant tree."""
@@ -99,6 +100,10 @@ class Original(Protocol):
     def __call__(self, view: View, now: datetime) -> tuple[str, str] | None: ...
 
 
+class Measure(Protocol):
+    def __call__(self, snapshot: Any, plan: Plan, outcome: Outcome) -> None: ...
+
+
 @dataclass(frozen=True)
 class Rule:
     """One RBAC rule that the capability needs."""
@@ -144,7 +149,8 @@ class Capability:
     keys_of: Callable[[View, ObjectRef], Iterable[Key]] = lambda _view, _ref: ()
     """The keys whose plan can explain an object."""
     all_keys: Callable[[View], Iterable[Key]] = lambda _view: ()
-    metrics: Callable[[Any, Plan], None] | None = None
+    metrics: Callable[[Metrics], Measure] | None = None
+    """Registers the capability's own metrics; what it returns is told of every pass before its status is written."""
     original: Original | None = None
     review: Callable[[Json, Any], Json] | None = None
     policies: Callable[[str], Sequence[Object]] = lambda _username: ()

@@ -128,6 +128,7 @@ class Controller:
             metrics=self._metrics,
             random=place.random,
             news=self._news,
+            measure=self.capability.metrics(place.metrics.metrics) if self.capability.metrics else None,
         )
 
     @property

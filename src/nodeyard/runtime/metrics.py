@@ -17,6 +17,7 @@ class LoopMetrics:
     """The series of all capabilities; made once per process."""
 
     def __init__(self, metrics: Metrics) -> None:
+        self.metrics = metrics
         one = ("capability",)
         self.depth = metrics.gauge("nodeyard_queue_depth", "Keys that are due and not taken.", one)
         self.latency = metrics.histogram("nodeyard_queue_latency_seconds", "Time a key was due before its turn.", one)

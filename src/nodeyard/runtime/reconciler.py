@@ -26,7 +26,7 @@ from nodeyard.plan.brake import Braked, brake
 from nodeyard.plan.model import ObjectRef, Plan, Planned
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
-from nodeyard.runtime.capability import Capability, Event, Key, StatusWrite, View, Watch
+from nodeyard.runtime.capability import Capability, Event, Key, Measure, StatusWrite, View, Watch
 from nodeyard.runtime.elections import Gate
 from nodeyard.runtime.metrics import CapabilityMetrics
 from nodeyard.runtime.news import News
@@ -79,6 +79,7 @@ class Tools:
     metrics: CapabilityMetrics
     random: Random
     news: News
+    measure: Measure | None = None
 
 
 class Reconciler:
@@ -149,8 +150,6 @@ class Reconciler:
         began = self._tools.clock.monotonic()
         planned, braked = await self._tools.think(think)
         self._tools.metrics.plan_seconds.observe(self._tools.clock.monotonic() - began)
-        if capability.metrics is not None:
-            capability.metrics(snapshot, planned.plan)
         return planned, braked
 
     def _note(self, key: Key, braked: Braked) -> None:
@@ -194,6 +193,8 @@ class Reconciler:
 
     async def _report(self, snapshot: Any, plan: Plan, outcome: Outcome) -> Sequence[StatusResult]:
         tools, capability, now = self._tools, self._capability, self._tools.clock.now()
+        if tools.measure is not None:
+            await tools.think(functools.partial(tools.measure, snapshot, plan, outcome))
         writes = await tools.think(functools.partial(capability.status, snapshot, plan, outcome, now))
         written = await tools.statuses.write(writes, self._shown, may_write=tools.gate.may_write)
         for event in await tools.think(functools.partial(capability.events, snapshot, plan, outcome)):

@@ -14,6 +14,7 @@ from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.definition import NODE_TEMPLATE
 from nodeyard.capabilities.spares.events import events
 from nodeyard.capabilities.spares.messages import text
+from nodeyard.capabilities.spares.metrics import SparesMetrics
 from nodeyard.capabilities.spares.plan import plan
 from nodeyard.capabilities.spares.policies import policies
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot, collect, is_ready, needs_pods
@@ -151,6 +152,7 @@ SPARES: Final = Capability(
     managed=_managed,
     keys_of=_keys_of,
     all_keys=lambda _view: _EVERYTHING,
+    metrics=SparesMetrics,
     original=living_original,
     policies=policies,
     example="01-spares",

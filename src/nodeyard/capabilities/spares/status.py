@@ -145,7 +145,7 @@ def _would_do(blocked: Blocked | None) -> WouldDo | None:
 
 
 def _conditions(account: Account, now: datetime) -> tuple[Condition, ...]:
-    fresh = (_sufficient(account), _success(account))
+    fresh = (sufficient(account), success(account))
     before = {condition.type: condition for condition in account.template.status.conditions}
     generation = account.template.metadata.generation
     ours = tuple(_since(condition, before.get(condition.type), generation, now) for condition in fresh)
@@ -161,7 +161,7 @@ def _since(condition: Condition, before: Condition | None, generation: int, now:
     return msgspec.structs.replace(condition, observed_generation=generation, last_transition_time=moment)
 
 
-def _sufficient(account: Account) -> Condition:
+def sufficient(account: Account) -> Condition:
     if len(account.nodes) >= account.resolved.desired:
         return _condition(SUFFICIENT, "True", Reason.SUFFICIENT)
     for reason in (Reason.HIGH_PRIORITY, Reason.NO_SPARE):
@@ -173,7 +173,7 @@ def _sufficient(account: Account) -> Condition:
     return _condition(SUFFICIENT, "False", Reason.RECONCILE_ERROR)
 
 
-def _success(account: Account) -> Condition:
+def success(account: Account) -> Condition:
     errors = [account.resolved.error] if account.resolved.error else account.errors
     if not errors:
         return _condition(SUCCESS, "True", Reason.RECONCILE_SUCCESS)
