@@ -216,6 +216,14 @@ def test_scale_refuses_negative_replicas(http, widgets):
     assert (answer.status, answer.reason) == (422, "Invalid")
 
 
+@pytest.mark.parametrize("replicas", [-1, 2**31])
+def test_replicas_that_nobody_can_scale_to_are_invalid(http, widgets, replicas):
+    answer = http.post(widgets, widget("a", replicas=replicas))
+
+    assert (answer.status, answer.reason) == (422, "Invalid")
+    assert ".spec.replicas" in [cause["field"] for cause in answer.causes]
+
+
 def test_an_update_without_revision_is_refused(http, widgets):
     http.post(widgets, widget("a"))
 

@@ -118,3 +118,21 @@ def test_who_writes_to_the_same_nodes_loses_nothing(api, yard, operator, eventua
         assert taints(node)["team"] == ("web", "NoSchedule")
         assert names.SPARE_TAINT not in taints(node)
     history.assert_sound({web: 20})
+
+
+def test_a_release_that_one_operator_began_is_ended_by_the_next(yard, operator, eventually):
+    name = yard.spare("one")
+    first = operator("spares", identity="first").leading()
+    web = yard.template("web", 1, releasePolicy="Release")
+    yard.until_owned(web, 1)
+    yard.change(web, nodes=0)
+    eventually(lambda: yard.get(name)["spec"].get("unschedulable"), "the node is cordoned")
+    first.kill()
+
+    operator("spares", identity="second")
+
+    yard.until_owned(web, 0)
+    node = yard.get(name)
+    assert not node["spec"].get("unschedulable")
+    assert taints(node)[names.SPARE_TAINT] == ("true", "NoSchedule")
+    assert not {names.RECORD, names.RELEASE} & node["metadata"]["annotations"].keys()

@@ -6,10 +6,12 @@ from nodeyard.apiserver import errors
 from nodeyard.apiserver.calls import Call
 from nodeyard.apiserver.resources import Scale
 from nodeyard.kube import fields
+from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.selectors import from_object
 
 API_VERSION = "autoscaling/v1"
+_INT32_MAX = 2**31 - 1
 _METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
@@ -50,6 +52,18 @@ def scaled(call: Call, obj: Object, scale: Object, paths: Scale) -> Object:
             given[name] = wanted[name]
     changed = _with(obj, paths.spec_path.lstrip(".").split("."), replicas)
     return {**changed, "metadata": given}
+
+
+def count_faults(obj: Object, paths: Scale) -> list[FieldError]:
+    """What makes an object unfit to be scaled, whichever way it is written."""
+    found = []
+    for path in (paths.spec_path, paths.status_path):
+        value = _at(obj, path)
+        if isinstance(value, int) and value < 0:
+            found.append(fields.invalid(path, value, "should be a non-negative integer"))
+        elif isinstance(value, int) and value > _INT32_MAX:
+            found.append(fields.invalid(path, value, f"should be less than or equal to {_INT32_MAX}"))
+    return found
 
 
 def _negative(call: Call, replicas: int, paths: Scale) -> errors.ApiError:

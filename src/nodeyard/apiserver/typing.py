@@ -9,6 +9,7 @@ from __future__ import annotations
 from nodeyard.apiserver.kinds.decoding import MalformedError, decode
 from nodeyard.apiserver.kinds.table import definition_of
 from nodeyard.apiserver.resources import Resource
+from nodeyard.apiserver.scaling import count_faults
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Json, Object
 from nodeyard.schema import validate as validation
@@ -71,6 +72,8 @@ def validate(
         faults = validation.validate_status(typed.schema, obj, old)
     else:
         faults = validation.validate(typed.schema, obj, old)
+    if typed.scale is not None:
+        faults += count_faults(obj, typed.scale)
     if typed.rules is None:
         return faults
     blocked = validation.rules_blocked(faults)

@@ -1,0 +1,45 @@
+"""The log says what is sent: each action once, when its turn has come, and nothing that is not."""
+
+from __future__ import annotations
+
+import pytest
+from structlog.testing import capture_logs
+
+from nodeyard.apply import applier
+from nodeyard.process.logs import get_logger
+
+from ...builders.plans import action, planned
+from .worlds import patch, status
+
+
+@pytest.fixture
+def acting(monkeypatch):
+    """The objects named in lines that say `acting`, as they come."""
+    monkeypatch.setattr(applier, "log", get_logger("applier"))
+    with capture_logs() as lines:
+        yield lambda: [line["object"] for line in lines if line["event"] == "acting"]
+
+
+async def test_what_is_sent_is_said_once_however_often_it_is_tried(world, acting):
+    await world.node("n1")
+    world.line.trouble["PATCH"] = [status(500, "InternalError")]
+
+    await world.apply(planned((action("n1"), patch())))
+
+    assert acting() == ["Node n1"]
+
+
+async def test_what_is_held_is_not_said_to_be_done(world, acting):
+    await world.node("n1")
+
+    await world.apply(planned((action("n1"), patch())), may_write=lambda: False)
+
+    assert acting() == []
+
+
+async def test_a_dry_run_acts_on_nothing(world, acting):
+    await world.node("n1")
+
+    await world.apply(planned((action("n1"), patch())), dry_run=True)
+
+    assert acting() == []
