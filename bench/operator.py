@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import urllib.error
 import urllib.request
@@ -15,6 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from bench.load import Call
 from bench.replay import recorded
+from bench.servers import cpu_seconds
 from nodeyard.testing.ports import LOOPBACK, free_port
 from nodeyard.testing.processes import Process
 from nodeyard.testing.waiting import until
@@ -68,8 +68,7 @@ class Operator:
         return recorded(self.record)
 
     def cpu_seconds(self) -> float:
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return cpu_seconds([self.process.pid])
 
     def peak_mb(self) -> float:
         """The most that was ever resident."""

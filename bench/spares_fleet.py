@@ -25,7 +25,6 @@ COUNT_OF_TEMPLATES = 10
 ZONES = ("zone-a", "zone-b", "zone-c")
 SECONDS = 90.0
 STRATEGIC = "application/strategic-merge-patch+json"
-_METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
 _METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
 
 
@@ -108,8 +107,9 @@ class Claims:
 
 
 class _Meta(msgspec.Struct, rename="camel"):
-    name: str
-    resource_version: str
+    name: str = ""
+    resource_version: str = ""
+    labels: dict[str, str] = {}
 
 
 class _Object(msgspec.Struct):
@@ -122,28 +122,31 @@ class _Event(msgspec.Struct):
 
 @asynccontextmanager
 async def claims(opened: aiohttp.ClientSession) -> AsyncIterator[Claims]:
-    """Another watcher: of the nodes that have an owner. One that breaks ends the benchmark."""
+    """Another watcher, of whole nodes as a scheduler is. One that breaks ends the benchmark."""
     found = Claims()
+    async with opened.get(NODES, params={"limit": "1"}) as answer:
+        version = msgspec.json.decode(await answer.read(), type=_Object).metadata.resource_version
     async with asyncio.TaskGroup() as tasks:
-        task = tasks.create_task(_watch(opened, found))
+        task = tasks.create_task(_watch(opened, found, version))
         yield found
         task.cancel()
 
 
-async def _watch(opened: aiohttp.ClientSession, found: Claims) -> None:
+async def _watch(opened: aiohttp.ClientSession, found: Claims, version: str) -> None:
     decode = msgspec.json.Decoder(_Event).decode
-    query = {"watch": "true", "resourceVersion": "0", "labelSelector": names.TEMPLATE_LABEL}
     while True:
-        async with opened.get(NODES, params=query, headers={"Accept": _METADATA_ONLY}, timeout=_ENDLESS) as answer:
+        # A busy server ends watches that it cannot serve in time; the next goes on where it ended.
+        query = {"watch": "true", "resourceVersion": version}
+        async with opened.get(NODES, params=query, timeout=_ENDLESS) as answer:
             answer.raise_for_status()
             framer = LineFramer()
             async for chunk in answer.content.iter_any():
                 at = time.perf_counter()
                 for line in framer.feed(chunk):
                     seen = decode(line).object.metadata
-                    found.see(seen.name, at)
-                    # A busy server ends watches that it cannot serve in time; the next goes on from here.
-                    query["resourceVersion"] = seen.resource_version
+                    version = seen.resource_version
+                    if names.TEMPLATE_LABEL in seen.labels:
+                        found.see(seen.name, at)
 
 
 _ENDLESS = aiohttp.ClientTimeout(total=None)

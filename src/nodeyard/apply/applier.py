@@ -19,7 +19,7 @@ import msgspec
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.apply.patience import Patience
-from nodeyard.apply.running import Running
+from nodeyard.apply.running import Running, log
 from nodeyard.apply.sending import Sender, unguarded_list
 from nodeyard.apply.settling import Settler
 from nodeyard.apply.verdicts import Again, Verdict, done, ended, verdict_of
@@ -106,6 +106,8 @@ class Applier:
             async with self._turn:
                 if hold := running.hold():
                     return ended(action, Result.HELD, hold)
+                if not failures and not running.is_dry:
+                    _announce(action)
                 verdict = await self._attempt(resource, action, write, running.is_dry)
             if isinstance(verdict, ActionResult):
                 return verdict
@@ -141,6 +143,12 @@ class Applier:
             self._on_deleted(resource, action.object)
         elif answer is not None and not _is_status(answer):
             self._on_written(resource, answer)
+
+
+def _announce(action: Action) -> None:
+    """Said as each is sent, not of all before the first: saying it takes time that the server would spend waiting."""
+    log.info("acting", verb=action.verb.value, object=str(action.object), reason=action.reason,
+             diff=msgspec.to_builtins(action.diff))  # fmt: skip
 
 
 def _is_repeatable(action: Action, write: Write) -> bool:

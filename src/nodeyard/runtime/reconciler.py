@@ -175,9 +175,6 @@ class Reconciler:
 
     async def _apply(self, planned: Planned) -> Outcome:
         plan, tools = planned.plan, self._tools
-        for action in plan.actions:
-            _log.info("acting", verb=action.verb.value, object=str(action.object), reason=action.reason,
-                      diff=msgspec.to_builtins(action.diff))  # fmt: skip
         if not plan.actions:
             return Outcome()
         tools.news.writes(plan.key, (action.object for action in plan.actions))
