@@ -20,5 +20,5 @@ def demo(
     from nodeyard.cli.signals import run
     from nodeyard.process import logs
 
-    logs.configure(level="warning")
+    logs.configure(level="error")
     run(show(nodes, once=once, real=real))

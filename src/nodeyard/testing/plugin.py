@@ -144,7 +144,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     """`REAL_REQUIRED=1` makes a run without a single real test a failure: the real part did not run."""
-    if not os.environ.get("REAL_REQUIRED"):
+    if not os.environ.get("REAL_REQUIRED") or exitstatus != pytest.ExitCode.OK:
         return
     if not any(item.get_closest_marker("real") for item in session.items):
         session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
