@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import ClassVar, NamedTuple, Protocol
 
+from nodeyard.kube.ages import age
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Json, Object
 from nodeyard.schema.model import Schema
@@ -161,8 +162,9 @@ class Strategy:
         return 0
 
     def cells(self, obj: Object, now: datetime) -> list[Json]:
-        """The row of a Table, one cell per column of the version."""
-        raise NotImplementedError
+        """The row of a Table, one cell per column of the version: name and age where a kind has nothing to add."""
+        metadata = obj["metadata"]
+        return [metadata["name"], age(metadata.get("creationTimestamp"), now)]
 
 
 @dataclass(slots=True)
