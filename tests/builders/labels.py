@@ -22,7 +22,7 @@ from nodeyard.plan.model import (
     Verb,
     Write,
 )
-from nodeyard.runtime.capability import Aggregate, Capability, Event, Kind, Rule, StatusWrite, Watch
+from nodeyard.runtime.capability import Aggregate, Capability, Event, Kind, Living, Rule, StatusWrite, Watch
 
 GROUP = "labels.test"
 API_VERSION = "labels.test/v1"
@@ -93,6 +93,7 @@ def plan(snapshot, now, explain):
             wake_at=wake_at,
         ),
         writes=writes,
+        is_final=True,
     )
 
 
@@ -156,7 +157,7 @@ def original(view, now):
     for lease in view.all("Lease"):
         renewed = datetime.fromisoformat(lease["spec"]["renewTime"].replace("Z", "+00:00"))
         if now - renewed < timedelta(seconds=15):
-            return "labels-original", "Scale it down first."
+            return Living("labels-original", "Scale it down first.", renewed + timedelta(seconds=15))
     return None
 
 

@@ -13,6 +13,7 @@ from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.plan import plan
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot, is_workload
 from nodeyard.capabilities.spares.types import NodeTemplate
+from nodeyard.client.decoding import Malformed
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import ZONE
 from nodeyard.kube.objects import (
@@ -91,6 +92,11 @@ def template(name: str, nodes: int = 1, *, selector: Object | None = None, **spe
     return msgspec.convert({"metadata": metadata, "spec": body, "status": status}, NodeTemplate)
 
 
+def unread(name: str, error: str = "Expected `int`, got `str`", **known: Any) -> Malformed:
+    """A template that does not decode."""
+    return Malformed("MODIFIED", "", name, f"uid-{name}", "7", error, **known)
+
+
 def described(
     labels: Mapping[str, str] | None = None,
     annotations: Mapping[str, str] | None = None,
@@ -143,7 +149,8 @@ def apply(seen: SparesSnapshot, planned: Planned) -> SparesSnapshot:
     pods = {name: list(each) for name, each in (seen.pods or {}).items()}
     for action in planned.plan.actions:
         if action.verb is Verb.EVICT:
-            pods[action.disrupts] = [each for each in pods[action.disrupts] if each.metadata.name != action.object.name]
+            (node,) = action.disrupts
+            pods[node] = [each for each in pods[node] if each.metadata.name != action.object.name]
         elif action.object.kind == "Node":
             nodes[action.object.name] = _patched(nodes[action.object.name], action, planned, Node)
         else:

@@ -180,3 +180,31 @@ def test_managed_fields_can_be_reset(http, configmaps, apply):
     answer = http.patch(f"{configmaps}/a", {"metadata": {"managedFields": [{}]}})
 
     assert "managedFields" not in answer.json["metadata"]
+
+
+def test_an_apply_may_leave_the_name_to_the_url_of_what_exists(http, configmaps):
+    nameless = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"labels": {"a": "b"}}}
+    missing = http.patch(f"{configmaps}/a", nameless, APPLY, query={"fieldManager": "m"})
+    http.post(configmaps, {"metadata": {"name": "a"}})
+    found = http.patch(f"{configmaps}/a", nameless, APPLY, query={"fieldManager": "m"})
+
+    assert missing.status == 400
+    assert missing.message == "the name of the object (a based on URL) was undeterminable: name must be provided"
+    assert (found.status, found.json["metadata"]["labels"]) == (200, {"a": "b"})
+
+
+@pytest.mark.parametrize(
+    ("metadata", "why"),
+    [
+        ("x", ".metadata: expected map, got &{x}"),
+        ({"name": 3}, ".metadata.name: expected string, got &value.valueUnstructured{Value:3}"),
+    ],
+    ids=["metadata", "name"],
+)
+def test_metadata_of_the_wrong_type_cannot_be_applied(http, configmaps, metadata, why):
+    body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+
+    answer = http.patch(f"{configmaps}/a", body, APPLY, query={"fieldManager": "m"})
+
+    assert answer.status == 500
+    assert answer.message == f"failed to create typed patch object (/; /v1, Kind=ConfigMap): {why}"

@@ -127,3 +127,52 @@ def test_a_pod_without_a_node_goes_at_once(http, namespace):
     http.delete(f"{pods}/p")
 
     assert http.get(f"{pods}/p").status == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (
+            {"gracePeriodSeconds": "x"},
+            "json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds of type int64",
+        ),
+        (
+            {"preconditions": "x"},
+            "json: cannot unmarshal string into Go struct field DeleteOptions.preconditions of type v1.Preconditions",
+        ),
+        (
+            {"dryRun": "All"},
+            "json: cannot unmarshal string into Go struct field DeleteOptions.dryRun of type []string",
+        ),
+        (
+            {"kind": "ConfigMap", "apiVersion": "v1"},
+            'no kind "ConfigMap" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"',
+        ),
+    ],
+    ids=["grace", "preconditions", "dry run", "kind"],
+)
+def test_options_of_the_wrong_type_delete_nothing(http, configmaps, body, message):
+    http.post(configmaps, {"metadata": {"name": "a"}})
+
+    answer = http.delete(f"{configmaps}/a", body)
+
+    assert (answer.status, answer.reason, answer.message) == (400, "BadRequest", message)
+    assert http.get(f"{configmaps}/a").status == 200
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [({"propagationPolicy": ""}, 422), ({"gracePeriodSeconds": ""}, 400), ({"gracePeriodSeconds": "1_0"}, 400)],
+    ids=["empty policy", "empty grace", "grace"],
+)
+def test_options_in_the_query_are_checked_too(http, configmaps, query, status):
+    http.post(configmaps, {"metadata": {"name": "a"}})
+
+    assert http.delete(f"{configmaps}/a", query=query).status == status
+
+
+def test_a_body_of_null_asks_for_nothing_special(http, configmaps):
+    http.post(configmaps, {"metadata": {"name": "a"}})
+
+    assert http.delete(f"{configmaps}/a", b"null").status == 200
+    assert http.get(f"{configmaps}/a").status == 404

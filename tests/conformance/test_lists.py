@@ -111,6 +111,30 @@ def test_a_limit_that_is_no_number_is_a_bad_request(http, three, limit):
     assert http.get(three, query={"limit": limit}).status == 400
 
 
+@pytest.mark.parametrize("name", ["limit", "timeoutSeconds"])
+def test_a_number_beyond_64_bits_is_a_bad_request(http, three, name):
+    answer = http.get(three, query={name: 2**63})
+
+    assert (answer.status, answer.reason) == (400, "BadRequest")
+    assert answer.message == f'strconv.ParseInt: parsing "{2**63}": value out of range'
+
+
+def test_whoever_takes_any_revision_gets_everything_at_once(http, three):
+    answer = http.get(three, query={"resourceVersion": "0", "limit": 1})
+
+    assert names(answer) == ["a", "b", "c"]
+    assert "continue" not in answer.json["metadata"]
+
+
+@pytest.mark.parametrize(
+    ("revision", "status", "reason"), [("999999999", 504, "Timeout"), ("abc", 500, ""), ("-1", 500, "")]
+)
+def test_an_object_no_older_than_a_revision_that_makes_no_sense(http, three, revision, status, reason):
+    answer = http.get(f"{three}/a", query={"resourceVersion": revision})
+
+    assert (answer.status, answer.reason) == (status, reason)
+
+
 def test_a_revision_that_is_no_number_is_a_bad_request(http, three):
     answer = http.get(three, query={"resourceVersion": "abc"})
 

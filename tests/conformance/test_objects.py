@@ -235,3 +235,26 @@ def test_an_unknown_dry_run_directive_is_refused(http, configmaps, method):
 
     assert (answer.status, answer.reason) == (422, "Invalid")
     assert answer.causes[0]["field"] == "dryRun"
+
+
+def test_revision_zero_is_no_revision(http, configmaps):
+    created = http.post(configmaps, {"metadata": {"name": "a", "resourceVersion": "0"}})
+    updated = http.put(f"{configmaps}/a", {"metadata": {"name": "a", "resourceVersion": "0"}, "data": {"k": "v"}})
+
+    assert (created.status, updated.status) == (201, 200)
+
+
+def test_a_revision_that_is_no_number_fails_an_update_and_is_ignored_in_a_create(http, configmaps):
+    created = http.post(configmaps, {"metadata": {"name": "a", "resourceVersion": "x"}})
+    updated = http.put(f"{configmaps}/a", {"metadata": {"name": "a", "resourceVersion": "x"}})
+
+    assert created.status == 201
+    assert (updated.status, updated.message) == (500, 'strconv.ParseUint: parsing "x": invalid syntax')
+
+
+def test_a_self_link_is_not_kept(http, configmaps):
+    http.post(configmaps, {"metadata": {"name": "a"}})
+
+    answer = http.put(f"{configmaps}/a", {"metadata": {"name": "a", "selfLink": "/somewhere"}})
+
+    assert (answer.status, "selfLink" in answer.json["metadata"]) == (200, False)

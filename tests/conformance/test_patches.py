@@ -219,3 +219,29 @@ def test_conditions_merge_by_type_in_a_strategic_patch_of_status(http, pod):
     answer = http.patch(f"{pod}/status", {"status": {"conditions": [other]}}, STRATEGIC)
 
     assert {c["type"] for c in answer.json["status"]["conditions"]} == {"Ready", "Other"}
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"kind": "Secret"}, "converting (v1.Secret) to (core.ConfigMap): unknown conversion"),
+        ({"apiVersion": "v2"}, 'no kind "ConfigMap" is registered for version "v2" in scheme'),
+    ],
+    ids=["kind", "version"],
+)
+def test_a_patch_cannot_make_something_else_of_an_object(http, configmaps, change, why):
+    http.post(configmaps, {"metadata": {"name": "a"}})
+
+    answer = http.patch(f"{configmaps}/a", change)
+
+    assert (answer.status, answer.causes[0]["field"]) == (422, "patch")
+    assert why in answer.message
+
+
+def test_a_patch_that_leaves_nothing_leaves_no_name(http, configmaps):
+    http.post(configmaps, {"metadata": {"name": "a"}})
+
+    answer = http.patch(f"{configmaps}/a", [{"op": "replace", "path": "", "value": {}}], JSON_PATCH)
+
+    assert answer.status == 400
+    assert answer.message == "the name of the object (a based on URL) was undeterminable: name must be provided"

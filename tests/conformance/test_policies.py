@@ -7,51 +7,6 @@ import pytest
 GROUP = "/apis/admissionregistration.k8s.io/v1"
 
 
-@pytest.fixture
-def enforce(http, namespace, fresh, eventually, configmaps):
-    """Enforce a policy on the configmaps of the test's namespace; returns its name."""
-    made = []
-
-    def make(*validations: dict, actions=("Deny",), binding: dict | None = None, **spec) -> str:
-        name = fresh("policy")
-        marker = {"expression": "object.metadata.name != 'canary'", "message": "canary"}
-        policy = {
-            "failurePolicy": "Fail",
-            "matchConstraints": {
-                "resourceRules": [
-                    {
-                        "apiGroups": [""],
-                        "apiVersions": ["v1"],
-                        "operations": ["CREATE", "UPDATE"],
-                        "resources": ["configmaps"],
-                    }
-                ]
-            },
-            "validations": [*validations, marker],
-            **spec,
-        }
-        match = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}}}
-        bound = {"policyName": name, "validationActions": list(actions), "matchResources": match, **(binding or {})}
-        for plural, body in (
-            ("validatingadmissionpolicies", policy),
-            ("validatingadmissionpolicybindings", bound),
-        ):
-            answer = http.post(f"{GROUP}/{plural}", {"metadata": {"name": name}, "spec": body})
-            assert answer.status == 201, answer.content
-            made.append(f"{GROUP}/{plural}/{name}")
-        eventually(lambda: is_in_force(http, configmaps), "the policy is enforced")
-        return name
-
-    yield make
-    for path in made:
-        http.delete(path)
-
-
-def is_in_force(http, configmaps) -> bool:
-    answer = http.post(configmaps, {"metadata": {"name": "canary"}}, query={"dryRun": "All"})
-    return answer.status != 201 or bool(answer.warnings)
-
-
 def test_a_violation_names_policy_and_binding(http, configmaps, enforce):
     name = enforce({"expression": "has(object.data) && object.data.k == 'v'", "message": "k must be v"})
 

@@ -138,6 +138,29 @@ def test_options_that_do_not_go_together_are_invalid(http, configmaps, query):
     assert (answer.status, answer.reason) == (422, "Invalid")
 
 
+@pytest.mark.parametrize(
+    ("query", "causes"),
+    [
+        ({"resourceVersionMatch": "Exact"}, 2),
+        ({"resourceVersionMatch": "Exact", "sendInitialEvents": "true"}, 2),
+        ({"resourceVersionMatch": "NotOlderThan"}, 1),
+        ({"sendInitialEvents": "false"}, 1),
+    ],
+)
+def test_every_contradiction_is_told(http, configmaps, query, causes):
+    answer = http.get(configmaps, query={"watch": "true", "timeoutSeconds": 1, **query})
+
+    assert (answer.status, [cause["field"] for cause in answer.causes]) == (422, ["resourceVersionMatch"] * causes)
+
+
+def test_initial_events_of_the_future_time_out_in_the_stream(http, configmaps):
+    query = {"resourceVersion": "999999999", "resourceVersionMatch": "NotOlderThan", "sendInitialEvents": "true"}
+    with http.watch(configmaps, query=query) as events:
+        (told,) = events
+
+    assert (told["type"], told["object"]["code"], told["object"]["reason"]) == ("ERROR", 504, "Timeout")
+
+
 def test_a_watch_ends_after_its_timeout(http, configmaps):
     answer = http.get(configmaps, query={"watch": "true", "timeoutSeconds": 1, "resourceVersion": "0"})
 

@@ -4,56 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from nodeyard.testing.webhooks import WebhookServer, deny, patch
+from nodeyard.testing.webhooks import WebhookServer, deny, patch, webhook
 
 GROUP = "/apis/admissionregistration.k8s.io/v1"
-
-
-@pytest.fixture
-def hooks():
-    with WebhookServer() as server:
-        yield server
-
-
-@pytest.fixture
-def register(http, hooks, namespace, fresh, configmaps, eventually):
-    """Register webhooks for the configmaps of the test's namespace, and wait until the server calls them."""
-    made = []
-
-    def make(kind: str, *webhooks: dict) -> None:
-        name = fresh("hooks")
-        complete = [webhook(hooks, namespace, **each) for each in webhooks]
-        plural = f"{kind.lower()}webhookconfigurations"
-        body = {"metadata": {"name": name}, "webhooks": complete}
-        answer = http.post(f"{GROUP}/{plural}", body)
-        assert answer.status == 201, answer.content
-        made.append(f"{GROUP}/{plural}/{name}")
-
-    def settle() -> None:
-        eventually(lambda: probe_is_seen(http, hooks, configmaps), "the webhooks are called")
-
-    make.settle = settle
-    yield make
-    for path in made:
-        http.delete(path)
-
-
-def probe_is_seen(http, hooks, configmaps) -> bool:
-    before = len(hooks.requests)
-    http.post(configmaps, {"metadata": {"name": "probe", "labels": {"hook": "yes"}}}, query={"dryRun": "All"})
-    return len(hooks.requests) > before
-
-
-def webhook(hooks, namespace: str, path: str = "/", name: str = "one.example.com", **more) -> dict:
-    return {
-        "name": name,
-        "clientConfig": hooks.client_config(path),
-        "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["*"], "resources": ["configmaps"]}],
-        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": namespace}},
-        "sideEffects": "None",
-        "admissionReviewVersions": ["v1"],
-        **more,
-    }
 
 
 def configmap(name: str = "a", **labels: str) -> dict:
@@ -63,7 +16,6 @@ def configmap(name: str = "a", **labels: str) -> dict:
 def test_a_webhook_is_told_the_whole_story(http, hooks, register, configmaps, namespace):
     register("Validating", {})
     register.settle()
-    hooks.requests.clear()
 
     http.post(configmaps, configmap())
     http.patch(f"{configmaps}/a", {"data": {"k": "w"}})
@@ -185,7 +137,6 @@ def test_a_webhook_with_side_effects_refuses_dry_runs(http, hooks, register, con
 def test_a_dry_run_is_said_to_be_one(http, hooks, register, configmaps):
     register("Validating", {})
     register.settle()
-    hooks.requests.clear()
 
     http.post(configmaps, configmap(), query={"dryRun": "All"})
 

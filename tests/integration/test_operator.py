@@ -3,20 +3,23 @@
 import asyncio
 import itertools
 import time
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 
 import aiohttp
 import pytest
-from tests.builders import labels
+from tests.builders import guards, labels
 from tests.builders.operators import fleet as fleet_on
 from tests.builders.operators import leads, operator, until
 
+from nodeyard.client.errors import NotFound
 from nodeyard.client.resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, LEASES
 from nodeyard.kube.names import NAMESPACE
 from nodeyard.plan.brake import parse_limit
 from nodeyard.runtime.health import Address
 from nodeyard.runtime.leader import Timing
 from nodeyard.testing.faults import Drop
+from nodeyard.testing.operators import LOCAL_WEBHOOKS
 
 HERE = Address("127.0.0.1", 0)
 
@@ -167,18 +170,52 @@ def longest_gap(moments):
     return max(later - earlier for earlier, later in itertools.pairwise(moments))
 
 
-async def test_ten_seconds_of_planning_make_no_lease_late(api, fleet, renewals):
-    slow = replace(labels.LABELS, plan=deliberate(10))
+@pytest.fixture
+async def asking(fleet):
+    """Sends a write that a webhook is asked about, again and again; how long each took. Once is enough to fail it."""
+    waits = []
+
+    async def ask():
+        while True:
+            began = time.monotonic()
+            await fleet.client.create(labels.RULES, labels.rule(fleet.name("probe"), "blue"), dry_run=True)
+            waits.append(time.monotonic() - began)
+            await asyncio.sleep(0.05)
+
+    @asynccontextmanager
+    async def during():
+        task = asyncio.create_task(ask())
+        try:
+            yield waits
+        finally:
+            assert not task.done(), task.exception()
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    yield during
+    for kind in guards.CONFIGURATIONS:
+        with suppress(NotFound):
+            await fleet.client.delete(kind, guards.NAME)
+
+
+async def test_ten_seconds_of_planning_make_no_lease_late_and_no_webhook_wait(api, fleet, renewals, asking):
+    webhook = guards.validating(failure_policy="Fail", timeout_seconds=2)
+    slow = replace(guards.guarded(webhook), plan=deliberate(10))
     timing = Timing(duration=4, margin=1.5, interval=0.5, deadline=1.5)
-    async with operator(api.kubeconfig, capability=slow, lease=timing) as running:
+    async with operator(api.kubeconfig, capability=slow, lease=timing, webhooks=LOCAL_WEBHOOKS) as running:
+        await until(lambda: guards.is_registered(fleet.client), "its webhook is registered")
         await fleet.add_rule("a", "blue")
         await fleet.add_nodes("a", 1)
-        await fleet.are_all("blue", timeout=60)
+        async with asking() as waits:
+            await fleet.are_all("blue", timeout=60)
         assert leads(running)
         lease = await fleet.client.get(LEASES, "nodeyard-labels", NAMESPACE)
         assert lease["spec"]["holderIdentity"] == "one"
+        assert running.metrics.registry.get_sample_value(*guards.reviewed("allowed")) >= len(waits)
     assert len(renewals) >= 10
     assert longest_gap(renewals) < timing.duration - timing.margin
+    assert len(waits) >= 20
+    assert max(waits) < webhook.timeout_seconds
 
 
 async def test_a_main_loop_that_stands_still_makes_no_lease_late(api, fleet, renewals):

@@ -10,8 +10,9 @@ from contextlib import contextmanager
 import pytest
 import yaml
 
+from nodeyard.app.capabilities import CAPABILITIES
 from nodeyard.capabilities.spares import names
-from nodeyard.capabilities.spares.controller import SPARES
+from nodeyard.testing import foreign
 from nodeyard.testing.embedded import EmbeddedServer
 
 PROGRAM = [sys.executable, "-c", "from nodeyard.cli import main; main()"]
@@ -32,7 +33,7 @@ def nodeyard(*arguments, **environment):
 
 @contextmanager
 def operating(kubeconfig, *arguments):
-    binds = ("--health-bind", "127.0.0.1:0", "--metrics-bind", "0")
+    binds = ("--health-bind", "127.0.0.1:0", "--metrics-bind", "0", "--webhook-bind", "127.0.0.1:0")
     command = [*PROGRAM, "run", "--kubeconfig", str(kubeconfig), *binds, *arguments]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
@@ -73,11 +74,9 @@ def server():
 
 
 @pytest.fixture
-def prepared(server, eventually):
-    """With the kind installed, a template and a spare for it."""
-    (definition,) = SPARES.definitions()
-    server.rest.create(definition)
-    eventually(lambda: server.rest.status(TEMPLATES) == 200, "templates are served")
+def prepared(server):
+    """With all kinds installed, a template and a spare for it."""
+    foreign.install(server.rest, [definition for each in CAPABILITIES for definition in each.definitions()])
     server.rest.create(template("web"))
     server.rest.create(spare("n1", "web"))
     return server
@@ -212,6 +211,7 @@ def test_approve_says_which_plans_there_are_when_it_finds_none(prepared):
         (("run", "--capabilities", "flying"), 'there is no capability "flying"; there are: spares'),
         (("run", "--max-disruption", "many"), "--max-disruption: "),
         (("run", "--health-bind", "here"), "--health-bind: "),
+        (("run", "--webhook-bind", ":9443"), "--webhook-bind :9443: say how the API server gets there"),
         (("run", "--kubeconfig", "/nowhere"), "/nowhere: cannot be read"),
         (("plan", "--kubeconfig", "/nowhere"), "/nowhere: cannot be read"),
         (("plan", "-f", "/nowhere.yaml"), "/nowhere.yaml: there is no such file"),

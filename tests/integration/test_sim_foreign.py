@@ -8,6 +8,7 @@ from nodeyard.client import errors
 from nodeyard.client.resources import NAMESPACES
 from nodeyard.process.clock import SystemClock
 from nodeyard.sim import foreign
+from nodeyard.sim.defaulting import MachineDeploymentDefaults
 from nodeyard.sim.embedded import connect
 
 from ..builders.foreign import (
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def client():
     clock = SystemClock()
-    server = Server(clock)
+    server = Server(clock, plugins=[MachineDeploymentDefaults()])
     await server.start()
     client = connect(server)
     await client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})

@@ -163,6 +163,16 @@ def test_a_plan_that_was_applied_leaves_nothing_to_do(seen: SparesSnapshot) -> N
     assert not plan(after, now + timedelta(days=1)).plan.actions
 
 
+@given(worlds())
+def test_a_plan_that_calls_itself_final_is_followed_by_none_and_refuses_the_same(seen: SparesSnapshot) -> None:
+    planned = plan(seen, NOW)
+    if planned.is_final:
+        after = plan(apply(seen, planned), NOW)
+        assert not after.plan.actions
+        assert after.plan.blocked == planned.plan.blocked
+        assert after.plan.wake_at == planned.plan.wake_at
+
+
 @given(worlds(), st.randoms(use_true_random=False))
 def test_the_order_in_which_things_were_seen_does_not_matter(seen: SparesSnapshot, random: Any) -> None:
     shuffled_nodes, shuffled_templates = list(seen.nodes), list(seen.templates)

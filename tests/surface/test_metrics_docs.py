@@ -6,6 +6,7 @@ To renew it: NODEYARD_RENEW=1 pytest tests/surface
 import os
 from pathlib import Path
 
+from nodeyard.admission.metrics import AdmissionMetrics
 from nodeyard.app.capabilities import CAPABILITIES
 from nodeyard.client.metrics import request_observer
 from nodeyard.process.clock import VirtualClock
@@ -28,6 +29,7 @@ async def page():
     metrics = Metrics()
     request_observer(metrics)
     Manager(None, (), Settings(identity="x"), metrics=metrics, clock=VirtualClock())
+    AdmissionMetrics(metrics)
     for capability in CAPABILITIES:
         if capability.metrics is not None:
             capability.metrics(metrics)

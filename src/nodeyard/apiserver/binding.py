@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from nodeyard.apiserver import errors
+from nodeyard.apiserver.calls import Call
 from nodeyard.apiserver.controllers.conditions import with_pod_condition
 from nodeyard.apiserver.errors import ApiError
-from nodeyard.apiserver.http import User
 from nodeyard.apiserver.posted import Posted, of_kind, pods_resource
 from nodeyard.apiserver.resources import GroupVersionKind
 from nodeyard.apiserver.selection import selectable
 from nodeyard.apiserver.store import Stored
 from nodeyard.kube import fields
 from nodeyard.kube.fields import FieldError, FieldErrorType
-from nodeyard.kube.json import Json, Object
+from nodeyard.kube.json import Object
 
 if TYPE_CHECKING:
     from nodeyard.apiserver.server import Server
@@ -23,17 +23,18 @@ _BINDING: Final = GroupVersionKind("", "v1", "Binding")
 _SUCCESS: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
-async def bind(server: Server, user: User, namespace: str, name: str, binding: Json, dry_run: bool) -> Object:
+async def bind(server: Server, call: Call, name: str, binding: Object, dry_run: bool) -> Object:
     """What POST on a pod's `binding` does, and on the old `bindings`, where the name is that in the body."""
-    if not name:
-        raise errors.bad_request("Name parameter required.")
+    namespace = call.namespace
     asked = of_kind(binding, _BINDING, ("v1",), namespace)
-    attributes = Posted(user, namespace, name, asked, dry_run).attributes(server, "binding", _BINDING)
+    attributes = Posted(call, name, asked, dry_run).attributes(server, "binding", _BINDING)
     await server.admission.mutate(attributes)
     asked = attributes.object or asked
-    if asked["metadata"].get("name") != name:
+    if asked["metadata"].get("name", "") != name:
         raise errors.bad_request("name in URL does not match name in Binding object")
     _check_target(asked.get("target") or {})
+    if not name:
+        raise errors.bad_request("Name parameter required.")
     await server.admission.validate(attributes)
 
     pods = pods_resource(server)

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import msgspec
 
-from nodeyard.apiserver import errors, requests, typing
+from nodeyard.apiserver import declared, errors, jsontext, requests, typing, yamltext
 from nodeyard.apiserver.calls import Call
 from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.http import Request
 from nodeyard.apiserver.kinds import protobuf
 from nodeyard.apiserver.options import FieldValidation
-from nodeyard.kube import manifests
 from nodeyard.kube.json import Json, Object
 from nodeyard.schema.duplicates import duplicate_fields
 
@@ -27,6 +26,8 @@ _OPTIONS = "DeleteOptions"
 # As much of a body as a complaint shows.
 _SHOWN = 30
 
+_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+
 _decode = msgspec.json.Decoder().decode
 
 
@@ -38,12 +39,24 @@ def parse_json(raw: bytes) -> Json:
     """Raises ValueError with the parser's words."""
     try:
         return _decode(raw)
+    except UnicodeDecodeError:
+        return parse_json(_readable(raw))
     except msgspec.DecodeError as fault:
-        if raw.strip() in (b"", b"{", b"["):
-            raise ValueError("unexpected end of JSON input") from fault
-        raise ValueError(str(fault)) from fault
+        raise ValueError(jsontext.fault(raw) or str(fault)) from fault
     except RecursionError as fault:
-        raise ValueError("exceeded max depth") from fault
+        raise ValueError(jsontext.fault(raw) or "exceeded max depth") from fault
+
+
+def _readable(raw: bytes) -> bytes:
+    """With a replacement character for what is no UTF-8."""
+    return raw.decode(errors="replace").encode()
+
+
+def _duplicates(raw: bytes) -> list[str]:
+    try:
+        return duplicate_fields(raw)
+    except UnicodeDecodeError:
+        return duplicate_fields(_readable(raw))
 
 
 def parse(request: Request, kind: str) -> Json:
@@ -53,15 +66,25 @@ def parse(request: Request, kind: str) -> Json:
         try:
             return parse_json(request.body)
         except ValueError as fault:
-            raise _unrecognized(request, kind, f"couldn't get version/kind; json parse error: {fault}") from fault
+            raise _unparsable(request, kind, fault) from fault
     if found == YAML:
         try:
-            return manifests.load(request.body)
-        except manifests.ManifestError as fault:
-            raise _unrecognized(request, kind, f"couldn't get version/kind; json parse error: {fault}") from fault
+            return yamltext.load(request.body)
+        except ValueError as fault:
+            raise _unrecognized(request, kind, str(fault)) from fault
     if found == PROTOBUF:
         return _parse_protobuf(request, kind)
     raise errors.unsupported_media_type(_ACCEPTED)
+
+
+def parse_object(request: Request, kind: str) -> Object:
+    """The body as an object; null is one without fields."""
+    value = parse(request, kind)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise _unparsable(request, kind, f"json: cannot unmarshal {json_type(value)} into Go value of type {_META}")
+    return value
 
 
 def _parse_protobuf(request: Request, kind: str) -> Object:
@@ -78,58 +101,44 @@ def _parse_protobuf(request: Request, kind: str) -> Object:
 
 def read_object(call: Call, validation: FieldValidation) -> Object:
     """The object in the body of a create or update: of the right kind, pruned and defaulted."""
-    value = parse(call.request, call.resource.kind)
-    if not isinstance(value, dict):
-        kind = {list: "array", str: "string", bool: "bool", type(None): "null"}.get(type(value), "number")
-        raise _unrecognized(
-            call.request,
-            call.resource.kind,
-            f"couldn't get version/kind; json parse error: json: cannot unmarshal {kind} into Go value of type struct "
-            '{ APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }',
-        )
-    obj = of_kind(call, value)
+    obj = of_kind(call, parse_object(call.request, call.resource.kind))
     duplicated = []
     if validation != "Ignore" and media_type(call.request) == JSON:
-        duplicated = duplicate_fields(call.request.body)
+        duplicated = _duplicates(call.request.body)
     return settle(call, obj, validation, duplicated)
+
+
+def read_delete_options(request: Request) -> Object:
+    """The DeleteOptions in the body of a delete; any apiVersion will do."""
+    body = parse_object(request, _OPTIONS)
+    kind, api_version = body.get("kind") or _OPTIONS, body.get("apiVersion") or "meta.k8s.io/v1"
+    if kind != _OPTIONS:
+        raise errors.bad_request(declared.unknown_kind(str(kind), str(api_version)))
+    try:
+        return typing.read_options(body)
+    except typing.UnreadableError as fault:
+        raise errors.bad_request(str(fault)) from fault
 
 
 def of_kind(call: Call, obj: Object) -> Object:
     """With kind and apiVersion of the endpoint; 400 where the object says otherwise."""
-    kind, api_version = obj.get("kind"), obj.get("apiVersion")
-    if kind == call.resource.kind and api_version == call.api_version:
-        return obj
-    if call.resource.is_custom:
-        raise _wrong_custom(call, obj)
-    if kind is None and api_version is None:
-        return {"kind": call.resource.kind, "apiVersion": call.api_version, **obj}
-    if kind is not None and api_version is not None and not isinstance(kind, str):
-        raise _unrecognized(call.request, call.resource.kind, "couldn't get version/kind; json parse error")
-    if kind == call.resource.kind or not kind:
-        if not api_version:
-            return {**obj, "kind": call.resource.kind, "apiVersion": call.api_version}
-        raise errors.bad_request(
-            f"the API version in the data ({api_version}) does not match the expected API version ({call.api_version})"
-        )
-    version = str(api_version or call.version).rpartition("/")[2]
-    raise errors.bad_request(
-        f'{kind} in version "{version}" cannot be handled as a {call.resource.kind}: no kind "{kind}" is registered '
-        f'for version "{api_version}"'
-    )
-
-
-def _wrong_custom(call: Call, obj: Object) -> ApiError:
+    for name in ("apiVersion", "kind"):
+        if not isinstance(obj.get(name) or "", str):
+            why = f"json: cannot unmarshal {json_type(obj[name])} into Go struct field .{name} of type string"
+            raise _unparsable(call.request, call.resource.kind, why)
+    wanted = call.resource.gvk(call.version)
+    if not call.resource.is_custom:
+        return declared.built_in(obj, wanted)
     if not obj.get("kind"):
         text = call.request.body.decode(errors="replace")
-        return _unrecognized(call.request, call.resource.kind, f"Object 'Kind' is missing in '{text}'")
-    if obj.get("apiVersion") != call.api_version:
-        return errors.bad_request(
-            f"the API version in the data ({obj.get('apiVersion', '')}) does not match the expected API version "
-            f"({call.api_version})"
-        )
-    return errors.bad_request(
-        f"the object provided is unrecognized (must be of type {call.resource.kind}): it is a {obj['kind']}"
-    )
+        raise _unrecognized(call.request, call.resource.kind, f"Object 'Kind' is missing in '{text}'")
+    declared.check_custom(obj, wanted)
+    return obj
+
+
+def json_type(value: Json) -> str:
+    """The type of a value as Go's JSON names it."""
+    return {dict: "object", list: "array", str: "string", bool: "bool", type(None): "null"}.get(type(value), "number")
 
 
 def settle(call: Call, obj: Object, validation: FieldValidation, duplicated: list[str] | None = None) -> Object:
@@ -161,6 +170,10 @@ class StrictError(ApiError):
             f'{call.resource.kind} in version "{call.version}" cannot be handled as a {call.resource.kind}: '
             f"{self.text}",
         )
+
+
+def _unparsable(request: Request, kind: str, why: object) -> ApiError:
+    return _unrecognized(request, kind, f"couldn't get version/kind; json parse error: {why}")
 
 
 def _unrecognized(request: Request, kind: str, why: str) -> ApiError:

@@ -28,6 +28,8 @@ class Call:
     form: Form
     clock: Clock
     warnings: list[str] = field(default_factory=list)
+    audit: dict[str, str] = field(default_factory=dict)
+    """What admission wants the audit log to say."""
 
     @property
     def namespace(self) -> str:

@@ -133,6 +133,7 @@ class Deleter:
             dry_run=options.dry_run,
             options=options.as_object(),
             warnings=call.warnings,
+            audit=call.audit,
         )
 
 

@@ -26,7 +26,7 @@ from nodeyard.apiserver.resources import GroupResource, GroupVersionKind, Resour
 from nodeyard.apiserver.store import Stored
 from nodeyard.apiserver.users import MASTERS
 from nodeyard.kube import fields
-from nodeyard.kube.json import Json, Object
+from nodeyard.kube.json import Object
 from nodeyard.kube.selectors import SelectorError, from_object
 from nodeyard.process.clock import rfc3339
 
@@ -44,10 +44,11 @@ _DISRUPTED_MAX: Final = 2000
 _VIOLATION: Final = "Cannot evict pod as it would violate the pod's disruption budget."
 
 
-async def evict(server: Server, user: User, namespace: str, name: str, eviction: Json, dry_run: bool) -> Object:
+async def evict(server: Server, call: Call, eviction: Object, dry_run: bool) -> Object:
     """What POST on a pod's `eviction` does; answers a Status."""
+    namespace, name = call.namespace, call.name
     asked = of_kind(eviction, _EVICTION, _ACCEPTED, namespace)
-    attributes = Posted(user, namespace, name, asked, dry_run).attributes(server, "eviction", _EVICTION)
+    attributes = Posted(call, name, asked, dry_run).attributes(server, "eviction", _EVICTION)
     await server.admission.mutate(attributes)
     options = _options(attributes, name, dry_run)
     await server.admission.validate(attributes)

@@ -49,7 +49,8 @@ class Request:
         return values[0] if values else default
 
     def flag(self, name: str) -> bool:
-        return self.param(name) in ("true", "1", "True", "TRUE", "t", "T")
+        """Anything but `false` and `0` means yes, also the empty string; left out means no."""
+        return self.param(name, "false").lower() not in ("false", "0")
 
 
 def request(

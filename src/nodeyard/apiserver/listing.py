@@ -11,7 +11,7 @@ from itertools import islice
 
 import msgspec
 
-from nodeyard.apiserver import errors
+from nodeyard.apiserver import errors, jsontext
 from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.negotiation import Form, Shape
 from nodeyard.apiserver.options import ListOptions, bad_revision, parse_revision
@@ -60,11 +60,11 @@ def page(store: Store, resource: Resource, selection: Selection, options: ListOp
         objects = store.at(resource.key, revision, selection.namespace, after)
     except CompactedError:
         if after is None:
-            raise errors.expired(f"The resourceVersion for the provided list is too old: {revision}") from None
+            raise errors.expired("The resourceVersion for the provided list is too old.") from None
         raise _continue_expired(store, after) from None
     chosen = _narrow(objects, selection)
-    if options.limit <= 0:
-        return Page(list(chosen), revision)
+    if options.limit <= 0 or options.resource_version == "0":
+        return Page(list(chosen), revision)  # of what is at hand everything, as a watch cache gives it
     items = list(islice(chosen, options.limit))
     rest = sum(1 for _ in chosen)
     if not rest:
@@ -85,7 +85,9 @@ def _position(store: Store, options: ListOptions) -> tuple[int, Key | None]:
     asked = _revision(options.resource_version)
     if asked > store.revision:
         raise too_large(asked, store.revision)
-    return (asked if options.match == "Exact" else store.revision), None
+    # A page of a named revision is a page of exactly that, unless newer will do.
+    is_exact = options.match == "Exact" or bool(asked and options.limit > 0 and not options.match)
+    return (asked if is_exact else store.revision), None
 
 
 def _revision(text: str) -> int:
@@ -93,6 +95,16 @@ def _revision(text: str) -> int:
         return parse_revision(text)
     except ValueError:
         raise bad_revision(text) from None
+
+
+def check_revision(store: Store, text: str) -> None:
+    """Whether an object can be shown no older than this; a number that is none is an internal error here."""
+    try:
+        asked = parse_revision(text)
+    except ValueError as fault:
+        raise ApiError(500, "", str(fault)) from None
+    if asked > store.revision:
+        raise too_large(asked, store.revision)
 
 
 def too_large(asked: int, current: int) -> ApiError:
@@ -115,14 +127,15 @@ def _token(revision: int, last: Key) -> str:
 
 
 def _read_token(options: ListOptions) -> _Token:
-    if options.resource_version not in ("", "0"):
-        raise errors.bad_request("specifying resource version is not allowed when using continue")
-    text = options.continue_token
+    text, raw = options.continue_token, b""
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         token = msgspec.json.decode(raw, type=_Token)
     except (binascii.Error, msgspec.DecodeError) as fault:
-        raise errors.bad_request(f"invalid continue token: continue key is not valid: {fault}") from fault
+        why = (jsontext.fault(raw) if raw else None) or fault
+        raise errors.bad_request(f"invalid continue token: continue key is not valid: {why}") from fault
+    if options.resource_version not in ("", "0"):
+        raise errors.bad_request("specifying resource version is not allowed when using continue")
     if token.version != "meta.k8s.io/v1":
         raise errors.bad_request(
             "invalid continue token: continue key is not valid: server does not recognize this encoded version "

@@ -26,12 +26,12 @@ class NonResources:
         self._documents = Documents(registry, f"{MAJOR}.{MINOR}")
 
     def answer(self, asked: Request, info: RequestInfo) -> Response:
+        """Most of these pages do not care about the method; the rest are for GET alone."""
         path = asked.path.rstrip("/") or "/"
-        if asked.method not in ("GET", "HEAD"):
-            raise errors.no_page() if not path.startswith("/api") else errors.method_not_allowed()
         if path in _HEALTH or path in ("/healthz/ping", "/livez/ping", "/readyz/ping"):
             return Response(200, b"ok", content_type="text/plain; charset=utf-8")
         if path == "/version":
+            _check_get(asked)
             return value_response(asked, version())
         parts = path.strip("/").split("/")
         if parts[0] in ("api", "apis"):
@@ -59,6 +59,8 @@ class NonResources:
             found = discovery.resource_list(self._registry, parts[1], parts[2])
         if found is None:
             raise self._missing(parts)
+        if is_core or len(parts) > 2:
+            _check_get(asked)
         return value_response(asked, found)
 
     def _missing(self, parts: list[str]) -> errors.ApiError:
@@ -82,6 +84,11 @@ class NonResources:
     def _paths(self) -> list[str]:
         groups = [f"/apis/{group['name']}" for group in discovery.group_list(self._registry)["groups"]]
         return sorted([*_HEALTH, "/api", "/api/v1", "/apis", *groups, "/openapi/v3", "/version"])
+
+
+def _check_get(asked: Request) -> None:
+    if asked.method != "GET":
+        raise errors.method_not_allowed()
 
 
 def version() -> Object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -45,20 +46,19 @@ class WriteOptions:
 
 def write_options(request: Request, kind: str, *, is_apply: bool = False) -> WriteOptions:
     faults: list[FieldError] = []
-    dry_run = request.query.get("dryRun", ())
-    if dry_run:
-        faults += dry_run_faults(list(dry_run))
-    manager = request.param("fieldManager")
-    faults += manager_faults(manager)
-    validation = request.param("fieldValidation")
-    if validation not in ("", "Ignore", "Strict", "Warn"):
-        faults.append(fields.not_supported("fieldValidation", validation, ["", "Ignore", "Strict", "Warn"]))
+    dry_run, manager = request.query.get("dryRun", ()), request.param("fieldManager")
     force = request.flag("force") if "force" in request.query else None
     if kind == "PatchOptions":
         if is_apply and not manager:
             faults.append(fields.required("fieldManager", "is required for apply patch"))
         if not is_apply and force is not None:
             faults.append(fields.forbidden("force", "may not be specified for non-apply patch"))
+    faults += manager_faults(manager)
+    if dry_run:
+        faults += dry_run_faults(list(dry_run))
+    validation = request.param("fieldValidation")
+    if validation not in ("", "Ignore", "Strict", "Warn"):
+        faults.append(fields.not_supported("fieldValidation", validation, ["", "Ignore", "Strict", "Warn"]))
     if faults:
         raise errors.invalid("meta.k8s.io", kind, "", faults)
     return WriteOptions(kind, bool(dry_run), manager, validation or "Warn", force, validation)  # type: ignore[arg-type]
@@ -122,30 +122,36 @@ def list_options(request: Request, *, is_watch: bool) -> ListOptions:
 
 def _integer(request: Request, name: str) -> int:
     text = request.param(name)
-    if not text:
-        return 0
-    try:
-        return int(text)
-    except ValueError:
-        raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+    return _parse_integer(text) if text else 0
 
 
+def _parse_integer(text: str) -> int:
+    if not _INTEGER.fullmatch(text):
+        raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
+    value = int(text)
+    if not -(2**63) <= value < 2**63:
+        raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
+    return value
+
+
+_INTEGER = re.compile("[+-]?[0-9]+")
 _MATCH = "resourceVersionMatch"
 
 
 def _watch_faults(options: ListOptions) -> list[FieldError]:
-    if options.match:
-        if options.send_initial_events is None:
-            return [
-                fields.forbidden(
-                    _MATCH, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
-                )
-            ]
-        if options.match != "NotOlderThan":
-            return [_unsupported(options.match, '"NotOlderThan"')]
-    elif options.send_initial_events is not None:
-        return [fields.forbidden(_MATCH, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")]
-    return []
+    match, is_asked = options.match, options.send_initial_events is not None
+    faults = []
+    if is_asked and match != "NotOlderThan":
+        faults.append(
+            fields.forbidden(_MATCH, "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
+        )
+    if match and not is_asked:
+        faults.append(
+            fields.forbidden(_MATCH, "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
+        )
+    if match not in ("", "NotOlderThan"):
+        faults.append(_unsupported(match, '"NotOlderThan"'))
+    return faults
 
 
 def _list_faults(options: ListOptions) -> list[FieldError]:
@@ -155,10 +161,10 @@ def _list_faults(options: ListOptions) -> list[FieldError]:
     if not match:
         return []
     faults = []
-    if options.continue_token:
-        faults.append(fields.forbidden(_MATCH, "resourceVersionMatch is forbidden when continue is provided"))
     if not version:
         faults.append(fields.forbidden(_MATCH, "resourceVersionMatch is forbidden unless resourceVersion is provided"))
+    if options.continue_token:
+        faults.append(fields.forbidden(_MATCH, "resourceVersionMatch is forbidden when continue is provided"))
     if match not in ("Exact", "NotOlderThan"):
         faults.append(_unsupported(match, '"Exact", "NotOlderThan", ""'))
     if match == "Exact" and version == "0":
@@ -203,13 +209,13 @@ def delete_options(request: Request, body: Object | None) -> DeleteOptions:
     faults: list[FieldError] = []
     dry_run = given.get("dryRun") or []
     faults += dry_run_faults(dry_run)
-    policy = given.get("propagationPolicy") or ""
+    policy = given.get("propagationPolicy")
     orphan = given.get("orphanDependents")
-    if policy and orphan is not None:
+    if policy is not None and orphan is not None:
         faults.append(
             fields.invalid("propagationPolicy", policy, "orphanDependents and deletionPropagation cannot be both set")
         )
-    if policy and policy not in _POLICIES:
+    if policy is not None and policy not in _POLICIES:
         supported = ", ".join(f'"{choice}"' for choice in (*_POLICIES, "nil"))
         faults.append(
             FieldError(FieldErrorType.NOT_SUPPORTED, "propagationPolicy", policy, f"supported values: {supported}")
@@ -222,7 +228,7 @@ def delete_options(request: Request, body: Object | None) -> DeleteOptions:
     return DeleteOptions(
         dry_run=bool(dry_run),
         grace_period=given.get("gracePeriodSeconds"),
-        propagation=policy,
+        propagation=policy or "",
         uid=preconditions.get("uid") or "",
         resource_version=preconditions.get("resourceVersion") or "",
         asked_to_cascade=orphan is False,
@@ -234,7 +240,7 @@ def _delete_query(request: Request) -> Object:
     if "dryRun" in request.query:
         given["dryRun"] = list(request.query["dryRun"])
     if "gracePeriodSeconds" in request.query:
-        given["gracePeriodSeconds"] = _integer(request, "gracePeriodSeconds")
+        given["gracePeriodSeconds"] = _parse_integer(request.param("gracePeriodSeconds"))
     if "propagationPolicy" in request.query:
         given["propagationPolicy"] = request.param("propagationPolicy")
     if "orphanDependents" in request.query:
@@ -246,11 +252,11 @@ def parse_revision(text: str) -> int:
     """A resourceVersion; empty is 0."""
     if not text:
         return 0
-    if not text.isascii() or not text.isdigit():
-        raise ValueError(
-            f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
-        )
-    return int(text)
+    is_number = text.isascii() and text.isdigit()
+    if is_number and int(text) < 2**64:
+        return int(text)
+    why = "value out of range" if is_number else "invalid syntax"
+    raise ValueError(f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {why}')
 
 
 def bad_revision(text: str) -> ApiError:

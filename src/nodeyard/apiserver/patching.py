@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from nodeyard.apiserver import errors, ownership
-from nodeyard.apiserver.bodies import StrictError, media_type, parse_json, settle
+from nodeyard.apiserver import declared, errors, ownership, yamltext
+from nodeyard.apiserver.bodies import StrictError, json_type, media_type, parse_json, settle
 from nodeyard.apiserver.calls import Call
 from nodeyard.apiserver.errors import ApiError
+from nodeyard.apiserver.gotext import plain
 from nodeyard.apiserver.options import WriteOptions, write_options
 from nodeyard.apiserver.rendering import encode
 from nodeyard.apiserver.strategic import strategic_merge_patch
 from nodeyard.apiserver.writing import Transform, Writer, Written
-from nodeyard.kube import fields, manifests
+from nodeyard.kube import fields
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.patch import PatchError, json_patch, merge_patch
 
@@ -55,24 +56,29 @@ def _body(call: Call, kind: str) -> Json:
     except ValueError as fault:
         raise errors.bad_request(f"error decoding patch: {fault}") from fault
     if kind != JSON_PATCH and not isinstance(body, dict):
-        what = {list: "array", str: "string", bool: "bool", type(None): "null"}.get(type(body), "number")
+        step = "error decoding patch: " if kind == MERGE_PATCH else ""
         raise errors.bad_request(
-            f"error decoding patch: json: cannot unmarshal {what} into Go value of type map[string]interface {{}}"
+            f"{step}json: cannot unmarshal {json_type(body)} into Go value of type map[string]interface {{}}"
         )
     if kind == JSON_PATCH and not isinstance(body, list):
         raise errors.bad_request(
-            "error decoding patch: json: cannot unmarshal object into Go value of type jsonpatch.Patch"
+            "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"
         )
     return body
 
 
 def _apply_body(call: Call) -> Object:
     try:
-        body = manifests.load(call.request.body)
-    except manifests.ManifestError as fault:
-        raise errors.bad_request(f"error decoding YAML: {fault}") from fault
+        body = yamltext.load(call.request.body)
+    except ValueError as fault:
+        raise errors.bad_request(f"error decoding YAML: error converting YAML to JSON: {fault}") from fault
+    if body is None:
+        return {}
     if not isinstance(body, dict):
-        raise errors.bad_request("error decoding YAML: an apply configuration is an object")
+        raise errors.bad_request(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
+            f"{json_type(body)} into Go value of type map[string]interface {{}}"
+        )
     return body
 
 
@@ -118,12 +124,11 @@ def _unprocessable() -> ApiError:
 
 def _settled(call: Call, new: Object, options: WriteOptions) -> Object:
     """Read like a body; but what a patch makes is refused as a bad patch, not as a bad object."""
-    if new.get("kind") != call.resource.kind or new.get("apiVersion") != call.api_version:
-        raise errors.bad_request(
-            f"the API version in the data ({new.get('apiVersion', '')}) does not match the expected API version "
-            f"({call.api_version})"
-        )
+    if call.resource.is_custom:
+        declared.check_custom(new, call.resource.gvk(call.version))
     try:
+        if not call.resource.is_custom:
+            new = declared.built_in(new, call.resource.gvk(call.version))
         return settle(call, new, options.field_validation)
     except ApiError as fault:
         if fault.code != 400 or (call.resource.is_custom and not isinstance(fault, StrictError)):
@@ -161,6 +166,10 @@ async def _apply(writer: Writer, call: Call, given: Patch, subresource: str) -> 
     except ApiError as fault:
         if fault.code != 404 or subresource:
             raise
+    if not config["metadata"].get("name"):
+        raise errors.bad_request(
+            f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
+        )
     if uid := config["metadata"].get("uid"):
         why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
         raise errors.conflict(call.resource.group, call.resource.plural, call.name, why)
@@ -169,26 +178,26 @@ async def _apply(writer: Writer, call: Call, given: Patch, subresource: str) -> 
 
 def _configuration(call: Call, body: Object) -> Object:
     kind, api_version = body.get("kind", ""), body.get("apiVersion", "")
-    if not kind or not api_version:
+    if (kind, api_version) != (call.resource.kind, call.api_version):
         group, _, version = str(api_version).rpartition("/")
         raise errors.bad_request(f"invalid object type: {group}/{version}, Kind={kind}")
-    if kind != call.resource.kind or api_version != call.api_version:
-        raise errors.bad_request(
-            f"the API version in the data ({api_version}) does not match the expected API version ({call.api_version})"
-        )
     given = body.get("metadata")
     if given is not None and not isinstance(given, dict):
-        raise errors.bad_request("metadata must be an object")
+        raise _untyped(call, f".metadata: expected map, got &{{{plain(given)}}}")
     given = given or {}
-    if not given.get("name"):
-        raise errors.bad_request(
-            f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
-        )
-    if given["name"] != call.name:
+    if not isinstance(given.get("name", ""), str):
+        shown = f"&value.valueUnstructured{{Value:{plain(given['name'])}}}"
+        raise _untyped(call, f".metadata.name: expected string, got {shown}")
+    if given.get("name", call.name) != call.name:
         raise errors.bad_request(
             f"the name of the object ({given['name']}) does not match the name on the URL ({call.name})"
         )
     return {**body, "metadata": given}
+
+
+def _untyped(call: Call, why: str) -> ApiError:
+    kind = f"{call.resource.group}/{call.version}, Kind={call.resource.kind}"
+    return ApiError(500, "", f"failed to create typed patch object (/; {kind}): {why}")
 
 
 def _conflict(conflict: ownership.ApplyConflict) -> ApiError:

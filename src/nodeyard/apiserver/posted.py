@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nodeyard.apiserver import errors
+from nodeyard.apiserver import declared, errors
 from nodeyard.apiserver.admission.attributes import Attributes
-from nodeyard.apiserver.http import User
+from nodeyard.apiserver.calls import Call
 from nodeyard.apiserver.resources import GroupVersionKind, Resource
-from nodeyard.kube.json import Json, Object
+from nodeyard.kube.json import Object
 
 if TYPE_CHECKING:
     from nodeyard.apiserver.server import Server
@@ -20,8 +20,7 @@ if TYPE_CHECKING:
 class Posted:
     """Who asks what of which pod."""
 
-    user: User
-    namespace: str
+    call: Call
     name: str
     object: Object
     dry_run: bool
@@ -36,34 +35,30 @@ class Posted:
             resource=pods_resource(server),
             version="v1",
             subresource=subresource,
-            namespace=self.namespace,
+            namespace=self.call.namespace,
             name=self.name,
             object=self.object,
             old=None,
-            user=self.user,
+            user=self.call.user,
             dry_run=self.dry_run,
             options=options,
             kind=kind,
+            warnings=self.call.warnings,
+            audit=self.call.audit,
         )
 
 
-def of_kind(body: Json, kind: GroupVersionKind, accepted: Sequence[str], namespace: str) -> Object:
+def of_kind(body: Object, kind: GroupVersionKind, accepted: Sequence[str], namespace: str) -> Object:
     """The body as an object of this kind in the namespace of the URL; 400 where it says otherwise."""
-    if not isinstance(body, dict):
-        raise errors.bad_request(f"the object provided is unrecognized (must be of type {kind.kind})")
-    name, api_version = body.get("kind") or kind.kind, body.get("apiVersion") or kind.api_version
-    if name != kind.kind or api_version not in accepted:
-        version = api_version.rpartition("/")[2]
-        raise errors.bad_request(
-            f'{name} in version "{version}" cannot be handled as a {kind.kind}: no kind "{name}" is registered for '
-            f'version "{api_version}" in scheme "pkg/runtime/scheme.go:111"'
-        )
+    api_version = body.get("apiVersion")
+    if body.get("kind") != kind.kind or api_version not in accepted:
+        body = declared.built_in(body, kind)
     metadata = body.get("metadata") or {}
     if metadata.get("namespace", "") not in ("", namespace):
         text = "the namespace of the provided object does not match the namespace sent on the request"
         raise errors.bad_request(text)
     metadata = {**metadata, "namespace": namespace}
-    return {**body, "kind": kind.kind, "apiVersion": api_version, "metadata": metadata}
+    return {**body, "metadata": metadata}
 
 
 def pods_resource(server: Server) -> Resource:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from nodeyard.apiserver import bodies, errors, patching
+from nodeyard.apiserver import bodies, declared, endpoints, errors, patching
 from nodeyard.apiserver.binding import bind
 from nodeyard.apiserver.calls import Call, value_response
 from nodeyard.apiserver.deleting import Deleted
@@ -15,15 +15,16 @@ from nodeyard.apiserver.discovery import VIRTUAL
 from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.eviction import evict
 from nodeyard.apiserver.http import Request, Response, User
-from nodeyard.apiserver.listing import list_chunks, page
+from nodeyard.apiserver.listing import check_revision, list_chunks, page
 from nodeyard.apiserver.negotiation import negotiate
 from nodeyard.apiserver.options import DeleteOptions, delete_options, list_options, write_options
+from nodeyard.apiserver.posted import pods_resource
 from nodeyard.apiserver.requests import RequestInfo
-from nodeyard.apiserver.resources import Resource
+from nodeyard.apiserver.resources import GroupVersionKind, Resource
 from nodeyard.apiserver.scaling import scale_of, scaled
 from nodeyard.apiserver.selection import Selection, select
-from nodeyard.apiserver.watching import Query, expired_line, is_in_stream
-from nodeyard.apiserver.writing import Written
+from nodeyard.apiserver.watching import InStreamError, Query
+from nodeyard.apiserver.writing import Written, check_name
 from nodeyard.kube.json import Object
 
 if TYPE_CHECKING:
@@ -36,14 +37,17 @@ class ResourceApi:
     def __init__(self, server: Server) -> None:
         self._server = server
 
-    async def answer(self, asked: Request, info: RequestInfo, user: User) -> Response:
+    async def answer(
+        self, asked: Request, info: RequestInfo, user: User, audit: dict[str, str] | None = None
+    ) -> Response:
+        """`audit` takes what admission has to say for the audit log."""
         if (info.group, info.resource) in _REVIEWS:
             return self._review(asked, info, user)
-        if (info.group, info.resource) == ("", "bindings"):
-            return await self._bind(asked, info, user, "")
-        resource = self._find(info)
+        resource = pods_resource(self._server) if _is_binding(info) else self._find(info)
         form = negotiate(asked.headers.get("accept", ""))
         call = Call(asked, info, user, resource, info.version, form, self._server.clock)
+        if audit is not None:
+            call.audit = audit
         if call.typed.deprecation:
             call.warnings.append(call.typed.deprecation)
         try:
@@ -54,11 +58,13 @@ class ResourceApi:
 
     async def _route(self, call: Call) -> Response:
         info = call.info
+        if _is_binding(info):
+            return await self._bind(call, "")
+        endpoints.check(call)
         if info.subresource:
             return await self._subresource(call)
         if info.verb in ("list", "watch"):
             return self._list(call) if info.verb == "list" else self._watch(call)
-        self._check_method(call)
         if info.verb == "get":
             return self._get(call)
         return await self._write(call)
@@ -68,28 +74,16 @@ class ResourceApi:
         resource = registry.get(info.group, info.resource)
         version = resource.versions.get(info.version) if resource else None
         if resource is None or version is None or not version.served:
-            if info.group and not registry.serves_group(info.group):
-                raise errors.no_page()
-            raise errors.unknown_path()
+            raise endpoints.missing(registry, info)
         is_scoped = bool(info.namespace) and info.resource != "namespaces"
         if is_scoped and not resource.namespaced:
-            raise errors.unknown_path()
+            raise endpoints.missing(registry, info)
         return resource
-
-    def _check_method(self, call: Call) -> None:
-        """Which verbs make sense on a collection, and which on an object."""
-        info = call.info
-        is_named = len(info.parts) > 1
-        if call.resource.namespaced and not info.namespace:
-            raise errors.unknown_path() if is_named else errors.method_not_allowed()
-        if (info.verb == "create" and is_named) or (info.verb in ("update", "patch") and not is_named):
-            raise errors.method_not_allowed()
-        if info.verb not in ("get", "create", "update", "patch", "delete", "deletecollection"):
-            raise errors.method_not_allowed()
 
     # reading
 
     def _get(self, call: Call) -> Response:
+        check_revision(self._server.store, call.request.param("resourceVersion"))
         stored = self._server.store.get(call.resource.key, call.namespace, call.name)
         if stored is None:
             raise errors.not_found(call.resource.group, call.resource.plural, call.name)
@@ -119,10 +113,8 @@ class ResourceApi:
         query = Query(call.resource, call.version, selection, options, call.form, call.request.param("includeObject"))
         try:
             stream = self._server.hub.watch(query)
-        except ApiError as error:
-            if not is_in_stream(error):
-                raise
-            stream = _single(expired_line(error))
+        except InStreamError as error:
+            stream = _single(error.line)
         return call.finish(Response(200, stream=stream, content_type="application/json"))
 
     # writing
@@ -144,6 +136,7 @@ class ResourceApi:
     async def _update(self, call: Call, subresource: str) -> Written:
         options = write_options(call.request, "UpdateOptions")
         obj = bodies.read_object(call, options.field_validation)
+        check_name(call, obj)
         return await self._server.writer.change(call, lambda _: obj, options, subresource=subresource)
 
     async def _patch(self, call: Call, subresource: str) -> Response:
@@ -173,13 +166,7 @@ class ResourceApi:
     def _delete_body(self, call: Call) -> Object | None:
         if not call.request.body:
             return None
-        body = bodies.parse(call.request, "DeleteOptions")
-        if not isinstance(body, dict):
-            raise errors.bad_request("couldn't get version/kind; json parse error: DeleteOptions is an object")
-        kind = body.get("kind", "DeleteOptions")
-        if kind != "DeleteOptions":
-            raise errors.bad_request(f"decoded object cannot be converted to DeleteOptions: it is a {kind}")
-        return body
+        return bodies.read_delete_options(call.request)
 
     def _deleted(self, call: Call, deleted: Deleted, options: DeleteOptions) -> Response:
         if not deleted.is_gone or call.resource.strategy.returns_deleted:
@@ -223,12 +210,10 @@ class ResourceApi:
         if call.info.verb == "create" and call.resource.key == ("", "pods") and name == "eviction":
             return await self._evict(call)
         if call.info.verb == "create" and key == ("", "pods") and name == "binding":
-            return await self._bind(call.request, call.info, call.user, call.name)
+            return await self._bind(call, call.name)
         if call.info.verb == "create" and key == ("", "serviceaccounts") and name == "token":
             return self._token(call)
-        if call.resource.is_custom and self._server.store.get(key, call.namespace, call.name) is None:
-            raise errors.not_found(call.resource.group, call.resource.plural, call.name)
-        raise errors.unknown_path()
+        raise errors.not_found(call.resource.group, call.resource.plural, call.name)
 
     async def _status(self, call: Call) -> Response:
         verb = call.info.verb
@@ -243,13 +228,15 @@ class ResourceApi:
     async def _scale(self, call: Call) -> Response:
         paths, verb = call.typed.scale, call.info.verb
         assert paths is not None
+        body = bodies.parse_object(call.request, "Scale") if verb == "update" else {}
+        if verb == "update":
+            check_name(call, body)
         stored = self._server.store.get(call.resource.key, call.namespace, call.name)
         if stored is None:
             raise errors.not_found(call.resource.group, call.resource.plural, call.name)
         if verb == "get":
             return call.answer(scale_of(call, call.read(stored), paths))
         if verb == "update":
-            body = bodies.parse(call.request, "Scale")
             options = write_options(call.request, "UpdateOptions")
             written = await self._server.writer.change(
                 call, lambda old: scaled(call, old, body, paths), options, subresource="scale"
@@ -269,19 +256,19 @@ class ResourceApi:
         return call.answer(scale_of(call, _seen(call, written), paths))
 
     async def _evict(self, call: Call) -> Response:
-        body = bodies.parse(call.request, "Eviction")
+        body = bodies.parse_object(call.request, "Eviction")
         options = write_options(call.request, "CreateOptions")
-        outcome = await evict(self._server, call.user, call.namespace, call.name, body, options.dry_run)
+        outcome = await evict(self._server, call, body, options.dry_run)
         return call.finish(value_response(call.request, outcome, 201))
 
-    async def _bind(self, asked: Request, info: RequestInfo, user: User, name: str) -> Response:
-        if info.verb != "create" or not info.namespace:
+    async def _bind(self, call: Call, name: str) -> Response:
+        if call.info.verb != "create" or not call.namespace:
             raise errors.method_not_allowed()
-        body = bodies.parse(asked, "Binding")
-        options = write_options(asked, "CreateOptions")
+        body = bodies.parse_object(call.request, "Binding")
+        options = write_options(call.request, "CreateOptions")
         name = name or (body.get("metadata") or {}).get("name", "")
-        outcome = await bind(self._server, user, info.namespace, name, body, options.dry_run)
-        return value_response(asked, outcome, 201)
+        outcome = await bind(self._server, call, name, body, options.dry_run)
+        return call.finish(value_response(call.request, outcome, 201))
 
     def _token(self, call: Call) -> Response:
         body = bodies.parse(call.request, "TokenRequest")
@@ -289,11 +276,19 @@ class ResourceApi:
         return call.finish(value_response(call.request, outcome, 201))
 
     def _review(self, asked: Request, info: RequestInfo, user: User) -> Response:
+        if len(info.parts) > 1:
+            raise errors.unknown_path()
         if info.verb != "create":
             raise errors.method_not_allowed()
         kind = _REVIEWS[info.group, info.resource]
-        body = bodies.parse(asked, kind)
+        wanted = GroupVersionKind(info.group, info.version, kind)
+        body = declared.built_in(bodies.parse_object(asked, kind), wanted)
         return value_response(asked, self._server.access.reviews.review(kind, body, user, info.namespace), 201)
+
+
+def _is_binding(info: RequestInfo) -> bool:
+    """The old collection that bindings were posted to before pods had a subresource for them."""
+    return (info.group, info.resource) == ("", "bindings")
 
 
 def _seen(call: Call, written: Written) -> Object:

@@ -1,6 +1,6 @@
 """The API server: `handle(request)` is all of it, whatever carries the request.
 
-    parse ─▶ authenticate, authorize ─▶ route ─▶ read or write ─▶ answer
+    parse ─▶ authenticate, authorize ─▶ route ─▶ read or write ─▶ answer ─▶ audit
 
 One `Server` is one cluster; a process may hold several. `start` runs the controllers that users rely on, `call` is how
 they, and whoever embeds the server, act on it with the rights of the server itself.
@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from random import Random
 
 from nodeyard.apiserver import errors
 from nodeyard.apiserver.access import AccessControl
+from nodeyard.apiserver.admission.attributes import Plugin
 from nodeyard.apiserver.admission.chain import Chain
+from nodeyard.apiserver.audit import AuditSink, Trail, audit_event
 from nodeyard.apiserver.calls import value_response
 from nodeyard.apiserver.controllers import Controllers
 from nodeyard.apiserver.controllers.manager import DEFAULT_CONTROLLERS
@@ -52,10 +54,17 @@ class Server:
         seed: int | None = None,
         address: str = "127.0.0.1:6443",
         services: dict[str, str] | None = None,
+        audit: AuditSink | None = None,
+        plugins: Sequence[Plugin] = (),
     ) -> None:
-        """`seed` makes uids and generated names repeatable; `services` tells where webhooks' NAME.NAMESPACE listen."""
+        """`seed` makes uids and generated names repeatable; `services` tells where webhooks' NAME.NAMESPACE listen.
+
+        `audit` is given an audit event for every request that was answered. `plugins` are asked in admission after the
+        server's own.
+        """
         self.clock: Clock = clock or SystemClock()
         self._users = tuple(users)
+        self._audit = audit
         self.store = Store()
         self.registry = Registry(resources())
         definitions = self.registry.get("apiextensions.k8s.io", "customresourcedefinitions")
@@ -63,7 +72,7 @@ class Server:
         definitions.strategy = DefinitionStrategy()
         self.hub = Hub(self.store, self.clock)
         self.access = AccessControl(self.store, self.clock, self._users)
-        self.admission = Chain(self, services or {})
+        self.admission = Chain(self, services or {}, plugins)
         self.definitions = Definitions(self)
         self.writer = Writer(self.store, self.clock, self.admission, Random(seed))
         self.deleter = Deleter(self.store, self.clock, self.admission)
@@ -98,12 +107,22 @@ class Server:
                 return
 
     async def handle(self, asked: Request) -> Response:
+        if self._audit is None:
+            return await self._answer(asked, None)
+        trail = Trail(self.clock.now())
+        response = await self._answer(asked, trail)
+        self._audit(audit_event(trail, asked, response, self.clock.now()))
+        return response
+
+    async def _answer(self, asked: Request, trail: Trail | None) -> Response:
         try:
             info = parse(asked)
             user = self.access.check(asked, info)
+            if trail is not None:
+                trail.info, trail.user = info, user
             if not info.is_resource:
                 return self._nonresources.answer(asked, info)
-            return await self._resources.answer(asked, info, user)
+            return await self._resources.answer(asked, info, user, None if trail is None else trail.annotations)
         except ApiError as error:
             return error_response(asked, error)
         except Exception:

@@ -36,6 +36,16 @@ def read(resource: Resource, version: str, obj: Object) -> tuple[Object, list[st
     return _with_reset(resource.strategy.default(decoded.object), obj), decoded.unknown
 
 
+def read_options(body: Object) -> Object:
+    """DeleteOptions, which come in a body though they are no object of the API."""
+    definition = definition_of("", "v1", "DeleteOptions")
+    assert definition is not None, "DeleteOptions is not in the table of built-in types"
+    try:
+        return decode(definition, body).object
+    except MalformedError as fault:
+        raise UnreadableError(str(fault)) from fault
+
+
 def _with_reset(decoded: Object, given: Object) -> Object:
     """An empty managedFields is a wish, to forget who owns what: it must survive decoding, which drops empty lists."""
     metadata = given.get("metadata")

@@ -89,7 +89,7 @@ class Hub:
         except ValueError as fault:
             raise errors.ApiError(500, "", str(fault)) from None
         if asked > store.revision and options.send_initial_events:
-            raise too_large(asked, store.revision)
+            raise InStreamError.of(too_large(asked, store.revision))
         lines: deque[Line] = deque()
         sends_initial = asked == 0 if options.send_initial_events is None else options.send_initial_events
         if not sends_initial:
@@ -107,7 +107,8 @@ class Hub:
         try:
             events = self._store.since(query.resource.key, revision)
         except CompactedError:
-            raise _Expired(revision, self._store.revision) from None
+            gone = errors.expired(f"too old resource version: {revision} ({self._store.revision})")
+            raise InStreamError.of(gone) from None
         for event in events:
             line = seen(query.selection, event)
             if line is not None:
@@ -146,19 +147,16 @@ class Hub:
             watcher.put(Bookmark(self._store.revision))
 
 
-class _Expired(errors.ApiError):
-    """The history asked for is gone: the watch answers 200 and says so in the stream."""
+class InStreamError(Exception):
+    """The watch answers 200 and says in its stream why there is nothing to see."""
 
-    def __init__(self, asked: int, current: int) -> None:
-        super().__init__(410, "Expired", f"too old resource version: {asked} ({current})")
+    def __init__(self, line: bytes) -> None:
+        super().__init__(line)
+        self.line = line
 
-
-def expired_line(error: errors.ApiError) -> bytes:
-    return b'{"type":"ERROR","object":' + encode(error.status()) + b"}\n"
-
-
-def is_in_stream(error: errors.ApiError) -> bool:
-    return isinstance(error, _Expired)
+    @classmethod
+    def of(cls, error: errors.ApiError) -> InStreamError:
+        return cls(b'{"type":"ERROR","object":' + encode(error.status()) + b"}\n")
 
 
 class _Watcher:

@@ -65,7 +65,7 @@ class Writer:
         if resource.terminating:
             raise errors.method_not_allowed()
         obj = self._place(call, obj)
-        if obj["metadata"].get("resourceVersion"):
+        if _names_revision(obj) and not options.dry_run:
             raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
         if not is_owned:
             obj = self._own(call, None, obj, options)
@@ -189,20 +189,14 @@ class Writer:
         """Name, uid and revision against what is stored; whether the writer named a revision of its own."""
         resource = call.resource
         given, current = new.get("metadata") or {}, old["metadata"]
-        name = given.get("name", "")
-        if name != call.name:
-            if not name:
-                raise errors.bad_request(
-                    f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
-                )
-            raise errors.bad_request(
-                f"the name of the object ({name}) does not match the name on the URL ({call.name})"
-            )
+        check_name(call, new)
         if given.get("namespace", call.namespace) not in ("", call.namespace):
             raise errors.bad_request(
                 "the namespace of the provided object does not match the namespace sent on the request"
             )
         uid, revision = given.get("uid"), given.get("resourceVersion")
+        if revision == "0":
+            revision = None  # the same as none at all
         if uid and uid != current["uid"] and call.request.method == "PUT":
             where = "/".join(part for part in (resource.plural, call.namespace, call.name) if part)
             raise errors.conflict(
@@ -218,12 +212,7 @@ class Writer:
             raise errors.invalid(resource.group, resource.plural, call.name, [fault])
         if revision and revision != current["resourceVersion"]:
             if not str(revision).isdigit():
-                fault = fields.invalid(
-                    "metadata.resourceVersion",
-                    revision,
-                    f'strconv.ParseUint: parsing "{revision}": invalid syntax',
-                )
-                raise errors.invalid(resource.group, resource.kind, call.name, [fault])
+                raise ApiError(500, "", f'strconv.ParseUint: parsing "{revision}": invalid syntax')
             raise errors.modified(resource.group, resource.plural, call.name)
         return call.request.method == "PUT" and bool(revision)
 
@@ -235,6 +224,7 @@ class Writer:
             if name in current:
                 given.setdefault(name, current[name])
         given |= {name: current[name] for name in ("creationTimestamp", "deletionTimestamp") if name in current}
+        given.pop("selfLink", None)
         return new if given == new.get("metadata") else {**new, "metadata": given}
 
     def _generation(self, call: Call, new: Object, old: Object, *, is_status: bool) -> Object:
@@ -292,6 +282,7 @@ class Writer:
             dry_run=options.dry_run,
             options=options.as_object(),
             warnings=call.warnings,
+            audit=call.audit,
         )
 
     def _commit(self, call: Call, obj: Object, expect: Stored | None, *, created: bool = False) -> Written:
@@ -302,6 +293,22 @@ class Writer:
     def _canonical(self, call: Call, obj: Object) -> Object:
         resource = call.resource
         return canonical(obj, resource.kind, resource.api_version(resource.storage_version))
+
+
+def check_name(call: Call, obj: Object) -> None:
+    """400 where the object does not have the name in the URL."""
+    name = (obj.get("metadata") or {}).get("name", "")
+    if not name:
+        raise errors.bad_request(
+            f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
+        )
+    if name != call.name:
+        raise errors.bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
+
+
+def _names_revision(obj: Object) -> bool:
+    """Whether a new object claims to have been stored before; what is no number counts as nothing."""
+    return str(obj["metadata"].get("resourceVersion") or "0").lstrip("0").isdigit()
 
 
 def _prepared(strategy: Strategy, new: Object, old: Object, subresource: str) -> Object:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nodeyard.capabilities.pools.controller import POOLS
 from nodeyard.capabilities.spares.controller import SPARES
 from nodeyard.runtime.capability import Capability
 
-CAPABILITIES: tuple[Capability, ...] = (SPARES,)
+CAPABILITIES: tuple[Capability, ...] = (SPARES, POOLS)
 
 
 class UnknownCapability(ValueError):

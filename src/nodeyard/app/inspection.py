@@ -1,13 +1,14 @@
 """Looks at a cluster once and plans, without writing: what `nodeyard plan`, `why` and `approve` stand on.
 
 The same watches, snapshots and planners as in the operator, so what is shown is what would run. Objects can be laid
-over what is there (`suppose`), to see what would be done if they were.
+over what is there (`suppose`), to see what would be done if they were. Further clusters are looked at too; one that
+does not answer in time is planned as out of reach, and named.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -23,10 +24,15 @@ from nodeyard.plan.model import Decision, ObjectRef
 from nodeyard.plan.reasons import Messages
 from nodeyard.process.clock import Clock, SystemClock
 from nodeyard.runtime.capability import Capability, Key, View
+from nodeyard.runtime.cluster import Following, Surroundings
+from nodeyard.runtime.clusters import Clusters
+from nodeyard.runtime.reaching import Connect, reach
 from nodeyard.runtime.roots import approvals
 from nodeyard.watch.watches import Watches
 
 SYNC_SECONDS: Final = 60.0
+CLUSTER_SECONDS: Final = 10.0
+"""How long further clusters are waited for, all at once."""
 
 
 class NotSynced(TimeoutError):
@@ -48,11 +54,31 @@ class Look:
         return bool(self.braked.now.actions) or self.braked.held is not None
 
 
+@dataclass(frozen=True)
+class Unreached:
+    """A further cluster that was not seen, or not all of it."""
+
+    capability: str
+    cluster: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.capability}: cluster {self.cluster} could not be reached: {self.why}"
+
+
 class Inspection:
-    def __init__(self, watches: Watches, views: Sequence[tuple[Capability, View]], clock: Clock) -> None:
+    def __init__(
+        self,
+        watches: Watches,
+        views: Sequence[tuple[Capability, View]],
+        clock: Clock,
+        clusters: Mapping[str, Clusters] | None = None,
+    ) -> None:
+        """The further clusters are those of each capability, by its name."""
         self._watches = watches
         self._views = views
         self._clock = clock
+        self._clusters = clusters or {}
 
     def plans(self, limit: Limit) -> list[Look]:
         """Every key of every capability, by capability and key."""
@@ -81,7 +107,21 @@ class Inspection:
             for feed in self._watches.feeds:
                 if (feed.resource.api_version, feed.resource.kind) == (obj.get("apiVersion"), obj.get("kind")):
                     _lay_over(feed.cache, obj, feed.resource.view)
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Everything that is watched has been told, here and, where it answers in time, elsewhere."""
         await _synced(self._watches)
+        await asyncio.gather(*(each.settle(CLUSTER_SECONDS) for each in self._clusters.values()))
+
+    @property
+    def unreached(self) -> list[Unreached]:
+        return [
+            Unreached(capability, each.name, each.view.error or f"no answer in {CLUSTER_SECONDS:g} s")
+            for capability, clusters in sorted(self._clusters.items())
+            for each in sorted(clusters.named, key=lambda cluster: cluster.name)
+            if each.view.error or not each.is_settled
+        ]
 
     def _look(
         self,
@@ -103,19 +143,29 @@ class Inspection:
 
 @asynccontextmanager
 async def inspecting(
-    client: Client, capabilities: Sequence[Capability], clock: Clock | None = None
+    client: Client, capabilities: Sequence[Capability], clock: Clock | None = None, connect: Connect = reach
 ) -> AsyncIterator[Inspection]:
     """Everything the capabilities watch has been told when it yields."""
     clock = clock or SystemClock()
-    watches = Watches(client, clock, Random())
+    watches, around = Watches(client, clock, Random()), Surroundings(clock, Random(), connect)
     views = [(each, watches.register(each.watches, each.aggregates)) for each in capabilities]
-    running = asyncio.create_task(watches.run(), name="watches")
+    clusters = {each.name: Clusters(each, around, Following()) for each, _ in views if each.has_clusters}
+    for capability, view in views:
+        if capability.has_clusters:
+            clusters[capability.name].attach(view)
+    # A planner may ask which cluster this is and what it serves; there is no second look at which it would be known.
+    watches.facts.ask_uid()
+    watches.facts.ask_versions()
+    running = [asyncio.create_task(watches.run(), name="watches")]
+    running += [asyncio.create_task(each.run(), name=f"clusters {name}") for name, each in clusters.items()]
     try:
-        await _synced(watches)
-        yield Inspection(watches, views, clock)
+        inspection = Inspection(watches, views, clock, clusters)
+        await inspection.settle()
+        yield inspection
     finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
 
 
 async def _synced(watches: Watches) -> None:
@@ -124,7 +174,8 @@ async def _synced(watches: Watches) -> None:
             await watches.synced()
     except TimeoutError:
         missing = [f"{each.source} ({each.error})" for each in watches.reports() if not each.is_synced]
-        raise NotSynced(f"the server did not tell within {SYNC_SECONDS:g} s: {', '.join(missing)}") from None
+        what = ", ".join(missing) or "which kinds it serves"
+        raise NotSynced(f"the server did not tell within {SYNC_SECONDS:g} s: {what}") from None
 
 
 def _lay_over(cache: Any, obj: Object, type: type[Any]) -> None:

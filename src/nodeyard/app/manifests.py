@@ -8,12 +8,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
+from nodeyard.admission.reach import HTTPS_PORT
 from nodeyard.app.capabilities import CAPABILITIES
 from nodeyard.kube.json import Object
 from nodeyard.kube.manifests import dump, dump_all
+from nodeyard.kube.names import NAMESPACE
 from nodeyard.runtime import rbac
 from nodeyard.runtime.capability import Capability
+
+WEBHOOK_PORT: Final = 9443
+"""`--webhook-bind :9443` in a pod."""
 
 
 def files(capabilities: Sequence[Capability] = CAPABILITIES) -> Iterator[tuple[str, str]]:
@@ -25,12 +31,35 @@ def files(capabilities: Sequence[Capability] = CAPABILITIES) -> Iterator[tuple[s
         yield f"rbac/{capability.name}.yaml", dump_all(rbac.manifests(capability))
         if people := rbac.viewer_and_editor(capability):
             yield f"rbac/{capability.name}-people.yaml", dump_all(people)
+        if capability.webhooks:
+            yield f"webhooks/{capability.name}.yaml", dump(_service(capability))
         if guards := _guards(capability):
             yield f"policies/{capability.name}.yaml", dump_all(guards)
 
 
 def _guards(capability: Capability) -> list[Object]:
     return list(capability.policies(rbac.username(capability)))
+
+
+def _service(capability: Capability) -> Object:
+    """By which the API server reaches the webhooks: `--webhook-service nodeyard-system/nodeyard-<capability>`.
+
+    Pods carry a label for each capability they run, so that it is the same Service whether one Deployment runs all of
+    them or each has its own.
+    """
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "name": rbac.service_account(capability),
+            "namespace": NAMESPACE,
+            "labels": {"app.kubernetes.io/name": "nodeyard"},
+        },
+        "spec": {
+            "selector": {"app.kubernetes.io/name": "nodeyard", f"nodeyard.dev/{capability.name}": "true"},
+            "ports": [{"name": "webhooks", "port": HTTPS_PORT, "targetPort": WEBHOOK_PORT}],
+        },
+    }
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -1,6 +1,7 @@
 """The operator's process: configuration, connections, capabilities, health and metrics, put together and taken apart.
 
-    config ─▶ CRDs where asked ─▶ manager (watches, controllers, elections on the lease thread) ─▶ until stopped
+    config ─▶ CRDs where asked ─▶ webhooks ─▶ manager (watches, controllers, elections on the lease thread) ─▶ until
+    stopped
 
 What can be wrong with the options is found before anything is started, and said in one line.
 """
@@ -15,8 +16,10 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
 from nodeyard.app.connections import Connections
+from nodeyard.client.api import Client
 from nodeyard.client.config import Config
 from nodeyard.process.clock import SystemClock
 from nodeyard.process.logs import get_logger
@@ -29,7 +32,13 @@ from nodeyard.runtime.manager import Manager
 from nodeyard.runtime.settings import Settings
 from nodeyard.watch.watches import Watches
 
+if TYPE_CHECKING:
+    from nodeyard.admission.upkeep import Webhooks
+
 _log = get_logger("operator")
+
+
+GC_THRESHOLDS: Final = (10_000, 20, 20)
 
 
 class CannotListen(OSError):
@@ -46,6 +55,8 @@ class Operation:
     install_crds: bool = False
     health: Address | None = None
     metrics: Address | None = None
+    webhooks: Webhooks | None = None
+    """None: the capabilities' webhooks are neither served nor registered."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +66,8 @@ class Running:
     manager: Manager
     metrics: Metrics
     ports: dict[str, int] = field(default_factory=dict)
-    """Where health and metrics listen."""
+    """Where health, metrics and webhooks listen."""
+    health: Health = field(default_factory=Health)
 
 
 def identity() -> str:
@@ -75,10 +87,18 @@ async def operating(operation: Operation) -> AsyncIterator[Running]:
         stack.push_async_callback(client.close)
         if operation.install_crds:
             await install(client, operation.capabilities, SystemClock())
-        manager = Manager(client, operation.capabilities, operation.settings, metrics=metrics, elections=elections)
-        ports = await _listen(operation, manager.health(), metrics, stack)
+        manager = Manager(
+            client,
+            operation.capabilities,
+            operation.settings,
+            metrics=metrics,
+            elections=elections,
+            observe=connections.observe,
+        )
+        ports, health = await _admit(operation, manager, client, stack)
+        ports |= await _listen(operation, health, metrics, stack)
         await stack.enter_async_context(manager.running())
-        yield Running(manager, metrics, ports)
+        yield Running(manager, metrics, ports, health)
 
 
 async def operate(operation: Operation, stopped: Callable[[], Awaitable[None]]) -> None:
@@ -99,6 +119,30 @@ async def _settle_memory(watches: Watches) -> None:
     await watches.synced()
     gc.collect()
     gc.freeze()
+    # Nor what each event brings: it is gone by the next, and in no cycle.
+    gc.set_threshold(*GC_THRESHOLDS)
+
+
+async def _admit(
+    operation: Operation, manager: Manager, client: Client, stack: AsyncExitStack
+) -> tuple[dict[str, int], Health]:
+    """Webhooks, where a capability has some."""
+    chosen = operation.webhooks
+    if chosen is None or not any(each.webhooks for each in operation.capabilities):
+        return {}, manager.health()
+    # Certificates and all that is about them take 12 MB, which a process without webhooks does not need.
+    from nodeyard.app.webhooks import admit
+
+    observes, server = operation.settings.observe, operation.config.server
+    try:
+        port, health = await admit(chosen, manager, client, server, observes=observes, stack=stack)
+    except OSError as error:
+        raise _cannot_listen(chosen.bind, error) from None
+    return {"webhooks": port}, health
+
+
+def _cannot_listen(address: Address, error: OSError) -> CannotListen:
+    return CannotListen(f"cannot listen on {address.host}:{address.port}: {error.strerror or error}")
 
 
 async def _listen(operation: Operation, health: Health, metrics: Metrics, stack: AsyncExitStack) -> dict[str, int]:
@@ -115,7 +159,7 @@ async def _listen(operation: Operation, health: Health, metrics: Metrics, stack:
         try:
             listener = await serve(address, health=shown, metrics=measured)
         except OSError as error:
-            raise CannotListen(f"cannot listen on {address.host}:{address.port}: {error.strerror or error}") from None
+            raise _cannot_listen(address, error) from None
         stack.push_async_callback(listener.close)
         ports[name] = listener.port
     return ports

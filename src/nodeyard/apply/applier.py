@@ -5,43 +5,35 @@
 
 An action starts when all it comes after are done. Before each request it is asked whether we may still write: a lost
 lease, a pause or a newer plan of the key holds whatever has not been sent; what is in flight finishes. One failing
-object never stops the others.
+object never stops the others. An action goes to the cluster that its object names (`ways`).
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from random import Random
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import msgspec
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.apply.patience import Patience
 from nodeyard.apply.running import Running, log
-from nodeyard.apply.sending import Sender, unguarded_list
-from nodeyard.apply.settling import Settler
+from nodeyard.apply.sending import unguarded_list
 from nodeyard.apply.verdicts import Again, Verdict, done, ended, verdict_of
+from nodeyard.apply.ways import Elsewhere, Lookup, Manner, OnDeleted, OnWritten, Target, Way, Ways, nowhere
 from nodeyard.client.api import Client
 from nodeyard.client.errors import AlreadyExists, ApiError, ServerError, TransportError
 from nodeyard.client.resources import Resource
 from nodeyard.kube.json import Json
-from nodeyard.plan.model import Action, ObjectRef, Planned, Verb, Write
+from nodeyard.plan.model import Action, Planned, Verb, Write
 from nodeyard.process.clock import Clock
 
 IN_FLIGHT: Final = 32
 
-Lookup: TypeAlias = Callable[[str, str], Resource[Any] | None]
-"""The resource of an apiVersion and kind; None where it is not served."""
-OnWritten: TypeAlias = Callable[[Resource[Any], Json], None]
-"""Told the object that the server answered, for the overlay."""
-OnDeleted: TypeAlias = Callable[[Resource[Any], ObjectRef], None]
-"""Told which object is gone."""
-
 
 class Applier:
-    """One for each capability; `in_flight` bounds all its keys together."""
+    """One for each capability; `in_flight` bounds all its keys together, on each server apart."""
 
     def __init__(
         self,
@@ -55,17 +47,15 @@ class Applier:
         random: Random | None = None,
         on_written: OnWritten = lambda _resource, _answer: None,
         on_deleted: OnDeleted = lambda _resource, _ref: None,
+        elsewhere: Elsewhere = nowhere,
     ) -> None:
-        self._lookup = lookup
+        """`client`, `lookup` and who is told are of our own server; `elsewhere` knows the further ones."""
         self._clock = clock
         self._in_flight = in_flight
-        self._turn = asyncio.Semaphore(in_flight)
         self._patience = patience or Patience()
         self._random = random or Random()
-        self._on_written = on_written
-        self._on_deleted = on_deleted
-        self._sender = Sender(client, f"nodeyard-{capability}")
-        self._settler = Settler(self._sender, clock, self._patience, self._random)
+        manner = Manner(f"nodeyard-{capability}", clock, self._patience, self._random, in_flight)
+        self._ways = Ways(Target(client, lookup, on_written, on_deleted), elsewhere, manner)
         self._running: dict[str, Running] = {}
 
     async def apply(self, planned: Planned, *, may_write: Callable[[], bool], dry_run: bool = False) -> Outcome:
@@ -95,20 +85,23 @@ class Applier:
     async def _carry_out(self, running: Running, action: Action) -> ActionResult:
         """Attempt after attempt, until there is a result or patience ends."""
         ref = action.object
-        resource = self._lookup(ref.api_version, ref.kind)
-        if resource is None:
-            return ended(action, Result.FAILED, f"the server does not serve {ref.kind} of {ref.api_version}")
         write = running.planned.write(action) if action.id in running.planned.writes else Write()
         if unguarded := unguarded_list(action, write):
             return ended(action, Result.FAILED, f"not sent: a patch of {unguarded} needs a resourceVersion")
         failures = 0
         while True:
-            async with self._turn:
+            way = self._ways.find(ref.cluster)
+            if isinstance(way, str):
+                return ended(action, Result.FAILED, way)
+            resource = way.target.lookup(ref.api_version, ref.kind)
+            if resource is None:
+                return ended(action, Result.FAILED, f"the server does not serve {ref.kind} of {ref.api_version}")
+            async with way.turn:
                 if hold := running.hold():
                     return ended(action, Result.HELD, hold)
                 if not failures and not running.is_dry:
                     _announce(action)
-                verdict = await self._attempt(resource, action, write, running.is_dry)
+                verdict = await _attempt(way, resource, action, write, running.is_dry, failures)
             if isinstance(verdict, ActionResult):
                 return verdict
             failures += 1
@@ -117,38 +110,42 @@ class Applier:
                 return ended(action, Result.FAILED, verdict.message, verdict.retry_after or 0.0)
             await running.wait(pause)
 
-    async def _attempt(self, resource: Resource[Any], action: Action, write: Write, is_dry: bool) -> Verdict:
-        try:
-            answer = await self._sender.send(resource, action, write, dry_run=is_dry)
-            verdict: Verdict = done(action, answer)
-        except msgspec.ValidationError as error:
-            # Done, but the answer does not decode into the type asked for; the watch sets such an object aside.
-            return done(action, message=f"the answer does not decode: {error}")
-        except TransportError as error:
-            verdict = Again(str(error))
-            if error.may_have_run and not is_dry:
-                verdict = await self._settler.settle(resource, action, write, str(error))
-        except AlreadyExists as error:
-            verdict = await self._settler.exists(resource, action, write, str(error))
-        except ApiError as error:
-            verdict = verdict_of(action, error)
-            if isinstance(error, ServerError) and isinstance(verdict, Again) and not _is_repeatable(action, write):
-                verdict = await self._settler.settle(resource, action, write, str(error))
-        if isinstance(verdict, ActionResult) and verdict.result is Result.DONE and not is_dry:
-            self._tell(resource, action, verdict.answer)
-        return verdict
 
-    def _tell(self, resource: Resource[Any], action: Action, answer: Json) -> None:
-        if action.verb is Verb.DELETE and _is_gone(answer):
-            self._on_deleted(resource, action.object)
-        elif answer is not None and not _is_status(answer):
-            self._on_written(resource, answer)
+async def _attempt(
+    way: Way, resource: Resource[Any], action: Action, write: Write, is_dry: bool, failures: int
+) -> Verdict:
+    try:
+        answer = await way.sender.send(resource, action, write, dry_run=is_dry, failures=failures)
+        verdict: Verdict = done(action, answer)
+    except msgspec.ValidationError as error:
+        # Done, but the answer does not decode into the type asked for; the watch sets such an object aside.
+        return done(action, message=f"the answer does not decode: {error}")
+    except TransportError as error:
+        verdict = Again(str(error))
+        if error.may_have_run and not is_dry:
+            verdict = await way.settler.settle(resource, action, write, str(error))
+    except AlreadyExists as error:
+        verdict = await way.settler.exists(resource, action, write, str(error))
+    except ApiError as error:
+        verdict = verdict_of(action, error)
+        if isinstance(error, ServerError) and isinstance(verdict, Again) and not _is_repeatable(action, write):
+            verdict = await way.settler.settle(resource, action, write, str(error))
+    if isinstance(verdict, ActionResult) and verdict.result is Result.DONE and not is_dry:
+        _tell(way.target, resource, action, verdict.answer)
+    return verdict
+
+
+def _tell(target: Target, resource: Resource[Any], action: Action, answer: Json) -> None:
+    if action.verb is Verb.DELETE and _is_gone(answer):
+        target.on_deleted(resource, action.object)
+    elif answer is not None and not _is_status(answer):
+        target.on_written(resource, answer)
 
 
 def _announce(action: Action) -> None:
     """Said as each is sent, not of all before the first: saying it takes time that the server would spend waiting."""
     log.info("acting", verb=action.verb.value, object=str(action.object), reason=action.reason,
-             diff=msgspec.to_builtins(action.diff))  # fmt: skip
+             diff=action.diff)  # fmt: skip
 
 
 def _is_repeatable(action: Action, write: Write) -> bool:
@@ -165,4 +162,6 @@ def _is_gone(answer: Json) -> bool:
     if answer is None or _is_status(answer):
         return True
     metadata = answer["metadata"]
-    return not (metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds"))
+    # A Namespace has a finalizer of its own in its spec, and lives on until it is empty.
+    emptying = answer.get("kind") == "Namespace" and (answer.get("spec") or {}).get("finalizers")
+    return not (metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds") or emptying)

@@ -41,7 +41,8 @@ class Occurrence(Protocol):
 
 
 def namespace_of(ref: ObjectRef) -> str:
-    return ref.namespace or _CLUSTER_NAMESPACE
+    """An object of a further cluster has no namespace here, whatever it has there."""
+    return _CLUSTER_NAMESPACE if ref.cluster else ref.namespace or _CLUSTER_NAMESPACE
 
 
 def name_of(occurrence: Occurrence, moment: datetime, instance: str) -> str:
@@ -53,7 +54,10 @@ def name_of(occurrence: Occurrence, moment: datetime, instance: str) -> str:
 def event_object(occurrence: Occurrence, name: str, moment: datetime, capability: str, instance: str) -> Object:
     ref = occurrence.object
     about = {"apiVersion": ref.api_version, "kind": ref.kind, "name": ref.name}
-    if ref.namespace:
+    note = occurrence.message
+    if ref.cluster:
+        note = f"{ref}: {note}"
+    elif ref.namespace:
         about["namespace"] = ref.namespace
     if ref.uid:
         about["uid"] = ref.uid
@@ -65,7 +69,7 @@ def event_object(occurrence: Occurrence, name: str, moment: datetime, capability
         "type": occurrence.type,
         "reason": occurrence.reason[:WORDS_MAX],
         "action": occurrence.reason[:WORDS_MAX],
-        "note": _note(occurrence.message),
+        "note": _note(note),
         "regarding": about,
         "reportingController": f"{GROUP}/{capability}",
         "reportingInstance": instance[:WORDS_MAX],

@@ -15,6 +15,9 @@ from nodeyard.client.transport import NOTHING, REQUEST_SECONDS, Response, Transp
 from nodeyard.kube.json import Json, Object
 from nodeyard.plan.model import Action, ObjectRef, Verb, Write
 
+WRITE_SECONDS: Final = 10.0
+"""How long a first attempt may go unanswered before the object is read instead: while a write hangs, its key waits."""
+
 _ATOMIC_LISTS: Final = (("spec", "taints"), ("metadata", "finalizers"), ("metadata", "ownerReferences"))
 
 
@@ -24,11 +27,14 @@ class Sender:
     def __init__(self, client: Client, field_manager: str) -> None:
         self._client = client
         self._field_manager = field_manager
-        self._clients: dict[str, Client] = {}
+        self._clients: dict[tuple[str, float], Client] = {}
 
-    async def send(self, resource: Resource[Any], action: Action, write: Write, *, dry_run: bool = False) -> Json:
-        """The server's answer: the object, a Status, or None."""
-        client, ref = self._client_for(write.field_manager or self._field_manager), action.object
+    async def send(
+        self, resource: Resource[Any], action: Action, write: Write, *, dry_run: bool = False, failures: int = 0
+    ) -> Json:
+        """The server's answer: the object, a Status, or None. After `failures` it is given more time."""
+        field_manager, ref = write.field_manager or self._field_manager, action.object
+        client = self._client_for(field_manager, answer_seconds(failures))
         match action.verb:
             case Verb.CREATE if write.subresource:
                 return await client.create_part(
@@ -53,7 +59,7 @@ class Sender:
 
     async def read(self, resource: Resource[Any], ref: ObjectRef, subresource: str = "") -> Object:
         """The object as it is now, whole."""
-        client = self._client_for(self._field_manager)
+        client = self._client_for(self._field_manager, answer_seconds())
         return await client.get(resource.decoded_as(dict), ref.name, ref.namespace, subresource=subresource)
 
     async def _patch(
@@ -77,19 +83,28 @@ class Sender:
             dry_run=dry_run,
         )
 
-    def _client_for(self, field_manager: str) -> Client:
-        client = self._clients.get(field_manager)
+    def _client_for(self, field_manager: str, seconds: float) -> Client:
+        client = self._clients.get((field_manager, seconds))
         if client is None:
-            client = self._clients[field_manager] = self._client.managed_by(field_manager)
-            client.transport = Once(client.transport)
+            client = self._clients[field_manager, seconds] = self._client.managed_by(field_manager)
+            client.transport = Once(client.transport, seconds)
         return client
 
 
-class Once:
-    """A transport that never repeats a request by itself: between two attempts the right to write may be lost."""
+def answer_seconds(failures: int = 0) -> float:
+    """Longer each time: a webhook may keep the server from answering for as long as we would wait at first."""
+    return min(WRITE_SECONDS * 2.0**failures, REQUEST_SECONDS)
 
-    def __init__(self, transport: Transport) -> None:
+
+class Once:
+    """A transport that never repeats a request by itself: between two attempts the right to write may be lost.
+
+    Nor does it wait for an answer longer than `seconds`, whatever the client would.
+    """
+
+    def __init__(self, transport: Transport, seconds: float | None = None) -> None:
         self._transport = transport
+        self._seconds = answer_seconds() if seconds is None else seconds
         self.stream = transport.stream
         self.close = transport.close
 
@@ -105,7 +120,7 @@ class Once:
         retry: bool = True,
     ) -> Response:
         return await self._transport.request(
-            method, path, query=query, headers=headers, body=body, timeout=timeout, retry=False
+            method, path, query=query, headers=headers, body=body, timeout=min(timeout, self._seconds), retry=False
         )
 
 

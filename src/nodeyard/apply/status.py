@@ -13,12 +13,13 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from nodeyard.apply.applier import Lookup, OnWritten
+from nodeyard.apply.lacking import Lacking
 from nodeyard.apply.outcome import Result
 from nodeyard.apply.patience import Patience, asked_pause, is_trouble
 from nodeyard.apply.running import NOT_ALLOWED
 from nodeyard.apply.sending import Once
 from nodeyard.apply.verdicts import has_moved_on
+from nodeyard.apply.ways import Lookup, OnWritten
 from nodeyard.client.api import Client
 from nodeyard.client.errors import AdmissionDenied, ClientError, NotFound
 from nodeyard.client.resources import Resource
@@ -79,6 +80,7 @@ class StatusWriter:
         self._on_written = on_written
         # What the server made of what we wanted. A field that it defaults would else be taken away for ever.
         self._answered: dict[ObjectRef, tuple[Object, Object]] = {}
+        self._lacking = Lacking(clock)
 
     async def write(
         self, writes: Sequence[Wanted], shown: Callable[[ObjectRef], Any | None], *, may_write: Callable[[], bool]
@@ -89,13 +91,19 @@ class StatusWriter:
 
     async def _write(self, wanted: Wanted, cached: Any | None, may_write: Callable[[], bool]) -> StatusResult:
         ref = wanted.object
-        difference = _difference(cached, wanted.status)
-        if difference is None or self._answered.get(ref) == (wanted.status, _status_of(cached)):
+        if ref.cluster:
+            message = f"status is written on our own server only, not in cluster {ref.cluster}"
+            return StatusResult(object=ref, result=Result.FAILED, message=message)
+        status = self._lacking.trimmed(ref, wanted.status)
+        difference = _difference(cached, status)
+        if difference is None or self._answered.get(ref) == (status, _status_of(cached)):
             return StatusResult(object=ref, result=Result.DONE)
         resource = self._lookup(ref.api_version, ref.kind)
         if resource is None:
             return StatusResult(object=ref, result=Result.FAILED, message=f"{ref.kind} is not served")
-        attempt = _Attempt(wanted, difference, wanted.resource_version)
+        attempt = _Attempt(wanted, status, difference)
+        if self._lacking.is_worth_offering(ref):
+            attempt.status, attempt.difference = wanted.status, _difference(cached, wanted.status)
         while True:
             async with self._turn:
                 if not may_write():
@@ -112,6 +120,8 @@ class StatusWriter:
                 except msgspec.ValidationError as error:
                     return attempt.ended(Result.DONE, f"the answer does not decode: {error}")
                 except ClientError as error:
+                    if self._leaves_out(attempt, error):
+                        continue
                     pause = self._pause(attempt, error)
                     if pause is None:
                         return attempt.ended(_result_of(error), str(error))
@@ -124,7 +134,7 @@ class StatusWriter:
         if ref.uid and metadata.get("uid") != ref.uid:
             attempt.difference = None
             return
-        attempt.difference = merge_diff(found.get("status") or {}, attempt.wanted.status)
+        attempt.difference = merge_diff(found.get("status") or {}, attempt.status)
         attempt.resource_version = metadata["resourceVersion"]
 
     async def _send(self, resource: Resource[Any], attempt: _Attempt) -> None:
@@ -137,8 +147,20 @@ class StatusWriter:
         answer = await self._client.patch(resource, ref.name, patch, ref.namespace, subresource=part)
         if len(self._answered) >= REMEMBERED:
             self._answered.clear()
-        self._answered[ref] = wanted.status, _status_of(answer)
+        self._answered[ref] = attempt.status, _status_of(answer)
+        if attempt.status is wanted.status:
+            self._lacking.taken(ref)
         self._on_written(resource, answer)
+
+    def _leaves_out(self, attempt: _Attempt, error: ClientError) -> bool:
+        """Whether fields are left out that were sent, because the server does not have them."""
+        ref = attempt.wanted.object
+        if not self._lacking.learn(ref, error):
+            return False
+        left = self._lacking.trimmed(ref, attempt.status)
+        is_less = left != attempt.status
+        attempt.status = left
+        return is_less
 
     def _pause(self, attempt: _Attempt, error: ClientError) -> float | None:
         attempt.failures += 1
@@ -153,10 +175,12 @@ class StatusWriter:
 class _Attempt:
     """One status on its way."""
 
-    def __init__(self, wanted: Wanted, difference: Json, resource_version: str) -> None:
+    def __init__(self, wanted: Wanted, status: Object, difference: Json) -> None:
         self.wanted = wanted
+        self.status = status
+        """What is wanted, of what the server has fields for."""
         self.difference = difference
-        self.resource_version = resource_version
+        self.resource_version = wanted.resource_version
         self.requests = 0
         self.failures = 0
 

@@ -23,6 +23,9 @@ def apiserver(
     controllers: Annotated[
         str, typer.Option(help="Controllers to run: names, '*' for all, -NAME for not that one.", metavar="LIST")
     ] = "*",
+    audit_log_path: Annotated[
+        Path | None, typer.Option(help="Append an audit event for every request to this file.", metavar="FILE")
+    ] = None,
 ) -> None:
     """Serve the Kubernetes API from memory, for kubectl, tests and demos.
 
@@ -41,7 +44,7 @@ def apiserver(
     names = tuple(name.strip() for name in controllers.split(",") if name.strip())
 
     async def serve() -> None:
-        async with running(Serving(bind, port, known, names), kubeconfig_out):
+        async with running(Serving(bind, port, known, names, audit_log_path), kubeconfig_out):
             print("ready", flush=True)
             await until_stopped()
 

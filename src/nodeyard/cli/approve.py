@@ -9,14 +9,14 @@ import typer
 
 
 def approve(
-    id: Annotated[str, typer.Argument(help="As events, conditions and `nodeyard plan` show it.", metavar="ID")],
+    id: Annotated[str, typer.Argument(help="As events and `nodeyard plan` show it.", metavar="ID")],
     kubeconfig: Annotated[
         Path | None, typer.Option(help="Cluster to work on; else KUBECONFIG, else the pod's own.", metavar="FILE")
     ] = None,
 ) -> None:
     """Approve a plan that the brake holds because it would disturb very many nodes.
 
-    The approval is for this plan alone: one that would do something else is held again.
+    The approval is for this plan alone, with all its later steps: one that would do something else is held again.
     """
     from nodeyard.app import approvals
     from nodeyard.app.capabilities import choose
@@ -31,6 +31,7 @@ def approve(
         async with cluster.connected(config) as client:
             able, _ = await cluster.served(client, choose(()))
             async with inspecting(client, able) as inspection:
+                cluster.tell_unreached(inspection)
                 return await approvals.approve(client, inspection, id)
 
     config = cluster.configuration(kubeconfig)

@@ -7,9 +7,12 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
+import typer
+
 from nodeyard.app.approvals import NotHeld
 from nodeyard.app.capabilities import choose
 from nodeyard.app.files import FileError
+from nodeyard.app.inspection import Inspection
 from nodeyard.cli.failures import Failure
 from nodeyard.client.aio import AioTransport
 from nodeyard.client.api import Client
@@ -59,6 +62,12 @@ def chosen(names: str) -> tuple[Capability, ...]:
         return choose([each.strip() for each in text.split(",") if each.strip()])
 
     return option("--capabilities", parse, names)
+
+
+def tell_unreached(inspection: Inspection) -> None:
+    """On stderr: what is printed was planned without these clusters."""
+    for each in inspection.unreached:
+        typer.echo(str(each), err=True)
 
 
 async def served(client: Client, capabilities: Sequence[Capability]) -> tuple[list[Capability], list[str]]:

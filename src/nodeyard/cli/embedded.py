@@ -10,6 +10,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from nodeyard.apiserver.admission.attributes import Plugin
+from nodeyard.apiserver.audit import AuditSink, to_file
 from nodeyard.apiserver.certificates import server_context
 from nodeyard.apiserver.controllers import DEFAULT_CONTROLLERS
 from nodeyard.apiserver.front import Front, serve
@@ -25,12 +27,15 @@ _WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """Where to listen, who may come in, what runs inside."""
+    """Where to listen, who may come in, what runs inside, where it is put on record."""
 
     bind: str = "127.0.0.1"
     port: int = 0
     users: tuple[KnownUser, ...] = ()
     controllers: tuple[str, ...] = DEFAULT_CONTROLLERS
+    audit_log: Path | None = None
+    plugins: tuple[Plugin, ...] = ()
+    """Further admission plugins: webhooks of projects that are only played."""
 
 
 @asynccontextmanager
@@ -39,7 +44,12 @@ async def running(serving: Serving, kubeconfig: Path) -> AsyncIterator[tuple[Ser
     authority = Authority()
     token = secrets.token_hex(16)
     administrator = KnownUser("admin", token, groups=("system:masters",))
-    server = Server(users=(administrator, *serving.users), address=f"{serving.bind}:{serving.port}")
+    server = Server(
+        users=(administrator, *serving.users),
+        address=f"{serving.bind}:{serving.port}",
+        audit=_audit(serving.audit_log),
+        plugins=serving.plugins,
+    )
     await _start(server, serving.controllers)
     try:
         hosts = dict.fromkeys((_WILDCARDS.get(serving.bind, serving.bind), *_HOSTS))
@@ -59,6 +69,16 @@ async def _start(server: Server, controllers: Iterable[str]) -> None:
         await server.start(controllers)
     except ValueError as error:
         raise Failure(f"--controllers: {error}") from None
+
+
+def _audit(path: Path | None) -> AuditSink | None:
+    if path is None:
+        return None
+    try:
+        path.open("ab").close()
+    except OSError as error:
+        raise Failure(f"--audit-log-path: {path}: {error.strerror or error}") from None
+    return to_file(path)
 
 
 async def _listen(server: Server, serving: Serving, context: ssl.SSLContext) -> Front:

@@ -10,9 +10,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
+import yaml
 from rich.console import Console
 from rich.status import Status
 
+from nodeyard.app.capabilities import CAPABILITIES
 from nodeyard.cli.embedded import Serving, running
 from nodeyard.cli.failures import Failure
 from nodeyard.cli.showcase import at_work, roots
@@ -22,8 +24,11 @@ from nodeyard.client.aio import AioTransport
 from nodeyard.client.api import Client
 from nodeyard.client.kubeconfig import load_config
 from nodeyard.process.clock import SystemClock
+from nodeyard.sim import foreign
+from nodeyard.sim.defaulting import MachineDeploymentDefaults
 from nodeyard.sim.embedded import connect
-from nodeyard.sim.world import World
+from nodeyard.sim.machines.controllers import Surroundings
+from nodeyard.sim.world import STAGES, World
 from nodeyard.testing import ControlPlane
 from nodeyard.testing.binaries import MissingBinaryError
 
@@ -31,6 +36,8 @@ PATIENCE_SECONDS: Final = 60.0
 SECONDS_PER_NODE: Final = 0.25
 _CONTROLLERS = ("namespace", "garbage-collector", "disruption", "node-lifecycle", "taint-eviction")
 _LOOK_SECONDS = 0.5
+PLAYED: Final = "machines"
+"""The stage file of Cluster API's own controllers, which the real control plane has."""
 ROLE: Final = {"cke.cybozu.com/role": "compute"}
 """What the examples select nodes by."""
 
@@ -40,7 +47,7 @@ async def show(nodes: int, *, once: bool, real: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="nodeyard-demo-") as directory:
         kubeconfig = Path(directory, "kubeconfig")
         console.print(f"Starting the {'real control plane' if real else 'embedded API server'} ...")
-        async with _cluster(real, kubeconfig) as client, World(client, SystemClock()) as world:
+        async with _cluster(real, kubeconfig) as client, _world(client, kubeconfig, real) as world:
             begun = time.monotonic()
             await _fill(world, client, nodes, console)
             console.print("Starting the operator and applying the examples ...")
@@ -59,7 +66,7 @@ async def show(nodes: int, *, once: bool, real: bool) -> None:
 @asynccontextmanager
 async def _cluster(real: bool, kubeconfig: Path) -> AsyncIterator[Client]:
     if not real:
-        async with running(Serving(), kubeconfig) as (server, _):
+        async with running(Serving(plugins=(MachineDeploymentDefaults(),)), kubeconfig) as (server, _):
             yield connect(server)
         return
     try:
@@ -80,7 +87,26 @@ async def _cluster(real: bool, kubeconfig: Path) -> AsyncIterator[Client]:
 def _start_plane() -> ControlPlane:
     plane = ControlPlane(controllers=_CONTROLLERS)
     plane.start()
+    if PLAYED in _stages():
+        plane.start_cluster_api()
     return plane
+
+
+def _stages() -> tuple[str, ...]:
+    """What the capabilities need to have played besides nodes and pods."""
+    return tuple(dict.fromkeys(stage for each in CAPABILITIES for stage in each.stages))
+
+
+@asynccontextmanager
+async def _world(client: Client, kubeconfig: Path, real: bool) -> AsyncIterator[World]:
+    """The real Cluster API is not played where it runs; its providers are in either case."""
+    clock = SystemClock()
+    stages = [stage for stage in _stages() if not (real and stage == PLAYED)]
+    if not real and (groups := foreign.groups_of(stages)):
+        await foreign.install(client, clock, *groups)
+    around = Surroundings(kubeconfig=lambda: yaml.safe_load(kubeconfig.read_text()))
+    async with World(client, clock, stages=(*STAGES, *stages), around=around) as world:
+        yield world
 
 
 async def _fill(world: World, client: Client, count: int, console: Console) -> Fleet:
@@ -114,5 +140,6 @@ def _invite(console: Console, kubeconfig: Path) -> None:
         "kubectl get nodetemplates,nodes -L topology.kubernetes.io/zone",
         "nodeyard why nodetemplate/compute",
         "kubectl scale nodetemplate compute --replicas=5 && nodeyard plan",
+        "kubectl get latticeclusters && nodeyard why latticecluster/prod",
     ):
         console.print(f"  {command}", soft_wrap=True)

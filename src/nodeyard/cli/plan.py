@@ -34,7 +34,8 @@ def plan(
     """Print what would be done, and change nothing.
 
     Files are first sent as a dry run, so that the server's defaults and rules have their say. Without a cluster they
-    are planned alone. Exit code: 0 nothing to do, 2 changes pending, 1 error.
+    are planned alone. Exit code: 0 nothing to do, refusals alone included; 2 changes pending, also where all of them
+    are held for approval; 1 error.
     """
     from nodeyard.cli import cluster, planning, signals
     from nodeyard.plan.brake import parse_limit

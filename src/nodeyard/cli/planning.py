@@ -11,7 +11,7 @@ import typer
 
 from nodeyard.app import files
 from nodeyard.app.inspection import Look, inspecting
-from nodeyard.cli.cluster import connected, served
+from nodeyard.cli.cluster import connected, served, tell_unreached
 from nodeyard.client.api import Client
 from nodeyard.client.errors import ConfigError
 from nodeyard.client.kubeconfig import load_config
@@ -36,6 +36,7 @@ async def look(
         async with inspecting(client, able) as inspection:
             if is_live:
                 await inspection.suppose(answers)
+            tell_unreached(inspection)
             return inspection.plans(limit)
 
 

@@ -10,6 +10,7 @@ import typer
 from nodeyard.cli.failures import Failure
 
 if TYPE_CHECKING:
+    from nodeyard.admission.upkeep import Webhooks
     from nodeyard.runtime.health import Address
 
 
@@ -27,6 +28,22 @@ def run(
     health_bind: Annotated[
         str, typer.Option(help="Where /healthz and /readyz are served; 0 for nowhere.", metavar="HOST:PORT")
     ] = "127.0.0.1:8081",
+    webhook_bind: Annotated[
+        str, typer.Option(help="Where admission webhooks are served; 0 for nowhere.", metavar="HOST:PORT")
+    ] = "127.0.0.1:9443",
+    webhook_url: Annotated[
+        str,
+        typer.Option(help="How the API server reaches them; needless where it runs on this machine.", metavar="URL"),
+    ] = "",
+    webhook_service: Annotated[
+        str, typer.Option(help="The Service by which it reaches them instead.", metavar="NS/NAME")
+    ] = "",
+    webhook_cert_dir: Annotated[
+        Path | None,
+        typer.Option(
+            help="Your own tls.crt, tls.key and ca.crt; else they are made and kept in a Secret.", metavar="DIR"
+        ),
+    ] = None,
     leader_elect: Annotated[
         bool, typer.Option("--leader-elect", help="Let one of several replicas write, by a Lease per capability.")
     ] = False,
@@ -53,13 +70,22 @@ def run(
     health = cluster.option("--health-bind", _bind, health_bind)
     metrics = cluster.option("--metrics-bind", _bind, metrics_bind)
     enabled = cluster.chosen(capabilities)
+    webhooks = None
+    if any(each.webhooks for each in enabled) or webhook_url or webhook_service or webhook_cert_dir:
+        webhooks = webhooks_of(webhook_bind, webhook_url, webhook_service, webhook_cert_dir)
     if not enabled:
         raise Failure("there is no capability to run")
     settings = Settings(
         identity=identity(), leader_elect=leader_elect, observe=observe, take_over=take_over, limit=limit
     )
     operation = Operation(
-        cluster.configuration(kubeconfig), enabled, settings, install_crds=install_crds, health=health, metrics=metrics
+        cluster.configuration(kubeconfig),
+        enabled,
+        settings,
+        install_crds=install_crds,
+        health=health,
+        metrics=metrics,
+        webhooks=webhooks,
     )
     with cluster.failing_in_one_line():
         signals.run(operate(operation, signals.until_stopped))
@@ -69,3 +95,28 @@ def _bind(text: str) -> Address | None:
     from nodeyard.runtime.health import parse_bind
 
     return None if text == "0" else parse_bind(text)
+
+
+def webhooks_of(bind: str, url: str, service: str, folder: Path | None) -> Webhooks | None:
+    from nodeyard.admission.reach import Reach, parse_service, parse_url
+    from nodeyard.admission.upkeep import Webhooks
+    from nodeyard.app.webhooks import is_loopback
+    from nodeyard.cli import cluster
+
+    address = cluster.option("--webhook-bind", _bind, bind)
+    if url and service:
+        raise Failure("--webhook-url and --webhook-service: give one of them")
+    reach: Reach | None = None
+    if url:
+        reach = cluster.option("--webhook-url", parse_url, url)
+    elif service:
+        reach = cluster.option("--webhook-service", parse_service, service)
+    if address is None:
+        return None
+    if reach is None and not is_loopback(address.host):
+        raise Failure(
+            f"--webhook-bind {bind}: say how the API server gets there, by --webhook-service or --webhook-url"
+        )
+    if folder is not None and not folder.is_dir():
+        raise Failure(f"--webhook-cert-dir: {folder} is no folder")
+    return Webhooks(address, reach, folder)

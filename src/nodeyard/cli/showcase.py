@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rich.table import Table
 
+from nodeyard.admission.upkeep import Webhooks
 from nodeyard.app import files
 from nodeyard.app.capabilities import CAPABILITIES
 from nodeyard.app.inspection import inspecting
@@ -20,9 +21,13 @@ from nodeyard.client.kubeconfig import load_config
 from nodeyard.kube.json import Object
 from nodeyard.plan.brake import Limit
 from nodeyard.runtime.capability import Capability
+from nodeyard.runtime.health import Address
 from nodeyard.runtime.settings import Settings
 
 PATIENCE_SECONDS = 60.0
+QUIET_SECONDS = 1.0
+"""How long nothing may change: what follows from the last change is a moment behind it."""
+LOOPBACK = "127.0.0.1"
 _LOOK_SECONDS = 0.2
 _NODE = "Node"
 """Examples bring nodes for clusters that have none to spare; the demo's world has its own."""
@@ -34,7 +39,8 @@ _PLACES = (Path(__file__).parents[1] / "examples", Path(__file__).parents[3] / "
 async def at_work(kubeconfig: Path, client: Client) -> AsyncIterator[None]:
     """The operator runs and has nothing left to do when this yields."""
     settings = Settings(identity(), leader_elect=False)
-    operation = Operation(load_config(kubeconfig), CAPABILITIES, settings, install_crds=True)
+    webhooks = Webhooks(Address(LOOPBACK, 0))
+    operation = Operation(load_config(kubeconfig), CAPABILITIES, settings, install_crds=True, webhooks=webhooks)
     async with operating(operation):
         objects = files.read(_examples(CAPABILITIES))
         await files.send(client, [each for each in objects if each[1]["kind"] != _NODE], dry_run=False)
@@ -50,15 +56,27 @@ def _examples(capabilities: Sequence[Capability]) -> list[Path]:
 
 
 async def _settled(client: Client) -> None:
-    """Until every plan is empty: what `nodeyard plan` would print is nothing to do."""
+    """Until every plan is empty, as `nodeyard plan` would print it, and whatever can say that it is ready does."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     async with inspecting(client, CAPABILITIES) as inspection:
-        while any(look.has_changes for look in inspection.plans(Limit())):
+        since: float | None = None
+        while since is None or time.monotonic() - since < QUIET_SECONDS:
+            is_busy = any(look.has_changes for look in inspection.plans(Limit())) or not await _are_ready(client)
+            since = None if is_busy else since or time.monotonic()
             if time.monotonic() > deadline:
                 raise Failure(
                     f"the operator did not settle in {PATIENCE_SECONDS:.0f} s; `nodeyard plan` says what is left"
                 )
             await asyncio.sleep(_LOOK_SECONDS)
+
+
+async def _are_ready(client: Client) -> bool:
+    for kind in (kind for capability in CAPABILITIES for kind in capability.kinds):
+        for obj in (await client.list(kind.resource.decoded_as(dict))).items:
+            conditions: Sequence[Object] = (obj.get("status") or {}).get("conditions") or ()
+            if any(each["type"] == "Ready" and each["status"] != "True" for each in conditions):
+                return False
+    return True
 
 
 async def roots(client: Client) -> Table:

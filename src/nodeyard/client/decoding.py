@@ -15,6 +15,8 @@ class PartialMetadata(msgspec.Struct, frozen=True, rename="camel"):
     uid: str = ""
     resource_version: str = ""
     annotations: dict[str, str] | None = None
+    deletion_timestamp: str | None = None
+    finalizers: tuple[str, ...] | None = None
 
 
 class Partial(msgspec.Struct, frozen=True):
@@ -33,6 +35,8 @@ class Malformed(msgspec.Struct, frozen=True):
     uid: str
     resource_version: str
     error: str
+    is_deleting: bool = False
+    finalizers: tuple[str, ...] = ()
 
 
 decode_partial = msgspec.json.Decoder(Partial).decode
@@ -56,4 +60,13 @@ def decode_as(type: type[T], body: bytes) -> T:
 
 def malformed(raw: bytes | msgspec.Raw, error: str, type: str) -> Malformed:
     metadata = decode_partial(raw).metadata
-    return Malformed(type, metadata.namespace, metadata.name, metadata.uid, metadata.resource_version, error)
+    return Malformed(
+        type,
+        metadata.namespace,
+        metadata.name,
+        metadata.uid,
+        metadata.resource_version,
+        error,
+        is_deleting=metadata.deletion_timestamp is not None,
+        finalizers=metadata.finalizers or (),
+    )

@@ -35,6 +35,14 @@ def load(text: str | bytes) -> Json:
         raise ManifestError(str(error)) from error
 
 
+def load_first(text: str | bytes) -> Json:
+    """The first document, and no look at what follows it; None where there is none."""
+    try:
+        return next(yaml.load_all(text, Loader=_Loader), None)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise ManifestError(str(error)) from error
+
+
 def load_all(text: str | bytes) -> Iterator[Object]:
     """Every object of a file; empty documents are passed over and Lists taken apart."""
     try:

@@ -12,6 +12,10 @@ GROUP = "nodeyard.dev"
 NAMESPACE = "nodeyard-system"
 PAUSED = "nodeyard.dev/paused"
 APPROVE = "nodeyard.dev/approve"
+CAPABILITY = "nodeyard.dev/capability"
+"""Label of what is written on behalf of one."""
+WEBHOOK_CERTIFICATES = "nodeyard-webhook-certificates"
+"""The Secret that all replicas serve webhooks with."""
 
 # Node keys
 ZONE = "topology.kubernetes.io/zone"

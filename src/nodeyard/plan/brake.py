@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from nodeyard.plan.identity import identified, with_actions
+from nodeyard.plan.identity import approval_identity, identified, with_actions
 from nodeyard.plan.model import Action, Blocked, Disruption, ObjectRef, Plan
 from nodeyard.plan.reasons import EngineReason
 
@@ -55,12 +55,13 @@ def brake(plan: Plan, limit: Limit, managed: int, approved: Collection[str] = ()
     """Part the plan where it disturbs more than the limit, of so many managed nodes, and nobody has approved that."""
     if not plan.id:
         plan = identified(plan)
-    disturbed = disturbed_nodes(plan.actions)
+    disturbed = disturbed_nodes(filter(_is_counted, plan.actions))
     if not limit.is_exceeded(len(disturbed), managed):
         return Braked(plan, None)
     held_ids = _with_dependents(plan.actions)
     held = msgspec.structs.replace(plan, blocked=(), decisions=(), wake_at=None)
     held = with_actions(held, (action for action in plan.actions if action.id in held_ids))
+    held = msgspec.structs.replace(held, id=approval_identity(held))
     if held.id in approved:
         return Braked(plan, None)
     now = with_actions(plan, (action for action in plan.actions if action.id not in held_ids))
@@ -70,29 +71,39 @@ def brake(plan: Plan, limit: Limit, managed: int, approved: Collection[str] = ()
 
 def disturbed_nodes(actions: Iterable[Action]) -> set[str]:
     """What the disruptive actions disturb: nodes by name, and objects that name no node each by itself."""
-    return {_disturbed(action) for action in actions if is_disruptive(action)}
+    return {node for action in actions if is_disruptive(action) for node in _disturbed(action)}
 
 
 def is_disruptive(action: Action) -> bool:
     return action.disruption is not Disruption.NONE
 
 
-def _disturbed(action: Action) -> str:
-    if action.disrupts:
-        return action.disrupts
+def _is_counted(action: Action) -> bool:
+    """What belongs to something that has been let go once is not asked about again, or nothing would ever end."""
+    return is_disruptive(action) and not action.is_granted
+
+
+def _disturbed(action: Action) -> tuple[str, ...]:
     ref = action.object
     is_node = ref.kind == "Node" and ref.api_version == "v1"
-    return ref.name if is_node else f"{ref.api_version} {ref}"
+    if action.disrupts or is_node:
+        return tuple(_placed(node, ref.cluster) for node in action.disrupts or (ref.name,))
+    return (f"{ref.api_version} {ref}",)
+
+
+def _placed(node: str, cluster: str) -> str:
+    """With its cluster, where that is not our own: clusters may well have nodes of the same name."""
+    return f"{cluster}:{node}" if cluster and ":" not in node else node
 
 
 def _with_dependents(actions: tuple[Action, ...]) -> set[str]:
-    """The ids of what is disruptive and of all that comes after it, at any remove."""
+    """The ids of what is disruptive and not granted, and of all that comes after it, at any remove."""
     dependents: dict[str, list[str]] = {}
     for action in actions:
         for each in action.after:
             dependents.setdefault(each, []).append(action.id)
     held: set[str] = set()
-    pending = [action.id for action in actions if is_disruptive(action)]
+    pending = [action.id for action in actions if _is_counted(action)]
     while pending:
         if (each := pending.pop()) not in held:
             held.add(each)

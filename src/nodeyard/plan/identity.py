@@ -3,6 +3,9 @@
 Verbs, objects, diffs, disruption and order count. Facts and reasons merely describe, and `wakeAt` is about the next
 plan. Nor do moments inside a diff count: a plan that writes down when a drain began would be another one each second,
 and could never be approved.
+
+What is held for approval may be a step of something larger. Its other steps are then covered by the same id: a release
+that a restart cut in two is not asked about twice.
 """
 
 from __future__ import annotations
@@ -31,6 +34,17 @@ def identity(plan: Plan) -> str:
     return digest.hexdigest()[:_DIGITS]
 
 
+def approval_identity(plan: Plan) -> str:
+    """What an approval of this plan is for: its undertakings, and of what is part of none, exactly that."""
+    digest = sha256(_encode([plan.capability, plan.key]))
+    named = {action.id: _subject(action) for action in plan.actions}
+    lines = {_encode(["part of", each.part_of]) if each.part_of else _line(each, named) for each in plan.actions}
+    for line in sorted(lines):
+        digest.update(b"\n")
+        digest.update(line)
+    return digest.hexdigest()[:_DIGITS]
+
+
 def identified(plan: Plan) -> Plan:
     """The plan with its id."""
     return msgspec.structs.replace(plan, id=identity(plan))
@@ -43,7 +57,8 @@ def with_actions(plan: Plan, actions: Iterable[Action]) -> Plan:
 
 def _subject(action: Action) -> Json:
     ref = action.object
-    return [action.verb.value, ref.api_version, ref.kind, ref.namespace, ref.name, ref.uid]
+    subject = [action.verb.value, ref.api_version, ref.kind, ref.namespace, ref.name, ref.uid]
+    return [*subject, ref.cluster] if ref.cluster else subject
 
 
 def _line(action: Action, named: dict[str, Json]) -> bytes:

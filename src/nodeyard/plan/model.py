@@ -48,10 +48,13 @@ class ObjectRef(_Struct, frozen=True):
     name: str
     namespace: str = ""
     uid: str = ""
+    cluster: str = ""
+    """The further cluster it is in, by the name the capability gave it; empty: our own."""
 
     def __str__(self) -> str:
+        place = f"{self.cluster}:" if self.cluster else ""
         where = f"{self.namespace}/" if self.namespace else ""
-        return f"{self.kind} {where}{self.name}"
+        return f"{self.kind} {place}{where}{self.name}"
 
 
 class FieldChange(_Struct, frozen=True):
@@ -89,8 +92,15 @@ class Action(_Struct, frozen=True):
     facts: Object = {}
     diff: tuple[FieldChange, ...] = ()
     disruption: Disruption = Disruption.NONE
-    disrupts: str = ""
-    """The node that is disturbed, where that is not the object itself: the brake counts nodes."""
+    disrupts: tuple[str, ...] = ()
+    """The nodes that are disturbed, where that is not the object itself: the brake counts nodes. A node of another
+    cluster than the object's is named with it: `leaf-1:worker-3`."""
+    part_of: str = ""
+    """The undertaking that it is a step of, named so that no other is called the same: one approval is for all of its
+    steps, also for those that are left when some are done, and whichever objects they turn out to concern."""
+    is_granted: bool = False
+    """Its disruption was counted, and let pass, with an earlier step of the same undertaking, as that step's trace on
+    the object shows: the brake does not ask again."""
     after: tuple[str, ...] = ()
 
 
@@ -140,6 +150,9 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
 
     plan: Plan
     writes: dict[str, Write] = {}
+    is_final: bool = False
+    """Whether nothing would be left to do, or be refused otherwise, once every action has succeeded: then what we write
+    ourselves is no reason to plan again."""
 
     def write(self, action: Action) -> Write:
         return self.writes[action.id]

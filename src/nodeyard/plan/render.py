@@ -65,8 +65,14 @@ def _headline(action: Action) -> str:
 def _disruption(action: Action) -> str:
     if not is_disruptive(action):
         return ""
-    where = f" (node {action.disrupts})" if action.disrupts and action.disrupts != action.object.name else ""
-    return f"  ! {action.disruption.value}{where}"
+    return f"  ! {action.disruption.value}{_where(action)}"
+
+
+def _where(action: Action) -> str:
+    nodes = action.disrupts
+    if not nodes or nodes == (action.object.name,):
+        return ""
+    return f" (node {nodes[0]})" if len(nodes) == 1 else f" ({counted(len(nodes), 'node')})"
 
 
 def _change(change: FieldChange, width: int) -> str:

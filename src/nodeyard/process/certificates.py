@@ -36,11 +36,16 @@ class Pair:
 class Authority:
     """Issues certificates; `pem` is what clients have to trust."""
 
-    def __init__(self, common_name: str = "nodeyard") -> None:
+    def __init__(
+        self, common_name: str = "nodeyard", *, valid: datetime.timedelta = VALID, now: datetime.datetime | None = None
+    ) -> None:
+        """`valid`: how long it and what it issues last; from `now`, or from when each is made."""
+        self._valid = valid
+        self._now = now
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = _name(common_name)
         self._certificate = (
-            _builder(self._name, self._name, self._key.public_key())
+            _builder(self._name, self._name, self._key.public_key(), valid, now)
             .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
             .add_extension(_key_usage(signs=True), critical=True)
             .add_extension(x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), critical=False)
@@ -60,7 +65,7 @@ class Authority:
     def _issue(self, subject: x509.Name, usage: x509.ObjectIdentifier, extra: Sequence[x509.ExtensionType]) -> Pair:
         key = ec.generate_private_key(ec.SECP256R1())
         builder = (
-            _builder(subject, self._name, key.public_key())
+            _builder(subject, self._name, key.public_key(), self._valid, self._now)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
             .add_extension(_key_usage(signs=False), critical=True)
             .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
@@ -82,8 +87,14 @@ def write_private(path: Path, content: bytes) -> None:
     path.write_bytes(content)
 
 
-def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
-    now = datetime.datetime.now(datetime.UTC)
+def _builder(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePublicKey,
+    valid: datetime.timedelta,
+    now: datetime.datetime | None,
+) -> x509.CertificateBuilder:
+    now = now or datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()
         .subject_name(subject)
@@ -91,7 +102,7 @@ def _builder(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicK
         .public_key(key)
         .serial_number(x509.random_serial_number())
         .not_valid_before(now - CLOCK_SKEW)
-        .not_valid_after(now + VALID)
+        .not_valid_after(now + valid)
     )
 
 

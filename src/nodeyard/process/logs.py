@@ -49,18 +49,30 @@ def get_logger(name: str) -> structlog.typing.FilteringBoundLogger:
 def _rendering(is_text: bool, output: TextIO) -> list[Any]:
     if is_text:
         return [
+            _plain,
             structlog.dev.ConsoleRenderer(
                 colors=output.isatty(),
                 timestamp_key="time",
                 pad_event_to=0,
                 exception_formatter=structlog.dev.plain_traceback,
-            )
+            ),
         ]
     return [
         structlog.processors.format_exc_info,
         structlog.processors.EventRenamer("message"),
         structlog.processors.JSONRenderer(serializer=_to_json),
     ]
+
+
+def _plain(_logger: Any, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Structs as what they say: the other form encodes them as they are."""
+    return {key: _shown(value) for key, value in event.items()}
+
+
+def _shown(value: Any) -> Any:
+    if isinstance(value, (tuple, list)):
+        return [_shown(item) for item in value]
+    return msgspec.to_builtins(value) if isinstance(value, msgspec.Struct) else value
 
 
 def _to_json(event: Any, **_: Any) -> str:

@@ -9,15 +9,17 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from nodeyard.apply.outcome import Outcome
+from nodeyard.client.decoding import Malformed
 from nodeyard.client.resources import Resource
-from nodeyard.kube.json import Json, Object
+from nodeyard.kube.json import Object
 from nodeyard.plan.model import ObjectRef, Plan, Planned
 from nodeyard.process.metrics import Metrics
+from nodeyard.runtime.webhooks import Webhook
 
 Key = str
 """What is planned together, named: a template set, a cluster, a tenant tree."""
@@ -30,17 +32,37 @@ class Watch:
     `keys` names what has to be planned again when an object changes (old or new is None on add and delete); it costs
     constant time. `indexes` find objects by a value; `needed` says whether the watch runs at all right now. A plan
     waits until every watch has told everything, but for those that have `needed`: of these, `collect` asks `is_synced`.
+
+    Among a capability's `cluster_watches` it runs on each further cluster: `keys_of` names the keys there, and `needed`
+    is asked with the view of that cluster, from which `view.cluster("")` leads back to our own. No plan waits for it:
+    `collect` asks `is_synced`.
     """
 
     resource: Resource[Any]
-    keys: Callable[[Any | None, Any | None], Iterable[Key]]
+    keys: Callable[[Any | None, Any | None], Iterable[Key]] = lambda _old, _new: ()
     indexes: Mapping[str, Callable[[Any], Iterable[str]]] = field(default_factory=dict)
-    needed: Callable[[View], bool] | None = None
+    needed: Callable[[ClusterView], bool] | None = None
     label_selector: str = ""
     field_selector: str = ""
     metadata_only: bool = False
     optional: bool = False
     """The kind may not be served: its watch starts when it appears and stops when it goes."""
+    older: tuple[str, ...] = ()
+    """Of an optional kind: versions to watch instead where the server does not have this one, the best first."""
+    keys_in: Callable[[View, Any | None, Any | None], Iterable[Key]] | None = None
+    """Like `keys`, and instead of it, where it takes a look at other objects to tell."""
+    keys_of: Callable[[str, Any | None, Any | None], Iterable[Key]] | None = None
+    """Of a watch on further clusters: like `keys`, with the name of the cluster first."""
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """A further cluster that a capability needs right now: a leaf, or one whose nodes it drains."""
+
+    name: str
+    """Unique within the capability, and the same for as long as the cluster is meant."""
+    kubeconfig: bytes = field(repr=False)
+    """As somebody gave it. It may not run programs, read files here nor send us through a proxy."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +92,50 @@ class View(Protocol):
     def is_synced(self, kind: str) -> bool:
         """Whether the watch has delivered its first list; of an optional kind that is not served, True and empty."""
 
+    def trouble(self, kind: str) -> str:
+        """What last went wrong with the watch, such as a right that is missing; empty while all is well."""
+
     def malformed(self, kind: str) -> Mapping[tuple[str, str], str]:
-        """Objects that did not decode, by namespace and name, with the error."""
+        """Objects that did not decode, by namespace and name, with the error. The last version of one that did decode
+        is still among the others. All keys are due when one comes, changes in what is known of it, or goes."""
+
+    def aside(self, kind: str) -> Mapping[tuple[str, str], Malformed]:
+        """The same, with what is known of each: whether it is being deleted, and its finalizers."""
+
+    @property
+    def uid(self) -> str:
+        """Which cluster this is: the uid of its Namespace kube-system; empty while that is not known.
+
+        A capability that asks needs the right to get that Namespace. Its keys are due when the answer is there.
+        """
+
+    def versions(self, group: str, kind: str) -> Sequence[str]:
+        """The versions of a kind that the server serves, the preferred one first; none where it does not have it.
+
+        The keys of a capability that asks are due when the answer becomes another.
+        """
+
+    def cluster(self, name: str) -> ClusterView:
+        """A further cluster, also where it is not connected yet or not any more. No name is our own."""
+
+
+class ClusterView(View, Protocol):
+    """A further cluster as `collect` sees it.
+
+    While there is no contact it shows what was last known; of a cluster that was never reached nothing is synced.
+    """
+
+    @property
+    def name(self) -> str:
+        """As the capability named it."""
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the server answers."""
+
+    @property
+    def error(self) -> str:
+        """Why there is no contact, or why the kubeconfig is refused; empty while connected or not tried yet."""
 
 
 class StatusWrite(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,16 +156,31 @@ class Event:
     type: str
     reason: str
     message: str
+    is_standing: bool = False
+    """About how things stand, not about what happened: said with every pass, and recorded when it has changed."""
+
+
+class Living(NamedTuple):
+    """An operator that a capability replaces, alive beside it."""
+
+    name: str
+    hand_over: str
+    """What a person does to let us take over."""
+    until: datetime | None = None
+    """When it is dead unless it is heard of again; looked at again then. None: in half a minute."""
 
 
 class Original(Protocol):
-    """Tells whether the operator that this capability replaces is alive beside it: its name and how to hand over."""
+    """Tells whether the operator that this capability replaces is alive beside it."""
 
-    def __call__(self, view: View, now: datetime) -> tuple[str, str] | None: ...
+    def __call__(self, view: View, now: datetime) -> Living | None: ...
 
 
 class Measure(Protocol):
     def __call__(self, snapshot: Any, plan: Plan, outcome: Outcome) -> None: ...
+
+    def forget(self, key: Key) -> None:
+        """What the key named is gone, and its series go with it."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +202,11 @@ class Kind:
     """The CRD."""
 
 
+def nowhere(_view: View) -> Iterable[Elsewhere]:
+    """What a capability says that needs no cluster but ours."""
+    return ()
+
+
 @dataclass(frozen=True)
 class Capability:
     name: str
@@ -139,6 +223,13 @@ class Capability:
     rbac: tuple[Rule, ...]
     events: Callable[[Any, Plan, Outcome], Sequence[Event]] = lambda _snapshot, _plan, _outcome: ()
     aggregates: tuple[Aggregate, ...] = ()
+    clusters: Callable[[View], Iterable[Elsewhere]] = nowhere
+    """The further clusters that are needed now; pure, and asked again after each change of the view."""
+    cluster_watches: tuple[Watch, ...] = ()
+    """What is watched on each of them."""
+    cluster_aggregates: tuple[Aggregate, ...] = ()
+    cluster_keys: Callable[[View, str], Iterable[Key]] = lambda _view, _cluster: ()
+    """The keys that are due when contact with a further cluster is made, lost or regained, or a watch there fails."""
     roots: Callable[[View, Key], Sequence[Any]] = lambda _view, _key: ()
     """The root objects of a key: where pause and approval stand."""
     plans_pauses: bool = False
@@ -152,12 +243,22 @@ class Capability:
     metrics: Callable[[Metrics], Measure] | None = None
     """Registers the capability's own metrics; what it returns is told of every pass before its status is written."""
     original: Original | None = None
-    review: Callable[[Json, Any], Json] | None = None
+    webhooks: tuple[Webhook, ...] = ()
+    """What it says about requests before they are stored (`runtime.webhooks`); every replica answers."""
     policies: Callable[[str], Sequence[Object]] = lambda _username: ()
     """ValidatingAdmissionPolicies and bindings that guard what the capability writes against all but this user."""
     loops: tuple[Callable[[Any], Awaitable[None]], ...] = ()
+    aliases: Mapping[str, Callable[[str], Sequence[ObjectRef]]] = field(default_factory=dict)
+    """Words that `nodeyard why` takes for a kind, and the objects that a name after it may mean, best first."""
+    stages: tuple[str, ...] = ()
+    """The simulated world's stage files that play what it works with, for the demo."""
     example: str = ""
     """The folder under examples/ that runs in the demo."""
+
+    @property
+    def has_clusters(self) -> bool:
+        """Whether it may need others than our own."""
+        return self.clusters is not nowhere
 
     def definitions(self) -> Sequence[Object]:
         """The CRDs of the kinds it serves."""

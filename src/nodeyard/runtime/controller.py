@@ -8,7 +8,7 @@ A replica that does not lead keeps its caches warm and plans nothing; when it co
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
@@ -25,6 +25,8 @@ from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
 from nodeyard.runtime.backoff import Failures
 from nodeyard.runtime.capability import Capability, Key, Watch
+from nodeyard.runtime.cluster import Following, Surroundings
+from nodeyard.runtime.clusters import Clusters
 from nodeyard.runtime.elections import ALWAYS, Elections, Gate
 from nodeyard.runtime.leader import Leader, lease_name
 from nodeyard.runtime.loops import LoopContext
@@ -55,6 +57,8 @@ class Place:
     served: Served
     elections: Elections
     metrics: LoopMetrics
+    around: Surroundings
+    """How further clusters are reached."""
 
 
 class Controller:
@@ -64,18 +68,22 @@ class Controller:
         self._settings = settings
         self._think = think
         self._metrics = place.metrics.of(capability.name)
-        self._news = News()
-        self._changing: Subject = ("", "", "")
+        self._news = News(lambda key: self._queue.add(key))
+        self._changing: tuple[Subject, str] = (("", "", ""), "")
         self._tasks: list[asyncio.Task[None]] = []
         self._ending: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop
         self._queue = Queue(place.clock, window=settings.window, on_take=self._metrics.latency.observe)
+        self._clusters = Clusters(capability, place.around, Following(self._noted, self._mark))
         self.view = place.watches.register(
-            [replace(watch, keys=self._noting(watch)) for watch in capability.watches],
+            [self._noted(watch) for watch in capability.watches],
             capability.aggregates,
             mark=self._mark,
             on_synced=lambda _kind: self.resync(),
+            on_change=self._clusters.look_again if capability.has_clusters else None,
+            on_news=self._hear,
         )
+        self._clusters.attach(self.view)
         place.served.watch(watch.resource for watch in capability.watches if not watch.metadata_only)
         place.served.watch(kind.resource for kind in capability.kinds)
         self._leader = self._elect()
@@ -102,6 +110,15 @@ class Controller:
         """The plans that wait for an approval."""
         return self._reconciler.held
 
+    @property
+    def is_synced(self) -> bool:
+        """Whether what a plan or a review needs has been told."""
+        return self._reconciler.is_synced()
+
+    def observes(self) -> str:
+        """Why nothing is written now; empty when things are."""
+        return self._reconciler.observes()
+
     def _elect(self) -> Leader | None:
         if not self._settings.leader_elect:
             return None
@@ -119,7 +136,14 @@ class Controller:
         common: dict[str, Any] = {"clock": place.clock, "random": place.random, "on_written": self._wrote}
         return Tools(
             view=self.view,
-            applier=Applier(place.client, name, place.served.find, on_deleted=self._deleted, **common),
+            applier=Applier(
+                place.client,
+                name,
+                place.served.find,
+                on_deleted=self._deleted,
+                elsewhere=self._clusters.target,
+                **common,
+            ),
             statuses=StatusWriter(place.client, name, place.served.find, **common),
             recorder=self._recorder,
             gate=self.gate,
@@ -129,6 +153,7 @@ class Controller:
             random=place.random,
             news=self._news,
             measure=self.capability.metrics(place.metrics.metrics) if self.capability.metrics else None,
+            is_answered=lambda: self.view.is_answered,
         )
 
     @property
@@ -141,11 +166,14 @@ class Controller:
     def start(self) -> None:
         self._loop = asyncio.get_running_loop()
         name = self.capability.name
-        self._workers.start(self._settings.workers)
+        has_clusters = self.capability.has_clusters
+        self._workers.start(self._settings.workers_elsewhere if has_clusters else self._settings.workers)
         self._tasks = [
             asyncio.create_task(self._recorder.run(), name=f"recorder {name}"),
             asyncio.create_task(self._resync_forever(), name=f"resync {name}"),
         ]
+        if has_clusters:
+            self._tasks.append(asyncio.create_task(self._clusters.run(), name=f"clusters {name}"))
         if self._leader is not None:
             self._place.elections.run(self._leader.run)
         for loop in self.capability.loops:
@@ -179,24 +207,32 @@ class Controller:
             self.resync(Priority.RESYNC)
 
     async def _run_loop(self, loop: Any, client: Client, stopped: asyncio.Event) -> None:
-        await loop(LoopContext(client, self.gate, self._place.clock, stopped, self.view))
+        connect = self._place.around.connect
+        await loop(LoopContext(client, self.gate, self._place.clock, stopped, self.view, connect))
 
     # what happens
 
-    def _noting(self, watch: Watch) -> Callable[[Any | None, Any | None], Iterable[Key]]:
-        """The watch's keys, after noting whose change they are of: `_mark` is called with each at once."""
-        keys, kind = watch.keys, watch.resource.kind
-        key_of = identity_of(Source(watch.resource, metadata_only=watch.metadata_only).decoded.view).key
+    def _noted(self, watch: Watch, cluster: str = "") -> Watch:
+        """The watch with keys that note first whose change they are of: `_mark` is called with each at once."""
+        keys, keys_in = watch.keys, watch.keys_in
+        kind, place = watch.resource.kind, (cluster,) if cluster else ()
+        identity = identity_of(Source(watch.resource, metadata_only=watch.metadata_only).decoded.view)
 
         def noted(old: Any | None, new: Any | None) -> Iterable[Key]:
-            self._changing = (kind, *key_of(old if new is None else new))
-            return keys(old, new)
+            subject = (kind, *identity.key(old if new is None else new), *place)
+            self._changing = (subject, "" if new is None else identity.version(new))
+            return keys(old, new) if keys_in is None else keys_in(self.view, old, new)
 
-        return noted
+        return replace(watch, keys=noted)
 
     def _mark(self, key: Key) -> None:
-        self._news.changed(key, self._changing)
-        self._queue.add(key)
+        if self._news.changed(key, *self._changing):
+            self._queue.add(key)
+
+    def _hear(self) -> None:
+        """Something is known that no key can be named for: of the server itself, or objects not understood."""
+        self.resync()
+        self._clusters.look_again()
 
     def _on_change(self, leads: bool) -> None:
         """Called where the election runs, which may be another thread."""

@@ -12,6 +12,7 @@ from nodeyard.client.api import Client
 from nodeyard.process.clock import Clock
 from nodeyard.runtime.capability import View
 from nodeyard.runtime.elections import Gate
+from nodeyard.runtime.reaching import Connect, reach
 
 
 @dataclass(frozen=True)
@@ -22,3 +23,5 @@ class LoopContext:
     stopped: asyncio.Event
     view: View
     """Belongs to the main loop: only single reads of immutable objects are safe from here."""
+    connect: Connect = reach
+    """Connections of its own to further clusters."""

@@ -13,15 +13,17 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from random import Random
 
-from nodeyard.client.api import Client
+from nodeyard.client.api import Client, Observer
 from nodeyard.process.clock import Clock, SystemClock
 from nodeyard.process.logs import get_logger
 from nodeyard.process.metrics import Metrics
 from nodeyard.runtime.capability import Capability
+from nodeyard.runtime.cluster import Surroundings
 from nodeyard.runtime.controller import Controller, Place
 from nodeyard.runtime.elections import Elections, TaskElections
 from nodeyard.runtime.health import Health
 from nodeyard.runtime.metrics import LoopMetrics
+from nodeyard.runtime.reaching import Connect, reach
 from nodeyard.runtime.served import Served
 from nodeyard.runtime.settings import Settings
 from nodeyard.runtime.thinking import InThread, Thinker
@@ -43,14 +45,19 @@ class Manager:
         random: Random | None = None,
         elections: Elections | None = None,
         thinker: Callable[[str], Thinker] = InThread,
+        connect: Connect = reach,
+        observe: Observer | None = None,
     ) -> None:
-        """`thinker` makes the place where a capability's planner runs."""
+        """`thinker` makes the place where a capability's planner runs. `connect` reaches further clusters, and
+        `observe` is told of what is asked there."""
         self.metrics = metrics or Metrics()
         clock, random = clock or SystemClock(), random or Random()
         self.watches = Watches(client, clock, random)
         self._served = Served(client, clock)
         self._elections = elections or TaskElections(client)
-        place = Place(client, clock, random, self.watches, self._served, self._elections, LoopMetrics(self.metrics))
+        loop_metrics = LoopMetrics(self.metrics)
+        around = Surroundings(clock, random, connect, observe, show=loop_metrics.show_cluster)
+        place = Place(client, clock, random, self.watches, self._served, self._elections, loop_metrics, around)
         self.controllers = tuple(Controller(each, place, settings, thinker(each.name)) for each in capabilities)
         self._background: list[asyncio.Task[None]] = []
         expose(self.metrics, self.watches)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from prometheus_client import Gauge
 
-from nodeyard.apply.outcome import Outcome
+from nodeyard.apply.outcome import Outcome, Result
 from nodeyard.plan.model import Plan
 from nodeyard.process.metrics import Metrics
 from nodeyard.runtime.capability import Key
@@ -29,7 +29,9 @@ class LoopMetrics:
         self.actions = metrics.counter(
             "nodeyard_actions_total", "Actions of plans by what became of them.", ("capability", "verb", "result")
         )
-        self.pending = metrics.gauge("nodeyard_plan_actions", "Actions in the last plan of each key, in all.", one)
+        self.pending = metrics.gauge(
+            "nodeyard_plan_actions", "Actions of the last plan of each key that are not done, in all.", one
+        )
         self.blocked = metrics.gauge(
             "nodeyard_plan_blocked", "Refusals in the last plan of each key, in all.", ("capability", "reason")
         )
@@ -39,6 +41,18 @@ class LoopMetrics:
             "nodeyard_observing", "1 while nothing is written, by why not: a flag or a living original.",
             ("capability", "reason"),
         )  # fmt: skip
+
+        self.clusters = metrics.gauge(
+            "nodeyard_cluster_connected", "1 while a further cluster answers, 0 while there is no contact.",
+            ("capability", "cluster"),
+        )  # fmt: skip
+
+    def show_cluster(self, capability: str, cluster: str, is_connected: bool | None) -> None:
+        """None: it is not needed any more."""
+        if is_connected is None:
+            self.clusters.remove(capability, cluster)
+        else:
+            self.clusters.labels(capability, cluster).set(is_connected)
 
     def of(self, capability: str) -> CapabilityMetrics:
         return CapabilityMetrics(self, capability)
@@ -78,7 +92,9 @@ class CapabilityMetrics:
         self._held.discard(key)
         self._all.held.labels(self._capability).set(len(self._held))
 
-    def applied(self, outcome: Outcome) -> None:
+    def applied(self, key: Key, outcome: Outcome) -> None:
+        left = sum(each.result is not Result.DONE for each in outcome.results)
+        self._change(key, Counter({**self._plans.get(key, {}), "": left}))
         pairs = Counter((each.action.verb.value, each.result.value) for each in outcome.results)
         for pair, count in pairs.items():
             self._all.actions.labels(self._capability, *pair).inc(count)

@@ -2,44 +2,85 @@
 
 A change of an object that the plan itself writes is no news: as often as not it is that write, told by the watch before
 the server's answer has come; and where it is another's, the write's precondition finds it out.
+
+Nor is it a reason to plan again, where the plan says that nothing is left to do once it is carried out, and the object
+is at the end what the server answered to a write bound to the version that was planned with: such changes are kept back
+while the pass lasts, and make the key due only where they turn out to be anything else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from nodeyard.plan.model import ObjectRef
 from nodeyard.runtime.capability import Key
 
-Subject: TypeAlias = tuple[str, str, str]
-"""Kind, namespace and name."""
+Subject: TypeAlias = tuple[str, ...]
+"""Kind, namespace and name; then the cluster, where it is a further one."""
+
+
+def subject_of(ref: ObjectRef) -> Subject:
+    subject = (ref.kind, ref.namespace, ref.name)
+    return (*subject, ref.cluster) if ref.cluster else subject
+
+
+@dataclass
+class _Pass:
+    """What one pass writes, and what it heard of that."""
+
+    written: set[Subject] = field(default_factory=set)
+    expected: set[Subject] = field(default_factory=set)
+    heard: list[tuple[Subject, str]] = field(default_factory=list)
+    answers: Mapping[Subject, str] = field(default_factory=dict)
+
+    @property
+    def has_surprise(self) -> bool:
+        return any(self.answers.get(subject) != version for subject, version in self.heard)
 
 
 class News:
-    def __init__(self) -> None:
-        self._written: dict[Key, set[Subject]] = {}
+    def __init__(self, due: Callable[[Key], None] = lambda _key: None) -> None:
+        """`due` is told a key whose pass kept something back that has to be looked at after all."""
+        self._due = due
+        self._passes: dict[Key, _Pass] = {}
         self._fresh: set[Key] = set()
 
     @contextmanager
     def following(self, key: Key) -> Iterator[None]:
         """For as long as a pass takes, from before it looks at the cache."""
-        self._written[key] = set()
+        current = self._passes[key] = _Pass()
         try:
             yield
         finally:
-            del self._written[key]
+            del self._passes[key]
             self._fresh.discard(key)
+            if current.has_surprise:
+                self._due(key)
 
-    def writes(self, key: Key, refs: Iterable[ObjectRef]) -> None:
-        """What the plan of the key is about to write."""
-        self._written[key] = {(ref.kind, ref.namespace, ref.name) for ref in refs}
+    def writes(self, key: Key, refs: Iterable[ObjectRef], expected: Iterable[ObjectRef] = ()) -> None:
+        """What the plan of the key is about to write, and of which of it the outcome is known beforehand."""
+        current = self._passes[key]
+        current.written = set(map(subject_of, refs))
+        current.expected = set(map(subject_of, expected))
 
-    def changed(self, key: Key, subject: Subject) -> None:
-        written = self._written.get(key)
-        if written is not None and subject not in written:
+    def answered(self, key: Key, versions: Mapping[Subject, str]) -> None:
+        """Everything was carried out; the versions that the expected writes led to."""
+        self._passes[key].answers = versions
+
+    def changed(self, key: Key, subject: Subject, version: str = "") -> bool:
+        """Whether the key has to be planned again for it, as far as is known yet. The version is the object's now."""
+        current = self._passes.get(key)
+        if current is None:
+            return True
+        if subject in current.expected:
+            current.heard.append((subject, version))
+            return False
+        if subject not in current.written:
             self._fresh.add(key)
+        return True
 
     def has(self, key: Key) -> bool:
         return key in self._fresh

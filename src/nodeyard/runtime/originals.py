@@ -1,7 +1,7 @@
 """Whether to write at all: `--observe`, or the operator that a capability replaces being alive beside it.
 
 Two operators on the same objects undo each other's work for ever, so the newcomer looks on until the other is gone, and
-says so: in the log, in a metric, and once in an event on each root.
+says so: in the log, in a metric, and on each root in an event and a condition.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from nodeyard.process.logs import get_logger
-from nodeyard.runtime.capability import Capability, View
+from nodeyard.runtime.capability import Capability, Living, View
 from nodeyard.runtime.metrics import CapabilityMetrics
 from nodeyard.runtime.settings import Settings
 
@@ -24,8 +24,8 @@ class Observing:
         self._settings = settings
         self._metrics = metrics
         self._original = ""
-        self.hand_over = ""
-        """What to do about the original, where there is one."""
+        self.living: Living | None = None
+        """The original, where there is one."""
 
     def reason(self, view: View, now: datetime) -> str:
         """Why nothing is written now; empty when things are. A living original is named."""
@@ -37,17 +37,18 @@ class Observing:
     def _living_original(self, view: View, now: datetime) -> str:
         if self._capability.original is None:
             return ""
-        name, self.hand_over = self._capability.original(view, now) or ("", "")
+        self.living = self._capability.original(view, now)
+        name = "" if self.living is None else self.living.name
         if name != self._original:
             self._original = name
-            self._tell(name)
+            self._tell(self.living)
         return "" if self._settings.take_over else name
 
-    def _tell(self, name: str) -> None:
-        if not name:
+    def _tell(self, living: Living | None) -> None:
+        if living is None:
             _log.info("the original is gone", capability=self._capability.name)
         elif self._settings.take_over:
-            _log.warning("taking over", capability=self._capability.name, original=name, reason="--take-over")
+            _log.warning("taking over", capability=self._capability.name, original=living.name, reason="--take-over")
         else:
-            _log.warning("observing only", capability=self._capability.name, original=name,
-                         reason="it is alive beside us", hand_over=self.hand_over)  # fmt: skip
+            _log.warning("observing only", capability=self._capability.name, original=living.name,
+                         reason="it is alive beside us", hand_over=living.hand_over)  # fmt: skip

@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nodeyard.kube.json import Object
-from nodeyard.kube.names import NAMESPACE
+from nodeyard.kube.names import NAMESPACE, WEBHOOK_CERTIFICATES
 from nodeyard.runtime.capability import Capability, Rule
+from nodeyard.runtime.leader import lease_name
+from nodeyard.runtime.webhooks import configuration_name
 
 _API = "rbac.authorization.k8s.io/v1"
-_ENGINE = (
-    Rule("events.k8s.io", ("events",), ("create", "patch")),
-    Rule("apiextensions.k8s.io", ("customresourcedefinitions",), ("get", "list", "watch")),
-)
+_ENGINE = (Rule("events.k8s.io", ("events",), ("create", "patch")),)
 """What the loop itself needs, whatever it runs."""
-_ELECTION = Rule("coordination.k8s.io", ("leases",), ("get", "create", "update", "patch"))
-_INSTALL = Rule("apiextensions.k8s.io", ("customresourcedefinitions",), ("create",))
+_CONFIGURATIONS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
+_SECRETS = (
+    Rule("", ("secrets",), ("get", "update"), (WEBHOOK_CERTIFICATES,)),
+    Rule("", ("secrets",), ("create",)),
+)
+"""Of the certificates that webhooks are served with."""
+_INSTALL = Rule("apiextensions.k8s.io", ("customresourcedefinitions",), ("get", "create"))
 
 
 def service_account(capability: Capability) -> str:
@@ -29,8 +33,35 @@ def username(capability: Capability) -> str:
 
 def rules(capability: Capability, *, installs_crds: bool = False) -> list[Object]:
     """Cluster-wide rights of one capability."""
-    declared = (*capability.rbac, *_ENGINE, *((_INSTALL,) if installs_crds else ()))
+    declared = (*capability.rbac, *_ENGINE, *_registration(capability), *((_INSTALL,) if installs_crds else ()))
     return [render(rule) for rule in declared]
+
+
+def local_rules(capability: Capability) -> list[Object]:
+    """Rights in the operator's own namespace."""
+    return [render(rule) for rule in (*_election(capability), *(_SECRETS if capability.webhooks else ()))]
+
+
+def _election(capability: Capability) -> tuple[Rule, ...]:
+    """Of its own Lease alone, but that the name of what is created is not known to who judges it; and of a Lease for
+    each further cluster, where those are shared out."""
+    names = () if capability.has_clusters else (lease_name(capability.name),)
+    group, leases = "coordination.k8s.io", ("leases",)
+    return Rule(group, leases, ("get", "update"), names), Rule(group, leases, ("create",))
+
+
+def _registration(capability: Capability) -> tuple[Rule, ...]:
+    """Of its own webhook configurations alone: an apply that creates is judged by the name too.
+
+    They are owned by the role itself, so that they go when it is deleted.
+    """
+    if not capability.webhooks:
+        return ()
+    verbs, names = ("get", "create", "patch"), (configuration_name(capability.name),)
+    return (
+        Rule("admissionregistration.k8s.io", _CONFIGURATIONS, verbs, names),
+        Rule("rbac.authorization.k8s.io", ("clusterroles",), ("get",), (service_account(capability),)),
+    )
 
 
 def render(rule: Rule) -> Object:
@@ -48,7 +79,7 @@ def manifests(capability: Capability) -> list[Object]:
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": local},
         {"apiVersion": _API, "kind": "ClusterRole", "metadata": cluster, "rules": rules(capability)},
         _binding("ClusterRole", cluster, name, subjects),
-        {"apiVersion": _API, "kind": "Role", "metadata": local, "rules": [render(_ELECTION)]},
+        {"apiVersion": _API, "kind": "Role", "metadata": local, "rules": local_rules(capability)},
         _binding("Role", local, name, subjects),
     ]
 

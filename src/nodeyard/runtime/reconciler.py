@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
@@ -21,20 +21,23 @@ import msgspec
 import structlog
 
 from nodeyard.apply.outcome import Outcome, Result
+from nodeyard.apply.standing import Standing
 from nodeyard.apply.status import StatusResult
 from nodeyard.plan.brake import Braked, brake
 from nodeyard.plan.model import ObjectRef, Plan, Planned
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
-from nodeyard.runtime.capability import Capability, Event, Key, Measure, StatusWrite, View, Watch
+from nodeyard.runtime.capability import Capability, Event, Key, Living, Measure, StatusWrite, View, Watch
 from nodeyard.runtime.elections import Gate
 from nodeyard.runtime.metrics import CapabilityMetrics
-from nodeyard.runtime.news import News
+from nodeyard.runtime.news import News, Subject, subject_of
+from nodeyard.runtime.observed import ORIGINAL_ALIVE, observed, resumed
 from nodeyard.runtime.originals import BY_FLAG, Observing
 from nodeyard.runtime.roots import approvals, is_paused, root_ref
 from nodeyard.runtime.settings import Settings
 from nodeyard.runtime.thinking import Thinker
 from nodeyard.runtime.verdict import RETRIED, Ending, Verdict, verdict_of, wake_after
+from nodeyard.watch.identity import identity_of
 
 SYNC_SECONDS: Final = 0.25
 OBSERVE_SECONDS: Final = 30.0
@@ -43,6 +46,8 @@ OBSERVE_SECONDS: Final = 30.0
 SENDING_SECONDS: Final = 1.0
 
 _NOT_WRITTEN = (Result.FAILED, Result.UNKNOWN, Result.CONFLICT)
+
+_WARNING: Final = "Warning"
 
 _log = get_logger("reconciler")
 
@@ -80,6 +85,8 @@ class Tools:
     random: Random
     news: News
     measure: Measure | None = None
+    is_answered: Callable[[], bool] = lambda: True
+    """Whether what `collect` asked about the server itself was known."""
 
 
 class Reconciler:
@@ -88,6 +95,7 @@ class Reconciler:
         self._tools = tools
         self._settings = settings
         self._observing = Observing(capability, settings, tools.metrics)
+        self._standing = Standing()
         self.held: dict[Key, Plan] = {}
         """The plans that wait for an approval."""
 
@@ -111,9 +119,11 @@ class Reconciler:
         now = tools.clock.now()
         if not tools.gate.may_write():
             return Verdict(Ending.NOT_LEADING)
-        if not self._is_synced():
+        if not self.is_synced():
             return Verdict(Ending.NOT_SYNCED, SYNC_SECONDS)
         snapshot = capability.collect(tools.view, key, now)
+        if not tools.is_answered():
+            return Verdict(Ending.NOT_SYNCED, SYNC_SECONDS)
         if snapshot is None:
             return self._forget(key)
         roots = capability.roots(tools.view, key)
@@ -123,21 +133,29 @@ class Reconciler:
         planned, braked = await self._plan(snapshot, now, approvals(roots))
         self._note(key, braked)
         if reason := self._observing.reason(tools.view, now):
-            return self._observe(braked.now, roots, reason, now)
-        outcome = await self._apply(msgspec.structs.replace(planned, plan=braked.now))
-        written = await self._report(snapshot, braked.now, outcome)
+            return await self._observe(braked.now, roots, reason, now)
+        is_final = planned.is_final and braked.held is None
+        outcome = await self._apply(msgspec.structs.replace(planned, plan=braked.now, is_final=is_final))
+        written = await self._report(snapshot, braked.now, outcome, self._refs(roots))
         return self._verdict(braked.now, outcome, written)
+
+    def observes(self) -> str:
+        """Why nothing is written now; empty when things are."""
+        return self._observing.reason(self._tools.view, self._tools.clock.now())
 
     # the steps
 
-    def _is_synced(self) -> bool:
+    def is_synced(self) -> bool:
         """A cache that has not been told everything would plan for a world that is not there."""
         watches = self._capability.watches
         return all(self._tools.view.is_synced(_name_of(watch)) for watch in watches if watch.needed is None)
 
     def _forget(self, key: Key) -> Verdict:
         self.held.pop(key, None)
+        self._standing.forget(key)
         self._tools.metrics.forget(key)
+        if self._tools.measure is not None:
+            self._tools.measure.forget(key)
         return Verdict(Ending.GONE)
 
     async def _plan(self, snapshot: Any, now: datetime, approved: Collection[str]) -> tuple[Planned, Braked]:
@@ -161,23 +179,37 @@ class Reconciler:
                 _log.warning("holding", reason="NeedsApproval", id=braked.held.id, actions=len(braked.held.actions))
         self._tools.metrics.planned(braked.now, is_held=braked.held is not None)
 
-    def _observe(self, plan: Plan, roots: Sequence[Any], reason: str, now: datetime) -> Verdict:
+    async def _observe(self, plan: Plan, roots: Sequence[Any], reason: str, now: datetime) -> Verdict:
         """Say what would be done, and look again: an original does not tell when it goes."""
         for action in plan.actions:
             _log.info("would act", verb=action.verb.value, object=str(action.object), reason=action.reason)
-        if reason != BY_FLAG:
-            message = f"{reason} is alive: nothing is written. {self._observing.hand_over}".strip()
-            for root in roots:
-                if ref := root_ref(self._capability, root):
-                    self._tools.recorder.record(Event(ref, "Warning", "OriginalAlive", message))
+        seconds, living = OBSERVE_SECONDS, self._observing.living
+        if reason != BY_FLAG and living is not None:
+            await self._name_original(plan.key, roots, living, now)
+            if living.until is not None:
+                seconds = min(seconds, max(0.0, (living.until - now).total_seconds()))
         wake = wake_after(plan, now)
-        return Verdict(Ending.OBSERVED, OBSERVE_SECONDS if wake is None else min(wake, OBSERVE_SECONDS))
+        return Verdict(Ending.OBSERVED, seconds if wake is None else min(wake, seconds))
+
+    async def _name_original(self, key: Key, roots: Sequence[Any], living: Living, now: datetime) -> None:
+        """On every root; nothing else is written."""
+        tools, message = self._tools, f"{living.name} is alive: nothing is written. {living.hand_over}".strip()
+        known = self._refs(roots)
+        self._tell(key, [Event(ref, _WARNING, ORIGINAL_ALIVE, message, is_standing=True) for _, ref in known])
+        writes = [write for root, ref in known if (write := observed(root, ref, message, now)) is not None]
+        for result in await tools.statuses.write(writes, self._shown, may_write=tools.gate.may_write):
+            if result.result is not Result.DONE:
+                _log.warning("status not written", object=str(result.object), reason=result.message)
+
+    def _refs(self, roots: Sequence[Any]) -> list[tuple[Any, ObjectRef]]:
+        return [(root, ref) for root in roots if (ref := root_ref(self._capability, root)) is not None]
 
     async def _apply(self, planned: Planned) -> Outcome:
         plan, tools = planned.plan, self._tools
         if not plan.actions:
             return Outcome()
-        tools.news.writes(plan.key, (action.object for action in plan.actions))
+        expected = _foreseen(planned)
+        tools.news.writes(plan.key, (action.object for action in plan.actions), expected.values())
         until = tools.clock.monotonic() + SENDING_SECONDS
 
         def may_write() -> bool:
@@ -185,18 +217,34 @@ class Reconciler:
             return tools.gate.may_write() and not is_outdated
 
         outcome = await tools.applier.apply(planned, may_write=may_write)
-        tools.metrics.applied(outcome)
+        tools.metrics.applied(plan.key, outcome)
+        if expected and outcome.is_complete:
+            tools.news.answered(plan.key, _versions(outcome, expected))
         return outcome
 
-    async def _report(self, snapshot: Any, plan: Plan, outcome: Outcome) -> Sequence[StatusResult]:
+    async def _report(
+        self, snapshot: Any, plan: Plan, outcome: Outcome, roots: Sequence[tuple[Any, ObjectRef]]
+    ) -> Sequence[StatusResult]:
         tools, capability, now = self._tools, self._capability, self._tools.clock.now()
         if tools.measure is not None:
             await tools.think(functools.partial(tools.measure, snapshot, plan, outcome))
         writes = await tools.think(functools.partial(capability.status, snapshot, plan, outcome, now))
-        written = await tools.statuses.write(writes, self._shown, may_write=tools.gate.may_write)
-        for event in await tools.think(functools.partial(capability.events, snapshot, plan, outcome)):
-            tools.recorder.record(event)
+        written = await tools.statuses.write(resumed(writes, roots), self._shown, may_write=tools.gate.may_write)
+        self._tell(plan.key, await tools.think(functools.partial(capability.events, snapshot, plan, outcome)))
         return written
+
+    def _tell(self, key: Key, events: Sequence[Event]) -> None:
+        """What happened, and what has come to stand."""
+        for event in events:
+            if not event.is_standing:
+                self._record(event)
+        for event in self._standing.fresh(key, (event for event in events if event.is_standing)):
+            self._record(event)
+
+    def _record(self, event: Event) -> None:
+        if event.type == _WARNING:
+            _log.warning(event.message, object=str(event.object), reason=event.reason)
+        self._tools.recorder.record(event)
 
     def _shown(self, ref: ObjectRef) -> Any | None:
         group = ref.api_version.rpartition("/")[0]
@@ -221,6 +269,24 @@ class Reconciler:
         verdict = verdict_of(plan, outcome, self._tools.clock.now(), self._settings.denied_retry)
         is_worse = unwritten and verdict.ending not in RETRIED
         return Verdict(Ending.FAILED, verdict.wake_after, verdict.at_least) if is_worse else verdict
+
+
+def _foreseen(planned: Planned) -> dict[str, ObjectRef]:
+    """By action id, the objects that will be what their write says: it is bound to the version that was looked at."""
+    if not planned.is_final:
+        return {}
+    bound = {id for id, write in planned.writes.items() if write.resource_version}
+    return {each.id: each.object for each in planned.plan.actions if each.id in bound and not each.object.cluster}
+
+
+def _versions(outcome: Outcome, expected: Mapping[str, ObjectRef]) -> dict[Subject, str]:
+    """What the expected writes led to, where the server's answer tells it."""
+    found = {}
+    for each in outcome.results:
+        if each.action.id in expected and each.answer is not None:
+            version = identity_of(type(each.answer)).version(each.answer)
+            found[subject_of(each.action.object)] = version
+    return found
 
 
 def _name_of(watch: Watch) -> str:

@@ -10,6 +10,8 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any, Final
 
+import msgspec
+
 from nodeyard.client.api import Client
 from nodeyard.client.discovery import Catalog
 from nodeyard.client.errors import ClientError
@@ -45,17 +47,24 @@ class Served:
             return None
         return known.resource
 
+    def look_again(self) -> None:
+        """The server may have other kinds than it had."""
+        self._missed.set()
+
     async def discover(self) -> None:
         """Keeps what was known where the server does not answer."""
         self._missed.clear()
         try:
             self._catalog = await self._client.catalog()
-        except ClientError as error:
+        except (ClientError, msgspec.MsgspecError, LookupError) as error:
+            # The last two: a document that is no discovery, from whatever stands in front of the server.
             _log.warning("keeping the known kinds", reason=str(error))
 
-    async def run(self) -> None:
-        """Until cancelled."""
+    async def run(self, *, at_once: bool = True) -> None:
+        """Until cancelled. Where it does not begin at once it waits to be asked."""
+        if at_once:
+            self._missed.set()
         while True:
+            await self._missed.wait()
             await self.discover()
             await self._clock.sleep(PAUSE_SECONDS)
-            await self._missed.wait()

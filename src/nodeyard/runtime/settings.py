@@ -21,6 +21,8 @@ class Settings:
     limit: Limit = field(default_factory=Limit)
     workers: int = 4
     """Keys worked on at once, per capability."""
+    workers_elsewhere: int = 32
+    """The same, for a capability that writes to further clusters: a key may have to wait for a slow one."""
     window: float = WINDOW_SECONDS
     resync: float = 600.0
     denied_retry: float = 300.0

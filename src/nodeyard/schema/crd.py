@@ -175,11 +175,16 @@ def _described(extra: Object) -> Object:
     return {"description": extra["description"]} if "description" in extra else {}
 
 
+_INT_OR_STRING = {inspect.IntType, inspect.StrType}
+
+
 def _without_none(info: inspect.Type) -> inspect.Type:
-    """An optional field is one that may be left out; null means the same."""
+    """An optional field is one that may be left out; null means the same. A number or a text may be one field."""
     if not isinstance(info, inspect.UnionType):
         return info
     rest = [each for each in info.types if not isinstance(each, inspect.NoneType)]
+    if {type(each) for each in rest} == _INT_OR_STRING:
+        return inspect.UnionType(tuple(rest))
     if len(rest) != 1:
         raise TypeError(f"a field has one type, not {info.types}")
     return rest[0]
@@ -198,6 +203,8 @@ def _plain(info: inspect.Type, path: str, overlay: Mapping[str, Object]) -> Obje
             return {"type": "array", "items": _value(info.item_type, f"{path}[]", overlay)}
         case inspect.AnyType():
             return {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+        case inspect.UnionType():
+            return {"x-kubernetes-int-or-string": True}
     scalar = _SCALARS.get(type(info))
     if scalar is None:
         raise TypeError(f"{path}: {type(info).__name__} has no place in a schema")

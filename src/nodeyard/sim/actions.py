@@ -150,7 +150,8 @@ class Actor:
 
     async def _scale(self, verb: Scale, target: Entity) -> None:
         wanted = int(verb.to(target) or 0)
-        present = [one for one in self.index.pointing(verb.relation, target) if not _is_deleting(one)]
+        pointing = self.index.pointing(verb.relation, target)
+        present = [one for one in pointing if verb.leaving or not _is_deleting(one)]
         for number in range(len(present) + self._expecting[target.key], wanted):
             self._serial += 1
             suffix = self.chance.suffix(5, "scale", str(target.key), self._serial)
@@ -163,9 +164,10 @@ class Actor:
             except BaseException:
                 self.seen(key)
                 raise
-        present.sort(key=lambda one: (one.object["metadata"].get("creationTimestamp", ""), one.key.name))
+        present.sort(key=lambda one: _order_of_leaving(one, verb))
         for extra in present[wanted:]:
-            await self._delete(extra, DeleteOptions())
+            if not _is_deleting(extra):
+                await self._delete(extra, DeleteOptions())
 
     def _filled(self, template: Template, target: Entity, origin: Entity, **names: Any) -> Any:
         """In a template `object` is what is acted on, `origin` the object of the stage."""
@@ -176,6 +178,12 @@ class Actor:
 def _uid(entity: Entity) -> str:
     uid: str = entity.object["metadata"].get("uid", "")
     return uid
+
+
+def _order_of_leaving(entity: Entity, verb: Scale) -> tuple[bool, bool, str, str]:
+    """Who goes first comes last."""
+    is_first = verb.first is not None and verb.first(entity)
+    return _is_deleting(entity), is_first, entity.object["metadata"].get("creationTimestamp", ""), entity.key.name
 
 
 def _is_deleting(entity: Entity) -> bool:

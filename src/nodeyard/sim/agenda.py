@@ -30,6 +30,8 @@ class Appointment:
     state: State = State.WAITING
     attempts: int = 0
     is_off: bool = False
+    is_overtaken: bool = False
+    """The object has changed since it began to act."""
 
 
 @dataclass(slots=True)
@@ -59,6 +61,18 @@ class Agenda:
         appointment.state = State.WAITING
         self._push(appointment)
 
+    def renew(self, appointment: Appointment, due: float) -> None:
+        """The object has changed: act again, at once if it has acted or waits for another attempt."""
+        appointment.attempts = 0
+        if appointment.state is State.ACTING:
+            appointment.is_overtaken = True
+            return
+        if appointment.state is State.DONE:
+            self._one_time += not appointment.stage.repeat
+        elif appointment.due <= due:
+            return
+        self.postpone(appointment, due)
+
     def finish(self, appointment: Appointment) -> None:
         if not appointment.is_off and appointment.state is not State.DONE:
             appointment.state = State.DONE
@@ -87,6 +101,7 @@ class Agenda:
             return None
         appointment = heapq.heappop(self._heap)[2]
         appointment.state = State.ACTING
+        appointment.is_overtaken = False
         return appointment
 
     @property

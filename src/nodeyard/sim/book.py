@@ -30,7 +30,7 @@ from nodeyard.sim.stage_format import (
 )
 from nodeyard.sim.verbs import Action, compile_action
 
-SHIPPED = ("nodes", "pods", "scheduling", "drains")
+SHIPPED = ("nodes", "pods", "scheduling", "drains", "providers", "machines")
 
 
 class StageError(ValueError):
@@ -47,11 +47,13 @@ class Relation:
     is_owner: bool
     key: Path | None
     id: Path
+    is_local: bool
+    """Within a namespace only."""
 
     def key_of(self, obj: Object) -> str | None:
         """Whom this object points to."""
         if self.key is not None:
-            return _text(self.key.get(obj))
+            return self._located(obj, _text(self.key.get(obj)))
         for owner in obj["metadata"].get("ownerReferences") or ():
             if owner.get("controller") and owner.get("kind") == self.to.kind:
                 return _text(owner.get("uid"))
@@ -59,7 +61,12 @@ class Relation:
 
     def id_of(self, obj: Object) -> str | None:
         """By which name this object is pointed to."""
-        return _text(self.id.get(obj))
+        return self._located(obj, _text(self.id.get(obj)))
+
+    def _located(self, obj: Object, name: str | None) -> str | None:
+        if name is None or not self.is_local:
+            return name
+        return f"{obj['metadata'].get('namespace', '')}/{name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +89,8 @@ class Stage:
     next: str | None
     starts_itself: bool
     """Not one that another stage leads to by `next`."""
+    follows: bool
+    """It acts again after each change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +100,8 @@ class Book:
     counts: Mapping[str, Count]
     looks_up: frozenset[str]
     """Relations that conditions follow: what they lead to matters to who points there."""
+    listens_to: frozenset[str]
+    """Relations the other way round: who points there matters to what they lead to."""
 
     @property
     def kinds(self) -> list[Kind]:
@@ -131,9 +142,13 @@ def parse_book(texts: Iterable[tuple[str, str]]) -> Book:
     compiled = [
         _guarded(name, f"stage {stage.name}", _stage, stage, stage.name not in led_to) for name, stage in stages
     ]
-    for _, stage in stages:
+    heard: set[str] = set()
+    for name, stage in stages:
         followed |= references(stage.where)[0]
-    book = Book(tuple(compiled), relations, counts, frozenset(followed))
+        there, back = _guarded(name, f"stage {stage.name}", _directions, stage, relations)
+        followed |= there
+        heard |= back
+    book = Book(tuple(compiled), relations, counts, frozenset(followed), frozenset(heard))
     for name, stage in stages:
         _guarded(name, f"stage {stage.name}", _check_names, stage, book)
     for count_value in counts.values():
@@ -164,6 +179,7 @@ def _relation(name: str, spec: RelationSpec) -> Relation:
         is_owner,
         None if is_owner else parse_path(spec.key),
         parse_path("metadata.uid" if is_owner else spec.id),
+        spec.within == "namespace",
     )
 
 
@@ -191,7 +207,20 @@ def _stage(spec: StageSpec, starts_itself: bool) -> Stage:
         tuple(compile_action(action) for action in spec.do),
         spec.next,
         starts_itself,
+        spec.follows is not None,
     )
+
+
+def _directions(spec: StageSpec, relations: Mapping[str, Relation]) -> tuple[set[str], set[str]]:
+    """The relations that a stage follows: those that start at its kind, and those that end there."""
+    there: set[str] = set()
+    back: set[str] = set()
+    for name in spec.follows or ():
+        relation = relations.get(name)
+        if relation is None or spec.kind.key not in (relation.of, relation.to):
+            raise ValueError(f'follows: no relation "{name}" of {spec.kind.key}')
+        (there if relation.of == spec.kind.key else back).add(name)
+    return there, back
 
 
 def _delay(spec: Any) -> Callable[[Object, Chance, str, int], float]:

@@ -150,6 +150,8 @@ class Engine:
                 appointment = self._agenda.get(entity, stage)
                 if matches and appointment is None and stage.starts_itself:
                     self._appoint(entity, stage)
+                elif matches and appointment is not None and stage.follows:
+                    self._renew(appointment)
                 elif not matches and appointment is not None:
                     self._agenda.call_off(entity, stage)
 
@@ -162,6 +164,11 @@ class Engine:
 
     def _appoint(self, entity: Entity, stage: Stage) -> None:
         self._agenda.make(entity, stage, self._clock.monotonic() + self._delay(entity, stage))
+        self._wake.set()
+
+    def _renew(self, appointment: Appointment) -> None:
+        due = self._clock.monotonic() + self._delay(appointment.entity, appointment.stage)
+        self._agenda.renew(appointment, due)
         self._wake.set()
 
     def _delay(self, entity: Entity, stage: Stage) -> float:
@@ -236,7 +243,7 @@ class Engine:
         stage, entity = appointment.stage, appointment.entity
         if stage.next is not None and self.index.get(entity.key) is entity:
             self._appoint(entity, self._named[stage.next])
-        if not stage.repeat:
+        if not stage.repeat and not appointment.is_overtaken:
             self._agenda.finish(appointment)
             return
         appointment.attempts = 0
@@ -245,7 +252,7 @@ class Engine:
     def _try_again(self, appointment: Appointment, delay: NotYet) -> None:
         appointment.attempts += 1
         growth = 2 ** min(appointment.attempts - 1, 6) if delay.grows else 1
-        after = min(delay.after * growth, _LONGEST_BACKOFF)
+        after = 0.0 if appointment.is_overtaken else min(delay.after * growth, _LONGEST_BACKOFF)
         _log.debug("trying again", stage=appointment.stage.name, object=str(appointment.entity.key), after=after)
         self._agenda.postpone(appointment, self._clock.monotonic() + after)
 

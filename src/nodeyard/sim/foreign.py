@@ -7,6 +7,7 @@ that what fits one fits the other.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
 from typing import Final
@@ -19,12 +20,21 @@ from nodeyard.kube.manifests import load, load_all
 from nodeyard.process.clock import Clock
 
 GROUPS: Final = ("cluster-api", "kubeadm", "docker", "aws", "proxmox", "flux")
+OLDER: Final = ("proxmox-v1alpha1",)
+"""Earlier forms of kinds that are in a group above, for a server that has those instead."""
+STAGED: Final = {"providers": ("cluster-api", "kubeadm", "docker", "aws", "proxmox")}
+"""The groups that a stage file needs to be there."""
 _LOOK_SECONDS: Final = 0.1
 
 
 def definitions(*groups: str) -> list[Object]:
     """The CRDs of these groups, of all when none is named."""
     return [definition for group in groups or GROUPS for definition in _load(group)]
+
+
+def groups_of(stages: Iterable[str]) -> tuple[str, ...]:
+    """The groups that these stage files need."""
+    return tuple(dict.fromkeys(group for stage in stages for group in STAGED.get(stage, ())))
 
 
 async def install(client: Client, clock: Clock, *groups: str) -> None:
@@ -44,7 +54,7 @@ async def install(client: Client, clock: Clock, *groups: str) -> None:
 @cache
 def _load(group: str) -> list[Object]:
     directory = files("nodeyard.sim") / "crds"
-    if group not in GROUPS:
+    if group not in (*GROUPS, *OLDER):
         raise LookupError(f'no stand-ins "{group}"; there are: {", ".join(GROUPS)}')
     shared = load((directory / "shared.yaml").read_text())
     return [_resolved(document, shared) for document in load_all((directory / f"{group}.yaml").read_text())]

@@ -158,7 +158,7 @@ class Index:
             if after is not None and is_now and (has_moved or not was):
                 counted.setdefault(after, {})[entity.key] = entity
             is_affected = is_affected or was != is_now
-        if is_affected:
+        if is_affected or relation.name in self._book.listens_to:
             yield from (targets[name] for name in (before, after) if name is not None and name in targets)
 
     def _who_look_up(self, relation: Relation, name: str) -> list[Entity]:

@@ -20,6 +20,7 @@ class Kinds:
         self._client = client
         self._clock = clock
         self._known: dict[Kind, Resource[Object]] = {}
+        self._preferred: dict[tuple[str, str], Resource[Object]] = {}
         self._asked: float | None = None
         self._asking = asyncio.Lock()
 
@@ -33,6 +34,16 @@ class Kinds:
             raise NotFound(Status(code=404, reason="NotFound", message=f"the server does not have {kind}"))
         return found
 
+    async def referred(self, group: str, kind: str) -> Resource[Object]:
+        """The preferred version of a kind that a reference names without one; raises NotFound like `resource`."""
+        if (group, kind) not in self._preferred:
+            async with self._asking:
+                await self._discover(Kind(group, kind))
+        found = self._preferred.get((group, kind))
+        if found is None:
+            raise NotFound(Status(code=404, reason="NotFound", message=f"the server does not have {kind} of {group}"))
+        return found
+
     async def _discover(self, kind: Kind) -> None:
         now = self._clock.monotonic()
         is_fresh = self._asked is not None and now - self._asked < ASK_AGAIN_SECONDS
@@ -42,3 +53,4 @@ class Kinds:
         self._asked = now
         for one in catalog.known:
             self._known[Kind(one.resource.api_version, one.resource.kind)] = one.resource
+            self._preferred.setdefault((one.resource.group, one.resource.kind), one.resource)

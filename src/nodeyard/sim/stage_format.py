@@ -40,6 +40,8 @@ class RelationSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The path in `of` that names the other; `owner` is the uid of its controller."""
     id: str = "metadata.name"
     """The path in `to` that is named; with `owner` always metadata.uid."""
+    within: Literal["", "namespace"] = ""
+    """With `namespace` only an object of the same namespace is meant."""
 
 
 class CountSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,6 +84,10 @@ class ScaleSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     relation: str
     to: Json
     object: Object
+    leaving: bool = False
+    """Whether those that are being deleted count until they are gone."""
+    first: list[Object] = []
+    """Of too many, those that fulfil these conditions go first; then the newest."""
 
 
 class ActionSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -114,6 +120,8 @@ class StageSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=
     repeat: bool = False
     chance: float = 1.0
     next: str | None = None
+    follows: list[str] | None = None
+    """Act again after each change of the object, and of those that these relations lead to or come from."""
 
 
 class BookSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from nodeyard.client.api import DeleteOptions, PatchForm
 from nodeyard.sim.conditions import Condition, Operand, compile_conditions, compile_operand
-from nodeyard.sim.stage_format import VERBS, ActionSpec
+from nodeyard.sim.stage_format import VERBS, ActionSpec, ScaleSpec
 from nodeyard.sim.templates import Template, compile_template
 
 
@@ -47,6 +47,8 @@ class Scale:
     relation: str
     to: Operand
     object: Template
+    leaving: bool
+    first: Condition | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,12 @@ def _verb(spec: ActionSpec) -> Verb:
         event = spec.event
         return Record(event.reason, compile_template(event.note), event.type, event.action)
     if spec.scale is not None:
-        return Scale(spec.scale.relation, compile_operand(spec.scale.to), compile_template(spec.scale.object))
+        return _scale(spec.scale)
     if spec.call is not None:
         return Call(spec.call)
     return Mark(spec.mark or spec.unmark or "", spec.mark is not None)
+
+
+def _scale(spec: ScaleSpec) -> Scale:
+    first = compile_conditions(spec.first) if spec.first else None
+    return Scale(spec.relation, compile_operand(spec.to), compile_template(spec.object), spec.leaving, first)

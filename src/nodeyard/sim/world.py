@@ -21,8 +21,11 @@ from nodeyard.sim.book import load_book
 from nodeyard.sim.engine import Engine
 from nodeyard.sim.functions import Functions
 from nodeyard.sim.index import Key
+from nodeyard.sim.machines import names
+from nodeyard.sim.machines.controllers import Controllers, Surroundings, node_of
 from nodeyard.sim.nodes import NodeShape, node, spare_node
 from nodeyard.sim.scheduler import NODE, Scheduler
+from nodeyard.sim.stage_format import Kind
 
 STAGES: Final = ("nodes", "pods", "scheduling", "drains")
 ZONES: Final = ("zone-a", "zone-b", "zone-c")
@@ -41,19 +44,23 @@ class World:
         *,
         stages: Sequence[str] = STAGES,
         extra_stages: Iterable[Path] = (),
+        around: Surroundings | None = None,
     ) -> None:
+        """`around` is for the stages of Cluster API, `providers` and `machines`."""
         self._client = client.managed_by("sim")
         self._clock = clock
         self._scheduler = Scheduler(self._client, clock)
+        self.machines = Controllers(self._client, clock, around or Surroundings())
         self.engine = Engine(
             self._client,
             load_book(*stages, extra=extra_stages),
             clock=clock,
             seed=seed,
-            functions=Functions(clock).table(),
-            procedures={"schedule": self._scheduler.bind},
+            functions={**Functions(clock).table(), **self.machines.functions},
+            procedures={"schedule": self._scheduler.bind, **self.machines.procedures},
         )
         self.engine.listen(self._scheduler.see)
+        self.engine.listen(self._see_machine)
         self._running: asyncio.Task[None] | None = None
         self._made = 0
 
@@ -123,6 +130,15 @@ class World:
     async def recover(self, name: str) -> None:
         await self._client.get(NODES, name)
         self.engine.mark(Key(NODE, "", name), FAILED, False)
+
+    def hold_upgrade(self, namespace: str, control_plane: str, *, is_on: bool = True) -> None:
+        """This KubeadmControlPlane replaces no machine, until released."""
+        self.engine.mark(Key(names.CONTROL_PLANE, namespace, control_plane), names.HELD, is_on)
+
+    def _see_machine(self, kind: Kind, obj: Object, is_there: bool) -> None:
+        node = None if is_there else node_of(kind, obj)
+        if node is not None and self.engine.index.get(key := Key(NODE, "", node)) is not None:
+            self.engine.mark(key, FAILED, True)
 
     def is_failed(self, name: str) -> bool:
         return FAILED in self.engine.index.marks(Key(NODE, "", name))

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from nodeyard.process.certificates import Authority, signing_key, write_private
-from nodeyard.testing import kubeconfig, users
+from nodeyard.testing import auditing, kubeconfig, users
 from nodeyard.testing.capi import ClusterApi
 from nodeyard.testing.components import Component, Site
 from nodeyard.testing.directories import Directory
@@ -47,6 +47,7 @@ class ControlPlane:
     directory: where data, logs and credentials go; kept afterwards. Without it a temporary one, removed by `close`.
     arguments: further flags by component, such as {"kube-apiserver": ["--feature-gates=X=true"]}.
     tokens: further users that log in by bearer token, as {token: (user, groups)}.
+    audit: keep an audit log of all writes, for `audited`.
     fsync: let etcd wait for the disk. Data survives kill -9 without it; it is for measuring.
     """
 
@@ -62,6 +63,7 @@ class ControlPlane:
         directory: Path | None = None,
         arguments: Mapping[str, Sequence[str]] | None = None,
         tokens: Mapping[str, tuple[str, Iterable[str]]] | None = None,
+        audit: bool = False,
         fsync: bool = False,
     ) -> None:
         self._home = Directory(directory)
@@ -71,9 +73,9 @@ class ControlPlane:
         self._write_credentials({self.admin_token: ("admin", (ADMIN_GROUP,)), **(tokens or {})})
 
         service_accounts = not {"serviceaccount", "serviceaccount-controller"}.isdisjoint(controllers)
-        etcd = Etcd(self._site, fsync=fsync)
-        self._apiserver = ApiServer(self._site, etcd, service_accounts=service_accounts)
-        self._servers: tuple[Component, ...] = (etcd, self._apiserver)
+        self._etcd = Etcd(self._site, fsync=fsync)
+        self._apiserver = ApiServer(self._site, self._etcd, service_accounts=service_accounts, audit=audit)
+        self._servers: tuple[Component, ...] = (self._etcd, self._apiserver)
         clients: list[tuple[bool, Component]] = [
             (bool(controllers), ControllerManager(self._site, controllers)),
             (scheduler, Scheduler(self._site)),
@@ -132,6 +134,14 @@ class ControlPlane:
                 self.kill()  # else an interrupt would wait until the others are ready
                 raise
 
+    def start_cluster_api(self) -> None:
+        """Start Cluster API's core manager beside what runs, unless it does."""
+        if ClusterApi.name not in self.components:
+            part = ClusterApi(self._site, self)
+            self._clients = (*self._clients, part)
+            self.components[part.name] = part
+        _start_unless_alive(self.components[ClusterApi.name])
+
     def stop(self, *names: str) -> None:
         """End these components in good order, or all of them; data and ports are kept for the next `start`."""
         for part in reversed(self._named(names)):
@@ -177,6 +187,16 @@ class ControlPlane:
         pair = self.authority.client(name, groups)
         path = self.directory / "users" / f"{users.file_name(name)}.kubeconfig"
         return kubeconfig.write(path, kubeconfig.with_certificate(self.url, self.authority.pem, pair))
+
+    def compact(self) -> None:
+        """Forget history: what etcd remembers and, by a restart, what kube-apiserver keeps of it in its watch cache."""
+        self._etcd.compact()
+        self.stop(self._apiserver.name)
+        self.start()
+
+    def audited(self, text: str) -> list[dict[str, Any]]:
+        """The events of the audit log in which this text stands."""
+        return auditing.events_about(self._apiserver.audit_log, text)
 
     def logs(self, lines: int = 40) -> str:
         """The end of every component's log, to be shown when a test fails."""

@@ -11,13 +11,15 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
 
+from nodeyard.apiserver.audit import to_file
 from nodeyard.apiserver.certificates import server_context
 from nodeyard.apiserver.controllers import NAMES
 from nodeyard.apiserver.front import Front, serve
 from nodeyard.apiserver.server import Server
 from nodeyard.apiserver.user_file import KnownUser
 from nodeyard.process.certificates import Authority
-from nodeyard.testing import kubeconfig, users
+from nodeyard.sim.defaulting import MachineDeploymentDefaults
+from nodeyard.testing import auditing, kubeconfig, users
 from nodeyard.testing.background import Background
 from nodeyard.testing.directories import Directory
 from nodeyard.testing.ports import LOOPBACK
@@ -25,9 +27,17 @@ from nodeyard.testing.rest import Rest
 
 
 class EmbeddedServer(Background):
-    """Starts ready; `close` ends it and removes its files."""
+    """Starts ready; `close` ends it and removes its files. `audit`: keep an audit log, for `audited`."""
 
-    def __init__(self, *, controllers: Iterable[str] = NAMES, services: dict[str, str] | None = None) -> None:
+    is_real = False
+
+    def __init__(
+        self,
+        *,
+        controllers: Iterable[str] = NAMES,
+        services: dict[str, str] | None = None,
+        audit: bool = False,
+    ) -> None:
         super().__init__("embedded-apiserver")
         self._home = Directory()
         self.directory = self._home.path
@@ -36,6 +46,8 @@ class EmbeddedServer(Background):
         self.kubeconfig = self.directory / "admin.kubeconfig"
         self._controllers = tuple(controllers)
         self._services = services
+        self._audit_log = self.directory / "audit.log"
+        self._has_audit = audit
         self._front: Front
         self.server: Server
 
@@ -47,7 +59,8 @@ class EmbeddedServer(Background):
 
     async def _start(self) -> None:
         admin = KnownUser("admin", self.admin_token, groups=("system:masters",))
-        self.server = Server(users=[admin], services=self._services)
+        audit = to_file(self._audit_log) if self._has_audit else None
+        self.server = Server(users=[admin], services=self._services, plugins=[MachineDeploymentDefaults()], audit=audit)
         await self.server.start(self._controllers)
         context = server_context(self.authority, LOOPBACK, "localhost")
         self._front = await serve(self.server, LOOPBACK, 0, context)
@@ -98,6 +111,10 @@ class EmbeddedServer(Background):
             self.server.store.compact()
 
         self.run(compact())
+
+    def audited(self, text: str) -> list[dict[str, Any]]:
+        """The events of the audit log in which this text stands."""
+        return auditing.events_about(self._audit_log, text)
 
     def logs(self) -> str:
         return ""

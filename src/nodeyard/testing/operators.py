@@ -18,6 +18,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
+from nodeyard.admission.certificates import Terms
+from nodeyard.admission.upkeep import Webhooks
 from nodeyard.app.capabilities import choose
 from nodeyard.app.operator import Operation, Running, operating
 from nodeyard.client.config import Config, Impersonation
@@ -27,6 +29,7 @@ from nodeyard.kube.names import NAMESPACE
 from nodeyard.plan.brake import Limit
 from nodeyard.runtime import rbac
 from nodeyard.runtime.capability import Capability
+from nodeyard.runtime.health import Address
 from nodeyard.runtime.leader import Timing, lease_name
 from nodeyard.runtime.settings import Settings
 from nodeyard.testing.background import Background
@@ -34,6 +37,7 @@ from nodeyard.testing.cords import Cord
 from nodeyard.testing.rest import RestError
 from nodeyard.testing.waiting import until
 
+LOCAL_WEBHOOKS = Webhooks(Address("127.0.0.1", 0), terms=Terms(interval=0.5, settle=1.0))
 SHORT = Timing(duration=4, margin=1.5, interval=0.4, deadline=1.0)
 """Leases that a test can outlive."""
 GRACE_SECONDS = 5.0
@@ -54,6 +58,8 @@ class Options:
     resync: float = 600.0
     rules: Sequence[Object] | None = None
     """Other rights than the generated ones; then a refusal is what the test is about."""
+    webhooks: Webhooks | None = None
+    """Serve and register its webhooks; `LOCAL_WEBHOOKS` on any free port of this machine."""
     through: Path | None = None
     """An administrator's kubeconfig by another way, such as that of `faults`; our user is impersonated there."""
 
@@ -95,7 +101,8 @@ class Operator(Background):
             grace=GRACE_SECONDS,
         )
         config = replace(self._config, server=self._cord.url)
-        self._operating = operating(Operation(config, [self._capability], settings, install_crds=True))
+        operation = Operation(config, [self._capability], settings, install_crds=True, webhooks=chosen.webhooks)
+        self._operating = operating(operation)
         self._running = await self._operating.__aenter__()
 
     async def _stop(self) -> None:
@@ -117,7 +124,7 @@ class Operator(Background):
 
     def ready(self) -> Self:
         """Wait until it has been told everything."""
-        checks = self._running.manager.health().ready
+        checks = self._running.health.ready
         until(lambda: not any(check() for check in checks.values()), f"operator {self.identity} is ready")
         return self
 
@@ -134,6 +141,11 @@ class Operator(Background):
     def held(self) -> Mapping[str, Any]:
         """The plans that wait for an approval, by key."""
         return dict(self._running.manager.controllers[0].held)
+
+    @property
+    def ports(self) -> Mapping[str, int]:
+        """Where it listens, by what for."""
+        return self._running.ports
 
     def metric(self, name: str, **labels: str) -> float:
         """The sum over all series of a name that have these labels."""
@@ -170,14 +182,14 @@ class Operators:
         self._fail = fail
         self._started: list[tuple[Operator, Options]] = []
 
-    def __call__(self, capability: str, **given: Any) -> Operator:
-        """Options are those of `Options`."""
-        (chosen,) = choose([capability])
+    def __call__(self, capability: str | Capability, **given: Any) -> Operator:
+        """One of the list by its name, or any other itself; options are those of `Options`."""
+        (chosen,) = choose([capability]) if isinstance(capability, str) else (capability,)
         number = next(_numbers)
         options = Options(**given)
         if not options.identity:
             options = replace(options, identity=f"operator-{number}")
-        config = self._config(chosen, options, f"operator-{capability}-{number}")
+        config = self._config(chosen, options, f"operator-{chosen.name}-{number}")
         operator = Operator(config, chosen, options)
         operator.start()
         self._started.append((operator, options))
@@ -207,19 +219,13 @@ class Operators:
         rest = self._api.rest
         rest.replace_or_create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
         kubeconfig = self._api.user(user, rules=rules)
-        self._api.user(user, rules=election_rules(capability), namespace=NAMESPACE)
-        _await_rights(rest, user, [*((rule, "") for rule in rules), (election_rules(capability)[0], NAMESPACE)])
+        local = rbac.local_rules(capability)
+        self._api.user(user, rules=local, namespace=NAMESPACE)
+        _await_rights(rest, user, [*((rule, "") for rule in rules), *((rule, NAMESPACE) for rule in local)])
         if options.through is None:
             return load_kubeconfig([kubeconfig])
         config = load_kubeconfig([options.through])
         return replace(config, credentials=replace(config.credentials, impersonate=Impersonation(user)))
-
-
-def election_rules(capability: Capability) -> list[Object]:
-    """Those of the generated Role in the operator's own namespace."""
-    (role,) = (each for each in rbac.manifests(capability) if each["kind"] == "Role")
-    rules: list[Object] = role["rules"]
-    return rules
 
 
 def _await_rights(rest: Any, user: str, rules: Sequence[tuple[Object, str]]) -> None:
@@ -235,6 +241,7 @@ def _is_allowed(rest: Any, user: str, rule: Object, namespace: str) -> bool:
         "subresource": subresource,
         "verb": rule["verbs"][0],
         "namespace": namespace,
+        "name": rule.get("resourceNames", [""])[0],
     }
     review = {
         "apiVersion": "authorization.k8s.io/v1",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from nodeyard.testing import binaries
+from nodeyard.testing import auditing, binaries
 from nodeyard.testing.components import Component, Site
 from nodeyard.testing.ports import LOOPBACK
 from nodeyard.testing.probes import answers, answers_trusted, post
@@ -44,6 +45,12 @@ class Etcd(Component):
             *([] if self._fsync else ["--unsafe-no-fsync"]),
         ]
 
+    def compact(self) -> None:
+        """Forget every revision but the present one."""
+        present = post(self.ports["client"], "/v3/kv/range", {"key": "AA=="})["header"]["revision"]
+        if not post(self.ports["client"], "/v3/kv/compaction", {"revision": present, "physical": True}):
+            raise RuntimeError(f"etcd did not compact to revision {present}; {self.process.log} may say why")
+
     def is_ready(self) -> bool:
         if not answers(self.ports["client"], "/health"):
             return False
@@ -56,10 +63,15 @@ class ApiServer(Component):
 
     name = "kube-apiserver"
 
-    def __init__(self, site: Site, etcd: Etcd, *, service_accounts: bool = False) -> None:
+    def __init__(self, site: Site, etcd: Etcd, *, service_accounts: bool = False, audit: bool = False) -> None:
         super().__init__(site)
         self._etcd = etcd
         self._service_accounts = service_accounts
+        self._audit = audit
+
+    @property
+    def audit_log(self) -> Path:
+        return self.folder / "audit.log"
 
     @property
     def url(self) -> str:
@@ -87,7 +99,15 @@ class ApiServer(Component):
             "--allow-privileged=true",
             "--endpoint-reconciler-type=none",
             *disabled,
+            *self._auditing(),
         ]
+
+    def _auditing(self) -> list[str]:
+        if not self._audit:
+            return []
+        policy = self.folder / "audit-policy.json"
+        policy.write_text(json.dumps(auditing.POLICY))
+        return [f"--audit-policy-file={policy}", f"--audit-log-path={self.audit_log}"]
 
     def is_ready(self) -> bool:
         return answers_trusted(self.ports["serve"], "/readyz", self.site.authority)

@@ -5,6 +5,7 @@
     clock       a virtual clock
     eventually  waits for something to become true
     world       simulated nodes and pods on it
+    machines    Cluster API on it, with machines that become nodes: played, or the real one with played providers
     faults      a proxy between a client and the API server that misbehaves on demand, by a seed
     operator    starts an operator against it: as its own user, under the role that is generated for it
 
@@ -29,6 +30,11 @@ from nodeyard.sim.world import World
 from nodeyard.testing import waiting
 from nodeyard.testing.faults import FaultProxy
 
+ARGUMENTS = {
+    "kube-apiserver": ["--enable-admission-plugins=NodeRestriction"],
+    # Else it looks at each object once a second at most, and a machine takes eight looks to join.
+    "cluster-api-core": ["--feature-gates=ReconcilerRateLimiting=false"],
+}
 CONTROLLERS = ("namespace", "garbage-collector", "disruption", "node-lifecycle", "taint-eviction")
 
 
@@ -54,7 +60,7 @@ def api(request: pytest.FixtureRequest) -> Iterator[Any]:
         return
     from nodeyard.testing.controlplane import ControlPlane
 
-    with ControlPlane(controllers=CONTROLLERS) as plane:
+    with ControlPlane(controllers=CONTROLLERS, arguments=ARGUMENTS) as plane:
         yield plane
 
 
@@ -116,6 +122,15 @@ async def world(api: Any, request: pytest.FixtureRequest) -> AsyncIterator[World
     async with World(client, SystemClock(), _seed(request)) as world:
         yield world
     await client.close()
+
+
+@pytest.fixture(scope="module")
+def machines(api: Any) -> Iterator[Any]:
+    """See `nodeyard.testing.machines`; not beside `world`, whose kubelets would be played twice."""
+    from nodeyard.testing.machines import MachineWorld
+
+    with MachineWorld(api) as machines:
+        yield machines
 
 
 @pytest.fixture

@@ -53,9 +53,10 @@ class Cache(Generic[T]):
         self._all: tuple[T, ...] | None = None
         self._order: list[Key] | None = None
         self._overlay: Overlay[T] = Overlay()
-        self._malformed: dict[Key, str] = {}
+        self._malformed: dict[Key, Malformed] = {}
         self._derived: tuple[Derived, ...] = ()
         self._listeners: tuple[Listener, ...] = ()
+        self._aside_listeners: tuple[Callable[[], None], ...] = ()
         self.version = ""
         """Everything up to this resource version has been delivered."""
 
@@ -77,6 +78,12 @@ class Cache(Generic[T]):
 
     @property
     def malformed(self) -> Mapping[Key, str]:
+        """What is wrong with each object that is not understood."""
+        return {key: each.error for key, each in self._malformed.items()}
+
+    @property
+    def aside(self) -> Mapping[Key, Malformed]:
+        """What is known of them all the same."""
         return dict(self._malformed)
 
     @property
@@ -95,6 +102,10 @@ class Cache(Generic[T]):
     def listen(self, listener: Listener) -> None:
         self._listeners = (*self._listeners, listener)
 
+    def listen_aside(self, listener: Callable[[], None]) -> None:
+        """Told when an object that is not understood has come, is otherwise than before, or has gone."""
+        self._aside_listeners = (*self._aside_listeners, listener)
+
     # from the watch
 
     def deliver(self, obj: T, *, is_deleted: bool = False) -> None:
@@ -108,7 +119,7 @@ class Cache(Generic[T]):
     def replace(self, listed: Iterable[T], version: str, malformed: Iterable[Malformed] = ()) -> None:
         """Everything there is, at this version: what is not listed is gone, what is equal stays untouched."""
         target = {self._key(obj): obj for obj in listed}
-        set_aside = {(each.namespace, each.name): each.error for each in malformed}
+        set_aside = {(each.namespace, each.name): each for each in malformed}
         for key in set_aside:
             if key in self._objects:
                 target.setdefault(key, self._objects[key])
@@ -126,9 +137,9 @@ class Cache(Generic[T]):
             if key not in set_aside:
                 self._put(key, obj)
         for key in [key for key in self._malformed if key not in target and key not in set_aside]:
-            del self._malformed[key]
-        for key, error in set_aside.items():
-            self._reject(key, error)
+            self._take_back(key)
+        for key, each in set_aside.items():
+            self._reject(key, each)
 
     def set_aside(self, malformed: Malformed) -> None:
         key = (malformed.namespace, malformed.name)
@@ -142,7 +153,7 @@ class Cache(Generic[T]):
         own = self._overlay.get(key)
         if own is not None and is_at_least(malformed.resource_version, own.version):
             self._overlay.drop(key)
-        self._reject(key, malformed.error)
+        self._reject(key, malformed)
 
     def pass_version(self, version: str) -> None:
         """A bookmark: everything up to this version has been delivered."""
@@ -233,7 +244,7 @@ class Cache(Generic[T]):
 
     def _put(self, key: Key, new: T | None) -> None:
         if self._malformed and key in self._malformed:
-            del self._malformed[key]
+            self._take_back(key)
         old = self._objects.get(key)
         if old is None and new is None:
             return
@@ -242,7 +253,7 @@ class Cache(Generic[T]):
         try:
             staged = [derived.stage(key, old, new) for derived in self._derived]
         except Exception as error:
-            self._reject(key, f"{type(error).__name__}: {error}")
+            self._reject(key, self._misfit(key, old if new is None else new, error))
             return
         for derived, each in zip(self._derived, staged, strict=True):
             derived.commit(each)
@@ -257,18 +268,38 @@ class Cache(Generic[T]):
         for listener in self._listeners:
             listener(old, new)
 
-    def _reject(self, key: Key, error: str) -> None:
-        if self._malformed.get(key) == error:
+    def _misfit(self, key: Key, obj: Any, error: Exception) -> Malformed:
+        text = f"{type(error).__name__}: {error}"
+        return Malformed("MODIFIED", *key, self._uid(obj), self._version(obj), text)
+
+    def _reject(self, key: Key, malformed: Malformed) -> None:
+        known = self._malformed.get(key)
+        self._malformed[key] = malformed
+        if known is not None and _fate(known) == _fate(malformed):
             return
-        self._malformed[key] = error
         obj = self._objects.get(key)
         if obj is not None:
             for listener in self._listeners:
                 listener(obj, obj)
+        self._tell_aside()
+
+    def _take_back(self, key: Key) -> None:
+        """It is understood again, or gone."""
+        del self._malformed[key]
+        self._tell_aside()
+
+    def _tell_aside(self) -> None:
+        for listener in self._aside_listeners:
+            listener()
 
     def _is_same(self, old: T, new: T) -> bool:
         version = self._version(new)
         return old is new or (version != "" and version == self._version(old) and self._uid(old) == self._uid(new))
+
+
+def _fate(malformed: Malformed) -> tuple[Any, ...]:
+    """What may be decided by, of an object that is not understood."""
+    return malformed.error, malformed.uid, malformed.is_deleting, malformed.finalizers
 
 
 def _is_outdated(own: Own[Any], version: str, uid: str) -> bool:

@@ -1,9 +1,13 @@
-"""One watched kind: its cache for as long as the process lives, its informer for as long as someone needs it."""
+"""One watched kind: its cache for as long as the process lives, its informer for as long as someone needs it.
+
+While there is no contact with the server the informer rests; what was told stays, and it goes on from there.
+"""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from random import Random
 from typing import Any, Protocol
 
@@ -36,6 +40,8 @@ class Watched(Protocol):
     def metadata_only(self) -> bool: ...
     @property
     def optional(self) -> bool: ...
+    @property
+    def older(self) -> tuple[str, ...]: ...
 
 
 class Feed:
@@ -44,16 +50,20 @@ class Feed:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.resource = source.decoded
+        self._versions = [replace(self.resource, version=each) for each in (self.resource.version, *source.older)]
         self.cache: Cache[Any] = Cache(self.resource.view, source.selection)
         self.needs: list[Callable[[], bool]] = []
         """Whether each of those who share it needs it now."""
         self.on_synced: list[Callable[[], None]] = []
+        self.on_trouble: list[Callable[[], None]] = []
         self.is_optional = True
         """Until someone insists on the kind."""
         self.is_served: bool | None = None
         """Whether the server has the kind; None while that is not known. It matters only where it is optional."""
         self.informer: Informer[Any] | None = None
         self._task: asyncio.Task[None] | None = None
+        self.is_kept = False
+        """Whether the cache holds what the server told before the watch was put to rest."""
 
     @property
     def is_running(self) -> bool:
@@ -68,32 +78,73 @@ class Feed:
         """Whether the cache is what the server has: also empty, of an optional kind that is not served."""
         if self.informer is not None:
             return self.informer.is_synced
-        return self.is_optional and self.is_served is False
+        return self.is_kept or (self.is_optional and self.is_served is False)
+
+    @property
+    def error(self) -> str:
+        """What last went wrong with the watch; empty while all is well."""
+        return "" if self.informer is None else self.informer.error
+
+    @property
+    def breaks(self) -> int:
+        """How often the watch that runs now has broken."""
+        return 0 if self.informer is None else self.informer.restarts
 
     def serve(self, catalog: Catalog) -> None:
-        """Note whether the server has the kind."""
-        known = catalog.by_kind(self.resource.api_version, self.resource.kind)
-        self.is_served = known is not None and "watch" in known.verbs
+        """Note whether the server has the kind, and in which version; a watch in another one is ended first."""
+        best = next((each for each in self._versions if _is_watched(catalog, each)), None)
+        if best is not None and best.version != self.resource.version:
+            if self.is_running:
+                best = None
+            else:
+                self.source = replace(self.source, resource=replace(self.source.resource, version=best.version))
+                self.resource = best
+        self.is_served = best is not None
 
     def start(self, client: Client, clock: Clock, random: Random, on_missing: Callable[[], None]) -> None:
         reader = metadata_only(client) if self.source.metadata_only else client
         self.informer = Informer(
-            reader, self.source, self.cache, clock, random, on_synced=self._tell_synced, on_missing=on_missing
+            reader,
+            self.source,
+            self.cache,
+            clock,
+            random,
+            on_synced=lambda: _tell(self.on_synced),
+            on_missing=on_missing,
+            on_trouble=lambda: _tell(self.on_trouble),
         )
+        if self.is_kept and self.cache.version:
+            self.informer.resume()
+        self.is_kept = False
         self._task = asyncio.create_task(self.informer.run(), name=f"informer {self.source}")
+
+    async def rest(self) -> None:
+        """End the watch and keep the objects: the next one goes on where this one ended."""
+        self.is_kept = self.is_kept or (self.informer is not None and self.informer.is_synced)
+        await self._end()
 
     async def stop(self) -> None:
         """End the watch and forget the objects."""
+        self.is_kept = False
+        await self._end()
+        self.cache.clear()
+
+    async def _end(self) -> None:
         task, self._task, self.informer = self._task, None, None
         if task is not None:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-        self.cache.clear()
 
     def report(self) -> Report | None:
         """None while it does not run."""
         return None if self.informer is None else self.informer.report()
 
-    def _tell_synced(self) -> None:
-        for told in self.on_synced:
-            told()
+
+def _is_watched(catalog: Catalog, resource: Resource[Any]) -> bool:
+    known = catalog.by_kind(resource.api_version, resource.kind)
+    return known is not None and "watch" in known.verbs
+
+
+def _tell(those: Iterable[Callable[[], None]]) -> None:
+    for told in those:
+        told()

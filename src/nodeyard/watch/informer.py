@@ -74,6 +74,7 @@ class Informer(Generic[T]):
         *,
         on_synced: Callable[[], None] = lambda: None,
         on_missing: Callable[[], None] = lambda: None,
+        on_trouble: Callable[[], None] = lambda: None,
         backoff: Backoff | None = None,
         idle_timeout: float = IDLE_SECONDS,
     ) -> None:
@@ -92,6 +93,7 @@ class Informer(Generic[T]):
         self._random = random
         self._on_synced = on_synced
         self._on_missing = on_missing
+        self._on_trouble = on_trouble
         self._backoff = backoff or Backoff()
         self._idle_timeout = idle_timeout
         self._heard_at = clock.monotonic()
@@ -118,6 +120,11 @@ class Informer(Generic[T]):
             unconfirmed=self.cache.unconfirmed,
             error=self.error,
         )
+
+    def resume(self) -> None:
+        """Before it runs: the cache is what this very server has told, so only what changed since is asked for."""
+        self.state = State(phase=Phase.WATCHING)
+        self.is_synced = True
 
     async def run(self) -> None:
         """Until cancelled."""
@@ -235,7 +242,9 @@ class Informer(Generic[T]):
         if isinstance(error, NotFound):
             self._on_missing()
         self.restarts += 1
-        self.error = f"{type(error).__name__}: {error}"
+        known, self.error = self.error, f"{type(error).__name__}: {error}"
+        if self.error != known:
+            self._on_trouble()
         _log.warning("watching again", resource=str(self.source), phase=self.state.phase.value, reason=self.error)
 
 

@@ -19,6 +19,8 @@ class Source:
     label_selector: str = ""
     field_selector: str = ""
     metadata_only: bool = False
+    older: tuple[str, ...] = ()
+    """Versions to watch instead where the server does not have the resource's own, the best first."""
 
     @property
     def selection(self) -> Selection | None:

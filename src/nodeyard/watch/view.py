@@ -3,14 +3,18 @@
 Nothing is copied for a plan. `collect` runs on the event loop without awaiting, so no cache can change under it; what
 it takes out are immutable objects and tuples, which it may carry to another thread. A kind that two groups have is
 named with its group: `Cluster.kosmos.io`, `Node.core`.
+
+Views of further clusters are of the same make; who connects them says how the connection is doing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from nodeyard.client.decoding import Malformed
 from nodeyard.watch.aggregates import Fold
+from nodeyard.watch.facts import Inquiry
 from nodeyard.watch.feeds import Feed
 from nodeyard.watch.identity import Key
 from nodeyard.watch.indexes import Index
@@ -18,11 +22,22 @@ from nodeyard.watch.indexes import Index
 
 class CacheView:
     def __init__(
-        self, feeds: Mapping[str, Feed], indexes: Mapping[tuple[str, str], Index], folds: Mapping[str, Fold]
+        self,
+        feeds: Mapping[str, Feed],
+        indexes: Mapping[tuple[str, str], Index],
+        folds: Mapping[str, Fold],
+        inquiry: Inquiry,
     ) -> None:
         self._feeds = feeds
         self._indexes = indexes
         self._folds = folds
+        self._inquiry = inquiry
+        self.name = ""
+        """Of a further cluster; ours has none."""
+        self.is_connected = True
+        self.error = ""
+        self.elsewhere: Callable[[str], CacheView] = _nowhere
+        """The view of a further cluster, by its name."""
 
     def get(self, kind: str, name: str, namespace: str = "") -> Any | None:
         return self._feed(kind).cache.get((namespace, name))
@@ -46,11 +61,36 @@ class CacheView:
     def is_synced(self, kind: str) -> bool:
         return self._feed(kind).is_synced
 
+    def trouble(self, kind: str) -> str:
+        return self._feed(kind).error
+
     def malformed(self, kind: str) -> Mapping[Key, str]:
         return self._feed(kind).cache.malformed
+
+    def aside(self, kind: str) -> Mapping[Key, Malformed]:
+        return self._feed(kind).cache.aside
+
+    @property
+    def uid(self) -> str:
+        return self._inquiry.uid
+
+    def versions(self, group: str, kind: str) -> Sequence[str]:
+        return self._inquiry.versions(group, kind)
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether what was asked about the server itself is known; a plan made before would be made of guesses."""
+        return self._inquiry.is_answered
+
+    def cluster(self, name: str) -> CacheView:
+        return self.elsewhere(name)
 
     def _feed(self, kind: str) -> Feed:
         feed = self._feeds.get(kind)
         if feed is None:
             raise KeyError(f"{kind} is not watched, or more than one group has it: {', '.join(sorted(self._feeds))}")
         return feed
+
+
+def _nowhere(name: str) -> CacheView:
+    raise KeyError(f'there is no further cluster "{name}": the capability names none')

@@ -5,7 +5,8 @@
     async with asyncio.TaskGroup() as tasks: tasks.create_task(watches.run())
 
 A watch runs while someone needs it (`needed(view)`, asked again after every change of that view) and, where its kind is
-optional, while the server has the kind. Those who watch the same source share one informer and one cache.
+optional, while the server has the kind. Those who watch the same source share one informer and one cache. On a
+further cluster, contact may be lost: meanwhile all watches rest and keep what they know.
 """
 
 from __future__ import annotations
@@ -24,16 +25,16 @@ from nodeyard.plan.model import ObjectRef
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
 from nodeyard.watch.aggregates import Fold, Folding
+from nodeyard.watch.facts import Facts
 from nodeyard.watch.feeds import Feed, Watched
 from nodeyard.watch.identity import Key
 from nodeyard.watch.indexes import Index
 from nodeyard.watch.informer import Report
+from nodeyard.watch.inquiring import DISCOVERY_SECONDS, Inquirer
 from nodeyard.watch.overlay import Own
 from nodeyard.watch.sources import Source
 from nodeyard.watch.view import CacheView
 
-DISCOVERY_SECONDS: Final = 30.0
-DISCOVERY_RETRY_SECONDS: Final = 2.0
 # Changes of one moment are one question to `needed`.
 PAUSE_SECONDS: Final = 0.05
 # A watch that is well tells a write back in milliseconds; one that is not is asked about by a GET.
@@ -44,17 +45,21 @@ _log = get_logger("watches")
 
 
 class Watches:
-    def __init__(self, client: Client, clock: Clock, random: Random) -> None:
+    def __init__(self, client: Client, clock: Clock, random: Random, *, identifies: bool = True) -> None:
+        """`identifies`: find out which cluster it is when asked; else whoever knows says it."""
         self._client = client
         self._clock = clock
         self._random = random
         self._feeds: dict[Source, Feed] = {}
         self._is_known = False
         """Whether it is known what is wanted: needs and, for optional kinds, discovery have been asked."""
-        self._discover_at = 0.0
         self._turn = asyncio.Lock()
         self._wake = asyncio.Event()
         self._progress = asyncio.Event()
+        self.facts = Facts(self._wake.set)
+        self._inquirer = Inquirer(client, clock, self.facts)
+        self._identifies = identifies
+        self._is_held = False
 
     # set-up
 
@@ -65,15 +70,21 @@ class Watches:
         *,
         mark: Callable[[str], None] = lambda _key: None,
         on_synced: Callable[[str], None] = lambda _kind: None,
+        on_change: Callable[[], None] | None = None,
+        on_news: Callable[[], None] = lambda: None,
+        on_trouble: Callable[[], None] = lambda: None,
     ) -> CacheView:
         """What a capability watches; its view of it.
 
         `mark` is told each key that a change concerns, `on_synced` each kind when it has been told for the first time.
+        `on_change` is called after every change, `on_news` when what was asked about the server itself has changed, and
+        about objects that are not understood: which keys they concern cannot be known. `on_trouble` is called when a
+        watch broke and not in the way it had before.
         """
         feeds: dict[str, Feed] = {}
         indexes: dict[tuple[str, str], Index] = {}
         folds: dict[str, Fold] = {}
-        view = CacheView(feeds, indexes, folds)
+        view = CacheView(feeds, indexes, folds, self.facts.inquire(on_news))
         has_needs = any(watch.needed is not None for watch in watches)
         for watch, names in _named(watches):
             if names[0] in feeds:
@@ -83,13 +94,17 @@ class Watches:
             feed.is_optional &= watch.optional
             feed.needs.append(_need(watch, view))
             feed.on_synced.append(_call(on_synced, watch.resource.kind))
+            feed.on_trouble.append(on_trouble)
             for name, values in watch.indexes.items():
                 index = Index(values)
                 feed.cache.derive(index)
                 indexes |= {(kind, name): index for kind in names}
             feed.cache.listen(_marking(watch, mark))
+            feed.cache.listen_aside(on_news)
             if has_needs:
                 feed.cache.listen(lambda _old, _new: self._wake.set())
+            if on_change is not None:
+                feed.cache.listen(_calling(on_change))
         for aggregate in aggregates:
             folds[aggregate.name] = Fold(aggregate)
             feeds[aggregate.kind].cache.derive(folds[aggregate.name])
@@ -97,7 +112,7 @@ class Watches:
         return view
 
     def _feed(self, watch: Watched) -> Feed:
-        source = Source(watch.resource, watch.label_selector, watch.field_selector, watch.metadata_only)
+        source = Source(watch.resource, watch.label_selector, watch.field_selector, watch.metadata_only, watch.older)
         feed = self._feeds.get(source)
         if feed is None:
             feed = self._feeds[source] = Feed(source)
@@ -121,45 +136,74 @@ class Watches:
     async def reconcile(self) -> None:
         """Start what is wanted and does not run, stop what runs and is not wanted."""
         async with self._turn:
-            if self._has_optional and self._clock.monotonic() >= self._discover_at:
-                await self._discover()
+            if not self._is_held:
+                await self._inquire()
             await self._start_and_stop()
         self._is_known = all(feed.is_served is not None for feed in self.feeds if feed.is_optional)
         self._progress.set()
 
     async def _start_and_stop(self) -> None:
         for feed in self.feeds:
+            if self._is_held:
+                await feed.rest()
+                continue
             is_wanted = feed.is_wanted
             if is_wanted and not feed.is_running:
                 _log.info("watching", resource=str(feed.source))
                 feed.start(self._client, self._clock, self._random, self.rediscover)
-            elif feed.is_running and not is_wanted:
+            elif not is_wanted and (feed.is_running or feed.is_kept):
                 _log.info("ending the watch", resource=str(feed.source), reason="not served or not needed")
                 await feed.stop()
 
     def rediscover(self) -> None:
         """A kind may have come or gone: ask the server soon, not in its turn."""
-        self._discover_at = 0.0
+        self._inquirer.hurry()
         self._wake.set()
 
-    async def _discover(self) -> None:
-        try:
-            catalog = await self._client.catalog()
-        except (ClientError, msgspec.MsgspecError, LookupError) as error:
-            # The last two: a document that is no discovery, from whatever stands in front of the server.
-            self._discover_at = self._clock.monotonic() + DISCOVERY_RETRY_SECONDS
-            _log.warning("keeping the known kinds", reason=str(error))
-            return
-        self._discover_at = self._clock.monotonic() + DISCOVERY_SECONDS
-        for feed in self.feeds:
-            feed.serve(catalog)
+    async def _inquire(self) -> None:
+        catalog = await self._inquirer.discover(is_wanted=self._has_optional)
+        if catalog is not None:
+            for feed in self.feeds:
+                feed.serve(catalog)
+        if self._identifies:
+            await self._inquirer.identify(sum(feed.breaks for feed in self.feeds))
+
+    # contact
+
+    def hold(self) -> None:
+        """There is no contact: watches come to rest, and what is known stays."""
+        self._is_held = True
+        self._wake.set()
+
+    async def rest(self) -> None:
+        """Every watch has come to rest when this returns."""
+        async with self._turn:
+            for feed in self.feeds:
+                await feed.rest()
+
+    async def forget(self) -> None:
+        """What is known is of another cluster: every watch ends and its objects go."""
+        async with self._turn:
+            for feed in self.feeds:
+                feed.is_served = None
+                await feed.stop()
+        self.facts.forget()
+
+    def release(self) -> None:
+        """There is contact: watches go on."""
+        self._is_held = False
+        self.rediscover()
+
+    def look_again(self) -> None:
+        """What `needed` was answered may have changed, for reasons outside the views here."""
+        self._wake.set()
 
     async def _rest(self) -> None:
         """Until something changed that may matter, or it is time to look for new kinds."""
         await self._clock.sleep(PAUSE_SECONDS)
-        left = self._discover_at - self._clock.monotonic() if self._has_optional else DISCOVERY_SECONDS
+        left = DISCOVERY_SECONDS if self._is_held else self._inquirer.left(discovers=self._has_optional)
         waking = asyncio.create_task(self._wake.wait())
-        turn = asyncio.create_task(self._clock.sleep(max(left, 0.0)))
+        turn = asyncio.create_task(self._clock.sleep(left))
         try:
             await asyncio.wait((waking, turn), return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -202,6 +246,8 @@ class Watches:
 
     async def settle(self) -> None:
         """Ask the server about every write that the watch should have told back by now."""
+        if self._is_held:
+            return
         now = self._clock.monotonic()
         overdue = [(feed, key, own) for feed in self.feeds for key, own in feed.cache.overdue(now)]
         await asyncio.gather(*(self._settle(feed, key, own) for feed, key, own in overdue))
@@ -235,7 +281,8 @@ class Watches:
     @property
     def is_synced(self) -> bool:
         """Whether everything that is wanted has been told once."""
-        return self._is_known and all(feed.is_synced for feed in self.feeds if feed.is_wanted)
+        is_known = self._is_known and not self.facts.is_waited_for
+        return is_known and all(feed.is_synced for feed in self.feeds if feed.is_wanted)
 
     async def synced(self) -> None:
         """Wait until it is."""
@@ -278,6 +325,10 @@ def _need(watch: Watched, view: CacheView) -> Callable[[], bool]:
 
 def _call(function: Callable[[str], None], argument: str) -> Callable[[], None]:
     return lambda: function(argument)
+
+
+def _calling(function: Callable[[], None]) -> Callable[[Any | None, Any | None], None]:
+    return lambda _old, _new: function()
 
 
 def _marking(watch: Watched, mark: Callable[[str], None]) -> Callable[[Any | None, Any | None], None]:

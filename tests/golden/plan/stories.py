@@ -79,7 +79,7 @@ def release() -> Plan:
         reason="Evicted",
         facts={"pod": "default/web-1", "node": "n1"},
         disruption=Disruption.EVICTS,
-        disrupts="n1",
+        disrupts=("n1",),
         after=("cordon-n1",),
     )
     give = action(

@@ -198,3 +198,11 @@ async def test_an_answer_that_does_not_decode_does_not_undo_the_write(world, tro
     result = only(await applier.apply(planned((action("n1"), patch())), may_write=lambda: True))
     assert (result.result, result.answer) == (Result.DONE, None)
     assert (await world.client.get(NODES, "n1"))["metadata"]["labels"]["ours"] == "1"
+
+
+async def test_a_write_that_gets_no_answer_is_read_soon_and_given_more_time_when_sent_again(world):
+    await world.node("n1")
+    world.line.trouble["PATCH"] = [NEVER_SENT, NEVER_SENT]
+    await world.apply(planned((action("n1"), patch())))
+    assert world.line.timeouts["PATCH"] == [10, 20, 30]
+    assert world.line.timeouts["GET"] == [10, 10]

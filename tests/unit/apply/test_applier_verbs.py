@@ -4,8 +4,8 @@ import pytest
 
 from nodeyard.apply.outcome import Result
 from nodeyard.client.errors import NotFound
-from nodeyard.client.resources import CONFIG_MAPS, NODES, PODS
-from nodeyard.plan.model import Verb, Write
+from nodeyard.client.resources import CONFIG_MAPS, NAMESPACES, NODES, PODS
+from nodeyard.plan.model import ObjectRef, Verb, Write
 
 from ...builders.plans import action, config_ref, node_ref, planned, pod_ref
 from .worlds import patch
@@ -104,6 +104,14 @@ async def test_an_object_that_lives_on_for_its_finalizers_is_told_as_written(wor
     finalizer = {"name": "c", "namespace": "default", "finalizers": ["example.com/x"]}
     await world.client.create(CONFIG_MAPS, {"metadata": finalizer})
     await world.apply(planned((action("a", Verb.DELETE, config_ref("c")), Write())))
+    assert world.deleted == []
+    assert world.written[0]["metadata"]["deletionTimestamp"]
+
+
+async def test_a_namespace_that_is_being_emptied_is_told_as_written(world):
+    await world.client.create(NAMESPACES, {"metadata": {"name": "crowd"}})
+    ref = ObjectRef(api_version="v1", kind="Namespace", name="crowd")
+    await world.apply(planned((action("a", Verb.DELETE, ref), Write())))
     assert world.deleted == []
     assert world.written[0]["metadata"]["deletionTimestamp"]
 

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from nodeyard.apply.lacking import OFFER_SECONDS
 from nodeyard.apply.outcome import Result
 from nodeyard.apply.status import StatusWriter
 from nodeyard.client.api import Client
@@ -192,3 +193,24 @@ async def test_a_kind_without_the_subresource_is_written_through_the_object(worl
     (result,) = await writer(world, lambda *_: leaves).write([one], lambda _ref: made, may_write=lambda: True)
     assert result.result is Result.DONE
     assert (await world.client.get(leaves, "a"))["status"] == {"ready": True}
+
+
+async def test_a_field_that_the_definition_lacks_is_left_out_and_not_sent_for_its_own_sake(world):
+    made = await world.node("n1")
+    statuses = writer(world)
+
+    async def go(shown, **fields):
+        full = {**shown["status"], **fields}
+        running = asyncio.ensure_future(statuses.write([wanted(full)], lambda _ref: shown, may_write=lambda: True))
+        (result,) = await world.finish(running)
+        return result.result, result.requests
+
+    assert await go(made, **WANTED, ours={"zone": 1}) == (Result.DONE, 2)
+    kept = world.written[-1]
+    assert kept["status"]["capacity"] == {"cpu": "4"}
+    assert "ours" not in kept["status"]
+    assert await go(kept, ours={"zone": 2}) == (Result.DONE, 0)
+    assert await go(kept, ours={"zone": 2}, phase="Running") == (Result.DONE, 1)
+    await world.clock.advance(OFFER_SECONDS)
+    assert await go(kept, ours={"zone": 2}) == (Result.DONE, 0)
+    assert await go(kept, ours={"zone": 2}, phase="Pending") == (Result.DONE, 2)

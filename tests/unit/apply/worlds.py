@@ -61,6 +61,7 @@ class Line:
         self.trouble: dict[str, list[Response | NoAnswer]] = {}
         self.before: Callable[[str, str], None] | None = None
         self.sent: list[tuple[str, str, Any]] = []
+        self.timeouts: dict[str, list[float]] = {}
         self.gate: asyncio.Event | None = None
         self.in_flight = self.most_in_flight = 0
 
@@ -69,6 +70,7 @@ class Line:
 
     async def request(self, method: str, path: str, **options: Any) -> Response:
         self.sent.append((method, path, msgspec.json.decode(options.get("body") or b"null")))
+        self.timeouts.setdefault(method, []).append(options["timeout"])
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
-
-import pytest
 from bench import spares_fleet
 from bench.load import encoded
-from bench.spares_fleet import Claims, newcomer, spare, template
+from bench.spares_fleet import newcomer, spare, template
 
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.snapshot import is_spare
@@ -35,32 +32,6 @@ def test_the_fleet_lies_in_several_zones():
 def test_templates_differ_in_name_and_priority():
     assert template(3, 50)["spec"]["nodes"] == 50
     assert len({template(number, 1)["spec"]["priority"] for number in range(10)}) == 10
-
-
-async def test_a_claim_counts_when_it_is_seen_first():
-    claims = Claims()
-    claims.see("a", 1.0)
-    claims.see("b", 2.0)
-    claims.see("a", 3.0)
-
-    assert await claims.reach(2) == 2.0
-
-
-async def test_who_waits_for_claims_is_woken_by_the_last():
-    claims = Claims()
-    waiting = asyncio.create_task(claims.reach(2))
-    await asyncio.sleep(0)
-    claims.see("a", 1.0)
-    claims.see("b", 5.0)
-
-    assert await waiting == 5.0
-
-
-async def test_patience_ends(monkeypatch):
-    monkeypatch.setattr(spares_fleet, "SECONDS", 0.01)
-
-    with pytest.raises(TimeoutError):
-        await Claims().reach(1)
 
 
 def test_a_heartbeat_moves_only_the_time_of_each_condition():

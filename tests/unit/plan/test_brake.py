@@ -93,7 +93,7 @@ def test_a_changed_plan_needs_another_approval():
 
 def test_many_evictions_from_one_node_disturb_one_node():
     evictions = [
-        action(f"p{n}", Verb.EVICT, pod_ref(f"p{n}"), disruption=Disruption.EVICTS, disrupts="n1") for n in range(50)
+        action(f"p{n}", Verb.EVICT, pod_ref(f"p{n}"), disruption=Disruption.EVICTS, disrupts=("n1",)) for n in range(50)
     ]
     assert disturbed_nodes([*evictions, disruptive("n1")]) == {"n1"}
 
@@ -108,3 +108,24 @@ def test_an_object_with_several_held_actions_is_blocked_once():
     now, held = brake(plan(*twice, *THREE[1:]), SMALL, managed=10)
     assert len(held.actions) == 4
     assert [each.object.name for each in now.blocked] == ["n0", "n1", "n2"]
+
+
+def test_what_is_granted_is_not_counted_nor_held_again():
+    granted = [disruptive(f"g{number}", is_granted=True) for number in range(5)]
+    assert brake(plan(*granted), SMALL, managed=5).held is None
+    now, held = brake(plan(*granted, *THREE), SMALL, managed=8)
+    assert ids(now.actions) == ids(granted)
+    assert ids(held.actions) == ids(THREE)
+    assert now.blocked[0].facts["nodes"] == 3
+
+
+def test_an_approval_of_an_undertaking_is_for_what_is_left_of_it_and_for_no_other():
+    def steps(undertaking, *names):
+        return [disruptive(name, part_of=undertaking) for name in names]
+
+    first = brake(plan(*steps("u", "n1", "n2", "n3", "n4")), SMALL, managed=4).held
+    assert brake(plan(*steps("u", "n5", "n6", "n7")), SMALL, managed=4, approved=[first.id]).held is None
+    other = brake(plan(*steps("v", "n1", "n2", "n3", "n4")), SMALL, managed=4, approved=[first.id]).held
+    assert other.id != first.id
+    more = [*steps("u", "n1"), *THREE]
+    assert brake(plan(*more), SMALL, managed=4, approved=[first.id]).held is not None

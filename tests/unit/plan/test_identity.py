@@ -36,7 +36,7 @@ def test_an_id_is_short_and_plain():
         {"object": node_ref("a", uid="u")},
         {"diff": (change("metadata.labels[x]", "1", "3"),)},
         {"disruption": Disruption.RELEASES},
-        {"disrupts": "n1"},
+        {"disrupts": ("n1",)},
     ],
     ids=lambda changes: next(iter(changes)),
 )

@@ -58,7 +58,7 @@ def test_actions_are_counted_by_what_became_of_them():
         ActionResult(action=action, result=result)
         for action, result in zip(plan("a", 3).actions, (Result.DONE, Result.DONE, Result.DENIED), strict=True)
     ]
-    measured.loop.applied(Outcome(results=tuple(results)))
+    measured.loop.applied("a", Outcome(results=tuple(results)))
     assert measured["nodeyard_actions_total"] == {("Patch", "Done"): 2, ("Patch", "Denied"): 1}
 
 

@@ -33,3 +33,54 @@ def test_a_key_that_nobody_works_on_has_no_news_and_others_news_are_not_ours():
         news.changed("b", N1)
         assert not news.has("a")
         assert not news.has("b")
+
+
+def due():
+    told = []
+    return told, News(told.append)
+
+
+def test_a_write_that_ends_as_it_was_foreseen_makes_nothing_due():
+    told, news = due()
+    with news.following("a"):
+        news.writes("a", [REF], expected=[REF])
+        assert news.changed("a", N1, "7") is False
+        news.answered("a", {N1: "7"})
+    assert told == []
+
+
+def test_a_change_after_the_foreseen_write_makes_the_key_due_when_the_pass_ends():
+    told, news = due()
+    with news.following("a"):
+        news.writes("a", [REF], expected=[REF])
+        news.changed("a", N1, "7")
+        news.answered("a", {N1: "7"})
+        news.changed("a", N1, "8")
+        assert told == []
+    assert told == ["a"]
+
+
+def test_a_foreseen_write_that_was_not_answered_makes_the_key_due():
+    told, news = due()
+    with news.following("a"):
+        news.writes("a", [REF], expected=[REF])
+        news.changed("a", N1, "7")
+    assert told == ["a"]
+
+
+def test_a_pass_that_fails_loses_no_change():
+    told, news = due()
+    pass_of_a = news.following("a")
+    pass_of_a.__enter__()
+    news.writes("a", [REF], expected=[REF])
+    news.changed("a", N1, "7")
+    assert not pass_of_a.__exit__(ZeroDivisionError, ZeroDivisionError(), None)
+    assert told == ["a"]
+
+
+def test_a_write_of_which_the_outcome_is_not_known_beforehand_is_looked_at_again():
+    told, news = due()
+    with news.following("a"):
+        news.writes("a", [REF])
+        assert news.changed("a", N1, "7") is True
+    assert told == []

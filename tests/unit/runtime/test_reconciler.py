@@ -6,12 +6,13 @@ from random import Random
 
 import msgspec
 import pytest
-from tests.builders.labels import LABELS, RULE, LabelRule, RuleSpec
+from tests.builders.labels import LABELS, RULE, LabelRule, RuleSpec, ref
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.apply.status import StatusResult
 from nodeyard.kube.objects import Node, ObjectMeta
 from nodeyard.process.metrics import Metrics
+from nodeyard.runtime.capability import Event
 from nodeyard.runtime.metrics import LoopMetrics
 from nodeyard.runtime.news import News
 from nodeyard.runtime.reconciler import Reconciler, Tools
@@ -190,3 +191,15 @@ async def test_the_echo_of_its_own_writes_is_no_news(stage, clock):
     await clock.advance(3)
     await passing
     assert stage.allowed is True
+
+
+async def test_what_stands_is_recorded_once_and_what_happens_each_time(stage):
+    def events(_snapshot, _plan, _outcome):
+        happened = Event(ref(stage.rule), "Normal", "Happened", "again")
+        return [happened, Event(ref(stage.rule), "Warning", "Stands", "still", is_standing=True)]
+
+    reconciler = stage.reconciler(dataclasses.replace(LABELS, events=events))
+    await reconciler.reconcile("a")
+    await reconciler.reconcile("a")
+    told = [each for each in stage.story if each in ("Happened", "Stands")]
+    assert told == ["Happened", "Stands", "Happened"]

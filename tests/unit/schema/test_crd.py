@@ -30,6 +30,7 @@ class Spec(NullableStruct, frozen=True):
     free: Annotated[Any, Meta(description="Anything.")] = None
     share: Annotated[float | None, Meta(description="A share.")] = None
     odd_name: Annotated[bool, Meta(description="Oddly named.")] = msgspec.field(default=False, name="odd-name")
+    port: Annotated[int | str | None, Meta(description="A number or a name.")] = None
 
 
 class Status(NullableStruct, frozen=True):
@@ -85,6 +86,7 @@ def test_fields_have_their_wire_names_types_and_descriptions():
         "free": {"description": "Anything.", "type": "object", "x-kubernetes-preserve-unknown-fields": True},
         "share": {"description": "A share.", "type": "number"},
         "odd-name": {"description": "Oddly named.", "type": "boolean"},
+        "port": {"description": "A number or a name.", "x-kubernetes-int-or-string": True},
     }
 
 

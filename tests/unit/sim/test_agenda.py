@@ -98,3 +98,25 @@ def test_what_repeats_is_not_waited_for(agenda):
     agenda.take(1.0)
     agenda.finish(agenda.take(1.0))
     assert agenda.one_time == 0
+
+
+def test_an_appointment_that_is_done_comes_up_again_when_its_object_has_changed(agenda):
+    made = agenda.make(entity("a"), ONCE, 1.0)
+    agenda.finish(agenda.take(1.0))
+    agenda.renew(made, 2.0)
+    assert agenda.one_time == 1
+    assert agenda.take(2.0) is made
+
+
+def test_a_change_while_acting_is_remembered(agenda):
+    agenda.make(entity("a"), ONCE, 1.0)
+    made = agenda.take(1.0)
+    agenda.renew(made, 2.0)
+    assert (made.is_overtaken, agenda.next_due()) == (True, None)
+
+
+def test_a_change_brings_another_attempt_forward_and_never_puts_it_off(agenda):
+    made = agenda.make(entity("a"), ONCE, 10.0)
+    agenda.renew(made, 3.0)
+    agenda.renew(made, 5.0)
+    assert agenda.next_due() == 3.0

@@ -34,8 +34,8 @@ def test_files_of_ones_own_join_those_shipped(tmp_path):
 
 
 def test_an_unknown_file_is_named():
-    with pytest.raises(StageError, match='no stages "machines"; there are: nodes'):
-        load_book("machines")
+    with pytest.raises(StageError, match='no stages "ships"; there are: nodes'):
+        load_book("ships")
 
 
 def test_kinds_to_watch_come_from_stages_and_relations():
@@ -119,3 +119,34 @@ def test_a_faulty_file_is_refused_with_the_place(text, words):
     with pytest.raises(StageError) as caught:
         book(text)
     assert words in str(caught.value)
+
+
+POINTING = """
+relations:
+  parent: {{of: {{apiVersion: v1, kind: Pod}}, key: spec.parent, to: {{apiVersion: v1, kind: Pod}}, within: namespace}}
+  node: {{of: {{apiVersion: v1, kind: Pod}}, key: spec.nodeName, to: {{apiVersion: v1, kind: Node}}}}
+stages:
+- {{name: one, for: {{apiVersion: v1, kind: {kind}}}, follows: [{relation}], do: [{{delete: {{}}}}]}}
+"""
+
+
+def test_a_stage_follows_what_its_objects_point_to():
+    loaded = book(POINTING.format(kind="Pod", relation="node"))
+    assert (loaded.looks_up, loaded.listens_to, loaded.stages[0].follows) == ({"node"}, set(), True)
+
+
+def test_a_stage_follows_what_points_to_its_objects():
+    loaded = book(POINTING.format(kind="Node", relation="node"))
+    assert (loaded.looks_up, loaded.listens_to) == (set(), {"node"})
+
+
+def test_a_stage_cannot_follow_a_relation_of_other_kinds():
+    with pytest.raises(StageError, match='a.yaml, stage one: follows: no relation "parent" of Node'):
+        book(POINTING.format(kind="Node", relation="parent"))
+
+
+def test_a_local_relation_names_the_namespace_with_the_object():
+    relation = book(POINTING.format(kind="Pod", relation="node")).relations["parent"]
+    pointing = {"metadata": {"name": "a", "namespace": "n"}, "spec": {"parent": "b"}}
+    assert relation.key_of(pointing) == relation.id_of({"metadata": {"name": "b", "namespace": "n"}})
+    assert relation.key_of(pointing) != relation.id_of({"metadata": {"name": "b", "namespace": "m"}})

@@ -1,5 +1,6 @@
 """What a cache makes of what the watch delivers."""
 
+import msgspec
 import pytest
 
 from nodeyard.client.decoding import Malformed
@@ -149,3 +150,15 @@ def test_a_cache_nobody_feeds_any_more_is_empty_and_says_so(cache, seen):
     cache.clear()
     assert (cache.all(), cache.unconfirmed, cache.version) == ((), 0, "")
     assert [new for _, new in seen[-2:]] == [None, None]
+
+
+def test_whoever_asks_is_told_when_what_is_not_understood_comes_changes_or_goes(cache):
+    told = []
+    cache.listen_aside(lambda: told.append(sorted(cache.aside)))
+    cache.set_aside(malformed("a", 2))
+    cache.set_aside(malformed("a", 3))
+    assert told == [[("", "a")]]
+    assert cache.aside["", "a"].resource_version == "3"
+    cache.set_aside(msgspec.structs.replace(malformed("a", 4), is_deleting=True))
+    cache.set_aside(malformed("a", 5, type="DELETED"))
+    assert told == [[("", "a")], [("", "a")], []]

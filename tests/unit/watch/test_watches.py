@@ -1,6 +1,7 @@
 """All watches of a process, on the embedded server and a virtual clock: shared, started and stopped by need."""
 
 import asyncio
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -16,8 +17,9 @@ from nodeyard.runtime.capability import Aggregate, Watch
 from nodeyard.sim.embedded import connect
 from nodeyard.watch import Watches
 from nodeyard.watch.informer import STALLED_SECONDS
+from nodeyard.watch.inquiring import DISCOVERY_RETRY_SECONDS, DISCOVERY_SECONDS
 from nodeyard.watch.metrics import expose
-from nodeyard.watch.watches import CONFIRM_SECONDS, DISCOVERY_RETRY_SECONDS, DISCOVERY_SECONDS, SETTLE_SECONDS
+from nodeyard.watch.watches import CONFIRM_SECONDS, SETTLE_SECONDS
 
 from .builders import Hold, Script, bookmark, refusal
 
@@ -166,6 +168,16 @@ async def test_a_kind_that_is_not_optional_keeps_the_process_from_being_synced(s
     await stage.clock.advance(60)
     await asyncio.wait_for(stage.watches.synced(), 1)
     assert stage.watches.is_synced
+
+
+async def test_an_older_version_is_watched_where_the_server_does_not_have_the_newer_one(stage):
+    newer = replace(WIDGETS, version="v2")
+    view = stage.register(Watch(newer, keys=lambda old, new: ["widget"], optional=True, older=("v1",)))
+    await stage.start()
+    await stage.define_widgets()
+    await stage.client.create(WIDGETS, {"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"}})
+    await stage.clock.advance(DISCOVERY_SECONDS + 1)
+    assert [(obj["apiVersion"], obj["metadata"]["name"]) for obj in view.all("Widget")] == [("example.dev/v1", "w")]
 
 
 async def test_metadata_only_is_asked_for_and_kept_as_that(stage):

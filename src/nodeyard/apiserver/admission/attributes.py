@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 from nodeyard.apiserver.http import User
 from nodeyard.apiserver.resources import GroupVersionKind, Resource
 from nodeyard.kube.json import Object
+from nodeyard.kube.names import qualified_name_faults
 
 Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
 
@@ -32,10 +33,16 @@ class Attributes:
     """The kind of `object` where it is not the resource's own: Eviction, Binding, Scale."""
     warnings: list[str] = field(default_factory=list)
     audit: dict[str, str] = field(default_factory=dict)
+    """What the audit log shall say of the write; see `annotate`."""
 
     @property
     def gvk(self) -> GroupVersionKind:
         return self.kind or self.resource.gvk(self.version)
+
+    def annotate(self, key: str, value: str) -> None:
+        """Have the audit log say this; what was said first stays, and a key that is no qualified name says nothing."""
+        if not qualified_name_faults(key):
+            self.audit.setdefault(key, value)
 
 
 class Plugin(Protocol):

@@ -5,7 +5,7 @@ lifecycle ─▶ nodes, pods ─▶ mutating webhooks ─▶ escalation │ expr
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from nodeyard.apiserver.access import AccessControl
@@ -43,9 +43,12 @@ class Host(Protocol):
 
 
 class Chain:
-    """`services` says where Services that webhooks name really listen: `NAME.NAMESPACE` to `HOST:PORT`."""
+    """`services` says where Services that webhooks name really listen: `NAME.NAMESPACE` to `HOST:PORT`.
 
-    def __init__(self, host: Host, services: Mapping[str, str] | None = None) -> None:
+    `further` are plugins of whoever embeds the server, such as what stands in for another project's webhooks.
+    """
+
+    def __init__(self, host: Host, services: Mapping[str, str] | None = None, further: Sequence[Plugin] = ()) -> None:
         store, authorizer = host.store, host.access.authorizer
         namespaces, binder = Namespaces(store), Binder(authorizer)
         self.services = Services(store, {name: read_address(text) for name, text in (services or {}).items()})
@@ -56,6 +59,7 @@ class Chain:
             TaintNodesByCondition(),
             Priority(),
             DefaultTolerationSeconds(),
+            *further,
         )
         self._plugins: tuple[Plugin, ...] = (
             *built_in,

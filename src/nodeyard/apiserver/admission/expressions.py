@@ -73,11 +73,16 @@ class PolicyScope:
         params: Mapping[str, Type] = {"params": DYN} if has_params else {}
         self._without_authorizer: Mapping[str, Type] = {**_WITHOUT_AUTHORIZER, **params}
         self._with_authorizer: Mapping[str, Type] = {**_WITH_AUTHORIZER, **params}
+        self._unvaried = self._with_authorizer
         self._composition: Composition | None = None
         self.faults: list[str] = []
         """Of each variable in turn; empty where it compiles."""
         for variable in variables:
             self._declare(variable["name"], variable["expression"])
+
+    def match_condition(self, source: str) -> Compiled:
+        """Decided before there are variables."""
+        return _compile(source, self._unvaried, BOOL)
 
     def condition(self, source: str) -> Compiled:
         return _compile(source, self._with_authorizer, BOOL)

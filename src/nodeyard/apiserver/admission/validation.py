@@ -45,7 +45,7 @@ def _policy_faults(spec: Object) -> Iterator[FieldError]:
     scope = PolicyScope(has_params=spec.get("paramKind") is not None, variables=spec.get("variables") or ())
     for index, condition in enumerate(spec.get("matchConditions") or ()):
         source = condition.get("expression", "")
-        yield from _faults(f"spec.matchConditions[{index}].expression", source, scope.condition(source))
+        yield from _faults(f"spec.matchConditions[{index}].expression", source, scope.match_condition(source))
     for index, (variable, fault) in enumerate(zip(spec.get("variables") or (), scope.faults, strict=True)):
         if fault:
             yield fields.invalid(f"spec.variables[{index}].expression", variable["expression"], fault)

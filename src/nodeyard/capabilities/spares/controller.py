@@ -24,7 +24,7 @@ from nodeyard.client import resources
 from nodeyard.client.resources import Resource
 from nodeyard.kube.objects import Lease, Node, Pod
 from nodeyard.plan.model import ObjectRef
-from nodeyard.runtime.capability import Capability, Key, Kind, Rule, View, Watch
+from nodeyard.runtime.capability import Capability, Key, Kind, Living, Rule, View, Watch
 
 TEMPLATES: Final = Resource(names.GROUP, names.VERSION, names.PLURAL, names.KIND, False, NodeTemplate)
 _EVERYTHING: Final = (names.KEY,)
@@ -85,19 +85,20 @@ def _pods_are_needed(view: View) -> bool:
     return needs_pods(view.all(names.KIND))
 
 
-def living_original(view: View, now: datetime) -> tuple[str, str] | None:
+def living_original(view: View, now: datetime) -> Living | None:
     """nyallocator, by its leader's Lease."""
     for lease in view.all("Lease"):
         spec: Lease = lease
         renewed = spec.spec.renew_time
         if not spec.spec.holder_identity or renewed is None:
             continue
-        patience = timedelta(seconds=spec.spec.lease_duration_seconds or _LEASE_SECONDS)
-        if now - renewed < patience:
+        until = renewed + timedelta(seconds=spec.spec.lease_duration_seconds or _LEASE_SECONDS)
+        if now < until:
             where = spec.metadata.namespace
-            return (
+            return Living(
                 f"nyallocator ({spec.spec.holder_identity})",
                 f"scale its Deployment in the namespace {where} to 0; Nodeyard takes over when its Lease has expired",
+                until,
             )
     return None
 
@@ -143,9 +144,8 @@ SPARES: Final = Capability(
         Rule("", ("pods",), ("get", "list", "watch")),
         Rule("", ("pods/eviction",), ("create",)),
         Rule(names.GROUP, (names.PLURAL,), ("get", "list", "watch", "patch")),
-        Rule(names.GROUP, (f"{names.PLURAL}/status",), ("get", "patch")),
-        Rule(names.GROUP, (f"{names.PLURAL}/finalizers",), ("update",)),
-        Rule("coordination.k8s.io", ("leases",), ("list", "watch")),
+        Rule(names.GROUP, (f"{names.PLURAL}/status",), ("patch",)),
+        Rule("coordination.k8s.io", ("leases",), ("list", "watch"), (names.ORIGINAL_LEASE,)),
     ),
     roots=_roots,
     plans_pauses=True,

@@ -8,10 +8,12 @@ from nodeyard.apply.outcome import Outcome, Result
 from nodeyard.capabilities.spares import messages, names
 from nodeyard.capabilities.spares.messages import text
 from nodeyard.capabilities.spares.planning.draft import NAMED
+from nodeyard.capabilities.spares.planning.unread import ref_of
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
 from nodeyard.capabilities.spares.types import NodeTemplate, Reason
 from nodeyard.kube.json import Object
-from nodeyard.plan.model import ObjectRef, Plan
+from nodeyard.plan.model import Blocked, ObjectRef, Plan
+from nodeyard.plan.reasons import EngineReason, text_of
 from nodeyard.runtime.capability import Event
 
 NORMAL = "Normal"
@@ -26,7 +28,8 @@ _BAD = (Result.DENIED, Result.FAILED, Result.UNKNOWN)
 
 def events(snapshot: SparesSnapshot, plan: Plan, outcome: Outcome) -> Sequence[Event]:
     refs = {template.name: _ref(template) for template in snapshot.templates}
-    return [*_of_results(refs, outcome), *_of_refusals(plan)]
+    refs |= {name: ref_of(unread) for name, unread in snapshot.malformed.items()}
+    return [*_of_results(refs, outcome), *_of_refusals(plan), *_of_what_is_held(snapshot, refs, plan)]
 
 
 def _ref(template: NodeTemplate) -> ObjectRef:
@@ -42,7 +45,7 @@ def _of_results(refs: dict[str, ObjectRef], outcome: Outcome) -> list[Event]:
         key = (action.facts.get("template", ""), action.reason)
         if key[0] not in refs or action.reason in _QUIET:
             continue
-        node = action.disrupts or action.object.name
+        node = action.disrupts[0] if action.disrupts else action.object.name
         if result.result is Result.DONE:
             done.setdefault(key, []).append(node)
         elif result.result in _BAD:
@@ -65,13 +68,31 @@ def _failure(ref: ObjectRef, reason: str, nodes: list[str], error: str) -> Event
     return Event(ref, WARNING, f"{reason}{FAILED}", f"{messages.nodes(_listed(nodes))}: {error}")
 
 
+def _of_what_is_held(snapshot: SparesSnapshot, refs: dict[str, ObjectRef], plan: Plan) -> list[Event]:
+    """The brake holds single nodes; it is their templates that somebody looks at, and approves on."""
+    held = {each.object.name: each for each in plan.blocked if each.reason == EngineReason.NEEDS_APPROVAL}
+    if not held:
+        return []
+    told: dict[str, Blocked] = {}
+    for node in snapshot.nodes:
+        owner = node.metadata.labels.get(names.TEMPLATE_LABEL, "")
+        if node.metadata.name in held and owner in refs:
+            told.setdefault(owner, held[node.metadata.name])
+    return [
+        Event(refs[name], WARNING, blocked.reason, text_of(text, blocked.reason, blocked.facts), is_standing=True)
+        for name, blocked in told.items()
+    ]
+
+
 def _of_refusals(plan: Plan) -> list[Event]:
+    """Each holds until something changes, so they are told when they do."""
     return [
         Event(
             blocked.object,
             NORMAL if blocked.reason in _UNREMARKABLE else WARNING,
             blocked.reason,
             text(blocked.reason, blocked.facts),
+            is_standing=True,
         )
         for blocked in plan.blocked
         if blocked.object.kind == names.KIND

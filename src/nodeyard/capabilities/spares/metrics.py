@@ -58,6 +58,9 @@ class SparesMetrics:
             annotated.update((name, key, value) for key, value in account.template.metadata.annotations.items())
         self._keep({account.template.name for account in books}, annotated)
 
+    def forget(self, _key: str) -> None:
+        """All templates share one key, which never goes; those that are gone go with the next pass."""
+
     def _keep(self, names: set[str], annotated: set[tuple[str, str, str]]) -> None:
         for name in self._known - names:
             for gauge in self._gauges.values():

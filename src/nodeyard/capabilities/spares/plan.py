@@ -23,16 +23,20 @@ from nodeyard.capabilities.spares.planning.labels import label_spares
 from nodeyard.capabilities.spares.planning.refusals import Refusals
 from nodeyard.capabilities.spares.planning.templates import Resolved
 from nodeyard.capabilities.spares.planning.turns import Turn, take_turn
+from nodeyard.capabilities.spares.planning.unread import set_aside
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
 from nodeyard.capabilities.spares.types import Reason
 from nodeyard.plan.model import ObjectRef, Plan, Planned
+
+_LAST_STEPS = frozenset({Reason.CLAIMED.value, Reason.FINALIZER_ADDED.value})
+_LASTING = frozenset({Reason.NO_SPARE.value, Reason.HIGH_PRIORITY.value, Reason.PAUSED.value, Reason.INVALID.value})
 
 
 def plan(snapshot: SparesSnapshot, now: datetime, explain: Sequence[ObjectRef] = ()) -> Planned:
     draft = Draft(now)
     fleet = survey(snapshot)
-    for name, error in sorted(snapshot.malformed.items()):
-        draft.block(_malformed_ref(name), Reason.INVALID, {"template": name, "error": error})
+    for _name, unread in sorted(snapshot.malformed.items()):
+        set_aside(draft, unread)
     turns = take_turns(draft, fleet)
     label_spares(draft, fleet)
     decisions = tuple(decide(ref, fleet, turns, draft) for ref in explain) if explain else ()
@@ -46,11 +50,17 @@ def plan(snapshot: SparesSnapshot, now: datetime, explain: Sequence[ObjectRef] =
             wake_at=draft.wake_at,
         ),
         writes=draft.writes,
+        is_final=_is_final(draft),
     )
 
 
-def _malformed_ref(name: str) -> ObjectRef:
-    return ObjectRef(api_version=names.API_VERSION, kind=names.KIND, name=name)
+def _is_final(draft: Draft) -> bool:
+    """A claimed node is as described and stays. Everything else may be the first of several steps.
+
+    Refusals that are about nodes, and dry runs, may read otherwise once the stock is what the claims have left.
+    """
+    steps = {action.reason for action in draft.actions}
+    return steps <= _LAST_STEPS and {blocked.reason for blocked in draft.blocked} <= _LASTING
 
 
 def take_turns(draft: Draft, fleet: Fleet) -> dict[str, Turn]:

@@ -12,6 +12,7 @@ from datetime import datetime
 
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.types import NodeTemplate
+from nodeyard.client.decoding import Malformed
 from nodeyard.kube.names import MIRROR_POD, MIRRORED_CLUSTER, MIRRORED_NODE, POOL_DRAINING
 from nodeyard.kube.objects import Node, Pod
 from nodeyard.runtime.capability import View
@@ -27,14 +28,17 @@ class SparesSnapshot:
     """By name."""
     pods: Mapping[str, Sequence[Pod]] | None = field(default_factory=dict)
     """The workload of the nodes that matter, by node; None while pods are not known."""
-    malformed: Mapping[str, str] = field(default_factory=dict)
-    """Templates that did not decode, with the error: their nodes are left alone."""
+    malformed: Mapping[str, Malformed] = field(default_factory=dict)
+    """Templates that did not decode, by name: they and their nodes are left alone."""
 
 
 def collect(view: View, _key: str, _now: datetime) -> SparesSnapshot:
     nodes: Sequence[Node] = view.all("Node")
     templates: Sequence[NodeTemplate] = view.all(names.KIND)
-    malformed = {name: error for (_namespace, name), error in view.malformed(names.KIND).items()}
+    malformed = {name: each for (_namespace, name), each in view.aside(names.KIND).items()}
+    if malformed:
+        # One that was understood once is no longer what it was then.
+        templates = [template for template in templates if template.name not in malformed]
     return SparesSnapshot(nodes, templates, _pods(view, nodes, templates), malformed)
 
 

@@ -25,6 +25,7 @@ class Reason(StrEnum):
     UPDATED = "Updated"
     MOVED_OUT = "MovedOut"
     RELEASING = "Releasing"
+    EVICTING = "Evicting"
     EVICTED = "Evicted"
     RELEASED = "Released"
     RELEASE_CANCELLED = "ReleaseCancelled"
@@ -34,6 +35,7 @@ class Reason(StrEnum):
     # what is done to a template
     FINALIZER_ADDED = "FinalizerAdded"
     FINALIZER_REMOVED = "FinalizerRemoved"
+    ABANDONED = "Abandoned"
     # conditions, in nyallocator's words
     SUFFICIENT = "SufficientNodes"
     HIGH_PRIORITY = "HighPriorityNodeTemplateExists"

@@ -13,7 +13,7 @@ from nodeyard.kube.names import MIRRORED_NODE
 from nodeyard.kube.objects import Node
 from nodeyard.plan.model import Decision, ObjectRef
 
-from ....builders.spares import NOW, node, owned, snapshot, spare, template
+from ....builders.spares import NOW, node, owned, snapshot, spare, template, unread
 
 COMPUTE = {"matchLabels": {"role": "compute"}}
 
@@ -102,7 +102,7 @@ def test_a_template_that_stands_still_says_why(given: dict[str, object], rule: s
 
 
 def test_a_template_that_cannot_be_read_is_explained() -> None:
-    decision = why(snapshot(malformed={"web": "no number"}), "NodeTemplate", "web")
+    decision = why(snapshot(malformed={"web": unread("web", "no number")}), "NodeTemplate", "web")
     assert (decision.rule, decision.facts["error"]) == ("InvalidTemplate", "no number")
 
 
@@ -119,3 +119,32 @@ def test_every_reason_has_words(reason: Reason) -> None:
 
 def test_a_reason_of_others_is_its_own_text() -> None:
     assert text("SomethingElse", {}) == "SomethingElse"
+
+
+def test_every_candidate_reads_as_a_sentence_that_names_whom_it_is_about() -> None:
+    fleet = [owned("a", "web"), spare("b"), spare("c", labels={MIRRORED_NODE: "true"}), spare("d", is_ready=False)]
+    templates = [
+        template("web", 1),
+        template("picky", 3, priority=2, eligibility={"requireReady": True}),
+        template("broken", nodes=-1),
+        template("other", 1),
+    ]
+    seen = snapshot(fleet, templates)
+    said = {
+        (decision.object.name, each.name): text(each.reason, each.facts)
+        for decision in plan(seen, NOW, refs(seen)).plan.decisions
+        for each in decision.candidates
+    }
+    assert said["a", "web"] == said["web", "a"] == "Kept as web describes it"
+    assert said["a", "other"] == "Taken by web"
+    assert said["b", "web"] == said["web", "b"] == "Taken by picky"
+    assert said["b", "picky"] == "Takes the node for picky"
+    assert said["picky", "c"] == "Another capability (clustertree) has the node"
+    assert said["b", "broken"].startswith("spec.nodes: Invalid value: -1")
+    assert not [sentence for sentence in said.values() if "  " in sentence or sentence.endswith((" ", ":"))]
+
+
+def refs(seen: SparesSnapshot) -> list[ObjectRef]:
+    nodes = [ObjectRef(api_version="v1", kind="Node", name=each.metadata.name) for each in seen.nodes]
+    kinds = [ObjectRef(api_version=names.API_VERSION, kind=names.KIND, name=each.name) for each in seen.templates]
+    return nodes + kinds

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from nodeyard.apply.outcome import Result
+from nodeyard.apply.outcome import Outcome, Result
 from nodeyard.capabilities.spares.events import events
 from nodeyard.capabilities.spares.plan import plan
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
+from nodeyard.plan.brake import Limit, brake
 from nodeyard.runtime.capability import Event
 
-from ....builders.spares import NOW, node, outcome, snapshot, spare, template
+from ....builders.spares import NOW, node, outcome, owned, snapshot, spare, template
 
 
 def told(seen: SparesSnapshot, **results: Result) -> list[Event]:
@@ -46,6 +47,20 @@ def test_refusals_are_told_by_reason() -> None:
 def test_a_dry_run_is_told() -> None:
     [event] = told(snapshot([spare("a")], [template("web", dryRun=True)]))
     assert (event.type, event.reason, event.message) == ("Normal", "DryRun", "Dry run: would claim 1 node: a")
+
+
+def test_what_the_brake_holds_is_told_once_on_each_template_concerned() -> None:
+    fleet = [owned("a", "web"), owned("b", "web"), owned("c", "db"), owned("d", "still")]
+    giving = [template(name, 0, releasePolicy="Release") for name in ("web", "db")]
+    seen = snapshot(fleet, [*giving, template("still", 1)])
+    braked = brake(plan(seen, NOW).plan, Limit(nodes=0, percent=0), managed=4)
+    assert braked.held is not None
+    said = [event for event in events(seen, braked.now, Outcome()) if event.reason == "NeedsApproval"]
+    assert [(event.object.name, event.type, event.is_standing) for event in said] == [
+        ("web", "Warning", True),
+        ("db", "Warning", True),
+    ]
+    assert f"`nodeyard approve {braked.held.id}` lets it go" in said[0].message
 
 
 def test_labelling_spares_is_no_event() -> None:

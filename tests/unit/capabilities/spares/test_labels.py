@@ -58,3 +58,13 @@ def test_a_label_is_patched_without_a_precondition() -> None:
     planned = plan(snapshot([node("a", taints=[TAINT])]), NOW)
     [action] = planned.plan.actions
     assert planned.write(action).resource_version == ""
+
+
+def test_where_all_templates_are_dry_runs_nothing_is_labelled_or_unlabelled() -> None:
+    fleet = [
+        node("a", taints=[TAINT]),
+        node("b", labels={names.SPARE_LABEL: "true"}, annotations={names.LABELLED: "1"}),
+    ]
+    assert not plan(snapshot(fleet, [template("web", dryRun=True), template("db", dryRun=True)]), NOW).plan.actions
+    assert len(plan(snapshot(fleet, [template("web", 0), template("db", dryRun=True)]), NOW).plan.actions) == 2
+    assert len(plan(snapshot(fleet), NOW).plan.actions) == 2

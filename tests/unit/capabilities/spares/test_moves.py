@@ -6,7 +6,19 @@ from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.plan import plan
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
 
-from ....builders.spares import NOW, apply, converge, described, find, owned, owner_of, snapshot, spare, template
+from ....builders.spares import (
+    NOW,
+    apply,
+    converge,
+    described,
+    find,
+    owned,
+    owner_of,
+    snapshot,
+    spare,
+    template,
+    unread,
+)
 
 COMPUTE = {"matchLabels": {"role": "compute"}}
 
@@ -49,7 +61,21 @@ def test_a_node_that_names_an_unknown_template_is_left_until_that_appears() -> N
 
 
 def test_the_nodes_of_a_template_that_cannot_be_read_are_left_alone() -> None:
-    seen = snapshot([owned("a", "web")], malformed={"web": "Expected `int`, got `str`"})
+    seen = snapshot([owned("a", "web")], malformed={"web": unread("web")})
     planned = plan(seen, NOW)
     assert not planned.plan.actions
     assert [(each.object.name, each.reason) for each in planned.plan.blocked] == [("web", "InvalidTemplate")]
+
+
+def test_a_template_that_cannot_be_read_is_let_go_when_it_is_deleted_and_its_nodes_stay() -> None:
+    going = unread("web", is_deleting=True, finalizers=("other.io/hook", names.FINALIZER))
+    planned = plan(snapshot([owned("a", "web")], malformed={"web": going}), NOW)
+    [action] = planned.plan.actions
+    assert (action.object.kind, action.object.name, action.reason) == (names.KIND, "web", "Abandoned")
+    assert planned.write(action).body == {"metadata": {"finalizers": ["other.io/hook"]}}
+    assert planned.write(action).resource_version == "7"
+
+
+def test_a_template_that_cannot_be_read_is_not_touched_while_it_is_not_deleted_or_not_ours_to_keep() -> None:
+    for each in (unread("web", finalizers=(names.FINALIZER,)), unread("web", is_deleting=True)):
+        assert not plan(snapshot([owned("a", "web")], malformed={"web": each}), NOW).plan.actions

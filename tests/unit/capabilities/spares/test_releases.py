@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from nodeyard.capabilities.spares import names
@@ -13,7 +14,8 @@ from nodeyard.capabilities.spares.planning.releases import SETTLE
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
 from nodeyard.kube.names import POOL_DRAINING
 from nodeyard.kube.objects import Node, Pod
-from nodeyard.plan.model import Disruption
+from nodeyard.plan.brake import Limit, brake
+from nodeyard.plan.model import Disruption, Planned
 
 from ....builders.spares import (
     NOW,
@@ -125,8 +127,40 @@ def test_pods_are_evicted_when_the_time_is_up_and_not_twice() -> None:
     seen = leaving([pod("p", "a"), pod("q", "a", is_deleting=True)], release={"evictAfterSeconds": 60})
     assert plan(seen, NOW).plan.wake_at == NOW + timedelta(seconds=60)
     [action] = plan(seen, NOW + timedelta(seconds=60)).plan.actions
-    assert (action.reason, action.object.name, action.disrupts) == ("Evicted", "p", "a")
-    assert action.disruption is Disruption.EVICTS
+    assert (action.reason, action.object.name, action.disrupts) == ("Evicted", "p", ("a",))
+    assert (action.disruption, action.is_granted) == (Disruption.EVICTS, True)
+
+
+def test_a_release_that_comes_to_evict_only_later_says_so_first_and_is_counted_for_it() -> None:
+    seen = leaving([pod("p", "a")])
+    evicting = SparesSnapshot(seen.nodes, [giving(release={"evictAfterSeconds": 0})], seen.pods)
+    planned = plan(evicting, NOW)
+    [action] = planned.plan.actions
+    assert (action.reason, action.disruption, action.is_granted) == ("Evicting", Disruption.EVICTS, False)
+    assert reasons(apply(evicting, planned)) == ["Evicted"]
+
+
+def held_id(seen: SparesSnapshot) -> str:
+    held = brake(plan(seen, NOW).plan, Limit(nodes=0, percent=0), managed=9).held
+    assert held is not None
+    return held.id
+
+
+def test_one_approval_is_for_the_whole_release_also_when_part_of_it_is_done() -> None:
+    fleet = claimed(spare("a"), spare("b"), spare("c"))
+    seen = snapshot(fleet, [giving()])
+    begun = apply(seen, first_of(plan(seen, NOW)))
+    assert reasons(begun) == ["Releasing", "Releasing"]
+    assert held_id(begun) == held_id(seen)
+    otherwise = snapshot(fleet, [giving(1)])
+    changed = msgspec.structs.replace(otherwise.templates[0].metadata, generation=2)
+    otherwise = snapshot(fleet, [msgspec.structs.replace(otherwise.templates[0], metadata=changed)])
+    assert held_id(otherwise) != held_id(seen)
+
+
+def first_of(planned: Planned) -> Planned:
+    only = msgspec.structs.replace(planned.plan, actions=planned.plan.actions[:1])
+    return msgspec.structs.replace(planned, plan=only)
 
 
 def test_while_pods_are_not_known_nothing_goes_back() -> None:

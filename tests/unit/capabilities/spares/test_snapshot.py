@@ -7,20 +7,21 @@ from typing import Any
 
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.snapshot import collect, needs_pods
+from nodeyard.client.decoding import Malformed
 from nodeyard.kube.objects import Pod
 
-from ....builders.spares import NOW, node, owned, pod, spare, template
+from ....builders.spares import NOW, node, owned, pod, spare, template, unread
 
 
 class FakeView:
     """A cache with these objects in it."""
 
     def __init__(
-        self, *, pods_synced: bool = True, malformed: Mapping[tuple[str, str], str] | None = None, **kinds: Any
+        self, *, pods_synced: bool = True, aside: Mapping[tuple[str, str], Malformed] | None = None, **kinds: Any
     ):
         self.kinds: dict[str, Sequence[Any]] = kinds
         self.pods_synced = pods_synced
-        self.broken = dict(malformed or {})
+        self.broken = dict(aside or {})
         self.asked: list[str] = []
 
     def get(self, kind: str, name: str, namespace: str = "") -> Any | None:
@@ -41,7 +42,7 @@ class FakeView:
     def is_synced(self, kind: str) -> bool:
         return self.pods_synced
 
-    def malformed(self, kind: str) -> Mapping[tuple[str, str], str]:
+    def aside(self, kind: str) -> Mapping[tuple[str, str], Malformed]:
         return self.broken
 
 
@@ -73,6 +74,9 @@ def test_pods_that_are_not_there_yet_are_unknown_and_not_absent() -> None:
     assert collect(view, names.KEY, NOW).pods is None
 
 
-def test_templates_that_did_not_decode_come_with_their_error() -> None:
-    view = FakeView(malformed={("", "web"): "no number"})
-    assert collect(view, names.KEY, NOW).malformed == {"web": "no number"}
+def test_templates_that_did_not_decode_are_no_longer_what_they_were() -> None:
+    broken = unread("web")
+    view = FakeView(aside={("", "web"): broken}, NodeTemplate=[template("web"), template("other")])
+    seen = collect(view, names.KEY, NOW)
+    assert seen.malformed == {"web": broken}
+    assert [each.name for each in seen.templates] == ["other"]

@@ -105,7 +105,7 @@ def read_policy(name: str, spec: Object) -> Policy:
         is_ignoring_failure=spec.get("failurePolicy", "Fail") == "Ignore",
         param_kind=ParamKind(kind.get("apiVersion", ""), kind.get("kind", "")) if kind else None,
         scope=scope,
-        conditions=Conditions(spec.get("matchConditions") or (), scope.condition),
+        conditions=Conditions(spec.get("matchConditions") or (), scope.match_condition),
         validations=tuple(_read_validation(entry, scope) for entry in spec.get("validations") or ()),
         annotations=tuple(
             AuditAnnotation(entry["key"], entry["valueExpression"], scope.annotation(entry["valueExpression"]))

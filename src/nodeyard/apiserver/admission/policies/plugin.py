@@ -82,7 +82,8 @@ class ValidatingPolicies(Validating):
                 denials += _outcome(policy, binding, verdict, attributes)
                 for key, value in verdict.audit.items():
                     annotations.setdefault(key, {})[value] = None
-        attributes.audit.update({f"{policy.name}/{key}": ", ".join(values) for key, values in annotations.items()})
+        for key, values in annotations.items():
+            attributes.annotate(f"{policy.name}/{key}", ", ".join(values))
         return denials
 
     def _applies(self, binding: Binding, coverage: Coverage | None, attributes: Attributes) -> bool:
@@ -108,7 +109,7 @@ def _outcome(policy: Policy, binding: Binding, verdict: Verdict, attributes: Att
                 f"{failure.message}"
             )
         if "Audit" in binding.actions:
-            attributes.audit[_FAILURE_ANNOTATION] = _audit_failure(policy, binding, failure)
+            attributes.annotate(_FAILURE_ANNOTATION, _audit_failure(policy, binding, failure))
         if "Deny" in binding.actions:
             denials.append(_Denial(policy.name, binding.name, failure.message, failure.reason))
     denials.extend(_Denial(policy.name, binding.name, message) for message in verdict.refusals)

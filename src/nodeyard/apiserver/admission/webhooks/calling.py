@@ -53,7 +53,8 @@ class Caller:
                 return None
             raise fault.answer(webhook.name) from fault
         attributes.warnings.extend(answer.warnings)
-        attributes.audit.update({f"{webhook.name}/{key}": value for key, value in answer.audit.items()})
+        for key, value in answer.audit.items():
+            attributes.annotate(f"{webhook.name}/{key}", value)
         if not answer.is_allowed:
             raise denial(webhook.name, answer.status)
         return answer

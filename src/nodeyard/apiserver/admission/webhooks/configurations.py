@@ -63,6 +63,8 @@ class Candidate:
 
     webhook: Webhook
     version: str
+    position: int
+    """Among all webhooks of its kind."""
 
 
 class Configurations:
@@ -89,12 +91,12 @@ class Configurations:
         return found
 
     def _search(self, where: Endpoint) -> list[Candidate]:
+        listed = [webhook for _, webhooks in sorted(self._configurations.items()) for webhook in webhooks]
         candidates = []
-        for _, webhooks in sorted(self._configurations.items()):
-            for webhook in webhooks:
-                matches = webhook.rules.find(where)
-                if matches:
-                    candidates.append(Candidate(webhook, matches[0].version))
+        for position, webhook in enumerate(listed):
+            matches = webhook.rules.find(where)
+            if matches:
+                candidates.append(Candidate(webhook, matches[0].version, position))
         return candidates
 
     def _on_event(self, resource: GroupResource, event: Event) -> None:

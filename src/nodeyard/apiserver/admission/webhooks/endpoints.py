@@ -1,8 +1,8 @@
 """Where a webhook is: its URL, what proves it is the right one, and how a Service becomes an address.
 
-A Service of the embedded server has no network behind it. The server's options may say where one really listens
-(`--service NAME.NAMESPACE=HOST:PORT`, in `Services(addresses=...)`); otherwise the Service object is followed as the
-real server follows it, which works for `type: ExternalName`.
+A Service of the embedded server has no network behind it. Who embeds the server may say where one really listens
+(`Server(services={"NAME.NAMESPACE": "HOST:PORT"})`); otherwise the Service object is followed as the real server
+follows it, which works for `type: ExternalName`.
 """
 
 from __future__ import annotations

@@ -1,12 +1,15 @@
 """MutatingAdmissionWebhook: one webhook after the other, each seeing what those before it made of the object.
 
 When one changed the object, a second round gives those before it, if they asked for that (reinvocationPolicy:
-IfNeeded), the chance to see the change; the built-in plugins run again in between. There is no third round.
+IfNeeded), the chance to see the change; the built-in plugins run again in between. There is no third round. The audit
+log is told of every call whether it changed the object.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+import msgspec
 
 from nodeyard.apiserver.admission.attributes import Attributes, Plugin
 from nodeyard.apiserver.admission.plugins import Mutating
@@ -20,12 +23,16 @@ from nodeyard.kube.gotext import quote
 from nodeyard.kube.json import Json
 from nodeyard.kube.patch import PatchError, json_patch
 
+_AUDIT = "mutation.webhook.admission.k8s.io"
+
 
 class _Rounds:
     """Which webhooks a second round is for."""
 
     def __init__(self) -> None:
+        self.number = 0
         self.is_needed = False
+        self.is_patched = False
         self.again: set[Webhook] = set()
         self._invoked: set[Webhook] = set()
 
@@ -63,6 +70,7 @@ class MutatingWebhooks(Mutating):
             await plugin.mutate(attributes)
         if attributes.object != last:
             rounds.recall_invoked()
+        rounds.number = 1
         for candidate in candidates:
             if candidate.webhook in rounds.again:
                 await self._call(candidate, attributes, rounds)
@@ -70,8 +78,18 @@ class MutatingWebhooks(Mutating):
     async def _call(self, candidate: Candidate, attributes: Attributes, rounds: _Rounds) -> None:
         if not self._caller.is_meant(candidate, attributes):
             return
-        answer = await self._caller.call(candidate, attributes, is_mutating=True)
-        has_changed = answer is not None and bool(answer.patch) and self._patch(candidate, attributes, answer.patch)
+        place = f"round_{rounds.number}_index_{candidate.position}"
+        has_changed = False
+        try:
+            answer = await self._caller.call(candidate, attributes, is_mutating=True)
+            if answer is None:
+                attributes.annotate(f"failed-open.{_AUDIT}/{place}", candidate.webhook.name)
+            elif answer.patch:
+                has_changed = self._patch(candidate, attributes, answer.patch)
+                has_changed = has_changed or (not rounds.is_patched and _has_fresh_times(attributes))
+                rounds.is_patched = True
+        finally:
+            attributes.annotate(f"{_AUDIT}/{place}", _told(candidate.webhook, has_changed))
         rounds.note(candidate.webhook, has_changed=has_changed)
 
     def _patch(self, candidate: Candidate, attributes: Attributes, operations: Json) -> bool:
@@ -94,6 +112,22 @@ class MutatingWebhooks(Mutating):
             return False
         attributes.object = patched
         return True
+
+
+def _has_fresh_times(attributes: Attributes) -> bool:
+    """Whether a patch counts as a change for the moments it rounds to seconds, as in the real server's Go structs."""
+    if attributes.resource.is_custom or attributes.object is None:
+        return False
+    if attributes.old is None:
+        return True
+    known = attributes.old["metadata"].get("managedFields") or ()
+    managed = (attributes.object.get("metadata") or {}).get("managedFields") or ()
+    return any(entry.get("operation") == "Update" and entry not in known for entry in managed)
+
+
+def _told(webhook: Webhook, has_changed: bool) -> str:
+    told = {"configuration": webhook.configuration, "webhook": webhook.name, "mutated": has_changed}
+    return msgspec.json.encode(told).decode()
 
 
 def _unusable(webhook: Webhook, fault: PatchError) -> Exception:

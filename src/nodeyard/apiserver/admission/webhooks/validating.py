@@ -10,6 +10,8 @@ from nodeyard.apiserver.admission.rules import is_exempt
 from nodeyard.apiserver.admission.webhooks.calling import Caller
 from nodeyard.apiserver.admission.webhooks.configurations import Configurations
 
+_FAILED_OPEN = "failed-open.validating.webhook.admission.k8s.io"
+
 
 class ValidatingWebhooks(Validating):
     def __init__(self, configurations: Configurations, caller: Caller) -> None:
@@ -23,6 +25,10 @@ class ValidatingWebhooks(Validating):
         meant = [candidate for candidate in candidates if self._caller.is_meant(candidate, attributes)]
         calls = [self._caller.call(candidate, attributes, is_mutating=False) for candidate in meant]
         # All are awaited even after a refusal: their warnings belong to the answer, and no call is left behind.
-        for outcome in await asyncio.gather(*calls, return_exceptions=True):
+        outcomes = await asyncio.gather(*calls, return_exceptions=True)
+        for position, (candidate, outcome) in enumerate(zip(meant, outcomes, strict=True)):
+            if outcome is None:
+                attributes.annotate(f"{_FAILED_OPEN}/round_0_index_{position}", candidate.webhook.name)
+        for outcome in outcomes:
             if isinstance(outcome, BaseException):
                 raise outcome

@@ -51,8 +51,8 @@ def decide(ref: ObjectRef, fleet: Fleet, turns: Turns, draft: Draft) -> Decision
     turn = turns.get(ref.name)
     if turn is not None:
         return _of_template(ref, turn, fleet)
-    error = fleet.snapshot.malformed.get(ref.name)
-    return None if error is None else _decision(ref, Reason.INVALID, {"template": ref.name, "error": error})
+    unread = fleet.snapshot.malformed.get(ref.name)
+    return None if unread is None else _decision(ref, Reason.INVALID, {"template": ref.name, "error": unread.error})
 
 
 def _decision(ref: ObjectRef, rule: Reason, facts: Object, candidates: tuple[Candidate, ...] = ()) -> Decision:
@@ -101,11 +101,27 @@ def _node_candidates(node: Node, spare: Spare | None, fleet: Fleet) -> Iterator[
     """Every template, in the order in which they choose."""
     owner = node.metadata.labels.get(names.TEMPLATE_LABEL)
     for template in fleet.templates:
-        if owner == template.name and template.matches(node):
-            yield Candidate(name=template.name, is_taken=True, reason=Reason.KEPT.value)
-        else:
-            reason = _why_not(template, node, spare)
-            yield Candidate(name=template.name, is_taken=reason is Reason.CLAIMED, reason=reason.value)
+        is_kept = owner == template.name and template.matches(node)
+        reason = Reason.KEPT if is_kept else _why_not(template, node, spare)
+        yield _candidate(template.name, reason, _about(reason, template, node, spare))
+
+
+def _candidate(name: str, reason: Reason, facts: Object) -> Candidate:
+    return Candidate(name=name, is_taken=reason in (Reason.KEPT, Reason.CLAIMED), reason=reason.value, facts=facts)
+
+
+def _about(reason: Reason, template: Resolved, node: Node, spare: Spare | None) -> Object:
+    """What the reason's text speaks of: mostly the template that asks, else the one that came first."""
+    if reason is Reason.INVALID:
+        return {"template": template.name, "error": template.error}
+    other = ""
+    if reason is Reason.TAKEN:
+        other = spare.taker if spare is not None else node.metadata.labels[names.TEMPLATE_LABEL]
+    elif reason is Reason.HELD and spare is not None:
+        other = spare.holder
+    elif reason is Reason.OWNED_ELSEWHERE:
+        return {"template": template.name, "owner": owner_elsewhere(node)}
+    return {"template": other or template.name}
 
 
 def _why_not(template: Resolved, node: Node, spare: Spare | None) -> Reason:
@@ -156,8 +172,7 @@ def _template_candidates(turn: Turn, fleet: Fleet) -> Iterator[Candidate]:
     """Its own nodes, and every spare."""
     for node in fleet.nodes_of(turn.template):
         reason = Reason.KEPT if turn.template.matches(node) else Reason.MISMATCH
-        yield Candidate(name=node.metadata.name, is_taken=reason is Reason.KEPT, reason=reason.value)
+        yield _candidate(node.metadata.name, reason, _about(reason, turn.template, node, None))
     for spare in fleet.stock.spares:
         reason = _why_not(turn.template, spare.node, spare)
-        facts: Object = {"template": spare.taker} if reason is Reason.TAKEN else {}
-        yield Candidate(name=spare.name, is_taken=reason is Reason.CLAIMED, reason=reason.value, facts=facts)
+        yield _candidate(spare.name, reason, _about(reason, turn.template, spare.node, spare))

@@ -10,6 +10,7 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
+from typing import NamedTuple
 
 from nodeyard.capabilities.spares.planning.edits import Change, Edit, node_ref
 from nodeyard.capabilities.spares.types import Reason
@@ -27,6 +28,16 @@ def listing(nodes: Iterable[str]) -> Object:
     return {"count": len(names), "nodes": heapq.nsmallest(NAMED, names)}
 
 
+class Disturbance(NamedTuple):
+    """What an action does to what runs on its node, and the undertaking that it is a step of."""
+
+    kind: Disruption = Disruption.NONE
+    part_of: str = ""
+
+
+HARMLESS = Disturbance()
+
+
 class Draft:
     def __init__(self, now: datetime) -> None:
         self.now = now
@@ -37,11 +48,11 @@ class Draft:
         self.after: tuple[str, ...] = ()
         """What has to succeed before the actions that are added now."""
 
-    def edit(self, edit: Edit, reason: Reason, facts: Object, disruption: Disruption = Disruption.NONE) -> str:
-        return self.change(edit.node, edit.change(), reason, facts, disruption)
+    def edit(self, edit: Edit, reason: Reason, facts: Object, disturbance: Disturbance = HARMLESS) -> str:
+        return self.change(edit.node, edit.change(), reason, facts, disturbance)
 
     def change(
-        self, node: Node, change: Change, reason: Reason, facts: Object, disruption: Disruption = Disruption.NONE
+        self, node: Node, change: Change, reason: Reason, facts: Object, disturbance: Disturbance = HARMLESS
     ) -> str:
         """Change a node, in the one patch that it gets."""
         ref = node_ref(node)
@@ -52,7 +63,8 @@ class Draft:
             reason=reason.value,
             facts=facts,
             diff=change.diff,
-            disruption=disruption,
+            disruption=disturbance.kind,
+            part_of=disturbance.part_of,
             after=self.after,
         )
         version = node.metadata.resource_version if change.is_guarded else ""

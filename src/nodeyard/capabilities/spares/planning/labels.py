@@ -16,6 +16,8 @@ from nodeyard.kube.objects import Node
 
 
 def label_spares(draft: Draft, fleet: Fleet) -> None:
+    if _is_rehearsal(fleet):
+        return
     for spare in fleet.stock.spares:
         if not spare.taker and spare.refusal is None and _lacks_label(spare.node):
             edit = Edit(spare.node)
@@ -28,6 +30,11 @@ def label_spares(draft: Draft, fleet: Fleet) -> None:
         draft.edit(edit, Reason.SPARE_UNLABELLED, {})
     for node in fleet.strays:
         _tend_stray(draft, node)
+
+
+def _is_rehearsal(fleet: Fleet) -> bool:
+    """The rule is about nodes and holds without any template. But who has only dry runs has asked for no change."""
+    return bool(fleet.templates) and all(template.template.is_dry_run for template in fleet.templates)
 
 
 def _tend_stray(draft: Draft, node: Node) -> None:

@@ -50,6 +50,9 @@ class ReleaseNote(_Note, frozen=True):
     since: datetime
     cordoned: bool = False
     """Whether the cordon is ours, and thus ours to undo."""
+    evicts: bool = False
+    """Whether the release evicts. That is decided with the note, which the brake lets pass or holds; each single
+    eviction is then part of it."""
 
 
 _RECORD = msgspec.json.Decoder(Record)

@@ -3,6 +3,9 @@ before a crash, and the next plan goes on from there.
 
     in use ──cordon, note when──▶ leaving ──pods gone──▶ spare again, as it was before the claim
                ◀──wanted after all, uncordoned──┘
+
+The note is also what the brake has let pass: evictions that it announces are not counted again, however the pods come
+and go. A template that comes to evict only later has its notes say so first.
 """
 
 from __future__ import annotations
@@ -10,8 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
 
+import msgspec
+
 from nodeyard.capabilities.spares import names
-from nodeyard.capabilities.spares.planning.draft import Draft
+from nodeyard.capabilities.spares.planning.draft import Disturbance, Draft
 from nodeyard.capabilities.spares.planning.edits import Edit
 from nodeyard.capabilities.spares.planning.labels import mark
 from nodeyard.capabilities.spares.planning.record import FOREIGN, Record, ReleaseNote, encode, record_of, release_of
@@ -61,10 +66,18 @@ def _advance(draft: Draft, snapshot: SparesSnapshot, template: Resolved, node: N
 
 def _cordon(draft: Draft, template: Resolved, node: Node) -> None:
     edit = Edit(node)
-    note = ReleaseNote(template=template.name, since=draft.now, cordoned=not node.spec.unschedulable)
+    is_ours = not node.spec.unschedulable
+    evicts = template.template.spec.release.evict_after_seconds is not None
+    note = ReleaseNote(template=template.name, since=draft.now, cordoned=is_ours, evicts=evicts)
     edit.annotations[names.RELEASE] = encode(note)
     edit.unschedulable = True
-    draft.edit(edit, Reason.RELEASING, template.facts(node), Disruption.RELEASES)
+    draft.edit(edit, Reason.RELEASING, template.facts(node), Disturbance(Disruption.RELEASES, _undertaking(template)))
+
+
+def _undertaking(template: Resolved) -> str:
+    """All that one version of a template gives back; another version has to be approved anew."""
+    metadata = template.template.metadata
+    return f"release {template.name} {metadata.uid} {metadata.generation}"
 
 
 def _evict_when_due(draft: Draft, template: Resolved, node: Node, note: ReleaseNote, pods: Sequence[Pod]) -> None:
@@ -74,6 +87,11 @@ def _evict_when_due(draft: Draft, template: Resolved, node: Node, note: ReleaseN
     due = note.since + timedelta(seconds=seconds)
     if draft.now < due:
         draft.wake(due)
+        return
+    if not note.evicts:
+        edit = Edit(node)
+        edit.annotations[names.RELEASE] = encode(msgspec.structs.replace(note, evicts=True))
+        draft.edit(edit, Reason.EVICTING, template.facts(node), Disturbance(Disruption.EVICTS, _undertaking(template)))
         return
     for pod in pods:
         if pod.metadata.deletion_timestamp is None:
@@ -91,7 +109,8 @@ def _eviction(template: Resolved, node: Node, pod: Pod) -> Action:
         reason=Reason.EVICTED.value,
         facts={"template": template.name, "node": node.metadata.name},
         disruption=Disruption.EVICTS,
-        disrupts=node.metadata.name,
+        disrupts=(node.metadata.name,),
+        is_granted=True,
     )
 
 

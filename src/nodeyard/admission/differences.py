@@ -1,0 +1,48 @@
+"""The JSON patch (RFC 6902) that turns one object into another; what a mutating webhook answers with. Pure.
+
+    difference({"a": 1}, {"a": 2, "b": 3})  ->  replace /a 2, add /b 3
+
+Lists are compared item by item from the front: the order of operations is the order in which they have to be done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nodeyard.kube.json import Json, Object
+from nodeyard.kube.patch import is_same
+
+
+def difference(old: Json, new: Json, path: str = "") -> Iterator[Object]:
+    if is_same(old, new):
+        return
+    if isinstance(old, dict) and isinstance(new, dict):
+        yield from _members(old, new, path)
+    elif isinstance(old, list) and isinstance(new, list):
+        yield from _items(old, new, path)
+    else:
+        yield {"op": "replace", "path": path, "value": new}
+
+
+def _members(old: Object, new: Object, path: str) -> Iterator[Object]:
+    for name, value in old.items():
+        if name not in new:
+            yield {"op": "remove", "path": _below(path, name)}
+        else:
+            yield from difference(value, new[name], _below(path, name))
+    for name, value in new.items():
+        if name not in old:
+            yield {"op": "add", "path": _below(path, name), "value": value}
+
+
+def _items(old: list[Json], new: list[Json], path: str) -> Iterator[Object]:
+    for index, (before, after) in enumerate(zip(old, new, strict=False)):
+        yield from difference(before, after, f"{path}/{index}")
+    for index in range(len(old) - 1, len(new) - 1, -1):
+        yield {"op": "remove", "path": f"{path}/{index}"}
+    for value in new[len(old) :]:
+        yield {"op": "add", "path": f"{path}/-", "value": value}
+
+
+def _below(path: str, name: str) -> str:
+    return f"{path}/{name.replace('~', '~0').replace('/', '~1')}"

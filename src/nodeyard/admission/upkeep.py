@@ -1,0 +1,149 @@
+"""Admission in one process: the server, its certificates and its registration, kept up from start to stop.
+
+    bind ─▶ certificates ─▶ listen ─▶ caches synced ─▶ registered          and again, every few seconds
+
+Every replica serves, also one that follows; only the leader of a capability writes its configurations, and nobody does
+while that capability only observes. What fails is tried again at the next turn and meanwhile told by /readyz.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Protocol
+
+from nodeyard.admission.certificates import BadCertificate, Served, Terms
+from nodeyard.admission.files import FileCertificates
+from nodeyard.admission.metrics import AdmissionMetrics
+from nodeyard.admission.reach import Reach
+from nodeyard.admission.registrar import Registrar
+from nodeyard.admission.reviewer import Reviewer
+from nodeyard.admission.server import WebhookServer
+from nodeyard.admission.shared import SharedCertificates
+from nodeyard.client.api import Client
+from nodeyard.client.errors import ClientError
+from nodeyard.process.clock import Clock
+from nodeyard.process.logs import get_logger
+from nodeyard.process.metrics import Metrics
+from nodeyard.runtime.capability import Capability
+from nodeyard.runtime.controller import Controller
+from nodeyard.runtime.health import Address, Health
+
+# How soon a change of the leader or a cache that is synced is acted on; asks nobody but ourselves.
+GLANCE_SECONDS: Final = 0.25
+
+_log = get_logger("admission")
+
+
+@dataclass(frozen=True)
+class Webhooks:
+    """What a person chooses about them."""
+
+    bind: Address
+    reach: Reach | None = None
+    """None: they are served, but the API server is not told of them."""
+    folder: Path | None = None
+    """Certificates that the user manages; else our own, in a Secret."""
+    terms: Terms = field(default_factory=Terms)
+
+
+class Certificates(Protocol):
+    async def refresh(self, published: Sequence[bytes]) -> Served: ...
+
+
+class Admission:
+    def __init__(
+        self, client: Client, controllers: Sequence[Controller], metrics: Metrics, clock: Clock, *, observes: bool
+    ) -> None:
+        """`observes`: nothing is written, neither certificates nor registrations."""
+        self._controllers = [each for each in controllers if each.capability.webhooks]
+        self._metrics = AdmissionMetrics(metrics)
+        self._registrar = Registrar(client, self._metrics)
+        self._client = client
+        self._clock = clock
+        self._observes = observes
+        self._server = WebhookServer(
+            Reviewer(each, webhook, self._metrics) for each in self._controllers for webhook in each.capability.webhooks
+        )
+        self._wrong = "starting"
+        self._task: asyncio.Task[None] | None = None
+
+    def bind(self, address: Address) -> int:
+        """Take the address before anything else starts; its port. Raises OSError where it is taken."""
+        return self._server.bind(address)
+
+    @asynccontextmanager
+    async def running(self, chosen: Webhooks) -> AsyncIterator[None]:
+        self._task = asyncio.create_task(self._run(chosen), name="webhooks")
+        try:
+            yield
+        finally:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            await self._server.close()
+
+    def joined_to(self, health: Health) -> Health:
+        """Its checks beside those of others."""
+        return Health(
+            live={**health.live, "webhooks": self._ended}, ready={**health.ready, "webhooks": self._not_listening}
+        )
+
+    def _ended(self) -> str:
+        return "their upkeep has ended" if self._task is not None and self._task.done() else ""
+
+    def _not_listening(self) -> str:
+        return "" if self._server.is_listening else f"not listening: {self._wrong}"
+
+    # the turns
+
+    async def _run(self, chosen: Webhooks) -> None:
+        certificates = self._certificates(chosen)
+        while True:
+            state = self._state()
+            try:
+                await self._turn(certificates, chosen.reach)
+                self._wrong = ""
+            except (ClientError, BadCertificate, OSError) as error:
+                self._wrong = str(error)
+                _log.warning("webhooks are looked after later", reason=str(error))
+            except Exception as error:
+                self._wrong = f"{type(error).__name__}: {error}"
+                _log.exception("webhooks are looked after later")
+            await self._rest(state, chosen.terms.interval)
+
+    async def _turn(self, certificates: Certificates, reach: Reach | None) -> None:
+        published = [bundle for each in self._controllers for bundle in await self._registrar.look(each.capability)]
+        served = await certificates.refresh(published)
+        if await self._server.present(served.pair):
+            _log.info("presenting a certificate", expires=str(served.expires))
+            self._metrics.expiry.set(served.expires.timestamp())
+        if reach is None or self._observes:
+            return
+        for controller in self._controllers:
+            if controller.gate.may_write() and controller.is_synced and not controller.observes():
+                await self._register(controller.capability, reach, served.bundle)
+
+    async def _register(self, capability: Capability, reach: Reach, bundle: bytes) -> None:
+        """What fails for one capability does not keep the others from being registered."""
+        try:
+            await self._registrar.register(capability, reach, bundle)
+        except ClientError as error:
+            _log.warning("webhooks are registered later", capability=capability.name, reason=str(error))
+
+    def _certificates(self, chosen: Webhooks) -> Certificates:
+        if chosen.folder is not None:
+            return FileCertificates(chosen.folder)
+        host = (chosen.bind.host or "localhost") if chosen.reach is None else chosen.reach.host
+        return SharedCertificates(self._client, host, chosen.terms, self._clock, may_write=not self._observes)
+
+    def _state(self) -> list[tuple[bool, bool]]:
+        return [(each.gate.may_write(), each.is_synced) for each in self._controllers]
+
+    async def _rest(self, state: list[tuple[bool, bool]], seconds: float) -> None:
+        """Until the next look, or until what one may do has changed."""
+        deadline = self._clock.monotonic() + seconds
+        while self._clock.monotonic() < deadline and self._state() == state:
+            await self._clock.sleep(min(GLANCE_SECONDS, seconds))

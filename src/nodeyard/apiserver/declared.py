@@ -1,0 +1,91 @@
+"""What kind a body says it is, against the kind its endpoint takes.
+
+The real server first looks for the Go type that kind and apiVersion stand for, what is missing taken from the endpoint,
+then converts it to the type it works with, and only then compares versions. Each step has its own refusal. Custom
+resources have no Go type: their apiVersion is compared at once, their kind is validated like any field.
+"""
+
+from __future__ import annotations
+
+from nodeyard.apiserver import errors
+from nodeyard.apiserver.errors import ApiError
+from nodeyard.apiserver.kinds.table import definition_of
+from nodeyard.apiserver.resources import GroupVersionKind
+from nodeyard.kube import fields
+from nodeyard.kube.json import Object
+
+_EXTENSIONS = "apiextensions.k8s.io"
+_SCHEME = 'in scheme "pkg/runtime/scheme.go:111"'
+_RETIRED = {
+    "admissionregistration.k8s.io": ("v1alpha1", "v1beta1"),
+    _EXTENSIONS: ("v1beta1",),
+    "apps": ("v1beta1", "v1beta2"),
+    "batch": ("v1beta1",),
+    "coordination.k8s.io": ("v1beta1",),
+    "events.k8s.io": ("v1beta1",),
+    "extensions": ("v1beta1",),
+    "policy": ("v1beta1",),
+    "rbac.authorization.k8s.io": ("v1alpha1", "v1beta1"),
+}
+"""Versions that are no longer served though their types are still known."""
+_MOVED = {"extensions": "apps", "events.k8s.io": ""}
+"""Groups whose kinds are another group's inside."""
+
+
+def built_in(body: Object, wanted: GroupVersionKind) -> Object:
+    """The body with kind and apiVersion of the endpoint; 400 where it says otherwise."""
+    kind, api_version = body.get("kind") or wanted.kind, body.get("apiVersion") or wanted.api_version
+    if kind == wanted.kind and api_version == wanted.api_version:
+        return body if "kind" in body and "apiVersion" in body else {**body, "kind": kind, "apiVersion": api_version}
+    group, _, version = api_version.rpartition("/")
+    told = GroupVersionKind(group, version, kind)
+    if not _is_known(told, wanted):
+        raise _mistaken(told, wanted, unknown_kind(kind, api_version))
+    if kind != wanted.kind or _inside(group) != _inside(wanted.group):
+        target = f"{_package(wanted.group)}.{wanted.kind}"
+        raise _mistaken(told, wanted, f"converting ({version}.{kind}) to ({target}): unknown conversion")
+    raise wrong_version(api_version, wanted)
+
+
+def check_custom(body: Object, wanted: GroupVersionKind) -> None:
+    """400 or 422 where a custom resource says it is another's."""
+    kind, api_version = body.get("kind"), body.get("apiVersion", "")
+    if api_version != wanted.api_version:
+        raise wrong_version(api_version, wanted)
+    if kind != wanted.kind:
+        metadata = body.get("metadata")
+        name = metadata.get("name") if isinstance(metadata, dict) else ""
+        fault = fields.invalid("kind", kind, f"must be {wanted.kind}")
+        raise errors.invalid(wanted.group, str(kind), str(name or ""), [fault])
+
+
+def unknown_kind(kind: str, api_version: str) -> str:
+    return f'no kind "{kind}" is registered for version "{api_version}" {_SCHEME}'
+
+
+def wrong_version(api_version: str, wanted: GroupVersionKind) -> ApiError:
+    return errors.bad_request(
+        f"the API version in the data ({api_version}) does not match the expected API version ({wanted.api_version})"
+    )
+
+
+def _mistaken(told: GroupVersionKind, wanted: GroupVersionKind, why: str) -> ApiError:
+    return errors.bad_request(f'{told.kind} in version "{told.version}" cannot be handled as a {wanted.kind}: {why}')
+
+
+def _is_known(told: GroupVersionKind, wanted: GroupVersionKind) -> bool:
+    """Whether there is a Go type of that name where the endpoint looks; definitions of kinds are looked at apart."""
+    if (told.group == _EXTENSIONS) != (wanted.group == _EXTENSIONS):
+        return False
+    kind = told.kind.removesuffix("List") or told.kind
+    if told.version in _RETIRED.get(told.group, ()):
+        return definition_of(_MOVED.get(told.group, told.group), "v1", kind) is not None
+    return definition_of(*told) is not None or definition_of(told.group, told.version, kind) is not None
+
+
+def _inside(group: str) -> str:
+    return _MOVED.get(group, group)
+
+
+def _package(group: str) -> str:
+    return _inside(group).partition(".")[0] or "core"

@@ -1,0 +1,1 @@
+"""Pools: named worker pools on Cluster API, and services matched to them."""

@@ -1,0 +1,69 @@
+"""What a cluster has once: its namespace, the Cluster and the control plane."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from nodeyard.capabilities.pools import names
+from nodeyard.capabilities.pools.generation.bootstrap import control_plane_config
+from nodeyard.capabilities.pools.generation.kinds import choose, reference
+from nodeyard.capabilities.pools.generation.metadata import describe, given
+from nodeyard.capabilities.pools.snapshot import Served
+from nodeyard.capabilities.pools.types import LatticeCluster
+from nodeyard.kube.json import Object
+
+POD_RANGES: Final = ("192.168.0.0/16",)
+SERVICE_RANGES: Final = ("10.128.0.0/12",)
+_CONTROL_PLANE: Final = "KubeadmControlPlane"
+
+
+def namespace(lc: LatticeCluster) -> Object:
+    """Where all else of the cluster lives, alone."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": {"name": names.namespace(lc.name), "labels": {names.CLUSTER: lc.name}},
+    }
+
+
+def cluster(lc: LatticeCluster, served: Served) -> Object:
+    """The Cluster. Raises Unserved and Unfit: it refers to a kind of the provider."""
+    networking = lc.spec.networking
+    return {
+        "apiVersion": names.CAPI_API_VERSION,
+        "kind": "Cluster",
+        "metadata": describe(lc, lc.name),
+        "spec": {
+            "clusterNetwork": given(
+                pods={"cidrBlocks": list(networking.pod_cidrs or POD_RANGES)},
+                services={"cidrBlocks": list(networking.service_cidrs or SERVICE_RANGES)},
+                serviceDomain=networking.service_domain or None,
+            ),
+            "controlPlaneRef": reference(names.CONTROL_PLANE_GROUP, _CONTROL_PLANE, names.control_plane(lc.name)),
+            "infrastructureRef": reference(names.INFRASTRUCTURE_GROUP, choose(lc, served).family.cluster, lc.name),
+        },
+    }
+
+
+def control_plane(lc: LatticeCluster, template_name: str, template_kind: str, version: str) -> Object:
+    """The KubeadmControlPlane, in the version given: an upgrade reaches it before the pools."""
+    made_from = reference(names.INFRASTRUCTURE_GROUP, template_kind, template_name)
+    return {
+        "apiVersion": names.CONTROL_PLANE_API_VERSION,
+        "kind": _CONTROL_PLANE,
+        "metadata": describe(lc, names.control_plane(lc.name)),
+        "spec": given(
+            replicas=lc.spec.nodes.control_plane,
+            version=with_v(version),
+            machineTemplate={
+                "metadata": {"labels": {names.CLUSTER: lc.name}},
+                "spec": {"infrastructureRef": made_from},
+            },
+            kubeadmConfigSpec=control_plane_config(lc),
+        ),
+    }
+
+
+def with_v(version: str) -> str:
+    """As Cluster API writes versions: with one v, however many it was written with."""
+    return f"v{version.lstrip('v')}"

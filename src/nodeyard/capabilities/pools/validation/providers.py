@@ -1,0 +1,82 @@
+"""What a cluster runs on: one provider, for ever, with what that one needs."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from nodeyard.capabilities.pools.types import PROVIDERS
+from nodeyard.capabilities.pools.validation.rules import checks, count, rule, text
+from nodeyard.capabilities.pools.validation.versions import VERSION
+from nodeyard.kube.json import Object
+from nodeyard.kube.names import LABEL_VALUE_MAX, SUBDOMAIN_MAX
+
+_GIVEN = ", ".join(f"has(self.{each})" for each in (*PROVIDERS, "openstack"))
+AMI = checks(rule("self == '' || self.startsWith('ami-')", "an image id begins with 'ami-'"), maxLength=64)
+INSTANCE = checks(rule("size(self) != 1", "an instance type has at least two characters"), maxLength=64)
+_MEMORY = count(8, multipleOf=8)
+PROVIDER: Final[dict[str, Object]] = {
+    "spec.provider": {"required": ["kubernetes", "config"]},
+    "spec.provider.kubernetes": {"required": ["version"]},
+    "spec.provider.kubernetes.version": VERSION,
+    "spec.provider.kubernetes.certSANs": {"maxItems": 64, "x-kubernetes-list-type": "set"},
+    "spec.provider.kubernetes.certSANs[]": text(),
+    "spec.provider.kubernetes.bootstrap": checks(
+        rule(
+            "self == 'kubeadm'",
+            "this bootstrap is not supported: only kubeadm is",
+            '"bootstrap \'" + self + "\' is not supported: only kubeadm is"',
+        ),
+        maxLength=32,
+        default="kubeadm",
+    ),
+    "spec.provider.config": checks(
+        rule("!has(self.openstack)", "openstack is not supported: use one of aws, docker and proxmox"),
+        rule(f"[{_GIVEN}].exists_one(given, given)", "exactly one of aws, docker and proxmox must be given"),
+        rule(
+            " && ".join(f"has(self.{each}) == has(oldSelf.{each})" for each in PROVIDERS),
+            "the provider cannot change: machines do not move between providers; make another LatticeCluster",
+        ),
+    ),
+    "spec.provider.config.aws": {"required": ["region"]},
+    "spec.provider.config.aws.region": {"minLength": 1, "maxLength": 64},
+    "spec.provider.config.aws.sshKeyName": text(255),
+    "spec.provider.config.aws.amiId": AMI,
+    "spec.provider.config.aws.vpcId": text(64),
+    "spec.provider.config.aws.subnetIds": {"maxItems": 64},
+    "spec.provider.config.aws.subnetIds[]": text(64),
+    "spec.provider.config.aws.cpInstanceType": INSTANCE,
+    "spec.provider.config.aws.cpRootVolumeSize": count(8),
+    "spec.provider.config.docker.image": text(512),
+    "spec.provider.config.proxmox": {
+        "required": ["sourceNode", "templateId", "dnsServers", "ipv4Addresses", "ipv4Gateway", "controlPlaneEndpoint"]
+    },
+    "spec.provider.config.proxmox.sourceNode": {"minLength": 1, "maxLength": 63},
+    "spec.provider.config.proxmox.templateId": count(1),
+    "spec.provider.config.proxmox.dnsServers": {"minItems": 1, "maxItems": 16, "x-kubernetes-list-type": "set"},
+    "spec.provider.config.proxmox.dnsServers[]": checks(
+        rule("isIP(self)", "a name server is an IP address", '"\'" + self + "\' is no IP address"'), maxLength=45
+    ),
+    "spec.provider.config.proxmox.ipv4Addresses": {"minItems": 1, "maxItems": 64, "x-kubernetes-list-type": "set"},
+    "spec.provider.config.proxmox.ipv4Addresses[]": text(64),
+    "spec.provider.config.proxmox.ipv4Prefix": count(1, maximum=32),
+    "spec.provider.config.proxmox.ipv4Gateway": checks(
+        rule(
+            "isIP(self) && ip(self).family() == 4",
+            "the gateway is an IPv4 address",
+            '"\'" + self + "\' is no IPv4 address"',
+        ),
+        maxLength=45,
+    ),
+    "spec.provider.config.proxmox.controlPlaneEndpoint": {"minLength": 1, "maxLength": SUBDOMAIN_MAX},
+    "spec.provider.config.proxmox.storage": text(),
+    "spec.provider.config.proxmox.bridge": text(63),
+    "spec.provider.config.proxmox.allowedNodes": {"maxItems": 256, "x-kubernetes-list-type": "set"},
+    "spec.provider.config.proxmox.allowedNodes[]": text(63),
+    **{f"spec.provider.config.proxmox.{who}Sockets": count(1) for who in ("cp", "worker")},
+    **{f"spec.provider.config.proxmox.{who}Cores": count(1) for who in ("cp", "worker")},
+    **{f"spec.provider.config.proxmox.{who}MemoryMib": _MEMORY for who in ("cp", "worker")},
+    **{f"spec.provider.config.proxmox.{who}DiskSizeGb": count(5) for who in ("cp", "worker")},
+    "spec.provider.credentialsSecretRef": {"required": ["name"]},
+    "spec.provider.credentialsSecretRef.name": {"minLength": 1, "maxLength": SUBDOMAIN_MAX},
+    "spec.provider.credentialsSecretRef.namespace": text(LABEL_VALUE_MAX),
+}

@@ -1,0 +1,135 @@
+"""What a field manager has of an object, and what is left of the object when the manager stops saying it.
+
+A server-side apply removes what its manager owned and does not say any more, unless another manager owns it too. With
+that, what an apply would change can be told beforehand, and an apply that would change nothing is not sent:
+
+    after = outcome(live, body, manager)
+    is_needed = after is not live
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from nodeyard.kube.json import Json, Object
+from nodeyard.plan.applied import applied
+
+_GONE: Final[Any] = object()
+_UNSAID: Final[Any] = object()
+
+
+def fields_of(obj: Object, manager: str) -> Object:
+    """The fields that a manager has applied, in the server's form (FieldsV1); empty where it never did."""
+    return next((entry["fieldsV1"] for entry in _entries(obj) if _is_applied_by(entry, manager)), {})
+
+
+def owns(obj: Object, manager: str, *path: str) -> bool:
+    """Whether the manager has applied this field, by the names that lead to it."""
+    return _has(fields_of(obj, manager), path)
+
+
+def owners(obj: Object, *path: str) -> set[str]:
+    """Every manager that has this field, however it was written."""
+    return {entry.get("manager", "") for entry in _entries(obj) if _has(entry.get("fieldsV1") or {}, path)}
+
+
+def outcome(obj: Object, body: Object, manager: str, keeping: Collection[tuple[str, ...]] = ()) -> Object:
+    """The object as an apply by the manager leaves it; the very same where that changes nothing.
+
+    `keeping` are fields that are not worth an apply merely because the manager does not say them any more.
+    """
+    return applied(relinquished(obj, body, manager, keeping), body)
+
+
+def relinquished(obj: Object, body: Object, manager: str, keeping: Collection[tuple[str, ...]] = ()) -> Object:
+    """The object without what the manager owns alone and does not say."""
+    mine = fields_of(obj, manager)
+    if not mine:
+        return obj
+    others = [entry.get("fieldsV1") or {} for entry in _entries(obj) if not _is_applied_by(entry, manager)]
+    others += [_as_fields(path) for path in keeping]
+    left = _left(obj, mine, body, others)
+    return {} if left is _GONE else left
+
+
+def _entries(obj: Object) -> Sequence[Object]:
+    return obj.get("metadata", {}).get("managedFields") or ()
+
+
+def _is_applied_by(entry: Object, manager: str) -> bool:
+    return entry.get("manager") == manager and entry.get("operation") == "Apply" and not entry.get("subresource")
+
+
+def _has(fields: Object, path: Sequence[str]) -> bool:
+    for name in path:
+        below = fields.get(f"f:{name}")
+        if below is None:
+            return False
+        fields = below
+    return True
+
+
+def _as_fields(path: Sequence[str]) -> Object:
+    fields: Object = {}
+    for name in reversed(path):
+        fields = {f"f:{name}": fields}
+    return fields
+
+
+def _left(value: Json, mine: Object, body: Json, others: list[Object]) -> Any:
+    """What remains of a value of which the manager owns `mine` and says `body`."""
+    if not any(key != "." for key in mine):
+        return value if body is not _UNSAID or others else _GONE
+    if isinstance(value, dict):
+        return _left_of_members(value, mine, body, others)
+    return _left_of_items(value, mine, body, others) if isinstance(value, list) else value
+
+
+def _left_of_members(value: Object, mine: Object, body: Json, others: list[Object]) -> Any:
+    result = value
+    for key, below in mine.items():
+        name = key.removeprefix("f:")
+        if not key.startswith("f:") or name not in value:
+            continue
+        said = body.get(name, _UNSAID) if isinstance(body, dict) else _UNSAID
+        left = _left(value[name], below, said, [each[key] for each in others if key in each])
+        if left is value[name]:
+            continue
+        result = dict(value) if result is value else result
+        if left is _GONE:
+            del result[name]
+        else:
+            result[name] = left
+    return _GONE if not result and value and body is _UNSAID else result
+
+
+def _left_of_items(value: list[Json], mine: Object, body: Json, others: list[Object]) -> Any:
+    said = body if isinstance(body, list) else []
+    gone: list[Json] = []
+    for key in mine:
+        item = _item_of(value, key)
+        if item is not _UNSAID and _item_of(said, key) is _UNSAID and not any(key in each for each in others):
+            gone.append(item)
+    if not gone:
+        return value
+    result = [item for item in value if not any(item is each for each in gone)]
+    return _GONE if not result and body is _UNSAID else result
+
+
+def _item_of(items: list[Json], key: str) -> Any:
+    """The item that a key of FieldsV1 names: `k:{"type":"Ready"}` or `v:"x"`."""
+    if key.startswith("v:"):
+        value = msgspec.json.decode(key[2:])
+        return next((item for item in items if item == value), _UNSAID)
+    if not key.startswith("k:"):
+        return _UNSAID
+    wanted: Object = msgspec.json.decode(key[2:])
+    found = (item for item in items if isinstance(item, dict) and _is_named(item, wanted))
+    return next(found, _UNSAID)
+
+
+def _is_named(item: Object, wanted: Object) -> bool:
+    return all(item.get(name) == value for name, value in wanted.items())

@@ -1,0 +1,103 @@
+"""The sixth capability with a say in admission: what it tells about a LabelRule depends on the team that stands in it.
+
+forbidden   denied with a message                 odd       admitted with a warning
+crowded     denied while nodes follow the rule    broken    the review raises
+(none)      the mutating webhook makes it `unset`
+"""
+
+from dataclasses import replace
+
+from tests.builders import labels
+
+from nodeyard.admission import configurations
+from nodeyard.client.errors import NotFound
+from nodeyard.runtime.webhooks import Intercepts, Webhook, allowed, denied, patched
+from nodeyard.testing.rest import RestError
+
+VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+MUTATING = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations"
+GONE = 404
+CONFIGURATIONS = configurations.RESOURCES
+NAME = "nodeyard-labels"
+SECRET = "/api/v1/namespaces/nodeyard-system/secrets/nodeyard-webhook-certificates"
+RULES = f"/apis/{labels.API_VERSION}/labelrules"
+
+
+def judge(review, view):
+    if review.operation == "DELETE":
+        return _judge_deletion(review, view)
+    team = review.object["spec"].get("team", "")
+    if team == "forbidden":
+        return denied(f'LabelRule {review.name}: spec.team: "forbidden" is not a team; choose another')
+    if team == "broken":
+        raise ValueError("the reviewer cannot bear this team")
+    return allowed(f"spec.team: {team} is an odd team") if team == "odd" else allowed()
+
+
+def _judge_deletion(review, view):
+    nodes = view.indexed("Node", "rule", review.name)
+    is_crowded = review.old_object["spec"].get("team") == "crowded"
+    return denied(f"{len(nodes)} nodes follow {review.name}") if nodes and is_crowded else allowed()
+
+
+def complete(review, _view):
+    rule = review.object
+    return (
+        allowed() if rule.get("spec", {}).get("team") else patched({**rule, "spec": {**rule["spec"], "team": "unset"}})
+    )
+
+
+def validating(**options):
+    rule = Intercepts(labels.GROUP, ("labelrules",), operations=("CREATE", "UPDATE", "DELETE"))
+    return Webhook("rules", rules=(rule,), review=judge, **options)
+
+
+def mutating(**options):
+    return Webhook(
+        "teams", rules=(Intercepts(labels.GROUP, ("labelrules",)),), review=complete, mutates=True, **options
+    )
+
+
+def guarded(*webhooks):
+    return replace(labels.LABELS, webhooks=webhooks or (validating(), mutating()))
+
+
+GUARDED = guarded()
+
+
+# on the server
+
+
+async def is_registered(client):
+    try:
+        return bool((await client.get(configurations.VALIDATING, NAME))["webhooks"])
+    except NotFound:
+        return False
+
+
+def reviewed(verdict):
+    """The sample that counts the validating webhook's answers of a kind."""
+    return "nodeyard_webhook_reviews_total", {"webhook": "rules.labels.nodeyard.dev", "verdict": verdict}
+
+
+def look(rest, path):
+    """What is there, or None."""
+    try:
+        return rest.get(path)
+    except RestError as error:
+        if error.status != GONE:
+            raise
+        return None
+
+
+def discard(rest, *paths):
+    for path in paths:
+        try:
+            rest.call("DELETE", path)
+        except RestError as error:
+            if error.status != GONE:
+                raise
+
+
+def discard_webhooks(rest):
+    discard(rest, f"{VALIDATING}/{NAME}", f"{MUTATING}/{NAME}")

@@ -1,0 +1,278 @@
+"""LatticeClusters on a shared server, driven and watched as a person would; they go with the test, or with its file."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+from nodeyard.capabilities.pools import names
+from nodeyard.kube.json import Object
+from nodeyard.testing.machines import PODS
+from nodeyard.testing.rest import Rest, RestError
+from nodeyard.testing.session import MERGE, Session
+from nodeyard.testing.waiting import until
+
+from .pools import class_body, cluster_body, service_body
+
+CLUSTERS = f"/apis/{names.API_VERSION}/{names.CLUSTER_PLURAL}"
+CLASSES = f"/apis/{names.API_VERSION}/{names.CLASS_PLURAL}"
+SERVICES = f"/apis/{names.API_VERSION}/namespaces/default/{names.SERVICE_PLURAL}"
+CAPI = f"/apis/{names.CAPI_API_VERSION}"
+INFRASTRUCTURE = f"{names.INFRASTRUCTURE_GROUP}/{names.CAPI_VERSION}"
+TEMPLATES = ((names.BOOTSTRAP_API_VERSION, "kubeadmconfigtemplates"), (INFRASTRUCTURE, "devmachinetemplates"))
+WRITTEN = (
+    (names.CAPI_API_VERSION, "clusters"),
+    (names.CAPI_API_VERSION, "machinedeployments"),
+    (names.CONTROL_PLANE_API_VERSION, "kubeadmcontrolplanes"),
+    (INFRASTRUCTURE, "devclusters"),
+    *TEMPLATES,
+)
+"""The kinds that an operator writes of a cluster."""
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+PATIENCE = 60.0
+
+_numbers = itertools.count(1)
+
+
+class Lattice:
+    def __init__(self, api: Any, machines: Any) -> None:
+        self.rest: Rest = api.rest
+        self.session = Session(api.url, api.authority.pem, api.admin_token)
+        self.kubeconfig = api.kubeconfig
+        self.machines = machines
+        self.operator: Any = None
+        """The one that runs all the while, where there is one."""
+        self._made: list[str] = []
+
+    # making and changing
+
+    def name(self, word: str = "lc") -> str:
+        """A name that no other test has."""
+        return f"{word}{next(_numbers)}"
+
+    def cluster(self, name: str, **spec: Any) -> str:
+        """Apply a new one; its name."""
+        return self._make(CLUSTERS, cluster_body(name, **spec))
+
+    def node_class(self, name: str, **providers: Any) -> str:
+        return self._make(CLASSES, class_body(name, **providers))
+
+    def service(self, name: str, *args: Any) -> str:
+        return self._make(SERVICES, service_body(name, *args))
+
+    def _make(self, path: str, body: Object) -> str:
+        name: str = body["metadata"]["name"]
+        self._made.append(f"{path}/{name}")
+        self.rest.create(body)
+        return name
+
+    def change(self, name: str, **spec: Any) -> None:
+        """A merge patch of the spec."""
+        self.patch(f"{CLUSTERS}/{name}", {"spec": spec})
+
+    def change_pools(self, name: str, **pools: Any) -> None:
+        """A merge patch of the pools; None takes one out."""
+        self.change(name, nodes={"workerPools": pools})
+
+    def change_class(self, name: str, **providers: Any) -> None:
+        self.patch(f"{CLASSES}/{name}", {"spec": {"providers": providers}})
+
+    def annotate(self, name: str, annotations: Mapping[str, str | None]) -> None:
+        self.patch(f"{CLUSTERS}/{name}", {"metadata": {"annotations": dict(annotations)}})
+
+    def delete(self, name: str) -> None:
+        self.rest.call("DELETE", f"{CLUSTERS}/{name}")
+
+    def pause(self, name: str, *, is_on: bool) -> None:
+        """Pause the Cluster, as `clusterctl move` does."""
+        self.patch(self.path(name, "clusters", name), {"spec": {"paused": is_on or None}})
+
+    def patch(self, path: str, body: Object, manager: str = "") -> Object:
+        """As this field manager."""
+        query = f"?fieldManager={manager}" if manager else ""
+        found: Object = self.rest.call("PATCH", f"{path}{query}", body, content_type=MERGE)
+        return found
+
+    def release(self, app: str) -> None:
+        """Let the pods of an app go: their budget, and what is left of them."""
+        with suppress(RestError):
+            self.machines.remove_budget(app)
+        for pod in self.machines.pods(app):
+            with suppress(RestError):
+                self.rest.call("DELETE", f"{PODS}/{pod['metadata']['name']}?gracePeriodSeconds=0")
+
+    # looking
+
+    def path(self, cluster: str, plural: str, name: str = "", group_version: str = names.CAPI_API_VERSION) -> str:
+        """Of an object of a cluster, or of all of a kind."""
+        collection = f"/apis/{group_version}/namespaces/{names.namespace(cluster)}/{plural}"
+        return f"{collection}/{name}" if name else collection
+
+    def see(self, name: str) -> Object:
+        found: Object = self.rest.get(f"{CLUSTERS}/{name}")
+        return found
+
+    def status(self, name: str) -> Object:
+        found: Object = self.see(name).get("status") or {}
+        return found
+
+    def pool(self, name: str, pool: str) -> Object:
+        """What the status says of it."""
+        found: Object = (self.status(name).get("workerPools") or {}).get(pool) or {}
+        return found
+
+    def condition(self, name: str, kind: str) -> Object:
+        found = (each for each in self.status(name).get("conditions") or () if each["type"] == kind)
+        return next(found, {})
+
+    def told(self, name: str, reason: str) -> int:
+        """How often an event of this reason was recorded."""
+        events = [each for each in self.rest.get(EVENTS)["items"] if each["regarding"]["name"] == name]
+        return sum((each.get("series") or {}).get("count", 1) for each in events if each["reason"] == reason)
+
+    def deployment(self, name: str, pool: str) -> Object | None:
+        found: Object | None = self.machines.deployment(name, names.deployment(name, pool))
+        return found
+
+    def control_plane(self, name: str) -> Object:
+        path = self.path(
+            name, "kubeadmcontrolplanes", names.control_plane(name), group_version=names.CONTROL_PLANE_API_VERSION
+        )
+        found: Object = self.rest.get(path)
+        return found
+
+    def replicas(self, name: str, pool: str) -> int | None:
+        found = self.deployment(name, pool)
+        return None if found is None else found["spec"].get("replicas")
+
+    def machines_of(self, name: str, pool: str) -> list[str]:
+        return [each["metadata"]["name"] for each in self.machines.machines(name, names.deployment(name, pool))]
+
+    def nodes_of(self, name: str, pool: str) -> list[Object]:
+        found: list[Object] = self.machines.nodes(name, names.deployment(name, pool))
+        return found
+
+    def node(self, name: str) -> Object:
+        found: Object = self.rest.get(f"/api/v1/nodes/{name}")
+        return found
+
+    def listed(self, name: str, plural: str, group_version: str = names.CAPI_API_VERSION) -> list[Object]:
+        found: list[Object] = self.rest.get(self.path(name, plural, group_version=group_version))["items"]
+        return found
+
+    def templates(self, name: str, pool: str) -> set[str]:
+        """The templates of a pool that there are, as kind and name."""
+        return {
+            f"{plural}/{each['metadata']['name']}"
+            for group_version, plural in TEMPLATES
+            for each in self.listed(name, plural, group_version)
+            if (each["metadata"].get("labels") or {}).get(names.POOL) == pool
+        }
+
+    def contents(self, name: str) -> dict[str, Any]:
+        """All that an operator writes of a cluster, as it is; what Cluster API writes beside it is left out."""
+        return {
+            f"{plural}/{each['metadata']['name']}": (
+                each["spec"],
+                each["metadata"].get("labels"),
+                each["metadata"].get("annotations"),
+            )
+            for group_version, plural in WRITTEN
+            for each in self.listed(name, plural, group_version)
+        }
+
+    def exists(self, path: str) -> bool:
+        return self.rest.status(path) == 200
+
+    # waiting
+
+    def until(self, condition: Callable[[], Any], what: str, timeout: float = PATIENCE) -> Any:
+        return until(condition, what, timeout)
+
+    def joined(self, name: str, pool: str, count: int) -> list[Object]:
+        """The pool has that many nodes, all as they should be, and the status says so."""
+        nodes: list[Object] = self.machines.joined(name, names.deployment(name, pool), count)
+
+        def is_told() -> bool:
+            told = self.pool(name, pool)
+            return (told.get("ready"), told.get("available"), told.get("phase")) == (count, count, "Ready")
+
+        self.until(is_told, f"the status of {name} says that {pool} has {count}")
+        return nodes
+
+    def gone(self, name: str, pool: str) -> None:
+        """Nothing of the pool is left, and the status does not name it any more."""
+        self.machines.gone(name, names.deployment(name, pool))
+        self.until(lambda: not self.pool(name, pool), f"the status of {name} is done with {pool}")
+
+    def ready(self, name: str) -> Object:
+        return self.conditioned(name, "Ready", "True")
+
+    def conditioned(self, name: str, kind: str, status: str, reason: str = "") -> Object:
+        """A condition has come to say this, of the present generation; the whole status."""
+
+        def is_so() -> bool:
+            found, generation = self.condition(name, kind), self.see(name)["metadata"]["generation"]
+            is_current = found.get("observedGeneration") == generation
+            return is_current and found.get("status") == status and reason in ("", found["reason"])
+
+        try:
+            self.until(is_so, f"{kind} of {name} is {status} {reason}".rstrip())
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}; it says {self.status(name)}") from None
+        return self.status(name)
+
+    def close(self) -> None:
+        """Whatever still holds them: the test is over."""
+        for path in self._made:
+            try:
+                self.rest.call("DELETE", path)
+                self.patch(path, {"metadata": {"finalizers": None}})
+            except RestError as error:
+                if error.status != 404:
+                    raise
+
+
+class History:
+    """What became of the objects of a kind, version by version, since this was made."""
+
+    def __init__(self, lattice: Lattice, path: str) -> None:
+        self._session, self._path = lattice.session, path
+        found = lattice.rest.get(path)
+        self._since: str = found["metadata"]["resourceVersion"]
+        self._first: list[Object] = [{"type": "ADDED", "object": each} for each in found["items"]]
+        self._seen: list[Object] = []
+
+    def events(self) -> list[Object]:
+        """What was there first, and all changes until now, in order. Ask once a minute: the server forgets."""
+        return [*self._first, *self._changes(1)]
+
+    def deletion(self, name: str) -> int:
+        """The moment at which an object was deleted, for comparison with others: its resourceVersion."""
+        for event in self._changes(10):
+            if event["type"] == "DELETED" and event["object"]["metadata"]["name"] == name:
+                return int(event["object"]["metadata"]["resourceVersion"])
+        raise AssertionError(f"{self._path}: {name} was not deleted")
+
+    def _changes(self, seconds: int) -> Iterator[Object]:
+        """Those that were read before, then those that the server tells within so many seconds."""
+        yield from self._seen
+        query = {"resourceVersion": self._since, "timeoutSeconds": seconds}
+        with self._session.watch(self._path, query=query) as events:
+            for event in events:
+                assert event["type"] in ("ADDED", "MODIFIED", "DELETED"), event
+                self._seen = [*self._seen, event]
+                self._since = event["object"]["metadata"]["resourceVersion"]
+                yield event
+
+    def moments(self) -> Iterator[list[Object]]:
+        """All that there was, after each change."""
+        there: dict[str, Object] = {}
+        for event in self.events():
+            name = event["object"]["metadata"]["name"]
+            there = {**there, name: event["object"]}
+            if event["type"] == "DELETED":
+                del there[name]
+            yield list(there.values())

@@ -1,0 +1,124 @@
+"""A process that has just started: what its webhooks answer before it knows the cluster, and what it says of itself."""
+
+from dataclasses import replace
+
+import aiohttp
+import pytest
+from tests.builders import guards, labels
+from tests.builders.operators import fleet as fleet_on
+from tests.builders.operators import operator, until
+
+from nodeyard.admission.upkeep import Webhooks
+from nodeyard.app.operator import CannotListen
+from nodeyard.client.aio import AioTransport
+from nodeyard.client.api import Client
+from nodeyard.client.errors import AdmissionDenied
+from nodeyard.client.kubeconfig import load_config
+from nodeyard.client.resources import untyped
+from nodeyard.runtime.capability import Watch
+from nodeyard.runtime.health import Address
+from nodeyard.testing.operators import LOCAL_WEBHOOKS
+from nodeyard.testing.ports import free_port
+
+NOWHERE = untyped("nowhere.test", "v1", "nothings", "Nothing")
+
+
+@pytest.fixture
+async def fleet(api):
+    async with fleet_on(api.kubeconfig) as fleet:
+        yield fleet
+        guards.discard_webhooks(api.rest)
+
+
+@pytest.fixture
+async def warnings(api):
+    """A client, and the warnings it was given."""
+    given = []
+    client = Client(AioTransport(load_config(api.kubeconfig)), on_warning=given.append)
+    yield client, given
+    await client.close()
+
+
+@pytest.fixture
+def restarted(api, fleet):
+    """An operator that was well, registered its webhook and came back without ever being told everything."""
+
+    def restart(**options):
+        guarded = guards.guarded(guards.validating(**options))
+        chosen = replace(LOCAL_WEBHOOKS, bind=Address("127.0.0.1", free_port()))
+        return _Restart(api.kubeconfig, guarded, chosen, fleet.client)
+
+    return restart
+
+
+async def listening(running):
+    async def is_listening():
+        return not running.health.ready["webhooks"]()
+
+    await until(is_listening, "it listens")
+
+
+class _Restart:
+    def __init__(self, kubeconfig, capability, chosen, client):
+        self._kubeconfig, self._capability, self._chosen, self._client = kubeconfig, capability, chosen, client
+
+    async def __aenter__(self):
+        async with operator(self._kubeconfig, capability=self._capability, webhooks=self._chosen):
+            await until(lambda: guards.is_registered(self._client), "it is registered")
+        watches = (*self._capability.watches, Watch(NOWHERE, lambda _old, _new: ()))
+        blind = replace(self._capability, watches=watches)
+        self._operator = operator(
+            self._kubeconfig, capability=blind, webhooks=self._chosen, health=Address("127.0.0.1", 0)
+        )
+        running = await self._operator.__aenter__()
+        await listening(running)
+        return running
+
+    async def __aexit__(self, *error):
+        await self._operator.__aexit__(*error)
+
+
+async def test_what_must_not_be_missed_is_denied_with_the_reason(fleet, restarted):
+    async with restarted(failure_policy="Fail") as running:
+        with pytest.raises(AdmissionDenied) as refused:
+            await fleet.add_rule("a", "blue")
+        assert (
+            'admission webhook "rules.labels.nodeyard.dev" denied the request: nodeyard has just started and does not '
+            "know the cluster yet; try again in a few seconds" in str(refused.value)
+        )
+        assert running.metrics.registry.get_sample_value(*guards.reviewed("not_synced")) == 1
+
+
+async def test_what_may_be_missed_is_admitted_with_a_warning(fleet, restarted, warnings):
+    client, given = warnings
+    async with restarted():
+        await client.create(labels.RULES, labels.rule(fleet.name("a"), "forbidden"), dry_run=True)
+    assert given == [
+        "rules.labels.nodeyard.dev: not checked: nodeyard has just started and does not know the cluster yet"
+    ]
+
+
+async def test_readiness_tells_of_the_webhooks(restarted, fleet):
+    async with restarted() as running, aiohttp.ClientSession() as session:
+        async with session.get(f"http://127.0.0.1:{running.ports['health']}/readyz?verbose") as response:
+            text = await response.text()
+        assert response.status == 503
+        assert "[+] webhooks: ok" in text
+        assert "[-] synced:" in text
+
+
+async def test_an_address_that_is_taken_is_said_in_one_line(api, fleet):
+    async with operator(api.kubeconfig, capability=guards.GUARDED, webhooks=LOCAL_WEBHOOKS) as running:
+        await listening(running)
+        taken = Webhooks(Address("127.0.0.1", running.ports["webhooks"]))
+        again = operator(api.kubeconfig, "two", capability=guards.GUARDED, webhooks=taken)
+        with pytest.raises(
+            CannotListen, match=rf"cannot listen on 127.0.0.1:{taken.bind.port}: Address already in use"
+        ):
+            await again.__aenter__()
+
+
+async def test_without_webhooks_nothing_listens(api, fleet):
+    async with operator(api.kubeconfig, webhooks=LOCAL_WEBHOOKS) as running:
+        assert "webhooks" not in running.ports
+        assert "webhooks" not in running.health.ready

@@ -1,0 +1,308 @@
+"""Certificates and registration over time: shared, rotated, repaired, left alone; on both servers."""
+
+import base64
+import itertools
+import socket
+import ssl
+import threading
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from tests.builders import labels
+from tests.builders.guards import (
+    GUARDED,
+    MUTATING,
+    NAME,
+    RULES,
+    SECRET,
+    VALIDATING,
+    discard,
+    discard_webhooks,
+    guarded,
+    look,
+    validating,
+)
+
+from nodeyard.admission.certificates import Terms, authorities_in
+from nodeyard.process.certificates import Authority
+from nodeyard.testing.operators import LOCAL_WEBHOOKS
+from nodeyard.testing.rest import RestError
+
+RESTLESS = Terms(
+    valid=timedelta(days=90), renew_before=timedelta(days=90) - timedelta(seconds=2), interval=0.2, settle=0.5
+)
+"""A new certificate every other second."""
+PATIENT = Terms(interval=60, settle=60)
+
+
+@pytest.fixture(autouse=True)
+def clean(api):
+    """No webhooks and no certificates, before and after."""
+    discard_webhooks(api.rest)
+    discard(api.rest, SECRET)
+    yield
+    discard_webhooks(api.rest)
+    discard(api.rest, SECRET)
+
+
+@pytest.fixture
+def start(clean, operator):
+    """An operator with webhooks that is ready."""
+
+    def start(capability=GUARDED, terms=LOCAL_WEBHOOKS.terms, **options):
+        chosen = replace(LOCAL_WEBHOOKS, terms=terms, folder=options.pop("folder", None))
+        return operator(capability, webhooks=chosen, **options)
+
+    return start
+
+
+@pytest.fixture
+def registered(api, eventually):
+    """Wait until a configuration is on the server; it."""
+
+    def find(path=VALIDATING):
+        return eventually(lambda: look(api.rest, f"{path}/{NAME}"), "it is registered")
+
+    return find
+
+
+def presented(port):
+    """The certificate that a client is shown, in PEM."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with socket.create_connection(("127.0.0.1", port), 5) as plain, context.wrap_socket(plain) as secure:
+        return ssl.DER_cert_to_PEM_cert(secure.getpeercert(binary_form=True))
+
+
+def stored(rest, name):
+    return base64.b64decode(rest.get(SECRET)["data"][name])
+
+
+def bundle(configuration):
+    return authorities_in(base64.b64decode(configuration["webhooks"][0]["clientConfig"]["caBundle"]))
+
+
+def await_looks(running, eventually):
+    """Until it has looked after certificates and registrations a few times more."""
+    before = running.metric("nodeyard_client_requests_total", verb="get", resource="secrets")
+    eventually(
+        lambda: running.metric("nodeyard_client_requests_total", verb="get", resource="secrets") > before + 3,
+        "it looked a few times more",
+    )
+
+
+def a_rule(name="probe", team="blue"):
+    return {"apiVersion": labels.API_VERSION, "kind": "LabelRule", "metadata": {"name": name}, "spec": {"team": team}}
+
+
+# certificates
+
+
+def test_replicas_share_one_secret_whoever_was_first(api, start):
+    first, second = start(identity="first"), start(identity="second")
+
+    certificates = {presented(each.ports["webhooks"]) for each in (first, second)}
+
+    assert len(certificates) == 1
+    assert certificates.pop() in stored(api.rest, "tls.crt").decode()
+    assert first.written().get("create secrets", 0) + second.written().get("create secrets", 0) == 1
+
+
+def test_a_secret_that_is_lost_is_put_back_as_it_was(api, start, eventually):
+    start()
+    before = stored(api.rest, "tls.crt")
+
+    api.rest.call("DELETE", SECRET)
+
+    eventually(lambda: look(api.rest, SECRET), "it is back")
+    assert stored(api.rest, "tls.crt") == before
+
+
+def test_certificates_rotate_without_a_refused_request(api, start, registered, eventually):
+    running = start(guarded(validating(failure_policy="Fail")), terms=RESTLESS)
+    registered()
+    eventually(lambda: running.metric("nodeyard_webhook_reviews_total") or ask(api), "the API server asks")
+    seen, stopped, faults, asked = [], threading.Event(), [], itertools.count()
+
+    def keep_asking():
+        while not stopped.is_set():
+            try:
+                next(asked)
+                ask(api)
+            except RestError as error:
+                faults.append(str(error))
+
+    asking = threading.Thread(target=keep_asking)
+    asking.start()
+    try:
+        eventually(lambda: len(noted(seen, presented(running.ports["webhooks"]))) >= 4, "three rotations", timeout=60)
+    finally:
+        stopped.set()
+        asking.join()
+    assert faults == []
+    assert next(asked) > 10
+    assert len(bundle(registered())) >= 2
+
+
+def ask(api):
+    api.rest.call("POST", f"{RULES}?dryRun=All", a_rule())
+
+
+def noted(seen, certificate):
+    if certificate not in seen:
+        seen.append(certificate)
+    return seen
+
+
+def test_a_follower_presents_nothing_that_is_not_yet_trusted(api, start, registered, eventually):
+    """Whoever is told of a new authority late is still shown the old one's certificate."""
+    slow = start(identity="slow", terms=replace(PATIENT, interval=0.2)).leading()
+    registered()
+    before = presented(slow.ports["webhooks"])
+
+    due = Terms(valid=timedelta(days=90), renew_before=timedelta(days=91), interval=60, settle=60)
+    hasty = start(identity="hasty", terms=due)
+
+    eventually(lambda: len(bundle(registered())) >= 2, "both are trusted")
+    assert before not in stored(api.rest, "tls.crt").decode()
+    assert before in stored(api.rest, "previous.crt").decode()
+    assert presented(slow.ports["webhooks"]) == before
+    assert presented(hasty.ports["webhooks"]) == before
+
+
+def test_certificates_of_the_user_are_read_again_when_they_change(api, start, registered, eventually, tmp_path):
+    def put(authority):
+        pair = authority.server("127.0.0.1")
+        for name, part in (("tls.crt", pair.certificate), ("tls.key", pair.key), ("ca.crt", authority.pem)):
+            (tmp_path / name).write_bytes(part)
+        return pair
+
+    first, second = Authority(), Authority()
+    put(first)
+    running = start(folder=tmp_path)
+    assert bundle(registered()) == authorities_in(first.pem)
+
+    pair = put(second)
+
+    eventually(lambda: bundle(registered()) == authorities_in(second.pem), "the bundle follows")
+    eventually(lambda: presented(running.ports["webhooks"]) == pair.certificate.decode(), "the certificate follows")
+    assert look(api.rest, SECRET) is None
+
+
+# registration
+
+
+def test_what_is_registered_leaves_the_system_alone(start, registered):
+    start()
+
+    for path in (VALIDATING, MUTATING):
+        (entry,) = registered(path)["webhooks"]
+        (exempt,) = entry["namespaceSelector"]["matchExpressions"]
+        assert {"kube-system", "kube-node-lease", "nodeyard-system"} == set(exempt["values"])
+        assert entry["failurePolicy"] == "Ignore"
+        assert entry["sideEffects"] == "None"
+        assert "system:serviceaccount:nodeyard-system:" in entry["matchConditions"][0]["expression"]
+
+
+def test_drift_is_repaired(api, start, registered, eventually):
+    running = start()
+    wanted = registered()["webhooks"]
+
+    api.rest.call("DELETE", f"{VALIDATING}/{NAME}")
+    eventually(lambda: registered()["webhooks"] == wanted, "it is back")
+    changed = registered()
+    changed["webhooks"][0] |= {
+        "failurePolicy": "Fail",
+        "timeoutSeconds": 30,
+        "objectSelector": {"matchLabels": {"a": "b"}},
+    }
+    changed["webhooks"][0]["clientConfig"]["caBundle"] = base64.b64encode(Authority().pem).decode()
+    api.rest.call("PUT", f"{VALIDATING}/{NAME}", changed)
+
+    eventually(lambda: registered()["webhooks"] == wanted, "it is as declared")
+    assert running.metric("nodeyard_webhook_registrations_total", reason="drift") == 1
+
+
+def test_what_others_added_stays_and_is_not_fought(api, start, registered, eventually):
+    running = start()
+    changed = registered()
+    other = {**changed["webhooks"][0], "name": "other.example.com", "failurePolicy": "Ignore"}
+    changed["webhooks"].append(other)
+    api.rest.call("PUT", f"{VALIDATING}/{NAME}", changed)
+    before = running.metric("nodeyard_webhook_registrations_total")
+
+    await_looks(running, eventually)
+
+    assert running.metric("nodeyard_webhook_registrations_total") == before
+    assert {entry["name"] for entry in registered()["webhooks"]} == {"rules.labels.nodeyard.dev", "other.example.com"}
+
+
+def test_a_webhook_that_is_no_longer_declared_goes(start, registered, eventually):
+    running = start()
+    assert registered(MUTATING)["webhooks"]
+    running.stop()
+
+    start(guarded(validating()))
+
+    eventually(lambda: not registered(MUTATING).get("webhooks"), "the mutating one is gone")
+    assert registered()["webhooks"]
+
+
+def test_an_observer_registers_nothing_and_stores_nothing(api, start, eventually):
+    running = start(observe=True).leading()
+
+    await_looks(running, eventually)
+
+    assert look(api.rest, f"{VALIDATING}/{NAME}") is None
+    assert look(api.rest, SECRET) is None
+    assert running.written() == {}
+
+
+def test_nothing_is_registered_while_the_original_is_alive(api, start, registered, eventually):
+    lease = {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"name": labels.ORIGINAL, "namespace": "default"},
+        "spec": {"renewTime": "2999-01-01T00:00:00.000000Z"},
+    }
+    path = f"/apis/coordination.k8s.io/v1/namespaces/default/leases/{labels.ORIGINAL}"
+    api.rest.create(lease)
+    try:
+        running = start().leading()
+        await_looks(running, eventually)
+        assert look(api.rest, f"{VALIDATING}/{NAME}") is None
+    finally:
+        discard(api.rest, path)
+
+    assert registered()["webhooks"]
+
+
+def test_only_the_leader_registers(start, registered, eventually):
+    leader = start(identity="leader").leading()
+    registered()
+    follower = start(identity="follower")
+
+    await_looks(follower, eventually)
+
+    assert follower.metric("nodeyard_webhook_registrations_total") == 0
+    assert leader.metric("nodeyard_webhook_registrations_total") == 2
+
+
+def test_webhooks_go_when_the_operator_is_uninstalled(api, start, registered, eventually):
+    role = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": NAME},
+        "rules": [],
+    }
+    api.rest.replace_or_create(role)
+    running = start()
+    eventually(lambda: registered()["metadata"].get("ownerReferences"), "the role owns them")
+    registered(MUTATING)
+    running.stop()
+
+    api.rest.call("DELETE", f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{NAME}")
+
+    for path in (VALIDATING, MUTATING):
+        eventually(lambda path=path: look(api.rest, f"{path}/{NAME}") is None, "it is gone")

@@ -1,0 +1,400 @@
+"""A capability with further clusters on the whole loop, in process under virtual time."""
+
+import asyncio
+import logging
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from random import Random
+
+import pytest
+from tests.builders import leaves
+from tests.builders.leaves import SEEN, Forest, node, secret
+
+from nodeyard.apiserver.server import Server
+from nodeyard.client.errors import NotFound
+from nodeyard.client.resources import CONFIG_MAPS, NAMESPACES, NODES, SECRETS
+from nodeyard.runtime.manager import Manager
+from nodeyard.runtime.settings import Settings
+from nodeyard.runtime.thinking import InPlace
+from nodeyard.sim.embedded import connect
+
+OURS = ("cluster", "informer", "watches", "served", "contact", "reconcile")
+
+
+class Yard:
+    """Our own server, a forest of leaves, and an operator between them."""
+
+    def __init__(self, server, forest, clock):
+        self.client = connect(server)
+        self.forest = forest
+        self.clock = clock
+        self._server = server
+
+    @asynccontextmanager
+    async def operating(self, capability=None, **settings):
+        manager = Manager(
+            connect(self._server),
+            [capability or leaves.leaves("g")],
+            Settings(identity="one", leader_elect=False, **settings),
+            clock=self.clock,
+            random=Random(1),
+            thinker=InPlace,
+            connect=self.forest.connect,
+        )
+        async with manager.running():
+            await self.clock.advance(1)
+            yield manager
+            stopping = asyncio.create_task(self.clock.advance(5))
+        await stopping
+        left = [task.get_name() for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        assert [name for name in left if name.startswith(OURS)] == []
+
+    async def name(self, leaf, kubeconfig):
+        await self.client.create(SECRETS, secret(leaf, "g", kubeconfig))
+        await self.clock.advance(2)
+
+    async def rename(self, leaf, kubeconfig):
+        data = secret(leaf, "g", kubeconfig)["data"]
+        await self.client.patch(SECRETS, leaf, {"data": data}, "default")
+        await self.clock.advance(2)
+
+    async def report(self, leaf):
+        try:
+            return (await self.client.get(CONFIG_MAPS, leaf, "default"))["data"]
+        except NotFound:
+            return None
+
+
+async def seen(leaf):
+    page = await leaf.client.list(NODES)
+    return {each["metadata"]["name"]: each["metadata"]["labels"].get(SEEN) for each in page.items}
+
+
+async def uid_of(client):
+    return (await client.get(NAMESPACES, "kube-system"))["metadata"]["uid"]
+
+
+@pytest.fixture
+async def yard(clock):
+    server, forest = Server(clock, seed=1), Forest(clock)
+    await server.start(())
+    yield Yard(server, forest, clock)
+    await forest.fell()
+    await server.stop()
+
+
+async def test_a_named_cluster_is_connected_watched_and_written_to(yard, clock):
+    [oak] = await yard.forest.grow("oak")
+    await oak.client.create(NODES, node("n1"))
+    async with yard.operating():
+        await yard.name("leaf-1", "oak first")
+        assert await seen(oak) == {"n1": "yes"}
+        report = await yard.report("leaf-1")
+        assert (report["connected"], report["error"], report["nodes"]) == ("true", "", "n1")
+        await oak.client.create(NODES, node("n2"))
+        await clock.advance(0.3)
+        assert await seen(oak) == {"n1": "yes", "n2": "yes"}
+        assert (await yard.report("leaf-1"))["zone-a"] == "2"
+
+
+async def test_a_view_knows_which_cluster_it_is_and_which_versions_are_served(yard):
+    [oak] = await yard.forest.grow("oak")
+    async with yard.operating():
+        await yard.name("leaf-1", "oak first")
+        report = await yard.report("leaf-1")
+        assert report["uid"] == await uid_of(oak.client)
+        assert report["own"] == await uid_of(yard.client) != report["uid"]
+        assert (report["versions"], report["own-versions"]) == ("v1", "v1")
+
+
+async def test_what_was_written_there_is_laid_over_what_is_known_there(yard, clock):
+    [oak] = await yard.forest.grow("oak")
+    async with yard.operating():
+        await yard.name("leaf-1", "oak first")
+        await oak.client.create(NODES, node("n1"))
+        await clock.advance(1)
+        patches = [path for method, path in oak.requests if method == "PATCH"]
+        assert patches == ["/api/v1/nodes/n1"]
+
+
+async def test_nodes_of_one_name_in_two_clusters_are_kept_apart(yard):
+    oak, elm = await yard.forest.grow("oak", "elm")
+    for leaf in (oak, elm):
+        await leaf.client.create(NODES, node("n1"))
+    await elm.client.create(NODES, node("n2"))
+    async with yard.operating():
+        await yard.name("leaf-1", "oak first")
+        await yard.name("leaf-2", "elm first")
+        assert (await yard.report("leaf-1"))["nodes"] == "n1"
+        assert (await yard.report("leaf-2"))["nodes"] == "n1,n2"
+        assert await seen(elm) == {"n1": "yes", "n2": "yes"}
+
+
+async def test_new_credentials_of_the_same_cluster_cost_no_relist(yard, clock):
+    [oak] = await yard.forest.grow("oak")
+    await oak.client.create(NODES, node("n1"))
+    async with yard.operating():
+        await yard.name("leaf-1", "oak first")
+        oak.tokens = {"second"}
+        oak.requests.clear()
+        await yard.rename("leaf-1", "oak second")
+        await oak.client.create(NODES, node("n2"))
+        await clock.advance(1)
+        assert await seen(oak) == {"n1": "yes", "n2": "yes"}
+        report = await yard.report("leaf-1")
+        assert (report["connected"], report["nodes"]) == ("true", "n1,n2")
+        watches = [path for method, path in oak.requests if method == "WATCH"]
+        assert len(watches) == 1, "the watch goes on where the old one ended"
+
+
+async def test_another_cluster_under_the_same_name_shares_nothing_with_the_old_one(yard):
+    oak, elm = await yard.forest.grow("oak", "elm")
+    await oak.client.create(NODES, node("of-oak"))
+    await elm.client.create(NODES, node("of-elm"))
+    async with yard.operating():
+        await yard.name("leaf-1", "oak first")
+        await yard.rename("leaf-1", "elm first")
+        report = await yard.report("leaf-1")
+        assert report["nodes"] == "of-elm"
+        assert report["uid"] == await uid_of(elm.client)
+
+
+async def test_credentials_that_are_rejected_say_so_until_better_ones_come(yard):
+    await yard.forest.grow("oak")
+    async with yard.operating():
+        await yard.name("leaf-1", "oak wrong")
+        report = await yard.report("leaf-1")
+        assert report["connected"] == "false"
+        assert report["error"] == "the credentials are rejected: Unauthorized"
+        await yard.rename("leaf-1", "oak first")
+        assert (await yard.report("leaf-1"))["connected"] == "true"
+
+
+async def test_credentials_that_are_withdrawn_are_found_out(yard, clock):
+    [oak] = await yard.forest.grow("oak")
+    async with yard.operating():
+        await yard.name("leaf-1", "oak first")
+        oak.tokens = set()
+        await clock.advance(20)
+        assert "rejected" in (await yard.report("leaf-1"))["error"]
+
+
+async def test_a_kubeconfig_that_would_run_a_program_is_refused_and_costs_the_others_nothing(yard):
+    [oak] = await yard.forest.grow("oak")
+    await oak.client.create(NODES, node("n1"))
+    async with yard.operating():
+        await yard.name("evil", leaves.exec_kubeconfig("https://127.0.0.1:1"))
+        await yard.name("leaf-1", "oak first")
+        report = await yard.report("evil")
+        assert report["connected"] == "false"
+        assert report["error"].startswith("the kubeconfig is refused: kubeconfig of evil, user u: exec: ")
+        assert await seen(oak) == {"n1": "yes"}
+
+
+async def test_a_kubeconfig_that_turns_bad_ends_what_the_good_one_allowed(yard):
+    [oak] = await yard.forest.grow("oak")
+    async with yard.operating():
+        await yard.name("leaf-1", "oak first")
+        await yard.rename("leaf-1", leaves.exec_kubeconfig("https://127.0.0.1:1"))
+        assert (await yard.report("leaf-1"))["connected"] == "false"
+        oak.requests.clear()
+        await oak.client.create(NODES, node("n1"))
+        await yard.clock.advance(60)
+        assert await seen(oak) == {"n1": None}
+        assert oak.requests == []
+
+
+async def test_contact_that_is_lost_and_regained_is_told_and_keeps_what_was_known(yard, clock):
+    [oak] = await yard.forest.grow("oak")
+    await oak.client.create(NODES, node("n1"))
+    async with yard.operating():
+        await yard.name("leaf-1", "oak first")
+        oak.cut()
+        await clock.advance(5)
+        report = await yard.report("leaf-1")
+        assert (report["connected"], report["nodes"], report["synced"]) == ("false", "n1", "true")
+        assert "cut" in report["error"]
+        await oak.client.create(NODES, node("n2"))
+        oak.mend()
+        await clock.advance(61)
+        report = await yard.report("leaf-1")
+        assert (report["connected"], report["error"], report["nodes"]) == ("true", "", "n1,n2")
+
+
+async def test_a_cluster_that_stays_silent_counts_as_lost(yard, clock):
+    [oak] = await yard.forest.grow("oak")
+    async with yard.operating():
+        await yard.name("leaf-1", "oak first")
+        oak.is_hanging = True
+        await clock.advance(30)
+        assert (await yard.report("leaf-1"))["error"] == "no answer in 5 s"
+
+
+async def test_attempts_to_reach_a_dead_cluster_become_rare(yard, clock):
+    [oak] = await yard.forest.grow("oak")
+    oak.cut()
+    async with yard.operating():
+        await yard.name("leaf-1", "oak first")
+        await clock.advance(600)
+        oak.requests.clear()
+        await clock.advance(600)
+        assert 10 <= len(oak.requests) <= 25
+
+
+async def test_dead_clusters_cost_the_others_nothing(yard, clock):
+    names = [f"dead-{number:02d}" for number in range(40)]
+    for leaf in await yard.forest.grow(*names):
+        leaf.is_hanging = True
+    [oak] = await yard.forest.grow("oak")
+    await oak.client.create(NODES, node("n1"))
+    for name in names:
+        await yard.client.create(SECRETS, secret(name, "g", f"{name} first"))
+    async with yard.operating() as manager:
+        await clock.advance(30)
+        await yard.client.create(SECRETS, secret("leaf-1", "g", "oak first"))
+        await clock.advance(6)
+        assert await seen(oak) == {"n1": "yes"}
+        await oak.client.create(NODES, node("n2"))
+        await clock.advance(0.3)
+        assert await seen(oak) == {"n1": "yes", "n2": "yes"}
+        assert {name: check() for name, check in manager.health().ready.items()} == {"synced": "", "watches": ""}
+
+
+async def test_keys_that_wait_for_slow_clusters_do_not_hold_up_the_others(yard, clock):
+    names = [f"slow-{number}" for number in range(8)]
+    for leaf in await yard.forest.grow(*names):
+        leaf.hangs_on_writes = True
+        await leaf.client.create(NODES, node("n1"))
+    [oak] = await yard.forest.grow("oak")
+    async with yard.operating(grace=1.0):
+        for name in names:
+            await yard.name(name, f"{name} first")
+        await oak.client.create(NODES, node("n1"))
+        await yard.name("leaf-1", "oak first")
+        assert await seen(oak) == {"n1": "yes"}
+
+
+async def test_a_metric_shows_which_clusters_answer(yard, clock):
+    await yard.forest.grow("oak")
+    [elm] = await yard.forest.grow("elm")
+    elm.cut()
+    async with yard.operating() as manager:
+        await yard.name("leaf-1", "oak first")
+        await yard.name("leaf-2", "elm first")
+        text = (await manager.metrics.render()).decode()
+        assert 'nodeyard_cluster_connected{capability="leaves",cluster="leaf-1"} 1.0' in text
+        assert 'nodeyard_cluster_connected{capability="leaves",cluster="leaf-2"} 0.0' in text
+        await yard.client.delete(SECRETS, "leaf-2", "default")
+        await clock.advance(1)
+        assert "leaf-2" not in (await manager.metrics.render()).decode()
+
+
+async def test_a_cluster_that_is_not_named_any_more_is_disconnected_and_forgotten(yard, clock):
+    [oak] = await yard.forest.grow("oak")
+    await oak.client.create(NODES, node("n1"))
+    async with yard.operating() as manager:
+        await yard.name("leaf-1", "oak first")
+        await yard.client.delete(SECRETS, "leaf-1", "default")
+        await clock.advance(1)
+        oak.requests.clear()
+        await oak.client.create(NODES, node("n2"))
+        await clock.advance(60)
+        assert oak.requests == []
+        gone = manager.controllers[0].view.cluster("leaf-1")
+        assert (gone.all("Node"), gone.is_connected, gone.is_synced("Node")) == ((), False, False)
+
+
+async def test_a_write_that_contact_was_too_short_for_is_made_good(yard, clock):
+    [oak] = await yard.forest.grow("oak")
+    await oak.client.create(NODES, node("n1"))
+    oak.refuses_writes = True
+    async with yard.operating():
+        await yard.name("leaf-1", "oak first")
+        assert await seen(oak) == {"n1": None}
+        oak.cut()
+        await clock.advance(10)
+        oak.refuses_writes = False
+        oak.mend()
+        await clock.advance(70)
+        assert await seen(oak) == {"n1": "yes"}
+
+
+async def test_a_watch_there_can_depend_on_what_is_here(yard, clock):
+    def is_wanted(leaf):
+        return "go" in leaf.cluster("").get("Secret", leaf.name, "default")["data"]
+
+    [oak] = await yard.forest.grow("oak")
+    await oak.client.create(NODES, node("n1"))
+    capability = leaves.leaves("g")
+    [watch] = capability.cluster_watches
+    capability = replace(capability, cluster_watches=(replace(watch, needed=is_wanted),))
+    async with yard.operating(capability):
+        await yard.name("leaf-1", "oak first")
+        report = await yard.report("leaf-1")
+        assert (report["connected"], report["synced"], report["nodes"]) == ("true", "false", "")
+        await yard.client.patch(SECRETS, "leaf-1", {"stringData": {"go": "on"}}, "default")
+        await clock.advance(1)
+        assert await seen(oak) == {"n1": "yes"}
+
+
+async def test_a_fault_of_ours_costs_one_cluster_and_not_for_good(yard, clock):
+    oak, elm = await yard.forest.grow("oak", "elm")
+    async with yard.operating() as manager:
+        await yard.name("leaf-1", "oak first")
+        await yard.name("leaf-2", "elm first")
+        oak.fails_to_close = True
+        oak.cut()
+        await clock.advance(4)
+        assert (await yard.report("leaf-1"))["error"] == "connecting anew after an error of ours"
+        oak.mend()
+        await oak.client.create(NODES, node("n1"))
+        await elm.client.create(NODES, node("n1"))
+        await clock.advance(0.5)
+        assert await seen(elm) == {"n1": "yes"}
+        await clock.advance(10)
+        assert await seen(oak) == {"n1": "yes"}
+        assert {name: check() for name, check in manager.health().live.items()} == {"leases": "", "loops": ""}
+
+
+async def test_a_capability_that_cannot_say_which_clusters_it_needs_keeps_those_it_has(yard, clock):
+    def clusters(view):
+        found = list(leaves.leaves("g").clusters(view))
+        if len(found) > 1:
+            raise ValueError("a fault nobody thought of")
+        return found
+
+    [oak] = await yard.forest.grow("oak")
+    async with yard.operating(replace(leaves.leaves("g"), clusters=clusters)):
+        await yard.name("leaf-1", "oak first")
+        await yard.name("leaf-2", "oak first")
+        await oak.client.create(NODES, node("n1"))
+        await clock.advance(1)
+        assert await seen(oak) == {"n1": "yes"}
+
+
+async def test_a_write_whose_answer_was_lost_is_settled_where_it_was_sent(yard, clock):
+    [oak] = await yard.forest.grow("oak")
+    async with yard.operating():
+        await yard.name("leaf-1", "oak first")
+        oak.drop_answers = 1
+        await oak.client.create(NODES, node("n1"))
+        await clock.advance(2)
+        assert await seen(oak) == {"n1": "yes"}
+        tail = [method for method, path in oak.requests if path == "/api/v1/nodes/n1"]
+        assert tail == ["PATCH", "GET"]
+
+
+async def test_neither_logs_nor_errors_show_a_kubeconfig(yard, clock, capfd, caplog):
+    await yard.forest.grow("oak")
+    caplog.set_level(logging.DEBUG)
+    async with yard.operating() as manager:
+        await yard.name("leaf-1", "oak s3cret-token")
+        await yard.name("evil", leaves.exec_kubeconfig("https://127.0.0.1:1", "s3cret-argument"))
+        await yard.name("junk", '{"users": [{"name": "u", "user": {"token": "s3cret-junk"')
+        await clock.advance(30)
+        shown = [str(await yard.report(name)) for name in ("leaf-1", "evil", "junk")]
+        shown += [repr(each) for each in leaves.leaves("g").clusters(manager.controllers[0].view)]
+    out, err = capfd.readouterr()
+    assert len(shown) == 6
+    assert "no contact" in out + err + caplog.text
+    assert "s3cret" not in "".join([out, err, caplog.text, *shown])

@@ -1,0 +1,261 @@
+"""Further clusters over TLS, on both servers: a root and a leaf of the same make, each a whole API server."""
+
+import base64
+import itertools
+import json
+
+import pytest
+from tests.builders import leaves
+from tests.builders.leaves import SEEN
+from tests.builders.operators import operator, until
+
+from nodeyard.app.inspection import inspecting
+from nodeyard.client.aio import AioTransport
+from nodeyard.client.api import Client
+from nodeyard.client.errors import NotFound
+from nodeyard.client.kubeconfig import load_config
+from nodeyard.client.resources import CONFIG_MAPS, NAMESPACES, NODES, SECRETS
+from nodeyard.plan.brake import Limit
+from nodeyard.plan.model import to_wire
+from nodeyard.plan.render import render_plan
+from nodeyard.testing.controlplane import ControlPlane
+from nodeyard.testing.embedded import EmbeddedServer
+from nodeyard.testing.faults import Drop, FaultProxy, HalfOpen, TruncateEvents
+
+LOOK = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]}
+WRITE = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch", "patch"]}
+IDENTIFY = {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get"]}
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def leaf(api):
+    """A second server."""
+    with ControlPlane() if api.is_real else EmbeddedServer() as server:
+        yield server
+
+
+@pytest.fixture
+def wire(leaf):
+    """Between the operator and the leaf."""
+    with FaultProxy(leaf.url, leaf.authority.pem, leaf.admin_token) as proxy:
+        yield proxy
+
+
+class Grove:
+    """The root and the leaf as one test sees them; what it makes goes with it."""
+
+    def __init__(self, root, leaf):
+        self.root, self.leaf = root, leaf
+        self.group = f"clusters-{next(_numbers)}"
+        self._nodes = []
+
+    def name(self, word):
+        return f"{self.group}-{word}"
+
+    def operating(self, api):
+        settings = {"leader_elect": False}
+        capability = leaves.leaves(self.group)
+        return operator(api.kubeconfig, capability=capability, install_crds=False, settings=settings)
+
+    async def add_leaf(self, word, kubeconfig):
+        await self.root.create(SECRETS, leaves.secret(self.name(word), self.group, text_of(kubeconfig)))
+
+    async def change_leaf(self, word, kubeconfig):
+        data = leaves.secret(self.name(word), self.group, text_of(kubeconfig))["data"]
+        await self.root.patch(SECRETS, self.name(word), {"data": data}, "default")
+
+    async def remove_leaf(self, word):
+        await self.root.delete(SECRETS, self.name(word), "default")
+
+    async def add_node(self, word):
+        name = self.name(word)
+        self._nodes.append(name)
+        await self.leaf.create(NODES, leaves.node(name, zone=self.group))
+
+    async def is_seen(self, word):
+        async def is_labelled():
+            found = await self.leaf.get(NODES, self.name(word))
+            return found["metadata"]["labels"].get(SEEN) == "yes"
+
+        await until(is_labelled, f"{word} is labelled in the leaf")
+
+    async def reports(self, word, **wanted):
+        """Wait until what is seen of a leaf is so."""
+
+        async def is_so():
+            try:
+                report = (await self.root.get(CONFIG_MAPS, self.name(word), "default"))["data"]
+            except NotFound:
+                return None
+            return report if wanted.items() <= report.items() else None
+
+        return await until(is_so, f"{word} is reported as {wanted}", timeout=40.0)
+
+    async def close(self):
+        for resource in (SECRETS, CONFIG_MAPS):
+            page = await self.root.list(resource, "default", labels=f"{leaves.GROUP}={self.group}")
+            for each in page.items:
+                await self.root.delete(resource, each["metadata"]["name"], "default")
+        for name in self._nodes:
+            await self.leaf.delete(NODES, name)
+
+
+def text_of(kubeconfig):
+    return kubeconfig if isinstance(kubeconfig, str) else kubeconfig.read_text()
+
+
+@pytest.fixture
+async def grove(api, leaf):
+    clients = [Client(AioTransport(load_config(server.kubeconfig))) for server in (api, leaf)]
+    grove = Grove(*clients)
+    yield grove
+    await grove.close()
+    for client in clients:
+        await client.close()
+
+
+async def uid_of(client):
+    return (await client.get(NAMESPACES, "kube-system"))["metadata"]["uid"]
+
+
+async def test_a_leaf_is_watched_and_written_to(api, leaf, grove):
+    await grove.add_node("n1")
+    await grove.add_leaf("oak", leaf.kubeconfig)
+    async with grove.operating(api):
+        await grove.is_seen("n1")
+        report = await grove.reports("oak", connected="true", synced="true")
+        assert report["uid"] == await uid_of(grove.leaf)
+        assert report["own"] == await uid_of(grove.root) != report["uid"]
+        await grove.add_node("n2")
+        await grove.is_seen("n2")
+
+
+async def test_new_credentials_are_taken_up_without_a_restart(api, leaf, grove):
+    may_look = leaf.user(grove.name("looks"), rules=[LOOK, IDENTIFY])
+    may_write = leaf.user(grove.name("writes"), rules=[WRITE, IDENTIFY])
+    await grove.add_node("n1")
+    await grove.add_leaf("oak", may_look)
+    async with grove.operating(api):
+        await grove.reports("oak", connected="true", synced="true")
+        await grove.change_leaf("oak", may_write)
+        await grove.is_seen("n1")
+
+
+async def test_a_leaf_that_does_not_say_who_it_is_can_be_worked_with(api, leaf, grove):
+    kubeconfig = leaf.user(grove.name("nodes-only"), rules=[WRITE])
+    await grove.add_node("n1")
+    await grove.add_leaf("oak", kubeconfig)
+    async with grove.operating(api):
+        await grove.is_seen("n1")
+        report = await grove.reports("oak", connected="true", synced="true")
+        assert (report["uid"], report["error"]) == ("", "")
+
+
+async def test_a_right_that_is_missing_there_is_told(api, leaf, grove):
+    kubeconfig = leaf.user(grove.name("blind"), rules=[IDENTIFY])
+    await grove.add_leaf("oak", kubeconfig)
+    async with grove.operating(api):
+
+        async def is_told():
+            report = await grove.reports("oak", connected="true", synced="false")
+            return "nodes is forbidden" in report["trouble"]
+
+        await until(is_told, "what the watch lacks is reported")
+
+
+async def test_a_kubeconfig_that_would_run_a_program_is_refused(api, leaf, grove):
+    await grove.add_leaf("evil", leaves.exec_kubeconfig(leaf.url))
+    await grove.add_leaf("oak", leaf.kubeconfig)
+    async with grove.operating(api):
+        report = await grove.reports("evil", connected="false", synced="false")
+        assert "commands are not run for this kubeconfig" in report["error"]
+        await grove.reports("oak", connected="true")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"server": "https://127.0.0.1:1"}, "cannot connect"),
+        ({"certificate-authority-data": base64.b64encode(b"junk").decode()}, "holds no PEM certificate"),
+        ({"server": "https://127.0.0.1:99999"}, "refused"),
+        ({"proxy-url": "http://127.0.0.1:1"}, "proxy-url"),
+    ],
+    ids=["nobody-there", "bad-authority", "bad-port", "proxy"],
+)
+async def test_what_is_wrong_with_a_kubeconfig_is_said(api, leaf, grove, change, says):
+    config = json.loads(leaf.kubeconfig.read_text())
+    config["clusters"][0]["cluster"] |= change
+    await grove.add_leaf("odd", json.dumps(config))
+    async with grove.operating(api):
+        report = await grove.reports("odd", connected="false", synced="false")
+        if not report["error"]:
+            report = await until(lambda: _error(grove, "odd"), "an error is reported")
+        assert says in report["error"]
+        assert leaf.admin_token not in str(report)
+
+
+async def _error(grove, word):
+    report = (await grove.root.get(CONFIG_MAPS, grove.name(word), "default"))["data"]
+    return report if report["error"] else None
+
+
+async def test_a_leaf_that_is_cut_off_and_back_goes_on_where_it_was(api, grove, wire):
+    await grove.add_node("n1")
+    await grove.add_leaf("oak", wire.kubeconfig)
+    async with grove.operating(api) as running:
+        await grove.is_seen("n1")
+        wire.add(TruncateEvents(), path="watch=true")
+        wire.add(Drop())
+        await grove.add_node("n2")
+        report = await grove.reports("oak", connected="false")
+        assert grove.name("n1") in report["nodes"]
+        assert report["error"]
+        checks = running.manager.health().ready
+        assert [check() for check in checks.values()] == [""] * len(checks)
+        wire.clear()
+        await grove.reports("oak", connected="true", error="")
+        await grove.is_seen("n2")
+
+
+async def test_a_leaf_that_is_not_named_any_more_is_let_go(api, leaf, grove):
+    await grove.add_node("n1")
+    await grove.add_leaf("oak", leaf.kubeconfig)
+    async with grove.operating(api) as running:
+        await grove.is_seen("n1")
+        await grove.remove_leaf("oak")
+
+        async def is_gone():
+            return grove.name("oak") not in (await running.metrics.render()).decode()
+
+        await until(is_gone, "the leaf is not measured any more")
+        gone = running.manager.controllers[0].view.cluster(grove.name("oak"))
+        assert (gone.all("Node"), gone.is_connected) == ((), False)
+
+
+async def test_a_plan_shows_what_would_be_done_in_a_leaf_and_no_secret(api, leaf, grove):
+    await grove.add_node("n1")
+    await grove.add_leaf("oak", leaf.kubeconfig)
+    capability = leaves.leaves(grove.group)
+    async with inspecting(grove.root, [capability]) as inspection:
+        [look] = inspection.plans(Limit())
+        text = render_plan(look.braked.now, capability.messages)
+        assert f"Patch Node {grove.name('oak')}:{grove.name('n1')}" in text
+        assert inspection.unreached == []
+        wire_form = json.dumps(to_wire(look.braked.now))
+        assert f'"cluster": "{grove.name("oak")}"' in wire_form
+        assert leaf.admin_token not in text + wire_form
+
+
+async def test_a_plan_says_which_leaf_could_not_be_reached(api, leaf, grove, wire):
+    await grove.add_leaf("oak", leaf.kubeconfig)
+    await grove.add_leaf("silent", wire.kubeconfig)
+    await grove.add_leaf("evil", leaves.exec_kubeconfig(leaf.url))
+    wire.add(HalfOpen())
+    async with inspecting(grove.root, [leaves.leaves(grove.group)]) as inspection:
+        assert len(inspection.plans(Limit())) == 3
+        evil, silent = inspection.unreached
+        assert (evil.cluster, silent.cluster) == (grove.name("evil"), grove.name("silent"))
+        assert "commands are not run" in str(evil)
+        assert str(silent).endswith("no answer in 5 s")

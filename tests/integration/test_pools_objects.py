@@ -1,0 +1,111 @@
+"""Every golden object is taken by the server as it is, and a second apply changes nothing.
+
+On the real server the kinds are the projects' own, and Cluster API's webhooks judge and default what is written. The
+manager behind them is at work as well, so that the second apply is made on what it has just read, and again if somebody
+wrote in between.
+"""
+
+import copy
+import json
+from urllib.parse import urlencode
+
+import pytest
+
+from nodeyard.capabilities.pools import names
+from nodeyard.sim import foreign as stand_ins
+from nodeyard.testing import foreign
+from nodeyard.testing.controlplane import ControlPlane
+from nodeyard.testing.embedded import EmbeddedServer
+from nodeyard.testing.rest import RestError
+from nodeyard.testing.session import APPLY
+
+from ..golden.pools.clusters import GOLDEN
+
+OLD = f"v1alpha1.{names.INFRASTRUCTURE_GROUP}"
+"""A server has one definition of a name, so the old Proxmox kinds stand in a group of their own here."""
+OLD_VERSION = f"{names.INFRASTRUCTURE_GROUP}/v1alpha1"
+
+
+@pytest.fixture(scope="module", params=["embedded", pytest.param("real", marks=pytest.mark.real)])
+def rest(request):
+    if request.param == "embedded":
+        with EmbeddedServer() as server:
+            old = stand_ins.definitions("proxmox-v1alpha1")
+            foreign.install(server.rest, [*stand_ins.definitions(*capi_groups()), *map(in_old_group, old)])
+            yield server.rest
+        return
+    with ControlPlane(cluster_api=True) as plane:
+        old = [only_v1alpha1(each) for each in foreign.definitions("proxmox") if is_generated(each)]
+        foreign.install(plane.rest, map(in_old_group, old))
+        yield plane.rest
+
+
+def capi_groups():
+    return [group for group in stand_ins.GROUPS if group != "flux"]
+
+
+def is_generated(definition):
+    return definition["spec"]["names"]["kind"] in ("ProxmoxCluster", "ProxmoxMachineTemplate")
+
+
+def only_v1alpha1(definition):
+    """As it was before there was a v1alpha2."""
+    versions = [{**each, "storage": True} for each in definition["spec"]["versions"] if each["name"] == "v1alpha1"]
+    return {**definition, "spec": {**definition["spec"], "versions": versions}}
+
+
+def in_old_group(definition):
+    metadata = {**definition["metadata"], "name": f"{definition['spec']['names']['plural']}.{OLD}"}
+    return {**definition, "metadata": metadata, "spec": {**definition["spec"], "group": OLD}}
+
+
+def placed(obj):
+    """The object as this server has its kind."""
+    is_old = obj["apiVersion"] == OLD_VERSION
+    return {**obj, "apiVersion": f"{OLD}/v1alpha1"} if is_old else obj
+
+
+def path(rest, obj, **query):
+    return f"{rest.collection(obj)}/{obj['metadata']['name']}?{urlencode(query)}"
+
+
+def apply(rest, obj):
+    target = path(rest, obj, fieldManager=names.MANAGER, fieldValidation="Strict")
+    return rest.call("PATCH", target, obj, content_type=APPLY)
+
+
+def apply_again(rest, obj):
+    """On what is there now: its resourceVersion before and after. None where somebody else was quicker."""
+    before = rest.get(path(rest, obj))["metadata"]["resourceVersion"]
+    fixed = copy.deepcopy(obj)
+    fixed["metadata"]["resourceVersion"] = before
+    try:
+        return before, apply(rest, fixed)["metadata"]["resourceVersion"]
+    except RestError as error:
+        if error.reason != "Conflict" or error.causes:
+            raise
+        return None
+
+
+@pytest.mark.parametrize("golden", GOLDEN.values(), ids=GOLDEN)
+def test_every_object_is_taken_and_a_second_apply_changes_nothing(rest, eventually, golden):
+    objects = [placed(obj) for obj in golden.objects()]
+    for obj in objects:
+        taken = apply(rest, obj)
+        assert missing(obj, taken) == [], f"{obj['kind']} {obj['metadata']['name']} was taken with losses"
+    for obj in objects:
+        before, after = eventually(lambda obj=obj: apply_again(rest, obj), f"{obj['kind']} is left alone")
+        assert after == before, f"{obj['kind']} {obj['metadata']['name']} is written by an apply of the same"
+
+
+def missing(sent, stored, at=""):
+    """What was sent and is not there, by its path."""
+    if isinstance(sent, dict) and isinstance(stored, dict):
+        return [lost for key, value in sent.items() for lost in missing(value, stored.get(key), f"{at}.{key}")]
+    return [] if sent == stored or _has_all(sent, stored) else [f"{at}: {json.dumps(sent)} is {json.dumps(stored)}"]
+
+
+def _has_all(sent, stored):
+    if not isinstance(sent, list) or not isinstance(stored, list) or len(sent) != len(stored):
+        return False
+    return all(not missing(*pair) for pair in zip(sent, stored, strict=True))

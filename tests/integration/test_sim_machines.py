@@ -1,0 +1,299 @@
+"""Played machines on a virtual clock: what takes minutes, and what must cost little however many there are."""
+
+from __future__ import annotations
+
+import base64
+import json
+from contextlib import asynccontextmanager
+
+import pytest
+from tests.builders.machines import BOOTSTRAP, CORE, INFRASTRUCTURE, deployment, obj, reference
+
+from nodeyard.apiserver.server import Server
+from nodeyard.client.errors import NotFound
+from nodeyard.client.resources import NAMESPACES, NODES, PODS, SECRETS, untyped
+from nodeyard.process.clock import VirtualClock
+from nodeyard.sim import foreign
+from nodeyard.sim.defaulting import MachineDeploymentDefaults
+from nodeyard.sim.embedded import connect
+from nodeyard.sim.machines.controllers import Surroundings
+from nodeyard.sim.world import World
+
+BUDGETS = untyped("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
+DEPLOYMENTS = untyped(CORE, "v1beta2", "machinedeployments", "MachineDeployment")
+SETS = untyped(CORE, "v1beta2", "machinesets", "MachineSet")
+MACHINES = untyped(CORE, "v1beta2", "machines", "Machine")
+CLUSTERS = untyped(CORE, "v1beta2", "clusters", "Cluster")
+PLANES = untyped("controlplane.cluster.x-k8s.io", "v1beta2", "kubeadmcontrolplanes", "KubeadmControlPlane")
+CONFIGS = untyped(BOOTSTRAP, "v1beta2", "kubeadmconfigs", "KubeadmConfig")
+SPACE = "capi-c"
+KUBECONFIG = {"clusters": [{"name": "c", "cluster": {"server": "https://10.0.0.9:7443"}}]}
+PROVIDERS = {
+    "Dev": {"backend": {"docker": {}}},
+    "Docker": {},
+    "AWS": {"instanceType": "t3.medium"},
+    "Proxmox": {"sourceNode": "p", "templateID": 1, "network": {"networkDevices": [{"name": "net0"}]}},
+}
+
+
+class Yard:
+    """A server, a world with a cluster `c`, and a clock to move."""
+
+    def __init__(self, clock, client, world):
+        self.clock, self.client, self.world = clock, client, world
+
+    async def create(self, *objects):
+        catalog = await self.client.catalog()
+        for one in objects:
+            await self.client.create(catalog.by_kind(one["apiVersion"], one["kind"]).resource, one)
+
+    async def cluster(self, provider="Dev", replicas=1):
+        spec = {"Proxmox": {"dnsServers": ["1.1.1.1"], "ipv4Config": {"addresses": ["10.0.0.1"], "prefix": 24}}}
+        spec |= {"Dev": {"backend": {"docker": {}}}, "Docker": {}, "AWS": {"region": "r"}}
+        if provider == "Proxmox":
+            spec["Proxmox"]["ipv4Config"]["gateway"] = "10.0.0.254"
+        plane = {"spec": {"infrastructureRef": reference(INFRASTRUCTURE, f"{provider}MachineTemplate", "t")}}
+        told = {"replicas": replicas, "version": "v1.35.0", "machineTemplate": plane}
+        cluster = {
+            "controlPlaneRef": reference("controlplane.cluster.x-k8s.io", "KubeadmControlPlane", "cp"),
+            "infrastructureRef": reference(INFRASTRUCTURE, f"{provider}Cluster", "c"),
+        }
+        await self.client.create(NAMESPACES, {"metadata": {"name": SPACE}})
+        await self.create(
+            _versioned(obj(INFRASTRUCTURE, f"{provider}Cluster", "c", "c", spec[provider])),
+            _versioned(
+                obj(INFRASTRUCTURE, f"{provider}MachineTemplate", "c", "t", {"template": {"spec": PROVIDERS[provider]}})
+            ),
+            obj(BOOTSTRAP, "KubeadmConfigTemplate", "c", "t", {"template": {"spec": {"format": "cloud-config"}}}),
+            obj("controlplane.cluster.x-k8s.io", "KubeadmControlPlane", "c", "cp", told),
+            obj(CORE, "Cluster", "c", "c", cluster),
+        )
+        await self.clock.advance(30)
+
+    async def pool(self, replicas, provider="Dev", **chosen):
+        made = deployment("c", "p", replicas, **chosen)
+        spec = made["spec"]["template"]["spec"]
+        spec["bootstrap"]["configRef"]["name"] = "t"
+        spec["infrastructureRef"] = reference(INFRASTRUCTURE, f"{provider}MachineTemplate", "t")
+        spec |= chosen.get("spec", {})
+        await self.client.create(DEPLOYMENTS, made)
+        await self.clock.advance(10)
+
+    async def status(self):
+        return (await self.client.get(DEPLOYMENTS, "c-pool-p", SPACE))["status"]
+
+    async def workers(self):
+        items = (await self.client.list(MACHINES, SPACE, labels="!cluster.x-k8s.io/control-plane")).items
+        return {one["metadata"]["name"]: one for one in items}
+
+    async def names(self, resource, namespace=""):
+        return {one["metadata"]["name"] for one in (await self.client.list(resource, namespace)).items}
+
+    async def pod(self, name, node, *, has_budget=False):
+        spec = {"nodeName": node, "containers": [{"name": "m", "image": "i"}], "terminationGracePeriodSeconds": 1}
+        metadata = {"name": name, "namespace": "default", "labels": {"app": name}}
+        await self.client.create(PODS, {"metadata": metadata, "spec": spec})
+        if has_budget:
+            spec = {"minAvailable": 1, "selector": {"matchLabels": {"app": name}}}
+            await self.client.create(BUDGETS, {"metadata": {"name": name, "namespace": "default"}, "spec": spec})
+        await self.clock.advance(5)
+
+    async def is_there(self, resource, name, namespace=""):
+        try:
+            await self.client.get(resource, name, namespace)
+        except NotFound:
+            return False
+        return True
+
+
+def _versioned(made):
+    return {**made, "apiVersion": f"{INFRASTRUCTURE}/v1alpha2"} if made["kind"].startswith("Proxmox") else made
+
+
+@asynccontextmanager
+async def yards():
+    clock = VirtualClock()
+    server = Server(clock, seed=1, plugins=[MachineDeploymentDefaults()])
+    await server.start()
+    client = connect(server)
+    await foreign.install(client, SteppingClock(clock), "cluster-api", "kubeadm", "docker", "aws", "proxmox")
+    around = Surroundings(kubeconfig=lambda: KUBECONFIG)
+    try:
+        async with World(client, clock, 1, stages=("nodes", "pods", "providers", "machines"), around=around) as world:
+            yield Yard(clock, client, world)
+            assert world.faults == []
+    finally:
+        await server.stop()
+
+
+class SteppingClock:
+    """Moves a virtual clock by waiting on it."""
+
+    def __init__(self, clock):
+        self._clock = clock
+
+    async def sleep(self, seconds):
+        await self._clock.advance(seconds)
+
+
+@pytest.fixture
+async def yard():
+    async with yards() as yard:
+        yield yard
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+async def test_machines_of_every_provider_become_nodes(yard, provider):
+    await yard.cluster(provider)
+    await yard.pool(2, provider)
+    status = await yard.status()
+    assert [status[key] for key in ("replicas", "readyReplicas", "availableReplicas", "upToDateReplicas")] == [2] * 4
+    assert set(await yard.workers()) <= await yard.names(NODES)
+
+
+async def test_the_secret_leads_to_where_the_world_was_told(yard):
+    await yard.cluster()
+    secret = await yard.client.get(SECRETS, "c-kubeconfig", SPACE)
+    assert json.loads(base64.b64decode(secret["data"]["value"])) == KUBECONFIG
+    cluster = await yard.client.get(CLUSTERS, "c", SPACE)
+    assert cluster["spec"]["controlPlaneEndpoint"] == {"host": "10.0.0.9", "port": 7443}
+
+
+async def test_a_control_plane_of_three_is_complete_and_upgraded_without_falling_below(yard):
+    await yard.cluster(replicas=3)
+    assert (await yard.client.get(PLANES, "cp", SPACE))["status"]["readyReplicas"] == 3
+    await yard.client.patch(PLANES, "cp", {"spec": {"version": "v1.36.0"}}, SPACE)
+    ready = set()
+    for _ in range(240):
+        await yard.clock.advance(0.25)
+        ready.add((await yard.client.get(PLANES, "cp", SPACE))["status"]["readyReplicas"])
+    status = (await yard.client.get(PLANES, "cp", SPACE))["status"]
+    assert (status["version"], status["replicas"], min(ready)) == ("v1.36.0", 3, 3)
+
+
+async def test_a_machine_counts_as_available_only_after_its_time(yard):
+    await yard.cluster()
+    await yard.pool(1, spec={"minReadySeconds": 120})
+    status = await yard.status()
+    assert (status["readyReplicas"], status["availableReplicas"], status["phase"]) == (1, 0, "Running")
+    await yard.clock.advance(121)
+    assert (await yard.status())["availableReplicas"] == 1
+
+
+async def test_a_blocked_drain_is_given_up_at_the_look_after_its_timeout(yard):
+    await yard.cluster()
+    await yard.pool(1, deletion={"nodeDrainTimeoutSeconds": 30})
+    (name,) = await yard.workers()
+    await yard.pod("kept", name, has_budget=True)
+    await yard.client.delete(DEPLOYMENTS, "c-pool-p", SPACE)
+    await yard.clock.advance(35)
+    (machine,) = (await yard.workers()).values()
+    (told,) = (one for one in machine["status"]["conditions"] if one["type"] == "Deleting")
+    assert told["reason"] == "DrainingNode"
+    assert "* Pod default/kept: cannot evict pod as it would violate" in told["message"]
+    await yard.clock.advance(10)
+    assert await yard.workers() == {}
+    assert not await yard.is_there(NODES, name)
+    assert (await yard.client.get(PODS, "kept", "default"))["metadata"].get("deletionTimestamp") is None
+
+
+async def test_a_blocked_drain_without_timeout_goes_on_for_ever_and_gets_no_replacement(yard):
+    await yard.cluster()
+    await yard.pool(1)
+    (name,) = await yard.workers()
+    await yard.pod("kept", name, has_budget=True)
+    await yard.client.delete(MACHINES, name, SPACE)
+    await yard.clock.advance(3600)
+    assert set(await yard.workers()) == {name}
+    assert ((await yard.status())["replicas"], (await yard.status())["readyReplicas"]) == (1, 0)
+    await yard.client.delete(BUDGETS, "kept", "default")
+    await yard.clock.advance(60)
+    assert name not in await yard.workers()
+    assert (await yard.status())["readyReplicas"] == 1
+
+
+@pytest.mark.parametrize("hook", ["pre-drain", "pre-terminate"])
+async def test_a_hook_is_waited_for(yard, hook):
+    await yard.cluster()
+    await yard.pool(1)
+    (name,) = await yard.workers()
+    key = f"{hook}.delete.hook.machine.cluster.x-k8s.io/mine"
+    await yard.client.patch(MACHINES, name, {"metadata": {"annotations": {key: ""}}}, SPACE)
+    await yard.client.delete(DEPLOYMENTS, "c-pool-p", SPACE)
+    await yard.clock.advance(300)
+    assert await yard.is_there(NODES, name)
+    await yard.client.patch(MACHINES, name, {"metadata": {"annotations": {key: None}}}, SPACE)
+    await yard.clock.advance(5)
+    assert await yard.workers() == {}
+    assert not await yard.is_there(NODES, name)
+
+
+async def test_a_machine_marked_for_deletion_is_the_one_that_goes(yard):
+    await yard.cluster()
+    await yard.pool(3)
+    chosen = sorted(await yard.workers())[0]
+    mark = {"metadata": {"annotations": {"cluster.x-k8s.io/delete-machine": ""}}}
+    await yard.client.patch(MACHINES, chosen, mark, SPACE)
+    await yard.client.patch(DEPLOYMENTS, "c-pool-p", {"spec": {"replicas": 2}}, SPACE)
+    await yard.clock.advance(30)
+    left = await yard.workers()
+    assert len(left) == 2
+    assert chosen not in left
+
+
+async def test_the_end_of_a_cluster_drains_nothing_and_leaves_nothing_but_nodes(yard):
+    await yard.cluster()
+    await yard.pool(2)
+    name, _ = await yard.workers()
+    await yard.pod("kept", name, has_budget=True)
+    await yard.client.delete(CLUSTERS, "c", SPACE)
+    await yard.clock.advance(30)
+    for resource in (CLUSTERS, DEPLOYMENTS, SETS, MACHINES, PLANES, CONFIGS):
+        assert await yard.names(resource, SPACE) == set()
+    assert await yard.is_there(NODES, name)
+    assert (await yard.client.get(PODS, "kept", "default"))["metadata"].get("deletionTimestamp") is None
+
+
+async def test_a_rollout_keeps_within_surge_and_availability_all_the_way(yard):
+    await yard.cluster()
+    await yard.pool(4)
+    patch = {"spec": {"template": {"spec": {"version": "v1.35.1"}}}}
+    await yard.client.patch(DEPLOYMENTS, "c-pool-p", patch, SPACE)
+    seen = []
+    for _ in range(400):
+        await yard.clock.advance(0.1)
+        machines = (await yard.workers()).values()
+        available = sum(
+            one["type"] == "Available" and one["status"] == "True"
+            for machine in machines
+            for one in machine.get("status", {}).get("conditions", ())
+        )
+        seen.append((len(machines), available))
+    assert max(count for count, _ in seen) == 5
+    assert min(available for _, available in seen) == 4
+    assert {one["spec"]["version"] for one in (await yard.workers()).values()} == {"v1.35.1"}
+    assert len(await yard.names(SETS, SPACE)) == 1
+
+
+async def test_each_machine_costs_the_same_however_many_there_are(yard, monkeypatch):
+    await yard.cluster()
+    await yard.pool(0)
+    asked = []
+    request = yard.client.transport.request
+
+    async def counted(method, path, **rest):
+        asked.append((method, path))
+        return await request(method, path, **rest)
+
+    monkeypatch.setattr(yard.client.transport, "request", counted)
+
+    async def cost(replicas, more):
+        asked.clear()
+        await yard.client.patch(DEPLOYMENTS, "c-pool-p", {"spec": {"replicas": replicas}}, SPACE)
+        await yard.clock.advance(8)
+        assert (await yard.status())["availableReplicas"] == replicas
+        return len([one for one in asked if "/leases/" not in one[1]]) / more
+
+    few, many = await cost(10, 10), await cost(150, 140)
+    assert many < few * 1.2
+    assert many < 30

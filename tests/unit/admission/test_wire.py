@@ -1,0 +1,98 @@
+"""AdmissionReview on the wire."""
+
+import base64
+import json
+
+import pytest
+from tests.builders.reviews import question
+
+from nodeyard.admission import wire
+from nodeyard.runtime.webhooks import allowed, denied, patched
+
+
+def answered(verdict, **request):
+    review = wire.read(question(**request))
+    return json.loads(wire.answer(review, verdict))
+
+
+def test_a_question_is_read_as_the_api_server_puts_it():
+    review = wire.read(
+        question(
+            operation="UPDATE",
+            name="a",
+            namespace="ns",
+            subResource="status",
+            dryRun=True,
+            object={"a": 1},
+            oldObject={"a": 0},
+        )
+    )
+
+    assert (review.operation, review.name, review.namespace, review.subresource) == ("UPDATE", "a", "ns", "status")
+    assert (review.object, review.old_object, review.dry_run) == ({"a": 1}, {"a": 0}, True)
+    assert (review.user.username, review.user.groups) == ("jane", ("devs",))
+    assert (review.resource.resource, review.kind.kind) == ("labelrules", "LabelRule")
+
+
+def test_nulls_are_what_is_absent():
+    review = wire.read(
+        question(operation="DELETE", object=None, oldObject={"a": 0}, options=None, userInfo={"groups": None})
+    )
+
+    assert review.object is None
+    assert review.subject == {"a": 0}
+    assert review.user.groups == ()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        question(operation="EAT"),
+        question().replace(b"/v1", b"/v1beta1"),
+        b'{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}',
+    ],
+    ids=["nothing", "a-list", "an-object", "an-unknown-operation", "an-old-version", "no-request"],
+)
+def test_what_is_no_review_is_said_to_be_none(body):
+    with pytest.raises(wire.NotAReview):
+        wire.read(body)
+
+
+def test_consent_is_short():
+    assert answered(allowed()) == {
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "response": {"uid": "u-1", "allowed": True},
+    }
+
+
+def test_a_denial_has_message_code_and_reason():
+    response = answered(denied("no", code=422, reason="Invalid"))["response"]
+
+    assert response["allowed"] is False
+    assert response["status"] == {"status": "Failure", "message": "no", "code": 422, "reason": "Invalid"}
+
+
+def test_a_change_is_sent_as_json_patch():
+    response = answered(patched({"a": 1, "b": 2}), object={"a": 1})["response"]
+
+    assert response["patchType"] == "JSONPatch"
+    assert json.loads(base64.b64decode(response["patch"])) == [{"op": "add", "path": "/b", "value": 2}]
+
+
+def test_a_change_that_changes_nothing_is_no_patch():
+    assert "patch" not in answered(patched({"a": 1}), object={"a": 1})["response"]
+
+
+def test_warnings_and_audit_annotations_come_along():
+    response = answered(allowed("one").warning("two").audited(rule="a"))["response"]
+
+    assert response["warnings"] == ["one", "two"]
+    assert response["auditAnnotations"] == {"rule": "a"}
+
+
+def test_an_endless_message_is_cut():
+    assert len(answered(denied("x" * 100_000))["response"]["status"]["message"]) == wire.MAX_MESSAGE

@@ -1,0 +1,46 @@
+"""LatticeNodeClasses say which pools name them, and whether those can be made from them."""
+
+import msgspec
+
+from nodeyard.apply.outcome import Outcome
+from nodeyard.capabilities.pools.classes import ClassesSnapshot, Use, plan_classes, status_classes
+from nodeyard.capabilities.pools.types import LatticeNodeClass
+
+from ....builders.pools import NOW, node_class
+
+USES = {"medium": [Use("prod", "a", "docker"), Use("prod", "b", "docker")]}
+
+
+def after(each, uses=USES):
+    snapshot = ClassesSnapshot([each], uses)
+    writes = status_classes(snapshot, plan_classes(snapshot, NOW).plan, Outcome(), NOW)
+    return writes[0].status if writes else None
+
+
+def test_a_class_lists_the_pools_that_name_it():
+    found = after(node_class("medium"))
+    assert found["pools"] == ["prod/a", "prod/b"]
+    assert (found["conditions"][0]["type"], found["conditions"][0]["status"]) == ("Ready", "True")
+
+
+def test_a_class_that_nobody_names_is_ready():
+    assert after(node_class("spare"), {})["conditions"][0]["status"] == "True"
+
+
+def test_a_class_without_the_provider_of_a_pool_is_not_ready_and_says_what_to_add():
+    found = after(node_class("medium", aws={"instanceType": "m5.large"}))
+    condition = found["conditions"][0]
+    assert (condition["status"], condition["reason"]) == ("False", "NodeClassUnfit")
+    assert "add spec.providers.docker" in condition["message"]
+
+
+def test_a_status_that_is_there_already_is_not_written_again():
+    each = node_class("medium")
+    told = msgspec.convert({**msgspec.to_builtins(each), "status": after(each)}, LatticeNodeClass)
+    assert after(told) is None
+
+
+def test_a_class_that_does_not_decode_is_reported_and_stops_nobody():
+    snapshot = ClassesSnapshot([], {}, {"broken": "Expected `int`"})
+    (blocked,) = plan_classes(snapshot, NOW).plan.blocked
+    assert (blocked.object.name, blocked.facts["error"]) == ("broken", "Expected `int`")

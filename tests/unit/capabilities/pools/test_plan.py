@@ -1,0 +1,320 @@
+"""One LatticeCluster planned: what is made, what is kept, and what a change of the spec does."""
+
+from dataclasses import replace
+
+import pytest
+
+from nodeyard.capabilities.pools import names
+from nodeyard.capabilities.pools.plan import plan
+from nodeyard.capabilities.pools.snapshot import Served, TemplateMeta, Workload
+from nodeyard.kube.objects import ObjectMeta
+from nodeyard.plan.model import Disruption
+
+from ....builders.pool_objects import (
+    BOTH_SERVED,
+    SERVED,
+    changed,
+    legacy,
+    running,
+    settled,
+    stored,
+    with_deployment,
+    with_management,
+    with_replicas,
+)
+from ....builders.pools import NOW, SEED_POOLS, cluster, node_class, pool, snapshot
+
+CLASSES = tuple(node_class(name) for name in ("medium", "gpu-large", "memory-optimized"))
+SEED = cluster("prod", workerPools=SEED_POOLS)
+
+
+def of(world):
+    return plan(world, NOW).plan
+
+
+def done(world):
+    return [(action.reason, action.object.name) for action in of(world).actions]
+
+
+def blocked(world):
+    return {each.reason: each.facts for each in of(world).blocked}
+
+
+def action(world, reason):
+    (found,) = [each for each in of(world).actions if each.reason == reason]
+    return found
+
+
+def write(world, reason):
+    planned = plan(world, NOW)
+    return planned.writes[action(world, reason).id]
+
+
+# making
+
+
+def test_everything_is_made_at_once_and_each_pool_without_nodes():
+    planned = plan(snapshot(SEED, *CLASSES, served=SERVED), NOW)
+    made = [each for each in planned.plan.actions if each.reason == "PoolCreated"]
+    assert [each.object.name for each in made] == ["prod-pool-general", "prod-pool-gpu", "prod-pool-highmem"]
+    assert {planned.writes[each.id].body["spec"]["replicas"] for each in made} == {0}
+
+
+def test_a_pool_is_made_without_force_so_that_one_we_do_not_see_keeps_its_number():
+    planned = plan(snapshot(SEED, *CLASSES, served=SERVED), NOW)
+    assert not any(planned.writes[each.id].force for each in planned.plan.actions if each.reason == "PoolCreated")
+
+
+def test_a_machine_deployment_is_made_after_both_its_templates():
+    planned = of(snapshot(cluster("c", workers=1), served=SERVED))
+    (made,) = [each for each in planned.actions if each.reason == "PoolCreated"]
+    templates = {each.id for each in planned.actions if each.reason == "TemplateCreated" and "pool" in each.object.name}
+    assert templates <= set(made.after)
+
+
+def test_nothing_is_scaled_before_the_pivot():
+    world = running(SEED, *CLASSES, is_pivoted=False)
+    at_zero = {name: settled(with_replicas(each, 0)) for name, each in world.management.deployments.items()}
+    world = with_management(world, deployments=at_zero)
+    assert done(world) == []
+    assert "NotPivoted" in blocked(world)
+
+
+def test_a_live_pool_is_not_scaled_down_when_the_pivot_cannot_be_seen_any_more():
+    world = replace(running(SEED, *CLASSES), workload=Workload(error="connection refused", has_kubeconfig=True))
+    assert done(world) == []
+
+
+def test_a_cluster_that_stays_here_is_scaled_when_its_control_plane_runs():
+    lc = cluster("c", workers=2, pivot="Never")
+    world = replace(running(lc), workload=Workload(uid="other", has_kubeconfig=True, cluster="c"))
+    assert done(world) == []
+    fresh = with_deployment(world, settled(with_replicas(world.management.deployments["c-pool-default"], 0)))
+    assert done(fresh) == [("PoolScaled", "c-pool-default")]
+
+
+def test_a_provider_that_is_not_installed_is_named():
+    world = snapshot(cluster("c", workers=1), served=Served({}))
+    assert done(world) == []
+    assert "CAPD" in blocked(world)["ProviderNotServed"]["error"]
+
+
+# keeping
+
+
+def test_a_cluster_that_is_as_it_should_be_needs_nothing():
+    world = running(SEED, *CLASSES)
+    assert of(world).actions == ()
+    assert of(world).blocked == ()
+
+
+def test_a_display_name_touches_nothing():
+    pools = {**SEED_POOLS, "gpu": {**SEED_POOLS["gpu"], "displayName": "Other"}}
+    world = replace(running(SEED, *CLASSES), cluster=cluster("prod", workerPools=pools))
+    assert done(world) == []
+
+
+def test_another_number_scales_that_pool_alone():
+    pools = {**SEED_POOLS, "gpu": {**SEED_POOLS["gpu"], "replicas": 5}}
+    world = replace(running(SEED, *CLASSES), cluster=cluster("prod", workerPools=pools))
+    assert done(world) == [("PoolScaled", "prod-pool-gpu")]
+    scaled = write(world, "PoolScaled")
+    assert (scaled.body, scaled.field_manager) == ({"spec": {"replicas": 5}}, names.REPLICAS_MANAGER)
+
+
+def test_scaling_down_says_how_many_nodes_go():
+    pools = {**SEED_POOLS, "general": {**SEED_POOLS["general"], "replicas": 1}}
+    world = replace(running(SEED, *CLASSES), cluster=cluster("prod", workerPools=pools))
+    assert action(world, "PoolScaled").disruption is Disruption.DELETES
+    assert len(action(world, "PoolScaled").disrupts) == 2
+
+
+def test_a_label_that_cluster_api_syncs_changes_in_place():
+    lc = cluster("c", workerPools={"a": pool(2)})
+    labelled = cluster("c", workerPools={"a": pool(2, labels={"node.cluster.x-k8s.io/tier": "gold"})})
+    world = replace(running(lc), cluster=labelled)
+    assert done(world) == [("PoolUpdated", "c-pool-a")]
+    assert action(world, "PoolUpdated").disruption is Disruption.NONE
+
+
+def test_a_label_that_only_a_new_node_gets_replaces_the_nodes_and_says_so():
+    lc = cluster("c", workerPools={"a": pool(2)})
+    world = replace(running(lc), cluster=cluster("c", workerPools={"a": pool(2, labels={"tier": "gold"})}))
+    rolled = action(world, "PoolRolled")
+    assert rolled.disruption is Disruption.REPLACES
+    assert (rolled.facts["nodes"], rolled.disrupts) == (2, ("c-pool-a-0", "c-pool-a-1"))
+    assert rolled.facts["why"] == ["labels or taints that only a new node can get"]
+
+
+def test_a_class_that_changed_makes_a_new_template_and_rolls_after_it():
+    lc = cluster("c", workerPools={"a": pool(2, nodeClass="medium")})
+    world = running(lc, node_class("medium"))
+    world = replace(world, classes={"medium": node_class("medium", docker={"image": "kindest/node:v1.33.0"})})
+    made, rolled = action(world, "TemplateCreated"), action(world, "PoolRolled")
+    assert made.id in rolled.after
+    assert rolled.facts["why"] == ["the machine (class, provider settings)"]
+
+
+def test_a_pool_keeps_its_template_when_only_what_we_would_generate_moved():
+    lc = cluster("c", workerPools={"a": pool(2)})
+    world = running(lc)
+    old = [
+        TemplateMeta(each.api_version, each.kind, _renamed(each.metadata, f"{each.metadata.name}-old"))
+        for each in world.management.templates
+    ]
+    deployment = world.management.deployments["c-pool-a"]
+    workers = [each for each in old if each.kind == "DevMachineTemplate" and "pool" in each.metadata.name]
+    worker = workers[0].metadata.name
+    deployment = changed(deployment, "spec.template.spec.infrastructureRef.name", worker)
+    world = with_deployment(with_management(world, templates=[*world.management.templates, *old]), deployment)
+    assert "PoolRolled" not in dict(done(world))
+
+
+def test_a_switch_to_a_class_that_says_the_same_is_noted_and_replaces_nothing():
+    lc = cluster("c", workerPools={"a": pool(2, nodeClass="medium")})
+    world = running(lc, node_class("medium"))
+    switched = cluster("c", workerPools={"a": pool(2, nodeClass="twin")})
+    world = replace(world, cluster=switched, classes={"twin": node_class("twin")})
+    assert {reason for reason, _ in done(world)} == {"TemplateNoted"}
+
+
+def _renamed(metadata: ObjectMeta, name: str) -> ObjectMeta:
+    return ObjectMeta(name=name, labels=metadata.labels, annotations=metadata.annotations, namespace=metadata.namespace)
+
+
+def test_a_template_that_nothing_refers_to_is_collected_and_a_foreign_one_is_not():
+    world = running(cluster("c", workers=1))
+    ours = world.management.templates[1]
+    stale = TemplateMeta(ours.api_version, ours.kind, _renamed(ours.metadata, "c-pool-default-stale"))
+    foreign = TemplateMeta(ours.api_version, ours.kind, ObjectMeta(name="theirs", namespace="capi-c"))
+    world = with_management(world, templates=[*world.management.templates, stale, foreign])
+    assert done(world) == [("TemplateCollected", "c-pool-default-stale")]
+
+
+def test_a_hand_edit_of_what_is_ours_is_reverted():
+    world = running(cluster("c", workers=1))
+    edited = changed(world.management.deployments["c-pool-default"], "spec.template.spec.version", "v1.31.0")
+    # The version of a pool is observed, not remembered: going back up is its turn in the sequence.
+    assert done(with_deployment(world, edited)) == [("PoolRolled", "c-pool-default")]
+
+
+def test_a_cluster_keeps_to_the_docker_kinds_it_was_made_of():
+    docker = Served({"DockerCluster": ("v1beta2",), "DockerMachineTemplate": ("v1beta2",)})
+    world = replace(running(cluster("c", workers=1), served=docker), served=BOTH_SERVED)
+    assert done(world) == []
+
+
+# numbers
+
+
+def test_a_number_that_only_our_main_manager_holds_is_taken_over_before_it_is_left_out():
+    world = running(cluster("c", workerPools={"a": pool(0)}))
+    deployment = world.management.deployments["c-pool-a"]
+    held = stored({**deployment, "metadata": {k: deployment["metadata"][k] for k in ("name", "namespace", "labels")}})
+    labelled = cluster("c", workerPools={"a": pool(0, labels={"node.cluster.x-k8s.io/tier": "x"})})
+    world = replace(with_deployment(world, settled(held)), cluster=labelled)
+    taken, updated = action(world, "ReplicasTakenOver"), action(world, "PoolUpdated")
+    assert taken.id in updated.after
+    assert write(world, "ReplicasTakenOver").resource_version == "1"
+    assert "replicas" not in write(world, "PoolUpdated").body["spec"]
+
+
+def test_an_autoscaled_pool_keeps_the_autoscalers_number():
+    lc = cluster("c", workerPools={"a": pool(2, min=1, max=5)}, autoscaling="ClusterAutoscaler")
+    world = running(lc)
+    grown = with_replicas(world.management.deployments["c-pool-a"], 4, "cluster-autoscaler")
+    assert done(with_deployment(world, settled(grown))) == []
+
+
+@pytest.mark.parametrize(("current", "after"), [(0, 1), (9, 5)])
+def test_an_autoscaled_pool_outside_its_bounds_is_brought_to_them(current, after):
+    lc = cluster("c", workerPools={"a": pool(2, min=1, max=5)}, autoscaling="ClusterAutoscaler")
+    world = running(lc)
+    moved = with_replicas(world.management.deployments["c-pool-a"], current, "cluster-autoscaler")
+    assert write(with_deployment(world, settled(moved)), "PoolScaled").body == {"spec": {"replicas": after}}
+
+
+def test_bounds_without_autoscaling_are_told_and_ignored():
+    world = running(cluster("c", workerPools={"a": pool(2, min=1, max=5)}))
+    assert done(world) == []
+    assert blocked(world)["AutoscalingIgnored"] == {"cluster": "c", "pool": "a", "replicas": 2}
+
+
+# what blocks
+
+
+def test_a_missing_class_blocks_its_pool_alone_and_that_is_still_scaled():
+    pools = {**SEED_POOLS, "gpu": {**SEED_POOLS["gpu"], "replicas": 5}}
+    world = replace(running(SEED, *CLASSES), cluster=cluster("prod", workerPools=pools))
+    world = replace(world, classes={name: each for name, each in world.classes.items() if name != "gpu-large"})
+    assert done(world) == [("PoolScaled", "prod-pool-gpu")]
+    assert blocked(world)["NodeClassNotFound"]["class"] == "gpu-large"
+
+
+def test_a_class_without_this_provider_is_unfit():
+    lc = cluster("c", workerPools={"a": pool(1, nodeClass="medium")})
+    world = snapshot(lc, node_class("medium", aws={"instanceType": "m5.large"}), served=SERVED)
+    assert "no entry for docker" in blocked(world)["NodeClassUnfit"]["error"]
+
+
+def test_a_key_that_keeps_nodes_from_joining_blocks_its_pool():
+    lc = cluster("c", workerPools={"a": pool(1, labels={"kubernetes.io/role": "x"}), "b": pool(1)})
+    world = snapshot(lc, served=SERVED)
+    assert "KeyRefused" in blocked(world)
+    assert ("PoolCreated", "c-pool-b") in done(world)
+    assert ("PoolCreated", "c-pool-a") not in done(world)
+
+
+def test_a_paused_cluster_is_left_alone():
+    world = running(cluster("c", workers=3))
+    world = replace(world, cluster=cluster("c", workers=5))
+    paused = changed(world.management.cluster, "spec.paused", True)
+    assert done(with_management(world, cluster=paused)) == []
+    assert "ClusterPaused" in blocked(with_management(world, cluster=paused))
+
+
+def test_what_a_laxer_server_let_in_makes_nothing():
+    world = snapshot(cluster("c", workers=1, controlPlane=2), served=SERVED)
+    assert done(world) == []
+    assert blocked(world)["Invalid"]["error"] == "control plane count must be odd for HA"
+
+
+# the pool from before
+
+
+def test_the_workers_of_before_become_the_default_pool_without_a_rollout():
+    lc = cluster("c", workers=3)
+    world = running(cluster("c", workerPools={}))
+    templates = [
+        TemplateMeta("x/v1beta2", kind, ObjectMeta(name="c-md-0", namespace="capi-c"))
+        for kind in ("DevMachineTemplate", "KubeadmConfigTemplate")
+    ]
+    world = replace(world, cluster=lc)
+    world = with_management(world, templates=[*world.management.templates, *templates])
+    world = with_deployment(world, legacy(lc))
+    reasons = done(world)
+    assert ("PoolAdopted", "c-md-0") in reasons
+    assert not any(reason in ("PoolCreated", "PoolRolled") for reason, _ in reasons)
+    body = next(w.body for w in plan(world, NOW).writes.values() if w.body and "spec" in w.body)
+    assert body["spec"]["selector"] == legacy(lc)["spec"]["selector"]
+
+
+def test_the_workers_of_before_are_kept_beside_a_new_pool():
+    lc = cluster("c", workerPools={"default": pool(3), "gpu": pool(1)})
+    world = with_deployment(snapshot(lc, served=SERVED), legacy(lc))
+    made = [name for reason, name in done(world) if reason == "PoolCreated"]
+    assert made == ["c-pool-gpu"]
+
+
+def test_of_two_deployments_of_one_pool_the_one_with_machines_is_used_and_nothing_is_deleted():
+    lc = cluster("c", workers=3)
+    world = with_deployment(running(lc), legacy(lc, replicas=0))
+    assert blocked(world)["TwoMachineDeployments"]["kept"] == "c-pool-default"
+    assert not any(reason == "PoolDeleted" for reason, _ in done(world))
+
+
+def test_a_foreign_machine_deployment_is_never_touched():
+    world = running(cluster("c", workers=1))
+    foreign = legacy(cluster("c", workers=1))
+    foreign = changed(foreign, "metadata.name", "theirs-pool-default")
+    assert done(with_deployment(world, foreign)) == []

@@ -1,0 +1,149 @@
+"""What a LatticeCluster says of itself after a pass."""
+
+from dataclasses import replace
+
+import msgspec
+
+from nodeyard.apply.outcome import ActionResult, Outcome, Result
+from nodeyard.capabilities.pools.events import events
+from nodeyard.capabilities.pools.plan import plan
+from nodeyard.capabilities.pools.snapshot import Workload
+from nodeyard.capabilities.pools.status import status
+from nodeyard.capabilities.pools.types import LatticeCluster
+
+from ....builders.pool_objects import SERVED, changed, running, settled, with_deployment, with_replicas
+from ....builders.pools import NOW, SEED_POOLS, cluster, node_class, pool, snapshot
+
+CLASSES = tuple(node_class(name) for name in ("medium", "gpu-large", "memory-optimized"))
+SEED = cluster("prod", workerPools=SEED_POOLS)
+
+
+def after(world, *failed, message="refused"):
+    """The status after a pass in which these reasons failed and all else was done."""
+    planned = plan(world, NOW).plan
+    outcome = Outcome(results=tuple(_result(action, failed, message) for action in planned.actions))
+    writes = status(world, planned, outcome, NOW)
+    return writes[0].status if writes else None
+
+
+def _result(action, failed, message):
+    if action.reason in failed:
+        return ActionResult(action=action, result=Result.FAILED, message=message)
+    return ActionResult(action=action, result=Result.DONE)
+
+
+def condition(found, kind):
+    return next(each for each in found["conditions"] if each["type"] == kind)
+
+
+def test_a_settled_cluster_is_ready_with_the_designs_fields_for_each_pool():
+    found = after(running(SEED, *CLASSES))
+    assert found["phase"] == "Ready"
+    assert condition(found, "Ready")["status"] == "True"
+    gpu = found["workerPools"]["gpu"]
+    assert (gpu["desired"], gpu["ready"], gpu["available"], gpu["nodeClass"]) == (2, 2, 2, "gpu-large")
+    assert (gpu["replicas"], gpu["upToDate"], gpu["phase"]) == (2, 2, "Ready")
+    assert (found["workers"], found["readyWorkers"], found["pivoted"]) == (6, 6, True)
+
+
+def test_a_status_that_is_there_already_is_not_written_again():
+    world = running(SEED, *CLASSES)
+    lc = msgspec.convert({**msgspec.to_builtins(world.cluster), "status": after(world)}, LatticeCluster)
+    assert after(replace(world, cluster=lc)) is None
+
+
+def test_a_new_cluster_is_pending_and_says_what_its_workers_wait_for():
+    found = after(snapshot(cluster("c", workers=2), served=SERVED))
+    assert found["phase"] == "Pending"
+    assert found["workerPools"]["default"] == {
+        "desired": 2, "ready": 0, "available": 0, "replicas": 0, "upToDate": 0, "phase": "Pending",
+    }  # fmt: skip
+    assert condition(found, "Provisioned")["reason"] == "NotPivoted"
+
+
+def test_a_cluster_whose_control_plane_runs_but_is_not_its_own_is_pivoting():
+    world = replace(running(SEED, *CLASSES), workload=Workload(uid="elsewhere", has_kubeconfig=True))
+    assert after(world)["phase"] == "Pivoting"
+
+
+def test_until_the_cluster_has_been_asked_who_it_is_the_status_stays_as_it_was():
+    pending = Workload(has_kubeconfig=True, is_pending=True)
+    assert after(replace(running(SEED, *CLASSES), workload=pending)) is None
+
+
+def test_counters_of_an_older_spec_are_not_believed():
+    world = running(cluster("c", workers=3))
+    live = world.management.deployments["c-pool-default"]
+    stale = changed(live, "metadata.generation", 7)
+    assert after(with_deployment(world, stale))["workerPools"]["default"]["ready"] == 0
+
+
+def test_counters_above_the_number_wanted_are_shown_as_they_are():
+    world = running(cluster("c", workers=2))
+    rolling = settled(
+        world.management.deployments["c-pool-default"],
+        replicas=3,
+        readyReplicas=3,
+        availableReplicas=3,
+        upToDateReplicas=1,
+    )
+    found = after(with_deployment(world, rolling))["workerPools"]["default"]
+    assert (found["ready"], found["upToDate"], found["phase"]) == (3, 1, "Rolling")
+
+
+def test_a_blocked_pool_is_named_and_the_others_are_well():
+    world = running(SEED, *CLASSES)
+    world = replace(world, classes={name: each for name, each in world.classes.items() if name != "medium"})
+    found = after(world)
+    assert found["workerPools"]["general"]["phase"] == "Blocked"
+    assert found["workerPools"]["gpu"]["phase"] == "Ready"
+    assert condition(found, "Accepted")["reason"] == "NodeClassNotFound"
+    assert "medium" in condition(found, "Accepted")["message"]
+
+
+def test_a_write_that_failed_is_in_the_ready_condition():
+    pools = {**SEED_POOLS, "gpu": {**SEED_POOLS["gpu"], "replicas": 5}}
+    world = replace(running(SEED, *CLASSES), cluster=cluster("prod", workerPools=pools))
+    ready = condition(after(world, "PoolScaled", message="denied by quota"), "Ready")
+    assert (ready["status"], ready["reason"]) == ("False", "PoolScaledFailed")
+    assert "denied by quota" in ready["message"]
+
+
+def test_an_autoscaled_pool_wants_what_the_autoscaler_made_of_it():
+    lc = cluster("c", workerPools={"a": pool(2, min=1, max=5)}, autoscaling="ClusterAutoscaler")
+    world = running(lc)
+    grown = settled(with_replicas(world.management.deployments["c-pool-a"], 4, "cluster-autoscaler"))
+    assert after(with_deployment(world, grown))["workerPools"]["a"]["desired"] == 4
+
+
+# events
+
+
+def told(world, *failed):
+    planned = plan(world, NOW).plan
+    outcome = Outcome(results=tuple(_result(action, failed, "no") for action in planned.actions))
+    return {event.reason: event for event in events(world, planned, outcome)}
+
+
+def test_ignored_bounds_are_warned_of_in_the_designs_words_once_per_generation():
+    pools = {"general": pool(5, min=3, max=10)}
+    world = running(cluster("c", workerPools=pools))
+    warning = told(world)["AutoscalingIgnored"]
+    assert warning.type == "Warning"
+    assert warning.message == 'pool="general": min/max autoscaling not implemented, using fixed replicas=5'
+    seen = replace(world, cluster=cluster("c", workerPools=pools, status={"observedGeneration": 1}))
+    assert "AutoscalingIgnored" not in told(seen)
+    assert "AutoscalingIgnored" not in told(replace(world, workload=Workload(is_pending=True)))
+
+
+def test_what_was_done_to_a_pool_is_told_and_bookkeeping_is_not():
+    pools = {**SEED_POOLS, "gpu": {**SEED_POOLS["gpu"], "replicas": 5}}
+    world = replace(running(SEED, *CLASSES), cluster=cluster("prod", workerPools=pools))
+    assert told(world)["PoolScaled"].message == "Scales pool gpu from 2 to 5"
+    assert set(told(snapshot(cluster("c", workers=1), served=SERVED))).isdisjoint({"TemplateCreated", "FinalizerAdded"})
+
+
+def test_a_failure_is_told_with_the_servers_words():
+    pools = {**SEED_POOLS, "gpu": {**SEED_POOLS["gpu"], "replicas": 5}}
+    world = replace(running(SEED, *CLASSES), cluster=cluster("prod", workerPools=pools))
+    assert told(world, "PoolScaled")["PoolScaledFailed"].type == "Warning"

@@ -1,0 +1,168 @@
+"""A new Kubernetes version: the control plane first, then pool after pool, and what stops it."""
+
+from dataclasses import replace
+
+import pytest
+
+from nodeyard.capabilities.pools.plan import plan
+from nodeyard.capabilities.pools.planning.kube_version import KubeVersion, minors_between, parse
+
+from ....builders.pool_objects import changed, running, settled, with_deployment, with_management
+from ....builders.pools import NOW, cluster, machine, pool
+
+POOLS = {"a": pool(2), "b": pool(1), "c": pool(0)}
+OLD, NEW = "v1.32.0", "v1.33.1"
+
+
+def world(**given):
+    """All on the old version, and the new one asked for."""
+    before = running(cluster("x", version=OLD, workerPools=POOLS))
+    return replace(before, cluster=cluster("x", version=NEW, workerPools=POOLS, **given))
+
+
+def with_control_plane(snapshot, version):
+    live = changed(snapshot.management.control_plane, "spec.version", version)
+    return with_management(snapshot, control_plane=settled(live, version=version))
+
+
+def told(snapshot, pool_id, version, **status):
+    """With a pool that was told to have a version, and counters that say that it does."""
+    live = changed(snapshot.management.deployments[f"x-pool-{pool_id}"], "spec.template.spec.version", version)
+    return with_deployment(snapshot, settled(live, **status))
+
+
+def on_version(snapshot, pool_id, version, **status):
+    """With a pool whose machines have that version."""
+    moved = [
+        machine(each.metadata.name, each.deployment, node=each.node, spec={"version": version})
+        if each.deployment == f"x-pool-{pool_id}"
+        else each
+        for each in snapshot.management.machines
+    ]
+    return with_management(told(snapshot, pool_id, version, **status), machines=moved)
+
+
+def versions(snapshot):
+    """What a plan sets versions to, by object."""
+    planned = plan(snapshot, NOW)
+    found = {}
+    for action in planned.plan.actions:
+        for change in action.diff:
+            if change.path in ("spec.version", "spec.template.spec.version"):
+                found[action.object.name] = change.to
+    return found
+
+
+def stop(snapshot):
+    return {each.reason: each.facts for each in plan(snapshot, NOW).plan.blocked}
+
+
+def test_the_control_plane_goes_first_and_alone():
+    assert versions(world()) == {"x-control-plane": NEW}
+    assert stop(world())["VersionWaits"]["what"] == "the control plane"
+
+
+def test_the_pools_wait_until_every_replica_of_the_control_plane_is_there():
+    moving = with_control_plane(world(), NEW)
+    moving = with_management(moving, control_plane=settled(moving.management.control_plane, version=OLD))
+    assert versions(moving) == {}
+
+
+def test_pools_follow_one_at_a_time_in_the_order_of_names():
+    ready = with_control_plane(world(), NEW)
+    assert versions(ready) == {"x-pool-a": NEW}
+    assert versions(on_version(ready, "a", NEW, upToDateReplicas=1)) == {}
+    assert versions(on_version(ready, "a", NEW)) == {"x-pool-b": NEW}
+
+
+def test_counters_that_still_speak_of_the_machines_before_a_change_let_no_pool_pass():
+    ready = with_control_plane(world(), NEW)
+    assert versions(told(ready, "a", NEW)) == {}
+    assert stop(told(ready, "a", NEW))["VersionWaits"]["what"] == "pool a"
+
+
+def test_an_empty_pool_does_not_hold_the_next_one_up():
+    ready = on_version(on_version(with_control_plane(world(), NEW), "a", NEW), "b", NEW)
+    assert versions(ready) == {"x-pool-c": NEW}
+    assert versions(on_version(ready, "c", NEW)) == {}
+    assert stop(on_version(ready, "c", NEW)) == {}
+
+
+def test_a_paused_pool_stops_the_sequence_and_is_named():
+    ready = with_control_plane(world(), NEW)
+    paused = changed(ready.management.deployments["x-pool-a"], "spec.paused", True)
+    assert versions(with_deployment(ready, paused)) == {}
+    assert stop(with_deployment(ready, paused))["VersionStopped"]["pool"] == "a"
+
+
+def test_a_failed_machine_stops_the_sequence():
+    ready = on_version(with_control_plane(world(), NEW), "a", NEW)
+    failed = machine("x-pool-a-9", "x-pool-a", status={"phase": "Failed"})
+    ready = with_management(ready, machines=[*ready.management.machines, failed])
+    assert versions(ready) == {}
+    assert stop(ready)["VersionStopped"]["why"] == "machine x-pool-a-9 has failed"
+
+
+def test_a_blocked_pool_stops_the_sequence():
+    pools = {**POOLS, "a": pool(2, nodeClass="gone")}
+    ready = replace(with_control_plane(world(), NEW), cluster=cluster("x", version=NEW, workerPools=pools))
+    assert versions(ready) == {}
+    assert stop(ready)["VersionStopped"]["pool"] == "a"
+
+
+def test_more_than_one_minor_version_is_refused():
+    far = replace(world(), cluster=cluster("x", version="v1.34.0", workerPools=POOLS))
+    assert versions(far) == {}
+    assert stop(far)["VersionSkew"] == {"cluster": "x", "from": OLD, "to": "v1.34.0"}
+
+
+def test_the_way_back_is_refused():
+    back = replace(world(), cluster=cluster("x", version="v1.31.0", workerPools=POOLS))
+    assert versions(back) == {}
+    assert "VersionSkew" in stop(back)
+
+
+def test_the_next_version_waits_until_the_control_plane_has_finished_with_this_one():
+    moving = with_control_plane(world(), NEW)
+    moving = with_management(moving, control_plane=settled(moving.management.control_plane, upToDateReplicas=0))
+    again = replace(moving, cluster=cluster("x", version="v1.34.0", workerPools=POOLS))
+    assert versions(again) == {}
+    assert stop(again)["VersionWaits"]["version"] == NEW
+
+
+def test_a_control_plane_never_leaves_a_kubelet_more_than_three_minors_behind():
+    late = on_version(with_control_plane(world(), "v1.35.0"), "a", "v1.32.0")
+    late = replace(late, cluster=cluster("x", version="v1.36.0", workerPools=POOLS))
+    assert "x-control-plane" not in versions(late)
+
+
+def test_a_new_pool_never_gets_a_kubelet_newer_than_the_control_plane():
+    pools = {**POOLS, "new": pool(1)}
+    moving = replace(world(), cluster=cluster("x", version=NEW, workerPools=pools))
+    assert versions(moving) == {"x-control-plane": NEW, "x-pool-new": OLD}
+
+
+def test_before_the_control_plane_has_come_up_its_version_may_be_corrected():
+    early = with_management(world(), cluster=changed(world().management.cluster, "status", {}))
+    assert versions(early)["x-control-plane"] == NEW
+
+
+@pytest.mark.parametrize(
+    ("text", "version"),
+    [
+        ("v1.32.0", KubeVersion(1, 32, 0)),
+        ("1.32.10", KubeVersion(1, 32, 10)),
+        ("v1.32.0-rc.1", KubeVersion(1, 32, 0)),
+        ("v1.32.0+build.7", KubeVersion(1, 32, 0)),
+        ("v1.32", None),
+        ("", None),
+    ],
+)
+def test_versions_are_read_with_and_without_their_v(text, version):
+    assert parse(text) == version
+
+
+def test_minor_versions_are_counted_within_one_major():
+    assert minors_between("v1.31.4", "v1.33.0") == 2
+    assert minors_between("v1.33.0", "v1.32.9") == -1
+    assert minors_between("v1.33.0", "v2.0.0") is None

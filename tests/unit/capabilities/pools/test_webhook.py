@@ -1,0 +1,291 @@
+"""What is said about a LatticeCluster or a class before it is stored."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.builders.pool_objects import running
+from tests.builders.pool_views import PoolsView
+from tests.builders.pools import SEED_POOLS, class_body, cluster, cluster_body, node_class, pool
+
+from nodeyard.capabilities.pools.snapshot import Workload
+from nodeyard.capabilities.pools.webhook import WEBHOOKS, review_class, review_cluster
+from nodeyard.kube.json import Object
+from nodeyard.runtime.webhooks import Review
+
+CLASSES = tuple(
+    node_class(name, docker={"image": f"{name}:v1"}) for name in ("medium", "gpu-large", "memory-optimized")
+)
+EMPTY = PoolsView()
+BAD_LABEL = {"foo.k8s.io/a": "b"}
+BAD_TAINT = "node.kubernetes.io/mine:NoSchedule"
+
+
+def review(operation: Any, new: Object | None = None, old: Object | None = None) -> Review:
+    name = (new or old or {})["metadata"]["name"]
+    return Review(uid="u", operation=operation, name=name, object=new, old_object=old)
+
+
+def created(body: Object, view: PoolsView = EMPTY):
+    return review_cluster(review("CREATE", body), view)
+
+
+def updated(old: Object, new: Object, view: PoolsView = EMPTY):
+    return review_cluster(review("UPDATE", new, old), view)
+
+
+def deleted(body: Object, view: PoolsView):
+    return review_cluster(review("DELETE", None, body), view)
+
+
+def seed(**given: Any) -> Object:
+    return cluster_body("prod", **{"workerPools": SEED_POOLS, **given})
+
+
+def world(is_pivoted: bool = True, **given: Any):
+    return running(cluster("prod", **{"workerPools": SEED_POOLS, **given}), *CLASSES, is_pivoted=is_pivoted)
+
+
+def pools(**changes: Any) -> Object:
+    """The pools of the design with these changed; None takes one out."""
+    changed = {**SEED_POOLS, **{id: {**SEED_POOLS.get(id, {}), **(pool or {})} for id, pool in changes.items()}}
+    return {id: each for id, each in changed.items() if changes.get(id, {}) is not None}
+
+
+# keys
+
+
+def test_the_cluster_of_the_design_passes_without_a_word():
+    verdict = created(seed())
+
+    assert (verdict.is_allowed, verdict.warnings) == (True, ())
+
+
+def test_a_key_that_would_keep_nodes_out_is_denied_with_field_value_and_remedy():
+    verdict = created(cluster_body(workerPools={"gpu": pool(labels=BAD_LABEL, taints=[BAD_TAINT])}))
+
+    assert (verdict.is_allowed, verdict.code, verdict.reason) == (False, 422, "Invalid")
+    first, second = verdict.message.split("; ")
+    assert first.startswith('spec.nodes.workerPools[gpu].labels: Invalid value: "foo.k8s.io/a": the kubelet does not')
+    assert "or a domain of your own" in first
+    assert second.startswith(
+        'spec.nodes.workerPools[gpu].taints[0].key: Invalid value: "node.kubernetes.io/mine": Kubernetes sets'
+    )
+
+
+def test_an_update_that_leaves_bad_keys_as_they_were_passes_with_a_warning():
+    old = cluster_body(workerPools={"gpu": pool(1, labels=BAD_LABEL, taints=["a:NoExecute", BAD_TAINT])})
+    new = cluster_body(workerPools={"gpu": pool(5, labels={**BAD_LABEL, "fine": "x"}, taints=[BAD_TAINT])})
+
+    verdict = updated(old, new)
+
+    assert verdict.is_allowed
+    assert [warning.rpartition("; ")[2] for warning in verdict.warnings] == [
+        "it was there before and is let through"
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    "pools",
+    [
+        {"gpu": pool(labels={**BAD_LABEL, "kubernetes.io/role": "x"})},
+        {"gpu": pool(labels=BAD_LABEL), "cpu": pool(labels=BAD_LABEL)},
+        {"cpu": pool(labels=BAD_LABEL)},
+    ],
+    ids=["another key", "another pool too", "another pool"],
+)
+def test_an_update_that_brings_a_bad_key_is_denied(pools):
+    verdict = updated(cluster_body(workerPools={"gpu": pool(labels=BAD_LABEL)}), cluster_body(workerPools=pools))
+
+    assert not verdict.is_allowed
+
+
+def test_a_bad_key_can_always_be_taken_out():
+    verdict = updated(
+        cluster_body(workerPools={"gpu": pool(labels=BAD_LABEL)}), cluster_body(workerPools={"gpu": pool()})
+    )
+
+    assert (verdict.is_allowed, verdict.warnings) == (True, ())
+
+
+def test_what_does_not_touch_the_spec_passes_without_a_look():
+    bad = cluster_body(workerPools={"gpu": pool(labels=BAD_LABEL, min=1)})
+    annotated = cluster_body(workerPools={"gpu": pool(labels=BAD_LABEL, min=1)}, metadata={"annotations": {"a": "b"}})
+
+    assert updated(bad, annotated).warnings == ()
+
+
+def test_a_cluster_that_is_going_is_never_held_up():
+    going = cluster_body(
+        workerPools={"gpu": pool(labels=BAD_LABEL)}, metadata={"deletionTimestamp": "2030-01-01T00:00:00Z"}
+    )
+
+    assert updated(cluster_body(), going).is_allowed
+
+
+def test_what_cannot_be_read_is_left_to_the_plan():
+    assert created({**cluster_body(), "spec": {"nodes": []}}).is_allowed
+
+
+# warnings
+
+
+def test_bounds_that_are_ignored_are_said_in_the_words_of_the_design():
+    verdict = created(cluster_body(workerPools={"general": pool(5, min=3, max=10), "other": pool()}))
+
+    assert verdict.warnings == ('pool="general": min/max autoscaling not implemented, using fixed replicas=5',)
+
+
+def test_bounds_that_are_used_are_not_worth_a_word():
+    body = cluster_body(workerPools={"general": pool(5, min=3, max=10)}, autoscaling="ClusterAutoscaler")
+
+    assert created(body).warnings == ()
+
+
+def test_taking_out_all_pools_is_warned_of():
+    assert updated(seed(), seed(workerPools={})).warnings == ("prod has no pools any more: all its workers go",)
+
+
+def test_orphan_is_not_what_it_seems():
+    said = "Orphan still deletes the machines of {}: Cluster API cannot leave them. Their pods are rescheduled"
+    orphaning = seed(poolDeletionPolicy="Orphan")
+
+    assert created(orphaning).warnings == (said.format("a pool that is removed"),)
+    assert updated(orphaning, seed(poolDeletionPolicy="Orphan", workerPools=pools(gpu=None))).warnings == (
+        said.format("pool gpu"),
+    )
+    assert updated(orphaning, seed(poolDeletionPolicy="Orphan", workerPools=pools(gpu={"replicas": 9}))).warnings == ()
+
+
+def test_a_change_that_replaces_nodes_says_how_many_and_why():
+    new = seed(workerPools=pools(gpu={"labels": {"workload-type": "training"}}))
+
+    verdict = updated(seed(), new, PoolsView(world()))
+
+    assert verdict.is_allowed
+    assert verdict.warnings == (
+        "Replaces 2 nodes of pool gpu, one at a time: labels or taints that only a new node can get changed",
+    )
+
+
+def test_another_class_replaces_nodes():
+    view = PoolsView(world())
+    new = seed(workerPools=pools(general={"nodeClass": "gpu-large"}))
+
+    (warning,) = updated(seed(), new, view).warnings
+
+    assert warning.startswith("Replaces 3 nodes of pool general, one at a time: the machine")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"displayName": "Other"},
+        {"replicas": 7},
+        {"labels": {**SEED_POOLS["gpu"]["labels"], "node.cluster.x-k8s.io/tier": "a"}},
+    ],
+    ids=["its name for people", "its number", "a label that Cluster API brings"],
+)
+def test_a_change_in_place_is_not_worth_a_word(change):
+    assert updated(seed(), seed(workerPools=pools(gpu=change)), PoolsView(world())).warnings == ()
+
+
+def test_what_would_be_replaced_anyway_is_not_said_again():
+    rolling = seed(workerPools=pools(gpu={"labels": {"workload-type": "training"}}))
+    view = PoolsView(replace(world(), cluster=cluster("prod", workerPools=rolling["spec"]["nodes"]["workerPools"])))
+    new = seed(workerPools=pools(gpu={"labels": {"workload-type": "training"}, "replicas": 2, "displayName": "x"}))
+
+    assert updated(rolling, new, view).warnings == ()
+
+
+# deletion
+
+
+def test_a_cluster_that_manages_itself_cannot_be_deleted():
+    verdict = deleted(seed(), PoolsView(world(is_pivoted=True)))
+
+    assert (verdict.is_allowed, verdict.code) == (False, 403)
+    assert verdict.message == (
+        "prod manages itself and cannot tear itself down: move its Cluster API objects out, or annotate it with "
+        'lattice.dev/orphan-on-delete: "true" to let go of it as it is'
+    )
+
+
+def test_a_cluster_that_may_be_the_one_we_run_on_cannot_be_deleted_either():
+    unknown = replace(world(), workload=Workload(has_kubeconfig=True, error="connection refused"))
+
+    verdict = deleted(seed(), PoolsView(unknown))
+
+    assert not verdict.is_allowed
+    assert "cannot be asked" in verdict.message
+
+
+def test_a_cluster_that_is_let_go_of_may_be_deleted():
+    body = seed(metadata={"annotations": {"lattice.dev/orphan-on-delete": "true"}})
+
+    verdict = deleted(body, PoolsView(world(is_pivoted=True)))
+
+    assert verdict.is_allowed
+    assert verdict.warnings == ("prod is let go of as it is: its machines and Cluster API objects stay",)
+
+
+def test_a_cluster_elsewhere_may_be_deleted_and_it_is_said_what_goes():
+    elsewhere = replace(world(), workload=Workload(uid="another", has_kubeconfig=True))
+
+    verdict = deleted(seed(), PoolsView(elsewhere))
+
+    assert (verdict.is_allowed, verdict.warnings) == (True, ("prod goes with 6 machines, without a drain",))
+
+
+def test_a_cluster_of_which_nothing_is_known_may_be_deleted():
+    assert deleted(seed(), EMPTY).is_allowed
+
+
+# classes
+
+
+def test_deleting_a_class_in_use_passes_and_names_the_pools():
+    body = class_body("medium")
+
+    verdict = review_class(review("DELETE", None, body), PoolsView(world()))
+
+    assert verdict.is_allowed
+    assert verdict.warnings == (
+        "LatticeNodeClass medium is used by 1 pool (prod/general): without it they keep their nodes and can be scaled, "
+        "and nothing else of them can change",
+    )
+
+
+def test_deleting_a_class_that_nobody_uses_passes_without_a_word():
+    assert review_class(review("DELETE", None, class_body("unused")), PoolsView(world())).warnings == ()
+
+
+def test_a_change_of_a_class_that_replaces_nodes_names_the_pools():
+    old, new = class_body("medium", docker={"image": "a"}), class_body("medium", docker={"image": "b"})
+
+    verdict = review_class(review("UPDATE", new, old), PoolsView(world()))
+
+    assert verdict.is_allowed
+    assert verdict.warnings == (
+        "this change of LatticeNodeClass medium replaces the nodes of 1 pool (prod/general), one at a time in each",
+    )
+
+
+@pytest.mark.parametrize(
+    "new",
+    [{"docker": {"image": "a", "memory": "4Gi", "cpus": "2"}}, {"docker": {"image": "a"}, "aws": {"ami": "ami-1"}}],
+    ids=["without effect", "of another provider"],
+)
+def test_a_change_of_a_class_that_concerns_no_machine_is_not_worth_a_word(new):
+    old = class_body("medium", docker={"image": "a"})
+
+    assert review_class(review("UPDATE", class_body("medium", **new), old), PoolsView(world())).warnings == ()
+
+
+def test_the_webhooks_never_stand_in_the_way_when_nobody_answers():
+    assert [(webhook.name, webhook.failure_policy, webhook.mutates) for webhook in WEBHOOKS] == [
+        ("clusters", "Ignore", False),
+        ("classes", "Ignore", False),
+    ]

@@ -1,0 +1,80 @@
+"""What a manager owns, and what an apply that says less would take away."""
+
+from nodeyard.plan.owned import fields_of, outcome, owners, owns
+
+
+def entry(manager, fields, operation="Apply", **more):
+    return {"manager": manager, "operation": operation, "fieldsType": "FieldsV1", "fieldsV1": fields, **more}
+
+
+def obj(*entries, **content):
+    return {"metadata": {"name": "x", "managedFields": list(entries)}, **content}
+
+
+def test_an_apply_that_says_what_is_there_changes_nothing():
+    live = obj(entry("us", {"f:spec": {"f:a": {}}}), spec={"a": 1, "b": 2})
+    assert outcome(live, {"spec": {"a": 1}}, "us") is live
+
+
+def test_a_field_we_own_and_no_longer_say_goes():
+    live = obj(entry("us", {"f:spec": {"f:a": {}, "f:b": {}}}), spec={"a": 1, "b": 2, "c": 3})
+    assert outcome(live, {"spec": {"a": 1}}, "us")["spec"] == {"a": 1, "c": 3}
+
+
+def test_a_field_that_another_owns_too_stays():
+    live = obj(
+        entry("us", {"f:spec": {"f:a": {}, "f:b": {}}}),
+        entry("them", {"f:spec": {"f:b": {}}}, operation="Update"),
+        spec={"a": 1, "b": 2},
+    )
+    assert outcome(live, {"spec": {"a": 1}}, "us") is live
+
+
+def test_a_field_that_is_kept_is_not_worth_an_apply():
+    live = obj(entry("us", {"f:spec": {"f:a": {}, "f:replicas": {}}}), spec={"a": 1, "replicas": 0})
+    assert outcome(live, {"spec": {"a": 1}}, "us", [("spec", "replicas")]) is live
+
+
+def test_a_label_we_drop_goes_and_those_of_others_stay():
+    live = obj(entry("us", {"f:metadata": {"f:labels": {".": {}, "f:a": {}, "f:b": {}}}}))
+    live["metadata"]["labels"] = {"a": "1", "b": "2", "theirs": "3"}
+    after = outcome(live, {"metadata": {"labels": {"a": "1"}}}, "us")
+    assert after["metadata"]["labels"] == {"a": "1", "theirs": "3"}
+
+
+def test_a_map_of_which_nothing_is_left_goes_whole():
+    live = obj(entry("us", {"f:spec": {"f:deletion": {".": {}, "f:seconds": {}}, "f:a": {}}}), spec={"a": 1})
+    live["spec"]["deletion"] = {"seconds": 3}
+    assert outcome(live, {"spec": {"a": 1}}, "us")["spec"] == {"a": 1}
+
+
+def test_named_items_and_set_members_go_one_by_one():
+    fields = {"f:spec": {"f:taints": {'k:{"effect":"NoSchedule","key":"a"}': {}}, "f:sets": {'v:"x"': {}}}}
+    live = obj(
+        entry("us", fields), spec={"taints": [{"key": "a", "effect": "NoSchedule"}, {"key": "b"}], "sets": ["x", "y"]}
+    )
+    assert outcome(live, {"spec": {}}, "us")["spec"] == {"taints": [{"key": "b"}], "sets": ["y"]}
+
+
+def test_what_we_say_of_an_item_keeps_it():
+    fields = {"f:spec": {"f:args": {'k:{"name":"v"}': {"f:name": {}, "f:value": {}}}}}
+    live = obj(entry("us", fields), spec={"args": [{"name": "v", "value": "1"}]})
+    assert outcome(live, {"spec": {"args": [{"name": "v", "value": "1"}]}}, "us") is live
+
+
+def test_an_object_that_we_never_applied_loses_nothing():
+    live = obj(entry("us", {"f:spec": {"f:a": {}}}, operation="Update"), spec={"a": 1})
+    assert outcome(live, {"spec": {}}, "us") is live
+
+
+def test_a_subresource_entry_is_not_the_objects_own():
+    live = obj(entry("us", {"f:spec": {"f:replicas": {}}}, subresource="scale"), spec={"replicas": 1})
+    assert fields_of(live, "us") == {}
+    assert owners(live, "spec", "replicas") == {"us"}
+
+
+def test_ownership_of_a_field_is_told_by_path():
+    live = obj(entry("us", {"f:spec": {"f:replicas": {}}}), entry("them", {"f:spec": {}}))
+    assert owns(live, "us", "spec", "replicas")
+    assert not owns(live, "them", "spec", "replicas")
+    assert not owns(live, "nobody", "spec")

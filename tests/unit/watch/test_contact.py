@@ -1,0 +1,113 @@
+"""Watches on a cluster whose contact is lost, regained, or another one's; and what they find out about the server."""
+
+import pytest
+
+from nodeyard.apiserver.server import Server
+from nodeyard.client.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, NODES
+from nodeyard.process.clock import settle
+from nodeyard.watch.inquiring import DISCOVERY_SECONDS
+
+from .test_watches import COUNT, NODE_WATCH, Stage
+
+
+class Counting:
+    """A transport that notes which paths are asked for and which versions watches begin at."""
+
+    def __init__(self, inner):
+        self._inner = inner
+        self.close = inner.close
+        self.asked, self.begun = [], []
+
+    async def request(self, method, path, **options):
+        self.asked.append(path)
+        return await self._inner.request(method, path, **options)
+
+    def stream(self, path, **options):
+        self.begun.append(options["query"].get("resourceVersion", ""))
+        return self._inner.stream(path, **options)
+
+
+@pytest.fixture
+async def stage(clock):
+    server = Server(clock, seed=1)
+    await server.start(())
+    stage = Stage(clock, server)
+    stage.tap = stage.client.transport = Counting(stage.client.transport)
+    yield stage
+    await stage.stop()
+    await server.stop()
+
+
+async def test_watches_at_rest_keep_what_they_know_and_go_on_from_there(stage, clock):
+    await stage.make_node("a", zone="x")
+    view = stage.register(NODE_WATCH, aggregates=(COUNT,))
+    await stage.start()
+    stage.watches.hold()
+    await clock.advance(1)
+    assert stage.running == set()
+    assert (view.is_synced("Node"), view.aggregate("nodes by zone", "x")) == (True, 1)
+    await stage.make_node("b", zone="x")
+    await clock.advance(1)
+    assert view.aggregate("nodes by zone", "x") == 1
+    stage.watches.release()
+    await clock.advance(1)
+    assert (view.aggregate("nodes by zone", "x"), stage.synced) == (2, ["Node"])
+    assert stage.tap.begun[0] == ""
+    assert stage.tap.begun[1] != "", "the second watch begins where the first ended"
+
+
+async def test_what_went_meanwhile_is_gone_afterwards(stage, clock):
+    await stage.make_node("a", zone="x")
+    view = stage.register(NODE_WATCH)
+    await stage.start()
+    stage.watches.hold()
+    await clock.advance(1)
+    await stage.client.delete(NODES, "a")
+    stage.watches.release()
+    await clock.advance(1)
+    assert view.all("Node") == ()
+
+
+async def test_what_is_known_of_another_cluster_is_forgotten(stage, clock):
+    await stage.make_node("a", zone="x")
+    view = stage.register(NODE_WATCH, aggregates=(COUNT,))
+    await stage.start()
+    stage.watches.hold()
+    await stage.watches.forget()
+    assert (view.all("Node"), view.is_synced("Node"), view.aggregate("nodes by zone", "x")) == ((), False, 0)
+    stage.watches.release()
+    await clock.advance(1)
+    assert [node.metadata.name for node in view.all("Node")] == ["a"]
+
+
+async def test_nothing_is_asked_about_the_server_unless_somebody_wants_to_know(stage, clock):
+    stage.register(NODE_WATCH)
+    await stage.start()
+    await clock.advance(120)
+    assert stage.tap.asked == []
+
+
+async def test_which_cluster_it_is_is_asked_once(stage, clock):
+    view = stage.register(NODE_WATCH)
+    await stage.start()
+    assert view.uid == ""
+    await clock.advance(1)
+    assert view.uid == (await stage.client.get(NAMESPACES, "kube-system"))["metadata"]["uid"]
+    stage.tap.asked.clear()
+    await clock.advance(120)
+    assert stage.tap.asked == []
+
+
+async def test_a_kind_that_comes_and_goes_is_news_to_who_asked_for_its_versions(stage, clock):
+    news = []
+    view = stage.watches.register((NODE_WATCH,), on_news=lambda: news.append(view.versions("example.dev", "Widget")))
+    await stage.start()
+    assert (view.versions("example.dev", "Widget"), view.is_answered) == ((), False)
+    await clock.advance(1)
+    assert (news, view.is_answered) == ([()], True)
+    await stage.define_widgets()
+    await clock.advance(DISCOVERY_SECONDS + 1)
+    await stage.client.delete(CUSTOM_RESOURCE_DEFINITIONS, "widgets.example.dev")
+    await clock.advance(DISCOVERY_SECONDS + 1)
+    await settle()
+    assert news == [(), ("v1",), ()]
