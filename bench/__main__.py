@@ -13,7 +13,20 @@ from bench.harness import Result
 from nodeyard.process import logs
 
 RESULTS = Path(__file__).parent / "results"
-_INFRASTRUCTURE = {"harness", "__main__", "load", "servers", "operator", "recorder", "replay", "spares_fleet"}
+_INFRASTRUCTURE = {
+    "__main__",
+    "harness",
+    "load",
+    "operator",
+    "peer",
+    "pools_fleet",
+    "profiles_fleet",
+    "recorder",
+    "replay",
+    "servers",
+    "sightings",
+    "spares_fleet",
+}
 
 
 def main(wanted: list[str]) -> int:

@@ -55,6 +55,8 @@ class Result:
     name: str
     rounds: dict[str, list[Numbers]] = field(default_factory=dict)
     requirements: Sequence[Requirement] = ()
+    notes: Sequence[str] = ()
+    """What stands below the table: figures of others, which are not measured here."""
 
     def medians(self) -> dict[str, Numbers]:
         return {
@@ -98,6 +100,8 @@ class Result:
         for requirement in self.requirements:
             value = requirement.value(medians)
             lines.append(f"- {'met' if requirement.is_met(value) else 'MISSED'}: {requirement.describe()}: {value:.2f}")
+        for note in self.notes:
+            lines += ["", note.rstrip()]
         return "\n".join(lines) + "\n"
 
     def save(self, folder: Path) -> None:

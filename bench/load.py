@@ -50,15 +50,19 @@ async def send(opened: aiohttp.ClientSession, calls: Iterable[Call], in_flight: 
 
     async def work() -> None:
         for call in pending:
-            headers = {"Content-Type": call.content_type} if call.body else {}
-            async with opened.request(call.method, call.path, data=call.body or None, headers=headers) as answer:
-                body = await answer.read()
-                if answer.status >= 300:
-                    raise RuntimeError(f"{call.method} {call.path}: {answer.status} {body[:300]!r}")
+            await deliver(opened, call)
 
     began = time.perf_counter()
     await asyncio.gather(*(work() for _ in range(in_flight)))
     return time.perf_counter() - began
+
+
+async def deliver(opened: aiohttp.ClientSession, call: Call) -> None:
+    headers = {"Content-Type": call.content_type} if call.body else {}
+    async with opened.request(call.method, call.path, data=call.body or None, headers=headers) as answer:
+        body = await answer.read()
+        if answer.status >= 300:
+            raise RuntimeError(f"{call.method} {call.path}: {answer.status} {body[:300]!r}")
 
 
 @asynccontextmanager

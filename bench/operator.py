@@ -71,9 +71,7 @@ class Operator:
         return cpu_seconds([self.process.pid])
 
     def peak_mb(self) -> float:
-        """The most that was ever resident."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")) / 1024
+        return peak_mb(self.process.pid)
 
     def works(self) -> bool:
         """Knows the fleet, and leads."""
@@ -86,14 +84,20 @@ class Operator:
             return False
 
 
+def peak_mb(process: int | None) -> float:
+    """The most that was ever resident."""
+    status = Path(f"/proc/{process}/status").read_text()
+    return next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")) / 1024
+
+
 @contextmanager
-def operator(kubeconfig: Path, folder: Path) -> Iterator[Operator]:
-    """Spares, knowing the fleet and leading."""
+def operator(kubeconfig: Path, folder: Path, capability: str = "spares") -> Iterator[Operator]:
+    """One capability without its webhooks, knowing the fleet and leading."""
     address = f"{LOOPBACK}:{free_port()}"
     process = Process("operator", folder / "operator.log")
     running = Operator(process, folder / "writes.jsonl", f"http://{address}")
-    options = ["--kubeconfig", kubeconfig, "--capabilities", "spares", "--leader-elect"]
-    binds = ["--metrics-bind", address, "--health-bind", address]
+    options = ["--kubeconfig", kubeconfig, "--capabilities", capability, "--leader-elect"]
+    binds = ["--metrics-bind", address, "--health-bind", address, "--webhook-bind", "0"]
     process.start([sys.executable, "-m", "bench.recorder", running.record, "run", *options, *binds])
     try:
         until(running.works, "the operator leads", 60)

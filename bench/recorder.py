@@ -7,6 +7,7 @@ Imports no more than it needs: the memory of this process is the operator's.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
@@ -44,9 +45,14 @@ class RecordingTransport:
 
 def _call(method: str, path: str, given: Mapping[str, Any]) -> Call:
     query = given.get("query") or {}
-    url = f"{path}?{urlencode(query, quote_via=quote)}" if query else path
+    url = f"{path}?{_encoded(tuple(query.items()))}" if query else path
     content_type = (given.get("headers") or {}).get("Content-Type", "application/json")
     return Call(method, url, given.get("body", b""), content_type)
+
+
+@functools.lru_cache(maxsize=256)
+def _encoded(query: tuple[tuple[str, str], ...]) -> str:
+    return urlencode(query, quote_via=quote)
 
 
 def main(record: Path, arguments: list[str]) -> None:

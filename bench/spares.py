@@ -8,15 +8,14 @@ reaction      200 spares arrive one by one while 5,000 nodes post status at 20 a
               claim as another watcher sees it.
 steady state  nothing but heartbeats: no API write but for the leader's own lease, no plan.
 
-The Go peer nyallocator v1.2.3 is not measured here: its module is not to be had from the Go module proxy. What is known
-of it stems from another run and is for orientation only: on a kube-apiserver with 2 cores, 1,000 spares and 10
-templates it had allocated 410 nodes after 300 s (325 s of CPU, 112 MB), and it took 51 s and more than 120 s to claim a
-new spare.
+The Go peer nyallocator v1.2.3 converges 1,000 nodes beside them where its module can be had; where it cannot, one line
+says why, and the table carries what is known of it from another run, marked as quoted.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import math
 import sys
 import tempfile
@@ -29,12 +28,14 @@ from random import Random
 
 import aiohttp
 
+from bench import peer
 from bench import spares_fleet as fleet
 from bench.harness import Contestant, Numbers, Requirement, Result, compete
 from bench.load import Call, encoded, send, session
-from bench.operator import Operator, operator
+from bench.operator import Operator, operator, peak_mb
 from bench.replay import NODES, Tally, replayer, retargeted
 from bench.servers import Running, cpu_seconds, real
+from bench.sightings import Sightings
 from nodeyard.apply.applier import IN_FLIGHT
 from nodeyard.capabilities.spares.controller import SPARES
 from nodeyard.client.aio import AioTransport
@@ -42,18 +43,21 @@ from nodeyard.client.api import Client
 from nodeyard.client.kubeconfig import load_kubeconfig
 from nodeyard.process.clock import SystemClock
 from nodeyard.runtime.crds import install
+from nodeyard.testing.processes import Process
 
 OPERATOR = "operator"
 CEILING = "ceiling"
 # Odd, so that one round that somebody else disturbed does not count.
 ROUNDS = {1_000: 3, 5_000: 3}
-LARGE = 5_000
+SMALL, LARGE = 1_000, 5_000
 ARRIVALS = 200
 HEARTBEATS = 20.0
 STEADY_SECONDS = 10.0
 
 SECONDS = "seconds until all are claimed"
+CLAIMED = "nodes claimed"
 WRITES_PER_NODE = "writes per node"
+PLANS_PER_NODE = "plans per node"
 STATUSES = "status writes"
 TEMPLATE_WRITES = "finalizer writes"
 EVENTS = "event writes"
@@ -69,8 +73,16 @@ STEADY_BEATS = "heartbeats in the steady state"
 
 
 def run() -> Iterator[Result]:
-    for nodes, rounds in ROUNDS.items():
-        yield _convergence(nodes, rounds)
+    with tempfile.TemporaryDirectory() as folder:
+        built = peer.build(Path(folder))
+        print(built.line())
+        for nodes, rounds in ROUNDS.items():
+            result = _convergence(nodes, rounds)
+            result.notes = () if built.binary else (built.line(), peer.QUOTED)
+            yield result
+        if binary := built.binary:
+            contestant = Contestant(peer.NAME, lambda: asyncio.run(_converge_peer(SMALL, binary)))
+            yield compete(f"spares-peer-{SMALL}", [contestant], rounds=1, warm_up=False)
     yield compete(
         "spares-reaction",
         [Contestant(OPERATOR, lambda: asyncio.run(_react(LARGE)))],
@@ -129,6 +141,25 @@ async def _converge(nodes: int, sent: Sent) -> Numbers:
     return _numbers(ended - began, sent.calls, nodes) | {CPU: cpu, SERVER_CPU: server_cpu, MEMORY: peak}
 
 
+async def _converge_peer(nodes: int, binary: Path) -> Numbers:
+    """As it comes: one replica, no limits, on the same fleet and templates."""
+    async with _cluster(nodes) as (server, opened):
+        with tempfile.TemporaryDirectory() as folder:
+            process = Process(peer.NAME, Path(folder) / "peer.log")
+            process.start([binary, "--kubeconfig", server.kubeconfig, "--health-probe-bind-address", "0"])
+            try:
+                async with fleet.claims(opened) as claims:
+                    began = time.perf_counter()
+                    await fleet.ask(opened, nodes)
+                    with contextlib.suppress(TimeoutError):
+                        await claims.reach(nodes, peer.PATIENCE_SECONDS)
+                    ended = time.perf_counter()
+                    cost = {CPU: cpu_seconds([process.pid]), MEMORY: peak_mb(process.pid)}
+            finally:
+                process.stop()
+    return {SECONDS: ended - began, CLAIMED: len(claims.seen), **cost}
+
+
 async def _replay(nodes: int, sent: Sent) -> Numbers:
     async with _cluster(nodes) as (server, opened):
         await fleet.ask(opened, nodes)
@@ -152,15 +183,17 @@ async def _react(nodes: int) -> Numbers:
                 await _settle(opened, running, nodes)
                 async with fleet.heartbeats(opened, nodes, HEARTBEATS) as beats:
                     rested = await _rest(running, beats)
-                    known = len(running.written())
+                    known, plans = len(running.written()), running.counters().plans
                     waits = await _arrivals(opened, claims)
                 await _settle(opened, running, nodes + ARRIVALS)
+            plans = running.counters().plans - plans
             tally, peak = Tally.of(running.written()[known:]), running.peak_mb()
     waits.sort()
     return {
         MEDIAN: waits[len(waits) // 2] * 1000,
         P99: waits[math.ceil(len(waits) * 0.99) - 1] * 1000,
         SLOWEST: waits[-1] * 1000,
+        PLANS_PER_NODE: plans / ARRIVALS,
         WRITES_PER_NODE: tally.nodes / ARRIVALS,
         STATUSES: tally.statuses,
         EVENTS: tally.events,
@@ -181,7 +214,7 @@ async def _rest(running: Operator, beats: Iterator[int]) -> Numbers:
     }
 
 
-async def _arrivals(opened: aiohttp.ClientSession, claims: fleet.Claims) -> list[float]:
+async def _arrivals(opened: aiohttp.ClientSession, claims: Sightings) -> list[float]:
     """One after another at irregular moments, about five a second; how long each waited."""
     random = Random(1)
     sent: dict[str, float] = {}

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 
 import aiohttp
@@ -14,8 +13,8 @@ import msgspec
 
 from bench.load import Call, encoded, send
 from bench.replay import NODES, TEMPLATES, Metadata
+from bench.sightings import Sightings, sightings
 from nodeyard.capabilities.spares import names
-from nodeyard.client.framing import LineFramer
 from nodeyard.kube.json import Object
 from nodeyard.process.clock import rfc3339
 from nodeyard.sim.nodes import conditions, spare_node
@@ -86,70 +85,9 @@ async def claimed_by_status(opened: aiohttp.ClientSession) -> int:
     return sum(item.get("status", {}).get("currentNodes", 0) for item in listed["items"])
 
 
-class Claims:
-    """When each node was first seen as claimed."""
-
-    def __init__(self) -> None:
-        self.seen: dict[str, float] = {}
-        self._news = asyncio.Event()
-
-    def see(self, name: str, at: float) -> None:
-        self.seen.setdefault(name, at)
-        self._news.set()
-
-    async def reach(self, count: int) -> float:
-        """When the last of this many was seen."""
-        async with asyncio.timeout(SECONDS):
-            while len(self.seen) < count:
-                self._news.clear()
-                await self._news.wait()
-        return max(self.seen.values())
-
-
-class _Meta(msgspec.Struct, rename="camel"):
-    name: str = ""
-    resource_version: str = ""
-    labels: dict[str, str] = {}
-
-
-class _Object(msgspec.Struct):
-    metadata: _Meta
-
-
-class _Event(msgspec.Struct):
-    object: _Object
-
-
-@asynccontextmanager
-async def claims(opened: aiohttp.ClientSession) -> AsyncIterator[Claims]:
-    """Another watcher, of whole nodes as a scheduler is. One that breaks ends the benchmark."""
-    found = Claims()
-    async with opened.get(NODES, params={"limit": "1"}) as answer:
-        version = msgspec.json.decode(await answer.read(), type=_Object).metadata.resource_version
-    async with asyncio.TaskGroup() as tasks:
-        task = tasks.create_task(_watch(opened, found, version))
-        yield found
-        task.cancel()
-
-
-async def _watch(opened: aiohttp.ClientSession, found: Claims, version: str) -> None:
-    decode = msgspec.json.Decoder(_Event).decode
-    while True:
-        # A busy server ends watches that it cannot serve in time; the next goes on where it ended.
-        query = {"watch": "true", "resourceVersion": version}
-        async with opened.get(NODES, params=query, timeout=_ENDLESS) as answer:
-            answer.raise_for_status()
-            framer = LineFramer()
-            async for chunk in answer.content.iter_any():
-                at = time.perf_counter()
-                for line in framer.feed(chunk):
-                    seen = decode(line).object.metadata
-                    version = seen.resource_version
-                    if names.TEMPLATE_LABEL in seen.labels:
-                        found.see(seen.name, at)
-
-
-_ENDLESS = aiohttp.ClientTimeout(total=None)
+def claims(opened: aiohttp.ClientSession) -> AbstractAsyncContextManager[Sightings]:
+    """Another watcher, of whole nodes as a scheduler is: when each was first seen as claimed."""
+    return sightings(opened, NODES, lambda node: names.TEMPLATE_LABEL in node.labels)
 
 
 @asynccontextmanager

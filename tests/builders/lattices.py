@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import subprocess
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any
@@ -19,7 +21,6 @@ from .pools import class_body, cluster_body, service_body
 CLUSTERS = f"/apis/{names.API_VERSION}/{names.CLUSTER_PLURAL}"
 CLASSES = f"/apis/{names.API_VERSION}/{names.CLASS_PLURAL}"
 SERVICES = f"/apis/{names.API_VERSION}/namespaces/default/{names.SERVICE_PLURAL}"
-CAPI = f"/apis/{names.CAPI_API_VERSION}"
 INFRASTRUCTURE = f"{names.INFRASTRUCTURE_GROUP}/{names.CAPI_VERSION}"
 TEMPLATES = ((names.BOOTSTRAP_API_VERSION, "kubeadmconfigtemplates"), (INFRASTRUCTURE, "devmachinetemplates"))
 WRITTEN = (
@@ -32,6 +33,7 @@ WRITTEN = (
 """The kinds that an operator writes of a cluster."""
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 PATIENCE = 60.0
+PROGRAM = (sys.executable, "-c", "from nodeyard.cli import main; main()")
 
 _numbers = itertools.count(1)
 
@@ -182,6 +184,12 @@ class Lattice:
             for group_version, plural in WRITTEN
             for each in self.listed(name, plural, group_version)
         }
+
+    def nodeyard(self, *arguments: object) -> tuple[int, str]:
+        """The exit code of our command, and what it says in one line."""
+        command = [*PROGRAM, *map(str, arguments), "--kubeconfig", str(self.kubeconfig)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        return done.returncode, " ".join(done.stdout.split())
 
     def exists(self, path: str) -> bool:
         return self.rest.status(path) == 200

@@ -1,5 +1,6 @@
 """`nodeyard apiserver` as a process: what a person gets who types it."""
 
+import json
 import os
 import signal
 import socket
@@ -71,6 +72,30 @@ async def test_users_of_a_file_come_in_with_their_rights(tmp_path):
         with pytest.raises(errors.Forbidden, match='User "alice" cannot list resource "namespaces"'):
             await alice.list(NAMESPACES)
         await alice.close()
+
+
+async def test_every_request_is_put_on_record_if_so_asked(tmp_path):
+    kubeconfig, log = tmp_path / "kubeconfig", tmp_path / "audit.log"
+    with started("--port", "0", "--kubeconfig-out", str(kubeconfig), "--audit-log-path", str(log)) as process:
+        assert process.stdout.readline() == "ready\n"
+        client = Client(AioTransport(load_config(kubeconfig)))
+        await client.list(NODES)
+        await client.close()
+    (event,) = [json.loads(line) for line in log.read_text().splitlines()]
+    assert (event["verb"], event["requestURI"], event["user"]["username"]) == (
+        "list",
+        "/api/v1/nodes?limit=500",
+        "admin",
+    )
+    assert event["responseStatus"]["code"] == 200
+
+
+def test_a_record_that_cannot_be_kept_is_one_clear_line(tmp_path):
+    log = tmp_path / "missing" / "audit.log"
+    complaint = refused(
+        "apiserver", "--port", "0", "--kubeconfig-out", str(tmp_path / "kc"), "--audit-log-path", str(log)
+    )
+    assert complaint == f"nodeyard: --audit-log-path: {log}: No such file or directory\n"
 
 
 def test_a_port_that_is_taken_is_one_clear_line(tmp_path):

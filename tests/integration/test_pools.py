@@ -1,5 +1,6 @@
 """Pools on Cluster API, from the first apply to the last node, on both servers."""
 
+from tests.builders.lattices import CLUSTERS, History
 from tests.builders.pools import pool
 
 from nodeyard.capabilities.pools import names
@@ -13,8 +14,18 @@ def taints(node):
     return {(each["key"], each["effect"]) for each in node["spec"].get("taints") or ()}
 
 
+def is_as_told(cluster):
+    """Whether a cluster that says that it is ready, of its present spec, has all its nodes."""
+    status, wanted = cluster.get("status") or {}, cluster["spec"]["nodes"]["workerPools"]
+    ready = next((each for each in status.get("conditions") or () if each["type"] == "Ready"), {})
+    if ready.get("status") != "True" or ready["observedGeneration"] < cluster["metadata"]["generation"]:
+        return True
+    pools = status["workerPools"]
+    return {id: each["ready"] for id, each in pools.items()} == {id: each["replicas"] for id, each in wanted.items()}
+
+
 def test_two_pools_come_up_with_their_labels_and_taints_and_scale_apart(lattice, operator):
-    operator("pools")
+    running, history = operator("pools"), History(lattice, CLUSTERS)
     gpu = pool(1, labels={"workload-type": "gpu"}, taints=["nvidia.com/gpu:NoSchedule"])
     name = lattice.cluster(lattice.name(), workerPools={"general": pool(2), "gpu": gpu})
 
@@ -31,3 +42,6 @@ def test_two_pools_come_up_with_their_labels_and_taints_and_scale_apart(lattice,
     lattice.change_pools(name, general={"replicas": 1})
     lattice.joined(name, "general", 1)
     lattice.joined(name, "gpu", 3)
+    lattice.until(lambda: running.metric("nodeyard_pool_ready", cluster=name, pool="gpu") == 3, "it is measured")
+    assert running.metric("nodeyard_pool_desired", cluster=name) == 4
+    assert all(is_as_told(event["object"]) for event in history.events())

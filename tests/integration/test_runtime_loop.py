@@ -62,6 +62,47 @@ async def test_a_changed_rule_reaches_the_nodes_it_already_has(world, clock):
         assert await world.teams() == {"n1": "red"}
 
 
+async def test_what_is_carried_out_as_planned_is_not_planned_again(world, clock):
+    await world.add_rule("a", "blue")
+    async with world.manager() as manager:
+        await clock.advance(5)
+        before = plans(manager)
+        for number in range(1, 4):
+            await world.add_nodes("a", f"n{number}")
+            await clock.advance(1)
+            assert (await world.teams())[f"n{number}"] == "blue"
+            assert plans(manager) == before + number
+
+
+async def test_a_change_by_another_just_after_our_write_is_planned_with(world, clock):
+    await world.add_rule("a", "blue")
+    async with world.manager() as manager:
+        await clock.advance(5)
+        before = plans(manager)
+        meddled = []
+
+        async def meddle(_method, path):
+            if path.endswith("/labelrules/a/status") and not meddled:
+                meddled.append(path)
+                await world.client.patch(NODES, "n1", {"metadata": {"labels": {labels.TEAM: "wrong"}}})
+
+        manager.tap.before = meddle
+        await world.add_nodes("a", "n1")
+        await clock.advance(1)
+        assert meddled
+        assert await world.teams() == {"n1": "blue"}
+        assert plans(manager) == before + 2
+
+
+def plans(manager):
+    return sum(
+        sample.value
+        for family in manager.metrics.registry.collect()
+        for sample in family.samples
+        if sample.name == "nodeyard_plan_seconds_count"
+    )
+
+
 async def test_drift_is_repaired(world, clock):
     await world.add_rule("a", "blue")
     await world.add_nodes("a", "n1")

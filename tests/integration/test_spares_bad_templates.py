@@ -78,3 +78,22 @@ def test_a_bad_template_can_be_deleted(lax_definition, yard, operator, eventuall
     yard.delete(web)
 
     eventually(lambda: yard.see(web) is None, "the template is gone")
+
+
+def test_a_template_that_cannot_be_read_any_more_can_be_deleted_and_its_nodes_stay_as_they_are(
+    lax_definition, yard, operator, eventually
+):
+    name = yard.spare("one")
+    operator("spares")
+    web = yard.template("web", 1, releasePolicy="Release")
+    yard.until_owned(web, 1)
+    yard.change(web, template="nonsense")
+    yard.until_told(web, "InvalidTemplate")
+    before = yard.get(name)["metadata"]["labels"]
+
+    yard.delete(web)
+
+    eventually(lambda: yard.see(web) is None, "the template is gone")
+    (event,) = yard.until_told(web, "Abandoned")
+    assert "its nodes are left as they are" in event["note"]
+    assert yard.get(name)["metadata"]["labels"] == before

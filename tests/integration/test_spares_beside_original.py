@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 import pytest
 
 from nodeyard.capabilities.spares import names
-from nodeyard.runtime import reconciler
 from nodeyard.testing.rest import RestError
 
 LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{names.ORIGINAL_NAMESPACE}/leases"
@@ -50,20 +49,31 @@ def nyallocator(api):
     nyallocator.go()
 
 
-def test_beside_a_living_original_nothing_is_written_and_everyone_is_told(yard, operator, nyallocator):
+def observing(yard, template):
+    conditions = yard.see(template).get("status", {}).get("conditions", ())
+    return [each for each in conditions if each["type"] == "Observing"]
+
+
+def test_beside_a_living_original_nothing_else_is_written_and_everyone_is_told(yard, operator, nyallocator, eventually):
     nyallocator.lead()
     yard.spares(2)
     web = yard.template("web", 2)
     yard.until_settled()
-    before = yard.versions()
+    before = {name: version for name, version in yard.versions().items() if name != web}
     running = operator("spares")
 
     (event, *_) = yard.until_told(web, "OriginalAlive")
 
     assert "nyallocator (nyallocator-7d9f_1) is alive: nothing is written" in event["note"]
     assert f"scale its Deployment in the namespace {names.ORIGINAL_NAMESPACE} to 0" in event["note"]
-    assert yard.versions() == before
+    (condition,) = eventually(lambda: observing(yard, web), "the template says so")
+    assert (condition["status"], condition["reason"]) == ("True", "OriginalAlive")
+    assert condition["message"] == event["note"]
+    assert {name: version for name, version in yard.versions().items() if name != web} == before
+    assert yard.see(web)["metadata"]["generation"] == 1
+    assert "finalizers" not in yard.see(web)["metadata"]
     assert running.metric("nodeyard_observing", reason="nyallocator (nyallocator-7d9f_1)") == 1
+    assert set(running.written()) == {"create events.events.k8s.io", "patch nodetemplates.nyallocator.cybozu.io"}
 
 
 def test_it_begins_at_once_when_the_original_gives_its_lease_back(yard, operator, nyallocator):
@@ -77,17 +87,18 @@ def test_it_begins_at_once_when_the_original_gives_its_lease_back(yard, operator
 
     yard.until_owned(web, 2, timeout=5)
     assert running.metric("nodeyard_observing") == 0
+    assert observing(yard, web) == []
 
 
-def test_it_begins_when_the_original_has_died_and_its_lease_expires(yard, operator, nyallocator, monkeypatch):
-    monkeypatch.setattr(reconciler, "OBSERVE_SECONDS", 0.5)
-    nyallocator.lead(seconds=3)
+def test_it_begins_as_soon_as_the_lease_of_an_original_that_has_died_expires(yard, operator, nyallocator):
     yard.spares(2)
     web = yard.template("web", 2)
+    nyallocator.lead(seconds=8)
     operator("spares")
-    yard.until_told(web, "OriginalAlive")
+    yard.until_told(web, "OriginalAlive", timeout=7)
+    nyallocator.lead(seconds=3)
 
-    yard.until_owned(web, 2)
+    yard.until_owned(web, 2, timeout=10)
 
 
 def test_told_to_take_over_it_writes_beside_a_living_original(yard, operator, nyallocator):

@@ -151,8 +151,6 @@ def test_a_changed_selector_moves_nodes_out_of_management(yard, operator, eventu
 @pytest.mark.parametrize("spelling", ["dryRun", "dry-run"])
 def test_a_dry_run_changes_nothing_and_tells_what_it_would_do(yard, operator, spelling):
     yard.spares(3)
-    for name in [node["metadata"]["name"] for node in yard.all()]:
-        yard.patch(name, {"metadata": {"labels": {names.SPARE_LABEL: "true"}}})
     yard.until_settled()
     before = {node["metadata"]["name"]: node["metadata"]["resourceVersion"] for node in yard.all()}
     web = yard.template("web", 2, **{spelling: True})

@@ -4,6 +4,8 @@ import pytest
 from tests.builders.histories import History
 from tests.builders.yards import labels
 
+from nodeyard.apply import sending
+from nodeyard.capabilities.spares import names
 from nodeyard.testing.faults import DoubleEvents, Drop, HalfOpen, Status, TruncateEvents
 
 WATCH = "watch=true"
@@ -25,6 +27,24 @@ def test_writes_that_fail_are_made_good_and_no_node_is_taken_too_many(api, yard,
 
     assert rule.hits == 8
     history.assert_sound({web: 10})
+
+
+def test_a_write_that_hangs_is_settled_by_reading_and_holds_up_no_other_node(
+    api, yard, faults, operator, eventually, monkeypatch
+):
+    monkeypatch.setattr(sending, "WRITE_SECONDS", 3.0)
+    yard.spares(8)
+    history = History(api)
+    operator("spares", through=faults.kubeconfig).leading()
+    eventually(lambda: all(names.SPARE_LABEL in labels(node) for node in yard.all()), "the spares are labelled")
+    yard.until_settled()
+    hung = faults.add(HalfOpen(), method="PATCH", path="/nodes/", times=2)
+    web = yard.template("web", 8)
+
+    eventually(lambda: hung.hits == 2 and len(yard.owned(web)) == 6, "the others are claimed", timeout=2.5)
+    yard.until_owned(web, 8, timeout=10)
+
+    history.assert_sound({web: 8})
 
 
 def test_watches_that_break_and_repeat_themselves_lose_nothing(api, yard, faults, operator, eventually):

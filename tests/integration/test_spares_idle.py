@@ -54,6 +54,23 @@ def test_heartbeats_cause_no_plan_and_no_write(yard, operator, eventually):
     assert running.written() == written
 
 
+def test_a_shortage_that_lasts_is_told_once_however_many_spares_arrive(yard, operator, eventually):
+    running = operator("spares")
+    web, other = yard.template("web", 4, priority=2), yard.template("other", 2)
+    (short,) = yard.until_told(web, "NoSpareNodesFound")
+    yard.until_told(other, "HighPriorityNodeTemplateExists")
+    for number in range(3):
+        yard.spare(f"s{number}")
+        yard.until_owned(web, number + 1)
+    rest(running, eventually)
+
+    assert yard.events(web, "NoSpareNodesFound") == [short]
+    (held,) = yard.events(other, "HighPriorityNodeTemplateExists")
+    assert not held.get("series")
+    claims = yard.events(web, "Claimed")
+    assert sum(each.get("series", {}).get("count", 1) for each in claims) == 3
+
+
 def rest(running, eventually):
     """How many plans there were, once no more have come for a while."""
     seen = []

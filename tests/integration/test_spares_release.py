@@ -167,3 +167,27 @@ def test_the_brake_holds_a_large_release_until_somebody_approves(yard, operator,
     eventually(lambda: all(is_cordoned(node) for node in yard.owned(web)), "the nodes are cordoned")
     yard.until_owned(web, 0)
     assert not running.held
+
+
+def test_one_approval_is_for_the_whole_release_its_evictions_and_a_restart_included(yard, operator, eventually):
+    first = operator("spares", limit=parse_limit("2,10%"))
+    nodes = yard.spares(4)
+    web = yard.template("web", 4, releasePolicy="Release", release={"evictAfterSeconds": 2})
+    yard.until_owned(web, 4)
+    for name in nodes:
+        yard.pod(f"a-{name}", name)
+        yard.pod(f"b-{name}", name)
+    yard.change(web, nodes=0)
+    held = eventually(lambda: first.held.get(names.KEY), "the plan is held")
+    (told,) = yard.until_told(web, "NeedsApproval")
+    assert f"nodeyard approve {held.id}" in told["note"]
+
+    yard.annotate(web, approve=held.id)
+    eventually(lambda: any(is_cordoned(node) for node in yard.owned(web)), "the release has begun")
+    first.kill()
+    second = operator("spares", limit=parse_limit("2,10%"))
+
+    yard.until_owned(web, 0, timeout=40)
+    assert not second.held
+    assert yard.events(web, "NeedsApproval") == [told]
+    assert all(taints(yard.get(name))[names.SPARE_TAINT] for name in nodes)

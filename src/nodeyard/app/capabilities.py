@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nodeyard.capabilities.pools.controller import POOLS
+from nodeyard.capabilities.profiles.controller import PROFILES
 from nodeyard.capabilities.spares.controller import SPARES
 from nodeyard.runtime.capability import Capability
 
-CAPABILITIES: tuple[Capability, ...] = (SPARES, POOLS)
+CAPABILITIES: tuple[Capability, ...] = (SPARES, POOLS, PROFILES)
 
 
 class UnknownCapability(ValueError):

@@ -20,6 +20,7 @@ import msgspec
 from nodeyard.client.api import Client
 from nodeyard.kube.json import Object
 from nodeyard.plan.brake import Braked, Limit, brake
+from nodeyard.plan.identity import identified
 from nodeyard.plan.model import Decision, ObjectRef
 from nodeyard.plan.reasons import Messages
 from nodeyard.process.clock import Clock, SystemClock
@@ -28,6 +29,8 @@ from nodeyard.runtime.cluster import Following, Surroundings
 from nodeyard.runtime.clusters import Clusters
 from nodeyard.runtime.reaching import Connect, reach
 from nodeyard.runtime.roots import approvals
+from nodeyard.watch.feeds import Feed
+from nodeyard.watch.view import CacheView
 from nodeyard.watch.watches import Watches
 
 SYNC_SECONDS: Final = 60.0
@@ -102,12 +105,19 @@ class Inspection:
         ]
 
     async def suppose(self, objects: Iterable[Object]) -> None:
-        """From here on these are there, as the server answered them to a dry run."""
-        for obj in objects:
-            for feed in self._watches.feeds:
-                if (feed.resource.api_version, feed.resource.kind) == (obj.get("apiVersion"), obj.get("kind")):
-                    _lay_over(feed.cache, obj, feed.resource.view)
-        await self.settle()
+        """From here on these are there, as the server answered them to a dry run.
+
+        They may declare kinds, or make others needed, whose watches only then begin and whose objects follow.
+        """
+        supposed = tuple(objects)
+        told: set[Feed] = set()
+        fresh = self._watches.feeds
+        while fresh:
+            told |= {feed for feed in fresh if feed.is_running}
+            for feed in fresh:
+                _suppose(feed, supposed)
+            await self.settle()
+            fresh = tuple(feed for feed in self._watches.feeds if feed.is_running and feed not in told)
 
     async def settle(self) -> None:
         """Everything that is watched has been told, here and, where it answers in time, elsewhere."""
@@ -135,7 +145,7 @@ class Inspection:
         snapshot = capability.collect(view, key, now)
         if snapshot is None:
             return None
-        plan = capability.plan(snapshot, now, explain).plan
+        plan = identified(capability.plan(snapshot, now, explain).plan)
         roots = capability.roots(view, key)
         braked = brake(plan, limit, capability.managed(snapshot), approvals(roots))
         return Look(capability, key, braked, plan.decisions, roots)
@@ -148,7 +158,7 @@ async def inspecting(
     """Everything the capabilities watch has been told when it yields."""
     clock = clock or SystemClock()
     watches, around = Watches(client, clock, Random()), Surroundings(clock, Random(), connect)
-    views = [(each, watches.register(each.watches, each.aggregates)) for each in capabilities]
+    views = [(each, _registered(watches, each)) for each in capabilities]
     clusters = {each.name: Clusters(each, around, Following()) for each, _ in views if each.has_clusters}
     for capability, view in views:
         if capability.has_clusters:
@@ -168,6 +178,11 @@ async def inspecting(
         await asyncio.gather(*running, return_exceptions=True)
 
 
+def _registered(watches: Watches, capability: Capability) -> CacheView:
+    declared = capability.declared if capability.has_declared else None
+    return watches.register(capability.watches, capability.aggregates, declared=declared)
+
+
 async def _synced(watches: Watches) -> None:
     try:
         async with asyncio.timeout(SYNC_SECONDS):
@@ -176,6 +191,13 @@ async def _synced(watches: Watches) -> None:
         missing = [f"{each.source} ({each.error})" for each in watches.reports() if not each.is_synced]
         what = ", ".join(missing) or "which kinds it serves"
         raise NotSynced(f"the server did not tell within {SYNC_SECONDS:g} s: {what}") from None
+
+
+def _suppose(feed: Feed, objects: Iterable[Object]) -> None:
+    kind = (feed.resource.api_version, feed.resource.kind)
+    for obj in objects:
+        if (obj.get("apiVersion"), obj.get("kind")) == kind:
+            _lay_over(feed.cache, obj, feed.resource.view)
 
 
 def _lay_over(cache: Any, obj: Object, type: type[Any]) -> None:

@@ -12,12 +12,22 @@ def crds(
     output: Annotated[
         Path | None, typer.Option(help="Write one file per definition into this directory.", metavar="DIR")
     ] = None,
+    policies_for: Annotated[
+        str,
+        typer.Option(
+            help="Also the admission policies that let only this user change what the operator writes, for example "
+            "system:serviceaccount:nodeyard-system:nodeyard.",
+            metavar="USER",
+        ),
+    ] = "",
 ) -> None:
     """Print the CRDs of all capabilities as YAML."""
     from nodeyard.app.capabilities import CAPABILITIES
     from nodeyard.kube.manifests import dump, dump_all
 
     definitions = [definition for capability in CAPABILITIES for definition in capability.definitions()]
+    if policies_for:
+        definitions += [policy for capability in CAPABILITIES for policy in capability.policies(policies_for)]
     if output is None:
         print(dump_all(definitions) if definitions else "# no capability defines a kind yet")
         return

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from rich.table import Table
+from rich.table import Column, Table
 
 from nodeyard.admission.upkeep import Webhooks
 from nodeyard.app import files
@@ -81,7 +81,7 @@ async def _are_ready(client: Client) -> bool:
 
 async def roots(client: Client) -> Table:
     """The root objects of every capability, and how they are."""
-    made = Table("capability", "object", "conditions", "says")
+    made = Table("capability", Column("object", overflow="fold"), "conditions", "says")
     for capability in CAPABILITIES:
         for kind in capability.kinds:
             found = await client.list(kind.resource.decoded_as(dict))

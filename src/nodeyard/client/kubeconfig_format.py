@@ -9,6 +9,9 @@ import yaml
 
 from nodeyard.client.errors import ConfigError
 
+DEEPEST = 100
+"""Levels of a kubeconfig that somebody gave us; a tree that is much deeper overflows the stack of the process."""
+
 
 class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
     server: str = ""
@@ -92,12 +95,16 @@ def parse_file(text: bytes, source: str) -> File:
 
 
 def refuse_bombs(text: bytes, source: str, limit: int) -> None:
-    """No more bytes than any real kubeconfig has, and no aliases, which could stand for millions of values."""
+    """No more bytes and levels than a real kubeconfig has, and no aliases, which could stand for millions of values."""
     if len(text) > limit:
         raise ConfigError(f"{source}: is larger than {limit} bytes")
+    depth = 0
     try:
-        has_alias = any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.CSafeLoader))
+        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
+            if isinstance(event, yaml.AliasEvent):
+                raise ConfigError(f"{source}: YAML aliases are not accepted here")
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEEPEST:
+                raise ConfigError(f"{source}: is nested more than {DEEPEST} levels deep")
     except yaml.YAMLError:
         return  # said with its line by parse_file
-    if has_alias:
-        raise ConfigError(f"{source}: YAML aliases are not accepted here")

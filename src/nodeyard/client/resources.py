@@ -57,6 +57,12 @@ def untyped(group: str, version: str, plural: str, kind: str, *, namespaced: boo
     return Resource(group, version, plural, kind, namespaced, dict)
 
 
+def of_kind(api_version: str, kind: str) -> Resource[Object]:
+    """A kind that somebody named: its plural and scope are left to discovery, and it has no path before."""
+    group, _, version = api_version.rpartition("/")
+    return untyped(group, version, "", kind)
+
+
 NAMESPACES = untyped("", "v1", "namespaces", "Namespace", namespaced=False)
 NODES = untyped("", "v1", "nodes", "Node", namespaced=False)
 PODS = untyped("", "v1", "pods", "Pod")

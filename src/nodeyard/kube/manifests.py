@@ -23,13 +23,39 @@ _Loader.yaml_implicit_resolvers = {
 }
 
 
+DEEPEST = 1000
+"""Levels; a tree that is much deeper overflows the stack of the process."""
+
+
 class ManifestError(ValueError):
     """Not YAML, or not what a manifest can be."""
+
+
+def nesting(text: str | bytes) -> int:
+    """How deep a text is nested, by its events alone: building a tree of it would recurse in C, without a limit."""
+    depth = deepest = 0
+    for event in yaml.parse(text, Loader=_Loader):
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            deepest = max(deepest, depth)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+    return deepest
+
+
+def _refuse_depth(text: str | bytes) -> None:
+    """What could be deep is looked through first; most is not, and tells so by its brackets, dashes and margins."""
+    content = text if isinstance(text, bytes) else text.encode()
+    brackets = content.count(b"[") + content.count(b"{")
+    margin = max((len(line) - len(line.lstrip(b" -?:")) for line in content.splitlines()), default=0)
+    if brackets + margin > DEEPEST and (deepest := nesting(text)) > DEEPEST:
+        raise ManifestError(f"nested {deepest} levels deep, more than {DEEPEST}")
 
 
 def load(text: str | bytes) -> Json:
     """One document."""
     try:
+        _refuse_depth(text)
         return yaml.load(text, Loader=_Loader)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise ManifestError(str(error)) from error
@@ -38,6 +64,7 @@ def load(text: str | bytes) -> Json:
 def load_first(text: str | bytes) -> Json:
     """The first document, and no look at what follows it; None where there is none."""
     try:
+        _refuse_depth(text)
         return next(yaml.load_all(text, Loader=_Loader), None)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise ManifestError(str(error)) from error
@@ -46,6 +73,7 @@ def load_first(text: str | bytes) -> Json:
 def load_all(text: str | bytes) -> Iterator[Object]:
     """Every object of a file; empty documents are passed over and Lists taken apart."""
     try:
+        _refuse_depth(text)
         documents = list(yaml.load_all(text, Loader=_Loader))
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise ManifestError(str(error)) from error

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from nodeyard.plan.identity import approval_identity, identified, with_actions
+from nodeyard.plan.identity import approval_identity, with_actions
 from nodeyard.plan.model import Action, Blocked, Disruption, ObjectRef, Plan
 from nodeyard.plan.reasons import EngineReason
 
@@ -52,9 +52,11 @@ def parse_limit(text: str) -> Limit:
 
 
 def brake(plan: Plan, limit: Limit, managed: int, approved: Collection[str] = ()) -> Braked:
-    """Part the plan where it disturbs more than the limit, of so many managed nodes, and nobody has approved that."""
-    if not plan.id:
-        plan = identified(plan)
+    """Part the plan where it disturbs more than the limit, of so many managed nodes, and nobody has approved that.
+
+    The parts have ids. A plan that stays whole is given back as it came: an id costs more than making the plan, and who
+    shows it gives it one.
+    """
     disturbed = disturbed_nodes(filter(_is_counted, plan.actions))
     if not limit.is_exceeded(len(disturbed), managed):
         return Braked(plan, None)

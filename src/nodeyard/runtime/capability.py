@@ -207,6 +207,11 @@ def nowhere(_view: View) -> Iterable[Elsewhere]:
     return ()
 
 
+def nothing(_view: View) -> Iterable[Watch]:
+    """What a capability says that watches no kinds but those it knows beforehand."""
+    return ()
+
+
 @dataclass(frozen=True)
 class Capability:
     name: str
@@ -223,6 +228,13 @@ class Capability:
     rbac: tuple[Rule, ...]
     events: Callable[[Any, Plan, Outcome], Sequence[Event]] = lambda _snapshot, _plan, _outcome: ()
     aggregates: tuple[Aggregate, ...] = ()
+    declared: Callable[[View], Iterable[Watch]] = nothing
+    """Watches of kinds that users declare, which are known only now; pure, cheap, and asked again after each change of
+    the view. They join the view as long as they are named (`Kind.group`, and `Kind` where no other has it) and are
+    always optional: a kind that is not served or may not be watched holds nothing up, so `collect` asks `is_synced`,
+    `trouble` and `versions`. Where the plural is not known it is left empty and found out (`resources.of_kind`). A kind
+    that is among `watches` is not watched again. Whoever runs it is given the rights by ClusterRoles that carry the
+    label `rbac.nodeyard.dev/aggregate-to-<capability>: "true"`."""
     clusters: Callable[[View], Iterable[Elsewhere]] = nowhere
     """The further clusters that are needed now; pure, and asked again after each change of the view."""
     cluster_watches: tuple[Watch, ...] = ()
@@ -259,6 +271,11 @@ class Capability:
     def has_clusters(self) -> bool:
         """Whether it may need others than our own."""
         return self.clusters is not nowhere
+
+    @property
+    def has_declared(self) -> bool:
+        """Whether users may declare kinds that it watches."""
+        return self.declared is not nothing
 
     def definitions(self) -> Sequence[Object]:
         """The CRDs of the kinds it serves."""

@@ -24,7 +24,7 @@ from nodeyard.plan.model import ObjectRef, Plan
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
 from nodeyard.runtime.backoff import Failures
-from nodeyard.runtime.capability import Capability, Key, Watch
+from nodeyard.runtime.capability import Capability, Key, View, Watch
 from nodeyard.runtime.cluster import Following, Surroundings
 from nodeyard.runtime.clusters import Clusters
 from nodeyard.runtime.elections import ALWAYS, Elections, Gate
@@ -78,10 +78,13 @@ class Controller:
         self.view = place.watches.register(
             [self._noted(watch) for watch in capability.watches],
             capability.aggregates,
+            declared=self._declared if capability.has_declared else None,
             mark=self._mark,
-            on_synced=lambda _kind: self.resync(),
+            on_synced=self._told,
             on_change=self._clusters.look_again if capability.has_clusters else None,
             on_news=self._hear,
+            # What is wrong with a kind that a user declared is told in a status; others are for health to tell.
+            on_trouble=self.resync if capability.has_declared else lambda: None,
         )
         self._clusters.attach(self.view)
         place.served.watch(watch.resource for watch in capability.watches if not watch.metadata_only)
@@ -224,6 +227,16 @@ class Controller:
             return keys(old, new) if keys_in is None else keys_in(self.view, old, new)
 
         return replace(watch, keys=noted)
+
+    def _told(self, _kind: str) -> None:
+        """A kind is there for the first time. One that a user declared may be written through another path than one
+        of its name was, or by nobody so far."""
+        if self.capability.has_declared:
+            self._place.served.look_again()
+        self.resync()
+
+    def _declared(self, view: View) -> Iterable[Watch]:
+        return [self._noted(watch) for watch in self.capability.declared(view)]
 
     def _mark(self, key: Key) -> None:
         if self._news.changed(key, *self._changing):

@@ -11,6 +11,7 @@ from nodeyard.runtime.leader import lease_name
 from nodeyard.runtime.webhooks import configuration_name
 
 _API = "rbac.authorization.k8s.io/v1"
+_LABELS = {"app.kubernetes.io/name": "nodeyard"}
 _ENGINE = (Rule("events.k8s.io", ("events",), ("create", "patch")),)
 """What the loop itself needs, whatever it runs."""
 _CONFIGURATIONS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
@@ -35,6 +36,11 @@ def rules(capability: Capability, *, installs_crds: bool = False) -> list[Object
     """Cluster-wide rights of one capability."""
     declared = (*capability.rbac, *_ENGINE, *_registration(capability), *((_INSTALL,) if installs_crds else ()))
     return [render(rule) for rule in declared]
+
+
+def aggregation_label(capability: Capability) -> str:
+    """ClusterRoles that carry it, with the value "true", give the capability rights on kinds that users declare."""
+    return f"rbac.nodeyard.dev/aggregate-to-{capability.name}"
 
 
 def local_rules(capability: Capability) -> list[Object]:
@@ -72,7 +78,7 @@ def render(rule: Rule) -> Object:
 def manifests(capability: Capability) -> list[Object]:
     """Service account, roles and bindings."""
     name = service_account(capability)
-    cluster = {"name": name, "labels": {"app.kubernetes.io/name": "nodeyard"}}
+    cluster = {"name": name, "labels": _LABELS}
     local = {**cluster, "namespace": NAMESPACE}
     subjects = [{"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}]
     return [
@@ -81,7 +87,32 @@ def manifests(capability: Capability) -> list[Object]:
         _binding("ClusterRole", cluster, name, subjects),
         {"apiVersion": _API, "kind": "Role", "metadata": local, "rules": local_rules(capability)},
         _binding("Role", local, name, subjects),
+        *_declared(capability, cluster, subjects),
     ]
+
+
+def _declared(capability: Capability, metadata: Object, subjects: list[Object]) -> list[Object]:
+    role = declared_role(capability)
+    if role is None:
+        return []
+    name = role["metadata"]["name"]
+    return [role, _binding("ClusterRole", {**metadata, "name": name}, name, subjects)]
+
+
+def declared_role(capability: Capability) -> Object | None:
+    """A role that gathers the rights on kinds that users declare, which nobody can know beforehand; None where they
+    cannot declare any.
+
+    It has no rules of its own, and does not say so: whoever applies it again leaves those that were gathered.
+    """
+    if not capability.has_declared:
+        return None
+    return {
+        "apiVersion": _API,
+        "kind": "ClusterRole",
+        "metadata": {"name": f"{service_account(capability)}-declared", "labels": _LABELS},
+        "aggregationRule": {"clusterRoleSelectors": [{"matchLabels": {aggregation_label(capability): "true"}}]},
+    }
 
 
 def viewer_and_editor(capability: Capability) -> list[Object]:

@@ -5,7 +5,7 @@ Everything that can be wrong with a file is found here, when it is loaded, and n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path as FilePath
@@ -19,6 +19,7 @@ from nodeyard.kube.selectors import LabelSelector, SelectorError, parse_labels
 from nodeyard.sim.chance import Chance
 from nodeyard.sim.conditions import Condition, compile_conditions, references
 from nodeyard.sim.paths import Path, parse_path
+from nodeyard.sim.services import stages_for
 from nodeyard.sim.stage_format import (
     BookSpec,
     CountSpec,
@@ -30,7 +31,7 @@ from nodeyard.sim.stage_format import (
 )
 from nodeyard.sim.verbs import Action, compile_action
 
-SHIPPED = ("nodes", "pods", "scheduling", "drains", "providers", "machines")
+SHIPPED = ("nodes", "pods", "scheduling", "drains", "providers", "machines", "services")
 
 
 class StageError(ValueError):
@@ -112,8 +113,9 @@ class Book:
         return sorted(kinds)
 
 
-def load_book(*names: str, extra: Iterable[FilePath] = ()) -> Book:
-    """The stage files of these names that come with Nodeyard, and those in `extra`, as one book."""
+def load_book(*names: str, extra: Iterable[FilePath] = (), services: Collection[Kind] = ()) -> Book:
+    """The stage files of these names that come with Nodeyard, and those in `extra`, as one book; and the operators of
+    services of these kinds."""
     directory = files("nodeyard.sim") / "stages"
     texts = []
     for name in names:
@@ -122,6 +124,8 @@ def load_book(*names: str, extra: Iterable[FilePath] = ()) -> Book:
             raise StageError(f'no stages "{name}"; there are: {", ".join(SHIPPED)}')
         texts.append((f"{name}.yaml", source.read_text()))
     texts += [(str(path), path.read_text()) for path in extra]
+    if services:
+        texts.append(stages_for(services))
     return parse_book(texts)
 
 

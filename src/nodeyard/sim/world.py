@@ -8,7 +8,7 @@ async with World(client, clock, seed=7) as world:
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -45,15 +45,17 @@ class World:
         stages: Sequence[str] = STAGES,
         extra_stages: Iterable[Path] = (),
         around: Surroundings | None = None,
+        services: Collection[Kind] = (),
     ) -> None:
-        """`around` is for the stages of Cluster API, `providers` and `machines`."""
+        """`around` is for the stages of Cluster API, `providers` and `machines`. The operators of the kinds in
+        `services` are played as the stages of that name play their own."""
         self._client = client.managed_by("sim")
         self._clock = clock
         self._scheduler = Scheduler(self._client, clock)
         self.machines = Controllers(self._client, clock, around or Surroundings())
         self.engine = Engine(
             self._client,
-            load_book(*stages, extra=extra_stages),
+            load_book(*stages, extra=extra_stages, services=services),
             clock=clock,
             seed=seed,
             functions={**Functions(clock).table(), **self.machines.functions},

@@ -67,8 +67,9 @@ class Options:
 class Operator(Background):
     """One operator process, but for the process."""
 
-    def __init__(self, config: Config, capability: Capability, options: Options) -> None:
+    def __init__(self, config: Config, capability: Capability, options: Options, user: str = "") -> None:
         super().__init__(f"operator-{options.identity}")
+        self.user = user
         self.identity = options.identity
         self.lease = lease_name(capability.name)
         self._config = config
@@ -189,8 +190,9 @@ class Operators:
         options = Options(**given)
         if not options.identity:
             options = replace(options, identity=f"operator-{number}")
-        config = self._config(chosen, options, f"operator-{chosen.name}-{number}")
-        operator = Operator(config, chosen, options)
+        user = f"operator-{chosen.name}-{number}"
+        config = self._config(chosen, options, user)
+        operator = Operator(config, chosen, options, user)
         operator.start()
         self._started.append((operator, options))
         return operator.ready()
@@ -221,11 +223,29 @@ class Operators:
         kubeconfig = self._api.user(user, rules=rules)
         local = rbac.local_rules(capability)
         self._api.user(user, rules=local, namespace=NAMESPACE)
+        if (role := rbac.declared_role(capability)) is not None:
+            _gather(rest, user, role)
         _await_rights(rest, user, [*((rule, "") for rule in rules), *((rule, NAMESPACE) for rule in local)])
         if options.through is None:
             return load_kubeconfig([kubeconfig])
         config = load_kubeconfig([options.through])
         return replace(config, credentials=replace(config.credentials, impersonate=Impersonation(user)))
+
+
+def _gather(rest: Any, user: str, role: Object) -> None:
+    """The rights that users give on kinds which they declare."""
+    with contextlib.suppress(RestError):
+        rest.create(role)
+    name = role["metadata"]["name"]
+    rest.replace_or_create(
+        {
+            "apiVersion": role["apiVersion"],
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": f"nodeyard-testing:{user}:declared"},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}],
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+        }
+    )
 
 
 def _await_rights(rest: Any, user: str, rules: Sequence[tuple[Object, str]]) -> None:

@@ -35,7 +35,14 @@ ARGUMENTS = {
     # Else it looks at each object once a second at most, and a machine takes eight looks to join.
     "cluster-api-core": ["--feature-gates=ReconcilerRateLimiting=false"],
 }
-CONTROLLERS = ("namespace", "garbage-collector", "disruption", "node-lifecycle", "taint-eviction")
+CONTROLLERS = (
+    "namespace",
+    "garbage-collector",
+    "disruption",
+    "node-lifecycle",
+    "taint-eviction",
+    "clusterrole-aggregation",
+)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

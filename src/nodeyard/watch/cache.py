@@ -99,12 +99,26 @@ class Cache(Generic[T]):
             derived.commit(derived.stage(key, None, obj))
         self._derived = (*self._derived, derived)
 
-    def listen(self, listener: Listener) -> None:
+    def underive(self, derived: Derived) -> None:
+        self._derived = _without(self._derived, derived)
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Answers how to end it."""
         self._listeners = (*self._listeners, listener)
 
-    def listen_aside(self, listener: Callable[[], None]) -> None:
+        def end() -> None:
+            self._listeners = _without(self._listeners, listener)
+
+        return end
+
+    def listen_aside(self, listener: Callable[[], None]) -> Callable[[], None]:
         """Told when an object that is not understood has come, is otherwise than before, or has gone."""
         self._aside_listeners = (*self._aside_listeners, listener)
+
+        def end() -> None:
+            self._aside_listeners = _without(self._aside_listeners, listener)
+
+        return end
 
     # from the watch
 
@@ -295,6 +309,12 @@ class Cache(Generic[T]):
     def _is_same(self, old: T, new: T) -> bool:
         version = self._version(new)
         return old is new or (version != "" and version == self._version(old) and self._uid(old) == self._uid(new))
+
+
+def _without(those: tuple[T, ...], one: T) -> tuple[T, ...]:
+    """But for one of these, told by what it is: others may be equal to it."""
+    place = next((place for place, each in enumerate(those) if each is one), len(those))
+    return those[:place] + those[place + 1 :]
 
 
 def _fate(malformed: Malformed) -> tuple[Any, ...]:

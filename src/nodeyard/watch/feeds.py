@@ -18,14 +18,12 @@ from nodeyard.process.clock import Clock
 from nodeyard.watch.cache import Cache
 from nodeyard.watch.informer import Informer, Report
 from nodeyard.watch.partial import metadata_only
-from nodeyard.watch.sources import Source
+from nodeyard.watch.sources import Chosen, Source
 
 
-class Watched(Protocol):
+class Watched(Chosen, Protocol):
     """What a capability declares of a kind that it watches."""
 
-    @property
-    def resource(self) -> Resource[Any]: ...
     @property
     def keys(self) -> Callable[[Any | None, Any | None], Iterable[str]]: ...
     @property
@@ -33,15 +31,12 @@ class Watched(Protocol):
     @property
     def needed(self) -> Callable[[Any], bool] | None: ...
     @property
-    def label_selector(self) -> str: ...
-    @property
-    def field_selector(self) -> str: ...
-    @property
-    def metadata_only(self) -> bool: ...
-    @property
     def optional(self) -> bool: ...
-    @property
-    def older(self) -> tuple[str, ...]: ...
+
+
+def full_name(resource: Resource[Any]) -> str:
+    """What a kind is called in a view, whatever other groups have."""
+    return f"{resource.kind}.{resource.group or 'core'}"
 
 
 class Feed:
@@ -58,6 +53,8 @@ class Feed:
         self.on_trouble: list[Callable[[], None]] = []
         self.is_optional = True
         """Until someone insists on the kind."""
+        self.is_vital = False
+        """Whether someone watches it who knew the kind beforehand. One that only users declared holds nothing up."""
         self.is_served: bool | None = None
         """Whether the server has the kind; None while that is not known. It matters only where it is optional."""
         self.informer: Informer[Any] | None = None
@@ -81,6 +78,11 @@ class Feed:
         return self.is_kept or (self.is_optional and self.is_served is False)
 
     @property
+    def is_settled(self) -> bool:
+        """Whether there is nothing to wait for; of a kind that only users declared also when it cannot be watched."""
+        return self.is_synced or (not self.is_vital and bool(self.error))
+
+    @property
     def error(self) -> str:
         """What last went wrong with the watch; empty while all is well."""
         return "" if self.informer is None else self.informer.error
@@ -91,13 +93,14 @@ class Feed:
         return 0 if self.informer is None else self.informer.restarts
 
     def serve(self, catalog: Catalog) -> None:
-        """Note whether the server has the kind, and in which version; a watch in another one is ended first."""
-        best = next((each for each in self._versions if _is_watched(catalog, each)), None)
-        if best is not None and best.version != self.resource.version:
+        """Note whether the server has the kind, and in which version and plural; a watch in another one is ended
+        first."""
+        best = next((found for each in self._versions if (found := _watched(catalog, each)) is not None), None)
+        if best is not None and best != self.resource:
             if self.is_running:
                 best = None
             else:
-                self.source = replace(self.source, resource=replace(self.source.resource, version=best.version))
+                self.source = replace(self.source, resource=best.decoded_as(self.source.resource.view))
                 self.resource = best
         self.is_served = best is not None
 
@@ -140,9 +143,14 @@ class Feed:
         return None if self.informer is None else self.informer.report()
 
 
-def _is_watched(catalog: Catalog, resource: Resource[Any]) -> bool:
+def _watched(catalog: Catalog, resource: Resource[Any]) -> Resource[Any] | None:
+    """The resource as it can be watched; where its plural was not known, with that and the scope that it has."""
     known = catalog.by_kind(resource.api_version, resource.kind)
-    return known is not None and "watch" in known.verbs
+    if known is None or "watch" not in known.verbs:
+        return None
+    if resource.plural:
+        return resource
+    return replace(resource, plural=known.resource.plural, namespaced=known.resource.namespaced)
 
 
 def _tell(those: Iterable[Callable[[], None]]) -> None:

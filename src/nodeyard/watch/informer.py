@@ -17,7 +17,16 @@ from typing import Any, Final, Generic, TypeVar
 
 from nodeyard.client.api import IDLE_SECONDS, Client, Event
 from nodeyard.client.decoding import Malformed
-from nodeyard.client.errors import ApiError, BadRequest, Expired, Invalid, NotFound, ServerError, TransportTimeout
+from nodeyard.client.errors import (
+    ApiError,
+    BadRequest,
+    Expired,
+    Forbidden,
+    Invalid,
+    NotFound,
+    ServerError,
+    TransportTimeout,
+)
 from nodeyard.client.resources import Resource
 from nodeyard.client.watching import Bookmark, Change
 from nodeyard.process.clock import Clock
@@ -216,7 +225,7 @@ class Informer(Generic[T]):
             else:
                 self.cache.set_aside(event)
             if heard == 1:
-                self.error = ""
+                self._recover()
                 self._move(Happening.HEARD)
             if heard % BURST == 0:
                 await asyncio.sleep(0)
@@ -224,10 +233,15 @@ class Informer(Generic[T]):
 
     def _tell(self, objects: list[T], version: str, malformed: tuple[Malformed, ...]) -> None:
         self.cache.replace(objects, version, malformed)
-        self.error = ""
+        self._recover()
         if not self.is_synced:
             self.is_synced = True
             self._on_synced()
+
+    def _recover(self) -> None:
+        if self.error:
+            self.error = ""
+            self._on_trouble()
 
     def _hear(self) -> None:
         self._heard_at = self._clock.monotonic()
@@ -242,10 +256,18 @@ class Informer(Generic[T]):
         if isinstance(error, NotFound):
             self._on_missing()
         self.restarts += 1
-        known, self.error = self.error, f"{type(error).__name__}: {error}"
+        known, self.error = self.error, self._named(error)
         if self.error != known:
             self._on_trouble()
         _log.warning("watching again", resource=str(self.source), phase=self.state.phase.value, reason=self.error)
+
+    def _named(self, error: Exception) -> str:
+        """Of a right that is missing: which. The user is in the server's words."""
+        if isinstance(error, Forbidden):
+            verb = "list" if self.state.phase is Phase.LISTING else "watch"
+            said = str(error)
+            return f"cannot {verb} {self.source.resource}: forbidden: {said.partition(' is forbidden: ')[2] or said}"
+        return f"{type(error).__name__}: {error}"
 
 
 def _happening(phase: Phase, error: Exception) -> Happening:

@@ -22,12 +22,25 @@ _GAUGES: tuple[tuple[str, str, Callable[[Report], float]], ...] = (
 
 
 def expose(metrics: Metrics, watches: Watches) -> None:
-    """Call once everything is registered. A watch that does not run shows zeros."""
-    for name, help, value in _GAUGES:
-        gauge = metrics.gauge(f"nodeyard_informer_{name}", help, _LABELS)
-        for feed in watches.feeds:
-            labels = (str(feed.source), feed.resource.view.__name__)
-            gauge.labels(*labels).set_function(_reader(feed, value))
+    """Call once everything is registered; kinds that are declared later come and go by themselves. A watch that does
+    not run shows zeros."""
+    gauges = [(metrics.gauge(f"nodeyard_informer_{name}", help, _LABELS), value) for name, help, value in _GAUGES]
+
+    def show(feed: Feed) -> None:
+        for gauge, value in gauges:
+            gauge.labels(*_labels(feed)).set_function(_reader(feed, value))
+
+    def hide(feed: Feed) -> None:
+        for gauge, _ in gauges:
+            gauge.remove(*_labels(feed))
+
+    for feed in watches.feeds:
+        show(feed)
+    watches.on_watching, watches.on_dropped = show, hide
+
+
+def _labels(feed: Feed) -> tuple[str, str]:
+    return str(feed.source), feed.resource.view.__name__
 
 
 def _reader(feed: Feed, value: Callable[[Report], float]) -> Callable[[], float]:

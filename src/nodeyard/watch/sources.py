@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from nodeyard.client.resources import Resource
 from nodeyard.kube.objects import PartialObject
 from nodeyard.kube.selectors import parse_labels
 from nodeyard.watch.cache import Selection
+
+
+class Chosen(Protocol):
+    """What is said of a watch that makes its source."""
+
+    @property
+    def resource(self) -> Resource[Any]: ...
+    @property
+    def label_selector(self) -> str: ...
+    @property
+    def field_selector(self) -> str: ...
+    @property
+    def metadata_only(self) -> bool: ...
+    @property
+    def older(self) -> tuple[str, ...]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +52,7 @@ class Source:
     def __str__(self) -> str:
         selectors = ",".join(filter(None, (self.label_selector, self.field_selector)))
         return f"{self.resource}[{selectors}]" if selectors else str(self.resource)
+
+
+def source_of(watch: Chosen) -> Source:
+    return Source(watch.resource, watch.label_selector, watch.field_selector, watch.metadata_only, watch.older)

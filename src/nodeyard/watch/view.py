@@ -2,7 +2,7 @@
 
 Nothing is copied for a plan. `collect` runs on the event loop without awaiting, so no cache can change under it; what
 it takes out are immutable objects and tuples, which it may carry to another thread. A kind that two groups have is
-named with its group: `Cluster.kosmos.io`, `Node.core`.
+named with its group: `Cluster.kosmos.io`, `Node.core`. Kinds that users declare come and go while it is looked at.
 
 Views of further clusters are of the same make; who connects them says how the connection is doing.
 """
@@ -38,6 +38,8 @@ class CacheView:
         self.error = ""
         self.elsewhere: Callable[[str], CacheView] = _nowhere
         """The view of a further cluster, by its name."""
+        self.look: Callable[[], None] = lambda: None
+        """Called for a kind that is not shown: it may have been declared just now."""
 
     def get(self, kind: str, name: str, namespace: str = "") -> Any | None:
         return self._feed(kind).cache.get((namespace, name))
@@ -48,6 +50,9 @@ class CacheView:
 
     def indexed(self, kind: str, index: str, value: str) -> Sequence[Any]:
         found = self._indexes.get((kind, index))
+        if found is None:
+            self.look()
+            found = self._indexes.get((kind, index))
         if found is None:
             raise KeyError(f'{kind} has no index "{index}"')
         return found.find(value)
@@ -87,6 +92,9 @@ class CacheView:
 
     def _feed(self, kind: str) -> Feed:
         feed = self._feeds.get(kind)
+        if feed is None:
+            self.look()
+            feed = self._feeds.get(kind)
         if feed is None:
             raise KeyError(f"{kind} is not watched, or more than one group has it: {', '.join(sorted(self._feeds))}")
         return feed

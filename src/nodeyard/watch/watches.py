@@ -5,34 +5,39 @@
     async with asyncio.TaskGroup() as tasks: tasks.create_task(watches.run())
 
 A watch runs while someone needs it (`needed(view)`, asked again after every change of that view) and, where its kind is
-optional, while the server has the kind. Those who watch the same source share one informer and one cache. On a
-further cluster, contact may be lost: meanwhile all watches rest and keep what they know.
+optional, while the server has the kind. Those who watch the same source share one informer and one cache. Kinds that
+users declare join a view while it runs, and leave it (`declared`). On a further cluster, contact may be lost: meanwhile
+all watches rest and keep what they know.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from random import Random
 from typing import Any, Final
 
 import msgspec
 
 from nodeyard.client.api import Client
+from nodeyard.client.discovery import Catalog
 from nodeyard.client.errors import ClientError, NotFound
 from nodeyard.kube.json import Json
 from nodeyard.plan.model import ObjectRef
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
 from nodeyard.watch.aggregates import Fold, Folding
+from nodeyard.watch.attachments import Attachment, Hearing
+from nodeyard.watch.declared import Declared
 from nodeyard.watch.facts import Facts
-from nodeyard.watch.feeds import Feed, Watched
+from nodeyard.watch.feeds import Feed, Watched, full_name
 from nodeyard.watch.identity import Key
 from nodeyard.watch.indexes import Index
 from nodeyard.watch.informer import Report
 from nodeyard.watch.inquiring import DISCOVERY_SECONDS, Inquirer
 from nodeyard.watch.overlay import Own
-from nodeyard.watch.sources import Source
+from nodeyard.watch.sources import Source, source_of
 from nodeyard.watch.view import CacheView
 
 # Changes of one moment are one question to `needed`.
@@ -51,6 +56,8 @@ class Watches:
         self._clock = clock
         self._random = random
         self._feeds: dict[Source, Feed] = {}
+        self._declared: list[Declared] = []
+        self._catalog: Catalog | None = None
         self._is_known = False
         """Whether it is known what is wanted: needs and, for optional kinds, discovery have been asked."""
         self._turn = asyncio.Lock()
@@ -60,6 +67,10 @@ class Watches:
         self._inquirer = Inquirer(client, clock, self.facts)
         self._identifies = identifies
         self._is_held = False
+        self.on_watching: Callable[[Feed], None] = lambda _feed: None
+        """Told of each watch that begins."""
+        self.on_dropped: Callable[[Feed], None] = lambda _feed: None
+        """Told of each kind that nobody declares any more."""
 
     # set-up
 
@@ -68,6 +79,7 @@ class Watches:
         watches: Sequence[Watched],
         aggregates: Sequence[Folding] = (),
         *,
+        declared: Callable[[CacheView], Iterable[Watched]] | None = None,
         mark: Callable[[str], None] = lambda _key: None,
         on_synced: Callable[[str], None] = lambda _kind: None,
         on_change: Callable[[], None] | None = None,
@@ -76,47 +88,62 @@ class Watches:
     ) -> CacheView:
         """What a capability watches; its view of it.
 
+        `declared` names further watches as long as they are wanted, asked again after every change of the view.
         `mark` is told each key that a change concerns, `on_synced` each kind when it has been told for the first time.
         `on_change` is called after every change, `on_news` when what was asked about the server itself has changed, and
         about objects that are not understood: which keys they concern cannot be known. `on_trouble` is called when a
-        watch broke and not in the way it had before.
+        watch broke and not in the way it had before, and when it is well again.
         """
         feeds: dict[str, Feed] = {}
         indexes: dict[tuple[str, str], Index] = {}
         folds: dict[str, Fold] = {}
         view = CacheView(feeds, indexes, folds, self.facts.inquire(on_news))
-        has_needs = any(watch.needed is not None for watch in watches)
+        is_asked_again = declared is not None or any(watch.needed is not None for watch in watches)
+        after = [self._wake.set] if is_asked_again else []
+        after += [] if on_change is None else [on_change]
+        hearing = Hearing(mark, on_synced, after, on_news, on_trouble)
         for watch, names in _named(watches):
             if names[0] in feeds:
                 raise ValueError(f"{names[0]} is watched twice by one capability")
-            feed = self._feed(watch)
-            feeds |= dict.fromkeys(names, feed)
+            feed = self._feed(source_of(watch))
+            feed.is_vital = True
             feed.is_optional &= watch.optional
-            feed.needs.append(_need(watch, view))
-            feed.on_synced.append(_call(on_synced, watch.resource.kind))
-            feed.on_trouble.append(on_trouble)
-            for name, values in watch.indexes.items():
-                index = Index(values)
-                feed.cache.derive(index)
-                indexes |= {(kind, name): index for kind in names}
-            feed.cache.listen(_marking(watch, mark))
-            feed.cache.listen_aside(on_news)
-            if has_needs:
-                feed.cache.listen(lambda _old, _new: self._wake.set())
-            if on_change is not None:
-                feed.cache.listen(_calling(on_change))
+            attachment = Attachment(feed, (watch,), hearing, _need(watch, view))
+            feeds |= dict.fromkeys(names, feed)
+            indexes |= {(kind, name): index for kind in names for name, index in attachment.indexes.items()}
         for aggregate in aggregates:
             folds[aggregate.name] = Fold(aggregate)
             feeds[aggregate.kind].cache.derive(folds[aggregate.name])
+        if declared is not None:
+            self._declare(Declared(partial(declared, view), feeds, indexes, partial(self._attach, hearing)), view)
         self._wake.set()
         return view
 
-    def _feed(self, watch: Watched) -> Feed:
-        source = Source(watch.resource, watch.label_selector, watch.field_selector, watch.metadata_only, watch.older)
+    def _declare(self, declared: Declared, view: CacheView) -> None:
+        self._declared.append(declared)
+        view.look = declared.look
+
+    def _attach(self, hearing: Hearing, source: Source, watches: Sequence[Watched]) -> Attachment:
+        """To a kind that was just declared. It may have been made just now too: what is served is asked soon."""
+        feed = self._feed(source)
+        if self._catalog is not None and feed.is_served is None:
+            feed.serve(self._catalog)
+            feed.is_served = feed.is_served or None
+        if not feed.is_served:
+            self._inquirer.hurry()
+        attachment = Attachment(feed, watches, hearing, is_late=True)
+        self._is_known = False
+        self._wake.set()
+        if feed.is_synced:
+            hearing.on_synced(feed.resource.kind)
+        return attachment
+
+    def _feed(self, source: Source) -> Feed:
         feed = self._feeds.get(source)
         if feed is None:
             feed = self._feeds[source] = Feed(source)
             feed.on_synced += [self._progress.set, self._wake.set]
+            feed.on_trouble.append(self._progress.set)
         return feed
 
     # running
@@ -136,9 +163,12 @@ class Watches:
     async def reconcile(self) -> None:
         """Start what is wanted and does not run, stop what runs and is not wanted."""
         async with self._turn:
+            for each in self._declared:
+                each.look()
             if not self._is_held:
                 await self._inquire()
             await self._start_and_stop()
+            self._drop()
         self._is_known = all(feed.is_served is not None for feed in self.feeds if feed.is_optional)
         self._progress.set()
 
@@ -151,9 +181,17 @@ class Watches:
             if is_wanted and not feed.is_running:
                 _log.info("watching", resource=str(feed.source))
                 feed.start(self._client, self._clock, self._random, self.rediscover)
+                self.on_watching(feed)
             elif not is_wanted and (feed.is_running or feed.is_kept):
                 _log.info("ending the watch", resource=str(feed.source), reason="not served or not needed")
                 await feed.stop()
+
+    def _drop(self) -> None:
+        """Feeds of kinds that nobody declares any more."""
+        for source, feed in tuple(self._feeds.items()):
+            if not feed.needs and not feed.is_running:
+                del self._feeds[source]
+                self.on_dropped(feed)
 
     def rediscover(self) -> None:
         """A kind may have come or gone: ask the server soon, not in its turn."""
@@ -163,6 +201,7 @@ class Watches:
     async def _inquire(self) -> None:
         catalog = await self._inquirer.discover(is_wanted=self._has_optional)
         if catalog is not None:
+            self._catalog = catalog
             for feed in self.feeds:
                 feed.serve(catalog)
         if self._identifies:
@@ -281,8 +320,8 @@ class Watches:
     @property
     def is_synced(self) -> bool:
         """Whether everything that is wanted has been told once."""
-        is_known = self._is_known and not self.facts.is_waited_for
-        return is_known and all(feed.is_synced for feed in self.feeds if feed.is_wanted)
+        is_known = self._is_known and not self.facts.is_waited_for and all(each.is_current for each in self._declared)
+        return is_known and all(feed.is_settled for feed in self.feeds if feed.is_wanted)
 
     async def synced(self) -> None:
         """Wait until it is."""
@@ -295,16 +334,20 @@ class Watches:
         return [report for feed in self.feeds if (report := feed.report()) is not None]
 
     def stalled(self) -> list[Report]:
-        """The watches whose caches may be out of date; readiness fails while there is one."""
-        return [report for report in self.reports() if report.is_stalled]
+        """The watches whose caches may be out of date; readiness fails while there is one.
+
+        Not those of declared kinds that cannot be watched: who declares one shall not take the operator down.
+        """
+        counted = [feed.report() for feed in self.feeds if feed.is_vital or not feed.error]
+        return [report for report in counted if report is not None and report.is_stalled]
 
 
 def _named(watches: Sequence[Watched]) -> Iterable[tuple[Watched, list[str]]]:
     """Each watch with the names its kind goes by: with its group, and without where no other group has it."""
     kinds = [watch.resource.kind for watch in watches]
     for watch in watches:
-        kind, group = watch.resource.kind, watch.resource.group or "core"
-        yield watch, [f"{kind}.{group}", kind][: 2 if kinds.count(kind) == 1 else 1]
+        kind = watch.resource.kind
+        yield watch, [full_name(watch.resource), kind][: 2 if kinds.count(kind) == 1 else 1]
 
 
 def _need(watch: Watched, view: CacheView) -> Callable[[], bool]:
@@ -321,25 +364,3 @@ def _need(watch: Watched, view: CacheView) -> Callable[[], bool]:
             return True
 
     return is_needed
-
-
-def _call(function: Callable[[str], None], argument: str) -> Callable[[], None]:
-    return lambda: function(argument)
-
-
-def _calling(function: Callable[[], None]) -> Callable[[Any | None, Any | None], None]:
-    return lambda _old, _new: function()
-
-
-def _marking(watch: Watched, mark: Callable[[str], None]) -> Callable[[Any | None, Any | None], None]:
-    def changed(old: Any | None, new: Any | None) -> None:
-        try:
-            keys = tuple(watch.keys(old, new))
-        except Exception:
-            # One object that the mapping cannot take must not end the watch of all others.
-            _log.exception("leaving a change unmapped", resource=str(watch.resource))
-            return
-        for key in keys:
-            mark(key)
-
-    return changed

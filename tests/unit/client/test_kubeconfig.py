@@ -220,6 +220,9 @@ def test_a_restricted_kubeconfig_may_not_be_a_bomb():
         parse_kubeconfig(b"a: &a [x]\nb: [*a, *a]\n", source="Secret a/b")
     with pytest.raises(ConfigError, match="larger than"):
         parse_kubeconfig(b" " * 300_000, source="Secret a/b")
+    for nested in (b"[" * 100_000, b"- " * 100_000, b"{a: " * 50_000):
+        with pytest.raises(ConfigError, match="levels deep"):
+            parse_kubeconfig(nested, source="Secret a/b")
 
 
 def test_secrets_do_not_show_when_printed(tmp_path):

@@ -29,3 +29,9 @@ def test_what_is_dumped_can_be_loaded():
     value = {"a": [1, "2", None, True], "b": {"c": "2026-01-01"}}
 
     assert load(dump(value)) == value
+
+
+@pytest.mark.parametrize("text", ["[" * 50_000, "{a: " * 50_000, "- " * 50_000, "? " * 50_000])
+def test_what_is_nested_without_end_is_refused_and_the_process_lives(text):
+    with pytest.raises(ManifestError):
+        load(text)

@@ -45,10 +45,14 @@ def test_both_bounds_have_to_be_exceeded(disturbed, managed, exceeded):
 
 
 def test_below_the_limit_everything_runs():
-    now, held = brake(plan(HARMLESS, *THREE), Limit(nodes=3), managed=3)
-    assert held is None
-    assert ids(now.actions) == ["label", *ids(THREE)]
+    whole = plan(HARMLESS, *THREE)
+    assert brake(whole, Limit(nodes=3), managed=3) == (whole, None)
+
+
+def test_both_parts_of_a_plan_have_ids():
+    now, held = brake(plan(HARMLESS, *THREE), SMALL, managed=10)
     assert now.id == identity(now)
+    assert held.id not in ("", now.id)
 
 
 def test_above_the_limit_the_harmless_part_runs_and_the_rest_is_held():

@@ -1,6 +1,9 @@
 """Rights, from what a capability declares."""
 
+from dataclasses import replace
+
 from tests.builders import labels
+from tests.builders.badges import BADGES
 from tests.builders.guards import GUARDED
 
 from nodeyard.runtime import rbac
@@ -35,3 +38,22 @@ def test_webhooks_bring_the_right_to_one_secret_of_our_own_namespace():
         "update": ["nodeyard-webhook-certificates"],
         "create": None,
     }
+
+
+def test_rights_on_declared_kinds_are_gathered_by_a_label_and_bound_to_the_same_account():
+    before = rbac.manifests(replace(BADGES, declared=labels.LABELS.declared))
+
+    role, binding = [each for each in rbac.manifests(BADGES) if each not in before]
+
+    assert role["metadata"]["name"] == binding["roleRef"]["name"] == "nodeyard-badges-declared"
+    (selector,) = role["aggregationRule"]["clusterRoleSelectors"]
+    assert selector == {"matchLabels": {"rbac.nodeyard.dev/aggregate-to-badges": "true"}}
+    assert "rules" not in role, "what was gathered stays when it is applied again"
+    assert binding["subjects"] == [
+        {"kind": "ServiceAccount", "name": "nodeyard-badges", "namespace": "nodeyard-system"}
+    ]
+
+
+def test_a_capability_without_declared_kinds_gathers_nothing():
+    assert rbac.declared_role(labels.LABELS) is None
+    assert [each["kind"] for each in rbac.manifests(labels.LABELS)].count("ClusterRole") == 1

@@ -27,6 +27,7 @@ INFRASTRUCTURE_KINDS = tuple(
 )
 BY_NAMESPACE = "namespace"
 DRAINING = "draining"
+KUBECONFIGS = "kubeconfigs"
 
 
 def collect(view: View, name: str, _now: datetime) -> PoolsSnapshot | None:

@@ -14,7 +14,7 @@ from typing import Any, Final
 from nodeyard.apply.outcome import Outcome
 from nodeyard.capabilities.pools import classes, names, services, watched
 from nodeyard.capabilities.pools.classes import ClassesSnapshot
-from nodeyard.capabilities.pools.collecting import BY_NAMESPACE, DRAINING, collect
+from nodeyard.capabilities.pools.collecting import BY_NAMESPACE, DRAINING, KUBECONFIGS, collect
 from nodeyard.capabilities.pools.definition import LATTICE_CLUSTER, LATTICE_NODE_CLASS, LATTICE_SERVICE
 from nodeyard.capabilities.pools.events import events
 from nodeyard.capabilities.pools.messages import text
@@ -165,8 +165,9 @@ def _pods_by_node(pod: Pod) -> Iterable[str]:
 
 def _drains(view: View) -> Iterable[LatticeCluster]:
     """The clusters of which a pool is being removed."""
-    for cluster in view.all(names.CLUSTER_KIND):
-        if view.indexed("MachineDeployment", DRAINING, cluster.name):
+    for deployment in view.indexed("MachineDeployment", DRAINING, watched.ANY):
+        cluster = view.get(names.CLUSTER_KIND, (deployment.get("spec") or {}).get("clusterName", ""))
+        if cluster is not None:
             yield cluster
 
 
@@ -184,11 +185,12 @@ def _drains_there(view: Any) -> bool:
 
 def clusters(view: View) -> Iterable[Elsewhere]:
     """Every cluster that has a kubeconfig: who it is tells whether it has been pivoted."""
-    for cluster in view.all(names.CLUSTER_KIND):
-        secret = view.get("Secret", names.kubeconfig(cluster.name), names.namespace(cluster.name))
-        kubeconfig = None if secret is None else watched.decode_kubeconfig(secret)
+    for secret in view.indexed("Secret", KUBECONFIGS, watched.ANY):
+        cluster = watched.cluster_of(secret.metadata.namespace)
+        is_its = secret.metadata.name == names.kubeconfig(cluster) and view.get(names.CLUSTER_KIND, cluster) is not None
+        kubeconfig = watched.decode_kubeconfig(secret) if is_its else None
         if kubeconfig is not None:
-            yield Elsewhere(cluster.name, kubeconfig)
+            yield Elsewhere(cluster, kubeconfig)
 
 
 # by key
@@ -315,7 +317,12 @@ POOLS: Final = Capability(
             indexes={BY_NAMESPACE: watched.by_namespace, names.BY_NODE: watched.by_node},
             optional=True,
         ),
-        Watch(watched.SECRETS, _namespaced_keys, label_selector=names.CLUSTER_NAME_LABEL),
+        Watch(
+            watched.SECRETS,
+            _namespaced_keys,
+            indexes={KUBECONFIGS: watched.kubeconfigs},
+            label_selector=names.CLUSTER_NAME_LABEL,
+        ),
         Watch(resources.NODES.decoded_as(Node), keys_in=_own_node_keys),
         Watch(
             resources.PODS.decoded_as(Pod),

@@ -129,6 +129,13 @@ class Management:
             found.setdefault(machine.deployment, []).append(machine)
         return found
 
+    def machine_set(self, name: str) -> MachineSet | None:
+        return self._sets.get(name)
+
+    @cached_property
+    def _sets(self) -> Mapping[str, MachineSet]:
+        return {each.metadata.name: each for each in self.machine_sets}
+
     def template(self, kind: str, name: str) -> TemplateMeta | None:
         return self._by_name.get((kind, name))
 

@@ -26,6 +26,7 @@ from nodeyard.capabilities.pools.planning.observed import (
 )
 from nodeyard.capabilities.pools.planning.pivot import is_pivoted
 from nodeyard.capabilities.pools.planning.pools import Pool
+from nodeyard.capabilities.pools.planning.rolling import has_outdated
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.capabilities.pools.types import (
@@ -39,7 +40,7 @@ from nodeyard.capabilities.pools.types import (
 from nodeyard.kube.conditions import to_wire, with_condition
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Condition
-from nodeyard.plan.model import Blocked, Plan
+from nodeyard.plan.model import Action, Blocked, Plan
 from nodeyard.runtime.capability import StatusWrite
 
 READY = "Ready"
@@ -63,6 +64,10 @@ REFUSALS = frozenset(
 DRAINS = frozenset({Reason.DRAINING, Reason.DRAIN_TIMEOUT, Reason.PODS_UNKNOWN, Reason.WORKLOAD_UNREACHABLE})
 LEAVING = DRAINS | {Reason.MACHINES_MARKING}
 """About pools that go: no fault of those that stay."""
+CHANGES = frozenset(
+    {Reason.POOL_CREATED, Reason.POOL_UPDATED, Reason.POOL_ROLLED, Reason.POOL_ADOPTED, Reason.POOL_SCALED}
+)
+"""What is done to a pool that its counters do not know of yet."""
 VERSION_STOPS = frozenset({Reason.VERSION_WAITS, Reason.VERSION_STOPPED, Reason.SKEW})
 _LEAVING_PHASES: Mapping[str, PoolPhase] = {
     Reason.DRAINING: PoolPhase.DRAINING,
@@ -85,10 +90,20 @@ class Account:
         self.failures = [each for each in outcome.results if each.result in _BAD]
         self.evictions = [each for each in self.failures if each.action.reason == Reason.POD_EVICTED]
         self.is_going = any(action.reason == Reason.FINALIZER_REMOVED for action in plan.actions)
+        self._by_deployment = {each.object.name: each for each in reversed(self.blocked) if _is_of_pool(each)}
+        self._changes = {
+            each.object.name: each
+            for each in sorted(plan.actions, key=lambda action: action.reason == Reason.POOL_ROLLED)
+            if _is_of_pool(each) and each.reason in CHANGES
+        }
 
     def blocked_for(self, deployment: str) -> Blocked | None:
-        found = (each for each in self.blocked if _is_about(each, deployment))
-        return next(found, None)
+        """The first that is about a pool's MachineDeployment."""
+        return self._by_deployment.get(deployment)
+
+    def change_of(self, deployment: str) -> Action | None:
+        """What this pass does to a pool, its replacement first: what was observed before it is not how it stands."""
+        return self._changes.get(deployment)
 
     def first(self, reasons: Iterable[Reason]) -> Blocked | None:
         wanted = frozenset(reasons)
@@ -100,8 +115,8 @@ class Account:
         return [each for each in self.failures if each.action.reason != Reason.POD_EVICTED]
 
 
-def _is_about(blocked: Blocked, deployment: str) -> bool:
-    return blocked.object.kind == "MachineDeployment" and blocked.object.name == deployment
+def _is_of_pool(about: Blocked | Action) -> bool:
+    return about.object.kind == "MachineDeployment"
 
 
 def status(snapshot: PoolsSnapshot, plan: Plan, outcome: Outcome, now: datetime) -> Sequence[StatusWrite]:
@@ -155,7 +170,7 @@ def _pool_status(account: Account, pool: Pool) -> WorkerPoolStatus:
         phase = PoolPhase.BLOCKED if blocked else PoolPhase.PENDING
         return WorkerPoolStatus(desired=spec.replicas, phase=phase.value, message=message)
     known = _counted(snapshot, deployment)
-    phase, message = _pool_phase(snapshot, pool, deployment, blocked)
+    phase, message = _pool_phase(account, pool, deployment, blocked)
     return WorkerPoolStatus(
         desired=replicas(deployment) if is_autoscaled(snapshot.cluster, spec) else spec.replicas,
         phase=phase.value,
@@ -182,13 +197,15 @@ def _counted(snapshot: PoolsSnapshot, deployment: Object) -> Object:
     return {**known, **dict(zip(("replicas", "ready", "available", "up_to_date"), numbers, strict=True))}
 
 
-def _pool_phase(
-    snapshot: PoolsSnapshot, pool: Pool, deployment: Object, blocked: Blocked | None
-) -> tuple[PoolPhase, str]:
+def _pool_phase(account: Account, pool: Pool, deployment: Object, blocked: Blocked | None) -> tuple[PoolPhase, str]:
+    management = account.snapshot.management
     if blocked is not None:
         return PoolPhase.BLOCKED, text(blocked.reason, blocked.facts)
-    if is_paused(deployment) or is_paused(snapshot.management.cluster):
+    if is_paused(deployment) or is_paused(management.cluster):
         return PoolPhase.PAUSED, ""
+    if change := account.change_of(pool.belonging.name):
+        phase = PoolPhase.ROLLING if change.reason == Reason.POOL_ROLLED else PoolPhase.SCALING
+        return phase, text(change.reason, change.facts)
     counted = counters(deployment)
     facts: Object = {
         "pool": pool.id,
@@ -196,7 +213,7 @@ def _pool_phase(
         "available": counted.available,
         "upToDate": counted.up_to_date,
     }
-    if counted.is_current and counted.up_to_date < counted.replicas:
+    if (counted.is_current and counted.up_to_date < counted.replicas) or has_outdated(management, deployment):
         return PoolPhase.ROLLING, text(Reason.ROLLING, facts)
     if not is_settled(deployment):
         return PoolPhase.SCALING, text(Reason.SCALING, facts)
@@ -283,8 +300,8 @@ def _ready(account: Account, phase: Phase) -> Condition:
         facts = {"cluster": snapshot.cluster.name, "ready": counted.ready, "desired": replicas(control_plane)}
         return _condition(READY, False, Reason.CONTROL_PLANE_GROWING.value, facts)
     for pool in account.pools:
-        if pool.deployment is None or not is_settled(pool.deployment):
-            status = _pool_status(account, pool)
+        status = _pool_status(account, pool)
+        if status.phase != PoolPhase.READY:
             return Condition(type=READY, status="False", reason=status.phase or "Pending", message=status.message)
     return _true(READY, account)
 

@@ -61,6 +61,9 @@ SECRETS: Final = untyped("", "v1", "secrets", "Secret").decoded_as(KubeconfigSec
 
 # how they are found
 
+ANY: Final = "*"
+"""What all that an index has at all is found by: those who look for it need not look through everything."""
+
 
 def by_namespace(obj: Any) -> Iterable[str]:
     """Of any of them: the namespace, which is the cluster's."""
@@ -68,10 +71,15 @@ def by_namespace(obj: Any) -> Iterable[str]:
 
 
 def draining(deployment: Object) -> Iterable[str]:
-    """Of a MachineDeployment whose pool is being drained: the cluster."""
+    """Of a MachineDeployment whose pool is being drained: the cluster, and that there is one."""
     if names.DRAIN_STARTED not in (deployment["metadata"].get("annotations") or {}):
         return ()
-    return ((deployment.get("spec") or {}).get("clusterName", ""),)
+    return (deployment.get("spec") or {}).get("clusterName", ""), ANY
+
+
+def kubeconfigs(secret: KubeconfigSecret) -> Iterable[str]:
+    """Of a Secret that is called as one with a kubeconfig: that it is."""
+    return (ANY,) if secret.metadata.name.endswith(names.kubeconfig("")) else ()
 
 
 def by_node(machine: Machine) -> Iterable[str]:

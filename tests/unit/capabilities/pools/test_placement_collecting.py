@@ -24,7 +24,7 @@ def world(name="prod", **given):
 
 
 def offers(*worlds):
-    return collect_services(PoolsView(*worlds), NOW).offers
+    return collect_services(PoolsView(*worlds, services=[service("web")]), NOW).offers
 
 
 def hindrances(*worlds):
@@ -37,6 +37,10 @@ def test_a_pool_offers_its_labels_its_id_and_its_taints():
     assert gpu.labels == {"tier": "gpu", "lattice.dev/pool": "gpu"}
     assert [(taint.key, taint.effect) for taint in gpu.taints] == [("nvidia.com/gpu", "NoSchedule")]
     assert (web.cluster, web.pool, web.replicas, web.hindrance) == ("prod", "web", 3, None)
+
+
+def test_without_services_nobody_asks_what_is_offered():
+    assert collect_services(PoolsView(world()), NOW).offers == []
 
 
 def test_offers_come_from_all_clusters_in_their_order():

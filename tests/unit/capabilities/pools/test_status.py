@@ -7,12 +7,20 @@ import msgspec
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.capabilities.pools.events import events
 from nodeyard.capabilities.pools.plan import plan
-from nodeyard.capabilities.pools.snapshot import Workload
+from nodeyard.capabilities.pools.snapshot import MachineSet, Workload
 from nodeyard.capabilities.pools.status import status
 from nodeyard.capabilities.pools.types import LatticeCluster
 
-from ....builders.pool_objects import SERVED, changed, running, settled, with_deployment, with_replicas
-from ....builders.pools import NOW, SEED_POOLS, cluster, node_class, pool, snapshot
+from ....builders.pool_objects import (
+    SERVED,
+    changed,
+    running,
+    settled,
+    with_deployment,
+    with_management,
+    with_replicas,
+)
+from ....builders.pools import NOW, SEED_POOLS, cluster, machine, node_class, pool, snapshot
 
 CLASSES = tuple(node_class(name) for name in ("medium", "gpu-large", "memory-optimized"))
 SEED = cluster("prod", workerPools=SEED_POOLS)
@@ -89,6 +97,27 @@ def test_counters_above_the_number_wanted_are_shown_as_they_are():
     )
     found = after(with_deployment(world, rolling))["workerPools"]["default"]
     assert (found["ready"], found["upToDate"], found["phase"]) == (3, 1, "Rolling")
+
+
+def test_a_pool_that_is_changed_in_this_very_pass_is_not_called_ready():
+    scaled = replace(running(cluster("c", workers=2)), cluster=cluster("c", workers=3))
+    found = after(scaled)
+    assert found["workerPools"]["default"]["phase"] == "Scaling"
+    assert (condition(found, "Ready")["status"], condition(found, "Ready")["reason"]) == ("False", "Scaling")
+
+
+def test_machines_of_another_make_are_seen_whatever_the_counters_say():
+    world = running(cluster("c", workerPools={"a": pool(1)}))
+    refs = ("bootstrap.configRef.name", "infrastructureRef.name")
+    for ref in refs:
+        live = changed(world.management.deployments["c-pool-a"], f"spec.template.spec.{ref}", "before")
+        old = msgspec.convert({"metadata": {"name": "s"}, "spec": {"template": live["spec"]["template"]}}, MachineSet)
+        owner = {"kind": "MachineSet", "name": "s", "uid": "u", "apiVersion": "v1", "controller": True}
+        metadata, spec = {"ownerReferences": [owner]}, {"version": world.cluster.version}
+        made = machine("m", "c-pool-a", node="n", metadata=metadata, spec=spec)
+        found = after(with_management(world, machine_sets=[old], machines=[made]))
+        assert found["workerPools"]["a"]["phase"] == "Rolling", ref
+        assert condition(found, "Ready")["reason"] == "Rolling"
 
 
 def test_a_blocked_pool_is_named_and_the_others_are_well():

@@ -1,0 +1,1 @@
+"""The configuration a node's service gets: judged as its service will read it, rendered into files, never rewritten."""

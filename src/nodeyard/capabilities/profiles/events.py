@@ -1,0 +1,38 @@
+"""What is said about a pass: what was done to a node's services, and what stands in their way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nodeyard.apply.outcome import Outcome, Result
+from nodeyard.capabilities.profiles.messages import text
+from nodeyard.capabilities.profiles.planning.services import node_ref
+from nodeyard.capabilities.profiles.reasons import Reason
+from nodeyard.capabilities.profiles.snapshot import NodeSnapshot
+from nodeyard.capabilities.profiles.status import NOTICES, WAITING
+from nodeyard.plan.model import Plan
+from nodeyard.runtime.capability import Event
+
+NORMAL = "Normal"
+WARNING = "Warning"
+FAILED = "Failed"
+"""Ends the reason of an event about a write that did not succeed."""
+
+_TOLD = frozenset({Reason.OBJECT_CREATED, Reason.OBJECT_RECONFIGURED, Reason.OBJECT_DELETED})
+_BAD = (Result.DENIED, Result.FAILED, Result.UNKNOWN)
+
+
+def events(snapshot: NodeSnapshot, plan: Plan, outcome: Outcome) -> Sequence[Event]:
+    ref = node_ref(snapshot)
+    told = []
+    for each in outcome.results:
+        action = each.action
+        if each.result is Result.DONE and action.reason in _TOLD:
+            told.append(Event(ref, NORMAL, action.reason, text(action.reason, action.facts)))
+        elif each.result in _BAD:
+            told.append(Event(ref, WARNING, f"{action.reason}{FAILED}", f"{action.object}: {each.message}"))
+    for blocked in plan.blocked:
+        if blocked.reason not in NOTICES:
+            kind = NORMAL if blocked.reason in WAITING - {Reason.STALLED} else WARNING
+            told.append(Event(ref, kind, blocked.reason, text(blocked.reason, blocked.facts), is_standing=True))
+    return told

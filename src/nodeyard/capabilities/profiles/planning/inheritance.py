@@ -1,0 +1,216 @@
+"""What a node has after inheriting from its role, by the four rules of the data plane.
+
+- Texts, numbers and lists: the node's where it is not empty, else the role's; lists as a whole.
+- `nova`: field by field, as above.
+- `ansibleVars`: top-level keys one by one, the node's first (`planning/variables.py`).
+- `networkAttachments`: node and role say the same, or one of them says nothing.
+
+A role that is not there gives nothing. What is at fault is reported, and the node's own value stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from nodeyard.capabilities.profiles.planning.variables import Variables, VariablesError, check, merged
+from nodeyard.capabilities.profiles.reasons import Reason
+from nodeyard.capabilities.profiles.types import (
+    DeployStrategy,
+    NodeSection,
+    NovaTemplate,
+    OpenStackDataPlaneNode,
+    OpenStackDataPlaneRole,
+    RoleSpec,
+    UpdatePolicy,
+)
+from nodeyard.kube.json import Object
+
+StructT = TypeVar("StructT", bound=msgspec.Struct)
+
+_NODE_VARS: Final = "spec.node.ansibleVars"
+_ROLE_VARS: Final = "spec.nodeTemplate.ansibleVars"
+_ATTACHMENTS: Final = "spec.networkAttachments"
+
+
+@dataclass(frozen=True)
+class Fault:
+    reason: Reason
+    field: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Effective:
+    section: NodeSection
+    """`spec.node` with what it inherits, `ansibleVars` merged."""
+    deploy_strategy: DeployStrategy
+    host_name: str = ""
+    ansible_host: str = ""
+    env: tuple[Any, ...] = ()
+    network_attachments: tuple[str, ...] = ()
+    services: tuple[str, ...] = ()
+    """Of the role alone."""
+    update_policy: UpdatePolicy = UpdatePolicy.AUTOMATIC
+    variables: Variables = field(default_factory=Variables)
+    inherited: tuple[str, ...] = ()
+    """Fields of the node's spec whose value is the role's."""
+    faults: tuple[Fault, ...] = ()
+
+    @property
+    def ssh_key_secret(self) -> str:
+        return self.section.ansible_ssh_private_key_secret
+
+    def wire(self) -> Object:
+        """As the node's status shows it. Of what may be secret only the names are shown, and nothing that is empty."""
+        shown = {
+            "hostName": self.host_name,
+            "ansibleHost": self.ansible_host,
+            **_shown_section(self.section),
+            "ansibleVars": list(self.variables.keys),
+            "env": _names(self.env),
+            "deployStrategy": _plain(self.deploy_strategy),
+            "networkAttachments": list(self.network_attachments),
+            "services": list(self.services),
+            "profileUpdatePolicy": self.update_policy.value,
+            "inherited": list(self.inherited),
+        }
+        return _filled(shown)
+
+
+def effective(node: OpenStackDataPlaneNode, role: OpenStackDataPlaneRole | None) -> Effective:
+    own, template = node.wanted, role.wanted if role is not None else RoleSpec()
+    notes: list[str] = []
+    section = _merge(own.node, template.node_template, "node", notes)
+    strategy = _merge(own.deploy_strategy, template.deploy_strategy, "deployStrategy", notes)
+    variables, faults = _variables(own.node.ansible_vars, template.node_template.ansible_vars)
+    return Effective(
+        section=msgspec.structs.replace(section, ansible_vars=variables.text),
+        deploy_strategy=strategy,
+        host_name=own.host_name,
+        ansible_host=own.ansible_host,
+        env=_first(own.env, template.env, "env", notes),
+        network_attachments=_first(own.network_attachments, template.network_attachments, "networkAttachments", notes),
+        services=template.services,
+        update_policy=_policy(own.profile_update_policy or template.profile_update_policy),
+        variables=variables,
+        inherited=tuple(sorted(notes)),
+        faults=(*faults, *_attachment_faults(own.network_attachments, template.network_attachments, own.role)),
+    )
+
+
+# rules
+
+
+def _is_empty(value: object) -> bool:
+    """As Go's zero values; an explicit false is not one, since the fields that have it are pointers."""
+    return not value and value is not False
+
+
+def _first(own: Any, inherited: Any, path: str, notes: list[str]) -> Any:
+    if not _is_empty(own) or _is_empty(inherited):
+        return own
+    notes.append(path)
+    return inherited
+
+
+def _merge(own: StructT, inherited: StructT, path: str, notes: list[str]) -> StructT:
+    """Each field that is empty filled from the role; parts that are structs themselves, the same way."""
+    changes: dict[str, Any] = {}
+    for name, wire_name in _fields(type(own)):
+        mine, theirs = getattr(own, name), getattr(inherited, name)
+        where = f"{path}.{wire_name}"
+        if isinstance(mine, msgspec.Struct) and isinstance(theirs, msgspec.Struct):
+            changes[name] = _merge(mine, theirs, where, notes)
+        else:
+            changes[name] = _first(mine, theirs, where, notes)
+    return msgspec.structs.replace(own, **changes)
+
+
+@cache
+def _fields(kind: type[msgspec.Struct]) -> tuple[tuple[str, str], ...]:
+    """The fields of a type by name and by name on the wire; found once per type."""
+    return tuple((each.name, each.encode_name) for each in msgspec.structs.fields(kind))
+
+
+def _variables(of_node: str, of_role: str) -> tuple[Variables, tuple[Fault, ...]]:
+    faults = tuple(
+        fault
+        for path, text in ((_NODE_VARS, of_node), (_ROLE_VARS, of_role))
+        if (fault := _variables_fault(path, text)) is not None
+    )
+    return (Variables(of_node), faults) if faults else (merged(of_node, of_role), ())
+
+
+def _variables_fault(path: str, text: str) -> Fault | None:
+    try:
+        check(text)
+    except VariablesError as error:
+        return Fault(Reason.VARS_INVALID, path, f"{path} {error}: write one variable a line, as name: value")
+    return None
+
+
+def _attachment_faults(own: Sequence[str], inherited: Sequence[str], role: str) -> tuple[Fault, ...]:
+    if not own or not inherited or own == inherited:
+        return ()
+    message = (
+        f"{_ATTACHMENTS} is {_quoted(own)} and that of role {role} is {_quoted(inherited)}: make them the same, or "
+        "remove one"
+    )
+    return (Fault(Reason.ATTACHMENTS_DIFFER, _ATTACHMENTS, message),)
+
+
+def _quoted(items: Sequence[str]) -> str:
+    return f"[{', '.join(items)}]"
+
+
+def _policy(value: str) -> UpdatePolicy:
+    """A policy that nobody knows does not reconfigure nodes by itself."""
+    return UpdatePolicy.AUTOMATIC if value in ("", UpdatePolicy.AUTOMATIC) else UpdatePolicy.MANUAL
+
+
+# what is shown
+
+
+def _shown_section(section: NodeSection) -> Object:
+    return {
+        "networkConfig": _plain(section.network_config),
+        "networks": list(section.networks),
+        "managementNetwork": section.management_network,
+        "ansibleUser": section.ansible_user,
+        "ansiblePort": section.ansible_port,
+        "ansibleSSHPrivateKeySecret": section.ansible_ssh_private_key_secret,
+        "extraMounts": _volumes(section.extra_mounts),
+        "userData": _name(section.user_data),
+        "networkData": _name(section.network_data),
+        "nova": _shown_nova(section.nova),
+    }
+
+
+def _shown_nova(nova: NovaTemplate | None) -> Object:
+    """Without its configuration, which may hold passwords."""
+    return {} if nova is None else _plain(msgspec.structs.replace(nova, custom_service_config=""))
+
+
+def _plain(struct: msgspec.Struct) -> Object:
+    return _filled(msgspec.to_builtins(struct))
+
+
+def _filled(shown: Object) -> Object:
+    return {name: value for name, value in shown.items() if not _is_empty(value)}
+
+
+def _name(reference: Any) -> str:
+    return str(reference.get("name", "")) if isinstance(reference, dict) else ""
+
+
+def _names(items: Iterable[Any]) -> list[str]:
+    return [name for each in items if (name := _name(each))]
+
+
+def _volumes(mounts: Iterable[Any]) -> list[str]:
+    return [name for each in mounts if isinstance(each, dict) for name in _names(each.get("volumes") or ())]

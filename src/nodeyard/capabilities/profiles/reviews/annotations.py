@@ -1,0 +1,80 @@
+"""What the annotations of a node or role choose: names that are none are faults, names that lead nowhere a warning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from nodeyard.capabilities.profiles import names, watched
+from nodeyard.capabilities.profiles.messages import text
+from nodeyard.capabilities.profiles.reasons import Reason
+from nodeyard.capabilities.profiles.services import Registry
+from nodeyard.capabilities.profiles.snapshot import Service
+from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode, OpenStackDataPlaneRole, Source
+from nodeyard.kube.json import Object
+from nodeyard.kube.names import subdomain_faults
+from nodeyard.runtime.capability import View
+
+Choosing = OpenStackDataPlaneNode | OpenStackDataPlaneRole
+
+
+def annotations_of(obj: Choosing | None) -> Mapping[str, str]:
+    return {} if obj is None else obj.metadata.annotations
+
+
+def choice_faults(new: Choosing, old: Choosing | None, services: Registry) -> tuple[list[str], list[str]]:
+    """What this change brings, and what was wrong before it."""
+    fresh: list[str] = []
+    standing: list[str] = []
+    before = annotations_of(old)
+    for service in services.services:
+        value = annotations_of(new).get(service.annotation_key)
+        faults = subdomain_faults(value) if value else []
+        if faults:
+            said = text(Reason.INVALID, _facts(new, service, error=faults[0]))
+            (standing if before.get(service.annotation_key) == value else fresh).append(said)
+    return fresh, standing
+
+
+def choice_warnings(new: Choosing, old: Choosing | None, services: Registry, view: View) -> Iterator[str]:
+    """About what has changed: who reads an annotation, and whether the profile it names is there."""
+    changed = dict(annotations_of(new).items() - annotations_of(old).items())
+    known = {service.annotation_key: service for service in services.services}
+    asking = {service.create_when for service in services.services}
+    for key, value in sorted(changed.items()):
+        if key in known:
+            yield from _missing(new, known[key], value, view)
+        elif key in services.claimed_twice:
+            yield text(Reason.CLAIMED_TWICE, {"key": key, "services": services.claimed_twice[key]})
+        elif key.endswith(names.PROFILE_SUFFIX) and key not in asking:
+            yield text(Reason.UNKNOWN_SERVICE, {"key": key})
+
+
+def _missing(new: Choosing, service: Service, value: str, view: View) -> Iterator[str]:
+    kind = watched.viewed(service.profile_api_version, service.profile_kind)
+    if not value or subdomain_faults(value) or not _is_seen(view, kind):
+        return
+    if view.get(kind, value, new.metadata.namespace) is None:
+        yield text(Reason.NOT_FOUND, _facts(new, service, namespace=new.metadata.namespace))
+
+
+def _is_seen(view: View, kind: str) -> bool:
+    """Kinds of declared services may not be watched yet."""
+    try:
+        return view.is_synced(kind)
+    except KeyError:
+        return False
+
+
+def _facts(obj: Choosing, service: Service, **more: object) -> Object:
+    value = annotations_of(obj).get(service.annotation_key, "")
+    is_node = isinstance(obj, OpenStackDataPlaneNode)
+    return {
+        "source": (Source.NODE if is_node else Source.ROLE).value,
+        "node" if is_node else "role": obj.metadata.name,
+        "service": service.name,
+        "key": service.annotation_key,
+        "kind": service.profile_kind,
+        "value": value,
+        "profile": value,
+        **more,
+    }

@@ -1,0 +1,282 @@
+"""What the API server checks of each kind before it stores one: rules and limits, by field.
+
+Two things are deliberate. Nothing has a default: the server would fill it in on a node, and the default would then beat
+what the role says. And kinds that the OpenStack operators had keep whatever fields we do not know: our definition may
+take the place of theirs. What annotations say is not checked here, where only an object's name can be seen of its
+metadata, but by the webhook, and by the plan where there is none.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from nodeyard.capabilities.profiles import names
+from nodeyard.capabilities.profiles.services import BUILT_IN
+from nodeyard.capabilities.profiles.types import UpdatePolicy
+from nodeyard.kube.json import Object
+from nodeyard.kube.names import LABEL_VALUE_MAX, SUBDOMAIN_MAX
+
+_RENDERED_AS: Final = ("ConfigMap", "Secret")
+_RESERVED_NAMES: Final = tuple(service.name for service in BUILT_IN)
+_RESERVED_KEYS: Final = (names.CELL, *(service.annotation_key for service in BUILT_IN))
+
+_CONFIG_MAX: Final = 512 * 1024
+"""Half of what fits into a ConfigMap: the rest is for what the service object's user adds."""
+_MOST_LABELS: Final = 64
+_KEY_MAX: Final = SUBDOMAIN_MAX + 1 + LABEL_VALUE_MAX
+_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN = f"{_LABEL}([.]{_LABEL})*"
+_NAME = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
+_FIELD = "[A-Za-z_][A-Za-z0-9_-]*"
+
+
+def _rule(cel: str, message: str, expression: str = "") -> Object:
+    """A rule; where an expression makes its message, the plain one stands in when that fails."""
+    said: Object = {"rule": cel, "message": message}
+    return {**said, "messageExpression": expression} if expression else said
+
+
+def _checks(*rules: Object, **schema: object) -> Object:
+    return {**schema, "x-kubernetes-validations": list(rules)}
+
+
+def _listed(values: tuple[str, ...]) -> str:
+    """As a CEL list."""
+    return "[" + ", ".join(f"'{value}'" for value in values) + "]"
+
+
+_OPEN: Final[Object] = {"x-kubernetes-preserve-unknown-fields": True}
+_OPEN_SPEC: Final[Object] = {"nullable": True, **_OPEN}
+_CONDITIONS: Final[dict[str, Object]] = {
+    "status.conditions": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
+}
+_OPEN_STATUS: Final[dict[str, Object]] = {
+    "status": _OPEN,
+    **_CONDITIONS,
+    # Conditions of the OpenStack operators have a severity, and may have no reason.
+    "status.conditions[]": {"required": ["type", "status"], **_OPEN},
+}
+_COUNT: Final[Object] = {"minimum": 1, "format": "int32"}
+_UNAVAILABLE = _checks(
+    _rule(
+        "type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",
+        "maxUnavailable is a number from 1 or a share from 1% to 100%: with none at all no change could ever be rolled "
+        "out; to hold changes back use profileUpdatePolicy Manual",
+    ),
+    maxLength=16,
+)
+
+
+def _name_of(what: str, most: int = SUBDOMAIN_MAX) -> Object:
+    return _checks(
+        _rule(
+            f"self == '' || self.matches('^{_SUBDOMAIN}$')",
+            f"the name of a {what} is lower case letters, digits, '-' and '.', and begins and ends with a letter or "
+            "digit",
+        ),
+        maxLength=most,
+    )
+
+
+def _labelled(label: str) -> Object:
+    """The name becomes a label value."""
+    return _rule(
+        f"size(self.metadata.name) <= {LABEL_VALUE_MAX}",
+        f"metadata.name becomes the value of label {label}: at most {LABEL_VALUE_MAX} characters",
+    )
+
+
+# the data plane
+
+
+def _section(path: str) -> dict[str, Object]:
+    return {
+        path: _OPEN,
+        f"{path}.networkConfig": _OPEN,
+        f"{path}.ansiblePort": {"minimum": 0, "maximum": 65535, "format": "int32"},
+        f"{path}.nova": _OPEN,
+    }
+
+
+_POLICY: Final[Object] = {"enum": ["", *(str(policy) for policy in UpdatePolicy)]}
+ROLE: Final[dict[str, Object]] = {
+    "": _checks(_labelled(names.ROLE_LABEL)),
+    "spec": _OPEN_SPEC,
+    **_section("spec.nodeTemplate"),
+    "spec.deployStrategy": _OPEN,
+    "spec.profileUpdatePolicy": _POLICY,
+    **_OPEN_STATUS,
+}
+NODE: Final[dict[str, Object]] = {
+    "": _checks(_labelled(names.NODE_LABEL)),
+    "spec": _OPEN_SPEC,
+    **_section("spec.node"),
+    "spec.role": _name_of(names.ROLE_KIND, LABEL_VALUE_MAX),
+    "spec.deployStrategy": _OPEN,
+    "spec.profileUpdatePolicy": _POLICY,
+    **_OPEN_STATUS,
+}
+
+
+# profiles
+
+
+def _profile(config: str) -> dict[str, Object]:
+    return {
+        "spec": {"nullable": True},
+        f"spec.{config}": {"maxLength": _CONFIG_MAX},
+        "spec.maxUnavailable": _UNAVAILABLE,
+        "spec.progressDeadlineSeconds": _COUNT,
+        "spec.renderAs": {"enum": ["", *_RENDERED_AS]},
+        "spec.nodeSelector": _checks(
+            _rule(
+                f"self.all(k, size(k) <= {_KEY_MAX} && k.matches('^({_SUBDOMAIN}/)?{_NAME}$'))",
+                "a label key is a name of at most 63 letters, digits, '-', '_' and '.', after an optional DNS prefix "
+                "and slash",
+            ),
+            _rule(
+                f"self.all(k, self[k].matches('^({_NAME})?$'))",
+                "a label value is at most 63 letters, digits, '-', '_' and '.', and begins and ends with a letter or "
+                "digit",
+            ),
+            maxProperties=_MOST_LABELS,
+        ),
+        "spec.nodeSelector.*": {"maxLength": LABEL_VALUE_MAX},
+        "spec.priority": {"format": "int32"},
+        **_CONDITIONS,
+    }
+
+
+COMPUTE_PROFILE: Final = _profile("customComputeServiceConfig")
+NETWORK_PROFILE: Final = _profile("customServiceConfig")
+TELEMETRY_PROFILE: Final = _profile("customServiceConfig")
+
+
+# service objects
+
+COMPUTE: Final[dict[str, Object]] = {
+    "": {"required": ["spec"]},
+    "spec": _checks(
+        _rule(
+            "!has(oldSelf.cellName) || oldSelf.cellName == '' "
+            "|| has(self.cellName) && self.cellName == oldSelf.cellName",
+            "cellName cannot change: nova does not move computes between cells; delete the object and its node's "
+            "instances first",
+            "'cellName cannot change from ' + oldSelf.cellName + ': nova does not move computes between cells'",
+        ),
+        **_OPEN,
+    ),
+    "spec.dataplaneNodeName": _name_of(names.NODE_KIND),
+    "spec.computeProfileName": _name_of(names.COMPUTE_PROFILE_KIND),
+    "spec.cellName": {"maxLength": SUBDOMAIN_MAX},
+    **_OPEN_STATUS,
+}
+AGENT: Final[dict[str, Object]] = {
+    "": {"required": ["spec"]},
+    "spec": _OPEN,
+    "spec.dataplaneNodeName": _name_of(names.NODE_KIND),
+    "spec.networkProfileName": _name_of(names.NETWORK_PROFILE_KIND),
+    **_OPEN_STATUS,
+}
+
+
+# services
+
+
+def _key(*rules: Object) -> Object:
+    return _checks(
+        _rule(
+            f"self.matches('^{_SUBDOMAIN}/{_NAME}$')",
+            "an annotation key is a DNS prefix, a slash and a name of at most 63 letters, digits, '-', '_' and '.', "
+            "such as storage.example.com/storage-profile",
+        ),
+        *rules,
+        minLength=1,
+        maxLength=_KEY_MAX,
+    )
+
+
+def _kind(path: str) -> dict[str, Object]:
+    return {
+        path: {"required": ["apiVersion", "kind"]},
+        f"{path}.apiVersion": _checks(
+            _rule(
+                f"self.matches('^{_SUBDOMAIN}/v[a-z0-9]+$')",
+                "apiVersion is group and version, such as storage.example.com/v1",
+            ),
+            maxLength=_KEY_MAX,
+        ),
+        f"{path}.kind": _checks(
+            _rule("self.matches('^[A-Z][A-Za-z0-9]*$')", "a kind is written like StorageProfile"),
+            maxLength=LABEL_VALUE_MAX,
+        ),
+    }
+
+
+_FIELD_NAME = _checks(
+    _rule(
+        f"self == '' || self.matches('^{_FIELD}$')",
+        "this is one field of a spec, such as profileName",
+    ),
+    maxLength=SUBDOMAIN_MAX,
+)
+_OF_OBJECT = ("nodeField", "profileField", "createWhenAnnotation")
+SERVICE: Final[dict[str, Object]] = {
+    "": _checks(
+        _rule(
+            f"!(self.metadata.name in {_listed(_RESERVED_NAMES)})",
+            f"the services {', '.join(_RESERVED_NAMES)} are built in: choose another name",
+        ),
+        _rule(
+            f"size(self.metadata.name) <= {LABEL_VALUE_MAX} && self.metadata.name.matches('^{_LABEL}$')",
+            f"metadata.name becomes the value of label {names.SERVICE_LABEL} and part of other names: at most "
+            f"{LABEL_VALUE_MAX} lower case letters, digits and '-'",
+        ),
+        required=["spec"],
+    ),
+    "spec": _checks(
+        _rule(
+            "!has(self.object) || has(self.nodeField) && self.nodeField != '' && has(self.profileField) "
+            "&& self.profileField != ''",
+            "an object needs nodeField and profileField: they hold the names of the node and of its profile",
+        ),
+        _rule(
+            "!has(self.nodeField) || !has(self.profileField) || self.nodeField == '' "
+            "|| self.nodeField != self.profileField",
+            "nodeField and profileField are two fields: one cannot hold both names",
+        ),
+        _rule(
+            "has(self.object) || " + " && ".join(f"(!has(self.{each}) || self.{each} == '')" for each in _OF_OBJECT),
+            f"{', '.join(_OF_OBJECT)} are about the object: set object, or leave them out",
+        ),
+        _rule(
+            "!has(self.createWhenAnnotation) || self.createWhenAnnotation != self.annotationKey",
+            "createWhenAnnotation is another annotation than annotationKey; leave it out to have the object wherever a "
+            "profile is chosen",
+        ),
+        required=["annotationKey", "profile"],
+    ),
+    "spec.annotationKey": _key(
+        _rule(
+            f"!(self in {_listed(_RESERVED_KEYS)})",
+            f"the annotations {', '.join(_RESERVED_KEYS)} belong to built-in services",
+        )
+    ),
+    **_kind("spec.profile"),
+    **_kind("spec.object"),
+    "spec.nodeField": _FIELD_NAME,
+    "spec.profileField": _FIELD_NAME,
+    "spec.configField": _FIELD_NAME,
+    "spec.createWhenAnnotation": {
+        **_checks(
+            _rule(
+                f"self == '' || self.matches('^{_SUBDOMAIN}/{_NAME}$')",
+                "an annotation key is a DNS prefix, a slash and a name of at most 63 letters, digits, '-', '_' and '.'",
+            )
+        ),
+        "maxLength": _KEY_MAX,
+    },
+    "spec.maxUnavailable": _UNAVAILABLE,
+    "spec.progressDeadlineSeconds": _COUNT,
+    **_CONDITIONS,
+}

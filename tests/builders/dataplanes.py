@@ -1,0 +1,144 @@
+"""Roles, nodes and profiles of one test on a shared server, in a namespace of its own; the test plays the operators.
+
+A service operator reports what it has deployed: `plane.report("n0")` does so for a node's compute.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+from nodeyard.capabilities.profiles import names
+from nodeyard.kube.json import Object
+from nodeyard.testing.rest import Rest, RestError
+from nodeyard.testing.session import MERGE
+from nodeyard.testing.waiting import until
+
+from .profiles import compute_profile_body, network_profile_body, node_body, role_body, telemetry_profile_body
+
+PATIENCE = 30.0
+_PLURALS = {
+    names.NODE_KIND: (names.DATAPLANE_API_VERSION, names.NODE_PLURAL),
+    names.ROLE_KIND: (names.DATAPLANE_API_VERSION, names.ROLE_PLURAL),
+    names.COMPUTE_PROFILE_KIND: (names.NOVA_API_VERSION, names.COMPUTE_PROFILE_PLURAL),
+    names.COMPUTE_KIND: (names.NOVA_API_VERSION, names.COMPUTE_PLURAL),
+    names.NETWORK_PROFILE_KIND: (names.NEUTRON_API_VERSION, names.NETWORK_PROFILE_PLURAL),
+    names.AGENT_KIND: (names.NEUTRON_API_VERSION, names.AGENT_PLURAL),
+    names.TELEMETRY_PROFILE_KIND: (names.TELEMETRY_API_VERSION, names.TELEMETRY_PROFILE_PLURAL),
+}
+_numbers = itertools.count(1)
+
+
+class Dataplane:
+    def __init__(self, rest: Rest) -> None:
+        self.rest = rest
+        self.namespace = f"dataplane{next(_numbers)}"
+        rest.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self.namespace}})
+
+    # making and changing
+
+    def role(self, name: str = "edpm-compute", **given: Any) -> str:
+        self.rest.create(role_body(name, namespace=self.namespace, **given))
+        return name
+
+    def node(self, name: str, role: str = "edpm-compute", **given: Any) -> str:
+        self.rest.create(node_body(name, namespace=self.namespace, role=role, **given))
+        return name
+
+    def compute_profile(self, name: str, config: str, **given: Any) -> str:
+        self.rest.create(compute_profile_body(name, config, namespace=self.namespace, **given))
+        return name
+
+    def network_profile(self, name: str, config: str, **given: Any) -> str:
+        self.rest.create(network_profile_body(name, config, namespace=self.namespace, **given))
+        return name
+
+    def telemetry_profile(self, name: str, config: str, **given: Any) -> str:
+        self.rest.create(telemetry_profile_body(name, config, namespace=self.namespace, **given))
+        return name
+
+    def patch(self, kind: str, name: str, body: Object, part: str = "") -> Object:
+        found: Object = self.rest.call("PATCH", f"{self.path(kind, name)}{part}", body, content_type=MERGE)
+        return found
+
+    def annotate(self, kind: str, name: str, annotations: dict[str, str | None]) -> None:
+        self.patch(kind, name, {"metadata": {"annotations": annotations}})
+
+    def delete(self, kind: str, name: str) -> None:
+        self.rest.call("DELETE", self.path(kind, name))
+
+    def report(self, node: str, kind: str = names.COMPUTE_KIND) -> None:
+        """As the service's operator: what was asked for runs."""
+        asked = self.see(kind, node)["metadata"]["annotations"][names.HASH]
+        ready = {
+            "type": "Ready",
+            "status": "True",
+            "reason": "Deployed",
+            "message": "",
+            "lastTransitionTime": "2030-01-01T00:00:00Z",
+        }
+        self.patch(kind, node, {"status": {"hash": {names.REPORTED_HASH: asked}, "conditions": [ready]}}, "/status")
+
+    # looking
+
+    def path(self, kind: str, name: str = "") -> str:
+        version, plural = _PLURALS[kind]
+        return f"/apis/{version}/namespaces/{self.namespace}/{plural}" + (f"/{name}" if name else "")
+
+    def see(self, kind: str, name: str) -> Object:
+        found: Object = self.rest.get(self.path(kind, name))
+        return found
+
+    def has(self, kind: str, name: str) -> bool:
+        return self.rest.status(self.path(kind, name)) == 200
+
+    def find(self, kind: str, name: str) -> Object | None:
+        try:
+            return self.see(kind, name)
+        except RestError as error:
+            if error.status != 404:
+                raise
+            return None
+
+    def configuration(self, node: str, service: str) -> Object:
+        path = f"/api/v1/namespaces/{self.namespace}/configmaps/{names.config_name(node, service)}"
+        found: Object = self.rest.get(path)
+        return found
+
+    def hash_of(self, node: str, kind: str = names.COMPUTE_KIND) -> str:
+        obj = self.find(kind, node)
+        return "" if obj is None else obj["metadata"]["annotations"].get(names.HASH, "")
+
+    def choice(self, node: str, service: str) -> Object:
+        found: Object = ((self.see(names.NODE_KIND, node).get("status") or {}).get("profiles") or {}).get(service) or {}
+        return found
+
+    def condition(self, kind: str, name: str, type: str) -> Object:
+        conditions = (self.see(kind, name).get("status") or {}).get("conditions") or ()
+        return next((each for each in conditions if each["type"] == type), {})
+
+    # waiting
+
+    def until(self, condition: Callable[[], Any], what: str, timeout: float = PATIENCE) -> Any:
+        return until(condition, what, timeout)
+
+    def settled(self, node: str, profile: str) -> Object:
+        """The node's compute has this profile, and what it asks for has been reported."""
+        self.until(lambda: self._profile_of(node) == profile, f"{node} has {profile}")
+        self.report(node)
+        self.until(lambda: self.is_ready(node), f"{node} is ready")
+        return self.see(names.COMPUTE_KIND, node)
+
+    def is_ready(self, node: str) -> bool:
+        return self.condition(names.NODE_KIND, node, "Ready").get("status") == "True"
+
+    def _profile_of(self, node: str) -> str:
+        obj = self.find(names.COMPUTE_KIND, node)
+        return "" if obj is None else (obj["spec"].get("computeProfileName") or "")
+
+    def close(self) -> None:
+        """The nodes first: an operator that is still at work does not write into a namespace that goes."""
+        self.rest.call("DELETE", self.path(names.NODE_KIND))
+        self.until(lambda: not self.rest.get(self.path(names.NODE_KIND))["items"], "all nodes are gone")
+        self.rest.call("DELETE", f"/api/v1/namespaces/{self.namespace}")

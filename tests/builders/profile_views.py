@@ -1,0 +1,64 @@
+"""A cache in which nodes, roles, profiles and service objects stand, found by the indexes of the real one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+from tests.builders.profiles import as_stored
+
+from nodeyard.capabilities.profiles import names, watched
+from nodeyard.capabilities.profiles.services import BUILT_IN
+from nodeyard.kube.json import Object
+
+_TYPES = {each.kind: each.view for each in (watched.NODES, watched.ROLES, watched.SERVICES)}
+_PROFILE_INDEXES = {watched.SELECTING: watched.selecting}
+_INDEXES: Mapping[str, Mapping[str, Callable[[Any], Iterable[str]]]] = {
+    names.NODE_KIND: {
+        names.BY_ANNOTATION: watched.by_annotation,
+        names.BY_ROLE: watched.by_role,
+        watched.BY_ROLE_KEY: watched.by_role_key,
+    },
+    names.ROLE_KIND: {names.BY_ANNOTATION: watched.by_annotation},
+    names.SERVICE_KIND: {},
+    **{watched.viewed(each.profile_api_version, each.profile_kind): _PROFILE_INDEXES for each in BUILT_IN},
+    **{
+        watched.viewed(each.object_api_version, each.object_kind): {
+            names.BY_PROFILE: watched.by_profile(each.profile_field),
+            watched.UNAVAILABLE: watched.unavailable(each.profile_field),
+        }
+        for each in BUILT_IN
+        if each.makes_object
+    },
+}
+
+
+class ProfilesView:
+    """Of the objects given, as bodies. Kinds of declared services are not watched."""
+
+    def __init__(self, *bodies: Object) -> None:
+        self._kept: dict[str, dict[tuple[str, str], Any]] = {kind: {} for kind in _INDEXES}
+        for body in bodies:
+            type = _TYPES.get(body["kind"])
+            kind = body["kind"] if type else watched.viewed(body["apiVersion"], body["kind"])
+            metadata = body["metadata"]
+            found = as_stored(body)
+            key = (metadata.get("namespace", ""), metadata["name"])
+            self._kept[kind][key] = msgspec.convert(found, type) if type else found
+
+    def get(self, kind: str, name: str, namespace: str = "") -> Any | None:
+        return self._kept[kind].get((namespace, name))
+
+    def all(self, kind: str) -> Sequence[Any]:
+        return [each for _key, each in sorted(self._kept[kind].items())]
+
+    def indexed(self, kind: str, index: str, value: str) -> Sequence[Any]:
+        of = _INDEXES[kind][index]
+        return [each for each in self.all(kind) if value in of(each)]
+
+    def is_synced(self, kind: str) -> bool:
+        return kind in self._kept or self._unknown(kind)
+
+    def _unknown(self, kind: str) -> bool:
+        raise KeyError(kind)

@@ -1,0 +1,224 @@
+"""Kinds that users declare, from their naming to the writes: watched, acted on, let go, and what rights it takes."""
+
+import itertools
+
+import pytest
+from tests.builders import badges
+
+from nodeyard.app.inspection import inspecting
+from nodeyard.client.aio import AioTransport
+from nodeyard.client.api import Client
+from nodeyard.client.kubeconfig import load_kubeconfig
+from nodeyard.plan.brake import Limit
+from nodeyard.plan.model import ObjectRef
+from nodeyard.process.clock import SystemClock
+from nodeyard.runtime import rbac
+from nodeyard.testing import foreign
+from nodeyard.watch import inquiring
+
+_numbers = itertools.count(1)
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+SERVICES = f"/apis/{badges.API_VERSION}/badgeservices"
+WATCHING = ("get", "list", "watch")
+
+
+class Show:
+    """A kind of one test's own, with objects, services and rights; all of it goes with the test."""
+
+    def __init__(self, rest, eventually):
+        self.rest, self.eventually = rest, eventually
+        number = next(_numbers)
+        self.group, self.kind, self.plural = f"show{number}.test", f"Medal{number}", f"medal{number}s"
+        self.api_version = f"{self.group}/v1"
+        self.service = f"service-{number}"
+        self._role = f"badges-medals-{number}"
+
+    def define(self):
+        foreign.install(self.rest, [badges.custom(f"{self.plural}.{self.group}", self.kind)])
+
+    def declare(self, badge="gold"):
+        self.rest.replace_or_create(self.declaration(badge))
+
+    def declaration(self, badge="gold"):
+        return badges.service(self.service, self.kind, badge, self.api_version)
+
+    def let_go(self):
+        self.rest.call("DELETE", f"{SERVICES}/{self.service}")
+
+    def add(self, name):
+        self.rest.create(self.object(name))
+
+    def object(self, name):
+        return {
+            "apiVersion": self.api_version,
+            "kind": self.kind,
+            "metadata": {"name": name, "namespace": "default"},
+        }
+
+    def allow(self, *verbs):
+        """As a user does who declares a kind: a role of any name, with the label."""
+        self.rest.replace_or_create(
+            {
+                "apiVersion": "rbac.authorization.k8s.io/v1",
+                "kind": "ClusterRole",
+                "metadata": {"name": self._role, "labels": {rbac.aggregation_label(badges.BADGES): "true"}},
+                "rules": [{"apiGroups": [self.group], "resources": [self.plural], "verbs": list(verbs)}],
+            }
+        )
+
+    def may(self, user, verb):
+        attributes = {"group": self.group, "resource": self.plural, "verb": verb}
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "spec": {"user": user, "resourceAttributes": attributes},
+        }
+        path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+        return self.rest.call("POST", path, review)["status"]["allowed"]
+
+    def badge(self, name):
+        found = self.rest.get(f"/apis/{self.api_version}/namespaces/default/{self.plural}/{name}")
+        return (found["metadata"].get("annotations") or {}).get(badges.BADGE)
+
+    def until_badge(self, name, badge):
+        self.eventually(lambda: self.badge(name) == badge, f"{name} has the badge {badge}", 60.0)
+
+    def status(self):
+        return self.rest.get(f"{SERVICES}/{self.service}").get("status") or {}
+
+    def until_status(self, **wanted):
+        self.eventually(lambda: wanted.items() <= self.status().items(), f"the status says {wanted}", 60.0)
+
+    def close(self):
+        for path in (f"{SERVICES}/{self.service}", f"{CRDS}/{self.plural}.{self.group}", f"{ROLES}/{self._role}"):
+            if self.rest.status(path) == 200:
+                self.rest.call("DELETE", path)
+
+
+@pytest.fixture(scope="session")
+def services(api):
+    foreign.install(api.rest, [badges.definition()])
+
+
+@pytest.fixture
+def show(api, services, eventually):
+    show = Show(api.rest, eventually)
+    yield show
+    show.close()
+
+
+def started(operator):
+    """One that may be refused: rights that were just given reach a real server's judge a moment later."""
+    return operator(badges.BADGES, rules=rbac.rules(badges.BADGES, installs_crds=True))
+
+
+def test_a_kind_that_is_declared_while_it_runs_is_watched_and_acted_on(show, operator):
+    show.define()
+    show.add("early")
+    running = operator(badges.BADGES)
+    show.allow(*WATCHING, "patch")
+    show.eventually(lambda: show.may(running.user, "patch"), "the rights are gathered")
+    show.declare()
+    show.until_badge("early", "gold")
+    show.add("late")
+    show.until_badge("late", "gold")
+    show.until_status(badged=2, served="yes", trouble="", refused="")
+    show.declare("silver")
+    show.until_badge("early", "silver")
+    show.until_badge("late", "silver")
+
+
+def test_a_kind_that_is_not_declared_any_more_is_let_go_and_can_come_back(show, operator):
+    show.define()
+    show.allow(*WATCHING, "patch")
+    show.declare()
+    show.add("a")
+    running = started(operator)
+    show.until_badge("a", "gold")
+    source = f"{show.plural}.{show.group}"
+    assert running.metric("nodeyard_informer_synced", resource=source) == 1
+
+    show.let_go()
+
+    show.eventually(lambda: running.metric("nodeyard_informer_synced", resource=source) == 0, "its watch ends")
+    show.declare("silver")
+    show.until_badge("a", "silver")
+
+
+def test_a_kind_that_is_declared_before_it_is_defined_begins_when_it_is(show, operator, monkeypatch):
+    monkeypatch.setattr(inquiring, "DISCOVERY_SECONDS", 1.0)
+    show.allow(*WATCHING, "patch")
+    show.declare()
+    started(operator)
+    show.until_status(served="no")
+    show.define()
+    show.add("a")
+    show.until_badge("a", "gold")
+    show.until_status(served="yes")
+
+
+def test_a_right_to_watch_that_is_missing_is_told_and_holds_up_no_other(api, show, services, operator, eventually):
+    other = Show(api.rest, eventually)
+    try:
+        show.define()
+        other.define()
+        other.allow(*WATCHING, "patch")
+        show.declare()
+        other.declare()
+        other.add("fine")
+        show.add("unseen")
+        started(operator)
+
+        other.until_badge("fine", "gold")
+        eventually(lambda: show.status().get("trouble"), "the trouble is told")
+        assert show.status()["trouble"].startswith(f"cannot watch {show.plural}.{show.group}: forbidden")
+        assert other.status()["trouble"] == ""
+
+        show.allow(*WATCHING, "patch")
+        show.until_badge("unseen", "gold")
+        show.until_status(trouble="")
+    finally:
+        other.close()
+
+
+def test_a_right_to_write_that_is_missing_is_told_with_verb_and_resource(show, operator):
+    show.define()
+    show.allow(*WATCHING)
+    show.declare()
+    show.add("a")
+    started(operator)
+
+    show.eventually(lambda: show.status().get("refused"), "the refusal is told")
+
+    assert f'cannot patch resource "{show.plural}" in API group "{show.group}"' in show.status()["refused"]
+    assert show.badge("a") is None
+
+
+async def test_looking_without_writing_sees_declared_kinds(api, show):
+    show.define()
+    show.declare()
+    show.add("a")
+    async with looking(api) as inspection:
+        (look,) = [each for each in inspection.plans(Limit()) if each.key == show.service]
+        assert [action.object.name for action in look.braked.now.actions] == ["a"]
+        ref = ObjectRef(api_version=show.api_version, kind=show.kind, name="a", namespace="default")
+        assert [decision.facts for _, decision, _ in inspection.why(ref)] == [{"by": show.service}]
+    assert show.badge("a") is None
+
+
+async def test_what_files_declare_and_hold_is_planned_as_if_it_were_there(api, show):
+    """The kind is watched only because of the first object, and the second is laid over what that watch tells."""
+    show.define()
+    show.add("there")
+    async with looking(api) as inspection:
+        await inspection.suppose(
+            [{**show.object("new"), "metadata": {**show.object("new")["metadata"], "uid": "new"}}, show.declaration()]
+        )
+        (look,) = [each for each in inspection.plans(Limit()) if each.key == show.service]
+        assert sorted(action.object.name for action in look.braked.now.actions) == ["new", "there"]
+
+
+def looking(api):
+    transport = AioTransport(load_kubeconfig([api.kubeconfig]), clock=SystemClock())
+    return inspecting(Client(transport), [badges.BADGES])

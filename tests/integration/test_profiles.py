@@ -1,0 +1,194 @@
+"""Profiles on both servers: what nodes and roles choose becomes service objects, and changes reach their nodes."""
+
+import subprocess
+
+import pytest
+from tests.builders.dataplanes import Dataplane
+from tests.builders.lattices import PROGRAM
+from tests.builders.profiles import DEDICATED, DPDK, SEED_NODE_ANNOTATIONS, SEED_ROLE_ANNOTATIONS, SHARED
+
+from nodeyard.capabilities.profiles import names
+from nodeyard.capabilities.profiles.controller import PROFILES
+from nodeyard.testing import foreign
+
+COMPUTE, AGENT, NODE, ROLE = names.COMPUTE_KIND, names.AGENT_KIND, names.NODE_KIND, names.ROLE_KIND
+STALLED = "ProgressDeadlineExceeded"
+COLLECTOR = "[collector]\ninterval = 30\n"
+
+
+@pytest.fixture(scope="session")
+def profile_kinds(api):
+    foreign.install(api.rest, list(PROFILES.definitions()))
+
+
+@pytest.fixture
+def plane(api, profile_kinds):
+    """Ask for it before `operator`, so that it outlives those."""
+    plane = Dataplane(api.rest)
+    yield plane
+    plane.close()
+
+
+@pytest.fixture
+def story(plane):
+    """The design's own example."""
+    plane.compute_profile("dell-r740-shared-cpus", SHARED)
+    plane.compute_profile("dell-r740-dedicated-cpus", DEDICATED)
+    plane.network_profile("dpdk", DPDK)
+    plane.telemetry_profile("collector", COLLECTOR)
+    plane.role(annotations=SEED_ROLE_ANNOTATIONS)
+    plane.node("edpm-compute-0")
+    plane.node("edpm-compute-1", annotations=SEED_NODE_ANNOTATIONS)
+    return plane
+
+
+def test_the_designs_story_comes_true(story, operator):
+    operator(PROFILES)
+    first = story.settled("edpm-compute-0", "dell-r740-shared-cpus")
+    assert first["spec"]["dataplaneNodeName"] == "edpm-compute-0"
+    assert first["spec"]["cellName"] == "nova-cell1"
+    assert not story.has(AGENT, "edpm-compute-0")
+    story.until(lambda: story.find(AGENT, "edpm-compute-1"), "the second node has an agent")
+    assert story.see(AGENT, "edpm-compute-1")["spec"]["networkProfileName"] == "dpdk"
+    assert story.choice("edpm-compute-1", "nova")["source"] == "Node"
+    assert story.choice("edpm-compute-1", "nova")["shadowed"] == ["Role=dell-r740-shared-cpus"]
+    telemetry = story.choice("edpm-compute-1", "telemetry")
+    assert (telemetry["value"], telemetry["source"]) == ("collector", "Role")
+    files = story.configuration("edpm-compute-0", "nova")["data"]
+    assert files["02-nova-profile.conf"] == SHARED
+
+
+def test_a_roles_choice_reaches_its_nodes_but_not_those_that_choose_for_themselves(story, operator):
+    operator(PROFILES)
+    story.settled("edpm-compute-0", "dell-r740-shared-cpus")
+    story.until(lambda: story.hash_of("edpm-compute-1"), "the second node has its compute")
+    story.report("edpm-compute-1")
+    own = story.see(COMPUTE, "edpm-compute-1")["metadata"]["resourceVersion"]
+
+    story.compute_profile("tuned", "[compute]\ncpu_shared_set = 2-3\n")
+    story.annotate(ROLE, "edpm-compute", {names.COMPUTE_PROFILE: "tuned"})
+
+    story.settled("edpm-compute-0", "tuned")
+    assert story.see(COMPUTE, "edpm-compute-1")["metadata"]["resourceVersion"] == own
+
+
+def test_an_empty_choice_opts_out_and_removing_it_follows_the_role_again(story, operator):
+    operator(PROFILES)
+    story.settled("edpm-compute-0", "dell-r740-shared-cpus")
+    story.annotate(NODE, "edpm-compute-0", {names.COMPUTE_PROFILE: ""})
+    story.until(lambda: story.choice("edpm-compute-0", "nova").get("state") == "Disabled", "it has opted out")
+    story.until(lambda: "computeProfileName" not in story.see(COMPUTE, "edpm-compute-0")["spec"], "it is cleared")
+    story.annotate(NODE, "edpm-compute-0", {names.COMPUTE_PROFILE: None})
+    story.settled("edpm-compute-0", "dell-r740-shared-cpus")
+
+
+def test_a_profile_that_comes_later_is_found_then(plane, operator):
+    operator(PROFILES)
+    plane.role(annotations={names.CELL: "nova-cell1", names.COMPUTE_PROFILE: "late"})
+    plane.node("n0")
+
+    def fault():
+        return plane.condition(NODE, "n0", "ProfilesReady").get("reason")
+
+    plane.until(lambda: fault() == "ProfileNotFound", "the missing profile is told of")
+    assert not plane.has(COMPUTE, "n0")
+    plane.compute_profile("late", SHARED)
+    plane.settled("n0", "late")
+
+
+def test_a_hand_edit_is_reverted_and_what_is_the_users_stays(story, operator):
+    operator(PROFILES)
+    story.settled("edpm-compute-0", "dell-r740-shared-cpus")
+    custom = "[DEFAULT]\ndebug = true\n"
+    story.patch(COMPUTE, "edpm-compute-0", {"spec": {"computeProfileName": "other", "customServiceConfig": custom}})
+
+    def is_mended():
+        spec = story.see(COMPUTE, "edpm-compute-0")["spec"]
+        return spec.get("computeProfileName") == "dell-r740-shared-cpus" and spec.get("customServiceConfig") == custom
+
+    story.until(is_mended, "the profile's name is ours again, and the custom part is kept")
+
+    def rendered():
+        return story.configuration("edpm-compute-0", "nova")["data"].get("03-nova-custom.conf")
+
+    story.until(lambda: rendered() == custom, "the custom part is rendered last")
+
+
+def test_a_changed_profile_reaches_its_nodes_one_at_a_time_and_stops_where_one_fails(plane, operator):
+    operator(PROFILES)
+    plane.compute_profile("p", SHARED, maxUnavailable=1, progressDeadlineSeconds=3)
+    plane.role(annotations={names.CELL: "nova-cell1", names.COMPUTE_PROFILE: "p"})
+    nodes = [plane.node(f"n{number}") for number in range(4)]
+    for node in nodes:
+        plane.settled(node, "p")
+    before = plane.hash_of("n0")
+
+    plane.patch(names.COMPUTE_PROFILE_KIND, "p", {"spec": {"customComputeServiceConfig": DEDICATED}})
+
+    def told():
+        return [node for node in nodes if plane.hash_of(node) != before]
+
+    plane.until(told, "the first node is told")
+
+    def stopped():
+        return [node for node in nodes if plane.condition(NODE, node, "RolloutDone").get("reason") == STALLED]
+
+    plane.until(lambda: len(stopped()) == len(nodes), "the rollout stops")
+    assert len(told()) == 1
+
+    for wanted in (2, 3, 4):
+        plane.report(next(node for node in told() if not is_reported(plane, node)))
+        plane.until(lambda wanted=wanted: len(told()) == wanted, f"{wanted} nodes are told")
+
+
+def is_reported(plane, node):
+    obj = plane.see(COMPUTE, node)
+    return (obj.get("status") or {}).get("hash", {}).get(names.REPORTED_HASH) == plane.hash_of(node)
+
+
+def test_a_node_that_goes_takes_its_services_with_it(story, operator):
+    operator(PROFILES)
+    story.settled("edpm-compute-0", "dell-r740-shared-cpus")
+    story.delete(NODE, "edpm-compute-0")
+    # The real garbage collector takes its time to learn of new kinds.
+    story.until(lambda: not story.has(COMPUTE, "edpm-compute-0"), "its compute is gone", timeout=120)
+
+
+def test_a_profile_says_who_has_it(story, operator):
+    operator(PROFILES)
+    story.settled("edpm-compute-0", "dell-r740-shared-cpus")
+
+    def counted():
+        status = story.see(names.COMPUTE_PROFILE_KIND, "dell-r740-shared-cpus").get("status") or {}
+        return (status.get("nodeCount"), status.get("nodes"), status.get("available"))
+
+    story.until(lambda: counted() == (1, ["edpm-compute-0"], 1), "the profile counts its node")
+
+
+def test_a_choice_for_a_service_that_nobody_declared_is_told_and_stops_nothing(story, operator):
+    operator(PROFILES)
+    story.annotate(NODE, "edpm-compute-0", {"cinder.openstack.org/volume-profile": "fast"})
+    story.settled("edpm-compute-0", "dell-r740-shared-cpus")
+
+    def known():
+        return story.condition(NODE, "edpm-compute-0", "ServicesKnown")
+
+    story.until(lambda: known().get("reason") == "UnknownService", "the unknown service is told of")
+    assert "cinder.openstack.org/volume-profile" in known()["message"]
+    assert story.see(NODE, "edpm-compute-0")["status"]["unknownProfiles"] == ["cinder.openstack.org/volume-profile"]
+
+
+def test_why_tells_what_a_node_chose_and_what_that_shadowed(story, api, operator):
+    operator(PROFILES)
+    story.settled("edpm-compute-0", "dell-r740-shared-cpus")
+    story.until(lambda: story.hash_of("edpm-compute-1"), "the second node has its compute")
+    done = subprocess.run(
+        [*PROGRAM, "why", "osdpnode/edpm-compute-1", "-n", story.namespace, "--kubeconfig", str(api.kubeconfig)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert "dell-r740-dedicated-cpus" in done.stdout
+    assert "dell-r740-shared-cpus" in done.stdout
+    assert "collector" in done.stdout

@@ -1,0 +1,220 @@
+"""INI text is checked as oslo.config reads it: what it refuses, what it misreads, and in which line."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from nodeyard.capabilities.profiles.configuration.ini import EMPTY, NO_SECTION, ONLY_COMMENTS, Fault, Option, check
+
+from ....builders.profiles import DEDICATED, DPDK, SHARED
+
+
+def faults(text: str) -> list[str]:
+    return [str(fault) for fault in check(text).faults]
+
+
+def warnings(text: str) -> list[str]:
+    return [str(warning) for warning in check(text).warnings]
+
+
+@pytest.mark.parametrize("text", [SHARED, DEDICATED, DPDK], ids=["shared", "dedicated", "dpdk"])
+def test_the_profiles_of_the_seed_are_clean(text: str) -> None:
+    checked = check(text)
+    assert checked.sections
+    assert (checked.faults, checked.warnings) == ((), ())
+
+
+def test_sections_hold_what_is_set_in_them() -> None:
+    assert check(SHARED).sections == {
+        "compute": {"cpu_shared_set": ["4-12,^8,15"]},
+        "DEFAULT": {"cpu_allocation_ratio": ["4.0"]},
+    }
+
+
+def test_options_know_their_lines() -> None:
+    assert check(SHARED).options == (
+        Option("compute", "cpu_shared_set", "4-12,^8,15", 2),
+        Option("DEFAULT", "cpu_allocation_ratio", "4.0", 4),
+    )
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "value"),
+    [
+        ("a = 1", "a", "1"),
+        ("a=1", "a", "1"),
+        ("a: 1", "a", "1"),
+        ("a = b:c", "a", "b:c"),
+        ("a: b=c", "a", "b=c"),
+        ("a =", "a", ""),
+        ('a = "b c"', "a", "b c"),
+        ("a = 'b'", "a", "b"),
+        ("a = 'b\"", "a", "'b\""),
+        ("a = 1 # one", "a", "1 # one"),
+        ("a = 1   ", "a", "1"),
+    ],
+)
+def test_an_option_ends_at_the_first_separator_and_its_value_with_the_line(line: str, name: str, value: str) -> None:
+    assert check(f"[s]\n{line}\n").sections == {"s": {name: [value]}}
+
+
+def test_indented_lines_go_on_with_a_value() -> None:
+    assert check("[s]\na = 1,\n  2,\n    3\nb = 4\n").sections == {"s": {"a": ["1,\n2,\n3"], "b": ["4"]}}
+
+
+def test_an_empty_line_ends_a_value() -> None:
+    assert faults("[s]\na = 1\n\n  2\n") == [
+        "line 4: is indented, but there is no option above that it could go on with; take the spaces away"
+    ]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=["unix", "windows", "old mac"])
+def test_lines_may_end_in_any_way(end: str) -> None:
+    checked = check(end.join(["[s]", "a = 1", "# c", "b = 2"]))
+    assert (checked.sections, checked.faults) == ({"s": {"a": ["1"], "b": ["2"]}}, ())
+
+
+def test_a_section_may_go_on_further_down() -> None:
+    checked = check("[s]\na = 1\n[t]\n[s]\nb = 2\n")
+    assert (checked.sections, checked.warnings) == ({"s": {"a": ["1"], "b": ["2"]}, "t": {}}, ())
+
+
+# faults
+
+
+def test_an_option_before_the_first_header_is_a_fault_that_is_told_once() -> None:
+    checked = check("a = 1\n  more\nb = 2\n[s]\nc = 3\n")
+    assert checked.faults == (Fault(1, "option 'a' stands before the first [section] header; put one above it"),)
+    assert checked.sections == {"s": {"c": ["3"]}}
+
+
+@pytest.mark.parametrize("line", ["\tb = 2", "  \t2", "\t# comment"])
+def test_a_tab_in_an_indentation_is_a_fault(line: str) -> None:
+    assert faults(f"[s]\na = 1\n{line}\n") == ["line 3: is indented with a tab; use spaces"]
+
+
+def test_a_tab_elsewhere_is_none() -> None:
+    assert faults("[s]\t\na\t=\t1\n\t\nb = 2\n") == []
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ("[compute", "a section header has its line to itself, as [section]; end it with ']'"),
+        (
+            "[compute] # pinned",
+            "a section header has its line to itself, as [section]; put what follows the ']' on a line of its own",
+        ),
+        ("[]", "a section header without a name; write it as [section]"),
+        ("[ ]", "a section header without a name; write it as [section]"),
+        ("[ compute ]", "a section named ' compute ' is never read; write the header as [section]"),
+        ("[[compute]]", "a section named '[compute]' is never read; write the header as [section]"),
+    ],
+)
+def test_a_malformed_header_is_a_fault_and_what_is_below_it_belongs_nowhere(header: str, message: str) -> None:
+    checked = check(f"[s]\na = 1\n{header}\na = 2\n")
+    assert checked.faults == (Fault(3, message),)
+    assert (checked.sections, checked.warnings) == ({"s": {"a": ["1"]}}, ())
+
+
+def test_a_line_that_is_nothing_is_a_fault_that_quotes_no_more_than_its_first_word() -> None:
+    assert faults("[s]\ntransport_url rabbit//user/secret\n  more of it\n") == [
+        "line 2: 'transport_url' begins a line that is neither a [section] header nor a comment nor `option = value`"
+    ]
+
+
+def test_what_cannot_be_seen_is_quoted_so_that_it_can() -> None:
+    assert faults("\ufeff[s]\na = 1\n")[0].startswith(r"line 1: '\ufeff[s]' begins a line that is neither")
+
+
+def test_a_long_word_is_quoted_in_part() -> None:
+    assert len(faults(f"[s]\n{'x' * 5000}\n")[0]) < 200
+
+
+@pytest.mark.parametrize("separator", ["=", ":"])
+def test_an_option_without_a_name_is_a_fault(separator: str) -> None:
+    assert faults(f"[s]\n{separator} 1\n") == [f"line 2: an option without a name before the '{separator}'"]
+
+
+def test_every_fault_is_told_with_its_line() -> None:
+    assert [fault.line for fault in check("[s]\na\n\n  b\n[\nc = 1\nd\n").faults] == [2, 4, 5, 7]
+
+
+# warnings
+
+
+@pytest.mark.parametrize("second", ["[compute]", "[Compute]"], ids=["same", "another case"])
+def test_an_option_set_twice_in_a_section_is_warned_about(second: str) -> None:
+    checked = check(f"[compute]\na = 1\n[DEFAULT]\na = 0\n{second}\na = 2\n")
+    name = second[1:-1]
+    assert checked.faults == ()
+    assert checked.warnings == (
+        Fault(
+            6,
+            f"option 'a' of section '{name}' is set already in line 2; unless it takes several values, "
+            "the last one counts",
+        ),
+    )
+
+
+def test_a_multi_valued_option_keeps_its_values_in_order() -> None:
+    assert check("[pci]\nalias = x\nalias = y\n").sections == {"pci": {"alias": ["x", "y"]}}
+
+
+@pytest.mark.parametrize(
+    ("line", "looks_like"), [("[DEFAULT]", "a section header"), ("# pinned", "a comment"), ("; pinned", "a comment")]
+)
+def test_a_header_or_comment_that_becomes_part_of_a_value_is_warned_about(line: str, looks_like: str) -> None:
+    checked = check(f"[compute]\na = 1\n  {line}\n")
+    assert checked.sections == {"compute": {"a": [f"1\n{line}"]}}
+    assert checked.warnings == (
+        Fault(
+            3,
+            f"looks like {looks_like}, but is indented and so becomes part of the value of option 'a' in line 2; "
+            "take the spaces away",
+        ),
+    )
+
+
+def test_a_list_that_goes_on_over_lines_looks_like_no_header() -> None:
+    assert warnings('[pci]\ndevice_spec =\n  [{"vendor_id": "8086"}]\n  ["a"]\n') == []
+
+
+@pytest.mark.parametrize("text", ["", "\n", "   \n\t\n"], ids=["nothing", "an empty line", "blanks"])
+def test_an_empty_configuration_is_warned_about(text: str) -> None:
+    checked = check(text)
+    assert (checked.faults, checked.warnings) == ((), (Fault(1, EMPTY),))
+
+
+def test_a_configuration_of_comments_alone_is_warned_about() -> None:
+    checked = check("# shared\n; cpus\n")
+    assert (checked.faults, checked.warnings) == ((), (Fault(1, ONLY_COMMENTS),))
+
+
+def test_a_configuration_without_a_section_is_at_fault_and_warned_about() -> None:
+    text = "cpu_shared_set = 4-12\n"
+    assert faults(text) == [
+        "line 1: option 'cpu_shared_set' stands before the first [section] header; put one above it"
+    ]
+    assert warnings(text) == [f"line 1: {NO_SECTION}"]
+
+
+def test_a_text_that_is_indented_as_a_whole_is_at_fault_once() -> None:
+    text = "    [compute]\n    cpu_shared_set = 4-12\n"
+    assert len(faults(text)) == 1
+    assert warnings(text) == [f"line 1: {NO_SECTION}"]
+
+
+@pytest.mark.parametrize(
+    ("manifest", "warning"),
+    [
+        ("spec:\n    customComputeServiceConfig: |\n", EMPTY),
+        ("spec:\n    customComputeServiceConfig: |\n    # [compute] is to come\n", EMPTY),
+        ("spec:\n    customComputeServiceConfig: |\n        # [compute] is to come\n", ONLY_COMMENTS),
+    ],
+    ids=["nothing below", "a comment as far in as the key", "a comment further in"],
+)
+def test_what_yaml_leaves_of_the_indentation_mistake_is_warned_about(manifest: str, warning: str) -> None:
+    text = yaml.safe_load(manifest)["spec"]["customComputeServiceConfig"]
+    assert check(text).warnings == (Fault(1, warning),)

@@ -1,0 +1,88 @@
+"""What is wrong with a configuration is said with object, field and line, the same at admission and later."""
+
+from __future__ import annotations
+
+import pytest
+
+from nodeyard.capabilities.profiles.configuration.ini import EMPTY
+from nodeyard.capabilities.profiles.configuration.judgement import MOST, Judgement, of_node, of_profile
+from nodeyard.capabilities.profiles.snapshot import Profile, Service
+
+from ....builders.profiles import DEDICATED, NEUTRON, NODE, NOVA, SHARED, TELEMETRY
+
+PROFILE = "ComputeProfile/p: spec.customComputeServiceConfig"
+CUSTOM = f"NovaExternalCompute/{NODE}: spec.customServiceConfig"
+
+
+@pytest.mark.parametrize("config", [SHARED, DEDICATED], ids=["shared", "dedicated"])
+def test_the_profiles_of_the_seed_are_clean(config: str) -> None:
+    assert of_profile(NOVA, "p", config) == Judgement()
+    assert of_node(NOVA, NODE, Profile("p", config=config), "") == Judgement()
+
+
+def test_a_profile_without_contents_is_warned_about() -> None:
+    assert of_profile(NOVA, "p", "") == Judgement(warnings=(f"{PROFILE}, line 1: {EMPTY}",))
+
+
+def test_profiles_of_a_service_without_configuration_have_no_fault() -> None:
+    bare = Service("rack", "example.com/rack-profile", "example.com/v1", "RackProfile")
+    assert of_profile(bare, "p", "") == Judgement()
+    assert of_node(bare, NODE, Profile("p"), "") == Judgement()
+
+
+def test_a_fault_names_object_field_and_line() -> None:
+    assert of_profile(NOVA, "p", "[compute]\n\tcpu_shared_set = 1\n").faults == (
+        f"{PROFILE}, line 2: is indented with a tab; use spaces",
+    )
+
+
+def test_what_is_said_of_a_profile_is_said_of_a_node_that_has_it() -> None:
+    config = "[compute]\ncpu_shared_set = x\ncpu_shared_set = 9-2\n"
+    assert of_node(NOVA, NODE, Profile("p", config=config), "") == of_profile(NOVA, "p", config)
+    assert len(of_profile(NOVA, "p", config).faults) == 2
+
+
+def test_custom_configuration_is_judged_too_but_may_be_missing() -> None:
+    profile = Profile("p", config=SHARED)
+    assert of_node(NOVA, NODE, profile, "") == Judgement()
+    assert of_node(NOVA, NODE, profile, "x = 1\n").faults == (
+        f"{CUSTOM}, line 1: option 'x' stands before the first [section] header; put one above it",
+    )
+
+
+def test_the_configuration_of_a_node_is_judged_too() -> None:
+    assert of_node(NOVA, NODE, None, "", "x = 1\n").faults == (
+        f"OpenStackDataPlaneNode/{NODE}: spec.node.nova.customServiceConfig, or its role's, line 1: option 'x' stands "
+        "before the first [section] header; put one above it",
+    )
+
+
+def test_without_a_profile_nothing_is_missing() -> None:
+    assert of_node(NOVA, NODE, None, "") == Judgement()
+
+
+def test_an_overlap_between_profile_and_custom_configuration_names_both() -> None:
+    custom = "[compute]\ncpu_dedicated_set = 15-16\n"
+    assert of_node(NOVA, NODE, Profile("p", config=SHARED), custom).faults == (
+        f"[compute] cpu_shared_set = '4-12,^8,15' ({PROFILE}, line 2) and cpu_dedicated_set = '15-16' "
+        f"({CUSTOM}, line 2) have CPUs in common: 15; a CPU is either shared or dedicated, "
+        "take them out of one of the two",
+    )
+
+
+def test_custom_configuration_wins_over_the_profile_and_the_profile_over_the_node() -> None:
+    shared, dedicated = "[compute]\ncpu_shared_set = {}\n", "[compute]\ncpu_dedicated_set = {}\n"
+    profile = Profile("p", config=dedicated.format("4-7"))
+    assert of_node(NOVA, NODE, profile, shared.format("0-3"), shared.format("0-7")) == Judgement()
+    assert of_node(NOVA, NODE, profile, dedicated.format("8-9"), shared.format("0-7")) == Judgement()
+
+
+@pytest.mark.parametrize("service", [NEUTRON, TELEMETRY], ids=lambda each: each.name)
+def test_cpu_sets_are_a_matter_of_nova_alone(service: Service) -> None:
+    assert of_profile(service, "p", "[compute]\ncpu_shared_set = many\ncpu_dedicated_set = many\n") == Judgement()
+
+
+def test_of_many_faults_the_first_are_told_and_the_rest_counted() -> None:
+    judged = of_profile(NOVA, "p", "[s]\n" + "x\n" * 500)
+    assert len(judged.faults) == MOST + 1
+    assert judged.faults[-1] == f"{PROFILE}: and {500 - MOST} more"

@@ -1,0 +1,191 @@
+"""Why a node has the profiles that it has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nodeyard.capabilities.profiles import names
+from nodeyard.capabilities.profiles.messages import text
+from nodeyard.capabilities.profiles.planning.decisions import decide
+from nodeyard.capabilities.profiles.planning.resolution import resolve
+from nodeyard.capabilities.profiles.reasons import Reason
+from nodeyard.capabilities.profiles.snapshot import NodeSnapshot
+from nodeyard.plan.explain import render_decision
+from nodeyard.plan.model import Blocked, Decision, ObjectRef
+
+from ....builders import profiles as build
+
+
+def story(name: str = "edpm-compute-1", **given: Any) -> NodeSnapshot:
+    """A node of the design's example."""
+    annotations = {**(build.SEED_NODE_ANNOTATIONS if name == "edpm-compute-1" else {}), **given.pop("annotations", {})}
+    role = build.role(annotations=build.SEED_ROLE_ANNOTATIONS)
+    return build.snapshot(build.node(name, annotations=annotations), role, **build.seed_profiles(), **given)
+
+
+def node_ref(snapshot: NodeSnapshot, **other: Any) -> ObjectRef:
+    of = {"api_version": names.DATAPLANE_API_VERSION, "kind": names.NODE_KIND}
+    return ObjectRef(**{**of, "namespace": build.NAMESPACE, "name": snapshot.node.name, **other})
+
+
+def blocked(snapshot: NodeSnapshot, reason: Reason, service: str = "nova", **facts: Any) -> Blocked:
+    about = {**resolve(snapshot)[service].facts, **facts}
+    return Blocked(object=node_ref(snapshot), reason=reason.value, facts=about)
+
+
+def asked(snapshot: NodeSnapshot, *hindrances: Blocked, **ref: Any) -> Decision:
+    found = decide(node_ref(snapshot, **ref), snapshot, resolve(snapshot), hindrances)
+    assert found is not None
+    return found
+
+
+def said(decision: Decision, name: str) -> str:
+    candidate = next(each for each in decision.candidates if each.name == name)
+    return text(candidate.reason, candidate.facts)
+
+
+# the design's story
+
+
+def test_the_whole_answer_about_edpm_compute_1() -> None:
+    assert render_decision(asked(story()), text) == (
+        "OpenStackDataPlaneNode openstack/edpm-compute-1\n"
+        "  Reconciled: Node edpm-compute-1 gets what is chosen for it\n"
+        "\n"
+        "  3 candidates taken:\n"
+        "    neutron: ChosenByNode: NetworkProfile dpdk, by the annotation\n"
+        "      neutron.openstack.org/network-profile of node edpm-compute-1\n"
+        "    nova: ChosenByNode: ComputeProfile dell-r740-dedicated-cpus, by the annotation\n"
+        "      nova.openstack.org/compute-profile of node edpm-compute-1, over dell-r740-shared-cpus of role\n"
+        "      edpm-compute\n"
+        "    telemetry: ChosenByRole: TelemetryProfile collector, by the annotation\n"
+        "      telemetry.openstack.org/telemetry-profile of role edpm-compute\n"
+        "\n"
+        "  What would change it:\n"
+        "    - Annotate the node with one of neutron.openstack.org/network-profile,\n"
+        "      nova.openstack.org/compute-profile, telemetry.openstack.org/telemetry-profile: it counts for\n"
+        "      this node alone, over its role; an empty value means no profile\n"
+        "    - Annotate the role edpm-compute with one of neutron.openstack.org/network-profile,\n"
+        "      nova.openstack.org/compute-profile, telemetry.openstack.org/telemetry-profile: it counts for\n"
+        "      all its nodes that have no such annotation\n"
+    )
+
+
+def test_edpm_compute_0_has_no_network_profile_and_says_who_could_choose_one() -> None:
+    decision = asked(story("edpm-compute-0"))
+
+    assert [(each.name, each.is_taken, each.reason) for each in decision.candidates] == [
+        ("neutron", False, "NoProfile"),
+        ("nova", True, "ChosenByRole"),
+        ("telemetry", True, "ChosenByRole"),
+    ]
+
+
+# what is asked about
+
+
+def test_another_node_is_not_explained() -> None:
+    snapshot = story()
+
+    assert decide(node_ref(snapshot, name="other"), snapshot, resolve(snapshot), ()) is None
+    assert decide(node_ref(snapshot, namespace="other"), snapshot, resolve(snapshot), ()) is None
+
+
+def test_an_object_of_a_kind_that_is_not_made_is_not_explained() -> None:
+    snapshot = story()
+    ref = node_ref(snapshot, kind="Pod", api_version="v1")
+
+    assert decide(ref, snapshot, resolve(snapshot), ()) is None
+
+
+def test_the_object_of_a_service_is_explained_by_the_choice_for_it() -> None:
+    decision = asked(story(), kind=names.COMPUTE_KIND, api_version="nova.openstack.org/v1")
+
+    assert decision.rule == "ChosenByNode"
+    assert decision.facts["profile"] == "dell-r740-dedicated-cpus"
+    assert decision.would_change == ("AnnotateNode",)
+
+
+def test_an_object_that_waits_says_for_what_and_what_was_chosen() -> None:
+    snapshot = story()
+    decision = asked(
+        snapshot,
+        blocked(snapshot, Reason.BUDGET_SPENT, unavailable=1, total=4),
+        kind=names.COMPUTE_KIND,
+        api_version=names.NOVA_API_VERSION,
+    )
+
+    assert decision.rule == "MaxUnavailable"
+    assert [each.reason for each in decision.candidates] == ["ChosenByNode"]
+
+
+def test_the_same_kind_of_another_group_is_not_the_services() -> None:
+    snapshot = story()
+    ref = node_ref(snapshot, kind=names.COMPUTE_KIND, api_version="example.com/v1beta1")
+
+    assert decide(ref, snapshot, resolve(snapshot), ()) is None
+
+
+# the rule
+
+
+def test_what_blocks_the_plan_is_the_rule_and_its_service_says_so_too() -> None:
+    snapshot = story()
+    decision = asked(snapshot, blocked(snapshot, Reason.STALLED, stalled="edpm-compute-7"))
+
+    assert decision.rule == "ProgressDeadlineExceeded"
+    assert decision.would_change == ("MendServiceOperator",)
+    assert "edpm-compute-7 does not report" in said(decision, "nova")
+    assert "edpm-compute-7" not in said(decision, "neutron")
+
+
+def test_a_pinned_profile_stands_in_nobodys_way() -> None:
+    snapshot = story()
+    decision = asked(snapshot, blocked(snapshot, Reason.PINNED))
+
+    assert decision.rule == "Reconciled"
+    assert "spec.profileUpdatePolicy is Manual" in said(decision, "nova")
+
+
+def test_a_profile_that_does_not_exist_is_the_rule_with_its_remedies() -> None:
+    decision = asked(story(annotations={names.NETWORK_PROFILE: "gone"}))
+
+    assert (decision.rule, decision.facts["profile"]) == ("ProfileNotFound", "gone")
+    assert [text(each, decision.facts) for each in decision.would_change] == [
+        "Create NetworkProfile gone in namespace openstack",
+        "Annotate the node with neutron.openstack.org/network-profile: it counts for this node alone, over its role; "
+        "an empty value means no profile",
+    ]
+
+
+def test_a_service_does_not_repeat_what_its_choice_says_already() -> None:
+    snapshot = story(annotations={names.NETWORK_PROFILE: "gone"})
+    decision = asked(snapshot, blocked(snapshot, Reason.NOT_FOUND, "neutron"))
+
+    assert said(decision, "neutron").count("does not exist") == 1
+
+
+def test_a_role_that_does_not_exist_is_the_rule() -> None:
+    decision = asked(build.snapshot(build.node(role="gone")))
+
+    assert (decision.rule, decision.would_change) == ("RoleNotFound", ("CreateRole",))
+    assert text(decision.would_change[0], decision.facts) == "Create the OpenStackDataPlaneRole gone"
+
+
+# what is no choice
+
+
+def test_annotations_of_nobody_and_of_two_services_are_left_and_told() -> None:
+    decision = asked(
+        story(
+            annotations={"audio.example.com/tone-profile": "low", "disks.example.com/disk-profile": "fast"},
+            claimed_twice={"disks.example.com/disk-profile": ("fast", "slow"), "unused.example.com/x": ("a", "b")},
+        )
+    )
+    left = {each.name: each.reason for each in decision.candidates if not each.is_taken}
+
+    assert left == {
+        "disks.example.com/disk-profile": "KeyClaimedTwice",
+        "audio.example.com/tone-profile": "UnknownService",
+    }
+    assert "fast, slow" in said(decision, "disks.example.com/disk-profile")

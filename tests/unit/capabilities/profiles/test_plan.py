@@ -1,0 +1,281 @@
+"""One node planned: what is made for its services, what a change does, and what leaves things as they are."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from nodeyard.capabilities.profiles import names
+from nodeyard.capabilities.profiles.plan import plan
+from nodeyard.capabilities.profiles.planning.availability import limit
+from nodeyard.capabilities.profiles.snapshot import Budget, Profile, Service
+from nodeyard.plan.model import Disruption
+
+from ....builders.profiles import (
+    DEDICATED,
+    DPDK,
+    NODE,
+    NOVA,
+    NOW,
+    SEED_NODE_ANNOTATIONS,
+    SEED_ROLE_ANNOTATIONS,
+    SHARED,
+    node,
+    profile,
+    role,
+    snapshot,
+)
+
+COMPUTE = [profile("dell-r740-shared-cpus", SHARED), profile("dell-r740-dedicated-cpus", DEDICATED)]
+NETWORK = [profile("dpdk", DPDK)]
+TELEMETRY = [profile("collector", "[a]\nb = c\n")]
+
+
+def world(own=None, inherited=SEED_ROLE_ANNOTATIONS, **given):
+    return snapshot(
+        node(annotations=own or {}),
+        role(annotations=inherited),
+        nova=COMPUTE,
+        neutron=NETWORK,
+        telemetry=TELEMETRY,
+        **given,
+    )
+
+
+def done(each, now=NOW):
+    return [(action.reason, action.object.kind) for action in plan(each, now).plan.actions]
+
+
+def blocked(each, now=NOW):
+    return {every.reason: every.facts for every in plan(each, now).plan.blocked}
+
+
+def bodies(each, now=NOW):
+    """What a plan applies, by kind."""
+    planned = plan(each, now)
+    return {action.object.kind: planned.writes[action.id].body for action in planned.plan.actions}
+
+
+def applied(each, now=NOW, *, reported=True):
+    """The world after its plan was carried out and, where they do, its operators have reported."""
+    objects, configurations = dict(each.objects), dict(each.configurations)
+    for kind, body in bodies(each, now).items():
+        stored = _stored(body)
+        service = body["metadata"]["labels"][names.SERVICE_LABEL]
+        if kind in ("ConfigMap", "Secret"):
+            configurations[service] = stored
+        else:
+            hash = body["metadata"]["annotations"][names.HASH]
+            told = {"hash": {names.REPORTED_HASH: hash}, "conditions": [{"type": "Ready", "status": "True"}]}
+            objects[service] = {**stored, "status": told if reported else {}}
+    return replace(each, objects=objects, configurations=configurations)
+
+
+def _stored(body):
+    fields = {f"f:{key}": _fields(value) for key, value in body.items() if key not in ("apiVersion", "kind")}
+    entry = {"manager": names.MANAGER, "operation": "Apply", "fieldsType": "FieldsV1", "fieldsV1": fields}
+    return {**body, "metadata": {**body["metadata"], "uid": "u", "resourceVersion": "1", "managedFields": [entry]}}
+
+
+def _fields(value):
+    return {f"f:{key}": _fields(each) for key, each in value.items()} if isinstance(value, dict) else {}
+
+
+# the design's story
+
+
+def test_a_node_has_what_its_role_chose():
+    body = bodies(world())["NovaExternalCompute"]
+    assert body["metadata"]["name"] == NODE
+    assert body["spec"]["dataplaneNodeName"] == NODE
+    assert body["spec"]["computeProfileName"] == "dell-r740-shared-cpus"
+    assert body["spec"]["cellName"] == "nova-cell1"
+    assert "OVNMetadataAgent" not in bodies(world())
+
+
+def test_a_node_that_chooses_for_itself_keeps_the_rest_from_its_role():
+    found = bodies(world(SEED_NODE_ANNOTATIONS))
+    assert found["NovaExternalCompute"]["spec"]["computeProfileName"] == "dell-r740-dedicated-cpus"
+    assert found["OVNMetadataAgent"]["spec"]["networkProfileName"] == "dpdk"
+
+
+def test_without_a_cell_no_compute_is_made():
+    assert done(world(inherited={names.COMPUTE_PROFILE: "dell-r740-shared-cpus"})) == []
+
+
+def test_with_a_cell_and_no_profile_a_compute_is_made_without_one():
+    body = bodies(world(inherited={names.CELL: "nova-cell1"}))["NovaExternalCompute"]
+    assert "computeProfileName" not in body["spec"]
+
+
+def test_an_empty_choice_opts_out_of_the_roles_profile_and_keeps_the_compute():
+    body = bodies(world({names.COMPUTE_PROFILE: ""}))["NovaExternalCompute"]
+    assert "computeProfileName" not in body["spec"]
+
+
+# keeping
+
+
+def test_a_node_that_is_as_it_should_be_needs_nothing():
+    assert done(applied(world())) == []
+    assert blocked(applied(world())) == {}
+
+
+def test_the_configuration_is_written_before_the_object_that_names_it():
+    first, second = plan(world(), NOW).plan.actions
+    assert (first.object.kind, second.object.kind) == ("ConfigMap", "NovaExternalCompute")
+    assert first.id in second.after
+
+
+def test_a_hand_edit_of_the_profile_name_is_reverted():
+    after = applied(world())
+    compute = after.objects["nova"]
+    edited = {**compute, "spec": {**compute["spec"], "computeProfileName": "other"}}
+    assert done(replace(after, objects={"nova": edited})) == [("ServiceObjectUpdated", "NovaExternalCompute")]
+
+
+def test_what_the_user_adds_to_the_object_is_rendered_last_and_never_written():
+    after = applied(world())
+    compute = after.objects["nova"]
+    added = {**compute, "spec": {**compute["spec"], "customServiceConfig": "[DEFAULT]\ndebug = true\n"}}
+    found = bodies(replace(after, objects={"nova": added}))
+    assert found["ConfigMap"]["data"]["03-nova-custom.conf"] == "[DEFAULT]\ndebug = true\n"
+    assert "customServiceConfig" not in found["NovaExternalCompute"]["spec"]
+
+
+def test_a_cell_that_is_gone_takes_the_compute_with_it():
+    after = applied(world())
+    gone = replace(after, role=role(annotations={names.COMPUTE_PROFILE: "dell-r740-shared-cpus"}))
+    assert done(gone) == [("ServiceObjectDeleted", "NovaExternalCompute"), ("ConfigurationDeleted", "ConfigMap")]
+
+
+def test_a_profile_that_nobody_chooses_any_more_is_cleared_and_the_compute_stays():
+    after = replace(applied(world()), role=role(annotations={names.CELL: "nova-cell1"}))
+    assert "computeProfileName" not in bodies(after)["NovaExternalCompute"]["spec"]
+
+
+# what leaves things as they are
+
+
+def test_a_cell_cannot_change_once_there_is_a_compute():
+    after = applied(world())
+    moved = replace(after, role=role(annotations={**SEED_ROLE_ANNOTATIONS, names.CELL: "nova-cell2"}))
+    assert done(moved) == []
+    facts = blocked(moved)["CellImmutable"]
+    assert (facts["from"], facts["to"]) == ("nova-cell1", "nova-cell2")
+
+
+def test_a_profile_that_is_missing_leaves_what_is_deployed():
+    after = replace(applied(world()), profiles={"nova": {}, "neutron": {}, "telemetry": {}})
+    assert done(after) == []
+    assert "ProfileNotFound" in blocked(after)
+
+
+def test_nothing_is_made_for_a_profile_that_is_missing():
+    assert done(world({names.NETWORK_PROFILE: "nowhere"}, {})) == []
+
+
+def test_a_missing_role_is_told_and_the_nodes_own_choices_count():
+    alone = replace(world(SEED_NODE_ANNOTATIONS), role=None)
+    assert "RoleNotFound" in blocked(alone)
+    assert ("ServiceObjectCreated", "OVNMetadataAgent") in done(alone)
+
+
+def test_a_role_that_goes_takes_nothing_from_what_is_deployed():
+    own = {names.COMPUTE_PROFILE: "dell-r740-dedicated-cpus"}
+    after = replace(applied(world(own)), role=None)
+    assert done(after) == []
+    assert "RoleNotFound" in blocked(after)
+
+
+def test_a_configuration_that_does_not_parse_is_not_deployed():
+    broken = {"dell-r740-shared-cpus": Profile("dell-r740-shared-cpus", config="no section = here\n")}
+    after = replace(applied(world()), profiles={"nova": broken, "neutron": {}, "telemetry": {}})
+    assert done(after) == []
+    assert "ConfigurationInvalid" in blocked(after)
+
+
+def test_an_object_of_another_node_is_not_touched():
+    theirs = {
+        "apiVersion": names.NOVA_API_VERSION,
+        "kind": "NovaExternalCompute",
+        "metadata": {"name": NODE, "namespace": "openstack"},
+        "spec": {"dataplaneNodeName": "other"},
+    }
+    assert done(replace(world(), objects={"nova": theirs})) == []
+    assert "NotOurs" in blocked(replace(world(), objects={"nova": theirs}))
+
+
+# rollouts
+
+
+def changed(each, text=DEDICATED, generation=2):
+    """The profile of the role says something else now."""
+    profiles = {"dell-r740-shared-cpus": Profile("dell-r740-shared-cpus", "u", generation, text)}
+    return replace(each, profiles={"nova": profiles, "neutron": {}, "telemetry": {"collector": TELEMETRY[0]}})
+
+
+def test_a_changed_profile_reconfigures_its_nodes():
+    after = changed(applied(world()))
+    assert done(after) == [("ConfigurationWritten", "ConfigMap"), ("ServiceReconfigured", "NovaExternalCompute")]
+    action = plan(after, NOW).plan.actions[1]
+    assert (action.disruption, action.disrupts) == (Disruption.REPLACES, (NODE,))
+    assert bodies(after)["NovaExternalCompute"]["metadata"]["annotations"][names.GENERATION] == "2"
+
+
+def test_another_generation_of_the_same_content_writes_nothing():
+    assert done(changed(applied(world()), SHARED, generation=9)) == []
+
+
+def test_a_node_without_a_grant_waits_its_turn():
+    waiting = replace(changed(applied(world())), budgets={"nova": Budget(total=8, unavailable=2, is_granted=False)})
+    assert done(waiting) == []
+    assert blocked(waiting)["MaxUnavailable"]["unavailable"] == 2
+
+
+def test_a_rollout_past_its_deadline_stops_for_the_others():
+    budget = Budget(total=8, unavailable=1, is_granted=False, is_stalled=True, stalled="edpm-compute-7")
+    stopped = replace(changed(applied(world())), budgets={"nova": budget})
+    assert done(stopped) == []
+    assert blocked(stopped)["ProgressDeadlineExceeded"]["stalled"] == "edpm-compute-7"
+
+
+def test_an_object_that_does_not_run_is_told_something_better_at_once():
+    failing = applied(world(), reported=False)
+    budget = Budget(total=8, unavailable=8, is_granted=False, is_stalled=True)
+    assert ("ServiceReconfigured", "NovaExternalCompute") in done(replace(changed(failing), budgets={"nova": budget}))
+
+
+def test_an_object_that_does_not_report_in_time_is_told_of():
+    failing = applied(world(), reported=False)
+    assert plan(failing, NOW).plan.wake_at == NOW + timedelta(seconds=600)
+    late = NOW + timedelta(seconds=601)
+    assert "ProgressDeadlineExceeded" in blocked(failing, late)
+
+
+def test_a_node_that_does_not_follow_keeps_the_profile_as_it_has_it():
+    pinned = replace(changed(applied(world())), node=node(profileUpdatePolicy="Manual"))
+    assert done(pinned) == []
+    assert "PinnedByPolicy" in blocked(pinned)
+
+
+def test_a_node_that_does_not_follow_goes_over_to_another_profile():
+    own = node(annotations={names.COMPUTE_PROFILE: "dell-r740-dedicated-cpus"}, profileUpdatePolicy="Manual")
+    switched = replace(applied(world()), node=own)
+    assert ("ServiceReconfigured", "NovaExternalCompute") in done(switched)
+
+
+def test_a_secret_takes_the_place_of_a_config_map():
+    after = applied(world())
+    secret = replace(COMPUTE[0], render_as="Secret")
+    moved = replace(after, profiles={"nova": {secret.name: secret}, "neutron": {}, "telemetry": {}})
+    assert ("ConfigurationDeleted", "ConfigMap") in done(moved)
+    assert ("ConfigurationWritten", "Secret") in done(moved)
+
+
+def test_the_budget_is_a_number_or_a_share_and_at_least_one():
+    service = Service("s", "k", "a/v1", "K")
+    assert limit(service, None, 8) == 2
+    assert limit(service, Profile("p", max_unavailable="50%"), 8) == 4
+    assert limit(service, Profile("p", max_unavailable=3), 8) == 3
+    assert limit(service, Profile("p", max_unavailable="1%"), 8) == 1
+    assert limit(replace(service, max_unavailable="100%"), Profile("p"), 8) == 8
+    assert limit(NOVA, Profile("p", max_unavailable="nonsense"), 8) == 2

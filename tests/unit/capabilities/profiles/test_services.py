@@ -1,0 +1,261 @@
+"""The registry: what is built in, what is declared, and which declarations do not count."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from nodeyard.capabilities.profiles import names
+from nodeyard.capabilities.profiles.services import BUILT_IN, declared, registry
+
+from ....builders import profiles as build
+
+
+def names_of(*declarations: Any) -> list[str]:
+    return [service.name for service in registry(declarations).services]
+
+
+def fault_of(name: str = "storage", **spec: Any) -> str:
+    return registry([build.profile_service(name, **spec)]).faults[name]
+
+
+# built in
+
+
+def test_the_three_services_of_the_design_are_built_in() -> None:
+    assert [(each.name, each.annotation_key, each.profile_kind, each.object_kind) for each in BUILT_IN] == [
+        ("neutron", "neutron.openstack.org/network-profile", "NetworkProfile", "OVNMetadataAgent"),
+        ("nova", "nova.openstack.org/compute-profile", "ComputeProfile", "NovaExternalCompute"),
+        ("telemetry", "telemetry.openstack.org/telemetry-profile", "TelemetryProfile", ""),
+    ]
+
+
+def test_the_fields_of_a_compute_are_those_of_the_design() -> None:
+    nova = build.NOVA
+
+    assert (nova.node_field, nova.profile_field) == ("dataplaneNodeName", "computeProfileName")
+    assert (nova.config_field, nova.create_when) == ("customComputeServiceConfig", "nova.openstack.org/cell")
+
+
+def test_an_agent_needs_no_further_annotation_and_telemetry_makes_no_object() -> None:
+    assert build.NEUTRON.create_when == ""
+    assert build.NEUTRON.makes_object
+    assert not build.TELEMETRY.makes_object
+
+
+def test_without_declarations_the_built_in_ones_are_all() -> None:
+    assert registry([]).services == BUILT_IN
+    assert registry([]).faults == {}
+
+
+# declared
+
+
+def test_a_declared_service_says_all_that_a_built_in_one_does() -> None:
+    service = declared(
+        build.profile_service(createWhenAnnotation="storage.openstack.org/pool", maxUnavailable=3, configField="conf")
+    )
+
+    assert (service.name, service.is_built_in) == ("storage", False)
+    assert service.annotation_key == "storage.openstack.org/storage-profile"
+    assert (service.profile_api_version, service.profile_kind) == ("storage.openstack.org/v1", "StorageProfile")
+    assert (service.object_api_version, service.object_kind) == ("storage.openstack.org/v1", "StorageAgent")
+    assert (service.node_field, service.profile_field, service.config_field) == ("nodeName", "profileName", "conf")
+    assert (service.create_when, service.max_unavailable) == ("storage.openstack.org/pool", 3)
+
+
+def test_declared_services_stand_among_the_built_in_ones_by_name() -> None:
+    declarations = [build.profile_service("storage"), build.profile_service("metering")]
+
+    assert names_of(*declarations) == ["metering", "neutron", "nova", "storage", "telemetry"]
+
+
+def test_a_declared_service_may_do_without_an_object() -> None:
+    service = build.profile_service(object=None, nodeField=None, profileField=None)
+
+    assert "storage" in names_of(service)
+
+
+def test_fields_may_be_paths() -> None:
+    assert "storage" in names_of(build.profile_service(nodeField="target.nodeName"))
+
+
+# declarations that do not count
+
+
+@pytest.mark.parametrize(
+    ("spec", "fault"),
+    [
+        pytest.param({"annotationKey": None}, "spec.annotationKey is missing: set it", id="no key"),
+        pytest.param({"profile": {"kind": "P"}}, "spec.profile.apiVersion is missing: set it", id="no version"),
+        pytest.param({"profile": None}, "spec.profile.kind is missing: set it", id="no profile"),
+        pytest.param({"object": {"apiVersion": "a/v1"}}, "spec.object.kind is missing: set it", id="no object kind"),
+        pytest.param({"nodeField": None}, "spec.nodeField is missing: set it", id="no node field"),
+        pytest.param({"profileField": None}, "spec.profileField is missing: set it", id="no profile field"),
+        pytest.param(
+            {"object": None},
+            "spec.nodeField 'nodeName' is about an object, and spec.object is missing: set it, or remove this",
+            id="fields of no object",
+        ),
+        pytest.param(
+            {"object": None, "nodeField": None, "profileField": None, "createWhenAnnotation": "a/b"},
+            "spec.createWhenAnnotation 'a/b' is about an object, and spec.object is missing: set it, or remove this",
+            id="condition of no object",
+        ),
+        pytest.param(
+            {"annotationKey": "a/b/c"}, "spec.annotationKey 'a/b/c' is not the key of an annotation", id="key syntax"
+        ),
+        pytest.param(
+            {"createWhenAnnotation": "not a key"},
+            "spec.createWhenAnnotation 'not a key' is not the key of an annotation",
+            id="condition syntax",
+        ),
+        pytest.param(
+            {"profile": {"apiVersion": "a/b/v1", "kind": "P"}},
+            "spec.profile.apiVersion 'a/b/v1' is not right: write group/version",
+            id="version syntax",
+        ),
+        pytest.param(
+            {"object": {"apiVersion": "a/v1", "kind": "Not A Kind"}},
+            "spec.object.kind 'Not A Kind' is not right: write a kind",
+            id="kind syntax",
+        ),
+        pytest.param(
+            {"configField": "a[0]"},
+            "spec.configField 'a[0]' is not right: write the path of a field",
+            id="field syntax",
+        ),
+        pytest.param(
+            {"profileField": "nodeName"},
+            "spec.profileField 'nodeName' is spec.nodeField too: the object needs one field for each",
+            id="one field for two",
+        ),
+        pytest.param(
+            {"object": {"apiVersion": "storage.openstack.org/v2", "kind": "StorageProfile"}},
+            "spec.object.kind 'StorageProfile' is spec.profile.kind too: choose a kind for the object",
+            id="object is profile",
+        ),
+        pytest.param(
+            {"object": {"apiVersion": "nova.openstack.org/v9", "kind": "NovaExternalCompute"}},
+            "spec.object.kind 'NovaExternalCompute' of nova.openstack.org/v9 belongs to the built-in service nova: "
+            "choose a kind of your own",
+            id="object of nova, in whatever version",
+        ),
+        pytest.param(
+            {"object": {"apiVersion": names.DATAPLANE_API_VERSION, "kind": names.NODE_KIND}},
+            "belongs to the data plane: choose a kind of your own",
+            id="object is the node",
+        ),
+        pytest.param(
+            {"annotationKey": names.COMPUTE_PROFILE},
+            "spec.annotationKey 'nova.openstack.org/compute-profile' belongs to the built-in service nova: "
+            "choose another key",
+            id="key of nova",
+        ),
+        pytest.param(
+            {"annotationKey": names.CELL}, "belongs to the built-in service nova: choose another key", id="the cell"
+        ),
+    ],
+)
+def test_a_bad_declaration_does_not_count_and_is_told_what_to_do(spec: dict[str, Any], fault: str) -> None:
+    found = registry([build.profile_service(**spec)])
+
+    assert found.services == BUILT_IN
+    assert found.faults["storage"].startswith("ProfileService storage: ")
+    assert fault in found.faults["storage"]
+    assert found.claimed_twice == {}
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    fault = fault_of(annotationKey=None, nodeField=None)
+
+    assert "spec.annotationKey is missing" in fault
+    assert "spec.nodeField is missing" in fault
+
+
+def test_the_name_of_a_built_in_service_is_taken() -> None:
+    assert "metadata.name 'nova' is that of a built-in service: declare it under another name" in fault_of("nova")
+
+
+def test_a_name_that_cannot_be_a_label_is_refused() -> None:
+    assert "is longer than 63 characters" in fault_of("s" * 64, annotationKey="a/b-profile")
+
+
+def test_a_name_of_63_characters_counts() -> None:
+    name = "s" * 63
+
+    assert name in names_of(build.profile_service(name, annotationKey="a/b-profile", **kinds("a")))
+
+
+def kinds(group: str) -> dict[str, Any]:
+    return {
+        "profile": {"apiVersion": f"{group}/v1", "kind": "P"},
+        "object": {"apiVersion": f"{group}/v1", "kind": "O"},
+    }
+
+
+# several
+
+
+def test_of_two_that_claim_one_key_neither_counts() -> None:
+    key = "disks.example.com/disk-profile"
+    found = registry(
+        [build.profile_service("slow", annotationKey=key), build.profile_service("fast", annotationKey=key)]
+    )
+
+    assert found.services == BUILT_IN
+    assert found.claimed_twice == {key: ("fast", "slow")}
+    assert found.faults["fast"] == (
+        f"ProfileService fast: spec.annotationKey '{key}' is claimed by slow too, and none of them counts: give each "
+        "service a key of its own"
+    )
+    assert "claimed by fast too" in found.faults["slow"]
+
+
+def test_a_third_service_beside_them_still_counts() -> None:
+    key = "disks.example.com/disk-profile"
+    twice = [build.profile_service(name, annotationKey=key) for name in ("slow", "fast")]
+
+    assert "storage" in names_of(*twice, build.profile_service("storage"))
+
+
+def test_a_declaration_that_does_not_count_anyway_takes_no_key_from_another() -> None:
+    key = "disks.example.com/disk-profile"
+    bad = build.profile_service("bad", annotationKey=key, nodeField=None)
+    good = build.profile_service("good", annotationKey=key)
+
+    found = registry([bad, good])
+
+    assert "good" in [service.name for service in found.services]
+    assert set(found.faults) == {"bad"}
+
+
+def test_a_key_that_is_built_in_is_not_claimed_twice_by_who_claims_it_too() -> None:
+    found = registry([build.profile_service(name, annotationKey=names.COMPUTE_PROFILE) for name in ("a", "b")])
+
+    assert found.services == BUILT_IN
+    assert found.claimed_twice == {}
+    assert set(found.faults) == {"a", "b"}
+
+
+def test_of_two_that_make_one_kind_neither_counts() -> None:
+    made = {"apiVersion": "disks.example.com/v1", "kind": "DiskAgent"}
+    found = registry([build.profile_service(name, object=made) for name in ("slow", "fast")])
+
+    assert found.services == BUILT_IN
+    assert "spec.object.kind 'DiskAgent' of disks.example.com is made by slow too" in found.faults["fast"]
+    assert found.claimed_twice == {}
+
+
+def test_the_order_of_the_declarations_does_not_matter() -> None:
+    declarations = [
+        build.profile_service("storage"),
+        build.profile_service("slow", annotationKey="a/b-profile"),
+        build.profile_service("fast", annotationKey="a/b-profile"),
+        build.profile_service("bad", nodeField=None),
+    ]
+    shuffled = random.Random(7).sample(declarations, len(declarations))
+
+    assert registry(shuffled) == registry(declarations)

@@ -1,0 +1,442 @@
+"""What is said about nodes, roles, profiles and declared services before they are stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.builders.profile_views import ProfilesView
+from tests.builders.profiles import (
+    NAMESPACE,
+    SEED_NODE_ANNOTATIONS,
+    SEED_ROLE_ANNOTATIONS,
+    SHARED,
+    compute_body,
+    compute_profile_body,
+    network_profile_body,
+    node_body,
+    role_body,
+    service_body,
+    telemetry_profile_body,
+)
+
+from nodeyard.capabilities.profiles import names
+from nodeyard.capabilities.profiles.webhook import WEBHOOKS
+from nodeyard.kube.json import Object
+from nodeyard.runtime.webhooks import GroupVersionKind, Review, User, Verdict
+
+REVIEWS = {
+    names.NODE_KIND: "nodes",
+    names.ROLE_KIND: "roles",
+    names.COMPUTE_PROFILE_KIND: "profiles",
+    names.NETWORK_PROFILE_KIND: "profiles",
+    names.TELEMETRY_PROFILE_KIND: "profiles",
+    names.SERVICE_KIND: "services",
+}
+EMPTY = ProfilesView()
+PROFILES = (
+    compute_profile_body("dell-r740-shared-cpus"),
+    compute_profile_body("dell-r740-dedicated-cpus"),
+    network_profile_body("dpdk"),
+    telemetry_profile_body("collector"),
+)
+ROLE = role_body(annotations=SEED_ROLE_ANNOTATIONS)
+
+
+def ask(operation: Any, new: Object | None, old: Object | None, view: ProfilesView, user: str = "jane") -> Verdict:
+    subject = new or old or {}
+    metadata = subject["metadata"]
+    group, _, version = subject["apiVersion"].partition("/")
+    webhook = next(each for each in WEBHOOKS if each.name == REVIEWS[subject["kind"]])
+    review = Review(
+        uid="u",
+        operation=operation,
+        kind=GroupVersionKind(group=group, version=version, kind=subject["kind"]),
+        name=metadata.get("name", ""),
+        namespace=metadata.get("namespace", ""),
+        user=User(username=user),
+        object=new,
+        old_object=old,
+    )
+    return webhook.review(review, view)
+
+
+def created(body: Object, view: ProfilesView = EMPTY) -> Verdict:
+    return ask("CREATE", body, None, view)
+
+
+def updated(old: Object, new: Object, view: ProfilesView = EMPTY) -> Verdict:
+    return ask("UPDATE", new, old, view)
+
+
+def deleted(body: Object, view: ProfilesView, **more: Any) -> Verdict:
+    return ask("DELETE", None, body, view, **more)
+
+
+def node(name: str = "edpm-compute-0", annotations: dict[str, str] | None = None, **given: Any) -> Object:
+    return node_body(name, annotations=annotations, **given)
+
+
+def choosing(value: str, **given: Any) -> Object:
+    return node(annotations={names.COMPUTE_PROFILE: value}, **given)
+
+
+def in_cell(name: str, cell: str = "nova-cell1") -> Object:
+    return compute_body(name, spec={"cellName": cell})
+
+
+def cell(value: str) -> Object:
+    return role_body(annotations={names.CELL: value})
+
+
+def quiet(verdict: Verdict) -> bool:
+    return verdict.is_allowed and verdict.warnings == ()
+
+
+# choices
+
+
+def test_the_nodes_and_the_role_of_the_design_pass_without_a_word():
+    view = ProfilesView(ROLE, *PROFILES)
+
+    assert quiet(created(ROLE, view))
+    assert quiet(created(node(), view))
+    assert quiet(created(node("edpm-compute-1", SEED_NODE_ANNOTATIONS), view))
+
+
+@pytest.mark.parametrize("value", ["a,b", "Dell", " dell", "dell ", "a/b", "x" * 254])
+@pytest.mark.parametrize("make", [node_body, role_body])
+def test_a_choice_that_is_no_name_is_denied_with_key_and_value(make, value):
+    verdict = created(make("x", annotations={names.COMPUTE_PROFILE: value}))
+
+    assert (verdict.is_allowed, verdict.code, verdict.reason) == (False, 422, "Invalid")
+    assert f"The annotation {names.COMPUTE_PROFILE} of " in verdict.message
+    assert repr(value) in verdict.message
+    assert "is not the name of one ComputeProfile" in verdict.message
+
+
+def test_a_choice_of_a_declared_service_is_judged_alike():
+    view = ProfilesView(service_body("storage"))
+
+    verdict = created(node(annotations={"storage.openstack.org/storage-profile": "A"}), view)
+
+    assert not verdict.is_allowed
+    assert "StorageProfile" in verdict.message
+
+
+def test_an_empty_choice_means_none_and_is_fine():
+    assert quiet(created(choosing("")))
+
+
+def test_a_bad_choice_from_before_does_not_keep_anybody_from_changing_something_else():
+    verdict = updated(choosing("a,b"), choosing("a,b", hostName="new"))
+
+    assert verdict.is_allowed
+    assert [warning.rpartition("; ")[2] for warning in verdict.warnings] == ["it was so before and is let through"]
+
+
+def test_a_bad_choice_that_becomes_another_bad_one_is_denied():
+    assert not updated(choosing("a,b"), choosing("c,d")).is_allowed
+
+
+def test_a_bad_choice_can_be_mended():
+    assert updated(choosing("a,b"), choosing("a")).is_allowed
+
+
+def test_a_node_that_is_going_is_never_held_up():
+    going = node(annotations={names.COMPUTE_PROFILE: "a,b"}, deletionTimestamp="2030-01-01T00:00:00Z")
+
+    assert quiet(updated(choosing("ok"), going))
+
+
+def test_a_choice_that_leads_nowhere_yet_is_told():
+    verdict = created(choosing("missing"), ProfilesView(ROLE))
+
+    assert verdict.is_allowed
+    (warning,) = verdict.warnings
+    assert warning.startswith(f"ComputeProfile missing does not exist in namespace {NAMESPACE}")
+
+
+def test_a_choice_that_has_not_changed_is_not_told_again():
+    assert quiet(updated(choosing("missing"), choosing("missing", hostName="new"), ProfilesView(ROLE)))
+
+
+def test_profiles_of_a_declared_service_that_nobody_watches_yet_are_not_missed():
+    view = ProfilesView(service_body("storage"), ROLE)
+
+    assert quiet(created(node(annotations={"storage.openstack.org/storage-profile": "fast"}), view))
+
+
+def test_an_annotation_that_no_service_reads_is_told():
+    (warning,) = created(node(annotations={"nova.openstack.org/computer-profile": "x"})).warnings
+
+    assert "nova.openstack.org/computer-profile" in warning
+
+
+def test_a_key_that_two_services_claim_is_told():
+    key = "storage.openstack.org/storage-profile"
+    view = ProfilesView(service_body("storage"), service_body("copy", annotationKey=key))
+
+    (warning,) = created(node(annotations={key: "fast"}), view).warnings
+
+    assert "copy, storage" in warning
+
+
+def test_what_does_not_go_together_with_the_role_is_told():
+    view = ProfilesView(role_body(networkAttachments=["a"]))
+
+    (warning,) = created(node(networkAttachments=["b"]), view).warnings
+
+    assert warning.startswith("spec.networkAttachments is [b] and that of role edpm-compute is [a]")
+
+
+def test_a_body_that_does_not_decode_is_left_to_the_plan():
+    assert quiet(created({**node(), "spec": {"role": 5}}))
+
+
+# cells
+
+
+def test_the_cell_of_a_node_cannot_change_once_its_compute_is_there():
+    old, new = (node(annotations={names.CELL: each}) for each in ("nova-cell1", "nova-cell2"))
+
+    verdict = updated(old, new, ProfilesView(old, in_cell("edpm-compute-0")))
+
+    assert (verdict.is_allowed, verdict.code) == (False, 422)
+    assert "edpm-compute-0 is in cell nova-cell1 and cannot move to nova-cell2" in verdict.message
+
+
+def test_the_cell_of_a_node_can_change_while_it_has_no_compute():
+    old, new = (node(annotations={names.CELL: each}) for each in ("nova-cell1", "nova-cell2"))
+
+    assert quiet(updated(old, new, ProfilesView(old)))
+
+
+def test_a_role_in_another_cell_cannot_be_taken():
+    other = role_body("other", annotations={names.CELL: "nova-cell2"})
+    view = ProfilesView(ROLE, other, node(), in_cell("edpm-compute-0"), *PROFILES)
+
+    verdict = updated(node(), node(role="other"), view)
+
+    assert not verdict.is_allowed
+    assert "cannot move to nova-cell2" in verdict.message
+
+
+def test_a_node_that_stands_in_the_wrong_cell_can_still_be_changed():
+    old = node(annotations={names.CELL: "nova-cell2"})
+    new = node(annotations={names.CELL: "nova-cell2"}, hostName="new")
+
+    verdict = updated(old, new, ProfilesView(old, in_cell("edpm-compute-0")))
+
+    assert verdict.is_allowed
+    assert "it was so before" in verdict.warnings[0]
+
+
+def test_a_node_that_gives_up_its_cell_is_told_what_goes():
+    old = node(annotations={names.CELL: "nova-cell1"})
+
+    verdict = updated(old, node(annotations={names.CELL: ""}), ProfilesView(old, in_cell("edpm-compute-0")))
+
+    assert verdict.is_allowed
+    (warning,) = verdict.warnings
+    assert warning.endswith("the NovaExternalCompute of 1 node (edpm-compute-0) is deleted")
+
+
+def test_the_cell_of_a_role_cannot_change_while_nodes_follow_it():
+    followers = [node(f"n-{number:02}") for number in range(12)]
+    own = node("own", {names.CELL: "nova-cell1"})
+    computes = [in_cell(each["metadata"]["name"]) for each in (*followers, own)]
+
+    verdict = updated(cell("nova-cell1"), cell("nova-cell2"), ProfilesView(*followers, own, *computes))
+
+    assert (verdict.is_allowed, verdict.code) == (False, 422)
+    assert "12 nodes (n-00, n-01, n-02, n-03, n-04, n-05, n-06, n-07, n-08, n-09 and 2 more)" in verdict.message
+    assert "Keep 'nova-cell1', or make another role" in verdict.message
+
+
+def test_the_cell_of_a_role_can_change_while_nobody_follows_it():
+    own = node("own", {names.CELL: "nova-cell1"})
+    unmade = node("unmade")
+
+    verdict = updated(cell("nova-cell1"), cell("nova-cell2"), ProfilesView(own, unmade, in_cell("own")))
+
+    assert quiet(verdict)
+
+
+def test_a_role_that_comes_back_names_the_cell_its_nodes_are_in():
+    view = ProfilesView(node(), in_cell("edpm-compute-0"))
+
+    assert quiet(created(cell("nova-cell1"), view))
+    verdict = created(cell("nova-cell2"), view)
+    assert not verdict.is_allowed
+    assert verdict.message.endswith("Name the cell that they are in")
+
+
+def test_a_role_that_gives_up_its_cell_is_told_what_goes():
+    verdict = updated(cell("nova-cell1"), role_body(), ProfilesView(node(), in_cell("edpm-compute-0")))
+
+    assert verdict.is_allowed
+    assert verdict.warnings == (f"Without {names.CELL} the NovaExternalCompute of 1 node (edpm-compute-0) is deleted",)
+
+
+def test_a_role_goes_with_a_warning_that_names_its_nodes():
+    verdict = deleted(ROLE, ProfilesView(ROLE, node()))
+
+    assert verdict.is_allowed
+    assert "is the role of 1 node (edpm-compute-0)" in verdict.warnings[0]
+
+
+def test_a_role_without_nodes_goes_quietly():
+    assert quiet(deleted(ROLE, ProfilesView(ROLE)))
+
+
+# configuration
+
+
+def test_configuration_that_no_service_can_read_is_denied():
+    verdict = created(compute_profile_body("bad", "cpu_shared_set = 4\n"))
+
+    assert (verdict.is_allowed, verdict.code) == (False, 422)
+    assert verdict.message.startswith("ComputeProfile/bad: spec.customComputeServiceConfig")
+
+
+def test_cpu_sets_that_overlap_are_denied():
+    config = "[compute]\ncpu_shared_set = 1-4\ncpu_dedicated_set = 4-8\n"
+
+    assert not created(compute_profile_body("bad", config)).is_allowed
+
+
+@pytest.mark.parametrize("config", ["", "# [compute]\n# cpu_shared_set = 4\n"], ids=["nothing", "comments"])
+def test_configuration_that_is_empty_is_warned_about(config):
+    verdict = created(compute_profile_body("hollow", config))
+
+    assert verdict.is_allowed
+    assert any("spec.customComputeServiceConfig" in warning for warning in verdict.warnings)
+
+
+def test_bad_configuration_from_before_does_not_keep_anybody_from_changing_something_else():
+    old = compute_profile_body("bad", "cpu_shared_set = 4\n")
+
+    verdict = updated(old, {**old, "spec": {**old["spec"], "maxUnavailable": 1}})
+
+    assert verdict.is_allowed
+    assert all(warning.endswith("it was so before and is let through") for warning in verdict.warnings)
+    assert verdict.warnings
+
+
+def test_a_change_says_which_nodes_it_reconfigures():
+    old = compute_profile_body("dell-r740-shared-cpus")
+    new = compute_profile_body("dell-r740-shared-cpus", SHARED.replace("4.0", "8.0"))
+    view = ProfilesView(ROLE, node(), node("edpm-compute-1", SEED_NODE_ANNOTATIONS), *PROFILES)
+
+    verdict = updated(old, new, view)
+
+    assert verdict.warnings == (
+        "this change of ComputeProfile dell-r740-shared-cpus reconfigures nova on 1 node (edpm-compute-0)",
+    )
+
+
+# deletion of profiles
+
+
+def test_a_profile_that_nodes_have_is_not_deleted():
+    nodes = [node(f"n-{number:02}") for number in range(11)]
+    chooser = node("chooser", {names.COMPUTE_PROFILE: "dell-r740-shared-cpus"})
+    other = node("other", {names.COMPUTE_PROFILE: "dell-r740-dedicated-cpus"})
+    none = node("none", {names.COMPUTE_PROFILE: ""})
+    going = node("going", deletionTimestamp="2030-01-01T00:00:00Z")
+    view = ProfilesView(ROLE, *nodes, chooser, other, none, going)
+
+    verdict = deleted(compute_profile_body(), view)
+
+    assert (verdict.is_allowed, verdict.code) == (False, 403)
+    assert verdict.message.startswith(
+        "ComputeProfile dell-r740-shared-cpus is in use by 12 nodes "
+        "(chooser, n-00, n-01, n-02, n-03, n-04, n-05, n-06, n-07, n-08 and 2 more): choose another by "
+    )
+
+
+def test_a_profile_of_the_same_name_of_another_service_or_namespace_is_not_in_use():
+    view = ProfilesView(ROLE, node())
+
+    assert quiet(deleted(network_profile_body("dell-r740-shared-cpus"), view))
+    assert quiet(deleted(compute_profile_body(namespace="elsewhere"), view))
+
+
+def test_a_profile_that_only_a_role_without_nodes_chooses_goes_with_a_warning():
+    verdict = deleted(telemetry_profile_body(), ProfilesView(ROLE))
+
+    assert verdict.is_allowed
+    assert verdict.warnings[0].startswith(
+        "OpenStackDataPlaneRole edpm-compute still chooses TelemetryProfile collector"
+    )
+
+
+def test_a_profile_that_selects_nodes_is_not_deleted_while_it_has_them():
+    racks = {"rack": "r1"}
+    high = network_profile_body("high", spec={"nodeSelector": racks, "priority": 5})
+    low = network_profile_body("low", spec={"nodeSelector": racks})
+    view = ProfilesView(high, low, node("selected", labels=racks, role=""), node("unlabelled", role=""))
+
+    verdict = deleted(high, view)
+
+    assert not verdict.is_allowed
+    assert "in use by 1 node (selected)" in verdict.message
+    assert quiet(deleted(low, view))
+
+
+def test_a_namespace_that_goes_takes_its_profiles_along():
+    user = "system:serviceaccount:kube-system:namespace-controller"
+
+    assert quiet(deleted(compute_profile_body(), ProfilesView(ROLE, node()), user=user))
+
+
+# services
+
+
+def test_a_service_of_its_own_passes():
+    assert quiet(created(service_body("storage"), ProfilesView(service_body("backup"))))
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (service_body("storage", annotationKey="backup.openstack.org/backup-profile"), "is claimed by backup too"),
+        (service_body("storage", annotationKey=names.COMPUTE_PROFILE), "belongs to the built-in service nova"),
+        (service_body("nova"), "is that of a built-in service"),
+    ],
+    ids=["claimed twice", "a built-in key", "a built-in name"],
+)
+def test_a_service_that_takes_from_another_is_denied(body, message):
+    verdict = created(body, ProfilesView(service_body("backup")))
+
+    assert (verdict.is_allowed, verdict.code) == (False, 422)
+    assert message in verdict.message
+
+
+def test_a_service_that_was_bad_before_can_be_changed_otherwise_and_mended():
+    key = "backup.openstack.org/backup-profile"
+    bad = service_body("storage", annotationKey=key)
+    view = ProfilesView(service_body("backup"), bad)
+
+    changed = updated(bad, service_body("storage", annotationKey=key, maxUnavailable=1), view)
+
+    assert changed.is_allowed
+    assert "it was so before" in changed.warnings[0]
+    assert quiet(updated(bad, service_body("storage"), view))
+
+
+# what is asked
+
+
+def test_only_the_operations_that_can_go_wrong_are_asked_about():
+    asked = {webhook.name: [rule.operations for rule in webhook.rules] for webhook in WEBHOOKS}
+
+    every = ("CREATE", "UPDATE", "DELETE")
+    assert asked == {
+        "nodes": [("CREATE", "UPDATE")],
+        "roles": [every],
+        "profiles": [every] * 3,
+        "services": [("CREATE", "UPDATE")],
+    }
+    assert {webhook.failure_policy for webhook in WEBHOOKS} == {"Ignore"}
