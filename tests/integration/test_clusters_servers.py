@@ -160,7 +160,7 @@ async def test_a_right_that_is_missing_there_is_told(api, leaf, grove):
 
         async def is_told():
             report = await grove.reports("oak", connected="true", synced="false")
-            return "nodes is forbidden" in report["trouble"]
+            return "cannot watch nodes: forbidden" in report["trouble"]
 
         await until(is_told, "what the watch lacks is reported")
 

@@ -25,8 +25,10 @@ from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
 
 WINDOW: Final = timedelta(minutes=10)
-QUEUE_SIZE: Final = 1000
+QUEUE_SIZE: Final = 4096
 SERIES_MAX: Final = 4096
+TOLD_EVERY: Final = 1000
+"""Of events that do not fit, the first and then every so many are told of in the log."""
 
 log = get_logger("recorder")
 
@@ -100,6 +102,8 @@ class Recorder:
             series.is_queued = True
         except asyncio.QueueFull:
             self.lost += 1
+            if self.lost % TOLD_EVERY == 1:
+                log.warning("events are lost", reason="they come faster than they are written", lost=self.lost)
 
     async def _take(self, series: _Series) -> None:
         series.is_queued = False

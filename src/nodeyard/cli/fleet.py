@@ -137,9 +137,8 @@ def _invite(console: Console, kubeconfig: Path) -> None:
     console.print("\nIt goes on until Ctrl-C. To look at it from another terminal:\n")
     console.print(f"  export KUBECONFIG={kubeconfig}", soft_wrap=True)
     for command in (
-        "kubectl get nodetemplates,nodes -L topology.kubernetes.io/zone",
-        "nodeyard why nodetemplate/compute",
+        "kubectl get nodeyard -A",
+        "nodeyard why pool/example/gpu",
         "kubectl scale nodetemplate compute --replicas=5 && nodeyard plan",
-        "kubectl get latticeclusters && nodeyard why latticecluster/prod",
     ):
         console.print(f"  {command}", soft_wrap=True)

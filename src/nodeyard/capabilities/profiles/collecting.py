@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from heapq import merge
 
 from nodeyard.capabilities.profiles import names, watched
 from nodeyard.capabilities.profiles.grants import Grants
@@ -16,6 +17,7 @@ from nodeyard.capabilities.profiles.planning.services import wish_for
 from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.services import Registry, registry
 from nodeyard.capabilities.profiles.snapshot import Budget, NodeSnapshot, Profile, Service, Trouble
+from nodeyard.capabilities.profiles.standings import standing_of
 from nodeyard.capabilities.profiles.types import (
     OpenStackDataPlaneNode,
     OpenStackDataPlaneRole,
@@ -135,7 +137,7 @@ def _budget(
     group = f"{namespace}/{profile.name if profile else ''}"
     kind = watched.viewed(service.object_api_version, service.object_kind)
     disturbed: Sequence[Object] = view.indexed(kind, watched.UNAVAILABLE, group)
-    total = len(view.indexed(kind, names.BY_PROFILE, group))
+    total = standing_of(view, service, namespace, profile.name if profile else "").total
     if profile is not None:
         total = max(total, members(view, service, namespace, profile.name))
     patience = timedelta(seconds=deadline_seconds(service, profile))
@@ -171,12 +173,20 @@ def members(view: View, service: Service, namespace: str, profile: str) -> int:
     return count
 
 
-def users(view: View, service: Service, namespace: str, profile: str) -> list[str]:
-    """The nodes that name a profile, by themselves or by their role, by name."""
+def users(view: View, service: Service, namespace: str, profile: str) -> Iterator[str]:
+    """The nodes that name a profile, by themselves or by their role, by name; the first cost no more than they are."""
     choice = f"{namespace}/{service.annotation_key}={profile}"
-    found = {node.name for node in view.indexed(names.NODE_KIND, names.BY_ANNOTATION, choice)}
-    for role in view.indexed(names.ROLE_KIND, names.BY_ANNOTATION, choice):
-        for node in view.indexed(names.NODE_KIND, names.BY_ROLE, f"{namespace}/{role.metadata.name}"):
-            if service.annotation_key not in node.metadata.annotations:
-                found.add(node.name)
-    return sorted(found)
+    return merge(
+        (node.name for node in view.indexed(names.NODE_KIND, names.BY_ANNOTATION, choice)),
+        *(
+            _followers(view, service, f"{namespace}/{role.metadata.name}")
+            for role in view.indexed(names.ROLE_KIND, names.BY_ANNOTATION, choice)
+        ),
+    )
+
+
+def _followers(view: View, service: Service, role: str) -> Iterator[str]:
+    """The nodes of a role that leave the choice to it, by name."""
+    for node in view.indexed(names.NODE_KIND, names.BY_ROLE, role):
+        if service.annotation_key not in node.metadata.annotations:
+            yield node.name

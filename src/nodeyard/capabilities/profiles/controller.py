@@ -22,6 +22,7 @@ from nodeyard.capabilities.profiles.plan import plan
 from nodeyard.capabilities.profiles.planning.availability import is_available
 from nodeyard.capabilities.profiles.services import BUILT_IN
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Service
+from nodeyard.capabilities.profiles.standings import aggregate
 from nodeyard.capabilities.profiles.status import status
 from nodeyard.capabilities.profiles.types import (
     OpenStackDataPlaneNode,
@@ -288,6 +289,7 @@ PROFILES: Final = Capability(
             for each in watched.CONFIGURATIONS
         ),
     ),
+    aggregates=tuple(aggregate(service) for service in BUILT_IN if service.makes_object),
     declared=_declared,
     collect=_collect,
     plan=_plan,

@@ -6,19 +6,20 @@ Nothing is decided here: the nodes are, each by itself. Only status is written.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 
 import msgspec
 
 from nodeyard.capabilities.profiles import names, watched
-from nodeyard.capabilities.profiles.collecting import known, users
+from nodeyard.capabilities.profiles.collecting import known, members, users
 from nodeyard.capabilities.profiles.configuration import judgement
 from nodeyard.capabilities.profiles.configuration.rendering import profile_hash
 from nodeyard.capabilities.profiles.messages import text
-from nodeyard.capabilities.profiles.planning.availability import annotation, is_available
 from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.snapshot import Profile, Service
+from nodeyard.capabilities.profiles.standings import Standing, standing_of
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneRole, ProfileService, ProfileStatus
 from nodeyard.kube.conditions import FALSE, TRUE, to_wire, with_condition
 from nodeyard.kube.json import Object
@@ -36,10 +37,17 @@ class ProfileSnapshot:
     service: Service
     raw: Object
     profile: Profile
-    users: Sequence[str] = ()
-    """The nodes that choose it, by name."""
-    objects: Sequence[Object] = ()
-    """The service objects that have it."""
+    node_count: int = 0
+    """How many nodes choose it."""
+    nodes: Sequence[str] = ()
+    """The first of them by name."""
+    standing: Standing = field(default_factory=Standing)
+    """How the service objects that have it stand."""
+
+    @property
+    def updated(self) -> int:
+        """How many service objects have it as it is now."""
+        return self.standing.generations.get(str(self.profile.generation), 0)
 
 
 @dataclass(frozen=True)
@@ -64,12 +72,14 @@ def collect_profile(view: View, service_name: str, namespace: str, name: str) ->
     raw = view.get(watched.viewed(service.profile_api_version, service.profile_kind), name, namespace)
     if raw is None:
         return None
-    objects: Sequence[Object] = ()
-    if service.makes_object:
-        kind = watched.viewed(service.object_api_version, service.object_kind)
-        objects = view.indexed(kind, names.BY_PROFILE, f"{namespace}/{name}")
-    chosen = users(view, service, namespace, name)
-    return ProfileSnapshot(service, raw, watched.seen(service, raw), chosen, objects)
+    return ProfileSnapshot(
+        service,
+        raw,
+        watched.seen(service, raw),
+        members(view, service, namespace, name),
+        tuple(islice(users(view, service, namespace, name), LISTED)),
+        standing_of(view, service, namespace, name),
+    )
 
 
 def collect_role(view: View, namespace: str, name: str) -> RoleSnapshot | None:
@@ -113,17 +123,16 @@ def _of_profile(snapshot: ProfileSnapshot, now: datetime) -> list[StatusWrite]:
     before = _decoded(snapshot.raw.get("status"))
     generation = snapshot.profile.generation
     judged = judgement.of_profile(snapshot.service, snapshot.profile.name, snapshot.profile.config)
-    current = [each for each in snapshot.objects if annotation(each, names.GENERATION) == str(generation)]
     conditions = before.conditions
-    for condition in (_sound(snapshot, judged.faults), _progress(snapshot, len(current))):
+    for condition in (_sound(snapshot, judged.faults), _progress(snapshot)):
         observed = msgspec.structs.replace(condition, observed_generation=generation)
         conditions = with_condition(conditions, observed, now)
     after = ProfileStatus(
         observed_generation=generation,
-        node_count=len(snapshot.users),
-        nodes=tuple(snapshot.users[:LISTED]),
-        updated=len(current),
-        available=sum(map(is_available, snapshot.objects)),
+        node_count=snapshot.node_count,
+        nodes=tuple(snapshot.nodes),
+        updated=snapshot.updated,
+        available=snapshot.standing.available,
         hash=profile_hash(snapshot.service, snapshot.profile.config),
         conditions=conditions,
     )
@@ -154,11 +163,12 @@ def _sound(snapshot: ProfileSnapshot, faults: Sequence[object]) -> Condition:
     return Condition(type=READY, status=FALSE, reason=Reason.CONFIG_INVALID.value, message=message)
 
 
-def _progress(snapshot: ProfileSnapshot, updated: int) -> Condition:
+def _progress(snapshot: ProfileSnapshot) -> Condition:
     """True while it is on its way to its nodes."""
-    is_done = all(map(is_available, snapshot.objects)) and updated == len(snapshot.objects)
+    standing = snapshot.standing
+    is_done = standing.is_done and snapshot.updated == standing.total
     reason = Reason.AVAILABLE if is_done else Reason.ROLLING
-    facts = {"profile": snapshot.profile.name, "updated": updated, "total": len(snapshot.objects)}
+    facts = {"profile": snapshot.profile.name, "updated": snapshot.updated, "total": standing.total}
     return Condition(
         type=PROGRESSING, status=FALSE if is_done else TRUE, reason=reason.value, message=text(reason, facts)
     )

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nodeyard.apply.outcome import Outcome
-from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.memberships import ProfileSnapshot
-from nodeyard.capabilities.profiles.planning.availability import annotation, is_available
 from nodeyard.plan.model import Plan
 from nodeyard.process.metrics import Metrics
 
@@ -29,13 +27,13 @@ class ProfilesMetrics:
     def __call__(self, snapshot: Any, plan: Plan, outcome: Outcome) -> None:
         if not isinstance(snapshot, ProfileSnapshot):
             return
-        metadata, generation = snapshot.raw["metadata"], str(snapshot.profile.generation)
+        metadata = snapshot.raw["metadata"]
         labels = (snapshot.service.name, metadata["namespace"], metadata["name"])
         self._known.add(labels)
         values = {
-            "nodes": len(snapshot.users),
-            "updated": sum(annotation(each, names.GENERATION) == generation for each in snapshot.objects),
-            "available": sum(map(is_available, snapshot.objects)),
+            "nodes": snapshot.node_count,
+            "updated": snapshot.updated,
+            "available": snapshot.standing.available,
         }
         for name, value in values.items():
             self._gauges[name].labels(*labels).set(value)
