@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from nodeyard.capabilities.profiles import names
@@ -73,17 +74,23 @@ def of_node(service: Service, node: str, profile: Profile | None, custom: str, d
 
 def of_texts(service: Service, texts: Sequence[Text]) -> Judgement:
     """Of texts in the order in which they are read, the last of which wins."""
+    return _judged(tuple(texts), service.name == names.NOVA)
+
+
+@lru_cache(maxsize=64)
+def _judged(texts: tuple[Text, ...], has_cpu_sets: bool) -> Judgement:
+    """Kept for the thousands of nodes that have the same profile."""
     sources = [Source(text.place, check(text.content)) for text in texts]
     judgement = Judgement()
     for source in sources:
         told = list(map(str, source.checked.faults))
-        if service.name == names.NOVA:
+        if has_cpu_sets:
             told += cpusets.faults(source.checked)
         judgement += Judgement(
             tuple(_sentences(source.name, told)),
             tuple(_sentences(source.name, list(map(str, source.checked.warnings)))),
         )
-    if service.name == names.NOVA:
+    if has_cpu_sets:
         judgement += Judgement(tuple(cpusets.overlap_faults(sources)))
     return judgement
 

@@ -33,9 +33,10 @@ def is_available(obj: Object) -> bool:
 def written_at(obj: Object) -> datetime | None:
     """When it was last told something else."""
     try:
-        return datetime.strptime(annotation(obj, names.WRITTEN), _FORM).replace(tzinfo=UTC)
+        moment = datetime.fromisoformat(annotation(obj, names.WRITTEN))
     except ValueError:
         return None
+    return moment if moment.tzinfo else None
 
 
 def written(moment: datetime) -> str:
