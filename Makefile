@@ -30,7 +30,7 @@ test: setup ## everything on the embedded server
 	$(BIN)/pytest -m "not real" -n $(PYTEST_WORKERS) --dist loadfile $(ARGS)
 
 test-real: setup controlplane ## what involves the real control plane
-	$(BIN)/pytest -m real $(ARGS)
+	$(BIN)/pytest -m real -n $(PYTEST_WORKERS) --dist loadfile $(ARGS)
 
 controlplane: setup ## build the real control plane (about 20 minutes once, then nothing)
 	$(BIN)/python -m nodeyard.testing.build
