@@ -164,9 +164,23 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         report.sections.append(("control plane", plane.logs()))
 
 
-def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """`REAL_REQUIRED=1` makes a run without a single real test a failure: the real part did not run."""
-    if not os.environ.get("REAL_REQUIRED") or exitstatus != pytest.ExitCode.OK:
-        return
-    if not any(item.get_closest_marker("real") for item in session.items):
-        session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+def pytest_configure(config: pytest.Config) -> None:
+    if os.environ.get("REAL_REQUIRED") and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(RealRequired())
+
+
+class RealRequired:
+    """`REAL_REQUIRED=1` makes a run without a single real test a failure: the real part did not run.
+
+    It goes by what is reported, which the process that leads others is told too; those it leads need not judge.
+    """
+
+    def __init__(self) -> None:
+        self._has_run = False
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._has_run = self._has_run or (report.when == "call" and "real" in report.keywords)
+
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        if exitstatus == pytest.ExitCode.OK and not self._has_run:
+            session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED

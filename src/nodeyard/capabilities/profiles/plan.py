@@ -46,6 +46,7 @@ def plan(snapshot: NodeSnapshot, now: datetime, explain: Sequence[ObjectRef] = (
             wake_at=draft.wake_at,
         ),
         writes=draft.writes,
+        is_final=not draft.blocked,
     )
 
 

@@ -46,7 +46,9 @@ class Draft:
             disrupts=disrupts,
             after=tuple(each for each in after if each),
         )
-        return self._add(action, Write(body=body))
+        # Bound to what was looked at: whatever somebody else does meanwhile is planned with, not written over.
+        version = "" if live is None else live["metadata"].get("resourceVersion", "")
+        return self._add(action, Write(body=body, resource_version=version))
 
     def delete(self, live: Object, reason: Reason, facts: Object) -> str:
         action = Action(id=_id(live), verb=Verb.DELETE, object=ref_to(live, live), reason=reason.value, facts=facts)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import base64
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.configuration.objects import SECRET, config_object
 from nodeyard.capabilities.profiles.configuration.rendering import PROFILE, Rendered, render
-from nodeyard.capabilities.profiles.planning.availability import annotation
+from nodeyard.capabilities.profiles.planning.availability import annotation, deadline_seconds
 from nodeyard.capabilities.profiles.planning.draft import Draft, ref_to
 from nodeyard.capabilities.profiles.planning.inheritance import Effective
 from nodeyard.capabilities.profiles.planning.objects import custom_config, is_ours, profile_of, service_object
@@ -138,6 +139,8 @@ def _write(
     body = service_object(snapshot, resolution, effective, wanted_cell, told(live, resolution, rendered.hash, draft))
     is_news = live is not None and annotation(live, names.HASH) != rendered.hash
     reason = Reason.OBJECT_CREATED if live is None else Reason.OBJECT_UPDATED
+    if is_news or live is None:
+        draft.wake(draft.now + timedelta(seconds=deadline_seconds(service, profile)))
     draft.apply(
         live,
         body,
