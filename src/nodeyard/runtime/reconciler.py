@@ -225,13 +225,22 @@ class Reconciler:
     async def _report(
         self, snapshot: Any, plan: Plan, outcome: Outcome, roots: Sequence[tuple[Any, ObjectRef]]
     ) -> Sequence[StatusResult]:
-        tools, capability, now = self._tools, self._capability, self._tools.clock.now()
-        if tools.measure is not None:
-            await tools.think(functools.partial(tools.measure, snapshot, plan, outcome))
-        writes = await tools.think(functools.partial(capability.status, snapshot, plan, outcome, now))
+        tools = self._tools
+        # All at once: going to another thread and back costs as much as most of it.
+        report = functools.partial(self._think_back, snapshot, plan, outcome, tools.clock.now())
+        writes, events = await tools.think(report)
         written = await tools.statuses.write(resumed(writes, roots), self._shown, may_write=tools.gate.may_write)
-        self._tell(plan.key, await tools.think(functools.partial(capability.events, snapshot, plan, outcome)))
+        self._tell(plan.key, events)
         return written
+
+    def _think_back(
+        self, snapshot: Any, plan: Plan, outcome: Outcome, now: datetime
+    ) -> tuple[Sequence[StatusWrite], Sequence[Event]]:
+        """What there is to say about a pass. Measured first: who reads the status reads metrics of the same pass."""
+        if self._tools.measure is not None:
+            self._tools.measure(snapshot, plan, outcome)
+        capability = self._capability
+        return capability.status(snapshot, plan, outcome, now), capability.events(snapshot, plan, outcome)
 
     def _tell(self, key: Key, events: Sequence[Event]) -> None:
         """What happened, and what has come to stand."""
