@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 PYTEST_WORKERS ?= 2
+# Most of them wait for a server more than they compute.
+TEST_WORKERS ?= 3
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-real controlplane lint check bench crds builtins format clean
@@ -27,7 +29,7 @@ demo: setup ## a simulated fleet on the embedded API server (ONCE=1 converges an
 	$(BIN)/nodeyard demo $(if $(ONCE),--once) $(if $(REAL),--real) $(if $(NODES),--nodes $(NODES))
 
 test: setup ## everything on the embedded server
-	$(BIN)/pytest -m "not real" -n $(PYTEST_WORKERS) --dist loadfile $(ARGS)
+	$(BIN)/pytest -m "not real" -n $(TEST_WORKERS) --dist loadfile $(ARGS)
 
 test-real: setup controlplane ## what involves the real control plane
 	$(BIN)/pytest -m real -n $(PYTEST_WORKERS) --dist loadfile $(ARGS)
