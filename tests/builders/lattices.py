@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import itertools
+import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -90,6 +92,17 @@ class Lattice:
     def pause(self, name: str, *, is_on: bool) -> None:
         """Pause the Cluster, as `clusterctl move` does."""
         self.patch(self.path(name, "clusters", name), {"spec": {"paused": is_on or None}})
+
+    def lead(self, name: str, config: Object) -> None:
+        """Have the kubeconfig of a cluster lead there."""
+        metadata = {
+            "name": names.kubeconfig(name),
+            "namespace": names.namespace(name),
+            "labels": {names.CLUSTER_NAME_LABEL: name},
+        }
+        value = base64.b64encode(json.dumps(config).encode()).decode()
+        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "cluster.x-k8s.io/secret"}
+        self.rest.replace_or_create({**secret, "data": {names.KUBECONFIG_KEY: value}})
 
     def patch(self, path: str, body: Object, manager: str = "") -> Object:
         """As this field manager."""

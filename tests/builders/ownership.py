@@ -6,6 +6,7 @@ Three built-in kinds, and a custom one that has every way a list or a map can be
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -82,7 +83,7 @@ CRD = {
 }
 
 
-class Samples:
+class Samples(ABC):
     """Random values of a kind; few names and few values, so that writes meet."""
 
     path = api_version = kind = ""
@@ -128,8 +129,9 @@ class Samples:
             ownerReferences=(0.1, lambda: [owner(word) for word in self.words()]),
         )
 
+    @abstractmethod
     def body(self, *, is_partial: bool) -> dict[str, Any]:
-        raise NotImplementedError
+        """What there is beside metadata; partial where it is for an apply or a patch."""
 
     def status(self) -> dict[str, Any]:
         return {}

@@ -1,8 +1,5 @@
 """A cluster whose nodes are on another server than its Cluster API objects: drained there, and deleted from here."""
 
-import base64
-import json
-
 import pytest
 from tests.builders.lattices import CLUSTERS, History
 from tests.builders.pools import pool
@@ -58,33 +55,21 @@ def kept(lattices, workload):
     for each in given:
         for node in lattices.joined(name, each, 1):
             workload.rest.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node["metadata"]["name"]}})
-    lead(lattices, name, workload.config)
+    lattices.lead(name, workload.config)
     return name
-
-
-def lead(lattices, name, config):
-    """Have the kubeconfig of a cluster lead there."""
-    metadata = {
-        "name": names.kubeconfig(name),
-        "namespace": names.namespace(name),
-        "labels": {names.CLUSTER_NAME_LABEL: name},
-    }
-    value = base64.b64encode(json.dumps(config).encode()).decode()
-    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "cluster.x-k8s.io/secret"}
-    lattices.rest.replace_or_create({**secret, "data": {names.KUBECONFIG_KEY: value}})
 
 
 def test_a_cluster_that_is_to_manage_itself_has_no_workers_before_its_pivot(api, lattices, workload):
     name = lattices.name("self")
     lattices.rest.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": names.namespace(name)}})
-    lead(lattices, name, workload.config)
+    lattices.lead(name, workload.config)
     lattices.cluster(name, workers=2)
     lattices.machines.initialized(name)
     status = lattices.conditioned(name, "Provisioned", "False", "NotPivoted")
     lattices.until(lambda: lattices.status(name)["phase"] == "Pivoting", "its control plane runs")
     assert (status["pivoted"], lattices.replicas(name, "default")) == (False, 0)
 
-    lead(lattices, name, api.config)
+    lattices.lead(name, api.config)
 
     lattices.until(lambda: lattices.replicas(name, "default") == 2, "workers start after the pivot")
     lattices.until(lambda: lattices.status(name)["pivoted"], "the status says so")

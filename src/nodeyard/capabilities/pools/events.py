@@ -11,6 +11,7 @@ from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.capabilities.pools.status import NOTICES, REFUSALS
 from nodeyard.plan.model import Blocked, ObjectRef, Plan
+from nodeyard.plan.reasons import EngineReason
 from nodeyard.runtime.capability import Event
 
 NORMAL = "Normal"
@@ -31,7 +32,8 @@ _QUIET = frozenset(
 )
 _MANY = {Reason.NODE_CORDONED: "node", Reason.NODE_UNCORDONED: "node", Reason.POD_EVICTED: "pod"}
 """What there are many of in one pass is counted."""
-_TOLD = REFUSALS | {
+_TOLD: frozenset[str] = REFUSALS | {
+    EngineReason.NEEDS_APPROVAL,
     Reason.DRAIN_TIMEOUT,
     Reason.SELF_MANAGED,
     Reason.VERSION_STOPPED,

@@ -12,13 +12,18 @@ from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.types import Pivot
 from nodeyard.kube.json import Object
+from nodeyard.plan.reasons import text_of
 
 Facts = Mapping[str, Any]
 _NAMED = 5
 
 
 def text(reason: str, facts: Object) -> str:
-    """A sentence for a reason of ours; any other reason is its own text."""
+    """A sentence for a reason of ours or of the engine; any other reason is its own text."""
+    return text_of(_own, reason, facts)
+
+
+def _own(reason: str, facts: Object) -> str:
     render = _TEXTS.get(reason)
     return reason if render is None else render(facts)
 

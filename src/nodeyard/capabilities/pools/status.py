@@ -41,6 +41,7 @@ from nodeyard.kube.conditions import to_wire, with_condition
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Condition
 from nodeyard.plan.model import Action, Blocked, Plan
+from nodeyard.plan.reasons import EngineReason
 from nodeyard.runtime.capability import StatusWrite
 
 READY = "Ready"
@@ -86,7 +87,7 @@ class Account:
         self.snapshot = snapshot
         self.plan = plan
         self.pools = resolve(snapshot)
-        self.blocked = [each for each in plan.blocked if each.reason not in NOTICES]
+        self.blocked = sorted((each for each in plan.blocked if each.reason not in NOTICES), key=_waits_by_itself)
         self.failures = [each for each in outcome.results if each.result in _BAD]
         self.evictions = [each for each in self.failures if each.action.reason == Reason.POD_EVICTED]
         self.is_going = any(action.reason == Reason.FINALIZER_REMOVED for action in plan.actions)
@@ -113,6 +114,11 @@ class Account:
     def errors(self) -> list[ActionResult]:
         """Writes that failed, but for evictions, which are told of where the drain is."""
         return [each for each in self.failures if each.action.reason != Reason.POD_EVICTED]
+
+
+def _waits_by_itself(blocked: Blocked) -> bool:
+    """What a person holds comes first: all else waits for that, and says that it goes on."""
+    return blocked.reason != EngineReason.NEEDS_APPROVAL
 
 
 def _is_of_pool(about: Blocked | Action) -> bool:

@@ -10,6 +10,7 @@ from nodeyard.capabilities.pools.plan import plan
 from nodeyard.capabilities.pools.snapshot import MachineSet, Workload
 from nodeyard.capabilities.pools.status import status
 from nodeyard.capabilities.pools.types import LatticeCluster
+from nodeyard.plan.brake import Limit, brake
 
 from ....builders.pool_objects import (
     SERVED,
@@ -136,6 +137,21 @@ def test_a_write_that_failed_is_in_the_ready_condition():
     ready = condition(after(world, "PoolScaled", message="denied by quota"), "Ready")
     assert (ready["status"], ready["reason"]) == ("False", "PoolScaledFailed")
     assert "denied by quota" in ready["message"]
+
+
+def test_what_waits_for_an_approval_comes_first_and_says_how_to_give_it():
+    """A deletion that is held is not on its way, whatever else is said of it."""
+    world = running(SEED, *CLASSES)
+    going = cluster("prod", workerPools=SEED_POOLS, metadata={"deletionTimestamp": "2030-01-01T00:00:00Z"})
+    world = replace(world, cluster=going, workload=Workload(uid="theirs", has_kubeconfig=True, cluster="prod"))
+    braked = brake(plan(world, NOW).plan, Limit(nodes=0, percent=0), managed=7)
+    (write,) = status(world, braked.now, Outcome(), NOW)
+    ready = condition(write.status, "Ready")
+    assert ready["reason"] == "NeedsApproval"
+    assert f"`nodeyard approve {braked.held.id}` lets it go" in ready["message"]
+    assert write.status["message"] == ready["message"]
+    (warning,) = events(world, braked.now, Outcome())
+    assert (warning.reason, warning.message, warning.is_standing) == ("NeedsApproval", ready["message"], True)
 
 
 def test_an_autoscaled_pool_wants_what_the_autoscaler_made_of_it():

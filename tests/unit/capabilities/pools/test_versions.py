@@ -68,6 +68,14 @@ def test_the_pools_wait_until_every_replica_of_the_control_plane_is_there():
     assert versions(moving) == {}
 
 
+def test_a_control_plane_without_pools_is_waited_for_too():
+    bare = replace(world(), cluster=cluster("x", version=NEW, workerPools={}))
+    bare = with_management(bare, deployments={}, machines=[])
+    moving = with_management(bare, control_plane=changed(bare.management.control_plane, "spec.version", NEW))
+    assert stop(bare)["VersionWaits"]["what"] == stop(moving)["VersionWaits"]["what"] == "the control plane"
+    assert "VersionWaits" not in stop(with_control_plane(bare, NEW))
+
+
 def test_pools_follow_one_at_a_time_in_the_order_of_names():
     ready = with_control_plane(world(), NEW)
     assert versions(ready) == {"x-pool-a": NEW}
@@ -86,6 +94,18 @@ def test_an_empty_pool_does_not_hold_the_next_one_up():
     assert versions(ready) == {"x-pool-c": NEW}
     assert versions(on_version(ready, "c", NEW)) == {}
     assert stop(on_version(ready, "c", NEW)) == {}
+
+
+def test_the_version_is_not_everywhere_before_the_last_machine_has_it():
+    ready = with_control_plane(world(), NEW)
+    for each in POOLS:
+        ready = on_version(ready, each, NEW)
+    before = [machine(f"x-pool-b-{OLD}", "x-pool-b", spec={"version": OLD})]
+    last = on_version(on_version(with_control_plane(world(), NEW), "a", NEW), "c", NEW)
+    assert versions(last) == {"x-pool-b": NEW}
+    assert stop(last)["VersionWaits"]["what"] == "pool b"
+    assert stop(with_management(ready, machines=before))["VersionWaits"]["what"] == "pool b"
+    assert stop(with_management(ready, machines=[])) == {}
 
 
 def test_a_paused_pool_stops_the_sequence_and_is_named():

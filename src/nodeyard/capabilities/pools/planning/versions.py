@@ -42,7 +42,7 @@ class Versions:
     pools: Mapping[str, str] = field(default_factory=dict)
     """The version for each pool's machines, by pool."""
     stop: Stop | None = None
-    """What the next step waits for; None where all are on the version, or on their way."""
+    """What the next step, or the end, waits for; None where all are on the version."""
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,19 @@ def _control_plane(snapshot: PoolsSnapshot, wanted: str, pools: Sequence[PoolSta
     return wanted, None
 
 
-def _has_all_on(control_plane: Object, version: str) -> bool:
+def _has_all_on(control_plane: Object | None, version: str) -> bool:
     """Whether every replica of the control plane reports this version."""
-    return (control_plane.get("status") or {}).get("version") == version and is_settled(control_plane)
+    return control_plane is not None and _version(control_plane) == version and is_settled(control_plane)
+
+
+def _reports_another(control_plane: Object | None, version: str) -> bool:
+    """Whether a replica is still on another one; while the first comes up, none reports any."""
+    return control_plane is not None and _version(control_plane) not in ("", version)
+
+
+def _version(control_plane: Object) -> str:
+    """The oldest that a replica of it runs."""
+    return str((control_plane.get("status") or {}).get("version") or "")
 
 
 def _reported(snapshot: PoolsSnapshot, wanted: str) -> str:
@@ -108,17 +118,17 @@ def _take_turns(
     """Let at most one pool move; what the ones behind it wait for."""
     live = snapshot.management.control_plane
     behind = [pool for pool in pools if parse(versions[pool.id]) != parse(wanted)]
-    if not behind:
-        return None
-    if live is None or not _has_all_on(live, wanted):
+    if _reports_another(live, wanted) or (behind and not _has_all_on(live, wanted)):
         return Stop(Reason.VERSION_WAITS, {"what": "the control plane", "version": wanted, "to": wanted})
+    if not behind:
+        return next((_on_its_way(pool, wanted) for pool in pools if not _has_all(pool, wanted)), None)
     for pool in pools:
         is_behind = parse(versions[pool.id]) != parse(wanted)
         if (stop := _stops(pool, wanted, is_behind)) is not None:
             return stop
         if is_behind:
             versions[pool.id] = wanted
-            return None if pool is behind[-1] else Stop(Reason.VERSION_WAITS, {"what": f"pool {pool.id}", "to": wanted})
+            return None if pool is behind[-1] and _has_all(pool, wanted) else _on_its_way(pool, wanted)
     return None
 
 
@@ -148,4 +158,14 @@ def _is_through(pool: PoolState, deployment: Object, wanted: str) -> bool:
     Its Machines are looked at too: right after a change Cluster API's counters name the new generation and still speak
     of the machines before it.
     """
-    return is_settled(deployment) and all(parse(each.spec.version) == parse(wanted) for each in pool.machines)
+    return is_settled(deployment) and _has_all(pool, wanted)
+
+
+def _has_all(pool: PoolState, wanted: str) -> bool:
+    """Whether every machine that it has is of the version."""
+    return all(parse(each.spec.version) == parse(wanted) for each in pool.machines)
+
+
+def _on_its_way(pool: PoolState, wanted: str) -> Stop:
+    """It has been told. Nobody may wait behind it; still the version is not everywhere before its machines have it."""
+    return Stop(Reason.VERSION_WAITS, {"what": f"pool {pool.id}", "pool": pool.id, "to": wanted})
