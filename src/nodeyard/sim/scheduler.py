@@ -7,20 +7,22 @@ enough fitting nodes, so that a pod costs about the same in a large fleet.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from nodeyard.client.api import Client
 from nodeyard.client.resources import PODS
 from nodeyard.kube import names
 from nodeyard.kube.json import Object
+from nodeyard.kube.node_affinity import Affinity, NodeMatcher, node_matcher
 from nodeyard.kube.taints import is_tolerated, taints_of
 from nodeyard.process.clock import Clock, rfc3339
 from nodeyard.sim import requests
 from nodeyard.sim.actions import NotYet
 from nodeyard.sim.index import Entity
-from nodeyard.sim.node_terms import matches_terms
 from nodeyard.sim.stage_format import Kind
 
 NODE = Kind("v1", "Node")
@@ -38,6 +40,10 @@ class _Node:
     object: Object
     allocatable: requests.Amounts
     used: requests.Amounts
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return self.object["metadata"].get("labels") or {}
 
     def free_share(self) -> float:
         """How empty the node is: the smaller of its free shares of CPU and memory."""
@@ -94,11 +100,11 @@ class Scheduler:
 
     def choose(self, pod: Object) -> str | None:
         """The emptiest of the first nodes found that fit."""
-        wanted = requests.of_pod(pod)
+        wanted, is_wanted = requests.of_pod(pod), _wanted_nodes(pod)
         fitting: list[_Node] = []
         for step in range(len(self._ring)):
             node = self._nodes[self._ring[(self._position + step) % len(self._ring)]]
-            if node.has_room(wanted) and _may_run(pod, node.object):
+            if node.has_room(wanted) and is_wanted(node.labels, node.name) and _is_let_on(pod, node.object):
                 fitting.append(node)
                 if len(fitting) == ENOUGH:
                     break
@@ -160,10 +166,6 @@ def _emptiest(node: _Node) -> tuple[float, str]:
     return node.free_share(), node.name
 
 
-def _may_run(pod: Object, node: Object) -> bool:
-    return all(check(pod, node) for check in _CHECKS)
-
-
 def _is_let_on(pod: Object, node: Object) -> bool:
     tolerations = pod["spec"].get("tolerations") or []
     taints = taints_of(node)
@@ -172,15 +174,7 @@ def _is_let_on(pod: Object, node: Object) -> bool:
     return is_tolerated(taints, tolerations)
 
 
-def _is_selected(pod: Object, node: Object) -> bool:
-    labels = node["metadata"].get("labels") or {}
-    return all(labels.get(key) == value for key, value in (pod["spec"].get("nodeSelector") or {}).items())
-
-
-def _has_affinity(pod: Object, node: Object) -> bool:
-    affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
-    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution")
-    return required is None or matches_terms(required.get("nodeSelectorTerms") or (), node)
-
-
-_CHECKS: tuple[Callable[[Object, Object], bool], ...] = (_is_selected, _is_let_on, _has_affinity)
+def _wanted_nodes(pod: Object) -> NodeMatcher:
+    spec = pod["spec"]
+    affinity = msgspec.convert(spec.get("affinity") or {}, Affinity)
+    return node_matcher(spec.get("nodeSelector") or {}, affinity.required_nodes)

@@ -1,37 +1,38 @@
-"""What a pod asks for, as schedulers count it."""
+"""What plain pods and nodes come to, as schedulers count; the rules are those of `kube.pod_requests`."""
 
+from nodeyard.kube.amounts import Amounts
+from nodeyard.kube.quantity import MILLI, NANO
 from nodeyard.sim import requests
 
 
-def container(cpu, **more):
-    return {"resources": {"requests": {"cpu": cpu}}, **more}
+def test_a_pod_asks_for_what_it_requests_and_for_one_place():
+    container = {"resources": {"requests": {"cpu": "500m", "memory": "1Ki"}}}
+    pod = {"metadata": {"name": "p"}, "spec": {"containers": [container, container]}, "status": {"phase": "Pending"}}
+    assert requests.of_pod(pod) == {"cpu": NANO, "memory": 2048 * NANO, "pods": NANO}
 
 
-def asks(**spec):
-    return requests.of_pod({"spec": spec})
+def test_a_pod_that_requests_nothing_takes_a_place_all_the_same():
+    assert requests.of_pod({"spec": {"containers": [{"name": "c"}]}}) == {"pods": NANO}
 
 
-def test_containers_add_up_and_a_pod_is_one_pod():
-    assert asks(containers=[container("500m"), container("1")]) == {"pods": 1, "cpu": 1500}
+def test_a_sidecar_does_not_count_again_on_top_of_a_larger_init_container():
+    sidecar = {"resources": {"requests": {"cpu": "500m"}}, "restartPolicy": "Always"}
+    large = {"resources": {"requests": {"cpu": "3"}}}
+    spec = {"containers": [{"resources": {"requests": {"cpu": "1"}}}], "initContainers": [sidecar, large]}
+    assert requests.of_pod({"spec": spec})["cpu"] == 3500 * MILLI
 
 
-def test_the_largest_init_container_counts_where_it_is_more():
-    assert asks(containers=[container("1")], initContainers=[container("3"), container("2")])["cpu"] == 3000
-    assert asks(containers=[container("4")], initContainers=[container("3")])["cpu"] == 4000
-
-
-def test_sidecars_run_beside_the_containers():
-    sidecar = container("500m", restartPolicy="Always")
-    assert asks(containers=[container("1")], initContainers=[sidecar])["cpu"] == 1500
-
-
-def test_overhead_is_added():
-    assert asks(containers=[container("1")], overhead={"cpu": "250m"})["cpu"] == 1250
-
-
-def test_amounts_are_thousandths_of_cpu_and_units_of_all_else():
-    assert requests.amounts({"cpu": "0.1", "memory": "1Ki", "nvidia.com/gpu": "2"}) == {
-        "cpu": 100,
-        "memory": 1024,
-        "nvidia.com/gpu": 2,
+def test_a_node_has_whole_thousandths_of_cpu_and_whole_units_of_all_else():
+    assert requests.amounts({"cpu": "0.0001", "memory": "1Ki", "nvidia.com/gpu": "1500m"}) == {
+        "cpu": MILLI,
+        "memory": 1024 * NANO,
+        "nvidia.com/gpu": 2 * NANO,
     }
+    assert requests.amounts(None) == {}
+
+
+def test_what_is_added_can_be_taken_away():
+    total: Amounts = {}
+    requests.add(total, {"cpu": 3, "memory": 5})
+    requests.add(total, {"cpu": 3}, sign=-1)
+    assert total == {"cpu": 0, "memory": 5}

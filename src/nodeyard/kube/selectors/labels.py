@@ -40,7 +40,7 @@ BINARY: Final = (
 _EXACT: Final = (Operator.EQUALS, Operator.DOUBLE_EQUALS)
 SETS: Final = (Operator.IN, Operator.NOT_IN)
 UNARY: Final = (Operator.EXISTS, Operator.DOES_NOT_EXIST)
-_ORDERED: Final = (Operator.GREATER, Operator.LESS)
+ORDERED: Final = (Operator.GREATER, Operator.LESS)
 
 OF_TOKEN: Final = {
     "in": Operator.IN,
@@ -146,7 +146,7 @@ def _matcher(requirement: Requirement) -> Matcher:
         return lambda labels: label in labels
     if operator is Operator.DOES_NOT_EXIST:
         return lambda labels: label not in labels
-    if operator in _ORDERED:
+    if operator in ORDERED:
         return _order_matcher(label, operator is Operator.GREATER, int(values[0]))
     choices = frozenset(values)
     if operator in (Operator.NOT_IN, Operator.NOT_EQUALS):
@@ -156,7 +156,7 @@ def _matcher(requirement: Requirement) -> Matcher:
 
 def _order_matcher(label: str, is_greater: bool, bound: int) -> Matcher:
     def matches(labels: Labels) -> bool:
-        number = _int64(labels.get(label, ""))
+        number = int64(labels.get(label, ""))
         if number is None:
             return False
         return number > bound if is_greater else number < bound
@@ -164,13 +164,16 @@ def _order_matcher(label: str, is_greater: bool, bound: int) -> Matcher:
     return matches
 
 
-_INTEGER_RE: Final = re.compile("[+-]?[0-9]+")
+# Zeros apart from the rest: Python refuses to read very long numbers, Go only those that are too large.
+_INTEGER_RE: Final = re.compile("([+-]?)0*([0-9]{1,19})")
 
 
-def _int64(text: str) -> int | None:
-    if not _INTEGER_RE.fullmatch(text):
+def int64(text: str) -> int | None:
+    """The number that `Gt` and `Lt` read in a label's value, if they read one."""
+    match = _INTEGER_RE.fullmatch(text)
+    if match is None:
         return None
-    number = int(text)
+    number = int(match[1] + match[2])
     return number if -(2**63) <= number < 2**63 else None
 
 
@@ -186,7 +189,7 @@ def requirement_errors(requirement: Requirement) -> list[FieldError]:
         errors.append(invalid("values", list(values), "for 'in', 'notin' operators, values set can't be empty"))
     if operator in UNARY and values:
         errors.append(invalid("values", list(values), "values set must be empty for exists and does not exist"))
-    if operator in _ORDERED and _int64(values[0]) is None:
+    if operator in ORDERED and int64(values[0]) is None:
         errors.append(invalid("values[0]", values[0], "for 'Gt', 'Lt' operators, the value must be an integer"))
     for position, value in enumerate(values):
         if faults := label_value_faults(value):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from nodeyard.apiserver.kinds.validation.syntax import choice_errors, duplicates, faults_at, unsupported
-from nodeyard.kube.fields import FieldError, duplicate, forbidden, index, invalid, required
+from nodeyard.kube.fields import FieldError, duplicate, index, invalid, required
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import label_faults, label_value_faults, qualified_name_faults
+from nodeyard.kube.node_affinity import NodeSelector, NodeSelectorTerm
+from nodeyard.kube.node_affinity_errors import node_selector_errors, node_selector_term_errors
 from nodeyard.kube.selectors import object_errors
 from nodeyard.kube.taints import EFFECTS
 
@@ -78,66 +82,12 @@ def _node_affinity_errors(affinity: Object, path: str) -> list[FieldError]:
     errors: list[FieldError] = []
     wanted = affinity.get(_REQUIRED)
     if wanted is not None:
-        errors += node_selector_errors(wanted, f"{path}.{_REQUIRED}")
+        errors += node_selector_errors(msgspec.convert(wanted, NodeSelector), f"{path}.{_REQUIRED}")
     for place, preferred in enumerate(affinity.get(_PREFERRED) or ()):
         where = index(f"{path}.{_PREFERRED}", place)
         errors += _weight_errors(preferred, where)
-        errors += _term_errors(preferred.get("preference") or {}, f"{where}.preference")
-    return errors
-
-
-def node_selector_errors(selector: Object, path: str) -> list[FieldError]:
-    terms = selector.get("nodeSelectorTerms") or ()
-    if not terms:
-        return [required(f"{path}.nodeSelectorTerms", "must have at least one node selector term")]
-    return [
-        error
-        for place, term in enumerate(terms)
-        for error in _term_errors(term, index(f"{path}.nodeSelectorTerms", place))
-    ]
-
-
-def _term_errors(term: Object, path: str) -> list[FieldError]:
-    errors: list[FieldError] = []
-    for place, requirement in enumerate(term.get("matchExpressions") or ()):
-        errors += _requirement_errors(requirement, index(f"{path}.matchExpressions", place))
-    for place, requirement in enumerate(term.get("matchFields") or ()):
-        errors += _field_errors(requirement, index(f"{path}.matchFields", place))
-    return errors
-
-
-def _requirement_errors(requirement: Object, path: str) -> list[FieldError]:
-    errors: list[FieldError] = []
-    operator, values = requirement.get("operator", ""), requirement.get("values") or ()
-    if operator in ("In", "NotIn"):
-        if not values:
-            errors.append(required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'"))
-    elif operator in ("Exists", "DoesNotExist"):
-        if values:
-            detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'"
-            errors.append(forbidden(f"{path}.values", detail))
-    elif operator in ("Gt", "Lt"):
-        if len(values) != 1:
-            detail = "must be specified single value when `operator` is 'Lt' or 'Gt'"
-            errors.append(required(f"{path}.values", detail))
-    else:
-        errors.append(invalid(f"{path}.operator", operator, "not a valid selector operator"))
-    errors += faults_at(f"{path}.key", requirement.get("key", ""), qualified_name_faults)
-    for place, value in enumerate(values):
-        errors += faults_at(index(f"{path}.values", place), value, label_value_faults)
-    return errors
-
-
-def _field_errors(requirement: Object, path: str) -> list[FieldError]:
-    errors: list[FieldError] = []
-    operator, values = requirement.get("operator", ""), requirement.get("values") or ()
-    if operator not in ("In", "NotIn"):
-        errors.append(invalid(f"{path}.operator", operator, "not a valid selector operator"))
-    elif len(values) != 1:
-        detail = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector"
-        errors.append(required(f"{path}.values", detail))
-    if requirement.get("key") != "metadata.name":
-        errors.append(invalid(f"{path}.key", requirement.get("key", ""), "not a valid field selector key"))
+        preference = msgspec.convert(preferred.get("preference") or {}, NodeSelectorTerm)
+        errors += node_selector_term_errors(preference, f"{where}.preference")
     return errors
 
 

@@ -1,0 +1,1 @@
+"""Named placement classes: tenants allow them, applications choose one, admission enforces it on pods."""

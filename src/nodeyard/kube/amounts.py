@@ -1,0 +1,60 @@
+"""Lists of resources in numbers: what a node has, what a pod asks for.
+
+    {"cpu": "500m", "memory": "1Gi"}   ->   {"cpu": 500_000_000, "memory": 2**30 * 10**9}
+
+Amounts are whole billionths of a unit, as in `quantity`: sums are exact, and taking away undoes adding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, TypeAlias
+
+from nodeyard.kube.quantity import MILLI, NANO, QuantityError, parse
+
+Amounts: TypeAlias = dict[str, int]
+
+CPU: Final = "cpu"
+MEMORY: Final = "memory"
+PODS: Final = "pods"
+EPHEMERAL_STORAGE: Final = "ephemeral-storage"
+HUGE_PAGES: Final = "hugepages-"
+"""How the name of every size of huge pages begins."""
+
+
+def parsed(resources: Mapping[str, str] | None) -> Amounts:
+    """Raises QuantityError, with the resource and the text that is no quantity."""
+    amounts: Amounts = {}
+    if resources:
+        for name, text in resources.items():
+            try:
+                amounts[name] = parse(text).nano
+            except QuantityError as error:
+                raise QuantityError(f"{name}: {text!r}: {error}") from None
+    return amounts
+
+
+def add(total: Amounts, more: Mapping[str, int]) -> None:
+    for name, amount in more.items():
+        total[name] = total.get(name, 0) + amount
+
+
+def raise_to(total: Amounts, other: Mapping[str, int]) -> None:
+    """The larger of both, resource by resource."""
+    for name, amount in other.items():
+        if amount > total.get(name, amount - 1):
+            total[name] = amount
+
+
+def step(name: str) -> int:
+    """The smallest amount that schedulers tell from nothing: a thousandth of CPU, one of anything else."""
+    return MILLI if name == CPU else NANO
+
+
+def counted(amounts: Mapping[str, int]) -> Amounts:
+    """As schedulers count: who asks for a part of a step gets a whole one."""
+    rounded: Amounts = {}
+    for name, amount in amounts.items():
+        unit = MILLI if name == CPU else NANO
+        rounded[name] = amount if amount % unit == 0 else amount + unit - amount % unit
+    return rounded

@@ -1,0 +1,129 @@
+"""Which nodes a pod may go to: its nodeSelector and its required node affinity, read as kube-scheduler reads them.
+
+    nodeSelector AND (term OR term OR ...)      a term: all of its expressions on labels and all of those on fields
+
+Without required affinity there is no second condition. With it, at least one term has to match, and these never do: a
+term without expressions, and a term that the scheduler cannot parse. The API server lets some of the latter pass
+(`Gt` with a word for a number), so they meet us on pods; `parse_terms` leaves them out as the scheduler does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+
+from nodeyard.kube.objects import NullableStruct, PlainStruct, Slice
+from nodeyard.kube.selectors.fields import FieldRequirement, FieldSelector
+from nodeyard.kube.selectors.labels import ORDERED, LabelSelector, Operator, Requirement, requirement_errors
+from nodeyard.kube.selectors.objects import from_labels
+
+NODE_NAME_FIELD: Final = "metadata.name"
+"""The only field by which `matchFields` may choose."""
+
+OPERATORS: Final = {
+    "In": Operator.IN,
+    "NotIn": Operator.NOT_IN,
+    "Exists": Operator.EXISTS,
+    "DoesNotExist": Operator.DOES_NOT_EXIST,
+    "Gt": Operator.GREATER,
+    "Lt": Operator.LESS,
+}
+
+
+class NodeSelectorRequirement(NullableStruct, frozen=True):
+    key: str = ""
+    operator: str = ""
+    values: Slice[str] = ()
+
+
+class NodeSelectorTerm(NullableStruct, frozen=True):
+    match_expressions: Slice[NodeSelectorRequirement] = ()
+    match_fields: Slice[NodeSelectorRequirement] = ()
+
+
+class NodeSelector(NullableStruct, frozen=True):
+    node_selector_terms: Slice[NodeSelectorTerm] = ()
+
+
+class NodeAffinity(PlainStruct, frozen=True):
+    """What is preferred is left out: it keeps a pod from no node."""
+
+    required: NodeSelector | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
+
+
+class Affinity(PlainStruct, frozen=True):
+    """A pod's, as far as it chooses nodes by what they are."""
+
+    node_affinity: NodeAffinity | None = None
+
+    @property
+    def required_nodes(self) -> NodeSelector | None:
+        return None if self.node_affinity is None else self.node_affinity.required
+
+
+class ParsedTerm(NamedTuple):
+    """A term that makes sense to the scheduler: everything in it has to hold, and nothing in it is every node."""
+
+    labels: tuple[Requirement, ...]
+    fields: tuple[FieldRequirement, ...]
+    """Of the node's name only."""
+
+
+def parse_terms(selector: NodeSelector) -> list[ParsedTerm]:
+    """The terms that can match at all, in their order."""
+    return [parsed for term in selector.node_selector_terms if (parsed := _parse(term)) is not None]
+
+
+def _parse(term: NodeSelectorTerm) -> ParsedTerm | None:
+    if not term.match_expressions and not term.match_fields:
+        return None
+    labels: list[Requirement] = []
+    for expression in term.match_expressions:
+        requirement = _parse_expression(expression)
+        if requirement is None:
+            return None
+        labels.append(requirement)
+    fields: list[FieldRequirement] = []
+    for expression in term.match_fields:
+        field = _parse_field(expression)
+        if field is None or (field.field != NODE_NAME_FIELD and not FieldSelector([field]).matches({})):
+            return None
+        if field.field == NODE_NAME_FIELD:
+            fields.append(field)
+    return ParsedTerm(tuple(labels), tuple(fields))
+
+
+def _parse_expression(expression: NodeSelectorRequirement) -> Requirement | None:
+    operator = OPERATORS.get(expression.operator)
+    if operator is None or (operator in ORDERED and len(expression.values) != 1):
+        return None
+    requirement = Requirement(expression.key, operator, expression.values)
+    return None if requirement_errors(requirement) else requirement
+
+
+def _parse_field(expression: NodeSelectorRequirement) -> FieldRequirement | None:
+    if expression.operator not in ("In", "NotIn") or len(expression.values) != 1:
+        return None
+    return FieldRequirement(expression.key, "=" if expression.operator == "In" else "!=", expression.values[0])
+
+
+NodeMatcher = Callable[[Mapping[str, str], str], bool]
+"""Whether a node of these labels and this name is meant."""
+
+
+def node_matcher(node_selector: Mapping[str, str], required: NodeSelector | None) -> NodeMatcher:
+    """A function made once for a pod, or whatever else chooses nodes as one does, and asked for every node."""
+    is_selected = from_labels(node_selector).matches
+    if required is None:
+        return lambda labels, name: is_selected(labels)
+    terms = [(LabelSelector(term.labels), FieldSelector(term.fields)) for term in parse_terms(required)]
+
+    def matches(labels: Mapping[str, str], name: str) -> bool:
+        fields = {NODE_NAME_FIELD: name}
+        return is_selected(labels) and any(
+            by_labels.matches(labels) and by_fields.matches(fields) for by_labels, by_fields in terms
+        )
+
+    return matches

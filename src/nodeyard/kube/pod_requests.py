@@ -1,0 +1,176 @@
+"""What a pod requests, as the scheduler of Kubernetes 1.36 counts it on the node that the pod is bound to.
+
+    the larger of      all containers with all sidecars
+                       each init container with the sidecars that started before it
+    replaced by        the pod's own requests, for CPU, memory and huge pages
+    plus               overhead
+
+A resize in flight counts at the most that it may come to: the largest of what is asked for, what the kubelet has set
+aside and what is in force. One that the node can never grant asks for nothing: then only the latter two count.
+
+The structs are what this depends on and no more; other views of a pod extend them. Empty and null are the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, Protocol
+
+from nodeyard.kube.amounts import CPU, HUGE_PAGES, MEMORY, Amounts, add, counted, parsed, raise_to
+from nodeyard.kube.objects import PlainStruct
+
+SIDECAR: Final = "Always"
+RESIZE_PENDING: Final = "PodResizePending"
+INFEASIBLE: Final = "Infeasible"
+
+
+class Requested(PlainStruct, frozen=True):
+    """The resources of a container or pod, without its limits."""
+
+    requests: dict[str, str] | None = None
+
+
+class RequestingContainer(PlainStruct, frozen=True):
+    name: str = ""
+    resources: Requested | None = None
+    restart_policy: str | None = None
+    """`Always` on an init container makes it a sidecar."""
+
+
+class GivenContainer(PlainStruct, frozen=True):
+    """What the kubelet says of a container."""
+
+    name: str = ""
+    resources: Requested | None = None
+    """What is in force."""
+    allocated_resources: dict[str, str] | None = None
+    """What is set aside for it."""
+
+
+class PodCondition(PlainStruct, frozen=True):
+    type: str = ""
+    reason: str = ""
+
+
+class RequestingSpec(PlainStruct, frozen=True):
+    containers: tuple[RequestingContainer, ...] | None = None
+    init_containers: tuple[RequestingContainer, ...] | None = None
+    resources: Requested | None = None
+    overhead: dict[str, str] | None = None
+
+
+class GivenStatus(PlainStruct, frozen=True):
+    container_statuses: tuple[GivenContainer, ...] | None = None
+    init_container_statuses: tuple[GivenContainer, ...] | None = None
+    conditions: tuple[PodCondition, ...] | None = None
+    resources: Requested | None = None
+    allocated_resources: dict[str, str] | None = None
+
+
+class RequestingPod(PlainStruct, frozen=True):
+    spec: RequestingSpec = RequestingSpec()
+    status: GivenStatus = GivenStatus()
+
+
+class Requesting(Protocol):
+    """RequestingPod, or a view that shows more."""
+
+    @property
+    def spec(self) -> RequestingSpec: ...
+    @property
+    def status(self) -> GivenStatus: ...
+
+
+def of_pod(pod: Requesting) -> Amounts:
+    """Raises QuantityError, with the resource and the text that is no quantity."""
+    spec, status = pod.spec, pod.status
+    total = _of_containers(spec, status)
+    if spec.resources is not None and spec.resources.requests:
+        total |= _of_pod_itself(spec.resources.requests, status)
+    if spec.overhead:
+        add(total, parsed(spec.overhead))
+    return counted(total)
+
+
+def telling(
+    containers: Iterable[RequestingContainer] | None, given: Iterable[GivenContainer] | None
+) -> tuple[GivenContainer, ...]:
+    """Those that say something else than the spec; without the others a pod requests the same."""
+    wanted = {each.name: _requests(each.resources) for each in containers or ()}
+    return tuple(each for each in given or () if not _is_settled(each, wanted.get(each.name)))
+
+
+def _is_settled(given: GivenContainer, wanted: Mapping[str, str] | None) -> bool:
+    return given.resources is None or given.resources.requests == given.allocated_resources == wanted
+
+
+def _requests(resources: Requested | None) -> Mapping[str, str] | None:
+    return None if resources is None else resources.requests
+
+
+def _of_containers(spec: RequestingSpec, status: GivenStatus) -> Amounts:
+    given = {each.name: each for each in status.container_statuses or ()}
+    total: Amounts = {}
+    for container in spec.containers or ():
+        add(total, _of_container(container, given.get(container.name), status))
+    if spec.init_containers:
+        given |= {each.name: each for each in status.init_container_statuses or ()}
+        sidecars, peak = _of_init_containers(spec.init_containers, given, status)
+        add(total, sidecars)
+        raise_to(total, peak)
+    return total
+
+
+def _of_init_containers(
+    containers: Iterable[RequestingContainer], given: Mapping[str, GivenContainer], status: GivenStatus
+) -> tuple[Amounts, Amounts]:
+    """What the sidecars request together, and the most that is needed at any moment before the pod has started."""
+    sidecars: Amounts = {}
+    peak: Amounts = {}
+    for container in containers:
+        if container.restart_policy == SIDECAR:
+            add(sidecars, _of_container(container, given.get(container.name), status))
+            continue
+        # Only what runs for as long as the pod can be resized.
+        moment = _of_container(container, None, status)
+        add(moment, sidecars)
+        raise_to(peak, moment)
+    return sidecars, peak
+
+
+def _of_container(container: RequestingContainer, given: GivenContainer | None, status: GivenStatus) -> Amounts:
+    wanted = _requests(container.resources)
+    if given is None or given.resources is None:
+        return parsed(wanted)
+    return _effective(wanted, given.resources.requests, given.allocated_resources, status)
+
+
+def _of_pod_itself(wanted: Mapping[str, str], status: GivenStatus) -> Amounts:
+    """The requests of the pod as a whole, which stand in for the sum of its containers'."""
+    if status.resources is None:
+        amounts = parsed(wanted)
+    else:
+        amounts = _effective(wanted, status.resources.requests, status.allocated_resources, status)
+    return {name: amounts.get(name, 0) for name in wanted if _is_of_pods(name)}
+
+
+def _is_of_pods(name: str) -> bool:
+    return name in (CPU, MEMORY) or name.startswith(HUGE_PAGES)
+
+
+def _effective(
+    wanted: Mapping[str, str] | None,
+    actual: Mapping[str, str] | None,
+    allocated: Mapping[str, str] | None,
+    status: GivenStatus,
+) -> Amounts:
+    amounts = {} if _is_infeasible(status) else parsed(wanted)
+    raise_to(amounts, parsed(actual))
+    raise_to(amounts, parsed(allocated))
+    return amounts
+
+
+def _is_infeasible(status: GivenStatus) -> bool:
+    """Whether a resize is asked for that the node can never grant."""
+    pending = next((each for each in status.conditions or () if each.type == RESIZE_PENDING), None)
+    return pending is not None and pending.reason == INFEASIBLE
