@@ -15,6 +15,12 @@ from nodeyard.process import logs
 RESULTS = Path(__file__).parent / "results"
 _INFRASTRUCTURE = {
     "__main__",
+    "admission_fleet",
+    "admission_operator",
+    "asking",
+    "clustertree_churn",
+    "clustertree_fleet",
+    "clustertree_leases",
     "harness",
     "load",
     "operator",

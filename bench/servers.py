@@ -25,12 +25,13 @@ class Running:
 
 
 @contextmanager
-def embedded() -> Iterator[Running]:
+def embedded(controllers: str = "*") -> Iterator[Running]:
     """`nodeyard apiserver`, as a user starts it."""
     with tempfile.TemporaryDirectory() as folder:
         kubeconfig = Path(folder) / "kubeconfig"
         command = [Path(sys.executable).with_name("nodeyard"), "apiserver", "--port", str(free_port())]
-        process = subprocess.Popen([*command, "--kubeconfig-out", kubeconfig], stdout=subprocess.PIPE, text=True)
+        options = ["--kubeconfig-out", kubeconfig, "--controllers", controllers]
+        process = subprocess.Popen([*command, *options], stdout=subprocess.PIPE, text=True)
         try:
             assert process.stdout is not None
             if process.stdout.readline().strip() != "ready":

@@ -10,6 +10,7 @@ from tests.builders.profiles import as_stored
 
 from nodeyard.capabilities.profiles import names, watched
 from nodeyard.capabilities.profiles.services import BUILT_IN
+from nodeyard.capabilities.profiles.standings import counted
 from nodeyard.kube.json import Object
 
 _TYPES = {each.kind: each.view for each in (watched.NODES, watched.ROLES, watched.SERVICES)}
@@ -19,9 +20,11 @@ _INDEXES: Mapping[str, Mapping[str, Callable[[Any], Iterable[str]]]] = {
         names.BY_ANNOTATION: watched.by_annotation,
         names.BY_ROLE: watched.by_role,
         watched.BY_ROLE_KEY: watched.by_role_key,
+        watched.SELECTED: watched.selected,
     },
     names.ROLE_KIND: {names.BY_ANNOTATION: watched.by_annotation},
     names.SERVICE_KIND: {},
+    **{each.kind: {names.BY_NODE: watched.by_node} for each in watched.CONFIGURATIONS},
     **{watched.viewed(each.profile_api_version, each.profile_kind): _PROFILE_INDEXES for each in BUILT_IN},
     **{
         watched.viewed(each.object_api_version, each.object_kind): {
@@ -56,6 +59,11 @@ class ProfilesView:
     def indexed(self, kind: str, index: str, value: str) -> Sequence[Any]:
         of = _INDEXES[kind][index]
         return [each for each in self.all(kind) if value in of(each)]
+
+    def aggregate(self, name: str, group: str) -> Any:
+        service = next(each for each in BUILT_IN if each.name == name)
+        kind = watched.viewed(service.object_api_version, service.object_kind)
+        return counted(self.indexed(kind, names.BY_PROFILE, group))
 
     def is_synced(self, kind: str) -> bool:
         return kind in self._kept or self._unknown(kind)

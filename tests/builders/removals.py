@@ -18,12 +18,12 @@ from typing import Any
 import msgspec
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.planning.draft import Draft
 from nodeyard.capabilities.pools.planning.removals import Removal, cancel_removal, remove_pool
 from nodeyard.capabilities.pools.snapshot import Machine, Management, PoolsSnapshot, Workload
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Node, Pod
 from nodeyard.kube.patch import merge_patch
+from nodeyard.plan.draft import Draft
 from nodeyard.plan.model import Action, Verb, Write
 
 from .pools import NOW, cluster, machine

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from datetime import timedelta
 
 import pytest
+from tests.builders.estates import Estate, install_kinds
 from tests.builders.lattices import Lattice
+from tests.builders.woods import Wood, hurried
 from tests.builders.yards import Yard
 
+from nodeyard.capabilities.clustertree.controller import CLUSTERTREE
 from nodeyard.capabilities.pools.controller import POOLS
 from nodeyard.capabilities.pools.planning import drains
 from nodeyard.capabilities.spares.definition import NODE_TEMPLATE
 from nodeyard.testing import foreign
+from nodeyard.testing.controlplane import ControlPlane
+from nodeyard.testing.embedded import EmbeddedServer
 from nodeyard.testing.operators import Operators
 
 
@@ -57,3 +63,61 @@ def lattices(api, lattice_kinds, machines):
         yield lattice
         operators.close()
     lattice.close()
+
+
+@pytest.fixture(scope="session")
+def leaf_servers(api):
+    """Two further servers of the same make, without controllers: their nodes are what tests say."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(ControlPlane() if api.is_real else EmbeddedServer(controllers=())) for _ in "ab"]
+
+
+@pytest.fixture(scope="session")
+def cluster_kind(api):
+    """The definition of clustertree, on the server."""
+    foreign.install(api.rest, list(CLUSTERTREE.definitions()))
+
+
+@pytest.fixture(scope="module")
+def tree_operator(api, cluster_kind):
+    """An operator that runs all the while, with rounds of two seconds instead of ten."""
+    operators = Operators(api, pytest.fail)
+    yield operators(hurried())
+    operators.close()
+
+
+@pytest.fixture
+def wood(request, api, cluster_kind, leaf_servers):
+    """Clusters and leaf nodes of this test alone. Ask for it before `operator`, so that it outlives those."""
+    wood = Wood(api, leaf_servers)
+    yield wood
+    wood.close(patience=15.0 if "tree_operator" in request.fixturenames else 0.0)
+
+
+@pytest.fixture(scope="session")
+def affinity_kinds(api):
+    """The definitions of affinity and of Flux, on the server."""
+    install_kinds(api)
+
+
+@pytest.fixture(scope="module")
+def estate(api, affinity_kinds):
+    """Classes, tenants and applications of one file, with an operator that runs all the while and is asked at
+    admission. Use names of your own for each test (`estates.unique`)."""
+    estate, operators = Estate(api), Operators(api, pytest.fail)
+    estate.start(operators)
+    yield estate
+    estate.close()
+    operators.close()
+    estate.unregister()
+
+
+@pytest.fixture
+def lone_estate(api, affinity_kinds):
+    """The same of one test alone, which starts its own operators; they have to be there still when it ends."""
+    estate, operators = Estate(api), Operators(api, pytest.fail)
+    estate.operators = operators
+    yield estate
+    estate.close()
+    operators.close()
+    estate.unregister()

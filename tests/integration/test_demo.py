@@ -16,6 +16,11 @@ from nodeyard.client.resources import NODES
 PROGRAM = [sys.executable, "-c", "from nodeyard.cli import main; main()", "demo"]
 POOLED = 15
 """Nodes that the example's clusters bring: control planes and workers."""
+MIRRORED = 3
+"""Nodes that stand for those of the examples' leaf clusters."""
+BROUGHT = POOLED + MIRRORED
+RELEASED = 5
+"""Pods of the examples' applications."""
 SERVERS = [pytest.param((), id="embedded"), pytest.param(("--real",), id="real", marks=pytest.mark.real)]
 
 
@@ -26,9 +31,10 @@ def test_once_converges_and_shows_the_fleet(server):
     )
     assert (done.returncode, done.stderr) == (0, "")
     total = next(line for line in done.stdout.splitlines() if line.startswith("│ all"))
-    nodes, ready, _workers, spare, pods, _leases = map(int, re.findall(r"\d+", total))
-    assert (nodes, ready, spare, pods) == (6 + POOLED, 6 + POOLED, 0, 4)
-    assert re.search(rf"{nodes} nodes and 4 pods on the (embedded|real) .* in \d+\.\d s", done.stdout)
+    nodes, ready, _workers, spare, mirrors, pods, _leases = map(int, re.findall(r"\d+", total))
+    assert (nodes, ready, spare, mirrors, pods) == (6 + BROUGHT, 6 + BROUGHT, 0, MIRRORED, 4 + RELEASED)
+    assert re.search(r"kosmos-east +│ east +│ yes +│ 19 +│ 80Gi", done.stdout)
+    assert re.search(rf"{nodes} nodes and {4 + RELEASED} pods on the (embedded|real) .* in \d+\.\d s", done.stdout)
     assert not re.search("Ready=(False|Unknown)", done.stdout)
 
 
@@ -55,7 +61,7 @@ async def test_it_stays_until_it_is_stopped_and_tells_how_to_look_at_it():
     with staying("--nodes", "2") as process:
         text = invitation(process)
         client = Client(AioTransport(load_config(re.search(r"KUBECONFIG=(\S+)", text)[1])))
-        assert len((await client.list(NODES)).items) == 2 + POOLED
+        assert len((await client.list(NODES)).items) == 2 + BROUGHT
         await client.close()
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 0

@@ -165,6 +165,48 @@ def test_a_profile_says_who_has_it(story, operator):
     story.until(lambda: counted() == (1, ["edpm-compute-0"], 1), "the profile counts its node")
 
 
+def test_a_profile_counts_the_nodes_that_it_selects_by_their_labels(plane, operator):
+    operator(PROFILES)
+    plane.compute_profile("gpus", SHARED, nodeSelector={"gpu": "yes"})
+    plane.role(annotations={names.CELL: "nova-cell1"})
+    for number in range(2):
+        plane.node(f"n{number}", labels={"gpu": "yes"})
+    plane.node("n2", labels={"gpu": "no"})
+
+    def counted():
+        status = plane.see(names.COMPUTE_PROFILE_KIND, "gpus").get("status") or {}
+        return status.get("nodeCount"), status.get("nodes")
+
+    plane.until(lambda: counted() == (2, ["n0", "n1"]), "the profile counts the nodes that it selects")
+    assert plane.choice("n0", "nova")["source"] == "Selector"
+
+    plane.patch(NODE, "n0", {"metadata": {"labels": {"gpu": None}}})
+    plane.delete(NODE, "n1")
+    plane.until(lambda: counted() == (0, None), "the profile counts those no longer")
+
+
+def test_a_rollout_goes_on_when_the_node_that_it_waits_for_is_deleted(plane, operator):
+    operator(PROFILES)
+    plane.compute_profile("p", SHARED, maxUnavailable=1)
+    plane.role(annotations={names.CELL: "nova-cell1", names.COMPUTE_PROFILE: "p"})
+    nodes = [plane.node(f"n{number}") for number in range(2)]
+    for node in nodes:
+        plane.settled(node, "p")
+    before = plane.hash_of("n0")
+
+    plane.patch(names.COMPUTE_PROFILE_KIND, "p", {"spec": {"customComputeServiceConfig": DEDICATED}})
+
+    def told():
+        return [node for node in nodes if plane.has(COMPUTE, node) and plane.hash_of(node) != before]
+
+    plane.until(told, "the first node is told")
+    (first,) = told()
+    (second,) = set(nodes) - {first}
+    plane.delete(NODE, first)
+    # The real garbage collector takes its time to learn of new kinds.
+    plane.until(lambda: plane.hash_of(second) != before, "the other node is told", timeout=120)
+
+
 def test_a_choice_for_a_service_that_nobody_declared_is_told_and_stops_nothing(story, operator):
     operator(PROFILES)
     story.annotate(NODE, "edpm-compute-0", {"cinder.openstack.org/volume-profile": "fast"})

@@ -2,12 +2,16 @@
 
 import pytest
 from tests.builders.dataplanes import Dataplane
+from tests.builders.guards import VALIDATING, discard
 from tests.builders.profiles import service_body
 
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.controller import PROFILES
 from nodeyard.runtime.rbac import aggregation_label
 from nodeyard.testing import foreign
+from nodeyard.testing.operators import LOCAL_WEBHOOKS
+from nodeyard.testing.rest import RestError
+from nodeyard.testing.session import MERGE
 
 GROUP, VERSION = "storage.example.dev", "v1"
 KEY = "storage.example.dev/storage-profile"
@@ -46,10 +50,8 @@ def plane(api, storage_kinds):
     plane.close()
 
 
-@pytest.fixture
-def declared(api, storage_kinds):
-    """The service, declared; it goes with the test."""
-    body = service_body(
+def declaration(**spec):
+    return service_body(
         "storage",
         annotationKey=KEY,
         profile={"apiVersion": f"{GROUP}/{VERSION}", "kind": "StorageProfile"},
@@ -57,23 +59,56 @@ def declared(api, storage_kinds):
         nodeField="nodeName",
         profileField="profileName",
         configField="config",
+        **spec,
     )
-    api.rest.create(body)
+
+
+@pytest.fixture
+def declared(api, storage_kinds):
+    """The service, declared; it goes with the test."""
+    api.rest.create(declaration())
     yield
     api.rest.call("DELETE", f"{SERVICES}/storage")
+
+
+def rights():
+    """On what the service declares, for the operator."""
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRole",
+        "metadata": {"name": "storage-for-nodeyard", "labels": {aggregation_label(PROFILES): "true"}},
+        "rules": [{"apiGroups": [GROUP], "resources": ["storageprofiles", "storageagents"], "verbs": ["*"]}],
+    }
+
+
+@pytest.fixture
+def permitted(api):
+    api.rest.create(rights())
+    yield
+    api.rest.call("DELETE", f"{ROLES}/storage-for-nodeyard")
+
+
+@pytest.fixture
+def webhooks(api):
+    """Ask for it before `operator`: what is registered goes when those have stopped."""
+    yield LOCAL_WEBHOOKS
+    discard(api.rest, f"{VALIDATING}/nodeyard-{names.CAPABILITY}")
+
+
+def storage_profile(namespace, config, name="fast"):
+    return {
+        "apiVersion": f"{GROUP}/{VERSION}",
+        "kind": "StorageProfile",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"config": config},
+    }
 
 
 def test_a_declared_service_is_like_a_built_in_one_and_says_which_right_it_lacks(api, plane, declared, operator):
     operator(PROFILES)
     plane.node("n0", role="", annotations={KEY: "fast"})
     path = f"/apis/{GROUP}/{VERSION}/namespaces/{plane.namespace}"
-    profile = {
-        "apiVersion": f"{GROUP}/{VERSION}",
-        "kind": "StorageProfile",
-        "metadata": {"name": "fast", "namespace": plane.namespace},
-        "spec": {"config": "[disk]\nkind = nvme\n"},
-    }
-    api.rest.create(profile)
+    api.rest.create(storage_profile(plane.namespace, "[disk]\nkind = nvme\n"))
 
     def fault():
         return plane.condition(names.NODE_KIND, "n0", "ProfilesReady")
@@ -81,14 +116,7 @@ def test_a_declared_service_is_like_a_built_in_one_and_says_which_right_it_lacks
     plane.until(lambda: fault().get("reason") == "MissingRight", "the missing right is told of")
     assert "storageprofiles" in fault()["message"] or "storageagents" in fault()["message"]
 
-    rule = {"apiGroups": [GROUP], "resources": ["storageprofiles", "storageagents"], "verbs": ["*"]}
-    role = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRole",
-        "metadata": {"name": "storage-for-nodeyard", "labels": {aggregation_label(PROFILES): "true"}},
-        "rules": [rule],
-    }
-    api.rest.create(role)
+    api.rest.create(rights())
     try:
         agent = f"{path}/storageagents/n0"
         plane.until(lambda: api.rest.status(agent) == 200, "the object is made", timeout=90)
@@ -98,3 +126,49 @@ def test_a_declared_service_is_like_a_built_in_one_and_says_which_right_it_lacks
         assert plane.choice("n0", "storage")["source"] == "Node"
     finally:
         api.rest.call("DELETE", f"{ROLES}/storage-for-nodeyard")
+
+
+def refusal(api, method, path, body=None):
+    """Why the server would not do it; empty where it would."""
+    try:
+        api.rest.call(method, f"{path}?dryRun=All", body)
+    except RestError as error:
+        return str(error)
+    return ""
+
+
+def test_profiles_of_a_declared_service_are_checked_before_they_are_stored(
+    api, plane, declared, permitted, webhooks, operator
+):
+    operator(PROFILES, webhooks=webhooks)
+    profiles = f"/apis/{GROUP}/{VERSION}/namespaces/{plane.namespace}/storageprofiles"
+    bad = storage_profile(plane.namespace, "disks: {nvme0: fast}\n", "bad")
+
+    plane.until(lambda: refusal(api, "POST", profiles, bad), "the server asks about the declared kind", timeout=90)
+    told = refusal(api, "POST", profiles, bad)
+    assert "profiles.profiles.nodeyard.dev" in told
+    assert "StorageProfile/bad: spec.config, line 1" in told
+
+    api.rest.create(storage_profile(plane.namespace, "[disk]\nkind = nvme\n"))
+    plane.node("n0", role="", annotations={KEY: "fast"})
+    plane.until(lambda: refusal(api, "DELETE", f"{profiles}/fast"), "a profile in use is kept")
+    assert "StorageProfile fast is in use by 1 node (n0)" in refusal(api, "DELETE", f"{profiles}/fast")
+
+
+def test_configuration_that_is_declared_to_be_text_is_not_read_as_ini(
+    api, plane, declared, permitted, webhooks, operator
+):
+    operator(PROFILES, webhooks=webhooks)
+    profiles = f"/apis/{GROUP}/{VERSION}/namespaces/{plane.namespace}/storageprofiles"
+    text = "disks: {nvme0: fast}\n"
+    plain = storage_profile(plane.namespace, text)
+    plane.until(lambda: refusal(api, "POST", profiles, plain), "the server asks about the declared kind", timeout=90)
+
+    api.rest.call("PATCH", f"{SERVICES}/storage", {"spec": {"configFormat": "Text"}}, content_type=MERGE)
+
+    plane.until(lambda: not refusal(api, "POST", profiles, plain), "the text is taken as it is")
+    api.rest.create(plain)
+    plane.node("n0", role="", annotations={KEY: "fast"})
+    agent = f"/apis/{GROUP}/{VERSION}/namespaces/{plane.namespace}/storageagents/n0"
+    plane.until(lambda: api.rest.status(agent) == 200, "the object is made", timeout=90)
+    assert plane.configuration("n0", "storage")["data"]["02-storage-profile.conf"] == text

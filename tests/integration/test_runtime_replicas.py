@@ -181,7 +181,7 @@ async def test_a_loop_of_a_capability_runs_until_the_stop(world, clock):
     seen = []
 
     async def loop(context):
-        seen.append(context.gate.may_write())
+        seen.append(context.gate_of("a").may_write())
         await context.stopped.wait()
         seen.append("stopped")
 

@@ -28,7 +28,7 @@ def _members(old: Object, new: Object, path: str) -> Iterator[Object]:
     for name, value in old.items():
         if name not in new:
             yield {"op": "remove", "path": _below(path, name)}
-        else:
+        elif value is not new[name]:  # most of an object is left as it is, and need not be walked
             yield from difference(value, new[name], _below(path, name))
     for name, value in new.items():
         if name not in old:

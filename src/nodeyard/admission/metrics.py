@@ -6,6 +6,7 @@ from collections.abc import Callable
 from enum import Enum
 
 from nodeyard.process.metrics import Metrics
+from nodeyard.runtime.webhooks import Found, LookedUp, Unreadable
 
 
 class Ended(Enum):
@@ -38,6 +39,20 @@ class AdmissionMetrics:
             "nodeyard_webhook_registrations_total", "Webhook configurations written, by why.", ("capability", "reason")
         )
 
+        self._lookups = metrics.counter(
+            "nodeyard_webhook_lookups_total",
+            "Objects that reviews had to read from the API server, by what became of it.",
+            ("webhook", "result"),
+        )
+
+    def lookups_of(self, webhook: str) -> Callable[[LookedUp], None]:
+        """Tell it each answer."""
+
+        def told(answer: LookedUp) -> None:
+            self._lookups.labels(webhook, _result(answer)).inc()
+
+        return told
+
     def of(self, webhook: str) -> Callable[[Ended, float], None]:
         """Tell it how each review ended and how long it took."""
         seconds = self._seconds.labels(webhook)
@@ -48,3 +63,9 @@ class AdmissionMetrics:
             seconds.observe(took)
 
         return told
+
+
+def _result(answer: LookedUp) -> str:
+    if isinstance(answer, Unreadable):
+        return answer.cause.value
+    return "found" if isinstance(answer, Found) else "missing"

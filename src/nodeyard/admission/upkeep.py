@@ -11,12 +11,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeAlias
 
 from nodeyard.admission.certificates import BadCertificate, Served, Terms
 from nodeyard.admission.files import FileCertificates
+from nodeyard.admission.kinds import Kinds
+from nodeyard.admission.lookups import Lookups
 from nodeyard.admission.metrics import AdmissionMetrics
 from nodeyard.admission.reach import Reach
 from nodeyard.admission.registrar import Registrar
@@ -31,9 +33,14 @@ from nodeyard.process.metrics import Metrics
 from nodeyard.runtime.capability import Capability
 from nodeyard.runtime.controller import Controller
 from nodeyard.runtime.health import Address, Health
+from nodeyard.runtime.rbac import remedy
+from nodeyard.runtime.webhooks import Webhook
 
 # How soon a change of the leader or a cache that is synced is acted on; asks nobody but ourselves.
 GLANCE_SECONDS: Final = 0.25
+
+_State: TypeAlias = tuple[bool, bool, tuple[Webhook, ...]]
+"""Of a capability: whether it may write, whether it knows the cluster, and its webhooks as they are now."""
 
 _log = get_logger("admission")
 
@@ -65,8 +72,11 @@ class Admission:
         self._client = client
         self._clock = clock
         self._observes = observes
+        self._lookups = [self._lookups_of(each) for each in self._controllers]
         self._server = WebhookServer(
-            Reviewer(each, webhook, self._metrics) for each in self._controllers for webhook in each.capability.webhooks
+            Reviewer(each, webhook, self._metrics, lookups)
+            for each, lookups in zip(self._controllers, self._lookups, strict=True)
+            for webhook in each.capability.webhooks
         )
         self._wrong = "starting"
         self._task: asyncio.Task[None] | None = None
@@ -84,6 +94,11 @@ class Admission:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
             await self._server.close()
+            await asyncio.gather(*(each.close() for each in self._lookups))
+
+    def _lookups_of(self, controller: Controller) -> Lookups:
+        kinds = Kinds(self._client, controller.served, self._clock)
+        return Lookups(self._client, kinds, remedy(controller.capability), controller.view.see)
 
     def joined_to(self, health: Health) -> Health:
         """Its checks beside those of others."""
@@ -124,7 +139,7 @@ class Admission:
             return
         for controller in self._controllers:
             if controller.gate.may_write() and controller.is_synced and not controller.observes():
-                await self._register(controller.capability, reach, served.bundle)
+                await self._register(_present(controller), reach, served.bundle)
 
     async def _register(self, capability: Capability, reach: Reach, bundle: bytes) -> None:
         """What fails for one capability does not keep the others from being registered."""
@@ -139,11 +154,24 @@ class Admission:
         host = (chosen.bind.host or "localhost") if chosen.reach is None else chosen.reach.host
         return SharedCertificates(self._client, host, chosen.terms, self._clock, may_write=not self._observes)
 
-    def _state(self) -> list[tuple[bool, bool]]:
-        return [(each.gate.may_write(), each.is_synced) for each in self._controllers]
+    def _state(self) -> list[_State]:
+        return [(each.gate.may_write(), each.is_synced, _present(each).webhooks) for each in self._controllers]
 
-    async def _rest(self, state: list[tuple[bool, bool]], seconds: float) -> None:
+    async def _rest(self, state: list[_State], seconds: float) -> None:
         """Until the next look, or until what one may do has changed."""
         deadline = self._clock.monotonic() + seconds
         while self._clock.monotonic() < deadline and self._state() == state:
             await self._clock.sleep(min(GLANCE_SECONDS, seconds))
+
+
+def _present(controller: Controller) -> Capability:
+    """With the webhooks as they are to be registered now: what users declare may have come or gone."""
+    capability = controller.capability
+    if not controller.is_synced or not any(each.further for each in capability.webhooks):
+        return capability
+    try:
+        return replace(capability, webhooks=tuple(each.as_of(controller.view) for each in capability.webhooks))
+    except Exception:
+        # What somebody declares must not keep the others from being registered.
+        _log.exception("registering what is known beforehand", capability=capability.name)
+        return capability

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from nodeyard.capabilities.affinity.controller import AFFINITY
+from nodeyard.capabilities.clustertree.controller import CLUSTERTREE
 from nodeyard.capabilities.pools.controller import POOLS
 from nodeyard.capabilities.profiles.controller import PROFILES
 from nodeyard.capabilities.spares.controller import SPARES
 from nodeyard.runtime.capability import Capability
 
-CAPABILITIES: tuple[Capability, ...] = (SPARES, POOLS, PROFILES)
+CAPABILITIES: tuple[Capability, ...] = (SPARES, POOLS, AFFINITY, CLUSTERTREE, PROFILES)
 
 
 class UnknownCapability(ValueError):

@@ -18,6 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from nodeyard.client.api import Client
+from nodeyard.client.resources import of_kind
 from nodeyard.kube.json import Object
 from nodeyard.plan.brake import Braked, Limit, brake
 from nodeyard.plan.identity import identified
@@ -36,6 +37,8 @@ from nodeyard.watch.watches import Watches
 SYNC_SECONDS: Final = 60.0
 CLUSTER_SECONDS: Final = 10.0
 """How long further clusters are waited for, all at once."""
+MOST_ROUNDS: Final = 16
+"""Of owners and owners' owners."""
 
 
 class NotSynced(TimeoutError):
@@ -73,7 +76,7 @@ class Inspection:
     def __init__(
         self,
         watches: Watches,
-        views: Sequence[tuple[Capability, View]],
+        views: Sequence[tuple[Capability, CacheView]],
         clock: Clock,
         clusters: Mapping[str, Clusters] | None = None,
     ) -> None:
@@ -103,6 +106,21 @@ class Inspection:
             if (look := self._look(capability, view, key, now, Limit(), (ref,))) is not None
             for decision in look.decisions
         ]
+
+    async def meet(self, ref: ObjectRef) -> None:
+        """Have the kinds watched that an object's explanation needs beyond what is watched anyway."""
+        for _ in range(MOST_ROUNDS):
+            met = [
+                (view, pair)
+                for capability, view in self._views
+                for pair in capability.sights(view, ref)
+                if pair not in view.sightings
+            ]
+            if not met:
+                return
+            for view, (api_version, kind) in met:
+                view.see(of_kind(api_version, kind))
+            await self.settle()
 
     async def suppose(self, objects: Iterable[Object]) -> None:
         """From here on these are there, as the server answered them to a dry run.

@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from nodeyard.app.connections import Connections
-from nodeyard.client.api import Client
 from nodeyard.client.config import Config
 from nodeyard.process.clock import SystemClock
 from nodeyard.process.logs import get_logger
@@ -95,7 +94,7 @@ async def operating(operation: Operation) -> AsyncIterator[Running]:
             elections=elections,
             observe=connections.observe,
         )
-        ports, health = await _admit(operation, manager, client, stack)
+        ports, health = await _admit(operation, manager, connections, stack)
         ports |= await _listen(operation, health, metrics, stack)
         await stack.enter_async_context(manager.running())
         yield Running(manager, metrics, ports, health)
@@ -124,15 +123,17 @@ async def _settle_memory(watches: Watches) -> None:
 
 
 async def _admit(
-    operation: Operation, manager: Manager, client: Client, stack: AsyncExitStack
+    operation: Operation, manager: Manager, connections: Connections, stack: AsyncExitStack
 ) -> tuple[dict[str, int], Health]:
-    """Webhooks, where a capability has some."""
+    """Webhooks, where a capability has some; what they look up does not wait behind what is being written."""
     chosen = operation.webhooks
     if chosen is None or not any(each.webhooks for each in operation.capabilities):
         return {}, manager.health()
     # Certificates and all that is about them take 12 MB, which a process without webhooks does not need.
     from nodeyard.app.webhooks import admit
 
+    client = connections.connect()
+    stack.push_async_callback(client.close)
     observes, server = operation.settings.observe, operation.config.server
     try:
         port, health = await admit(chosen, manager, client, server, observes=observes, stack=stack)

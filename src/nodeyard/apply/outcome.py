@@ -40,6 +40,9 @@ class ActionResult(msgspec.Struct, frozen=True, kw_only=True):
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     results: tuple[ActionResult, ...] = ()
+    waited: float | None = None
+    """Seconds from the first event that was not served before to when all was carried out; None where no event called
+    for the pass."""
 
     @property
     def is_complete(self) -> bool:

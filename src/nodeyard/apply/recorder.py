@@ -88,7 +88,13 @@ class Recorder:
 
     async def run(self) -> None:
         while True:
-            await self._take(await self._queue.get())
+            series = await self._queue.get()
+            try:
+                await self._take(series)
+            except asyncio.CancelledError:
+                # Left for whoever drains; one that arrived nonetheless has its name and is not made twice.
+                self._enqueue(series)
+                raise
 
     async def drain(self) -> None:
         while not self._queue.empty():

@@ -60,10 +60,17 @@ class Running:
         for action in self._schedule.first():
             self._ready.put_nowait(action)
         if len(self._results) < len(actions):
-            async with asyncio.TaskGroup() as group:
-                for _ in range(min(workers, len(actions))):
-                    group.create_task(self._work())
+            await self._employ(min(workers, self._schedule.width))
         return Outcome(results=tuple(self._results[action.id] for action in actions))
+
+    async def _employ(self, workers: int) -> None:
+        if workers == 1:
+            # One action after another needs no task of its own.
+            await self._work()
+            return
+        async with asyncio.TaskGroup() as group:
+            for _ in range(workers):
+                group.create_task(self._work())
 
     async def _work(self) -> None:
         while (action := await self._ready.get()) is not None:

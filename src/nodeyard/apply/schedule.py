@@ -24,6 +24,11 @@ class Schedule:
         """Those that come after nothing."""
         return [action for action in self._actions.values() if not self._missing[action.id]]
 
+    @property
+    def width(self) -> int:
+        """No more than this many can be under way at once."""
+        return len(self.first()) + sum(len(each) - 1 for each in self._dependents.values())
+
     def never(self) -> Iterator[tuple[Action, str]]:
         """Those that can never start, whatever the others do, and why."""
         reached = [action.id for action in self.first()]

@@ -81,13 +81,16 @@ class StatusWriter:
         # What the server made of what we wanted. A field that it defaults would else be taken away for ever.
         self._answered: dict[ObjectRef, tuple[Object, Object]] = {}
         self._lacking = Lacking(clock)
+        self._whole: set[str] = set()
+        """Kinds that turned out to have no status subresource: written through the object itself."""
 
     async def write(
         self, writes: Sequence[Wanted], shown: Callable[[ObjectRef], Any | None], *, may_write: Callable[[], bool]
     ) -> tuple[StatusResult, ...]:
         """Make each status so. `shown` is the object as the cache has it, dict or struct; None is compared as empty."""
-        results = await asyncio.gather(*(self._write(each, shown(each.object), may_write) for each in writes))
-        return tuple(results)
+        pending = [self._write(each, shown(each.object), may_write) for each in writes]
+        # One alone, as is usual, needs no task of its own.
+        return (await pending[0],) if len(pending) == 1 else tuple(await asyncio.gather(*pending))
 
     async def _write(self, wanted: Wanted, cached: Any | None, may_write: Callable[[], bool]) -> StatusResult:
         ref = wanted.object
@@ -108,24 +111,30 @@ class StatusWriter:
             async with self._turn:
                 if not may_write():
                     return attempt.ended(Result.HELD, NOT_ALLOWED)
-                try:
-                    if attempt.requests:
-                        await self._compare_again(resource, attempt)
-                    if attempt.difference is not None:
-                        attempt.requests += 1
-                        await self._send(resource, attempt)
-                    return attempt.ended(Result.DONE)
-                except NotFound:
-                    return attempt.ended(Result.DONE, "the object is gone")
-                except msgspec.ValidationError as error:
-                    return attempt.ended(Result.DONE, f"the answer does not decode: {error}")
-                except ClientError as error:
-                    if self._leaves_out(attempt, error):
-                        continue
-                    pause = self._pause(attempt, error)
-                    if pause is None:
-                        return attempt.ended(_result_of(error), str(error))
-            await self._clock.sleep(pause)
+                ended = await self._try(resource, attempt)
+            if isinstance(ended, StatusResult):
+                return ended
+            await self._clock.sleep(ended)
+
+    async def _try(self, resource: Resource[Any], attempt: _Attempt) -> StatusResult | float:
+        """Send it once; how it ended, or how long to wait before the next time."""
+        try:
+            if attempt.requests:
+                await self._compare_again(resource, attempt)
+            if attempt.difference is not None:
+                attempt.requests += 1
+                await self._send(resource, attempt)
+            return attempt.ended(Result.DONE)
+        except NotFound:
+            is_whole = await self._lacks_subresource(resource, attempt)
+            return 0.0 if is_whole else attempt.ended(Result.DONE, "the object is gone")
+        except msgspec.ValidationError as error:
+            return attempt.ended(Result.DONE, f"the answer does not decode: {error}")
+        except ClientError as error:
+            if self._leaves_out(attempt, error):
+                return 0.0
+            pause = self._pause(attempt, error)
+            return attempt.ended(_result_of(error), str(error)) if pause is None else pause
 
     async def _compare_again(self, resource: Resource[Any], attempt: _Attempt) -> None:
         ref = attempt.wanted.object
@@ -143,7 +152,7 @@ class StatusWriter:
         pairs = (("uid", ref.uid), ("resourceVersion", attempt.resource_version))
         if metadata := {name: value for name, value in pairs if value}:
             patch["metadata"] = metadata
-        part = "status" if wanted.has_subresource else ""
+        part = "status" if wanted.has_subresource and resource.path() not in self._whole else ""
         answer = await self._client.patch(resource, ref.name, patch, ref.namespace, subresource=part)
         if len(self._answered) >= REMEMBERED:
             self._answered.clear()
@@ -151,6 +160,18 @@ class StatusWriter:
         if attempt.status is wanted.status:
             self._lacking.taken(ref)
         self._on_written(resource, answer)
+
+    async def _lacks_subresource(self, resource: Resource[Any], attempt: _Attempt) -> bool:
+        """After a 404: whether the object is there, and only its status has no place of its own."""
+        ref = attempt.wanted.object
+        if not attempt.wanted.has_subresource or resource.path() in self._whole:
+            return False
+        try:
+            await self._client.get(resource.decoded_as(dict), ref.name, ref.namespace)
+        except ClientError:
+            return False
+        self._whole.add(resource.path())
+        return True
 
     def _leaves_out(self, attempt: _Attempt, error: ClientError) -> bool:
         """Whether fields are left out that were sent, because the server does not have them."""
@@ -199,7 +220,7 @@ def _difference(cached: Any | None, wanted: Object) -> Json | None:
     shown = _status_of(cached)
     # A struct does not tell an empty value from none; a patch for the sake of that alone would be sent for ever.
     is_struct = cached is not None and not isinstance(cached, dict)
-    return None if is_struct and _pruned(shown) == _pruned(wanted) else merge_diff(shown, wanted)
+    return None if is_struct and _is_alike(shown, wanted) else merge_diff(shown, wanted)
 
 
 def _status_of(obj: Any | None) -> Object:
@@ -209,15 +230,20 @@ def _status_of(obj: Any | None) -> Object:
     return status
 
 
-def _pruned(value: Json) -> Json:
-    """Without empty members at any depth."""
-    if isinstance(value, dict):
-        members = {name: _pruned(member) for name, member in value.items()}
-        return {name: member for name, member in members.items() if not _is_empty(member)}
-    if isinstance(value, (list, tuple)):
-        return [_pruned(item) for item in value]
-    return value
+def _is_alike(one: Json, other: Json) -> bool:
+    """Whether two values are the same but for members that are empty in one and not there in the other."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return all(_is_alike_member(one.get(name), other.get(name)) for name in one.keys() | other.keys())
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(map(_is_alike, one, other))
+    return bool(one == other)
+
+
+def _is_alike_member(one: Json, other: Json) -> bool:
+    return one is other or _is_alike(one, other) or (_is_empty(one) and _is_empty(other))
 
 
 def _is_empty(value: Json) -> bool:
-    return value is None or value is False or value in (0, "", {}, [])
+    if isinstance(value, dict):
+        return all(map(_is_empty, value.values()))
+    return value is None or value is False or value in (0, "", [], ())

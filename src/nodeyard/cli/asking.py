@@ -23,6 +23,7 @@ async def ask(config: Config, kind: str, name: str, namespace: str) -> list[tupl
         ref = await _find_alias(client, able, kind, name) or await _find(client, kind, name, namespace)
         async with inspecting(client, able) as inspection:
             tell_unreached(inspection)
+            await inspection.meet(ref)
             return inspection.why(ref)
 
 

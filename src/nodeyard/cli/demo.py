@@ -9,7 +9,7 @@ import typer
 
 def demo(
     once: Annotated[bool, typer.Option("--once", help="Converge, print the summary and exit.")] = False,
-    nodes: Annotated[int, typer.Option(help="How many nodes.", metavar="N", min=1, max=10000)] = 30,
+    nodes: Annotated[int, typer.Option(help="How many nodes.", metavar="N", min=2, max=10000)] = 30,
     real: Annotated[bool, typer.Option("--real", help="On the real control plane (make controlplane).")] = False,
 ) -> None:
     """Run a simulated fleet on the embedded API server.

@@ -17,12 +17,14 @@ from rich.status import Status
 from nodeyard.app.capabilities import CAPABILITIES
 from nodeyard.cli.embedded import Serving, running
 from nodeyard.cli.failures import Failure
-from nodeyard.cli.showcase import at_work, roots
+from nodeyard.cli.neighbours import neighbours
+from nodeyard.cli.showcase import at_work, examples, roots
 from nodeyard.cli.signals import until_stopped
-from nodeyard.cli.summary import Fleet, read_fleet, table
+from nodeyard.cli.summary import Fleet, mirrors, read_fleet, table
 from nodeyard.client.aio import AioTransport
 from nodeyard.client.api import Client
 from nodeyard.client.kubeconfig import load_config
+from nodeyard.client.resources import NODES
 from nodeyard.process.clock import SystemClock
 from nodeyard.sim import foreign
 from nodeyard.sim.defaulting import MachineDeploymentDefaults
@@ -38,8 +40,12 @@ _CONTROLLERS = ("namespace", "garbage-collector", "disruption", "node-lifecycle"
 _LOOK_SECONDS = 0.5
 PLAYED: Final = "machines"
 """The stage file of Cluster API's own controllers, which the real control plane has."""
+FLUX: Final = "flux"
+"""The kinds of Flux, which the real control plane does not bring either."""
 ROLE: Final = {"cke.cybozu.com/role": "compute"}
-"""What the examples select nodes by."""
+ZONES: Final = ("dc1", "dc2", "dc3")
+GPU: Final = {"node.kubernetes.io/gpu": "true"}
+"""What the examples select nodes by; one node has a GPU."""
 
 
 async def show(nodes: int, *, once: bool, real: bool) -> None:
@@ -47,13 +53,19 @@ async def show(nodes: int, *, once: bool, real: bool) -> None:
     with tempfile.TemporaryDirectory(prefix="nodeyard-demo-") as directory:
         kubeconfig = Path(directory, "kubeconfig")
         console.print(f"Starting the {'real control plane' if real else 'embedded API server'} ...")
-        async with _cluster(real, kubeconfig) as client, _world(client, kubeconfig, real) as world:
+        async with (
+            _cluster(real, kubeconfig) as client,
+            _world(client, kubeconfig, real) as world,
+            neighbours(examples(), Path(directory)) as beside,
+        ):
             begun = time.monotonic()
             await _fill(world, client, nodes, console)
+            await beside.settle()
             console.print("Starting the operator and applying the examples ...")
-            async with at_work(kubeconfig, client):
+            async with at_work(kubeconfig, client, beside):
                 fleet = await read_fleet(client)
                 console.print(table(fleet))
+                console.print(mirrors(fleet))
                 console.print(await roots(client))
                 where = "the real control plane" if real else "the embedded API server"
                 seconds = time.monotonic() - begun
@@ -102,7 +114,8 @@ async def _world(client: Client, kubeconfig: Path, real: bool) -> AsyncIterator[
     """The real Cluster API is not played where it runs; its providers are in either case."""
     clock = SystemClock()
     stages = [stage for stage in _stages() if not (real and stage == PLAYED)]
-    if not real and (groups := foreign.groups_of(stages)):
+    groups = [group for group in foreign.groups_of(stages) if not real or group == FLUX]
+    if groups:
         await foreign.install(client, clock, *groups)
     around = Surroundings(kubeconfig=lambda: yaml.safe_load(kubeconfig.read_text()))
     async with World(client, clock, stages=(*STAGES, *stages), around=around) as world:
@@ -114,7 +127,8 @@ async def _fill(world: World, client: Client, count: int, console: Console) -> F
     spare = count * 2 // 5
     patience = PATIENCE_SECONDS + count * SECONDS_PER_NODE
     with console.status(f"Registering {count} nodes ...") as status:
-        await world.add_nodes(count, spare=spare, labels=ROLE)
+        first, *_ = await world.add_nodes(count, zones=ZONES, spare=spare, labels=ROLE)
+        await client.patch(NODES, first, {"metadata": {"labels": GPU}})
         await _until(client, status, count, 0, patience, world)
         console.print(f"{count} nodes are ready")
         await world.add_pods(count - spare)

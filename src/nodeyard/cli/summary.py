@@ -23,10 +23,12 @@ class _Condition(msgspec.Struct):
 class _Metadata(msgspec.Struct):
     name: str
     labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
 
 
 class _NodeStatus(msgspec.Struct):
     conditions: list[_Condition] = []
+    allocatable: dict[str, str] = {}
 
 
 class NodeView(msgspec.Struct):
@@ -44,6 +46,11 @@ class NodeView(msgspec.Struct):
     @property
     def is_spare(self) -> bool:
         return self.metadata.labels.get(SPARE_ROLE) == "true"
+
+    @property
+    def is_mirror(self) -> bool:
+        """It stands for nodes of another cluster."""
+        return self.metadata.labels.get(names.MIRRORED_NODE) == "true"
 
 
 class _PodSpec(msgspec.Struct, rename="camel"):
@@ -93,7 +100,7 @@ async def read_fleet(client: Client) -> Fleet:
 
 def table(fleet: Fleet) -> Table:
     """A row per zone, and one for all."""
-    made = Table("zone", "nodes", "ready", "workers", "spare", "pods", "leases", show_footer=True)
+    made = Table("zone", "nodes", "ready", "workers", "spare", "mirrors", "pods", "leases", show_footer=True)
     for column in made.columns[1:]:
         column.justify = "right"
     zones = {node.metadata.name: node.zone for node in fleet.nodes}
@@ -102,11 +109,23 @@ def table(fleet: Fleet) -> Table:
     for zone in sorted(set(zones.values())):
         inside = [node for node in fleet.nodes if node.zone == zone]
         spare = sum(node.is_spare for node in inside)
+        mirrored = sum(node.is_mirror for node in inside)
         leases = sum(node.metadata.name in fleet.leases for node in inside)
         ready = sum(node.is_ready for node in inside)
-        rows.append((len(inside), ready, len(inside) - spare, spare, pods[zone], leases))
+        rows.append((len(inside), ready, len(inside) - spare - mirrored, spare, mirrored, pods[zone], leases))
         made.add_row(zone, *map(str, rows[-1]))
     totals = [sum(column) for column in zip(*rows, strict=True)]
     for column, total in zip(made.columns, ["all", *map(str, totals)], strict=True):
         column.footer = total
+    return made
+
+
+def mirrors(fleet: Fleet) -> Table:
+    """The nodes that stand for nodes of other clusters, and what they offer."""
+    made = Table("node", "mirrors", "ready", "cpu", "memory", "pods", "others")
+    for node in (each for each in fleet.nodes if each.is_mirror):
+        cluster, free = node.metadata.annotations.get(names.MIRRORED_CLUSTER, ""), dict(node.status.allocatable)
+        usual = [free.pop(name, "-") for name in ("cpu", "memory", "pods")]
+        others = ", ".join(f"{name}: {amount}" for name, amount in sorted(free.items()))
+        made.add_row(node.metadata.name, cluster, "yes" if node.is_ready else "no", *usual, others)
     return made

@@ -90,6 +90,12 @@ async def discover(transport: Transport) -> Catalog:
     return Catalog(await _plain(transport, core, groups))
 
 
+async def discover_version(transport: Transport, group: str, version: str) -> Catalog:
+    """What one version of a group has: a single request, and nothing in it where the server does not have it."""
+    path = f"/apis/{group}/{version}" if group else f"/api/{version}"
+    return Catalog(await _resources(transport, group, version, path))
+
+
 async def _get(transport: Transport, path: str) -> Object:
     response = await transport.request("GET", path, headers={"Accept": _AGGREGATED})
     if response.status != 200:

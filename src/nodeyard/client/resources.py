@@ -74,3 +74,4 @@ DAEMON_SETS = untyped("apps", "v1", "daemonsets", "DaemonSet")
 CUSTOM_RESOURCE_DEFINITIONS = untyped(
     "apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", namespaced=False
 )
+API_SERVICES = untyped("apiregistration.k8s.io", "v1", "apiservices", "APIService", namespaced=False)

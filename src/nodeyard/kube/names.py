@@ -14,6 +14,8 @@ PAUSED = "nodeyard.dev/paused"
 APPROVE = "nodeyard.dev/approve"
 CAPABILITY = "nodeyard.dev/capability"
 """Label of what is written on behalf of one."""
+SHARE_KEY = "nodeyard.dev/key"
+"""Annotation of a Lease by which replicas share a capability's keys out: which key it is for."""
 WEBHOOK_CERTIFICATES = "nodeyard-webhook-certificates"
 """The Secret that all replicas serve webhooks with."""
 
@@ -46,7 +48,9 @@ SUBDOMAIN_MAX = 253
 _LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = rf"{_LABEL}(\.{_LABEL})*"
 _QUALIFIED = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+_DNS_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _LABEL_RE = re.compile(_LABEL)
+_DNS_1035_RE = re.compile(_DNS_1035)
 _SUBDOMAIN_RE = re.compile(_SUBDOMAIN)
 _QUALIFIED_RE = re.compile(_QUALIFIED)
 _VALUE_RE = re.compile(f"({_QUALIFIED})?")
@@ -66,6 +70,20 @@ def label_faults(name: str) -> list[str]:
             "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and "
             "end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is "
             f"'{_LABEL}')"
+        )
+    return faults
+
+
+def dns_1035_faults(name: str) -> list[str]:
+    """A DNS-1035 label: like one of DNS-1123, but begun by a letter. Services, Helm releases, plurals of kinds."""
+    faults = []
+    if len(name) > LABEL_VALUE_MAX:
+        faults.append(f"must be no more than {LABEL_VALUE_MAX} characters")
+    if not _DNS_1035_RE.fullmatch(name):
+        faults.append(
+            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
+            "character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for "
+            f"validation is '{_DNS_1035}')"
         )
     return faults
 

@@ -34,6 +34,8 @@ def has_fields(obj: Object, fields: Object) -> bool:
 
 
 def _merged(name: str, current: Json, value: Json) -> Json:
+    if type(value) is str:
+        return current if current == value else value
     if isinstance(current, dict) and isinstance(value, dict):
         return applied(current, value)
     if isinstance(current, list) and isinstance(value, list):

@@ -47,7 +47,7 @@ def outcome(obj: Object, body: Object, manager: str, keeping: Collection[tuple[s
 def relinquished(obj: Object, body: Object, manager: str, keeping: Collection[tuple[str, ...]] = ()) -> Object:
     """The object without what the manager owns alone and does not say."""
     mine = fields_of(obj, manager)
-    if not mine:
+    if not mine or _says_all(body, mine):
         return obj
     others = [entry.get("fieldsV1") or {} for entry in _entries(obj) if not _is_applied_by(entry, manager)]
     others += [_as_fields(path) for path in keeping]
@@ -77,6 +77,20 @@ def _as_fields(path: Sequence[str]) -> Object:
     for name in reversed(path):
         fields = {f"f:{name}": fields}
     return fields
+
+
+def _says_all(body: Json, mine: Object) -> bool:
+    """Whether everything that is owned is said, so that nothing can be given up; the common case, and soon told."""
+    for key, below in mine.items():
+        if key == ".":
+            continue
+        if key.startswith("f:"):
+            said = body.get(key[2:], _UNSAID) if isinstance(body, dict) else _UNSAID
+        else:
+            said = _item_of(body, key) if isinstance(body, list) else _UNSAID
+        if said is _UNSAID or (below and not _says_all(said, below)):
+            return False
+    return True
 
 
 def _left(value: Json, mine: Object, body: Json, others: list[Object]) -> Any:

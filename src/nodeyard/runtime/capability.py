@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
@@ -19,7 +19,7 @@ from nodeyard.client.resources import Resource
 from nodeyard.kube.json import Object
 from nodeyard.plan.model import ObjectRef, Plan, Planned
 from nodeyard.process.metrics import Metrics
-from nodeyard.runtime.webhooks import Webhook
+from nodeyard.runtime.webhooks import Review, Verdict, Webhook
 
 Key = str
 """What is planned together, named: a template set, a cluster, a tenant tree."""
@@ -63,6 +63,8 @@ class Elsewhere:
     """Unique within the capability, and the same for as long as the cluster is meant."""
     kubeconfig: bytes = field(repr=False)
     """As somebody gave it. It may not run programs, read files here nor send us through a proxy."""
+    key: Key = ""
+    """Where keys are shared out: whoever has this one connects to it. Empty: the key of the same name."""
 
 
 @dataclass(frozen=True)
@@ -115,8 +117,20 @@ class View(Protocol):
         The keys of a capability that asks are due when the answer becomes another.
         """
 
+    def plural(self, kind: str) -> str:
+        """The plural of a watched kind; of one that a user declared empty while the server does not have it."""
+
     def cluster(self, name: str) -> ClusterView:
         """A further cluster, also where it is not connected yet or not any more. No name is our own."""
+
+    @property
+    def sightings(self) -> Sequence[tuple[str, str]]:
+        """The kinds, as apiVersion and kind, of objects that reviews lately found by a `Lookup`: one version of each,
+        in the order of their names. Bounded; a kind that is neither looked up nor asked for here by its full name
+        (`Kind.group`) makes room first. `declared` may watch them, so that the next review finds them cached."""
+
+    def finding(self, name: str) -> Any | None:
+        """What a loop of the capability last published under this name; None before, and where no loops run."""
 
 
 class ClusterView(View, Protocol):
@@ -136,6 +150,10 @@ class ClusterView(View, Protocol):
     @property
     def error(self) -> str:
         """Why there is no contact, or why the kubeconfig is refused; empty while connected or not tried yet."""
+
+    @property
+    def version(self) -> str:
+        """Of its API server, as v1.36.4, learnt each time contact is made; empty while it is not known."""
 
 
 class StatusWrite(msgspec.Struct, frozen=True, kw_only=True):
@@ -183,6 +201,14 @@ class Measure(Protocol):
         """What the key named is gone, and its series go with it."""
 
 
+@runtime_checkable
+class MeasuresReviews(Protocol):
+    """What a `Measure` may be besides."""
+
+    def reviewed(self, review: Review, verdict: Verdict) -> None:
+        """After each answer but those to dry runs."""
+
+
 @dataclass(frozen=True)
 class Rule:
     """One RBAC rule that the capability needs."""
@@ -191,6 +217,8 @@ class Rule:
     resources: tuple[str, ...]
     verbs: tuple[str, ...]
     names: tuple[str, ...] = ()
+    namespace: str = ""
+    """Where alone it is needed; empty: everywhere."""
 
 
 @dataclass(frozen=True)
@@ -251,6 +279,9 @@ class Capability:
     """How many nodes the capability manages in a snapshot: what the brake's share is of."""
     keys_of: Callable[[View, ObjectRef], Iterable[Key]] = lambda _view, _ref: ()
     """The keys whose plan can explain an object."""
+    sights: Callable[[View, ObjectRef], Iterable[tuple[str, str]]] = lambda _view, _ref: ()
+    """Kinds, as apiVersion and kind, that have to be watched before an object can be explained and are not yet: whoever
+    asks adds them to `view.sightings`, and asks again until there are no more."""
     all_keys: Callable[[View], Iterable[Key]] = lambda _view: ()
     metrics: Callable[[Metrics], Measure] | None = None
     """Registers the capability's own metrics; what it returns is told of every pass before its status is written."""
@@ -260,6 +291,13 @@ class Capability:
     policies: Callable[[str], Sequence[Object]] = lambda _username: ()
     """ValidatingAdmissionPolicies and bindings that guard what the capability writes against all but this user."""
     loops: tuple[Callable[[Any], Awaitable[None]], ...] = ()
+    """What is not a plan and must be on time (`runtime.loops`); each is given a `LoopContext`."""
+    brief: Callable[[Any, datetime], Any] | None = None
+    """Of a snapshot and the time, what the loops need of the key: frozen, and compared to tell whether it has changed.
+    Made after each successful `collect`, also of a paused key; under --observe never."""
+    is_shared: bool = False
+    """Replicas share the keys out among them, each by a Lease of its own, and plan, connect to and run loops for those
+    they have (`runtime.shares`). Else one replica does everything."""
     aliases: Mapping[str, Callable[[str], Sequence[ObjectRef]]] = field(default_factory=dict)
     """Words that `nodeyard why` takes for a kind, and the objects that a name after it may mean, best first."""
     stages: tuple[str, ...] = ()

@@ -126,7 +126,14 @@ class Cluster:
     # following the contact
 
     async def forget(self) -> None:
+        self.view.version = ""
         await self._watches.forget()
+
+    def learned(self, version: str) -> None:
+        is_late = self.view.is_connected and self.view.version != version
+        self.view.version = version
+        if is_late:
+            self._tell()
 
     async def made(self, uid: str) -> None:
         # Watches that still run use what was behind the line before.

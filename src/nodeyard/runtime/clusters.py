@@ -10,12 +10,12 @@ nothing. One that is not named any more is disconnected, and what was known of i
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from nodeyard.apply.ways import Target
 from nodeyard.process.logs import get_logger
-from nodeyard.runtime.capability import Capability, Elsewhere
+from nodeyard.runtime.capability import Capability, Elsewhere, Key
 from nodeyard.runtime.cluster import Cluster, Following, Surroundings, blank
 from nodeyard.watch.view import CacheView
 
@@ -26,8 +26,16 @@ _log = get_logger("clusters")
 
 
 class Clusters:
-    def __init__(self, capability: Capability, around: Surroundings, following: Following) -> None:
+    def __init__(
+        self,
+        capability: Capability,
+        around: Surroundings,
+        following: Following,
+        is_ours: Callable[[Key], bool] = lambda _key: True,
+    ) -> None:
+        """`is_ours` says of a key whether the clusters that belong to it are to be connected from here."""
         self._capability = capability
+        self._is_ours = is_ours
         self._around = around
         self._following = following
         self._home: CacheView
@@ -40,6 +48,7 @@ class Clusters:
         self._home = home
         home.elsewhere = self.view
         self._blank.elsewhere = self.view
+        self._blank.findings = home.findings
 
     # asked by views and by the applier
 
@@ -99,7 +108,8 @@ class Clusters:
         wanted: dict[str, Elsewhere] = {}
         try:
             for each in self._capability.clusters(self._home):
-                wanted.setdefault(each.name, each)
+                if self._is_ours(each.key or each.name):
+                    wanted.setdefault(each.name, each)
         except Exception:
             _log.exception("keeping the known clusters", capability=self._capability.name)
             return None
@@ -108,6 +118,7 @@ class Clusters:
     def _begin(self, given: Elsewhere) -> None:
         cluster = Cluster(given, self._capability, self._around, self._following, self._home)
         cluster.view.elsewhere = self.view
+        cluster.view.findings = self._home.findings
         task = asyncio.create_task(cluster.run(), name=f"cluster {given.name}")
         self._running[given.name] = cluster, task
         self._around.show(self._capability.name, given.name, False)

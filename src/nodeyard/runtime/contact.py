@@ -8,13 +8,16 @@ The probe is a GET of the Namespace kube-system: its uid says which cluster answ
 known stays, whatever credentials or address brought us there; when it is another, everything is forgotten. A refusal to
 show that Namespace (403) is an answer too, only one that does not say who answers. A kubeconfig that was replaced is
 used until the new one has been tried, and never after.
+
+Which version the server is of is asked when contact is made, and with each probe after until it has said so.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from random import Random
-from typing import Final, Protocol
+from typing import Final, Protocol, TypeVar
 
 import msgspec
 
@@ -39,11 +42,13 @@ ANSWER_SECONDS: Final = 5.0
 FAILURES: Final = 2
 """In a row, before contact counts as lost."""
 
+T = TypeVar("T")
+
 _log = get_logger("clusters")
 
 
 class NoAnswer(Exception):
-    """The probe was not answered in time."""
+    """What was asked was not answered in time."""
 
 
 class Follower(Protocol):
@@ -51,6 +56,9 @@ class Follower(Protocol):
 
     async def forget(self) -> None:
         """What is known may be of another cluster than the one that answers now."""
+
+    def learned(self, version: str) -> None:
+        """The version of the API server that answers; where it says so at all, before `made`."""
 
     async def made(self, uid: str) -> None:
         """The cluster of this uid answers."""
@@ -86,6 +94,7 @@ class Contact:
         self._is_joined = False
         """Whether this client is the one behind the line."""
         self._uid = ""
+        self._version = ""
         self._failures = 0
         self._why = ""
         """Why there is no contact, as last said."""
@@ -138,12 +147,9 @@ class Contact:
     async def _probe(self) -> str:
         if self._client is None:
             self._client = Client(self._connect(self._given), timeout=ANSWER_SECONDS)
-        asking = asyncio.ensure_future(self._client.get(NAMESPACES, SYSTEM_NAMESPACE))
-        await first_of(asking, self._clock.sleep(ANSWER_SECONDS))
-        if asking.cancelled():
-            raise NoAnswer(f"no answer in {ANSWER_SECONDS:g} s")
         try:
-            return str(asking.result()["metadata"]["uid"])
+            namespace = await self._within_time(self._client.get(NAMESPACES, SYSTEM_NAMESPACE))
+            return str(namespace["metadata"]["uid"])
         except (Forbidden, NotFound):
             return ""
         except TooManyRequests:
@@ -151,9 +157,17 @@ class Contact:
                 raise
             return self._uid
 
+    async def _within_time(self, question: Awaitable[T]) -> T:
+        asking = asyncio.ensure_future(question)
+        await first_of(asking, self._clock.sleep(ANSWER_SECONDS))
+        if asking.cancelled():
+            raise NoAnswer(f"no answer in {ANSWER_SECONDS:g} s")
+        return asking.result()
+
     async def _answered(self, uid: str) -> float:
         was_joined, known = self._is_joined, self._uid
         if was_joined and (uid == known or not uid):
+            await self._learn_version()
             return self._until_next()
         if was_joined and known:
             await self._lose("another cluster answers at its address")
@@ -161,9 +175,22 @@ class Contact:
         if self._client is not None and not was_joined:
             await self._join(self._client, is_same=uid == known != "")
         self._is_joined, self._uid, self._why = True, uid, ""
-        _log.info("connected", uid=uid)
+        self._version = ""
+        await self._learn_version()
+        _log.info("connected", uid=uid, version=self._version)
         await self._follower.made(uid)
         return self._until_next()
+
+    async def _learn_version(self) -> None:
+        """A server that does not say is in contact all the same."""
+        if self._version or self._client is None:
+            return
+        try:
+            self._version = str((await self._within_time(self._client.server_version()))["gitVersion"])
+        except Exception as error:
+            _log.info("version not known", reason=_said(error))
+            return
+        self._follower.learned(self._version)
 
     def _until_next(self) -> float:
         """Spread, so that a process with many clusters does not probe all of them at once."""

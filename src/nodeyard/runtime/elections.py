@@ -29,7 +29,14 @@ class Always:
         return True
 
 
+@dataclass(frozen=True)
+class Never:
+    def may_write(self) -> bool:
+        return False
+
+
 ALWAYS = Always()
+CLOSED = Never()
 
 
 class Elections(Protocol):

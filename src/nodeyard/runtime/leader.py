@@ -24,7 +24,7 @@ from nodeyard.client.resources import LEASES, NAMESPACES
 from nodeyard.kube.names import NAMESPACE
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
-from nodeyard.runtime.lease import Lease, LeaseSpec, acquired, manifest, released, renewed
+from nodeyard.runtime.lease import Lease, LeaseSpec, Marks, acquired, manifest, released, renewed
 
 T = TypeVar("T")
 
@@ -44,6 +44,8 @@ class Timing:
     """Between two renewals, or two looks at another's lease."""
     deadline: float = 4.0
     """Of each request."""
+    retry: float = 2.0
+    """After a request that failed; no longer than `interval`."""
 
 
 def lease_name(capability: str) -> str:
@@ -61,6 +63,7 @@ class Leader:
         random: Random | None = None,
         on_change: Callable[[bool], None] = lambda _leads: None,
         namespace: str = NAMESPACE,
+        marks: Marks = Marks(),  # noqa: B008 - frozen
     ) -> None:
         """`on_change` is called where the election runs, when we became leader (True) or ceased to be (False)."""
         self.name = name
@@ -78,8 +81,10 @@ class Leader:
         self._valid_until = 0.0
         self._leads = False
         self._lease: Lease | None = None
-        self._seen_at = 0.0
+        self._seen_at: float | None = None
+        """When the Lease was first seen as it is."""
         self._is_known = False
+        self._marks = marks
 
     def may_write(self) -> bool:
         """Whether the lease is surely still ours; constant time, any thread."""
@@ -88,6 +93,21 @@ class Leader:
     @property
     def leads(self) -> bool:
         return self._leads
+
+    @property
+    def version(self) -> str:
+        """Of the Lease as last seen; empty where there is none."""
+        return "" if self._lease is None else self._lease.metadata.resource_version
+
+    @property
+    def free_for(self) -> float:
+        """Seconds since the Lease, as last seen, could have been taken by anyone; negative: until it can be."""
+        lease = self._lease
+        return self._stood if lease is None or not lease.holder else self._stood - self._seconds_of(lease)
+
+    def saw(self, lease: Lease | None) -> None:
+        """The Lease as somebody else read it, while we do not run: then the first step need not look."""
+        self._remember(lease)
 
     async def run(self, client: Client, stopped: asyncio.Event) -> None:
         """Until `stopped`; then the lease is given back if it is ours."""
@@ -134,10 +154,16 @@ class Leader:
         return acquired(lease, self.identity, self._timing.duration, self._clock.now())
 
     def _is_free(self, lease: Lease) -> bool:
-        if not lease.holder:
-            return True
-        seconds = lease.spec.lease_duration_seconds or self._timing.duration
-        return self._clock.monotonic() - self._seen_at >= seconds
+        return not lease.holder or self._stood >= self._seconds_of(lease)
+
+    @property
+    def _stood(self) -> float:
+        """For how long the Lease has been as it is, by our own clock."""
+        now = self._clock.monotonic()
+        return now - (now if self._seen_at is None else self._seen_at)
+
+    def _seconds_of(self, lease: Lease) -> float:
+        return lease.spec.lease_duration_seconds or self._timing.duration
 
     async def _look(self) -> None:
         try:
@@ -147,7 +173,7 @@ class Leader:
         self._remember(found)
 
     async def _create(self) -> bool:
-        lease = manifest(self.name, self._namespace, self._claim(None))
+        lease = manifest(self.name, self._namespace, self._claim(None), marks=self._marks)
         try:
             created = await self._client.create(_LEASES, lease)
         except AlreadyExists:
@@ -167,7 +193,7 @@ class Leader:
             return
 
     async def _replace(self, lease: Lease, spec: LeaseSpec) -> bool:
-        body = manifest(self.name, self._namespace, spec, lease.metadata.resource_version)
+        body = manifest(self.name, self._namespace, spec, lease.metadata.resource_version, self._marks)
         try:
             replaced = await self._client.update(_LEASES, body)
         except (Conflict, NotFound):
@@ -178,10 +204,10 @@ class Leader:
         return True
 
     def _remember(self, lease: Lease | None) -> None:
-        before = self._lease
-        if lease is None or before is None or lease.metadata.resource_version != before.metadata.resource_version:
-            self._seen_at = self._clock.monotonic()
+        before, is_first = self.version, self._seen_at is None
         self._lease = lease
+        if is_first or self.version != before:
+            self._seen_at = self._clock.monotonic()
         self._is_known = True
         self.holder = "" if lease is None else lease.holder
 
@@ -197,7 +223,8 @@ class Leader:
         self._on_change(leads)
 
     async def _rest(self, stopped: asyncio.Event) -> None:
-        pause = self._timing.interval * (0.9 + 0.2 * self._random.random())
+        seconds = min(self._timing.interval, self._timing.retry) if self.error else self._timing.interval
+        pause = seconds * (0.9 + 0.2 * self._random.random())
         await first_of(stopped.wait(), self._clock.sleep(min(pause, self._left())))
 
     def _left(self) -> float:
@@ -224,18 +251,23 @@ class Leader:
         if self._lease is not None and self._lease.holder == self.identity:
             await self._replace(self._lease, released(self._lease, self._clock.now()))
 
+    async def _within(self, work: Awaitable[T], seconds: float) -> T:
+        return await within(work, seconds, self._clock, f"Lease {self.name}")
+
     def _report_failure(self, error: Exception) -> None:
         self.error = str(error) or type(error).__name__
         _log.warning("lease not reached", lease=self.name, reason=self.error)
 
-    async def _within(self, work: Awaitable[T], seconds: float) -> T:
-        task = asyncio.ensure_future(work)
-        await first_of(asyncio.wait({task}), self._clock.sleep(seconds))
-        if task.done():
-            return task.result()
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        raise TransportTimeout(f"Lease {self.name}: no answer within {seconds:g} s", may_have_run=True)
+
+async def within(work: Awaitable[T], seconds: float, clock: Clock, what: str) -> T:
+    """What the work leads to; TransportTimeout where it takes longer."""
+    task = asyncio.ensure_future(work)
+    await first_of(asyncio.wait({task}), clock.sleep(seconds))
+    if task.done():
+        return task.result()
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    raise TransportTimeout(f"{what}: no answer within {seconds:g} s", may_have_run=True)
 
 
 async def first_of(*awaitables: Awaitable[object]) -> None:

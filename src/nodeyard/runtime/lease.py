@@ -6,6 +6,8 @@ watches it stand still for its whole duration, by its own clock.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 import msgspec
@@ -23,6 +25,7 @@ class LeaseSpec(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
 
 
 class LeaseMeta(msgspec.Struct, frozen=True, rename="camel"):
+    name: str = ""
     resource_version: str = ""
 
 
@@ -53,10 +56,28 @@ def released(lease: Lease, now: datetime) -> LeaseSpec:
     )
 
 
-def manifest(name: str, namespace: str, spec: LeaseSpec, version: str = "") -> Object:
-    metadata = {"name": name, "namespace": namespace}
+@dataclass(frozen=True)
+class Marks:
+    """What else a Lease carries: by what it is found, and what it is for."""
+
+    labels: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+def manifest(
+    name: str,
+    namespace: str,
+    spec: LeaseSpec,
+    version: str = "",
+    marks: Marks = Marks(),  # noqa: B008 - frozen
+) -> Object:
+    metadata: Object = {"name": name, "namespace": namespace}
     if version:
         metadata["resourceVersion"] = version
+    if marks.labels:
+        metadata["labels"] = dict(marks.labels)
+    if marks.annotations:
+        metadata["annotations"] = dict(marks.annotations)
     return {
         "apiVersion": "coordination.k8s.io/v1",
         "kind": "Lease",

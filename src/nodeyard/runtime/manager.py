@@ -54,6 +54,7 @@ class Manager:
         clock, random = clock or SystemClock(), random or Random()
         self.watches = Watches(client, clock, random)
         self._served = Served(client, clock)
+        self.watches.on_discovered = self._served.learn
         self._elections = elections or TaskElections(client)
         loop_metrics = LoopMetrics(self.metrics)
         around = Surroundings(clock, random, connect, observe, show=loop_metrics.show_cluster)
@@ -99,7 +100,7 @@ class Manager:
 
     def _unsynced(self) -> str:
         missing = [report.source for report in self.watches.reports() if not report.is_synced]
-        return "" if self.watches.is_synced else f"not told everything yet: {', '.join(missing) or 'starting'}"
+        return "" if self.watches.is_ready else f"not told everything yet: {', '.join(missing) or 'starting'}"
 
     def _stalled(self) -> str:
         stalled = self.watches.stalled()

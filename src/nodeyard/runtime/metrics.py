@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-
-from prometheus_client import Gauge
+from functools import cache, partial
 
 from nodeyard.apply.outcome import Outcome, Result
 from nodeyard.plan.model import Plan
@@ -37,6 +36,9 @@ class LoopMetrics:
         )
         self.held = metrics.gauge("nodeyard_plans_held", "Keys whose plan waits for an approval.", one)
         self.leader = metrics.gauge("nodeyard_leader", "1 while this process may write.", one)
+        self.keys_held = metrics.gauge(
+            "nodeyard_keys_held", "Keys that this process has, where replicas share them out.", one
+        )
         self.observing = metrics.gauge(
             "nodeyard_observing", "1 while nothing is written, by why not: a flag or a living original.",
             ("capability", "reason"),
@@ -70,34 +72,43 @@ class CapabilityMetrics:
         self.latency = all.latency.labels(capability)
         self.reconcile_seconds = all.reconcile_seconds.labels(capability)
         self.plan_seconds = all.plan_seconds.labels(capability)
+        # Finding a series by its labels costs more than counting on it, and few are ever used.
+        self._reconciles = cache(partial(all.reconciles.labels, capability))
+        self._actions = cache(partial(all.actions.labels, capability))
+        self._blocked = cache(partial(all.blocked.labels, capability))
+        self._pending = all.pending.labels(capability)
+        self._held_keys = all.held.labels(capability)
 
     def expose(self, depth: Callable[[], float], leads: Callable[[], float]) -> None:
         self._all.depth.labels(self._capability).set_function(depth)
         self._all.leader.labels(self._capability).set_function(leads)
 
+    def expose_held(self, held: Callable[[], float]) -> None:
+        self._all.keys_held.labels(self._capability).set_function(held)
+
     def ended(self, result: str) -> None:
-        self._all.reconciles.labels(self._capability, result).inc()
+        self._reconciles(result).inc()
 
     def planned(self, plan: Plan, *, is_held: bool) -> None:
         counts = Counter(blocked.reason for blocked in plan.blocked)
         counts[""] = len(plan.actions)
         self._change(plan.key, counts)
         (self._held.add if is_held else self._held.discard)(plan.key)
-        self._all.held.labels(self._capability).set(len(self._held))
+        self._held_keys.set(len(self._held))
 
     def forget(self, key: Key) -> None:
-        """The key names nothing any more."""
+        """The key names nothing any more, or is another's now."""
         self._change(key, Counter())
         del self._plans[key]
         self._held.discard(key)
-        self._all.held.labels(self._capability).set(len(self._held))
+        self._held_keys.set(len(self._held))
 
     def applied(self, key: Key, outcome: Outcome) -> None:
         left = sum(each.result is not Result.DONE for each in outcome.results)
         self._change(key, Counter({**self._plans.get(key, {}), "": left}))
         pairs = Counter((each.action.verb.value, each.result.value) for each in outcome.results)
         for pair, count in pairs.items():
-            self._all.actions.labels(self._capability, *pair).inc(count)
+            self._actions(*pair).inc(count)
 
     def observing(self, reason: str) -> None:
         """Empty: not any more."""
@@ -113,9 +124,5 @@ class CapabilityMetrics:
         before = self._plans.get(key, Counter())
         self._plans[key] = counts
         for reason in before.keys() | counts.keys():
-            gauge = self._all.blocked.labels(self._capability, reason) if reason else self._pending
-            gauge.inc(counts[reason] - before[reason])
-
-    @property
-    def _pending(self) -> Gauge:
-        return self._all.pending.labels(self._capability)
+            if change := counts[reason] - before[reason]:
+                (self._blocked(reason) if reason else self._pending).inc(change)

@@ -26,12 +26,15 @@ class Observing:
         self._original = ""
         self.living: Living | None = None
         """The original, where there is one."""
+        self.is_observing = settings.observe
+        """As last found."""
 
     def reason(self, view: View, now: datetime) -> str:
         """Why nothing is written now; empty when things are. A living original is named."""
         original = self._living_original(view, now)
         reason = BY_FLAG if self._settings.observe else original
         self._metrics.observing(reason)
+        self.is_observing = bool(reason)
         return reason
 
     def _living_original(self, view: View, now: datetime) -> str:

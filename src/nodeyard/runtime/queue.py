@@ -55,6 +55,7 @@ class Queue:
         self._working: set[Key] = set()
         self._takers: deque[asyncio.Future[None]] = deque()
         self._timer: tuple[float, asyncio.Task[None]] | None = None
+        self._is_closed = False
 
     # asking
 
@@ -67,9 +68,9 @@ class Queue:
 
     @property
     def depth(self) -> int:
-        """Keys that are due and that nobody has taken."""
+        """Keys that are due and that nobody has taken. May be asked on another thread, as metrics are."""
         now = self._clock.monotonic()
-        return sum(wish.at <= now for wish in self._wishes.values())
+        return sum(wish.at <= now for wish in tuple(self._wishes.values()))
 
     @property
     def waiting(self) -> int:
@@ -105,7 +106,8 @@ class Queue:
             self._schedule(key, wish)
 
     async def close(self) -> None:
-        """Nobody takes any more: stop the timer."""
+        """Nobody takes any more: stop the timer, and begin none."""
+        self._is_closed = True
         timer, self._timer = self._timer, None
         if timer is not None:
             timer[1].cancel()
@@ -114,6 +116,8 @@ class Queue:
     # inside
 
     def _wish(self, key: Key, at: float, priority: Priority) -> None:
+        if self._is_closed:
+            return
         wish = self._wishes.get(key)
         if wish is None:
             wish = self._wishes[key] = _Wish(at, priority)

@@ -20,7 +20,10 @@ _SECRETS = (
     Rule("", ("secrets",), ("create",)),
 )
 """Of the certificates that webhooks are served with."""
-_INSTALL = Rule("apiextensions.k8s.io", ("customresourcedefinitions",), ("get", "create"))
+_INSTALL = (
+    Rule("apiextensions.k8s.io", ("customresourcedefinitions",), ("get", "create")),
+    Rule("apiregistration.k8s.io", ("apiservices",), ("get",)),
+)
 
 
 def service_account(capability: Capability) -> str:
@@ -34,13 +37,30 @@ def username(capability: Capability) -> str:
 
 def rules(capability: Capability, *, installs_crds: bool = False) -> list[Object]:
     """Cluster-wide rights of one capability."""
-    declared = (*capability.rbac, *_ENGINE, *_registration(capability), *((_INSTALL,) if installs_crds else ()))
+    own = [rule for rule in capability.rbac if not rule.namespace]
+    declared = (*own, *_ENGINE, *_registration(capability), *(_INSTALL if installs_crds else ()))
     return [render(rule) for rule in declared]
+
+
+def rules_elsewhere(capability: Capability) -> dict[str, list[Object]]:
+    """Rights in single namespaces other than the operator's own, by namespace."""
+    found: dict[str, list[Object]] = {}
+    for rule in capability.rbac:
+        if rule.namespace:
+            found.setdefault(rule.namespace, []).append(render(rule))
+    return found
 
 
 def aggregation_label(capability: Capability) -> str:
     """ClusterRoles that carry it, with the value "true", give the capability rights on kinds that users declare."""
     return f"rbac.nodeyard.dev/aggregate-to-{capability.name}"
+
+
+def remedy(capability: Capability) -> str:
+    """What to do about a right on such a kind that is missing, for people."""
+    if not capability.has_declared:
+        return f"give ClusterRole {service_account(capability)} the right"
+    return f'give it, with list and watch, in a ClusterRole with the label {aggregation_label(capability)}: "true"'
 
 
 def local_rules(capability: Capability) -> list[Object]:
@@ -49,11 +69,12 @@ def local_rules(capability: Capability) -> list[Object]:
 
 
 def _election(capability: Capability) -> tuple[Rule, ...]:
-    """Of its own Lease alone, but that the name of what is created is not known to who judges it; and of a Lease for
-    each further cluster, where those are shared out."""
-    names = () if capability.has_clusters else (lease_name(capability.name),)
+    """Of its own Lease alone, but that the name of what is created is not known to who judges it. Where replicas share
+    the keys out, of all Leases in our namespace: one for each key and each replica, which go when those do."""
     group, leases = "coordination.k8s.io", ("leases",)
-    return Rule(group, leases, ("get", "update"), names), Rule(group, leases, ("create",))
+    if capability.is_shared:
+        return (Rule(group, leases, ("get", "list", "create", "update", "delete")),)
+    return Rule(group, leases, ("get", "update"), (lease_name(capability.name),)), Rule(group, leases, ("create",))
 
 
 def _registration(capability: Capability) -> tuple[Rule, ...]:
@@ -87,8 +108,18 @@ def manifests(capability: Capability) -> list[Object]:
         _binding("ClusterRole", cluster, name, subjects),
         {"apiVersion": _API, "kind": "Role", "metadata": local, "rules": local_rules(capability)},
         _binding("Role", local, name, subjects),
+        *_roles_elsewhere(capability, cluster, subjects),
         *_declared(capability, cluster, subjects),
     ]
+
+
+def _roles_elsewhere(capability: Capability, metadata: Object, subjects: list[Object]) -> list[Object]:
+    found: list[Object] = []
+    for namespace, granted in sorted(rules_elsewhere(capability).items()):
+        local = {**metadata, "namespace": namespace}
+        found.append({"apiVersion": _API, "kind": "Role", "metadata": local, "rules": granted})
+        found.append(_binding("Role", local, metadata["name"], subjects))
+    return found
 
 
 def _declared(capability: Capability, metadata: Object, subjects: list[Object]) -> list[Object]:

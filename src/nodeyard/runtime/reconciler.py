@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random
 from typing import Any, Final, Protocol
@@ -27,8 +27,10 @@ from nodeyard.plan.brake import Braked, brake
 from nodeyard.plan.model import ObjectRef, Plan, Planned
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
+from nodeyard.runtime.briefs import Briefs
 from nodeyard.runtime.capability import Capability, Event, Key, Living, Measure, StatusWrite, View, Watch
 from nodeyard.runtime.elections import Gate
+from nodeyard.runtime.lag import Lag
 from nodeyard.runtime.metrics import CapabilityMetrics
 from nodeyard.runtime.news import News, Subject, subject_of
 from nodeyard.runtime.observed import ORIGINAL_ALIVE, observed, resumed
@@ -78,15 +80,17 @@ class Tools:
     applier: Applying
     statuses: Statuses
     recorder: Recording
-    gate: Gate
+    gate_of: Callable[[Key], Gate]
     think: Thinker
     clock: Clock
     metrics: CapabilityMetrics
     random: Random
     news: News
+    lag: Lag
     measure: Measure | None = None
     is_answered: Callable[[], bool] = lambda: True
     """Whether what `collect` asked about the server itself was known."""
+    briefs: Briefs = field(default_factory=Briefs)
 
 
 class Reconciler:
@@ -96,6 +100,7 @@ class Reconciler:
         self._settings = settings
         self._observing = Observing(capability, settings, tools.metrics)
         self._standing = Standing()
+        self._vital = tuple(_name_of(watch) for watch in capability.watches if watch.needed is None)
         self.held: dict[Key, Plan] = {}
         """The plans that wait for an approval."""
 
@@ -103,6 +108,7 @@ class Reconciler:
         """Never raises but to be cancelled."""
         id = f"{self._tools.random.getrandbits(32):08x}"
         began = self._tools.clock.monotonic()
+        self._tools.lag.begin(key)
         with structlog.contextvars.bound_contextvars(reconcile=id, capability=self._capability.name, key=key):
             try:
                 with self._tools.news.following(key):
@@ -112,12 +118,13 @@ class Reconciler:
                 verdict = Verdict(Ending.ERROR)
         self._tools.metrics.reconcile_seconds.observe(self._tools.clock.monotonic() - began)
         self._tools.metrics.ended(verdict.ending.value)
+        self._tools.lag.end(key, verdict)
         return verdict
 
     async def _pass(self, key: Key) -> Verdict:
         tools, capability = self._tools, self._capability
         now = tools.clock.now()
-        if not tools.gate.may_write():
+        if not tools.gate_of(key).may_write():
             return Verdict(Ending.NOT_LEADING)
         if not self.is_synced():
             return Verdict(Ending.NOT_SYNCED, SYNC_SECONDS)
@@ -125,17 +132,22 @@ class Reconciler:
         if not tools.is_answered():
             return Verdict(Ending.NOT_SYNCED, SYNC_SECONDS)
         if snapshot is None:
-            return self._forget(key)
+            self.forget(key)
+            return Verdict(Ending.GONE)
+        # Before loops hear of the key: they write nothing where we only observe.
+        observing = self._observing.reason(tools.view, now)
+        self._brief(key, snapshot, now)
         roots = capability.roots(tools.view, key)
         if roots and not capability.plans_pauses and all(map(is_paused, roots)):
             _log.info("leaving alone", reason="paused")
             return Verdict(Ending.PAUSED)
         planned, braked = await self._plan(snapshot, now, approvals(roots))
         self._note(key, braked)
-        if reason := self._observing.reason(tools.view, now):
-            return await self._observe(braked.now, roots, reason, now)
+        if observing:
+            return await self._observe(braked.now, roots, observing, now)
         is_final = planned.is_final and braked.held is None
         outcome = await self._apply(msgspec.structs.replace(planned, plan=braked.now, is_final=is_final))
+        outcome = msgspec.structs.replace(outcome, waited=tools.lag.waited(key))
         written = await self._report(snapshot, braked.now, outcome, self._refs(roots))
         return self._verdict(braked.now, outcome, written)
 
@@ -143,20 +155,29 @@ class Reconciler:
         """Why nothing is written now; empty when things are."""
         return self._observing.reason(self._tools.view, self._tools.clock.now())
 
-    # the steps
+    @property
+    def is_observing(self) -> bool:
+        """Whether the last pass found a reason to write nothing; constant time, any thread."""
+        return self._observing.is_observing
 
-    def is_synced(self) -> bool:
-        """A cache that has not been told everything would plan for a world that is not there."""
-        watches = self._capability.watches
-        return all(self._tools.view.is_synced(_name_of(watch)) for watch in watches if watch.needed is None)
-
-    def _forget(self, key: Key) -> Verdict:
+    def forget(self, key: Key) -> None:
+        """It names nothing any more, or another replica has it now."""
         self.held.pop(key, None)
         self._standing.forget(key)
+        self._tools.briefs.drop(key)
         self._tools.metrics.forget(key)
         if self._tools.measure is not None:
             self._tools.measure.forget(key)
-        return Verdict(Ending.GONE)
+
+    # the steps
+
+    def _brief(self, key: Key, snapshot: Any, now: datetime) -> None:
+        if self._capability.brief is not None and not self._settings.observe:
+            self._tools.briefs.put(key, self._capability.brief(snapshot, now))
+
+    def is_synced(self) -> bool:
+        """A cache that has not been told everything would plan for a world that is not there."""
+        return all(map(self._tools.view.is_synced, self._vital))
 
     async def _plan(self, snapshot: Any, now: datetime, approved: Collection[str]) -> tuple[Planned, Braked]:
         capability, limit = self._capability, self._settings.limit
@@ -197,7 +218,7 @@ class Reconciler:
         known = self._refs(roots)
         self._tell(key, [Event(ref, _WARNING, ORIGINAL_ALIVE, message, is_standing=True) for _, ref in known])
         writes = [write for root, ref in known if (write := observed(root, ref, message, now)) is not None]
-        for result in await tools.statuses.write(writes, self._shown, may_write=tools.gate.may_write):
+        for result in await tools.statuses.write(writes, self._shown, may_write=tools.gate_of(key).may_write):
             if result.result is not Result.DONE:
                 _log.warning("status not written", object=str(result.object), reason=result.message)
 
@@ -210,11 +231,11 @@ class Reconciler:
             return Outcome()
         expected = _foreseen(planned)
         tools.news.writes(plan.key, (action.object for action in plan.actions), expected.values())
-        until = tools.clock.monotonic() + SENDING_SECONDS
+        until, gate = tools.clock.monotonic() + SENDING_SECONDS, tools.gate_of(plan.key)
 
         def may_write() -> bool:
             is_outdated = tools.news.has(plan.key) and tools.clock.monotonic() >= until
-            return tools.gate.may_write() and not is_outdated
+            return gate.may_write() and not is_outdated
 
         outcome = await tools.applier.apply(planned, may_write=may_write)
         tools.metrics.applied(plan.key, outcome)
@@ -229,7 +250,8 @@ class Reconciler:
         # All at once: going to another thread and back costs as much as most of it.
         report = functools.partial(self._think_back, snapshot, plan, outcome, tools.clock.now())
         writes, events = await tools.think(report)
-        written = await tools.statuses.write(resumed(writes, roots), self._shown, may_write=tools.gate.may_write)
+        may_write = tools.gate_of(plan.key).may_write
+        written = await tools.statuses.write(resumed(writes, roots), self._shown, may_write=may_write)
         self._tell(plan.key, events)
         return written
 

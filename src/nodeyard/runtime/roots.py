@@ -33,6 +33,8 @@ def annotations_of(root: Any) -> Mapping[str, str]:
 
 def root_ref(capability: Capability, root: Any) -> ObjectRef | None:
     """Which object a root is; None where nothing the capability watches is of its type."""
+    if isinstance(root, Mapping) and root.get("apiVersion") and root.get("kind"):
+        return ref_of(root, root["apiVersion"], root["kind"])
     resources = (watch.resource for watch in capability.watches)
     found = next((each for each in resources if isinstance(root, each.view)), None)
     return None if found is None else ref_of(root, found.api_version, found.kind)

@@ -47,6 +47,15 @@ class Served:
             return None
         return known.resource
 
+    def find_other(self, group: str, kind: str) -> Resource[Any] | None:
+        """The kind in whatever version the server has, the preferred one first."""
+        found = (each.resource for each in self._catalog.known)
+        return next((each for each in found if (each.group, each.kind) == (group, kind)), None)
+
+    def learn(self, catalog: Catalog) -> None:
+        """Somebody else has asked just now."""
+        self._catalog = catalog
+
     def look_again(self) -> None:
         """The server may have other kinds than it had."""
         self._missed.set()

@@ -8,6 +8,8 @@ from nodeyard.plan.brake import Limit
 from nodeyard.runtime.leader import Timing
 from nodeyard.runtime.queue import WINDOW_SECONDS
 
+SHARE = Timing(duration=14, margin=4.0, interval=4.0, deadline=2.5, retry=1.0)
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -30,3 +32,6 @@ class Settings:
     grace: float = 20.0
     """How long a stop waits for what is in flight."""
     lease: Timing = field(default_factory=Timing)
+    share: Timing = SHARE
+    """Of each key's Lease, where keys are shared out: fewer renewals, since there are many, and a killed replica is
+    followed within 20 s all the same."""

@@ -31,12 +31,19 @@ class Workers:
     def are_alive(self) -> bool:
         return not any(worker.done() for worker in self._workers)
 
-    async def abort(self) -> None:
-        """End the passes that run now, and wait until they have ended; their keys are due again."""
-        running = list(self._passes.values())
-        for each in running:
-            each.cancel()
+    async def abort(self, key: Key | None = None) -> None:
+        """End the passes that run now, or that of one key, and wait until they have ended; their keys are due again."""
+        running = [task for each, task in self._passes.items() if key is None or each == key]
+        for task in running:
+            task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+
+    async def finish(self, key: Key, clock: Clock, grace: float) -> None:
+        """Until no pass of this key runs; one that takes longer than `grace` seconds is ended."""
+        running = self._passes.get(key)
+        if running is not None:
+            await first_of(asyncio.wait({running}), clock.sleep(grace))
+            await self.abort(key)
 
     async def stop(self, clock: Clock, grace: float) -> None:
         """Take nothing more; what is in flight may finish within `grace` seconds."""

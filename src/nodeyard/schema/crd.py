@@ -221,7 +221,7 @@ _SCALARS: Mapping[Any, Object] = {
 
 
 def _merged(schema: Object, over: Object) -> Object:
-    """The overlay wins; rules are added to rules."""
+    """The overlay wins, and takes away what it has as None; rules are added to rules."""
     rules: Sequence[Any] = [*schema.get("x-kubernetes-validations", ()), *over.get("x-kubernetes-validations", ())]
-    merged = {**schema, **over}
+    merged = {word: value for word, value in {**schema, **over}.items() if value is not None}
     return {**merged, "x-kubernetes-validations": rules} if rules else merged

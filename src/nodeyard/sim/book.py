@@ -31,7 +31,7 @@ from nodeyard.sim.stage_format import (
 )
 from nodeyard.sim.verbs import Action, compile_action
 
-SHIPPED = ("nodes", "pods", "scheduling", "drains", "providers", "machines", "services")
+SHIPPED = ("nodes", "pods", "scheduling", "drains", "providers", "machines", "services", "releases")
 
 
 class StageError(ValueError):

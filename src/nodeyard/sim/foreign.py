@@ -22,7 +22,7 @@ from nodeyard.process.clock import Clock
 GROUPS: Final = ("cluster-api", "kubeadm", "docker", "aws", "proxmox", "flux")
 OLDER: Final = ("proxmox-v1alpha1",)
 """Earlier forms of kinds that are in a group above, for a server that has those instead."""
-STAGED: Final = {"providers": ("cluster-api", "kubeadm", "docker", "aws", "proxmox")}
+STAGED: Final = {"providers": ("cluster-api", "kubeadm", "docker", "aws", "proxmox"), "releases": ("flux",)}
 """The groups that a stage file needs to be there."""
 _LOOK_SECONDS: Final = 0.1
 

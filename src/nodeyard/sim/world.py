@@ -24,6 +24,7 @@ from nodeyard.sim.index import Key
 from nodeyard.sim.machines import names
 from nodeyard.sim.machines.controllers import Controllers, Surroundings, node_of
 from nodeyard.sim.nodes import NodeShape, node, spare_node
+from nodeyard.sim.releases import Releases
 from nodeyard.sim.scheduler import NODE, Scheduler
 from nodeyard.sim.stage_format import Kind
 
@@ -53,13 +54,18 @@ class World:
         self._clock = clock
         self._scheduler = Scheduler(self._client, clock)
         self.machines = Controllers(self._client, clock, around or Surroundings())
+        self._releases = Releases(self._client, clock)
         self.engine = Engine(
             self._client,
             load_book(*stages, extra=extra_stages, services=services),
             clock=clock,
             seed=seed,
             functions={**Functions(clock).table(), **self.machines.functions},
-            procedures={"schedule": self._scheduler.bind, **self.machines.procedures},
+            procedures={
+                "schedule": self._scheduler.bind,
+                **self.machines.procedures,
+                **self._releases.procedures,
+            },
         )
         self.engine.listen(self._scheduler.see)
         self.engine.listen(self._see_machine)

@@ -54,6 +54,7 @@ ROOTS: Mapping[str, tuple[str, ...]] = {
     "apis/apiextensions.k8s.io/v1": (
         "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition",
     ),
+    "apis/apiregistration.k8s.io/v1": ("io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService",),
     "apis/apps/v1": (
         "io.k8s.api.apps.v1.ControllerRevision",
         "io.k8s.api.apps.v1.DaemonSet",
@@ -87,6 +88,7 @@ ROOTS: Mapping[str, tuple[str, ...]] = {
 _PACKAGES = (
     ("io.k8s.apimachinery.pkg.", "apimachinery", "pkg/"),
     ("io.k8s.apiextensions-apiserver.pkg.", "apiextensions-apiserver", "pkg/"),
+    ("io.k8s.kube-aggregator.pkg.", "kube-aggregator", "pkg/"),
     ("io.k8s.api.", "api", ""),
 )
 # Definitions that stand for a Go type with its own JSON form: nothing in their struct is a field.

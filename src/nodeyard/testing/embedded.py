@@ -10,6 +10,7 @@ import secrets
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 from nodeyard.apiserver.audit import to_file
 from nodeyard.apiserver.certificates import server_context
@@ -62,8 +63,20 @@ class EmbeddedServer(Background):
         audit = to_file(self._audit_log) if self._has_audit else None
         self.server = Server(users=[admin], services=self._services, plugins=[MachineDeploymentDefaults()], audit=audit)
         await self.server.start(self._controllers)
+        await self._listen(0)
+
+    async def _listen(self, port: int) -> None:
         context = server_context(self.authority, LOOPBACK, "localhost")
-        self._front = await serve(self.server, LOOPBACK, 0, context)
+        self._front = await serve(self.server, LOOPBACK, port, context)
+
+    def kill(self) -> None:
+        """Hang up on everybody, and let nobody in until `restart`. What is stored stays."""
+        self.run(self._front.close())
+
+    def restart(self) -> Self:
+        """Listen again, at the same address."""
+        self.run(self._listen(urlsplit(self.url).port or 0))
+        return self
 
     def close(self) -> None:
         super().close()

@@ -25,7 +25,7 @@ from nodeyard.testing import golang
 Protos = Callable[[str], Mapping[str, str]]
 """The bodies of the messages in a definition's package."""
 
-_MODULES = ("api", "apimachinery", "apiextensions-apiserver")
+_MODULES = ("api", "apimachinery", "apiextensions-apiserver", "kube-aggregator")
 _MESSAGE = re.compile(r"^message (\w+) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _FIELD = re.compile(r"  (?:(optional|repeated) (\S+)|map<string, (\S+)>) (\w+) = (\d+);")
 _SHAPES: Mapping[str | None, Literal["one", "list", "map"]] = {"optional": "one", "repeated": "list", None: "map"}

@@ -25,7 +25,7 @@ from nodeyard.app.operator import Operation, Running, operating
 from nodeyard.client.config import Config, Impersonation
 from nodeyard.client.kubeconfig import load_kubeconfig
 from nodeyard.kube.json import Object
-from nodeyard.kube.names import NAMESPACE
+from nodeyard.kube.names import CAPABILITY, NAMESPACE
 from nodeyard.plan.brake import Limit
 from nodeyard.runtime import rbac
 from nodeyard.runtime.capability import Capability
@@ -55,6 +55,8 @@ class Options:
     take_over: bool = False
     limit: Limit = field(default_factory=Limit)
     lease: Timing = SHORT
+    share: Timing = SHORT
+    """Of each key's Lease, where replicas share the keys out."""
     resync: float = 600.0
     rules: Sequence[Object] | None = None
     """Other rights than the generated ones; then a refusal is what the test is about."""
@@ -71,7 +73,7 @@ class Operator(Background):
         super().__init__(f"operator-{options.identity}")
         self.user = user
         self.identity = options.identity
-        self.lease = lease_name(capability.name)
+        self.capability = capability.name
         self._config = config
         self._capability = capability
         self._options = options
@@ -98,6 +100,7 @@ class Operator(Background):
             take_over=chosen.take_over,
             limit=chosen.limit,
             lease=chosen.lease,
+            share=chosen.share,
             resync=chosen.resync,
             grace=GRACE_SECONDS,
         )
@@ -200,7 +203,7 @@ class Operators:
     def close(self) -> None:
         for operator, _ in reversed(self._started):
             operator.stop()
-        for name in {operator.lease for operator, _ in self._started}:
+        for name in {operator.capability for operator, _ in self._started}:
             self._free(name)
         refused = [
             f"{operator.identity}: {what}"
@@ -211,21 +214,27 @@ class Operators:
         if refused:
             self._fail(f"no right that the capability declares covers: {', '.join(refused)}")
 
-    def _free(self, lease: str) -> None:
-        """One that was killed holds its lease for a while, and the next test would wait for it."""
-        with contextlib.suppress(RestError):
-            self._api.rest.call("DELETE", f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/{lease}")
+    def _free(self, capability: str) -> None:
+        """One that was killed holds its leases for a while, and the next test would wait for them."""
+        rest, path = self._api.rest, f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
+        shares = rest.call("GET", f"{path}?labelSelector={CAPABILITY}%3D{capability}")["items"]
+        for name in {lease_name(capability), *(lease["metadata"]["name"] for lease in shares)}:
+            with contextlib.suppress(RestError):
+                rest.call("DELETE", f"{path}/{name}")
 
     def _config(self, capability: Capability, options: Options, user: str) -> Config:
         rules = rbac.rules(capability, installs_crds=True) if options.rules is None else options.rules
         rest = self._api.rest
         rest.replace_or_create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
         kubeconfig = self._api.user(user, rules=rules)
-        local = rbac.local_rules(capability)
-        self._api.user(user, rules=local, namespace=NAMESPACE)
+        local = {NAMESPACE: rbac.local_rules(capability), **rbac.rules_elsewhere(capability)}
+        for namespace, granted in local.items():
+            self._api.user(user, rules=granted, namespace=namespace)
         if (role := rbac.declared_role(capability)) is not None:
             _gather(rest, user, role)
-        _await_rights(rest, user, [*((rule, "") for rule in rules), *((rule, NAMESPACE) for rule in local)])
+        everywhere = [(rule, "") for rule in rules]
+        single = [(rule, namespace) for namespace, granted in local.items() for rule in granted]
+        _await_rights(rest, user, [*everywhere, *single])
         if options.through is None:
             return load_kubeconfig([kubeconfig])
         config = load_kubeconfig([options.through])

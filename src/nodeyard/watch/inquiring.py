@@ -19,6 +19,8 @@ from nodeyard.watch.facts import Facts
 
 DISCOVERY_SECONDS: Final = 30.0
 DISCOVERY_RETRY_SECONDS: Final = 2.0
+# After a hurry: a server tells of a new kind a moment after it has it.
+AFTERWARDS_SECONDS: Final = (0.5, 1.0, 2.0, 4.0)
 # The Namespace that every cluster has, and whose uid therefore tells one from another.
 SYSTEM_NAMESPACE: Final = "kube-system"
 # The last two: a document that is not what it should be, from whatever stands in front of the server.
@@ -33,14 +35,15 @@ class Inquirer:
         self._clock = clock
         self._facts = facts
         self._discover_at = 0.0
+        self._afterwards: tuple[float, ...] = ()
         self._identify_at = 0.0
         self._identified_after = -1
         """How often the watches had broken when the cluster last said which it is."""
         self._error = ""
 
     def hurry(self) -> None:
-        """A kind may have come or gone: ask at the next turn."""
-        self._discover_at = 0.0
+        """A kind may have come or gone: ask at the next turn, and a few times soon after."""
+        self._discover_at, self._afterwards = 0.0, AFTERWARDS_SECONDS
 
     def left(self, *, discovers: bool) -> float:
         """Seconds until there is something to ask."""
@@ -59,7 +62,8 @@ class Inquirer:
             self._discover_at = self._clock.monotonic() + DISCOVERY_RETRY_SECONDS
             _log.warning("keeping the known kinds", reason=str(error))
             return None
-        self._discover_at = self._clock.monotonic() + DISCOVERY_SECONDS
+        wait, self._afterwards = (*self._afterwards, DISCOVERY_SECONDS)[0], self._afterwards[1:]
+        self._discover_at = self._clock.monotonic() + wait
         self._facts.learn_versions(catalog)
         return catalog
 

@@ -1,7 +1,7 @@
 """Metadata only: the same client, asking for every object as PartialObjectMetadata.
 
-The server then sends, and we decode, a few hundred bytes of each object, whatever its kind. Only lists and watches go
-this way: for a single object the form has another name.
+The server then sends, and we decode, a few hundred bytes of each object, whatever its kind. The form of a single object
+has another name than that of a list: who reads one at a time says so.
 """
 
 from __future__ import annotations
@@ -15,20 +15,30 @@ from nodeyard.client.api import Client
 from nodeyard.client.transport import NOTHING, REQUEST_SECONDS, Response, Stream, Transport
 
 # A server that cannot (a foreign aggregated one) falls back to whole objects, which decode the same.
-_EVENT: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+_ONE: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 _LIST: Final = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json"
 
 
 def metadata_only(client: Client) -> Client:
-    """The same connections and the same observer."""
+    """For lists and watches; the same connections and the same observer."""
+    return _asking(client, _LIST)
+
+
+def single_metadata_only(client: Client) -> Client:
+    """The same for `get`."""
+    return _asking(client, _ONE)
+
+
+def _asking(client: Client, form: str) -> Client:
     partial = copy.copy(client)
-    partial.transport = _Partial(client.transport)
+    partial.transport = _Partial(client.transport, form)
     return partial
 
 
 class _Partial:
-    def __init__(self, transport: Transport) -> None:
+    def __init__(self, transport: Transport, form: str) -> None:
         self._transport = transport
+        self._form = form
 
     async def request(
         self,
@@ -41,7 +51,7 @@ class _Partial:
         timeout: float = REQUEST_SECONDS,
         retry: bool = True,
     ) -> Response:
-        wanted = {**headers, "Accept": _LIST}
+        wanted = {**headers, "Accept": self._form}
         return await self._transport.request(
             method, path, query=query, headers=wanted, body=body, timeout=timeout, retry=retry
         )
@@ -56,7 +66,7 @@ class _Partial:
         timeout: float = REQUEST_SECONDS,
         idle_timeout: float = 60.0,
     ) -> AsyncIterator[Stream]:
-        wanted = {**headers, "Accept": _EVENT}
+        wanted = {**headers, "Accept": _ONE}
         async with self._transport.stream(
             path, query=query, headers=wanted, timeout=timeout, idle_timeout=idle_timeout
         ) as stream:

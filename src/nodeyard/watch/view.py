@@ -13,11 +13,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from nodeyard.client.decoding import Malformed
+from nodeyard.client.resources import Resource
 from nodeyard.watch.aggregates import Fold
 from nodeyard.watch.facts import Inquiry
-from nodeyard.watch.feeds import Feed
+from nodeyard.watch.feeds import Feed, full_name
 from nodeyard.watch.identity import Key
 from nodeyard.watch.indexes import Index
+from nodeyard.watch.sightings import Sightings
 
 
 class CacheView:
@@ -32,10 +34,15 @@ class CacheView:
         self._indexes = indexes
         self._folds = folds
         self._inquiry = inquiry
+        self._sightings = Sightings()
         self.name = ""
         """Of a further cluster; ours has none."""
         self.is_connected = True
         self.error = ""
+        self.version = ""
+        """Of a further cluster's API server."""
+        self.findings: dict[str, Any] = {}
+        """What loops have found out, by name."""
         self.elsewhere: Callable[[str], CacheView] = _nowhere
         """The view of a further cluster, by its name."""
         self.look: Callable[[], None] = lambda: None
@@ -82,6 +89,9 @@ class CacheView:
     def versions(self, group: str, kind: str) -> Sequence[str]:
         return self._inquiry.versions(group, kind)
 
+    def plural(self, kind: str) -> str:
+        return self._feed(kind).resource.plural
+
     @property
     def is_answered(self) -> bool:
         """Whether what was asked about the server itself is known; a plan made before would be made of guesses."""
@@ -90,7 +100,25 @@ class CacheView:
     def cluster(self, name: str) -> CacheView:
         return self.elsewhere(name)
 
+    @property
+    def sightings(self) -> Sequence[tuple[str, str]]:
+        return self._sightings.shown
+
+    def see(self, resource: Resource[Any]) -> None:
+        """An object of this kind was read from the server, since it is not in the cache."""
+        feed = self._feeds.get(full_name(resource))
+        if feed is None or not feed.is_vital:
+            self._sightings.see(resource, is_other=feed is not None and feed.is_served is False)
+
+    def on_sighting(self, told: Callable[[], None]) -> None:
+        """Told when there are other sightings than before."""
+        self._sightings.on_change = told
+
+    def finding(self, name: str) -> Any | None:
+        return self.findings.get(name)
+
     def _feed(self, kind: str) -> Feed:
+        self._sightings.use(kind)
         feed = self._feeds.get(kind)
         if feed is None:
             self.look()

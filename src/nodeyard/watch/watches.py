@@ -23,6 +23,7 @@ import msgspec
 from nodeyard.client.api import Client
 from nodeyard.client.discovery import Catalog
 from nodeyard.client.errors import ClientError, NotFound
+from nodeyard.client.resources import API_SERVICES, CUSTOM_RESOURCE_DEFINITIONS
 from nodeyard.kube.json import Json
 from nodeyard.plan.model import ObjectRef
 from nodeyard.process.clock import Clock
@@ -45,6 +46,8 @@ PAUSE_SECONDS: Final = 0.05
 # A watch that is well tells a write back in milliseconds; one that is not is asked about by a GET.
 CONFIRM_SECONDS: Final = 15.0
 SETTLE_SECONDS: Final = 5.0
+_BRINGING_KINDS: Final = frozenset(map(full_name, (CUSTOM_RESOURCE_DEFINITIONS, API_SERVICES)))
+"""With these, kinds come and go."""
 
 _log = get_logger("watches")
 
@@ -60,6 +63,7 @@ class Watches:
         self._catalog: Catalog | None = None
         self._is_known = False
         """Whether it is known what is wanted: needs and, for optional kinds, discovery have been asked."""
+        self._was_synced = False
         self._turn = asyncio.Lock()
         self._wake = asyncio.Event()
         self._progress = asyncio.Event()
@@ -71,6 +75,8 @@ class Watches:
         """Told of each watch that begins."""
         self.on_dropped: Callable[[Feed], None] = lambda _feed: None
         """Told of each kind that nobody declares any more."""
+        self.on_discovered: Callable[[Catalog], None] = lambda _catalog: None
+        """Told what the server has, whenever it was asked."""
 
     # set-up
 
@@ -122,6 +128,7 @@ class Watches:
     def _declare(self, declared: Declared, view: CacheView) -> None:
         self._declared.append(declared)
         view.look = declared.look
+        view.on_sighting(self._wake.set)
 
     def _attach(self, hearing: Hearing, source: Source, watches: Sequence[Watched]) -> Attachment:
         """To a kind that was just declared. It may have been made just now too: what is served is asked soon."""
@@ -144,6 +151,8 @@ class Watches:
             feed = self._feeds[source] = Feed(source)
             feed.on_synced += [self._progress.set, self._wake.set]
             feed.on_trouble.append(self._progress.set)
+            if full_name(feed.resource) in _BRINGING_KINDS:
+                feed.cache.listen(lambda _old, _new: self.rediscover())
         return feed
 
     # running
@@ -202,6 +211,7 @@ class Watches:
         catalog = await self._inquirer.discover(is_wanted=self._has_optional)
         if catalog is not None:
             self._catalog = catalog
+            self.on_discovered(catalog)
             for feed in self.feeds:
                 feed.serve(catalog)
         if self._identifies:
@@ -280,7 +290,7 @@ class Watches:
         return [
             feed
             for feed in self.feeds
-            if feed.is_running and (feed.resource.api_version, feed.resource.kind) == (ref.api_version, ref.kind)
+            if feed.resource.kind == ref.kind and feed.is_running and feed.resource.api_version == ref.api_version
         ]
 
     async def settle(self) -> None:
@@ -322,6 +332,13 @@ class Watches:
         """Whether everything that is wanted has been told once."""
         is_known = self._is_known and not self.facts.is_waited_for and all(each.is_current for each in self._declared)
         return is_known and all(feed.is_settled for feed in self.feeds if feed.is_wanted)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it has been synced, and what was known beforehand is: a kind that is declared or met later is waited
+        for by whoever needs it, and by nobody else."""
+        self._was_synced = self._was_synced or self.is_synced
+        return self._was_synced and all(feed.is_settled for feed in self.feeds if feed.is_vital and feed.is_wanted)
 
     async def synced(self) -> None:
         """Wait until it is."""

@@ -49,12 +49,34 @@ def test_own_writes_are_left_out_unless_asked_for():
 
 @pytest.mark.parametrize(
     ("group", "resources"),
-    [("*", ("pods",)), ("", ("*",)), ("", ("*/status",)), ("coordination.k8s.io", ("leases",))],
-    ids=["every-group", "every-resource", "every-status", "leases"],
+    [
+        ("*", ("pods",)),
+        ("", ("*",)),
+        ("", ("*/status",)),
+        ("apps", ("*",)),
+        ("rbac.authorization.k8s.io", ("*",)),
+        ("coordination.k8s.io", ("leases",)),
+    ],
+    ids=["every-group", "every-resource", "every-status", "every-workload", "every-role", "leases"],
 )
 def test_what_could_stop_a_whole_cluster_cannot_be_declared(group, resources):
     with pytest.raises(ValueError, match="names its groups|never intercepted"):
         Intercepts(group, resources)
+
+
+@pytest.mark.parametrize("group", ["apps.cozystack.io", "cluster.x-k8s.io"])
+def test_all_resources_of_a_group_that_is_not_built_in_can_be_declared(group):
+    webhook = Webhook("all", rules=(Intercepts(group, ("*",)),), review=complete)
+
+    assert entry(webhook)["rules"] == [
+        {
+            "apiGroups": [group],
+            "apiVersions": ["*"],
+            "operations": ["CREATE", "UPDATE"],
+            "resources": ["*"],
+            "scope": "*",
+        }
+    ]
 
 
 @pytest.mark.parametrize("options", [{"name": "Not A Name"}, {"timeout_seconds": 31}, {"timeout_seconds": 0}], ids=str)

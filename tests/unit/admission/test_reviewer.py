@@ -1,7 +1,8 @@
 """One webhook answers in every case."""
 
+import asyncio
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -9,8 +10,21 @@ from tests.builders.guards import guarded, mutating, validating
 from tests.builders.reviews import question
 
 from nodeyard.admission.metrics import AdmissionMetrics
-from nodeyard.admission.reviewer import Reviewer
+from nodeyard.admission.reviewer import MOST_LOOKUPS, MOST_ROUNDS, Reviewer
+from nodeyard.kube.objects import ObjectMeta, PartialObject
+from nodeyard.plan.model import ObjectRef
 from nodeyard.process.metrics import Metrics
+from nodeyard.runtime.webhooks import (
+    Cause,
+    Found,
+    Intercepts,
+    Lookup,
+    Missing,
+    Unreadable,
+    Webhook,
+    allowed,
+    denied,
+)
 
 
 @dataclass
@@ -18,6 +32,22 @@ class Controlled:
     capability: Any
     view: Any = None
     is_synced: bool = True
+    told: list[Any] = field(default_factory=list)
+
+    def reviewed(self, review, verdict):
+        self.told.append((review, verdict))
+
+
+class Searched:
+    """Finds what it is told to, and notes when it was to be found by."""
+
+    def __init__(self, **found):
+        self.found, self.asked, self.deadlines = found, [], []
+
+    async def find(self, refs, deadline):
+        self.asked.append([ref.name for ref in refs])
+        self.deadlines.append(deadline)
+        return {ref: self.found.get(ref.name, Missing()) for ref in refs}
 
 
 @pytest.fixture
@@ -28,7 +58,8 @@ def metrics():
 @pytest.fixture
 def ask(metrics):
     def ask(webhook, body=None, *, is_synced=True, **spec):
-        reviewer = Reviewer(Controlled(guarded(webhook), is_synced=is_synced), webhook, AdmissionMetrics(metrics))
+        controlled = Controlled(guarded(webhook), is_synced=is_synced)
+        reviewer = Reviewer(controlled, webhook, AdmissionMetrics(metrics), Searched())
         return reviewer.answer(question(object={"spec": spec}) if body is None else body)
 
     return ask
@@ -101,3 +132,134 @@ def test_before_the_caches_are_full_a_webhook_that_must_not_be_missed_denies(ask
 
     assert not failed["allowed"]
     assert (failed["status"]["code"], failed["status"]["reason"]) == (503, "ServiceUnavailable")
+
+
+# what has to be looked up
+
+
+@pytest.fixture
+def searched():
+    return Searched()
+
+
+@pytest.fixture
+def controlled():
+    return Controlled(guarded(validating()))
+
+
+@pytest.fixture
+def look(metrics, searched, controlled):
+    """Ask a webhook whose review is this function; its answer."""
+
+    async def look(review, **request):
+        webhook = Webhook("rules", rules=(Intercepts("labels.test", ("labelrules",)),), review=review)
+        answer = Reviewer(controlled, webhook, AdmissionMetrics(metrics), searched).answer(question(**request))
+        return answer if not asyncio.iscoroutine(answer) else await answer
+
+    return look
+
+
+def ref(name):
+    return ObjectRef(api_version="v1", kind="ConfigMap", namespace="shop", name=name)
+
+
+def found(name):
+    return Found(PartialObject(metadata=ObjectMeta(name=name)))
+
+
+async def test_a_review_is_asked_again_with_what_it_wanted_to_know(look, searched):
+    searched.found = {"a": found("a")}
+
+    def judge(review, _view):
+        if ref("a") not in review.answers:
+            return Lookup((ref("a"),))
+        if ref("b") not in review.answers:
+            return Lookup((ref("a"), ref("b"), ref("b")))
+        return denied(f"{review.answers[ref('a')].object.metadata.name} and {type(review.answers[ref('b')]).__name__}")
+
+    answer = response(await look(judge))
+
+    assert answer["status"]["message"] == "a and Missing"
+    assert searched.asked == [["a"], ["b"]]
+
+
+async def test_all_rounds_together_end_well_before_the_api_server_gives_up(look, searched):
+    began = asyncio.get_running_loop().time()
+
+    await look(
+        lambda review, _view: allowed() if len(review.answers) > 1 else Lookup((ref(f"r{len(review.answers)}"),))
+    )
+
+    assert searched.deadlines[0] == searched.deadlines[1]
+    assert 3 < searched.deadlines[0] - began < 4.5
+
+
+async def test_lookups_are_counted_by_what_became_of_them(look, searched, metrics):
+    searched.found = {"a": found("a"), "c": Unreadable("no right", Cause.FORBIDDEN)}
+
+    await look(lambda review, _view: allowed() if review.answers else Lookup((ref("a"), ref("b"), ref("c"))))
+
+    counts = {
+        result: metrics.registry.get_sample_value(
+            "nodeyard_webhook_lookups_total", {"webhook": "rules.labels.nodeyard.dev", "result": result}
+        )
+        for result in ("found", "missing", "forbidden")
+    }
+    assert counts == {"found": 1, "missing": 1, "forbidden": 1}
+
+
+async def test_an_object_with_very_many_owners_does_not_make_as_many_requests(look, searched):
+    def judged(review, _view):
+        if not review.answers:
+            return Lookup(tuple(ref(f"r{number}") for number in range(MOST_LOOKUPS + 5)))
+        return allowed(*[each.reason for each in review.answers.values() if isinstance(each, Unreadable)])
+
+    answer = response(await look(judged))
+
+    assert [len(each) for each in searched.asked] == [MOST_LOOKUPS]
+    assert answer["warnings"] == [f"not looked up: it is one of more than {MOST_LOOKUPS}"] * 5
+
+
+@pytest.mark.parametrize(
+    ("judge", "text"),
+    [
+        (lambda _review, _view: Lookup((ref("a"),)), b"asks again for ConfigMap shop/a"),
+        (
+            lambda review, _view: Lookup((ref(f"r{len(review.answers)}"),)),
+            f"has not decided after {MOST_ROUNDS} rounds".encode(),
+        ),
+        (lambda review, _view: 1 / 0 if review.answers else Lookup((ref("a"),)), b"ZeroDivisionError"),
+    ],
+    ids=["the same again", "without end", "raises"],
+)
+async def test_a_review_that_does_not_come_to_an_end_is_an_error(look, counted, judge, text):
+    answer = await look(judge)
+
+    assert answer.status == 500
+    assert text in answer.body
+    assert counted("error") == 1
+
+
+# what is told of it
+
+
+async def test_a_verdict_is_told_to_the_capability_with_the_review_as_it_was_decided(look, controlled):
+    verdict = allowed().stating(decision="unknown")
+
+    await look(lambda review, _view: verdict if review.answers else Lookup((ref("a"),)))
+
+    ((review, told),) = controlled.told
+    assert told is verdict
+    assert review.answers == {ref("a"): Missing()}
+
+
+async def test_a_dry_run_is_told_to_nobody(look, controlled):
+    await look(lambda _review, _view: allowed(), dryRun=True)
+
+    assert controlled.told == []
+
+
+async def test_an_error_in_what_is_told_does_not_change_the_answer(look, controlled, monkeypatch):
+    monkeypatch.setattr(controlled, "reviewed", lambda _review, _verdict: 1 / 0)
+
+    assert response(await look(lambda _review, _view: allowed()))["allowed"]

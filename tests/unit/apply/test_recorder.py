@@ -152,6 +152,16 @@ async def test_a_full_queue_drops_and_counts(world):
     assert {each["note"] for each in await events(world)} == {"0", "1"}
 
 
+async def test_an_event_that_is_being_written_when_it_stops_is_left_for_the_drain(world):
+    recorder = recorder_of(world)
+    world.line.gate = asyncio.Event()
+    async with running(recorder):
+        recorder.record(Told())
+    world.line.gate.set()
+    await recorder.drain()
+    assert [each["note"] for each in await events(world)] == ["took n1"]
+
+
 async def test_the_series_remembered_are_bounded(world, monkeypatch):
     monkeypatch.setattr(recording, "SERIES_MAX", 2)
     recorder = recorder_of(world)

@@ -54,3 +54,17 @@ def test_what_can_never_start_says_why(actions):
     for each, why in Schedule(actions).never():
         assert why.startswith("comes after ")
         assert each.after
+
+
+@given(webs())
+def test_no_more_are_ever_ready_at_once_than_its_width(actions):
+    schedule = Schedule(actions)
+    width = schedule.width
+    ready = schedule.first()
+    while ready:
+        assert len(ready) <= width
+        ready = ready[1:] + schedule.succeeded(ready[0])
+
+
+def test_a_chain_is_one_wide():
+    assert Schedule([action("a"), action("b", after=("a",)), action("c", after=("b",))]).width == 1

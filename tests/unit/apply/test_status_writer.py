@@ -173,7 +173,8 @@ async def test_an_unknown_kind_fails_alone(world):
     assert (first.result, second.result) == (Result.FAILED, Result.DONE)
 
 
-async def test_a_kind_without_the_subresource_is_written_through_the_object(world):
+@pytest.mark.parametrize("is_known", [True, False], ids=["known", "found-out"])
+async def test_a_kind_without_the_subresource_is_written_through_the_object(world, is_known):
     version = {
         "name": "v1",
         "served": True,
@@ -189,10 +190,24 @@ async def test_a_kind_without_the_subresource_is_written_through_the_object(worl
         leaves, {"apiVersion": "example.com/v1", "kind": "Leaf", "metadata": {"name": "a"}}
     )
     ref = msgspec.structs.replace(node_ref("a"), api_version="example.com/v1", kind="Leaf")
-    one = StatusWrite(object=ref, status={"ready": True}, has_subresource=False)
-    (result,) = await writer(world, lambda *_: leaves).write([one], lambda _ref: made, may_write=lambda: True)
+    one = StatusWrite(object=ref, status={"ready": True}, has_subresource=not is_known)
+    statuses = writer(world, lambda *_: leaves)
+    (result,) = await statuses.write([one], lambda _ref: made, may_write=lambda: True)
     assert result.result is Result.DONE
     assert (await world.client.get(leaves, "a"))["status"] == {"ready": True}
+
+    world.line.sent.clear()
+    other = msgspec.structs.replace(one, status={"ready": False})
+    await statuses.write([other], lambda _ref: world.written[-1], may_write=lambda: True)
+    assert [(method, path) for method, path, _ in world.line.sent] == [("PATCH", "/apis/example.com/v1/leaves/a")]
+
+
+async def test_an_object_that_is_gone_is_not_taken_for_one_without_the_subresource(world):
+    statuses = writer(world)
+    await statuses.write([wanted()], lambda _ref: None, may_write=lambda: True)
+    await world.node("n1")
+    await statuses.write([wanted()], lambda _ref: None, may_write=lambda: True)
+    assert [path for method, path, _ in world.line.sent if method == "PATCH"] == ["/api/v1/nodes/n1/status"] * 2
 
 
 async def test_a_field_that_the_definition_lacks_is_left_out_and_not_sent_for_its_own_sake(world):

@@ -78,3 +78,14 @@ def test_ownership_of_a_field_is_told_by_path():
     assert owns(live, "us", "spec", "replicas")
     assert not owns(live, "them", "spec", "replicas")
     assert not owns(live, "nobody", "spec")
+
+
+def test_an_item_of_which_we_say_less_than_we_own_is_kept():
+    fields = {"f:spec": {"f:args": {'k:{"name":"v"}': {"f:name": {}, "f:value": {}}}, "f:a": {}}}
+    live = obj(entry("us", fields), spec={"a": 1, "args": [{"name": "v", "value": "1"}]})
+    assert outcome(live, {"spec": {"a": 1, "args": [{"name": "v"}]}}, "us") is live
+
+
+def test_a_field_below_one_that_we_say_as_a_whole_goes_when_it_is_not_said():
+    live = obj(entry("us", {"f:spec": {"f:a": {"f:b": {}, "f:c": {}}}}), spec={"a": {"b": 1, "c": 2}})
+    assert outcome(live, {"spec": {"a": {"b": 1}}}, "us")["spec"] == {"a": {"b": 1}}

@@ -29,9 +29,9 @@ class Far:
         self._stage = stage
         self.is_open = True
 
-    async def request(self, _method, _path, **_options):
+    async def request(self, _method, path, **_options):
         assert self.is_open
-        return await self._stage.answered()
+        return self._stage.said_version() if path == "/version" else await self._stage.answered()
 
     async def close(self):
         self.is_open = False
@@ -43,6 +43,9 @@ class Stage:
     def __init__(self, clock):
         self.clock = clock
         self.answer = namespace("u1")
+        self.version = Response(200, {}, b'{"gitVersion": "v1.36.4"}')
+        self.versions_asked = 0
+        self.versions = []
         self.diary = []
         self.given = Elsewhere("leaf-1", b"first")
         self.connections = []
@@ -74,7 +77,16 @@ class Stage:
             await asyncio.Event().wait()
         return self.answer
 
+    def said_version(self):
+        self.versions_asked += 1
+        if isinstance(self.version, Exception):
+            raise self.version
+        return self.version
+
     # the near end
+
+    def learned(self, version):
+        self.versions.append((version, tuple(self.diary)))
 
     async def forget(self):
         self.diary.append("forget")
@@ -249,3 +261,37 @@ async def test_stopping_closes_every_connection(stage, clock):
     assert stage.open == 2
     await stage.stop()
     assert stage.open == 0
+
+
+async def test_the_version_is_known_before_the_contact_is_told_of(stage):
+    await connected(stage)
+    assert stage.versions == [("v1.36.4", ("forget",))]
+
+
+async def test_a_server_that_does_not_tell_its_version_is_in_contact_and_asked_again_with_each_probe(stage, clock):
+    stage.version = TransportError("no", may_have_run=True)
+    await connected(stage)
+    assert stage.versions == []
+    stage.version = Response(200, {}, b'{"gitVersion": "v1.37.0"}')
+    await clock.advance(PROBE_SECONDS)
+    assert [version for version, _ in stage.versions] == ["v1.37.0"]
+    asked = stage.versions_asked
+    await clock.advance(4 * PROBE_SECONDS)
+    assert stage.versions_asked == asked
+
+
+@pytest.mark.parametrize("answer", [status(403), Response(200, {}, b"<html>"), Response(200, {}, b"{}")])
+async def test_what_is_no_version_does_not_cost_the_contact(stage, answer):
+    stage.version = answer
+    await connected(stage)
+    assert stage.versions == []
+
+
+async def test_the_version_is_asked_anew_when_contact_is_made_anew(stage, clock):
+    await connected(stage)
+    stage.version = Response(200, {}, b'{"gitVersion": "v1.37.0"}')
+    stage.answer = TransportError("down", may_have_run=True)
+    await clock.advance(2 * PROBE_SECONDS)
+    stage.answer = namespace("u1")
+    await clock.advance(120)
+    assert [version for version, _ in stage.versions] == ["v1.36.4", "v1.37.0"]

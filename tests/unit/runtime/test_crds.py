@@ -7,8 +7,10 @@ import pytest
 from tests.builders.labels import LABELS, definition
 
 from nodeyard.apiserver.server import Server
-from nodeyard.client.resources import CUSTOM_RESOURCE_DEFINITIONS
-from nodeyard.runtime.crds import install, missing_fields
+from nodeyard.client.errors import NotFound
+from nodeyard.client.resources import API_SERVICES, CUSTOM_RESOURCE_DEFINITIONS
+from nodeyard.client.transport import Response
+from nodeyard.runtime.crds import Installed, install, missing_fields
 from nodeyard.sim.embedded import connect
 
 NAME = "labelrules.labels.test"
@@ -54,6 +56,47 @@ async def test_anothers_definition_is_left_as_it_is_and_its_gaps_are_named(clien
     result = await installed(client, clock)
     assert (result.created, result.lacking) == ((), {NAME: (".spec.notBefore",)})
     assert "notBefore" not in spec_of(await client.get(CUSTOM_RESOURCE_DEFINITIONS, NAME))["properties"]
+
+
+def registration(service=None):
+    spec = {"group": "labels.test", "version": "v1", "groupPriorityMinimum": 100, "versionPriority": 10}
+    return {"metadata": {"name": "v1.labels.test"}, "spec": {**spec, **({"service": service} if service else {})}}
+
+
+async def test_a_kind_that_another_server_has_gets_no_definition(client, clock):
+    await client.create(API_SERVICES, registration({"namespace": "cozy-system", "name": "cozystack-api"}))
+
+    result = await installed(client, clock)
+
+    assert (result.created, result.elsewhere) == ((), {NAME: "v1.labels.test"})
+    with pytest.raises(NotFound):
+        await client.get(CUSTOM_RESOURCE_DEFINITIONS, NAME)
+
+
+async def test_a_group_that_this_server_has_itself_gets_its_definitions(client, clock):
+    await client.create(API_SERVICES, registration())
+
+    assert (await installed(client, clock)).created == (NAME,)
+
+
+async def test_a_definition_that_is_there_is_used_whoever_serves_its_group_now(client, clock):
+    await installed(client, clock)
+    await client.create(API_SERVICES, registration({"namespace": "cozy-system", "name": "cozystack-api"}))
+
+    assert (await installed(client, clock)) == Installed((), {})
+
+
+async def test_without_the_right_to_see_who_serves_a_group_definitions_are_installed(client, clock):
+    inner = client.transport.request
+
+    async def request(method, path, **options):
+        if "apiservices" in path:
+            return Response(403, {}, b'{"kind": "Status", "code": 403, "message": "no right"}')
+        return await inner(method, path, **options)
+
+    client.transport.request = request
+
+    assert (await installed(client, clock)).created == (NAME,)
 
 
 def schema(**properties):

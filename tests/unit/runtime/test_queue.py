@@ -1,6 +1,7 @@
 """The queue alone, under virtual time."""
 
 import asyncio
+import sys
 
 import pytest
 
@@ -181,3 +182,33 @@ async def test_a_worker_woken_and_stopped_in_the_same_moment_passes_the_key_on(q
     first.cancel()
     assert await second == "a"
     await asyncio.gather(first, return_exceptions=True)
+
+
+async def test_what_is_said_after_the_end_is_not_waited_for(clock):
+    queue = Queue(clock)
+    await queue.close()
+    queue.add("late")
+    assert queue.waiting == 0
+
+
+@pytest.fixture
+def restless_threads():
+    """Threads take turns all the time."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+async def test_its_depth_can_be_asked_on_another_thread_while_keys_come(queue, restless_threads):
+    for number in range(1000):
+        queue.add_after(f"known-{number}", 0.0)
+    asking = asyncio.get_running_loop().run_in_executor(None, lambda: [queue.depth for _ in range(5)])
+    number = 0
+    while not asking.done():
+        queue.add_after(f"new-{number}", 0.0)
+        number += 1
+        await asyncio.sleep(0)
+    depths = await asking
+    assert depths == sorted(depths)
+    assert depths[0] >= 1000

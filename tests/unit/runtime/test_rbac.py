@@ -7,6 +7,7 @@ from tests.builders.badges import BADGES
 from tests.builders.guards import GUARDED
 
 from nodeyard.runtime import rbac
+from nodeyard.runtime.capability import Rule
 
 CONFIGURATIONS = ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"]
 
@@ -57,3 +58,31 @@ def test_rights_on_declared_kinds_are_gathered_by_a_label_and_bound_to_the_same_
 def test_a_capability_without_declared_kinds_gathers_nothing():
     assert rbac.declared_role(labels.LABELS) is None
     assert [each["kind"] for each in rbac.manifests(labels.LABELS)].count("ClusterRole") == 1
+
+
+def test_who_elects_one_leader_touches_one_lease():
+    changed = [rule for rule in rbac.local_rules(labels.LABELS) if "update" in rule["verbs"]]
+    assert [rule["resourceNames"] for rule in changed] == [["nodeyard-labels"]]
+
+
+def test_replicas_that_share_keys_out_see_make_and_clear_away_the_leases_of_all_of_them():
+    (rule,) = rbac.local_rules(replace(labels.LABELS, is_shared=True))
+    assert rule == {
+        "apiGroups": ["coordination.k8s.io"],
+        "resources": ["leases"],
+        "verbs": ["get", "list", "create", "update", "delete"],
+    }
+
+
+def test_a_right_that_is_needed_in_one_namespace_is_given_there_alone():
+    rule = Rule("coordination.k8s.io", ("leases",), ("get",), namespace="kube-node-lease")
+    capability = replace(labels.LABELS, rbac=(*labels.LABELS.rbac, rule))
+    before = rbac.manifests(labels.LABELS)
+
+    role, binding = [each for each in rbac.manifests(capability) if each not in before]
+
+    assert role["metadata"]["namespace"] == binding["metadata"]["namespace"] == "kube-node-lease"
+    assert role["rules"] == [{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get"]}]
+    assert binding["roleRef"]["kind"] == "Role"
+    assert binding["subjects"][0]["namespace"] == "nodeyard-system"
+    assert rbac.rules(capability) == rbac.rules(labels.LABELS)

@@ -12,7 +12,9 @@ from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.apply.status import StatusResult
 from nodeyard.kube.objects import Node, ObjectMeta
 from nodeyard.process.metrics import Metrics
-from nodeyard.runtime.capability import Event
+from nodeyard.runtime.briefs import Briefs
+from nodeyard.runtime.capability import Event, Living
+from nodeyard.runtime.lag import Lag
 from nodeyard.runtime.metrics import LoopMetrics
 from nodeyard.runtime.news import News
 from nodeyard.runtime.reconciler import Reconciler, Tools
@@ -35,6 +37,8 @@ class Stage:
         self.retry_after = 0.0
         self.story = []
         self.news = News()
+        self.briefs = Briefs()
+        self.lag = Lag(clock)
         self.hears = None
         self.sends_after = 0.0
         self.allowed = None
@@ -77,18 +81,21 @@ class Stage:
     def record(self, event):
         self.story.append(event.reason)
 
-    def reconciler(self, capability=LABELS, **settings):
+    def reconciler(self, capability=LABELS, measure=None, **settings):
         tools = Tools(
             view=self,
             applier=self,
             statuses=self,
             recorder=self,
-            gate=self,
+            gate_of=lambda _key: self,
             think=InPlace(),
             clock=self.clock,
             metrics=LoopMetrics(Metrics()).of("labels"),
             random=Random(1),
             news=self.news,
+            lag=self.lag,
+            measure=measure,
+            briefs=self.briefs,
         )
         return Reconciler(capability, tools, Settings(identity="me", **settings))
 
@@ -203,3 +210,75 @@ async def test_what_stands_is_recorded_once_and_what_happens_each_time(stage):
     await reconciler.reconcile("a")
     told = [each for each in stage.story if each in ("Happened", "Stands")]
     assert told == ["Happened", "Stands", "Happened"]
+
+
+def briefed(**options):
+    return dataclasses.replace(LABELS, brief=lambda snapshot, now: (snapshot.rule.spec.team, now.year), **options)
+
+
+async def test_loops_are_briefed_of_a_key_as_soon_as_it_is_collected(stage):
+    async def apply(_planned, *, may_write):
+        assert dict(stage.briefs.current) == {"a": ("blue", 2026)}
+        return Outcome()
+
+    stage.apply = apply
+    assert (await stage.reconciler(briefed()).reconcile("a")).ending is Ending.SETTLED
+    assert dict(stage.briefs.current) == {"a": ("blue", 2026)}
+
+
+async def test_loops_go_on_for_a_paused_key(stage):
+    paused = ObjectMeta(name="a", annotations={"nodeyard.dev/paused": "true"})
+    stage.rule = msgspec.structs.replace(stage.rule, metadata=paused)
+    assert (await stage.reconciler(briefed()).reconcile("a")).ending is Ending.PAUSED
+    assert "a" in stage.briefs.current
+
+
+async def test_loops_hear_of_nothing_while_one_only_observes(stage):
+    assert (await stage.reconciler(briefed(), observe=True).reconcile("a")).ending is Ending.OBSERVED
+    assert not stage.briefs.current
+
+
+async def test_beside_a_living_original_loops_are_briefed_and_know_that_they_may_not_write(stage):
+    living = Living("other", "Scale it down.")
+    reconciler = stage.reconciler(briefed(original=lambda _view, _now: living))
+    assert not reconciler.is_observing
+    await reconciler.reconcile("a")
+    assert "a" in stage.briefs.current
+    assert reconciler.is_observing
+    living = None
+    await reconciler.reconcile("a")
+    assert not reconciler.is_observing
+
+
+async def test_a_key_that_is_gone_is_no_loops_business(stage):
+    reconciler = stage.reconciler(briefed())
+    await reconciler.reconcile("a")
+    stage.rule = None
+    await reconciler.reconcile("a")
+    assert not stage.briefs.current
+
+
+async def test_a_measure_is_told_how_long_an_event_has_waited_to_be_written(stage, clock):
+    waits = []
+
+    class Measuring:
+        def __call__(self, _snapshot, _plan, outcome):
+            waits.append(outcome.waited)
+
+        def forget(self, _key):
+            """Nothing is kept."""
+
+    reconciler = stage.reconciler(measure=Measuring())
+    stage.lag.mark("a")
+    await clock.advance(2)
+    stage.sends_after = 1.5
+    stage.result = Result.FAILED
+    for _ in range(2):
+        passing = asyncio.create_task(reconciler.reconcile("a"))
+        await clock.advance(1.5)
+        await passing
+        stage.result = Result.DONE
+    await clock.advance(10)
+    stage.sends_after = 0.0
+    await reconciler.reconcile("a")
+    assert waits == [3.5, 5.0, None]

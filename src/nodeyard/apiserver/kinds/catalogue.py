@@ -18,6 +18,7 @@ from nodeyard.apiserver.kinds.strategies import (
     namespaces,
     nodes,
     pods,
+    registrations,
     services,
     workloads,
 )
@@ -77,6 +78,15 @@ ROWS: tuple[Row, ...] = (
         extensions.DefinitionStrategy,
         False,
         ("crd", "crds"),
+        _EXTENSION,
+        has_status=True,
+    ),
+    Row(
+        "apiregistration.k8s.io",
+        "apiservices",
+        registrations.APIServiceStrategy,
+        False,
+        (),
         _EXTENSION,
         has_status=True,
     ),

@@ -11,6 +11,7 @@ _RBAC = "io.k8s.api.rbac.v1."
 _POLICY = "io.k8s.api.policy.v1."
 _ADMISSION = "io.k8s.api.admissionregistration.v1."
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_REGISTRATION = "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1."
 _EXTENSIONS = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1."
 
 # Fields that every kind has.
@@ -69,6 +70,8 @@ KINDS: Mapping[str, str] = {
     _RBAC + "ClusterRoleBinding": "Grants a ClusterRole everywhere.",
     _RBAC + "Role": "What may be done in one namespace.",
     _RBAC + "RoleBinding": "Grants a role in one namespace.",
+    _REGISTRATION + "APIService": "Which server has a version of a group.",
+    _REGISTRATION + "APIServiceSpec": "The version, the Service of the server that has it, and its place in order.",
     "io.k8s.api.authorization.v1.SelfSubjectAccessReview": "Asks whether you may do something.",
     "io.k8s.api.authorization.v1.SubjectAccessReview": "Asks whether somebody may do something.",
     "io.k8s.api.autoscaling.v1.Scale": "The number of pods of something that can be scaled.",

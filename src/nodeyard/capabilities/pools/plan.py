@@ -19,7 +19,6 @@ from nodeyard.capabilities.pools.planning import pools, templates
 from nodeyard.capabilities.pools.planning.adoption import belonging, removed
 from nodeyard.capabilities.pools.planning.decisions import decide
 from nodeyard.capabilities.pools.planning.deletion import delete_cluster
-from nodeyard.capabilities.pools.planning.draft import Draft
 from nodeyard.capabilities.pools.planning.foundation import cluster_ref, lay
 from nodeyard.capabilities.pools.planning.notices import give_notice
 from nodeyard.capabilities.pools.planning.observed import control_plane_infrastructure, is_deleting, is_paused
@@ -31,7 +30,8 @@ from nodeyard.capabilities.pools.planning.versions import PoolState, Versions, s
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.capabilities.pools.types import resolved_pools
-from nodeyard.plan.model import ObjectRef, Plan, Planned
+from nodeyard.plan.draft import Draft
+from nodeyard.plan.model import ObjectRef, Planned
 
 
 def plan(snapshot: PoolsSnapshot, now: datetime, explain: Sequence[ObjectRef] = ()) -> Planned:
@@ -41,17 +41,8 @@ def plan(snapshot: PoolsSnapshot, now: datetime, explain: Sequence[ObjectRef] = 
     versions = sequence(snapshot, _states(snapshot, wanted))
     _plan(draft, snapshot, wanted, versions)
     decisions = [decide(ref, snapshot, wanted, versions, draft) for ref in explain]
-    return Planned(
-        plan=Plan(
-            capability=names.CAPABILITY,
-            key=names.cluster_key(snapshot.cluster.name),
-            actions=tuple(draft.actions),
-            blocked=tuple(draft.blocked),
-            decisions=tuple(decision for decision in decisions if decision is not None),
-            wake_at=draft.wake_at,
-        ),
-        writes=draft.writes,
-    )
+    told = [decision for decision in decisions if decision is not None]
+    return draft.planned(names.CAPABILITY, names.cluster_key(snapshot.cluster.name), told)
 
 
 def in_one_family(snapshot: PoolsSnapshot) -> PoolsSnapshot:

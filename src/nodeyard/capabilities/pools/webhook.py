@@ -19,7 +19,6 @@ from nodeyard.capabilities.pools.collecting import collect
 from nodeyard.capabilities.pools.messages import counted, listed, text
 from nodeyard.capabilities.pools.plan import plan
 from nodeyard.capabilities.pools.planning.deletion import delete_cluster
-from nodeyard.capabilities.pools.planning.draft import Draft
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.capabilities.pools.types import (
@@ -32,6 +31,7 @@ from nodeyard.capabilities.pools.types import (
 )
 from nodeyard.capabilities.pools.validity import Fault, faults
 from nodeyard.kube.json import Object
+from nodeyard.plan.draft import Draft
 from nodeyard.plan.model import Action, Disruption
 from nodeyard.runtime.capability import View
 from nodeyard.runtime.webhooks import Intercepts, Review, Verdict, Webhook, allowed, denied

@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime, timedelta
-from heapq import merge
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final
 
 from nodeyard.capabilities.profiles import names, watched
+from nodeyard.capabilities.profiles.budgets import budgets
 from nodeyard.capabilities.profiles.grants import Grants
-from nodeyard.capabilities.profiles.planning.availability import deadline_seconds, limit, written_at
-from nodeyard.capabilities.profiles.planning.inheritance import effective
-from nodeyard.capabilities.profiles.planning.resolution import Resolution, resolve
-from nodeyard.capabilities.profiles.planning.rollout import is_disturbing
-from nodeyard.capabilities.profiles.planning.services import wish_for
 from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.services import Registry, registry
 from nodeyard.capabilities.profiles.snapshot import Budget, NodeSnapshot, Profile, Service, Trouble
-from nodeyard.capabilities.profiles.standings import standing_of
-from nodeyard.capabilities.profiles.types import (
-    OpenStackDataPlaneNode,
-    OpenStackDataPlaneRole,
-    State,
-    annotation_of,
-)
+from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode, OpenStackDataPlaneRole, annotation_of
 from nodeyard.kube.json import Object
 from nodeyard.runtime.capability import View
+
+_BUILT_IN: Final = registry(())
 
 
 def known(view: View) -> Registry:
     """The services there are now."""
-    return registry(view.all(names.SERVICE_KIND))
+    declared = view.all(names.SERVICE_KIND)
+    return registry(declared) if declared else _BUILT_IN
 
 
-def collect_node(view: View, namespace: str, name: str, now: datetime, grants: Grants, key: str) -> NodeSnapshot | None:
-    grants.withdraw(key)
+def collect_node(view: View, namespace: str, name: str, now: datetime, grants: Grants) -> NodeSnapshot | None:
+    grants.withdraw(names.node_key(namespace, name))
     node: OpenStackDataPlaneNode | None = view.get(names.NODE_KIND, name, namespace)
     if node is None:
         return None
@@ -44,6 +36,7 @@ def collect_node(view: View, namespace: str, name: str, now: datetime, grants: G
     )
     troubles = _troubles(view, services.services)
     seen = [service for service in services.services if service.name not in troubles]
+    granted: dict[str, Budget] = {}
     snapshot = NodeSnapshot(
         node=node,
         role=role,
@@ -52,9 +45,12 @@ def collect_node(view: View, namespace: str, name: str, now: datetime, grants: G
         profiles={service.name: _profiles(view, service, node, role) for service in seen},
         objects=_objects(view, node, seen),
         configurations=_configurations(view, node),
+        budgets=granted,
         troubles=troubles,
     )
-    return replace(snapshot, budgets=_budgets(view, snapshot, now, grants, key))
+    # Who is disturbed is known by what the node is to have: the last of the snapshot follows from the rest of it.
+    granted.update(budgets(view, snapshot, now, grants))
+    return snapshot
 
 
 def _troubles(view: View, services: Sequence[Service]) -> Mapping[str, Trouble]:
@@ -111,82 +107,3 @@ def _configurations(view: View, node: OpenStackDataPlaneNode) -> Mapping[str, Ob
         for each in view.indexed(resource.kind, names.BY_NODE, value):
             found[each["metadata"]["labels"].get(names.SERVICE_LABEL, "")] = each
     return found
-
-
-# budgets
-
-
-def _budgets(view: View, snapshot: NodeSnapshot, now: datetime, grants: Grants, key: str) -> Mapping[str, Budget]:
-    """Only of services whose object would be disturbed: the others need none."""
-    inherited = effective(snapshot.node, snapshot.role)
-    found = {}
-    for name, resolution in resolve(snapshot).items():
-        live = snapshot.objects.get(name)
-        if live is None or resolution.state not in (State.RESOLVED, State.NONE, State.DISABLED):
-            continue
-        if is_disturbing(live, wish_for(snapshot, resolution, inherited).rendered.hash):
-            found[name] = _budget(view, snapshot, resolution, now, grants, key)
-    return found
-
-
-def _budget(
-    view: View, snapshot: NodeSnapshot, resolution: Resolution, now: datetime, grants: Grants, key: str
-) -> Budget:
-    service, profile = resolution.service, resolution.profile
-    namespace = snapshot.node.metadata.namespace
-    group = f"{namespace}/{profile.name if profile else ''}"
-    kind = watched.viewed(service.object_api_version, service.object_kind)
-    disturbed: Sequence[Object] = view.indexed(kind, watched.UNAVAILABLE, group)
-    total = standing_of(view, service, namespace, profile.name if profile else "").total
-    if profile is not None:
-        total = max(total, members(view, service, namespace, profile.name))
-    patience = timedelta(seconds=deadline_seconds(service, profile))
-    due = {each["metadata"]["name"]: since + patience for each in disturbed if (since := written_at(each))}
-    stalled = next((name for name, moment in sorted(due.items()) if now >= moment), "")
-    seen = [names.node_key(namespace, each["metadata"]["name"]) for each in disturbed]
-    if stalled:
-        grants.wait(group_of(service, group), key)
-    return Budget(
-        total=total,
-        unavailable=len(disturbed),
-        is_stalled=bool(stalled),
-        stalled=stalled,
-        # Those who were let through a moment ago have not written yet: their time is not over before this.
-        due=min(due.values(), default=now + patience),
-        is_granted=not stalled and grants.ask(group_of(service, group), key, seen, limit(service, profile, total)),
-    )
-
-
-def group_of(service: Service, value: str) -> tuple[str, str]:
-    """Those who share a budget: the objects of a service that have one profile, as `namespace/profile`."""
-    return service.name, value
-
-
-def members(view: View, service: Service, namespace: str, profile: str) -> int:
-    """How many nodes name a profile, by themselves or by their role; in time that does not grow with them."""
-    choice = f"{namespace}/{service.annotation_key}={profile}"
-    count = len(view.indexed(names.NODE_KIND, names.BY_ANNOTATION, choice))
-    for role in view.indexed(names.ROLE_KIND, names.BY_ANNOTATION, choice):
-        value = f"{namespace}/{role.metadata.name}"
-        count += len(view.indexed(names.NODE_KIND, names.BY_ROLE, value))
-        count -= len(view.indexed(names.NODE_KIND, watched.BY_ROLE_KEY, f"{value}/{service.annotation_key}"))
-    return count
-
-
-def users(view: View, service: Service, namespace: str, profile: str) -> Iterator[str]:
-    """The nodes that name a profile, by themselves or by their role, by name; the first cost no more than they are."""
-    choice = f"{namespace}/{service.annotation_key}={profile}"
-    return merge(
-        (node.name for node in view.indexed(names.NODE_KIND, names.BY_ANNOTATION, choice)),
-        *(
-            _followers(view, service, f"{namespace}/{role.metadata.name}")
-            for role in view.indexed(names.ROLE_KIND, names.BY_ANNOTATION, choice)
-        ),
-    )
-
-
-def _followers(view: View, service: Service, role: str) -> Iterator[str]:
-    """The nodes of a role that leave the choice to it, by name."""
-    for node in view.indexed(names.NODE_KIND, names.BY_ROLE, role):
-        if service.annotation_key not in node.metadata.annotations:
-            yield node.name

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from nodeyard.apply.outcome import Outcome
 from nodeyard.capabilities.profiles import definition, memberships, names, watched
-from nodeyard.capabilities.profiles.collecting import collect_node, group_of, known, users
+from nodeyard.capabilities.profiles.budgets import group_of
+from nodeyard.capabilities.profiles.collecting import collect_node, known
 from nodeyard.capabilities.profiles.events import events
 from nodeyard.capabilities.profiles.grants import Grants
 from nodeyard.capabilities.profiles.memberships import Membership
@@ -20,7 +21,7 @@ from nodeyard.capabilities.profiles.messages import text
 from nodeyard.capabilities.profiles.metrics import ProfilesMetrics
 from nodeyard.capabilities.profiles.plan import plan
 from nodeyard.capabilities.profiles.planning.availability import is_available
-from nodeyard.capabilities.profiles.services import BUILT_IN
+from nodeyard.capabilities.profiles.services import BUILT_IN, NEUTRON, NOVA, TELEMETRY
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Service
 from nodeyard.capabilities.profiles.standings import aggregate
 from nodeyard.capabilities.profiles.status import status
@@ -30,6 +31,7 @@ from nodeyard.capabilities.profiles.types import (
     ProfileService,
     annotation_of,
 )
+from nodeyard.capabilities.profiles.users import users
 from nodeyard.capabilities.profiles.webhook import WEBHOOKS
 from nodeyard.client.resources import Resource, of_kind
 from nodeyard.kube.json import Object
@@ -61,12 +63,15 @@ def _node_key(node: OpenStackDataPlaneNode) -> Key:
 
 
 def _node_keys(view: View, old: OpenStackDataPlaneNode | None, new: OpenStackDataPlaneNode | None) -> Iterable[Key]:
-    """The node, and what counts it: its profiles and its role, before and after."""
+    """The node, what counts it: its profiles and its role, before and after, and who may have its turn instead."""
+    selected = [set() if each is None else set(watched.selected(each)) for each in (old, new)]
+    yield from sorted(selected[0] ^ selected[1])
     if old is not None and new is not None and _is_alike(old.metadata, new.metadata) and old.spec == new.spec:
         return
     services = known(view).services
     for node in filter(None, (old, new)):
         yield _node_key(node)
+        yield from (_GRANTS.release if new is None else _GRANTS.behind)(_node_key(node))
         namespace, role_name = node.metadata.namespace, node.wanted.role
         if role_name:
             yield f"{ROLE}/{namespace}/{role_name}"
@@ -95,6 +100,7 @@ def _role_keys(view: View, old: OpenStackDataPlaneRole | None, new: OpenStackDat
     yield f"{ROLE}/{namespace}/{role.metadata.name}"
     for node in view.indexed(names.NODE_KIND, names.BY_ROLE, f"{namespace}/{role.metadata.name}"):
         yield _node_key(node)
+        yield from _GRANTS.behind(_node_key(node))
     yield from _profile_keys_of(known(view).services, namespace, (old, new))
 
 
@@ -107,7 +113,8 @@ def _profile_keys(service_name: str) -> Callable[[View, Object | None, Object | 
         metadata = profile["metadata"]
         yield names.profile_key(service.name, metadata["namespace"], metadata["name"])
         if any(list(watched.selecting(each)) for each in (old, new) if each is not None):
-            yield from (_node_key(node) for node in view.all(names.NODE_KIND))
+            nodes = view.all(names.NODE_KIND)
+            yield from (_node_key(node) for node in nodes if node.metadata.namespace == metadata["namespace"])
             return
         for node in users(view, service, metadata["namespace"], metadata["name"]):
             yield names.node_key(metadata["namespace"], node)
@@ -133,6 +140,8 @@ def _object_keys(service: Service) -> Callable[[Object | None, Object | None], I
             yield names.node_key(metadata["namespace"], metadata["name"])
             if profile := watched.named(obj, service.profile_field):
                 yield names.profile_key(service.name, metadata["namespace"], profile)
+        if old is not None and new is None:
+            yield from _GRANTS.release(names.node_key(old["metadata"]["namespace"], old["metadata"]["name"]))
         if old is not None and not is_available(old) and (new is None or is_available(new)):
             group = f"{old['metadata']['namespace']}/{watched.named(old, service.profile_field)}"
             yield from _GRANTS.next(group_of(service, group))
@@ -142,12 +151,7 @@ def _object_keys(service: Service) -> Callable[[Object | None, Object | None], I
 
 def _configuration_keys(old: Object | None, new: Object | None) -> Iterable[Key]:
     obj = new or old
-    return [] if obj is None else [f"{NODE}/{value}" for value in _by_node(obj)]
-
-
-def _by_node(obj: Object) -> Iterable[str]:
-    node = (obj["metadata"].get("labels") or {}).get(names.NODE_LABEL)
-    return (f"{obj['metadata']['namespace']}/{node}",) if node else ()
+    return [] if obj is None else [f"{NODE}/{value}" for value in watched.by_node(obj)]
 
 
 def _service_keys(view: View, old: ProfileService | None, new: ProfileService | None) -> Iterable[Key]:
@@ -183,10 +187,6 @@ def _declared(view: View) -> Iterable[Watch]:
             yield _object_watch(service, of_kind(service.object_api_version, service.object_kind), optional=True)
 
 
-def _built_in(name: str) -> Service:
-    return next(service for service in BUILT_IN if service.name == name)
-
-
 # by key
 
 
@@ -194,7 +194,7 @@ def _collect(view: View, key: Key, now: datetime) -> NodeSnapshot | Membership |
     kind, _, rest = key.partition("/")
     match kind, rest.split("/"):
         case "node", [namespace, name]:
-            return collect_node(view, namespace, name, now, _GRANTS, key)
+            return collect_node(view, namespace, name, now, _GRANTS)
         case "profile", [service, namespace, name]:
             return memberships.collect_profile(view, service, namespace, name)
         case "role", [namespace, name]:
@@ -252,7 +252,6 @@ def _keys_of(view: View, ref: ObjectRef) -> Iterable[Key]:
     return ()
 
 
-_NOVA, _NEUTRON, _TELEMETRY = (_built_in(name) for name in (names.NOVA, names.NEUTRON, names.TELEMETRY))
 _READ: Final = ("get", "list", "watch")
 
 PROFILES: Final = Capability(
@@ -275,17 +274,20 @@ PROFILES: Final = Capability(
                 names.BY_ANNOTATION: watched.by_annotation,
                 names.BY_ROLE: watched.by_role,
                 watched.BY_ROLE_KEY: watched.by_role_key,
+                watched.SELECTED: watched.selected,
             },
         ),
         Watch(watched.ROLES, keys_in=_role_keys, indexes={names.BY_ANNOTATION: watched.by_annotation}),
         Watch(watched.SERVICES, keys_in=_service_keys),
-        _profile_watch(_NOVA, watched.COMPUTE_PROFILES),
-        _profile_watch(_NEUTRON, watched.NETWORK_PROFILES),
-        _profile_watch(_TELEMETRY, watched.TELEMETRY_PROFILES),
-        _object_watch(_NOVA, watched.COMPUTES),
-        _object_watch(_NEUTRON, watched.AGENTS),
+        _profile_watch(NOVA, watched.COMPUTE_PROFILES),
+        _profile_watch(NEUTRON, watched.NETWORK_PROFILES),
+        _profile_watch(TELEMETRY, watched.TELEMETRY_PROFILES),
+        _object_watch(NOVA, watched.COMPUTES),
+        _object_watch(NEUTRON, watched.AGENTS),
         *(
-            Watch(each, _configuration_keys, indexes={names.BY_NODE: _by_node}, label_selector=names.SERVICE_LABEL)
+            Watch(
+                each, _configuration_keys, indexes={names.BY_NODE: watched.by_node}, label_selector=names.SERVICE_LABEL
+            )
             for each in watched.CONFIGURATIONS
         ),
     ),

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
+from msgspec import Struct
+
 from nodeyard.capabilities.profiles import names, validation
+from nodeyard.capabilities.profiles.services import NEUTRON, NOVA, TELEMETRY
+from nodeyard.capabilities.profiles.snapshot import Service
 from nodeyard.capabilities.profiles.types import (
     ComputeProfile,
     NetworkProfile,
@@ -15,6 +20,7 @@ from nodeyard.capabilities.profiles.types import (
     ProfileService,
     TelemetryProfile,
 )
+from nodeyard.kube.json import Object
 from nodeyard.schema.crd import Column, Definition
 
 _READY = Column("Ready", '.status.conditions[?(@.type=="Ready")].status')
@@ -67,41 +73,34 @@ NODE: Final = Definition(
     ),
     overlay=validation.NODE,
 )
-COMPUTE_PROFILE: Final = Definition(
-    type=ComputeProfile,
-    group=names.NOVA_GROUP,
-    version=names.VERSION,
-    kind=names.COMPUTE_PROFILE_KIND,
-    plural=names.COMPUTE_PROFILE_PLURAL,
-    description="A ComputeProfile is nova's configuration for any number of nodes.",
-    namespaced=True,
-    short_names=("cprof",),
-    columns=_PROFILE_COLUMNS,
-    overlay=validation.COMPUTE_PROFILE,
+
+
+def _profile(
+    service: Service, type: type[Struct], plural: str, short: str, overlay: Mapping[str, Object]
+) -> Definition:
+    """The profiles of all services are alike but for their configuration."""
+    return Definition(
+        type=type,
+        group=service.profile_api_version.rpartition("/")[0],
+        version=names.VERSION,
+        kind=service.profile_kind,
+        plural=plural,
+        description=f"A {service.profile_kind} is the configuration of {service.name} for any number of nodes.",
+        namespaced=True,
+        short_names=(short,),
+        columns=_PROFILE_COLUMNS,
+        overlay=overlay,
+    )
+
+
+COMPUTE_PROFILE: Final = _profile(
+    NOVA, ComputeProfile, names.COMPUTE_PROFILE_PLURAL, "cprof", validation.COMPUTE_PROFILE
 )
-NETWORK_PROFILE: Final = Definition(
-    type=NetworkProfile,
-    group=names.NEUTRON_GROUP,
-    version=names.VERSION,
-    kind=names.NETWORK_PROFILE_KIND,
-    plural=names.NETWORK_PROFILE_PLURAL,
-    description="A NetworkProfile is neutron's configuration for any number of nodes.",
-    namespaced=True,
-    short_names=("nprof",),
-    columns=_PROFILE_COLUMNS,
-    overlay=validation.NETWORK_PROFILE,
+NETWORK_PROFILE: Final = _profile(
+    NEUTRON, NetworkProfile, names.NETWORK_PROFILE_PLURAL, "nprof", validation.NETWORK_PROFILE
 )
-TELEMETRY_PROFILE: Final = Definition(
-    type=TelemetryProfile,
-    group=names.TELEMETRY_GROUP,
-    version=names.VERSION,
-    kind=names.TELEMETRY_PROFILE_KIND,
-    plural=names.TELEMETRY_PROFILE_PLURAL,
-    description="A TelemetryProfile is the configuration of telemetry for any number of nodes.",
-    namespaced=True,
-    short_names=("tprof",),
-    columns=_PROFILE_COLUMNS,
-    overlay=validation.TELEMETRY_PROFILE,
+TELEMETRY_PROFILE: Final = _profile(
+    TELEMETRY, TelemetryProfile, names.TELEMETRY_PROFILE_PLURAL, "tprof", validation.TELEMETRY_PROFILE
 )
 COMPUTE: Final = Definition(
     type=NovaExternalCompute,

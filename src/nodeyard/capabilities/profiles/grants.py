@@ -1,22 +1,28 @@
 """Who may be disturbed now: plans of several nodes are made at once, and together they keep to the budget.
 
 What a node has written is seen by all once it is answered; what it is about to write is not. So whoever is let through
-is noted here until its key is looked at again, which every write and every failure leads to; and whoever is not waits
-here until somebody is done. Nothing of it has to outlive the process: a new one begins with what is seen.
+is noted here until that is seen, its key is looked at again, or its time is over; and whoever is not waits here until
+somebody is done, or leaves without having begun. Nothing of it has to outlive the process: a new one begins with what
+is seen.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Callable, Hashable
+from datetime import datetime, timedelta
 from itertools import islice
+from typing import Final
 
-NEXT = 4
+NEXT: Final = 4
 """How many are woken when a place is free: one may not want it any more."""
+LASTS: Final = timedelta(seconds=60)
+"""Longer than a write is tried for: who has not written by then could not, and shall not keep the others waiting."""
 
 
 class Grants:
     def __init__(self) -> None:
-        self._given: dict[Hashable, set[str]] = {}
+        self._given: dict[Hashable, dict[str, datetime]] = {}
+        """Who was let through, and until when that counts."""
         self._waiting: dict[Hashable, dict[str, None]] = {}
         """In the order in which they came."""
         self._groups: dict[str, set[Hashable]] = {}
@@ -24,23 +30,34 @@ class Grants:
     def withdraw(self, key: str) -> None:
         """The key is looked at anew: what it was let through for has been done, or not."""
         for group in self._groups.pop(key, set()):
-            self._given.get(group, set()).discard(key)
-            self._waiting.get(group, {}).pop(key, None)
-            if not self._given.get(group):
-                self._given.pop(group, None)
-            if not self._waiting.get(group):
-                self._waiting.pop(group, None)
+            for noted in (self._given, self._waiting):
+                _drop(noted, group, key)
 
-    def ask(self, group: Hashable, key: str, disturbed: Collection[str], limit: int) -> bool:
-        """Whether one more of a group may be disturbed, when these are seen to be; else it waits.
+    def release(self, key: str) -> list[str]:
+        """The key has nothing left to be disturbed: who may ask for its place instead."""
+        heirs = self.behind(key)
+        self.withdraw(key)
+        return heirs
 
-        Whoever was let through and has written since is seen already, and counts once.
-        """
-        given = self._given.get(group, set())
-        if key not in given and len(given.union(disturbed)) >= limit:
+    def behind(self, key: str) -> list[str]:
+        """Who may ask for the key's place, should it turn out not to want it any more. Until then it has the place: it
+        may be writing just now."""
+        groups = [group for group in self._groups.get(key, ()) if key in self._given.get(group, ())]
+        return [each for group in groups for each in self.next(group)]
+
+    def settle(self, group: Hashable, now: datetime, has_written: Callable[[str], bool]) -> None:
+        """Who has written is seen to be disturbed from then on, and is not counted here too."""
+        for key, until in list(self._given.get(group, {}).items()):
+            if until <= now or has_written(key):
+                _drop(self._given, group, key)
+
+    def ask(self, group: Hashable, key: str, now: datetime, room: int) -> bool:
+        """Whether one more of a group may be disturbed, where there is room for so many; else it waits."""
+        given = self._given.get(group, {})
+        if key not in given and len(given) >= room:
             self.wait(group, key)
             return False
-        self._given.setdefault(group, set()).add(key)
+        self._given.setdefault(group, {})[key] = now + LASTS
         self._groups.setdefault(key, set()).add(group)
         return True
 
@@ -51,3 +68,18 @@ class Grants:
     def next(self, group: Hashable) -> list[str]:
         """Who may ask again, now that one is done."""
         return list(islice(self._waiting.get(group, ()), NEXT))
+
+    def lapse(self, group: Hashable) -> datetime | None:
+        """When the first place is free again that nobody has made use of."""
+        return min(self._given.get(group, {}).values(), default=None)
+
+
+def _drop(
+    noted: dict[Hashable, dict[str, datetime]] | dict[Hashable, dict[str, None]], group: Hashable, key: str
+) -> None:
+    keys = noted.get(group)
+    if keys is None:
+        return
+    keys.pop(key, None)
+    if not keys:
+        del noted[group]

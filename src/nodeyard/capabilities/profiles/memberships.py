@@ -13,7 +13,7 @@ from itertools import islice
 import msgspec
 
 from nodeyard.capabilities.profiles import names, watched
-from nodeyard.capabilities.profiles.collecting import known, members, users
+from nodeyard.capabilities.profiles.collecting import known
 from nodeyard.capabilities.profiles.configuration import judgement
 from nodeyard.capabilities.profiles.configuration.rendering import profile_hash
 from nodeyard.capabilities.profiles.messages import text
@@ -21,6 +21,7 @@ from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.snapshot import Profile, Service
 from nodeyard.capabilities.profiles.standings import Standing, standing_of
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneRole, ProfileService, ProfileStatus
+from nodeyard.capabilities.profiles.users import members, users
 from nodeyard.kube.conditions import FALSE, TRUE, to_wire, with_condition
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Condition

@@ -14,7 +14,7 @@ from datetime import datetime
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.planning.decisions import decide
 from nodeyard.capabilities.profiles.planning.draft import Draft
-from nodeyard.capabilities.profiles.planning.inheritance import effective
+from nodeyard.capabilities.profiles.planning.inheritance import inherited
 from nodeyard.capabilities.profiles.planning.resolution import resolve, unknown_keys
 from nodeyard.capabilities.profiles.planning.services import keep, node_ref
 from nodeyard.capabilities.profiles.reasons import Reason
@@ -30,11 +30,11 @@ def plan(snapshot: NodeSnapshot, now: datetime, explain: Sequence[ObjectRef] = (
         draft.block(ref, Reason.DELETING, {"node": node.name})
     else:
         _block_what_is_wrong(draft, snapshot, ref)
-        inherited = effective(node, snapshot.role)
-        for fault in inherited.faults:
+        effective = inherited(snapshot)
+        for fault in effective.faults:
             draft.block(ref, fault.reason, {"node": node.name, "field": fault.field, "error": fault.message})
         for _name, resolution in sorted(resolutions.items()):
-            keep(draft, snapshot, resolution, inherited)
+            keep(draft, snapshot, resolution, effective)
     decisions = [decide(each, snapshot, resolutions, draft.blocked) for each in explain]
     return Planned(
         plan=Plan(

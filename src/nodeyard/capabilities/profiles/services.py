@@ -14,7 +14,7 @@ from typing import Final, TypeAlias, TypeVar
 
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.snapshot import Service
-from nodeyard.capabilities.profiles.types import KindReference, ProfileService
+from nodeyard.capabilities.profiles.types import ConfigFormat, KindReference, ProfileService
 from nodeyard.kube.names import LABEL_VALUE_MAX, qualified_name_faults
 
 BUILT_IN: Final[tuple[Service, ...]] = (
@@ -27,7 +27,7 @@ BUILT_IN: Final[tuple[Service, ...]] = (
         object_kind=names.AGENT_KIND,
         node_field="dataplaneNodeName",
         profile_field="networkProfileName",
-        config_field="customServiceConfig",
+        config_field=names.CUSTOM_CONFIG,
     ),
     Service(
         name=names.NOVA,
@@ -46,10 +46,11 @@ BUILT_IN: Final[tuple[Service, ...]] = (
         annotation_key=names.TELEMETRY_PROFILE,
         profile_api_version=names.TELEMETRY_API_VERSION,
         profile_kind=names.TELEMETRY_PROFILE_KIND,
-        config_field="customServiceConfig",
+        config_field=names.CUSTOM_CONFIG,
     ),
 )
 """By name."""
+NEUTRON, NOVA, TELEMETRY = BUILT_IN
 
 _KIND_RE: Final = re.compile("[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?")
 _VERSION_RE: Final = re.compile("([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[a-z0-9]+")
@@ -82,11 +83,17 @@ def declared(each: ProfileService) -> Service:
         node_field=spec.node_field,
         profile_field=spec.profile_field,
         config_field=spec.config_field,
+        config_format=_format(spec.config_format),
         create_when=spec.create_when_annotation,
         max_unavailable=spec.max_unavailable,
         deadline_seconds=spec.progress_deadline_seconds,
         is_built_in=False,
     )
+
+
+def _format(given: str) -> ConfigFormat:
+    """A format that nobody knows is not judged."""
+    return ConfigFormat.INI if given in ("", ConfigFormat.INI) else ConfigFormat.TEXT
 
 
 def registry(declarations: Sequence[ProfileService]) -> Registry:

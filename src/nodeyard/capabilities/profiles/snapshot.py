@@ -6,14 +6,18 @@ their fields and managed fields. Profiles of all services are seen alike, whatev
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from nodeyard.capabilities.profiles.reasons import Reason
-from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode, OpenStackDataPlaneRole
+from nodeyard.capabilities.profiles.types import ConfigFormat, OpenStackDataPlaneNode, OpenStackDataPlaneRole
 from nodeyard.kube.json import Object
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 DEFAULT_MAX_UNAVAILABLE = "25%"
 DEFAULT_DEADLINE_SECONDS = 600
@@ -36,6 +40,7 @@ class Service:
     """The field of the object's spec with the profile's name."""
     config_field: str = ""
     """The field of a profile's spec with the configuration."""
+    config_format: ConfigFormat = ConfigFormat.INI
     create_when: str = ""
     """The annotation that asks for the object; empty: it is made where a profile resolves."""
     max_unavailable: Any = None
@@ -109,3 +114,19 @@ class NodeSnapshot:
     """By service, for the profile that the node is to have."""
     troubles: Mapping[str, Trouble] = field(default_factory=dict)
     """By service: why its kinds cannot be seen, such as a missing right, with verb and resource."""
+    known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What has been worked out from the rest (`once`)."""
+
+
+def once(work: Callable[Concatenate[NodeSnapshot, P], T]) -> Callable[Concatenate[NodeSnapshot, P], T]:
+    """A function that depends on a snapshot, and on what else can be hashed: worked out for the first who asks."""
+
+    @wraps(work)
+    def answer(snapshot: NodeSnapshot, /, *about: P.args, **named: P.kwargs) -> T:
+        known, question = snapshot.known, (work, *about, *named.items())
+        if question not in known:
+            known[question] = work(snapshot, *about, **named)
+        found: T = known[question]
+        return found
+
+    return answer

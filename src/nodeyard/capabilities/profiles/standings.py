@@ -23,6 +23,8 @@ class Standing:
     """Those that run what they were told."""
     generations: Mapping[str, int] = field(default_factory=dict)
     """How many have each generation of the profile."""
+    told: Mapping[str, int] = field(default_factory=dict)
+    """Of those that do not run what they were told: how many were told at each moment."""
 
     @property
     def is_done(self) -> bool:
@@ -66,10 +68,18 @@ def remove(standing: Standing, obj: Object) -> Standing:
 
 
 def _changed(standing: Standing, obj: Object, by: int) -> Standing:
-    generation = annotation(obj, names.GENERATION)
-    generations = {**standing.generations, generation: standing.generations.get(generation, 0) + by}
+    is_running = is_available(obj)
     return Standing(
         standing.total + by,
-        standing.available + by * is_available(obj),
-        {each: count for each, count in generations.items() if count},
+        standing.available + by * is_running,
+        _counted(standing.generations, annotation(obj, names.GENERATION), by),
+        standing.told if is_running else _counted(standing.told, annotation(obj, names.WRITTEN), by),
     )
+
+
+def _counted(counts: Mapping[str, int], value: str, by: int) -> Mapping[str, int]:
+    """One more or one less of a value; those that nobody has are left out."""
+    changed = {**counts, value: counts.get(value, 0) + by}
+    if not changed[value]:
+        del changed[value]
+    return changed

@@ -11,7 +11,7 @@ from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.messages import text
 from nodeyard.capabilities.profiles.planning.availability import annotation, is_available
-from nodeyard.capabilities.profiles.planning.inheritance import effective
+from nodeyard.capabilities.profiles.planning.inheritance import inherited
 from nodeyard.capabilities.profiles.planning.resolution import Resolution, resolve, unknown_keys
 from nodeyard.capabilities.profiles.planning.services import node_ref
 from nodeyard.capabilities.profiles.reasons import Reason
@@ -51,16 +51,15 @@ _BAD = (Result.DENIED, Result.FAILED, Result.UNKNOWN)
 def status(snapshot: NodeSnapshot, plan: Plan, outcome: Outcome, now: datetime) -> Sequence[StatusWrite]:
     if snapshot.node.is_deleting:
         return ()
-    after = wire(_status_of(snapshot, plan, outcome, now))
-    if after == wire(snapshot.node.status):
+    after = _status_of(snapshot, plan, outcome, now)
+    if after == snapshot.node.status:
         return ()
-    return [StatusWrite(object=node_ref(snapshot), status=after)]
+    return [StatusWrite(object=node_ref(snapshot), status=wire(after))]
 
 
 def _status_of(snapshot: NodeSnapshot, plan: Plan, outcome: Outcome, now: datetime) -> NodeStatus:
     node, objects = snapshot.node, _after(snapshot, outcome)
     resolutions = resolve(snapshot)
-    inherited = effective(node, snapshot.role)
     choices = {
         name: _choice(resolution, objects.get(name), _said(plan.blocked, name))
         for name, resolution in resolutions.items()
@@ -70,7 +69,7 @@ def _status_of(snapshot: NodeSnapshot, plan: Plan, outcome: Outcome, now: dateti
         observed_generation=node.metadata.generation,
         profiles=dict(sorted(choices.items())),
         unknown_profiles=unknown_keys(snapshot),
-        effective=inherited.wire(),
+        effective=inherited(snapshot).wire() or None,
         conditions=_conditions(snapshot, plan.blocked, failures, objects, now),
     )
 

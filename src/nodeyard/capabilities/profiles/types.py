@@ -22,6 +22,13 @@ class UpdatePolicy(StrEnum):
     MANUAL = "Manual"
 
 
+class ConfigFormat(StrEnum):
+    """What a service's configuration is, and so what can be wrong with it."""
+
+    INI = "INI"
+    TEXT = "Text"
+
+
 class Source(StrEnum):
     """Where a node's choice of a profile stands."""
 
@@ -319,6 +326,13 @@ class ProfileServiceSpec(PlainStruct, frozen=True):
         str, Meta(description="The field of that object's spec that holds the profile's name.")
     ] = ""
     config_field: Annotated[str, Meta(description="The field of a profile's spec that holds the configuration.")] = ""
+    config_format: Annotated[
+        str,
+        Meta(
+            description="INI: the configuration is checked as oslo.config reads it. Text: it is taken as it is. INI if "
+            "empty."
+        ),
+    ] = ""
     create_when_annotation: Annotated[
         str,
         Meta(

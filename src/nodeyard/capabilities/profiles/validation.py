@@ -11,10 +11,11 @@ from __future__ import annotations
 from typing import Final
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.services import BUILT_IN
-from nodeyard.capabilities.profiles.types import UpdatePolicy
+from nodeyard.capabilities.profiles.services import BUILT_IN, NEUTRON, NOVA, TELEMETRY
+from nodeyard.capabilities.profiles.types import ConfigFormat, UpdatePolicy
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import LABEL_VALUE_MAX, SUBDOMAIN_MAX
+from nodeyard.schema.rules import CONDITIONS, KEY, KEY_MAX, LABEL, NAME, SUBDOMAIN, VALUE, checks, rule
 
 _RENDERED_AS: Final = ("ConfigMap", "Secret")
 _RESERVED_NAMES: Final = tuple(service.name for service in BUILT_IN)
@@ -23,21 +24,7 @@ _RESERVED_KEYS: Final = (names.CELL, *(service.annotation_key for service in BUI
 _CONFIG_MAX: Final = 512 * 1024
 """Half of what fits into a ConfigMap: the rest is for what the service object's user adds."""
 _MOST_LABELS: Final = 64
-_KEY_MAX: Final = SUBDOMAIN_MAX + 1 + LABEL_VALUE_MAX
-_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN = f"{_LABEL}([.]{_LABEL})*"
-_NAME = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
 _FIELD = "[A-Za-z_][A-Za-z0-9_-]*"
-
-
-def _rule(cel: str, message: str, expression: str = "") -> Object:
-    """A rule; where an expression makes its message, the plain one stands in when that fails."""
-    said: Object = {"rule": cel, "message": message}
-    return {**said, "messageExpression": expression} if expression else said
-
-
-def _checks(*rules: Object, **schema: object) -> Object:
-    return {**schema, "x-kubernetes-validations": list(rules)}
 
 
 def _listed(values: tuple[str, ...]) -> str:
@@ -47,9 +34,7 @@ def _listed(values: tuple[str, ...]) -> str:
 
 _OPEN: Final[Object] = {"x-kubernetes-preserve-unknown-fields": True}
 _OPEN_SPEC: Final[Object] = {"nullable": True, **_OPEN}
-_CONDITIONS: Final[dict[str, Object]] = {
-    "status.conditions": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
-}
+_CONDITIONS: Final[dict[str, Object]] = {"status.conditions": CONDITIONS}
 _OPEN_STATUS: Final[dict[str, Object]] = {
     "status": _OPEN,
     **_CONDITIONS,
@@ -57,8 +42,8 @@ _OPEN_STATUS: Final[dict[str, Object]] = {
     "status.conditions[]": {"required": ["type", "status"], **_OPEN},
 }
 _COUNT: Final[Object] = {"minimum": 1, "format": "int32"}
-_UNAVAILABLE = _checks(
-    _rule(
+_UNAVAILABLE = checks(
+    rule(
         "type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",
         "maxUnavailable is a number from 1 or a share from 1% to 100%: with none at all no change could ever be rolled "
         "out; to hold changes back use profileUpdatePolicy Manual",
@@ -68,9 +53,9 @@ _UNAVAILABLE = _checks(
 
 
 def _name_of(what: str, most: int = SUBDOMAIN_MAX) -> Object:
-    return _checks(
-        _rule(
-            f"self == '' || self.matches('^{_SUBDOMAIN}$')",
+    return checks(
+        rule(
+            f"self == '' || self.matches('^{SUBDOMAIN}$')",
             f"the name of a {what} is lower case letters, digits, '-' and '.', and begins and ends with a letter or "
             "digit",
         ),
@@ -80,7 +65,7 @@ def _name_of(what: str, most: int = SUBDOMAIN_MAX) -> Object:
 
 def _labelled(label: str) -> Object:
     """The name becomes a label value."""
-    return _rule(
+    return rule(
         f"size(self.metadata.name) <= {LABEL_VALUE_MAX}",
         f"metadata.name becomes the value of label {label}: at most {LABEL_VALUE_MAX} characters",
     )
@@ -100,7 +85,7 @@ def _section(path: str) -> dict[str, Object]:
 
 _POLICY: Final[Object] = {"enum": ["", *(str(policy) for policy in UpdatePolicy)]}
 ROLE: Final[dict[str, Object]] = {
-    "": _checks(_labelled(names.ROLE_LABEL)),
+    "": checks(_labelled(names.ROLE_LABEL)),
     "spec": _OPEN_SPEC,
     **_section("spec.nodeTemplate"),
     "spec.deployStrategy": _OPEN,
@@ -108,7 +93,7 @@ ROLE: Final[dict[str, Object]] = {
     **_OPEN_STATUS,
 }
 NODE: Final[dict[str, Object]] = {
-    "": _checks(_labelled(names.NODE_LABEL)),
+    "": checks(_labelled(names.NODE_LABEL)),
     "spec": _OPEN_SPEC,
     **_section("spec.node"),
     "spec.role": _name_of(names.ROLE_KIND, LABEL_VALUE_MAX),
@@ -128,14 +113,14 @@ def _profile(config: str) -> dict[str, Object]:
         "spec.maxUnavailable": _UNAVAILABLE,
         "spec.progressDeadlineSeconds": _COUNT,
         "spec.renderAs": {"enum": ["", *_RENDERED_AS]},
-        "spec.nodeSelector": _checks(
-            _rule(
-                f"self.all(k, size(k) <= {_KEY_MAX} && k.matches('^({_SUBDOMAIN}/)?{_NAME}$'))",
+        "spec.nodeSelector": checks(
+            rule(
+                f"self.all(k, size(k) <= {KEY_MAX} && k.matches('{KEY}'))",
                 "a label key is a name of at most 63 letters, digits, '-', '_' and '.', after an optional DNS prefix "
                 "and slash",
             ),
-            _rule(
-                f"self.all(k, self[k].matches('^({_NAME})?$'))",
+            rule(
+                f"self.all(k, self[k].matches('{VALUE}'))",
                 "a label value is at most 63 letters, digits, '-', '_' and '.', and begins and ends with a letter or "
                 "digit",
             ),
@@ -147,17 +132,17 @@ def _profile(config: str) -> dict[str, Object]:
     }
 
 
-COMPUTE_PROFILE: Final = _profile("customComputeServiceConfig")
-NETWORK_PROFILE: Final = _profile("customServiceConfig")
-TELEMETRY_PROFILE: Final = _profile("customServiceConfig")
+COMPUTE_PROFILE: Final = _profile(NOVA.config_field)
+NETWORK_PROFILE: Final = _profile(NEUTRON.config_field)
+TELEMETRY_PROFILE: Final = _profile(TELEMETRY.config_field)
 
 
 # service objects
 
 COMPUTE: Final[dict[str, Object]] = {
     "": {"required": ["spec"]},
-    "spec": _checks(
-        _rule(
+    "spec": checks(
+        rule(
             "!has(oldSelf.cellName) || oldSelf.cellName == '' "
             "|| has(self.cellName) && self.cellName == oldSelf.cellName",
             "cellName cannot change: nova does not move computes between cells; delete the object and its node's "
@@ -184,37 +169,37 @@ AGENT: Final[dict[str, Object]] = {
 
 
 def _key(*rules: Object) -> Object:
-    return _checks(
-        _rule(
-            f"self.matches('^{_SUBDOMAIN}/{_NAME}$')",
+    return checks(
+        rule(
+            f"self.matches('^{SUBDOMAIN}/{NAME}$')",
             "an annotation key is a DNS prefix, a slash and a name of at most 63 letters, digits, '-', '_' and '.', "
             "such as storage.example.com/storage-profile",
         ),
         *rules,
         minLength=1,
-        maxLength=_KEY_MAX,
+        maxLength=KEY_MAX,
     )
 
 
 def _kind(path: str) -> dict[str, Object]:
     return {
         path: {"required": ["apiVersion", "kind"]},
-        f"{path}.apiVersion": _checks(
-            _rule(
-                f"self.matches('^{_SUBDOMAIN}/v[a-z0-9]+$')",
+        f"{path}.apiVersion": checks(
+            rule(
+                f"self.matches('^{SUBDOMAIN}/v[a-z0-9]+$')",
                 "apiVersion is group and version, such as storage.example.com/v1",
             ),
-            maxLength=_KEY_MAX,
+            maxLength=KEY_MAX,
         ),
-        f"{path}.kind": _checks(
-            _rule("self.matches('^[A-Z][A-Za-z0-9]*$')", "a kind is written like StorageProfile"),
+        f"{path}.kind": checks(
+            rule("self.matches('^[A-Z][A-Za-z0-9]*$')", "a kind is written like StorageProfile"),
             maxLength=LABEL_VALUE_MAX,
         ),
     }
 
 
-_FIELD_NAME = _checks(
-    _rule(
+_FIELD_NAME = checks(
+    rule(
         f"self == '' || self.matches('^{_FIELD}$')",
         "this is one field of a spec, such as profileName",
     ),
@@ -222,34 +207,34 @@ _FIELD_NAME = _checks(
 )
 _OF_OBJECT = ("nodeField", "profileField", "createWhenAnnotation")
 SERVICE: Final[dict[str, Object]] = {
-    "": _checks(
-        _rule(
+    "": checks(
+        rule(
             f"!(self.metadata.name in {_listed(_RESERVED_NAMES)})",
             f"the services {', '.join(_RESERVED_NAMES)} are built in: choose another name",
         ),
-        _rule(
-            f"size(self.metadata.name) <= {LABEL_VALUE_MAX} && self.metadata.name.matches('^{_LABEL}$')",
+        rule(
+            f"size(self.metadata.name) <= {LABEL_VALUE_MAX} && self.metadata.name.matches('^{LABEL}$')",
             f"metadata.name becomes the value of label {names.SERVICE_LABEL} and part of other names: at most "
             f"{LABEL_VALUE_MAX} lower case letters, digits and '-'",
         ),
         required=["spec"],
     ),
-    "spec": _checks(
-        _rule(
+    "spec": checks(
+        rule(
             "!has(self.object) || has(self.nodeField) && self.nodeField != '' && has(self.profileField) "
             "&& self.profileField != ''",
             "an object needs nodeField and profileField: they hold the names of the node and of its profile",
         ),
-        _rule(
+        rule(
             "!has(self.nodeField) || !has(self.profileField) || self.nodeField == '' "
             "|| self.nodeField != self.profileField",
             "nodeField and profileField are two fields: one cannot hold both names",
         ),
-        _rule(
+        rule(
             "has(self.object) || " + " && ".join(f"(!has(self.{each}) || self.{each} == '')" for each in _OF_OBJECT),
             f"{', '.join(_OF_OBJECT)} are about the object: set object, or leave them out",
         ),
-        _rule(
+        rule(
             "!has(self.createWhenAnnotation) || self.createWhenAnnotation != self.annotationKey",
             "createWhenAnnotation is another annotation than annotationKey; leave it out to have the object wherever a "
             "profile is chosen",
@@ -257,7 +242,7 @@ SERVICE: Final[dict[str, Object]] = {
         required=["annotationKey", "profile"],
     ),
     "spec.annotationKey": _key(
-        _rule(
+        rule(
             f"!(self in {_listed(_RESERVED_KEYS)})",
             f"the annotations {', '.join(_RESERVED_KEYS)} belong to built-in services",
         )
@@ -267,14 +252,15 @@ SERVICE: Final[dict[str, Object]] = {
     "spec.nodeField": _FIELD_NAME,
     "spec.profileField": _FIELD_NAME,
     "spec.configField": _FIELD_NAME,
+    "spec.configFormat": {"enum": ["", *(str(each) for each in ConfigFormat)]},
     "spec.createWhenAnnotation": {
-        **_checks(
-            _rule(
-                f"self == '' || self.matches('^{_SUBDOMAIN}/{_NAME}$')",
+        **checks(
+            rule(
+                f"self == '' || self.matches('^{SUBDOMAIN}/{NAME}$')",
                 "an annotation key is a DNS prefix, a slash and a name of at most 63 letters, digits, '-', '_' and '.'",
             )
         ),
-        "maxLength": _KEY_MAX,
+        "maxLength": KEY_MAX,
     },
     "spec.maxUnavailable": _UNAVAILABLE,
     "spec.progressDeadlineSeconds": _COUNT,

@@ -9,9 +9,16 @@ from typing import Any, Final
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.planning.availability import is_available
 from nodeyard.capabilities.profiles.snapshot import Profile, Service
-from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode, OpenStackDataPlaneRole, ProfileService
+from nodeyard.capabilities.profiles.types import (
+    OpenStackDataPlaneNode,
+    OpenStackDataPlaneRole,
+    ProfileService,
+    Source,
+    State,
+)
 from nodeyard.client.resources import CONFIG_MAPS, SECRETS, Resource, untyped
 from nodeyard.kube.json import Object
+from nodeyard.runtime.capability import View
 
 NODES: Final = Resource(
     names.DATAPLANE_GROUP, names.VERSION, names.NODE_PLURAL, names.NODE_KIND, True, OpenStackDataPlaneNode
@@ -41,6 +48,8 @@ SELECTING: Final = "selecting"
 """Profiles that select nodes by label, by namespace."""
 UNAVAILABLE: Final = "unavailable"
 """Service objects that do not run what they were told, by `namespace/profile`."""
+SELECTED: Final = "selected"
+"""Nodes by the profiles that select them, as their status says, by the key of the profile."""
 BY_ROLE_KEY: Final = "role-key"
 """Nodes by their role and each annotation key of theirs, as `namespace/role/key`: those who choose for themselves."""
 
@@ -49,6 +58,14 @@ def viewed(api_version: str, kind: str) -> str:
     """How a view names a kind."""
     group = api_version.rpartition("/")[0]
     return f"{kind}.{group}" if group else kind
+
+
+def is_seen(view: View, kind: str) -> bool:
+    """Whether what there is of a kind is known; those of declared services may not be watched yet."""
+    try:
+        return view.is_synced(kind)
+    except KeyError:
+        return False
 
 
 # how they are found
@@ -68,9 +85,23 @@ def by_role_key(node: OpenStackDataPlaneNode) -> Iterable[str]:
     return [f"{node.metadata.namespace}/{role}/{key}" for key in node.metadata.annotations] if role else ()
 
 
+def selected(node: OpenStackDataPlaneNode) -> Iterable[str]:
+    namespace = node.metadata.namespace
+    return [
+        names.profile_key(service, namespace, choice.value)
+        for service, choice in node.status.profiles.items()
+        if choice.source == Source.SELECTOR and choice.state == State.RESOLVED
+    ]
+
+
 def selecting(profile: Object) -> Iterable[str]:
     spec = profile.get("spec") or {}
     return (profile["metadata"]["namespace"],) if spec.get("nodeSelector") is not None else ()
+
+
+def by_node(obj: Object) -> Iterable[str]:
+    node = (obj["metadata"].get("labels") or {}).get(names.NODE_LABEL)
+    return (f"{obj['metadata']['namespace']}/{node}",) if node else ()
 
 
 def by_profile(field: str) -> Any:

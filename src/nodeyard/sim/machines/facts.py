@@ -13,7 +13,8 @@ class Seen(NamedTuple):
     """One observation, on its way to become a condition."""
 
     type: str
-    holds: bool
+    holds: bool | None
+    """None: it cannot be told yet."""
     reason: str
     message: str = ""
 
@@ -22,7 +23,7 @@ def conditions(old: Iterable[Object], seen: Iterable[Seen], now: str, generation
     """The old ones with these set; the moment is that of the last change of status."""
     found = {one["type"]: one for one in old}
     for one in seen:
-        status = "True" if one.holds else "False"
+        status = "Unknown" if one.holds is None else str(one.holds)
         before = found.get(one.type)
         since = before["lastTransitionTime"] if before and before["status"] == status else now
         found[one.type] = {

@@ -31,6 +31,7 @@ clusterrolebindings rbac.authorization.k8s.io ClusterRoleBinding cluster
 roles rbac.authorization.k8s.io Role namespaced
 rolebindings rbac.authorization.k8s.io RoleBinding namespaced
 customresourcedefinitions crd crds api-extensions apiextensions.k8s.io CustomResourceDefinition cluster
+apiservices api-extensions apiregistration.k8s.io APIService cluster
 mutatingwebhookconfigurations api-extensions admissionregistration.k8s.io MutatingWebhookConfiguration cluster
 validatingadmissionpolicies api-extensions admissionregistration.k8s.io ValidatingAdmissionPolicy cluster
 validatingadmissionpolicybindings api-extensions admissionregistration.k8s.io ValidatingAdmissionPolicyBinding cluster
@@ -64,7 +65,8 @@ def test_status_and_scale_are_served_where_the_real_server_serves_them() -> None
     with_status = {plural for (_, plural), resource in RESOURCES.items() if resource.storage.has_status}
     assert with_status == {
         "namespaces", "nodes", "pods", "services", "daemonsets", "deployments", "replicasets", "statefulsets",
-        "cronjobs", "jobs", "poddisruptionbudgets", "customresourcedefinitions", "validatingadmissionpolicies",
+        "cronjobs", "jobs", "poddisruptionbudgets", "customresourcedefinitions", "apiservices",
+        "validatingadmissionpolicies",
     }  # fmt: skip
     scaled = {plural for (_, plural), resource in RESOURCES.items() if resource.storage.scale}
     assert scaled == {"deployments", "replicasets", "statefulsets"}

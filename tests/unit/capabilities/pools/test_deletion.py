@@ -9,12 +9,12 @@ import pytest
 
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.planning.deletion import delete_cluster
-from nodeyard.capabilities.pools.planning.draft import Draft
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import Management, PoolsSnapshot, Workload
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Namespace
 from nodeyard.plan.brake import Limit, brake
+from nodeyard.plan.draft import Draft
 from nodeyard.plan.model import Disruption, Plan, Verb
 
 from ....builders.pools import NOW, cluster, machine

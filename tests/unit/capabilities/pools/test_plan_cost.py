@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import replace
-from types import FrameType
 from typing import Any
 
 import pytest
+from tests.builders.costs import steps
 from tests.builders.pool_objects import SERVED, running
 from tests.builders.pools import NOW, cluster, pool
 
@@ -18,25 +17,6 @@ from nodeyard.capabilities.pools.snapshot import Management, PoolsSnapshot
 from nodeyard.capabilities.pools.status import status
 
 FEW, MORE, MANY = 10, 20, 40
-
-
-def steps(work: Callable[[], object]) -> int:
-    """How many instructions it takes, whatever the machine does meanwhile."""
-    count = 0
-
-    def trace(frame: FrameType, event: str, _argument: Any) -> Any:
-        nonlocal count
-        frame.f_trace_opcodes = True
-        count += event == "opcode"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        work()
-    finally:
-        sys.settrace(before)
-    return count
 
 
 def pools(number: int, **given: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from nodeyard.capabilities.profiles.configuration.ini import EMPTY
 from nodeyard.capabilities.profiles.configuration.judgement import MOST, Judgement, of_node, of_profile
 from nodeyard.capabilities.profiles.snapshot import Profile, Service
 
-from ....builders.profiles import DEDICATED, NEUTRON, NODE, NOVA, SHARED, TELEMETRY
+from ....builders.profiles import DEDICATED, NEUTRON, NODE, NOVA, SHARED, TELEMETRY, service
 
 PROFILE = "ComputeProfile/p: spec.customComputeServiceConfig"
 CUSTOM = f"NovaExternalCompute/{NODE}: spec.customServiceConfig"
@@ -28,6 +28,13 @@ def test_profiles_of_a_service_without_configuration_have_no_fault() -> None:
     bare = Service("rack", "example.com/rack-profile", "example.com/v1", "RackProfile")
     assert of_profile(bare, "p", "") == Judgement()
     assert of_node(bare, NODE, Profile("p"), "") == Judgement()
+
+
+def test_a_text_whose_format_is_not_ours_to_know_is_taken_as_it_is() -> None:
+    plain = service(configFormat="Text")
+    assert of_profile(plain, "p", "disks: {nvme0: fast}\n\ttabs too") == Judgement()
+    assert of_profile(plain, "p", " \n").warnings == (f"StorageProfile/p: spec.config, {EMPTY}",)
+    assert of_profile(service(), "p", "disks: {nvme0: fast}\n").faults
 
 
 def test_a_fault_names_object_field_and_line() -> None:

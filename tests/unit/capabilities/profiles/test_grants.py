@@ -1,46 +1,89 @@
 """Plans made at once keep to one budget together."""
 
-from nodeyard.capabilities.profiles.grants import Grants
+from datetime import UTC, datetime
+
+from nodeyard.capabilities.profiles.grants import LASTS, Grants
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
 
-def test_no_more_are_let_through_than_the_limit_allows():
+def nobody(_key: str) -> bool:
+    return False
+
+
+def test_no_more_are_let_through_than_there_is_room_for():
     grants = Grants()
-    assert [grants.ask("g", f"n{n}", ["x"], 3) for n in range(4)] == [True, True, False, False]
+    assert [grants.ask("g", f"n{n}", NOW, 2) for n in range(4)] == [True, True, False, False]
 
 
 def test_who_was_let_through_may_ask_again():
     grants = Grants()
-    assert grants.ask("g", "a", (), 1)
-    assert grants.ask("g", "a", (), 1)
-    assert not grants.ask("g", "b", (), 1)
+    assert grants.ask("g", "a", NOW, 1)
+    assert grants.ask("g", "a", NOW, 1)
+    assert not grants.ask("g", "b", NOW, 1)
 
 
-def test_who_has_written_since_counts_once():
+def test_who_is_seen_to_have_written_is_counted_there_and_not_here_too():
     grants = Grants()
-    assert grants.ask("g", "a", (), 2)
-    assert grants.ask("g", "b", ["a"], 2)
-    assert not grants.ask("g", "c", ["a", "b"], 2)
+    assert grants.ask("g", "a", NOW, 2)
+    grants.settle("g", NOW, lambda key: key == "a")
+    assert grants.ask("g", "b", NOW, 1)
+    assert not grants.ask("g", "c", NOW, 1)
+
+
+def test_who_could_not_write_in_time_does_not_keep_the_others_waiting():
+    grants = Grants()
+    assert grants.ask("g", "a", NOW, 1)
+    assert grants.lapse("g") == NOW + LASTS
+    grants.settle("g", NOW + LASTS, nobody)
+    assert grants.ask("g", "b", NOW + LASTS, 1)
 
 
 def test_a_key_that_is_looked_at_anew_gives_its_place_back():
     grants = Grants()
-    assert grants.ask("g", "a", (), 1)
+    assert grants.ask("g", "a", NOW, 1)
     grants.withdraw("a")
-    assert grants.ask("g", "b", (), 1)
+    assert grants.lapse("g") is None
+    assert grants.ask("g", "b", NOW, 1)
 
 
 def test_groups_do_not_compete():
     grants = Grants()
-    assert grants.ask("g", "a", (), 1)
-    assert grants.ask("h", "b", (), 1)
+    assert grants.ask("g", "a", NOW, 1)
+    assert grants.ask("h", "b", NOW, 1)
     grants.withdraw("a")
-    assert not grants.ask("h", "c", (), 1)
+    assert not grants.ask("h", "c", NOW, 1)
 
 
 def test_who_was_not_let_through_is_woken_in_the_order_of_asking():
     grants = Grants()
     for key in ("a", "b", "c"):
-        grants.ask("g", key, (), 1)
+        grants.ask("g", key, NOW, 1)
     assert grants.next("g") == ["b", "c"]
     grants.withdraw("b")
     assert grants.next("g") == ["c"]
+
+
+def test_who_leaves_without_having_begun_makes_room_for_those_who_wait():
+    grants = Grants()
+    for key in ("a", "b", "c"):
+        grants.ask("g", key, NOW, 1)
+    assert grants.release("a") == ["b", "c"]
+    assert grants.ask("g", "b", NOW, 1)
+
+
+def test_who_leaves_without_having_been_let_through_wakes_nobody():
+    grants = Grants()
+    for key in ("a", "b", "c"):
+        grants.ask("g", key, NOW, 1)
+    assert grants.release("b") == []
+    assert grants.next("g") == ["c"]
+
+
+def test_who_waits_behind_somebody_is_told_without_taking_the_place_away():
+    grants = Grants()
+    for key in ("a", "b"):
+        grants.ask("g", key, NOW, 1)
+    assert grants.behind("a") == ["b"]
+    assert not grants.ask("g", "b", NOW, 1)
+    assert grants.behind("b") == []

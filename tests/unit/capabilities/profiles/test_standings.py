@@ -15,13 +15,13 @@ from ....builders.profiles import NAMESPACE, NOVA
 READY = [{"type": "Ready", "status": "True"}]
 
 
-def compute(name: str = "a", profile: str = "p", generation: str = "1", reported: str = "h") -> Object:
+def compute(name: str = "a", profile: str = "p", generation: str = "1", reported: str = "h", told: str = "t") -> Object:
     """Asked for the hash `h`."""
     return {
         "metadata": {
             "name": name,
             "namespace": NAMESPACE,
-            "annotations": {names.HASH: "h", names.GENERATION: generation},
+            "annotations": {names.HASH: "h", names.GENERATION: generation, names.WRITTEN: told},
         },
         "spec": {"computeProfileName": profile},
         "status": {"hash": {names.REPORTED_HASH: reported}, "conditions": READY},
@@ -29,13 +29,17 @@ def compute(name: str = "a", profile: str = "p", generation: str = "1", reported
 
 
 COMPUTES = st.builds(
-    compute, profile=st.sampled_from("pq"), generation=st.sampled_from("12"), reported=st.sampled_from("hx")
+    compute,
+    profile=st.sampled_from("pq"),
+    generation=st.sampled_from("12"),
+    reported=st.sampled_from("hx"),
+    told=st.sampled_from("tu"),
 )
 
 
 def test_objects_are_counted_by_whether_they_run_and_by_what_they_have():
     objects = [compute(), compute(generation="2"), compute(generation="2", reported="old")]
-    assert counted(objects) == Standing(total=3, available=2, generations={"1": 1, "2": 2})
+    assert counted(objects) == Standing(total=3, available=2, generations={"1": 1, "2": 2}, told={"t": 1})
 
 
 def test_a_rollout_is_done_when_all_run():

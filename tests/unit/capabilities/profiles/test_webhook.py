@@ -32,6 +32,7 @@ REVIEWS = {
     names.NETWORK_PROFILE_KIND: "profiles",
     names.TELEMETRY_PROFILE_KIND: "profiles",
     names.SERVICE_KIND: "services",
+    "StorageProfile": "profiles",
 }
 EMPTY = ProfilesView()
 PROFILES = (
@@ -440,3 +441,78 @@ def test_only_the_operations_that_can_go_wrong_are_asked_about():
         "services": [("CREATE", "UPDATE")],
     }
     assert {webhook.failure_policy for webhook in WEBHOOKS} == {"Ignore"}
+
+
+# profiles of declared services
+
+
+STORAGE = service_body("storage")
+"""Its profiles are StorageProfiles of storage.openstack.org."""
+
+
+def storage_profile(config: str, name: str = "fast") -> Object:
+    return {
+        "apiVersion": "storage.openstack.org/v1",
+        "kind": "StorageProfile",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "spec": {"config": config},
+    }
+
+
+def test_a_profile_of_a_declared_service_is_judged_like_a_built_in_one():
+    verdict = ask("CREATE", storage_profile("disks: fast"), None, ProfilesView(STORAGE))
+    assert not verdict.is_allowed
+    assert "StorageProfile/fast: spec.config, line 1" in verdict.message
+
+
+def test_text_is_not_judged_as_ini():
+    plain = service_body("storage", configFormat="Text")
+    assert ask("CREATE", storage_profile("disks: fast"), None, ProfilesView(plain)).is_allowed
+
+
+def test_a_profile_of_a_declared_service_that_nodes_have_is_not_deleted():
+    node = node_body(role="", annotations={STORAGE["spec"]["annotationKey"]: "fast"})
+    verdict = ask("DELETE", None, storage_profile(""), ProfilesView(STORAGE, node))
+    assert "StorageProfile fast is in use by 1 node" in verdict.message
+
+
+def test_every_service_that_has_profiles_of_a_kind_has_its_say():
+    other = service_body("backup", profile=STORAGE["spec"]["profile"], configFormat="Text")
+    view = ProfilesView(STORAGE, other)
+    assert not ask("CREATE", storage_profile("disks: fast"), None, view).is_allowed
+    assert ask("CREATE", storage_profile("[disk]\nkind = nvme\n"), None, view).is_allowed
+
+
+class Served(ProfilesView):
+    """The kinds that were declared are served, by these plurals."""
+
+    def __init__(self, plurals: dict[str, str], *bodies: Object) -> None:
+        super().__init__(*bodies)
+        self._plurals = plurals
+
+    def is_synced(self, kind: str) -> bool:
+        return kind in self._plurals or super().is_synced(kind)
+
+    def plural(self, kind: str) -> str:
+        return self._plurals[kind]
+
+
+def rules(view: ProfilesView) -> set[tuple[str, tuple[str, ...]]]:
+    """Beyond those that are known beforehand."""
+    webhook = next(each for each in WEBHOOKS if each.name == "profiles")
+    found = webhook.as_of(view).rules[len(webhook.rules) :]  # type: ignore[arg-type]
+    return {(each.group, each.resources) for each in found}
+
+
+def test_the_server_asks_about_the_profiles_of_declared_services_once_it_has_them():
+    kind = "StorageProfile.storage.openstack.org"
+    assert rules(EMPTY) == set()
+    assert rules(ProfilesView(STORAGE)) == set()
+    assert rules(Served({kind: ""}, STORAGE)) == set()
+    assert rules(Served({kind: "storageprofiles"}, STORAGE)) == {("storage.openstack.org", ("storageprofiles",))}
+
+
+@pytest.mark.parametrize("group", ["coordination.k8s.io", "apps", "metrics.kubernetes.io"])
+def test_what_kubernetes_itself_depends_on_is_never_asked_about(group: str):
+    taken = service_body("storage", profile={"apiVersion": f"{group}/v1", "kind": "Lease"})
+    assert rules(Served({f"Lease.{group}": "leases"}, taken)) == set()

@@ -7,7 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from nodeyard.apiserver.kinds.defaults import admission, configuration, identities, nodes, pods, services, workloads
+from nodeyard.apiserver.kinds.defaults import (
+    admission,
+    configuration,
+    identities,
+    nodes,
+    pods,
+    registrations,
+    services,
+    workloads,
+)
 from nodeyard.kube.json import Object
 
 DEFAULTS: Mapping[str, Callable[[Object], Object]] = {
@@ -16,6 +25,7 @@ DEFAULTS: Mapping[str, Callable[[Object], Object]] = {
     **identities.DEFAULTS,
     **nodes.DEFAULTS,
     **pods.DEFAULTS,
+    **registrations.DEFAULTS,
     **services.DEFAULTS,
     **workloads.DEFAULTS,
 }

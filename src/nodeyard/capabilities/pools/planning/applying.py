@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.planning.draft import Draft
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.kube.json import Object
 from nodeyard.plan.diff import diff
+from nodeyard.plan.draft import Draft
 from nodeyard.plan.model import Disruption, FieldChange, ObjectRef, Verb, Write
 from nodeyard.plan.owned import outcome
 

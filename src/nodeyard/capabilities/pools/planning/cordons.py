@@ -11,12 +11,12 @@ from datetime import datetime
 
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.planning import moments
-from nodeyard.capabilities.pools.planning.draft import Draft
 from nodeyard.capabilities.pools.planning.leaving import LeavingPool
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import POOL_DRAINING
 from nodeyard.kube.objects import Node
+from nodeyard.plan.draft import Draft
 from nodeyard.plan.model import Disruption, FieldChange, Verb, Write
 
 

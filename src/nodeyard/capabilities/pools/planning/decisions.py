@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.generation.autoscaling import is_autoscaled
 from nodeyard.capabilities.pools.planning.adoption import pool_of
-from nodeyard.capabilities.pools.planning.draft import Draft
 from nodeyard.capabilities.pools.planning.observed import counters, is_settled, replicas
 from nodeyard.capabilities.pools.planning.pools import Pool
 from nodeyard.capabilities.pools.planning.versions import Versions
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.kube.json import Object
+from nodeyard.plan.draft import Draft
 from nodeyard.plan.model import Blocked, Candidate, Decision, ObjectRef
 
 _CHANGES: Mapping[str, tuple[Reason, ...]] = {

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.planning.applying import ref_to
-from nodeyard.capabilities.pools.planning.draft import NAMED, Draft
 from nodeyard.capabilities.pools.planning.foundation import cluster_ref
 from nodeyard.capabilities.pools.planning.leaving import node_names
 from nodeyard.capabilities.pools.planning.observed import is_deleting, is_paused
@@ -21,6 +20,7 @@ from nodeyard.capabilities.pools.types import LatticeCluster, Pivot
 from nodeyard.kube import meta
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Namespace
+from nodeyard.plan.draft import NAMED, Draft
 from nodeyard.plan.model import Disruption, FieldChange, ObjectRef, Verb, Write
 
 

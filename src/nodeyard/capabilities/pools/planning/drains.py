@@ -16,12 +16,12 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from nodeyard.capabilities.pools.planning.cordons import closed_since, cordon, is_closed
-from nodeyard.capabilities.pools.planning.draft import Draft
 from nodeyard.capabilities.pools.planning.leaving import LeavingPool
 from nodeyard.capabilities.pools.planning.pods import Handling, given_up_at, handling, is_unreachable
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Node, Pod
+from nodeyard.plan.draft import Draft
 from nodeyard.plan.model import Disruption, ObjectRef, Verb, Write
 
 SETTLE = timedelta(seconds=5)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from nodeyard.capabilities.pools import generation, names
 from nodeyard.capabilities.pools.planning import templates
 from nodeyard.capabilities.pools.planning.applying import apply, changes
-from nodeyard.capabilities.pools.planning.draft import Draft
 from nodeyard.capabilities.pools.planning.observed import control_plane_infrastructure
 from nodeyard.capabilities.pools.planning.rolling import replacement
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.plan.diff import diff
+from nodeyard.plan.draft import Draft
 from nodeyard.plan.model import ObjectRef, Verb, Write
 
 

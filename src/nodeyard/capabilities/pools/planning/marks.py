@@ -21,7 +21,6 @@ import msgspec
 
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.planning import moments
-from nodeyard.capabilities.pools.planning.draft import Draft
 from nodeyard.capabilities.pools.planning.leaving import LeavingPool
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import Machine
@@ -30,6 +29,7 @@ from nodeyard.kube import meta
 from nodeyard.kube.json import Object
 from nodeyard.kube.patch import merge_diff, merge_patch
 from nodeyard.plan.diff import diff
+from nodeyard.plan.draft import Draft
 from nodeyard.plan.model import Disruption, Verb, Write
 
 PART = "removal"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nodeyard.capabilities.pools.planning.adoption import removed
-from nodeyard.capabilities.pools.planning.draft import Draft
 from nodeyard.capabilities.pools.planning.foundation import cluster_ref
 from nodeyard.capabilities.pools.planning.pivot import may_scale
 from nodeyard.capabilities.pools.planning.pools import Pool, pool_ref
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.capabilities.pools.types import Pivot
+from nodeyard.plan.draft import Draft
 
 
 def give_notice(draft: Draft, snapshot: PoolsSnapshot, wanted: Sequence[Pool]) -> None:

@@ -12,7 +12,6 @@ from nodeyard.capabilities.pools import generation, names
 from nodeyard.capabilities.pools.planning import replicas, rolling, templates
 from nodeyard.capabilities.pools.planning.adoption import Belonging, is_adopted
 from nodeyard.capabilities.pools.planning.applying import apply, changes, ref_to
-from nodeyard.capabilities.pools.planning.draft import Draft
 from nodeyard.capabilities.pools.planning.observed import bootstrap_of, infrastructure_of, is_deleting
 from nodeyard.capabilities.pools.planning.removals import cancel_removal
 from nodeyard.capabilities.pools.reasons import Reason
@@ -20,6 +19,7 @@ from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.capabilities.pools.types import LatticeNodeClass, WorkerPool
 from nodeyard.capabilities.pools.validity import faults
 from nodeyard.kube.json import Object
+from nodeyard.plan.draft import Draft
 from nodeyard.plan.model import ObjectRef
 
 

@@ -16,7 +16,6 @@ from datetime import datetime
 
 from nodeyard.capabilities.pools.planning import observed
 from nodeyard.capabilities.pools.planning.cordons import uncordon
-from nodeyard.capabilities.pools.planning.draft import NAMED, Draft
 from nodeyard.capabilities.pools.planning.drains import WaitingPod, drain
 from nodeyard.capabilities.pools.planning.leaving import LeavingPool
 from nodeyard.capabilities.pools.planning.marks import has_arrived, mark, unmark
@@ -25,6 +24,7 @@ from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.capabilities.pools.types import DeletionPolicy, PoolPhase
 from nodeyard.kube import meta
 from nodeyard.kube.json import Object
+from nodeyard.plan.draft import NAMED, Draft
 from nodeyard.plan.model import Disruption, Verb, Write
 
 _PHASES = {

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.generation.autoscaling import is_autoscaled
 from nodeyard.capabilities.pools.planning.applying import ref_to
-from nodeyard.capabilities.pools.planning.draft import Draft
 from nodeyard.capabilities.pools.planning.observed import replicas
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.types import LatticeCluster, WorkerPool
 from nodeyard.kube.json import Object
+from nodeyard.plan.draft import Draft
 from nodeyard.plan.model import Disruption, FieldChange, ObjectRef, Verb, Write
 from nodeyard.plan.owned import owners
 

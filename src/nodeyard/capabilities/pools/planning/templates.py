@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.generation import Template
 from nodeyard.capabilities.pools.planning.applying import ref_to
-from nodeyard.capabilities.pools.planning.draft import Draft
 from nodeyard.capabilities.pools.planning.observed import (
     bootstrap_of,
     control_plane_infrastructure,
@@ -24,6 +23,7 @@ from nodeyard.capabilities.pools.snapshot import Management, TemplateMeta
 from nodeyard.capabilities.pools.types import LatticeCluster
 from nodeyard.kube.json import Object
 from nodeyard.plan.diff import diff, diff_patch
+from nodeyard.plan.draft import Draft
 from nodeyard.plan.model import ObjectRef, Verb, Write
 
 

@@ -6,8 +6,9 @@ from typing import Final
 
 from nodeyard.capabilities.pools.types import PROVIDERS
 from nodeyard.capabilities.pools.validation.providers import AMI, INSTANCE
-from nodeyard.capabilities.pools.validation.rules import CONDITIONS, checks, count, rule, text
+from nodeyard.capabilities.pools.validation.rules import count, text
 from nodeyard.kube.json import Object
+from nodeyard.schema.rules import CONDITIONS, checks, rule
 
 NODE_CLASS: Final[dict[str, Object]] = {
     "": {"required": ["spec"]},

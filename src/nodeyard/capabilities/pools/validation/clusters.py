@@ -7,21 +7,11 @@ from typing import Final
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.types import Autoscaling, DeletionPolicy, Pivot
 from nodeyard.capabilities.pools.validation.providers import PROVIDER
-from nodeyard.capabilities.pools.validation.rules import (
-    CONDITIONS,
-    LABEL,
-    checks,
-    count,
-    enum,
-    label_map,
-    object_name,
-    rule,
-    taint_list,
-    text,
-)
+from nodeyard.capabilities.pools.validation.rules import count, enum, object_name, taint_list, text
 from nodeyard.capabilities.pools.validity import NODE_LABELS_MAX, SYNCED_DOMAINS, SYNCED_EXACTLY
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import LABEL_VALUE_MAX
+from nodeyard.schema.rules import CONDITIONS, LABEL, checks, label_map, rule
 
 _MOST_POOLS: Final = 100
 _CLUSTER_NAME_MAX: Final = LABEL_VALUE_MAX - len(names.namespace(""))

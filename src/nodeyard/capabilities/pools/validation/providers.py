@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from nodeyard.capabilities.pools.types import PROVIDERS
-from nodeyard.capabilities.pools.validation.rules import checks, count, rule, text
+from nodeyard.capabilities.pools.validation.rules import count, text
 from nodeyard.capabilities.pools.validation.versions import VERSION
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import LABEL_VALUE_MAX, SUBDOMAIN_MAX
+from nodeyard.schema.rules import checks, rule
 
 _GIVEN = ", ".join(f"has(self.{each})" for each in (*PROVIDERS, "openstack"))
 AMI = checks(rule("self == '' || self.startsWith('ami-')", "an image id begins with 'ami-'"), maxLength=64)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from nodeyard.capabilities.pools.validation.rules import (
+from nodeyard.kube.json import Object
+from nodeyard.kube.names import LABEL_VALUE_MAX
+from nodeyard.kube.taints import EFFECTS
+from nodeyard.schema.rules import (
     CONDITIONS,
     KEY,
     KEY_MAX,
@@ -15,9 +18,6 @@ from nodeyard.capabilities.pools.validation.rules import (
     label_map,
     rule,
 )
-from nodeyard.kube.json import Object
-from nodeyard.kube.names import LABEL_VALUE_MAX
-from nodeyard.kube.taints import EFFECTS
 
 SERVICE: Final[dict[str, Object]] = {
     "": {"required": ["spec"]},

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from nodeyard.capabilities.pools.validation.rules import checks, rule
 from nodeyard.kube.json import Object
+from nodeyard.schema.rules import checks, rule
 
 _SEMVER = r"^v?(0|[1-9][0-9]{0,4})([.](0|[1-9][0-9]{0,4})){2}(-[0-9A-Za-z.-]+)?([+][0-9A-Za-z.-]+)?$"
 

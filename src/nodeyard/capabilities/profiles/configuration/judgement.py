@@ -14,8 +14,9 @@ from typing import Final
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.configuration import cpusets
 from nodeyard.capabilities.profiles.configuration.cpusets import Source
-from nodeyard.capabilities.profiles.configuration.ini import check
+from nodeyard.capabilities.profiles.configuration.ini import EMPTY, check
 from nodeyard.capabilities.profiles.snapshot import Profile, Service
+from nodeyard.capabilities.profiles.types import ConfigFormat
 
 MOST: Final = 10
 """Sentences about one text: enough to mend it by, few enough for a status."""
@@ -73,7 +74,10 @@ def of_node(service: Service, node: str, profile: Profile | None, custom: str, d
 
 
 def of_texts(service: Service, texts: Sequence[Text]) -> Judgement:
-    """Of texts in the order in which they are read, the last of which wins."""
+    """Of texts in the order in which they are read, the last of which wins. Of a format that is not ours to know, only
+    that there is nothing."""
+    if service.config_format is ConfigFormat.TEXT:
+        return Judgement(warnings=tuple(f"{text.place}, {EMPTY}" for text in texts if not text.content.strip()))
     return _judged(tuple(texts), service.name == names.NOVA)
 
 

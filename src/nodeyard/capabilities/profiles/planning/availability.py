@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from nodeyard.capabilities.profiles import names
@@ -32,11 +33,17 @@ def is_available(obj: Object) -> bool:
 
 def written_at(obj: Object) -> datetime | None:
     """When it was last told something else."""
+    return moment(annotation(obj, names.WRITTEN))
+
+
+@lru_cache(maxsize=1024)
+def moment(text: str) -> datetime | None:
+    """None where the text is none. Many are told something in the same second."""
     try:
-        moment = datetime.fromisoformat(annotation(obj, names.WRITTEN))
+        found = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return moment if moment.tzinfo else None
+    return found if found.tzinfo else None
 
 
 def written(moment: datetime) -> str:

@@ -19,6 +19,7 @@ import msgspec
 
 from nodeyard.capabilities.profiles.planning.variables import Variables, VariablesError, check, merged
 from nodeyard.capabilities.profiles.reasons import Reason
+from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, once
 from nodeyard.capabilities.profiles.types import (
     DeployStrategy,
     NodeSection,
@@ -82,6 +83,12 @@ class Effective:
         return _filled(shown)
 
 
+@once
+def inherited(snapshot: NodeSnapshot) -> Effective:
+    """Of the node that a snapshot is of."""
+    return effective(snapshot.node, snapshot.role)
+
+
 def effective(node: OpenStackDataPlaneNode, role: OpenStackDataPlaneRole | None) -> Effective:
     own, template = node.wanted, role.wanted if role is not None else RoleSpec()
     notes: list[str] = []
@@ -123,12 +130,14 @@ def _merge(own: StructT, inherited: StructT, path: str, notes: list[str]) -> Str
     changes: dict[str, Any] = {}
     for name, wire_name in _fields(type(own)):
         mine, theirs = getattr(own, name), getattr(inherited, name)
+        if mine is theirs:
+            continue
         where = f"{path}.{wire_name}"
         if isinstance(mine, msgspec.Struct) and isinstance(theirs, msgspec.Struct):
             changes[name] = _merge(mine, theirs, where, notes)
         else:
             changes[name] = _first(mine, theirs, where, notes)
-    return msgspec.structs.replace(own, **changes)
+    return msgspec.structs.replace(own, **changes) if changes else own
 
 
 @cache

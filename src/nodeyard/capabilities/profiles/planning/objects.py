@@ -68,7 +68,7 @@ def _compute_fields(effective: Effective, cell: str) -> Object:
 
 def custom_config(live: Object | None) -> str:
     """What the object's user adds; never ours."""
-    return str(((live or {}).get("spec") or {}).get("customServiceConfig") or "")
+    return str(((live or {}).get("spec") or {}).get(names.CUSTOM_CONFIG) or "")
 
 
 def profile_of(live: Object, service: Service) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.reasons import Reason
-from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Profile, Service
+from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Profile, Service, once
 from nodeyard.capabilities.profiles.types import Source, State, annotation_of
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import subdomain_faults
@@ -54,6 +54,7 @@ class _Voice:
     value: str
 
 
+@once
 def resolve(snapshot: NodeSnapshot) -> Mapping[str, Resolution]:
     """By service, in the order of the snapshot's services."""
     return {service.name: _resolution(snapshot, service) for service in snapshot.services}
@@ -64,6 +65,7 @@ def is_role_missing(snapshot: NodeSnapshot) -> bool:
     return snapshot.role is None and bool(snapshot.node.wanted.role)
 
 
+@once
 def unknown_keys(snapshot: NodeSnapshot) -> tuple[str, ...]:
     """Annotations that look like a choice, of services that nobody has declared; another operator may know them."""
     known = {key for service in snapshot.services for key in (service.annotation_key, service.create_when)}

@@ -15,12 +15,18 @@ from nodeyard.capabilities.profiles.configuration.objects import SECRET, config_
 from nodeyard.capabilities.profiles.configuration.rendering import PROFILE, Rendered, render
 from nodeyard.capabilities.profiles.planning.availability import annotation, deadline_seconds
 from nodeyard.capabilities.profiles.planning.draft import Draft, ref_to
-from nodeyard.capabilities.profiles.planning.inheritance import Effective
+from nodeyard.capabilities.profiles.planning.inheritance import Effective, inherited
 from nodeyard.capabilities.profiles.planning.objects import custom_config, is_ours, profile_of, service_object
-from nodeyard.capabilities.profiles.planning.resolution import Resolution, cell, is_role_missing, wants_object
+from nodeyard.capabilities.profiles.planning.resolution import (
+    Resolution,
+    cell,
+    is_role_missing,
+    resolve,
+    wants_object,
+)
 from nodeyard.capabilities.profiles.planning.rollout import is_disturbing, take_turn, told, watch_progress
 from nodeyard.capabilities.profiles.reasons import Reason
-from nodeyard.capabilities.profiles.snapshot import Budget, NodeSnapshot, Profile, Service
+from nodeyard.capabilities.profiles.snapshot import Budget, NodeSnapshot, Profile, Service, once
 from nodeyard.capabilities.profiles.types import State, UpdatePolicy
 from nodeyard.kube.json import Object
 from nodeyard.plan.model import ObjectRef
@@ -103,7 +109,7 @@ def _bring(
         facts = facts_of(snapshot, resolution, **{"from": present_cell, "to": wanted_cell})
         draft.block(ref, Reason.CELL_CHANGED, facts)
         return
-    wish = wish_for(snapshot, resolution, effective)
+    wish = wish_for(snapshot, service.name)
     if wish.is_pinned:
         draft.block(ref, Reason.PINNED, facts_of(snapshot, resolution))
     if wish.rendered.faults:
@@ -151,8 +157,10 @@ def _write(
     )
 
 
-def wish_for(snapshot: NodeSnapshot, resolution: Resolution, effective: Effective) -> Wish:
+@once
+def wish_for(snapshot: NodeSnapshot, service_name: str) -> Wish:
     """The configuration that the node should have for a service: the profile as it is, or as it is pinned."""
+    resolution, effective = resolve(snapshot)[service_name], inherited(snapshot)
     service = resolution.service
     live, present = snapshot.objects.get(service.name), snapshot.configurations.get(service.name)
     pinned = _pinned(resolution, effective, live, present)

@@ -51,18 +51,10 @@ def choice_warnings(new: Choosing, old: Choosing | None, services: Registry, vie
 
 def _missing(new: Choosing, service: Service, value: str, view: View) -> Iterator[str]:
     kind = watched.viewed(service.profile_api_version, service.profile_kind)
-    if not value or subdomain_faults(value) or not _is_seen(view, kind):
+    if not value or subdomain_faults(value) or not watched.is_seen(view, kind):
         return
     if view.get(kind, value, new.metadata.namespace) is None:
         yield text(Reason.NOT_FOUND, _facts(new, service, namespace=new.metadata.namespace))
-
-
-def _is_seen(view: View, kind: str) -> bool:
-    """Kinds of declared services may not be watched yet."""
-    try:
-        return view.is_synced(kind)
-    except KeyError:
-        return False
 
 
 def _facts(obj: Choosing, service: Service, **more: object) -> Object:

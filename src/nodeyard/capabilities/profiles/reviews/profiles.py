@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from nodeyard.capabilities.profiles import names, watched
-from nodeyard.capabilities.profiles.collecting import users
+from nodeyard.capabilities.profiles.collecting import known
 from nodeyard.capabilities.profiles.configuration.judgement import of_profile
 from nodeyard.capabilities.profiles.planning.resolution import resolve
 from nodeyard.capabilities.profiles.reviews.verdicts import counted, judged
-from nodeyard.capabilities.profiles.services import BUILT_IN
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Profile, Service
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode, OpenStackDataPlaneRole, Source, annotation_of
+from nodeyard.capabilities.profiles.users import choosers
 from nodeyard.kube.json import Object
 from nodeyard.runtime.capability import View
 from nodeyard.runtime.webhooks import Review, Verdict, allowed, denied
@@ -36,9 +36,18 @@ class _Asked:
 
 
 def review_profile(review: Review, view: View) -> Verdict:
-    service = next((each for each in BUILT_IN if each.profile_kind == review.kind.kind), None)
-    if service is None:
-        return allowed()
+    """By every service that has profiles of this kind: the first that refuses does."""
+    kind = (review.kind.group, review.kind.kind)
+    verdicts = [_review(each, review, view) for each in known(view).services if _profiles_of(each) == kind]
+    refusals = (each for each in verdicts if not each.is_allowed)
+    return next(refusals, allowed(*(warning for each in verdicts for warning in each.warnings)))
+
+
+def _profiles_of(service: Service) -> tuple[str, str]:
+    return service.profile_api_version.rpartition("/")[0], service.profile_kind
+
+
+def _review(service: Service, review: Review, view: View) -> Verdict:
     metadata = review.subject.get("metadata", {})
     name = review.name or metadata.get("name") or metadata.get("generateName", "")
     asked = _Asked(service, review.namespace, name)
@@ -90,7 +99,7 @@ def _users(asked: _Asked, profile: Object | None, view: View) -> list[str]:
     """The nodes that have a profile: by themselves, by their role, or by its selector."""
     chosen = (
         view.get(names.NODE_KIND, name, asked.namespace)
-        for name in users(view, asked.service, asked.namespace, asked.name)
+        for name in choosers(view, asked.service, asked.namespace, asked.name)
     )
     selected = _selected(asked, view) if _selects(profile) else ()
     return sorted({node.name for node in (*chosen, *selected) if node is not None and not node.is_deleting})
@@ -103,7 +112,7 @@ def _selects(profile: Object | None) -> bool:
 def _selected(asked: _Asked, view: View) -> Iterator[OpenStackDataPlaneNode]:
     service = asked.service
     kind = watched.viewed(service.profile_api_version, service.profile_kind)
-    selecting = view.indexed(kind, watched.SELECTING, asked.namespace)
+    selecting = view.indexed(kind, watched.SELECTING, asked.namespace) if watched.is_seen(view, kind) else ()
     profiles = {each["metadata"]["name"]: watched.seen(service, each) for each in selecting}
     for node in view.all(names.NODE_KIND):
         if node.metadata.namespace == asked.namespace and _is_selected(asked, node, profiles, view):

@@ -1,15 +1,29 @@
-"""A plan in the making: the steps add to it, and at the end it is handed over as it is."""
+"""A plan in the making: the steps of a planner add to it, and at the end it is handed over as it is."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
+from enum import StrEnum
+from typing import Final
 
-from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.kube.json import Object
-from nodeyard.plan.model import Action, Blocked, Disruption, FieldChange, ObjectRef, Verb, Write
+from nodeyard.plan.identity import identified
+from nodeyard.plan.model import (
+    Action,
+    Blocked,
+    Decision,
+    Disruption,
+    FieldChange,
+    ObjectRef,
+    Plan,
+    Planned,
+    Verb,
+    Write,
+)
 
-NAMED = 10
-"""How many names are listed where only a few can be."""
+NAMED: Final = 10
+"""How many names are listed in facts where only a few can be."""
 
 
 class Draft:
@@ -24,7 +38,7 @@ class Draft:
         self,
         verb: Verb,
         ref: ObjectRef,
-        reason: Reason,
+        reason: StrEnum,
         facts: Object,
         write: Write,
         *,
@@ -51,15 +65,27 @@ class Draft:
             disrupts=disrupts,
             part_of=part_of,
             is_granted=is_granted,
-            after=after,
+            after=tuple(each for each in after if each),
         )
         self.actions.append(action)
         self.writes[id] = write
         return id
 
-    def block(self, ref: ObjectRef, reason: Reason, facts: Object) -> None:
+    def block(self, ref: ObjectRef, reason: StrEnum, facts: Object) -> None:
         self.blocked.append(Blocked(object=ref, reason=reason.value, facts=facts))
 
     def wake(self, at: datetime) -> None:
+        """The plan could differ from this moment on."""
         if self.wake_at is None or at < self.wake_at:
             self.wake_at = at
+
+    def planned(self, capability: str, key: str, decisions: Iterable[Decision] = ()) -> Planned:
+        plan = Plan(
+            capability=capability,
+            key=key,
+            actions=tuple(self.actions),
+            blocked=tuple(self.blocked),
+            decisions=tuple(decisions),
+            wake_at=self.wake_at,
+        )
+        return Planned(plan=identified(plan), writes=self.writes)

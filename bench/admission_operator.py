@@ -1,0 +1,56 @@
+"""The operator with affinity alone, and beside its webhooks an empty one: the same process, server and connections.
+
+    python -m bench.admission_operator KUBECONFIG CERTIFICATES WEBHOOK_PORT HEALTH_PORT
+
+The empty one reads its question and admits. What the others cost is what they do beyond that.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from nodeyard.admission.upkeep import Webhooks
+from nodeyard.app.operator import Operation, identity, operate
+from nodeyard.capabilities.affinity.controller import AFFINITY
+from nodeyard.cli import signals
+from nodeyard.client.kubeconfig import load_kubeconfig
+from nodeyard.process import logs
+from nodeyard.runtime.capability import View
+from nodeyard.runtime.health import Address
+from nodeyard.runtime.settings import Settings
+from nodeyard.runtime.webhooks import Intercepts, Review, Verdict, Webhook, allowed
+
+HOST = "127.0.0.1"
+
+
+def _admit(_review: Review, _view: View) -> Verdict:
+    return allowed()
+
+
+EMPTY = Webhook(
+    name="empty",
+    rules=(Intercepts("", ("pods",), operations=("CREATE",), scope="Namespaced"),),
+    review=_admit,
+)
+
+
+def main(kubeconfig: Path, certificates: Path, webhook_port: int, health_port: int) -> None:
+    logs.configure("warning")
+    address = Address(HOST, health_port)
+    operation = Operation(
+        load_kubeconfig([kubeconfig]),
+        [replace(AFFINITY, webhooks=(*AFFINITY.webhooks, EMPTY))],
+        Settings(identity=identity()),
+        install_crds=True,
+        health=address,
+        metrics=address,
+        # Served, and not registered: the questions come from the benchmark.
+        webhooks=Webhooks(Address(HOST, webhook_port), folder=certificates),
+    )
+    signals.run(operate(operation, signals.until_stopped))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4]))

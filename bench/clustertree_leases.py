@@ -1,0 +1,116 @@
+"""The lease loop and its ceiling: the same leases of the same server, renewed by the loop and patched raw.
+
+The loop runs as in the operator, but for what it is told: one leaf, whose nodes are as many as the leases. A round is
+measured from its first request to its last answer; the round before it is for making the leases and learning their
+versions. The leaf that is probed is the server itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Any
+
+import uvloop
+
+from bench.harness import Numbers
+from bench.load import MERGE, Call, encoded, send, session
+from bench.servers import Running
+from nodeyard.capabilities.clustertree import names
+from nodeyard.capabilities.clustertree.briefs import Brief, LeaseNode
+from nodeyard.capabilities.clustertree.leases.keeper import IN_FLIGHT
+from nodeyard.capabilities.clustertree.leases.loop import renew
+from nodeyard.client.aio import AioTransport
+from nodeyard.client.api import Client
+from nodeyard.client.kubeconfig import load_kubeconfig
+from nodeyard.client.resources import LEASES, Resource
+from nodeyard.kube.names import LEASE_NAMESPACE
+from nodeyard.process.clock import SystemClock, rfc3339_micro
+from nodeyard.runtime.briefs import Briefs
+from nodeyard.runtime.elections import ALWAYS
+from nodeyard.runtime.loops import LoopContext
+
+RATE = "renewals per second"
+CPU_PER_RENEWAL = "CPU per renewal, ms"
+ROUND_SECONDS = 60.0
+
+
+def by_loop(server: Running, leases: int) -> Numbers:
+    """On the kind of event loop that the lease thread has."""
+    return asyncio.run(_by_loop(server, leases))
+
+
+def raw(server: Running, leases: int) -> Numbers:
+    return uvloop.run(_raw(server, leases))
+
+
+class Stopwatch:
+    """Told of every answer; times so many patches from the moment on that it is armed."""
+
+    def __init__(self, wanted: int) -> None:
+        self.is_armed = False
+        self._wanted = wanted
+        self._count = 0
+        self._began = self._cpu = 0.0
+        self.numbers: Numbers = {}
+        self.is_done = asyncio.Event()
+
+    def observe(self, verb: str, _resource: Resource[Any], code: int, seconds: float) -> None:
+        if not self.is_armed or verb != "patch" or self.is_done.is_set():
+            return
+        if code != 200:
+            raise RuntimeError(f"a renewal was answered {code}")
+        now = time.perf_counter()
+        if self._count == 0:
+            self._began, self._cpu = now - seconds, time.process_time()
+        self._count += 1
+        if self._count == self._wanted:
+            self.numbers = _numbers(self._wanted, now - self._began, time.process_time() - self._cpu)
+            self.is_done.set()
+
+
+async def _by_loop(server: Running, leases: int) -> Numbers:
+    briefs, stopped, watch = Briefs(), asyncio.Event(), Stopwatch(leases)
+    nodes = tuple(LeaseNode(name, "", True) for name in lease_names(leases))
+    briefs.put("leaf", Brief("leaf", server.kubeconfig.read_bytes(), nodes))
+
+    def publish(name: str, value: Any, keys: Iterable[str] = ()) -> None:
+        if value is not None and value.failed:
+            raise RuntimeError(f"{name}: {len(value.failed)} leases were not renewed: {value.failed[0][1]}")
+        watch.is_armed = True
+
+    client = Client(AioTransport(load_kubeconfig([server.kubeconfig])), observe=watch.observe)
+    with briefs.listening() as changed:
+        context = LoopContext(client, lambda _key: ALWAYS, SystemClock(), stopped, _NO_VIEW, publish, changed, briefs)
+        task = asyncio.create_task(renew(context))
+        try:
+            async with asyncio.timeout(ROUND_SECONDS):
+                await watch.is_done.wait()
+        finally:
+            stopped.set()
+            await task
+            await client.close()
+    return watch.numbers
+
+
+_NO_VIEW: Any = None
+
+
+async def _raw(server: Running, leases: int) -> Numbers:
+    query = f"?fieldManager={names.MANAGER}&fieldValidation=Strict"
+    body = encoded({"spec": {"renewTime": rfc3339_micro(datetime.now(UTC))}})
+    calls = [Call("PATCH", f"{LEASES.path(LEASE_NAMESPACE, name)}{query}", body, MERGE) for name in lease_names(leases)]
+    async with session(server.target, IN_FLIGHT) as opened:
+        before = time.process_time()
+        seconds = await send(opened, calls, IN_FLIGHT)
+        return _numbers(leases, seconds, time.process_time() - before)
+
+
+def lease_names(count: int) -> list[str]:
+    return [f"leased-{number:05d}" for number in range(count)]
+
+
+def _numbers(count: int, seconds: float, cpu: float) -> Numbers:
+    return {RATE: count / seconds, CPU_PER_RENEWAL: cpu / count * 1000}

@@ -1,0 +1,167 @@
+"""One AffinityClass, planned: as long as somebody uses it, it does not go.
+
+Beside that, what can be told of a class alone: whether its selectors make sense, whether nodes can give themselves the
+labels that it asks for, and which of the pods that bear its stamp are outside of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, Protocol
+
+import msgspec
+
+from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.planning import finalizers
+from nodeyard.capabilities.affinity.planning.compiled import compiled
+from nodeyard.capabilities.affinity.planning.containment import Inside, contains
+from nodeyard.capabilities.affinity.reasons import Reason
+from nodeyard.capabilities.affinity.snapshot import ClassSnapshot
+from nodeyard.capabilities.affinity.types import AffinityClass, AffinityClassSpec, ClassUser
+from nodeyard.kube.fields import FieldError, invalid
+from nodeyard.kube.json import Object
+from nodeyard.kube.names import label_value_faults, qualified_name_faults
+from nodeyard.kube.node_affinity import Affinity, NodeSelector
+from nodeyard.kube.node_affinity_errors import comparison_errors, node_selector_errors
+from nodeyard.kube.objects import ObjectMeta
+from nodeyard.plan.draft import Draft
+from nodeyard.plan.model import ObjectRef
+
+NAMED_USERS: Final = 100
+"""That status names."""
+_REQUIRED: Final = "spec.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+
+
+def plan_class(draft: Draft, snapshot: ClassSnapshot) -> None:
+    affinity_class = snapshot.affinity_class
+    ref, metadata = class_ref(affinity_class), affinity_class.metadata
+    if not snapshot.users:
+        finalizers.remove(draft, ref, metadata, names.CLASS_FINALIZER, _facts(affinity_class))
+        return
+    if affinity_class.is_deleting:
+        draft.block(ref, Reason.CLASS_IN_USE, in_use_facts(affinity_class.name, snapshot.users))
+        return
+    finalizers.add(draft, ref, metadata, names.CLASS_FINALIZER, _facts(affinity_class))
+
+
+def class_ref(affinity_class: AffinityClass) -> ObjectRef:
+    return ObjectRef(
+        api_version=names.API_VERSION,
+        kind=names.CLASS_KIND,
+        name=affinity_class.name,
+        uid=affinity_class.metadata.uid,
+    )
+
+
+def in_use_facts(name: str, users: Sequence[ClassUser]) -> Object:
+    shown = [f"{user.kind} {user.namespace}/{user.name}" for user in users[:NAMED_USERS]]
+    return {"class": name, "count": len(users), "users": shown}
+
+
+def _facts(affinity_class: AffinityClass) -> Object:
+    return {"object": f"{names.CLASS_KIND} {affinity_class.name}", "class": affinity_class.name}
+
+
+# whether it makes sense
+
+
+def selector_errors(spec: AffinityClassSpec) -> list[str]:
+    """In the words of the API server, had a pod the same selectors."""
+    errors = list(_label_errors(spec))
+    if spec.node_affinity is not None and spec.node_affinity.required is not None:
+        try:
+            terms = msgspec.convert(spec.node_affinity.required, NodeSelector)
+        except msgspec.ValidationError as error:
+            return [*map(str, errors), f"{_REQUIRED}: {error}"]
+        errors += [*node_selector_errors(terms, _REQUIRED), *comparison_errors(terms, _REQUIRED)]
+    return list(map(str, errors))
+
+
+def _label_errors(spec: AffinityClassSpec) -> Iterator[FieldError]:
+    for key, value in sorted(spec.node_selector.items()):
+        for fault in qualified_name_faults(key):
+            yield invalid("spec.nodeSelector", key, fault)
+        for fault in label_value_faults(value):
+            yield invalid(f"spec.nodeSelector[{key}]", value, fault)
+
+
+# whether it can be trusted
+
+_GUARDED: Final = "node-restriction.kubernetes.io"
+_RESERVED: Final = ("kubernetes.io", "k8s.io")
+_KUBELET_PREFIXES: Final = ("kubelet.kubernetes.io", "node.kubernetes.io")
+_KUBELET_LABELS: Final = frozenset(
+    {
+        "kubernetes.io/hostname",
+        "kubernetes.io/os",
+        "kubernetes.io/arch",
+        "topology.kubernetes.io/zone",
+        "topology.kubernetes.io/region",
+        "failure-domain.beta.kubernetes.io/zone",
+        "failure-domain.beta.kubernetes.io/region",
+        "beta.kubernetes.io/instance-type",
+        "beta.kubernetes.io/os",
+        "beta.kubernetes.io/arch",
+        "node.kubernetes.io/instance-type",
+    }
+)
+"""Reserved, and still the kubelet's to set; the rest of what is reserved is not."""
+
+
+def self_assignable(spec: AffinityClassSpec) -> list[str]:
+    """The labels of a class that a kubelet may give its own node, under the API server's NodeRestriction."""
+    return sorted(filter(is_self_assignable, _keys(spec)))
+
+
+def is_self_assignable(key: str) -> bool:
+    prefix = key.rpartition("/")[0]
+    if _is_below(prefix, (_GUARDED,)):
+        return False
+    return key in _KUBELET_LABELS or _is_below(prefix, _KUBELET_PREFIXES) or not _is_below(prefix, _RESERVED)
+
+
+def _is_below(prefix: str, domains: Iterable[str]) -> bool:
+    return any(prefix == domain or prefix.endswith(f".{domain}") for domain in domains)
+
+
+def _keys(spec: AffinityClassSpec) -> set[str]:
+    required = None if spec.node_affinity is None else spec.node_affinity.required
+    try:
+        terms = msgspec.convert(required or {}, NodeSelector).node_selector_terms
+    except msgspec.ValidationError:
+        terms = ()
+    return {*spec.node_selector, *(each.key for term in terms for each in term.match_expressions if each.key)}
+
+
+# who is outside
+
+
+class PlacedSpec(Protocol):
+    @property
+    def node_selector(self) -> dict[str, str]: ...
+    @property
+    def affinity(self) -> Affinity | None: ...
+
+
+class PlacedPod(Protocol):
+    """A running pod, by what it is placed by."""
+
+    @property
+    def metadata(self) -> ObjectMeta: ...
+    @property
+    def spec(self) -> PlacedSpec: ...
+
+
+def violators(affinity_class: AffinityClass, pods: Iterable[PlacedPod]) -> list[str]:
+    """Of the pods that bear the stamp of a class those that may be outside, as `namespace/name`; not those that go."""
+    made = compiled(affinity_class)
+    return sorted(
+        f"{pod.metadata.namespace}/{pod.metadata.name}"
+        for pod in pods
+        if pod.metadata.deletion_timestamp is None
+        and not isinstance(contains(made, pod.spec.node_selector, _required(pod.spec.affinity)), Inside)
+    )
+
+
+def _required(affinity: Affinity | None) -> NodeSelector | None:
+    return None if affinity is None else affinity.required_nodes

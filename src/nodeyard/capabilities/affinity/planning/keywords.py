@@ -1,0 +1,159 @@
+"""The keywords of JSON schema that say something about a value by itself, as a CRD says it.
+
+    const: a                 enum: [a]
+    exclusiveMinimum: 5      minimum: 5, exclusiveMinimum: true
+    type: [object, null]     type: object, nullable: true
+    type: [integer, string]  x-kubernetes-int-or-string: true
+
+Numbers are written as the server writes them back, so that what is there can be compared with what is wanted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from nodeyard.kube.json import Json, Object
+from nodeyard.schema.patterns import PatternError, compile_pattern
+
+INT_OR_STRING: Final = "x-kubernetes-int-or-string"
+PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
+TYPES: Final = frozenset({"object", "array", "string", "integer", "number", "boolean"})
+SILENT: Final = frozenset(
+    {"$schema", "$id", "id", "$comment", "example", "examples", "readOnly", "writeOnly", "deprecated", "externalDocs"}
+)
+"""They restrict nothing, so nothing is lost with them."""
+_MAX_COUNT: Final = 2**63 - 1
+
+
+class UnsupportedError(ValueError):
+    """A keyword, or what is said by it, has no place in a CRD."""
+
+
+def type_of(given: Object) -> Object:
+    """How a CRD says which types a value may have; empty where it may have any."""
+    types = given.get("type")
+    if given.get(INT_OR_STRING) is True or _is_int_or_string(given.get("anyOf")):
+        return {INT_OR_STRING: True}
+    if types is None:
+        return _guessed(given)
+    listed = types if isinstance(types, list) else [types]
+    rest = [each for each in listed if each != "null"]
+    nullable: Object = {"nullable": True} if len(rest) < len(listed) else {}
+    if len(rest) == 1 and isinstance(rest[0], str) and rest[0] in TYPES:
+        return {"type": rest[0], **nullable}
+    if sorted(map(str, rest)) == ["integer", "string"]:
+        return {INT_OR_STRING: True, **nullable}
+    raise UnsupportedError("type")
+
+
+def _guessed(given: Object) -> Object:
+    """Of a schema that names no type: what it speaks of."""
+    if isinstance(given.get("properties"), dict) or isinstance(given.get("additionalProperties"), dict):
+        return {"type": "object"}
+    return {"type": "array"} if isinstance(given.get("items"), dict) else {}
+
+
+def _is_int_or_string(branches: Json) -> bool:
+    if not isinstance(branches, list) or len(branches) != 2:
+        return False
+    return {"type": "integer"} in branches and {"type": "string"} in branches
+
+
+def said(keyword: str, value: Json, given: Object) -> Object:
+    """What a keyword about values becomes."""
+    say = _SAID.get(keyword)
+    if say is None:
+        raise UnsupportedError(keyword)
+    return say(keyword, value, given)
+
+
+def plain(value: Json) -> Json:
+    """A JSON value in which whole numbers are integers, as the server keeps them."""
+    if isinstance(value, dict):
+        return {name: plain(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) < 2**53
+    return int(value) if is_whole else value
+
+
+def _text(keyword: str, value: Json, _given: Object) -> Object:
+    if not isinstance(value, str):
+        raise UnsupportedError(keyword)
+    return {keyword: value} if value else {}
+
+
+def _pattern(keyword: str, value: Json, given: Object) -> Object:
+    found = _text(keyword, value, given)
+    try:
+        compile_pattern(value)
+    except PatternError as error:
+        raise UnsupportedError(keyword) from error
+    return found
+
+
+def _count(keyword: str, value: Json, _given: Object) -> Object:
+    value = plain(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MAX_COUNT:
+        raise UnsupportedError(keyword)
+    return {keyword: value}
+
+
+def _number(keyword: str, value: Json, _given: Object) -> Object:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or abs(value) > 2**63:
+        raise UnsupportedError(keyword)
+    if keyword == "multipleOf" and value <= 0:
+        raise UnsupportedError(keyword)
+    return {keyword: plain(float(value))}
+
+
+def _exclusive(keyword: str, value: Json, given: Object) -> Object:
+    """A flag beside the limit, or, since draft 6, the limit itself."""
+    limit = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}[keyword]
+    if value is False:
+        return {}
+    if value is True and limit in given:
+        return {keyword: True}
+    if value is True or limit in given:
+        raise UnsupportedError(keyword)
+    return {**_number(limit, value, given), keyword: True}
+
+
+def _enum(keyword: str, value: Json, _given: Object) -> Object:
+    if not isinstance(value, list) or not value:
+        raise UnsupportedError(keyword)
+    distinct: list[Json] = []
+    for each in map(plain, value):
+        if not any(each == other and type(each) is type(other) for other in distinct):
+            distinct.append(each)
+    return {keyword: distinct}
+
+
+def _const(keyword: str, value: Json, given: Object) -> Object:
+    if "enum" in given:
+        raise UnsupportedError(keyword)
+    return {"enum": [plain(value)]}
+
+
+def _required(keyword: str, value: Json, _given: Object) -> Object:
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise UnsupportedError(keyword)
+    return {keyword: list(dict.fromkeys(value))} if value else {}
+
+
+_SAID: Final[Mapping[str, Callable[[str, Any, Object], Object]]] = {
+    "format": _text,
+    "pattern": _pattern,
+    "enum": _enum,
+    "const": _const,
+    "required": _required,
+    "exclusiveMinimum": _exclusive,
+    "exclusiveMaximum": _exclusive,
+    **dict.fromkeys(("minimum", "maximum", "multipleOf"), _number),
+    **dict.fromkeys(
+        ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties"),
+        _count,
+    ),
+}

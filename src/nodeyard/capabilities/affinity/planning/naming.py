@@ -1,0 +1,90 @@
+"""Names of tenants: which are good, and where in the tree they stand.
+
+The name of a tenant's namespace is made of its own and its parent's, so the tree can be read off it. As long as no name
+has a dash in it, no two tenants have the same namespace.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.planning.declarations import RELEASE_NAME_MAX
+from nodeyard.capabilities.affinity.types import Tenant
+from nodeyard.kube.json import Object
+from nodeyard.kube.names import LABEL_VALUE_MAX
+from nodeyard.plan.model import ObjectRef
+
+_NAME: Final = "^[a-z][a-z0-9]*$"
+_NAME_RE: Final = re.compile(_NAME[1:-1])
+_NAME_MAX: Final = RELEASE_NAME_MAX - len(names.TENANT_PREFIX)
+"""CozyStack releases a tenant as `tenant-<name>`."""
+
+
+def name_faults(namespace: str, name: str) -> list[str]:
+    """What is wrong with a tenant of this name, living there."""
+    faults = []
+    if not _NAME_RE.fullmatch(name):
+        faults.append(f"metadata.name {name!r} must match {_NAME}: a letter, then letters and digits, no dashes")
+    elif len(name) > _NAME_MAX:
+        faults.append(f"metadata.name {name!r} must be no more than {_NAME_MAX} characters")
+    if not is_tenant_namespace(namespace):
+        faults.append(
+            f"metadata.namespace {namespace!r} is no tenant's: a {names.TENANT_KIND} lives in the namespace of its "
+            f"parent, at the top in {names.TENANT_ROOT}"
+        )
+    elif len(own := names.tenant_namespace(namespace, name)) > LABEL_VALUE_MAX:
+        faults.append(f"its namespace {own!r} would have more than {LABEL_VALUE_MAX} characters")
+    return faults
+
+
+def is_well_named(tenant: Tenant) -> bool:
+    return not name_faults(tenant.namespace, tenant.name)
+
+
+def is_top(tenant: Tenant) -> bool:
+    """Whether it is the Tenant `root`, which lives in its own namespace."""
+    return tenant.own_namespace == tenant.namespace == names.TENANT_ROOT
+
+
+def is_tenant_namespace(namespace: str) -> bool:
+    return namespace.startswith(names.TENANT_PREFIX) and namespace != names.TENANT_PREFIX
+
+
+def parent_of(namespace: str) -> tuple[str, str]:
+    """Where the Tenant of a namespace lives, and its name."""
+    if namespace == names.TENANT_ROOT:
+        return names.TENANT_ROOT, names.ROOT_TENANT
+    above, _, name = namespace.rpartition("-")
+    return (above if is_tenant_namespace(above) else names.TENANT_ROOT), name
+
+
+def lineage(namespace: str) -> Iterator[str]:
+    """The namespace of a tenant and those of all above it, up to `tenant-root`."""
+    while namespace != names.TENANT_ROOT:
+        yield namespace
+        namespace, _ = parent_of(namespace)
+    yield names.TENANT_ROOT
+
+
+def tenant_ref(tenant: Tenant) -> ObjectRef:
+    return ObjectRef(
+        api_version=names.APPS_API_VERSION,
+        kind=names.TENANT_KIND,
+        namespace=tenant.namespace,
+        name=tenant.name,
+        uid=tenant.metadata.uid,
+    )
+
+
+def tenant_facts(tenant: Tenant, **more: object) -> Object:
+    """Who it is about; `kind` tells these facts from an application's."""
+    return {
+        "kind": names.TENANT_KIND,
+        "namespace": tenant.namespace,
+        "name": tenant.name,
+        "own": tenant.own_namespace,
+        **more,
+    }

@@ -1,0 +1,121 @@
+"""What we say about an application's HelmRelease; the rest of it is the platform's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.planning.choice import Choice
+from nodeyard.capabilities.affinity.snapshot import ApplicationSnapshot
+from nodeyard.capabilities.affinity.types import AffinityClass, ChartRef
+from nodeyard.kube.json import Object
+from nodeyard.kube.names import qualified_name_faults
+
+INTERVAL: Final = "5m"
+RETRY_INTERVAL: Final = "30s"
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+def release_object(snapshot: ApplicationSnapshot, choice: Choice) -> Object:
+    """The HelmRelease as far as it is ours, to be applied."""
+    application, template = snapshot.application, snapshot.definition.spec.release
+    metadata = application["metadata"]
+    # Each try begins anew instead of rolling back: what a user has to mend is the application.
+    strategy = {"strategy": {"name": "RetryOnFailure", "retryInterval": RETRY_INTERVAL}}
+    return {
+        "apiVersion": names.FLUX_API_VERSION,
+        "kind": names.RELEASE_KIND,
+        "metadata": {
+            "name": f"{template.prefix}{metadata['name']}",
+            "namespace": metadata["namespace"],
+            "labels": _labels(snapshot, choice),
+            "annotations": {**_theirs(metadata.get("annotations") or {}), names.CLASS_SOURCE: choice.source},
+            "ownerReferences": [_owner(application)],
+        },
+        "spec": {
+            "chartRef": _chart(template.chart_ref or ChartRef()),
+            "interval": INTERVAL,
+            "install": strategy,
+            "upgrade": strategy,
+            "valuesFrom": [{"kind": "Secret", "name": names.VALUES_SECRET}],
+            "values": release_values(application, snapshot.classes.get(choice.name)),
+        },
+    }
+
+
+def release_values(application: Object, affinity_class: AffinityClass | None) -> Object:
+    """What the user says, and last what the class says; keys of the platform are never the user's."""
+    spec = application.get("spec") or {}
+    values = {key: value for key, value in spec.items() if not key.startswith(names.RESERVED_PREFIX)}
+    if affinity_class is not None:
+        values[names.SCHEDULING_VALUES] = scheduling(affinity_class)
+    return values
+
+
+def scheduling(affinity_class: AffinityClass) -> Object:
+    """The placement of a class, as the charts read it."""
+    spec = affinity_class.spec
+    found: Object = {"affinityClass": affinity_class.name}
+    if spec.node_selector:
+        found["nodeSelector"] = dict(spec.node_selector)
+    if spec.node_affinity is not None and spec.node_affinity.required:
+        found["nodeAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": spec.node_affinity.required}
+    return found
+
+
+def unusable_keys(metadata: Object) -> list[str]:
+    """Labels and annotations of an application that are too long to stand on its release with our prefix before."""
+    given = {**(metadata.get("labels") or {}), **(metadata.get("annotations") or {})}
+    return sorted(key for key in given if key != _LAST_APPLIED and not _is_usable(key))
+
+
+def _labels(snapshot: ApplicationSnapshot, choice: Choice) -> dict[str, str]:
+    application = snapshot.application
+    labels = {
+        **snapshot.definition.spec.release.labels,
+        **_theirs(application["metadata"].get("labels") or {}),
+        names.APPLICATION_GROUP: names.APPS_GROUP,
+        names.APPLICATION_KIND: application["kind"],
+        names.APPLICATION_NAME: application["metadata"]["name"],
+    }
+    present = ((snapshot.release or {}).get("metadata") or {}).get("labels") or {}
+    if names.SHARDING_KEY in present:
+        # Which controller has it is decided elsewhere, once it is there.
+        labels[names.SHARDING_KEY] = present[names.SHARDING_KEY]
+    for key in (names.AFFINITY_CLASS, names.PREVIOUS_CLASS):
+        labels.pop(key, None)
+    if choice.name:
+        labels[names.AFFINITY_CLASS] = choice.name
+    if choice.previous is not None:
+        labels[names.PREVIOUS_CLASS] = choice.previous
+    return labels
+
+
+def _theirs(given: Mapping[str, str]) -> dict[str, str]:
+    """A user's own labels or annotations, under keys that are none of ours."""
+    return {
+        f"{names.USER_KEY_PREFIX}{key}": value
+        for key, value in given.items()
+        if key != _LAST_APPLIED and _is_usable(key)
+    }
+
+
+def _is_usable(key: str) -> bool:
+    return not qualified_name_faults(f"{names.USER_KEY_PREFIX}{key}".lower())
+
+
+def _chart(chart: ChartRef) -> Object:
+    found = {"kind": chart.kind, "name": chart.name, "namespace": chart.namespace}
+    return {name: value for name, value in found.items() if value}
+
+
+def _owner(application: Object) -> Object:
+    return {
+        "apiVersion": names.APPS_API_VERSION,
+        "kind": application["kind"],
+        "name": application["metadata"]["name"],
+        "uid": application["metadata"].get("uid", ""),
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }

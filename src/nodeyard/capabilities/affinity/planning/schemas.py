@@ -1,0 +1,181 @@
+"""An application's JSON schema, made structural: what a CustomResourceDefinition takes, and nothing it refuses.
+
+Definitions are written for charts, in JSON schema; a CRD knows less. What can be said otherwise is (`keywords`), what
+cannot is left out and named. Nothing that a chart accepts is lost or refused for that: where a keyword goes the server
+checks less, and fields that the schema does not tell are kept unless it says that there are none.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.planning.keywords import (
+    INT_OR_STRING,
+    PRESERVE,
+    SILENT,
+    UnsupportedError,
+    plain,
+    said,
+    type_of,
+)
+from nodeyard.capabilities.affinity.planning.restrictions import BRANCHES, restriction
+from nodeyard.kube.json import Json, Object
+from nodeyard.kube.names import LABEL_VALUE_MAX
+from nodeyard.schema.definition.defaults import default_faults
+
+MAX_DEPTH: Final = 48
+CLASS_FIELD: Final = "affinityClass"
+_CLASS: Final[Object] = {
+    "type": "string",
+    "maxLength": LABEL_VALUE_MAX,
+    "pattern": r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$",
+}
+_CLASS_DESCRIPTION: Final = "The AffinityClass that it is placed by; the tenant's default if omitted, none if empty."
+# What an object or a list is made of is looked at for itself.
+_STRUCTURE: Final = frozenset({"type", "nullable", "properties", "additionalProperties", "items", "default"})
+_TEXTS: Final = ("description", "title")
+_KNOWN: Final = SILENT | _STRUCTURE | {*_TEXTS, *BRANCHES, INT_OR_STRING, PRESERVE}
+
+
+class SchemaError(ValueError):
+    """The text is no schema of an object at all."""
+
+
+def structural(text: str) -> tuple[Object, tuple[str, ...]]:
+    """The schema of a spec, and what was left out of it, as `oneOf of spec.storage`."""
+    given = _parsed(text)
+    conversion = _Conversion()
+    properties = given.get("properties")
+    if isinstance(properties, dict):
+        given = {**given, "properties": conversion.without_reserved(properties)}
+    if isinstance(given.get("required"), list):
+        given = {**given, "required": [each for each in given["required"] if not _is_reserved(each)]}
+    schema = conversion.root({**given, "type": "object"})
+    return schema, tuple(conversion.left_out)
+
+
+def _parsed(text: str) -> Object:
+    try:
+        given = msgspec.json.decode(text) if text.strip() else {}
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise SchemaError(f"it is not JSON: {error}") from error
+    if not isinstance(given, dict):
+        raise SchemaError(f"it is not a JSON object but {msgspec.json.encode(given)[:40].decode()}")
+    kind = given.get("type", "object")
+    if kind != "object" and not (isinstance(kind, list) and "object" in kind):
+        raise SchemaError(f"its type is {kind!r}: the spec of an application is an object")
+    return given
+
+
+def _is_reserved(name: Json) -> bool:
+    return isinstance(name, str) and name.startswith(names.RESERVED_PREFIX)
+
+
+class _Conversion:
+    def __init__(self) -> None:
+        self.left_out: list[str] = []
+
+    def without_reserved(self, properties: Object) -> Object:
+        """Keys of the platform are not the user's to set."""
+        for name in properties:
+            if _is_reserved(name):
+                self.left_out.append(f"properties[{name}] of spec")
+        return {name: value for name, value in properties.items() if not _is_reserved(name)}
+
+    def root(self, given: Object) -> Object:
+        """The spec itself: any field may stand in it, and the class is said our way."""
+        properties = dict(given["properties"]) if isinstance(given.get("properties"), dict) else {}
+        theirs = properties.get(CLASS_FIELD)
+        if isinstance(theirs, dict):
+            self.left_out += [f"{each} of spec.{CLASS_FIELD}" for each in ("default", "enum") if each in theirs]
+        description = theirs.get("description") if isinstance(theirs, dict) else None
+        properties[CLASS_FIELD] = {**_CLASS, "description": description or _CLASS_DESCRIPTION}
+        if given.get("additionalProperties") not in (None, True):
+            self._leave_out("additionalProperties", "spec")
+        if given.get("default") is not None:
+            # It could say what is the platform's to say.
+            self._leave_out("default", "spec")
+        open_ended = {**given, "properties": properties, "additionalProperties": True, "default": None}
+        node = self.node(open_ended, "spec", 0)
+        node.setdefault("description", "What its chart takes, and the class it is placed by.")
+        return node
+
+    def node(self, given: Json, path: str, depth: int) -> Object:
+        if given is True or given == {}:
+            return {PRESERVE: True}
+        if not isinstance(given, dict) or depth > MAX_DEPTH:
+            self.left_out.append(f"the schema of {path}")
+            return {PRESERVE: True}
+        node = self._described(given)
+        node |= self._typed(given, path)
+        if node.get("type") == "object":
+            node |= self._object(given, path, depth)
+        elif node.get("type") == "array":
+            node["items"] = self.node(given.get("items", True), f"{path}[]", depth + 1)
+        elif "type" not in node and INT_OR_STRING not in node:
+            node[PRESERVE] = True
+        self._values(node, given, path)
+        self._default(node, given, path)
+        return node
+
+    def _described(self, given: Object) -> Object:
+        return {word: given[word] for word in _TEXTS if isinstance(given.get(word), str) and given[word]}
+
+    def _typed(self, given: Object, path: str) -> Object:
+        try:
+            found = type_of(given)
+        except UnsupportedError:
+            self._leave_out("type", path)
+            return {}
+        is_nullable = given.get("nullable") is True or found.get("nullable") is True
+        return {**found, "nullable": True} if is_nullable and path != "spec" else _without_nullable(found)
+
+    def _object(self, given: Object, path: str, depth: int) -> Object:
+        properties, additional = given.get("properties"), given.get("additionalProperties", True)
+        made: Object = {}
+        if isinstance(properties, dict) and properties:
+            made["properties"] = {
+                name: self.node(below, f"{path}.{name}", depth + 1) for name, below in properties.items()
+            }
+        if isinstance(additional, dict) and not made:
+            return {"additionalProperties": self.node(additional, f"{path}.*", depth + 1)}
+        if isinstance(additional, dict):
+            self._leave_out("additionalProperties", path)
+        # A key that is only told by a pattern must not be dropped as unknown.
+        is_closed = additional is False and not given.get("patternProperties") and given.get(PRESERVE) is not True
+        return made if is_closed else {**made, PRESERVE: True}
+
+    def _values(self, node: Object, given: Object, path: str) -> None:
+        """What restricts the value, and then what restricts it by cases."""
+        for keyword in (each for each in given if each not in _KNOWN):
+            try:
+                node |= said(keyword, given[keyword], given)
+            except UnsupportedError:
+                self._leave_out(keyword, path)
+        for keyword in (each for each in BRANCHES if each in given):
+            if INT_OR_STRING in node and keyword == "anyOf":
+                continue
+            try:
+                node |= restriction(keyword, given[keyword], node)
+            except (UnsupportedError, RecursionError):
+                self._leave_out(keyword, path)
+
+    def _default(self, node: Object, given: Object, path: str) -> None:
+        """A default that the schema itself refuses would make the server refuse the whole."""
+        value = plain(given.get("default"))
+        if value is None:
+            return
+        if default_faults({**node, "default": value}, path):
+            self._leave_out("default", path)
+        else:
+            node["default"] = value
+
+    def _leave_out(self, keyword: str, path: str) -> None:
+        self.left_out.append(f"{keyword} of {path}")
+
+
+def _without_nullable(found: Object) -> Object:
+    return {name: value for name, value in found.items() if name != "nullable"}

@@ -1,0 +1,1 @@
+"""Reasons and facts to sentences, part by part; `messages` joins them."""

@@ -1,0 +1,1 @@
+"""What each kind says of itself after a pass. Pure."""

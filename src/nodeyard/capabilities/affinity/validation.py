@@ -1,0 +1,259 @@
+"""What the API server checks of each kind before it stores one: rules and limits, by field.
+
+Selectors of a class never change: pods that are already placed by it would be outside all at once, and a chart that is
+being released would not know. Whoever wants another place makes another class. What depends on other objects (whether a
+class exists, what a parent allows, how long the namespace of a nested tenant becomes) is for the webhook and the plan.
+Tenant and ApplicationDefinition have more fields upstream: those are kept.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.planning.declarations import CHART_KINDS, RELEASE_NAME_MAX
+from nodeyard.capabilities.affinity.types import Enforcement, UnownedPods
+from nodeyard.kube.json import Object
+from nodeyard.kube.names import LABEL_VALUE_MAX, SUBDOMAIN_MAX
+from nodeyard.schema.rules import (
+    CONDITIONS,
+    KEY,
+    KEY_MAX,
+    KEY_MESSAGE,
+    LABEL,
+    SUBDOMAIN,
+    VALUE,
+    VALUE_MESSAGE,
+    checks,
+    label_map,
+    rule,
+)
+
+TENANT_NAME_MAX: Final = RELEASE_NAME_MAX - len(names.TENANT_PREFIX)
+_MOST_TERMS: Final = 20
+_MOST_EXPRESSIONS: Final = 10
+_MOST_VALUES: Final = 50
+_MOST_CLASSES: Final = 100
+_SCHEMA_MAX: Final = 512 * 1024
+_OPEN: Final[Object] = {"x-kubernetes-preserve-unknown-fields": True}
+_STATUS: Final[dict[str, Object]] = {
+    "status.observedGeneration": {"format": "int64", "minimum": 0},
+    "status.conditions": CONDITIONS,
+}
+_CLASS_NAME: Final = f"^{SUBDOMAIN}$"
+_CLASS_MESSAGE: Final = "the name of an AffinityClass is at most 63 lower case letters, digits, '-' and '.'"
+
+
+def _text(most: int, least: int = 0) -> Object:
+    return {"minLength": least, "maxLength": most} if least else {"maxLength": most}
+
+
+def _unchanged(field: str) -> str:
+    """Neither changed nor added nor taken away."""
+    return f"has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"
+
+
+# classes
+
+
+def _described(description: str, **schema: object) -> Object:
+    return {"description": description, **schema}
+
+
+_EXPRESSION: Final[Object] = {
+    "type": "object",
+    "required": ["key", "operator"],
+    "properties": {
+        "key": _described(
+            "The key of a label.",
+            type="string",
+            **checks(rule(f"self.matches('{KEY}')", KEY_MESSAGE), minLength=1, maxLength=KEY_MAX),
+        ),
+        "operator": _described(
+            "In, NotIn, Exists, DoesNotExist, Gt or Lt.",
+            type="string",
+            enum=["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"],
+        ),
+        "values": _described(
+            "What it is compared with: some for In and NotIn, one number for Gt and Lt, none for the others.",
+            type="array",
+            maxItems=_MOST_VALUES,
+            items={"type": "string", **_text(LABEL_VALUE_MAX)},
+            **{"x-kubernetes-list-type": "atomic"},
+        ),
+    },
+    **checks(
+        rule(
+            "!(self.operator in ['In', 'NotIn']) || has(self.values) && size(self.values) > 0",
+            "In and NotIn compare with at least one value",
+        ),
+        rule(
+            "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || size(self.values) == 0",
+            "Exists and DoesNotExist take no values",
+        ),
+        rule(
+            "!(self.operator in ['Gt', 'Lt']) || has(self.values) && size(self.values) == 1 "
+            "&& self.values[0].matches('^-?[0-9]{1,18}$')",
+            "Gt and Lt compare with one whole number",
+        ),
+        rule(
+            f"!has(self.values) || self.operator in ['Gt', 'Lt'] || self.values.all(v, v.matches('{VALUE}'))",
+            VALUE_MESSAGE,
+        ),
+    ),
+}
+_FIELD: Final[Object] = {
+    "type": "object",
+    "required": ["key", "operator", "values"],
+    "properties": {
+        "key": _described("metadata.name, the only field there is.", type="string", enum=["metadata.name"]),
+        "operator": _described("In or NotIn.", type="string", enum=["In", "NotIn"]),
+        "values": _described(
+            "The name of one node.",
+            type="array",
+            minItems=1,
+            maxItems=1,
+            items={"type": "string", **_text(SUBDOMAIN_MAX, 1)},
+            **{"x-kubernetes-list-type": "atomic"},
+        ),
+    },
+}
+
+
+def _requirements(description: str, items: Object) -> Object:
+    return _described(
+        description, type="array", maxItems=_MOST_EXPRESSIONS, items=items, **{"x-kubernetes-list-type": "atomic"}
+    )
+
+
+_TERM: Final[Object] = {
+    "type": "object",
+    "properties": {
+        "matchExpressions": _requirements("Requirements on labels; all of them have to hold.", _EXPRESSION),
+        "matchFields": _requirements("Requirements on the node's name; all of them have to hold.", _FIELD),
+    },
+    **checks(
+        rule(
+            "has(self.matchExpressions) && size(self.matchExpressions) > 0 "
+            "|| has(self.matchFields) && size(self.matchFields) > 0",
+            "a term without requirements matches no node: give it some, or leave it out",
+        )
+    ),
+}
+_REQUIRED: Final = "spec.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
+CLASS: Final[dict[str, Object]] = {
+    "": checks(
+        rule(
+            f"size(self.metadata.name) <= {LABEL_VALUE_MAX}",
+            f"metadata.name becomes the value of label {names.AFFINITY_CLASS}: at most {LABEL_VALUE_MAX} characters",
+        ),
+        required=["spec"],
+    ),
+    "spec": checks(
+        rule(
+            "has(self.nodeSelector) && size(self.nodeSelector) > 0 || has(self.nodeAffinity)",
+            "a class says where: give it a nodeSelector, or required node affinity, or both",
+        ),
+        rule(
+            _unchanged("nodeSelector"), "nodeSelector cannot change: make another class, and let applications go there"
+        ),
+        rule(
+            _unchanged("nodeAffinity"), "nodeAffinity cannot change: make another class, and let applications go there"
+        ),
+    ),
+    **label_map("spec.nodeSelector"),
+    "spec.nodeAffinity": {"required": [_REQUIRED.rpartition(".")[2]]},
+    _REQUIRED: {
+        "additionalProperties": None,
+        "required": ["nodeSelectorTerms"],
+        "properties": {
+            "nodeSelectorTerms": _described(
+                "Terms of which one has to hold.",
+                type="array",
+                minItems=1,
+                maxItems=_MOST_TERMS,
+                items=_TERM,
+                **{"x-kubernetes-list-type": "atomic"},
+            )
+        },
+    },
+    "spec.enforcement": {"default": str(Enforcement.DENY)},
+    **_STATUS,
+}
+
+
+# tenants
+
+_IS_CLASS: Final = f"size(self) <= {LABEL_VALUE_MAX} && self.matches('{_CLASS_NAME}')"
+TENANT: Final[dict[str, Object]] = {
+    "": checks(
+        rule(
+            "self.metadata.name.matches('^[a-z][a-z0-9]*$')",
+            "metadata.name is lower case letters and digits, a letter first, and no '-': it becomes part of the names "
+            "of namespaces, where '-' divides a tenant from the tenants within it",
+        ),
+        rule(
+            f"size(self.metadata.name) <= {TENANT_NAME_MAX}",
+            f"metadata.name has at most {TENANT_NAME_MAX} characters: with {names.TENANT_PREFIX!r} before it, it is "
+            "the name of a Helm release",
+        ),
+    ),
+    "spec": checks(
+        rule(
+            "!has(self.defaultAffinityClass) || self.defaultAffinityClass == '' "
+            "|| !has(self.allowedAffinityClasses) || self.defaultAffinityClass in self.allowedAffinityClasses",
+            "defaultAffinityClass is one of allowedAffinityClasses",
+            "'defaultAffinityClass ' + self.defaultAffinityClass + ' is not among allowedAffinityClasses'",
+        ),
+        **_OPEN,
+    ),
+    "spec.defaultAffinityClass": checks(rule(f"self == '' || {_IS_CLASS}", _CLASS_MESSAGE), maxLength=LABEL_VALUE_MAX),
+    "spec.allowedAffinityClasses": {"maxItems": _MOST_CLASSES, "x-kubernetes-list-type": "set"},
+    "spec.allowedAffinityClasses[]": checks(rule(_IS_CLASS, _CLASS_MESSAGE), maxLength=LABEL_VALUE_MAX),
+    "spec.unownedPods": {"default": str(UnownedPods.ALLOW)},
+    "spec.host": _text(SUBDOMAIN_MAX),
+    "status": _OPEN,
+    **_STATUS,
+}
+
+
+# definitions
+
+_DNS_LABEL: Final = "^[a-z]([-a-z0-9]*[a-z0-9])?$"
+_DNS_MESSAGE: Final = "must be lower case letters, digits and '-', a letter first, and no '-' last"
+DEFINITION: Final[dict[str, Object]] = {
+    "": checks(
+        rule(
+            f"size(self.metadata.name) <= {LABEL_VALUE_MAX}",
+            f"metadata.name becomes the value of label {names.DECLARED_BY}: at most {LABEL_VALUE_MAX} characters",
+        ),
+        required=["spec"],
+    ),
+    "spec": {"required": ["application", "release"], **_OPEN},
+    "spec.application": {"required": ["kind", "plural", "singular", "openAPISchema"], **_OPEN},
+    "spec.application.kind": checks(
+        rule("self.matches('^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$')", "a kind is written like Postgres"),
+        maxLength=LABEL_VALUE_MAX,
+    ),
+    "spec.application.plural": checks(rule(f"self.matches('{_DNS_LABEL}')", _DNS_MESSAGE), maxLength=LABEL_VALUE_MAX),
+    "spec.application.singular": checks(rule(f"self.matches('{_DNS_LABEL}')", _DNS_MESSAGE), maxLength=LABEL_VALUE_MAX),
+    "spec.application.openAPISchema": _text(_SCHEMA_MAX),
+    "spec.release": {"required": ["chartRef"], **_OPEN},
+    "spec.release.prefix": checks(
+        rule(
+            "self == '' || self.matches('^[a-z][-a-z0-9]*$')",
+            "a prefix is lower case letters, digits and '-', a letter first",
+        ),
+        maxLength=RELEASE_NAME_MAX - 1,
+    ),
+    **label_map("spec.release.labels"),
+    "spec.release.chartRef": {"required": ["kind", "name"], **_OPEN},
+    "spec.release.chartRef.kind": {"enum": list(CHART_KINDS)},
+    "spec.release.chartRef.name": _text(SUBDOMAIN_MAX, 1),
+    "spec.release.chartRef.namespace": checks(
+        rule(f"self == '' || self.matches('^{LABEL}$')", "a namespace is lower case letters, digits and '-'"),
+        maxLength=LABEL_VALUE_MAX,
+    ),
+    "status": _OPEN,
+    **_STATUS,
+}

@@ -1,0 +1,1 @@
+"""Leaf clusters as nodes of the root, with true free resources and leases."""

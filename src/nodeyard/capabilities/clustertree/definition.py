@@ -1,0 +1,32 @@
+"""The CRD of Cluster: what Kosmos has in it, with its defaults, and what is ours. What it checks is in `validation`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from nodeyard.capabilities.clustertree import names, validation
+from nodeyard.capabilities.clustertree.types import Cluster
+from nodeyard.schema.crd import Column, Definition
+
+CLUSTER: Final = Definition(
+    type=Cluster,
+    group=names.GROUP,
+    version=names.VERSION,
+    kind=names.KIND,
+    plural=names.PLURAL,
+    description="A Cluster is a leaf: a cluster that appears in this one, the root, as one or more nodes.",
+    namespaced=False,
+    short_names=("kcl",),
+    columns=(
+        Column("Nodes", ".status.nodes", "integer", description="Nodes of the root that mirror it."),
+        Column("Leaf-Nodes", ".status.leafNodes", "integer", description="Nodes that the leaf has."),
+        Column("Reachable", '.status.conditions[?(@.type=="Reachable")].status'),
+        Column("Leases", '.status.conditions[?(@.type=="LeasesRenewed")].status'),
+        Column("Ready", '.status.conditions[?(@.type=="Ready")].status'),
+        Column("Age", ".metadata.creationTimestamp", "date"),
+        Column("Network_Type", ".spec.clusterLinkOptions.networkType", priority=1),
+        Column("IP_Family", ".spec.clusterLinkOptions.ipFamily", priority=1),
+        Column("Message", '.status.conditions[?(@.type=="Ready")].message', priority=1),
+    ),
+    overlay=validation.CLUSTER,
+)

@@ -1,0 +1,67 @@
+"""An existing node brought to what is wanted of it, by at most two patches: of metadata and spec, and of status.
+
+Each that replaces a list is bound to the version that was looked at. Where both are, the second would fail for the
+first: it is left for the next pass, which begins when the first is answered.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nodeyard.capabilities.clustertree.planning import patches
+from nodeyard.capabilities.clustertree.planning.availability import READY
+from nodeyard.capabilities.clustertree.planning.ownership import node_ref
+from nodeyard.capabilities.clustertree.reasons import Reason
+from nodeyard.capabilities.clustertree.snapshot import TreeNode
+from nodeyard.kube.json import Object
+from nodeyard.plan.draft import Draft
+from nodeyard.plan.model import Verb, Write
+
+
+@dataclass(frozen=True)
+class Change:
+    cluster: str
+    present: TreeNode
+    wanted: TreeNode
+    after: tuple[str, ...] = ()
+    """The actions that have to come before it."""
+
+    def plan(self, draft: Draft, reason: Reason) -> bool:
+        """Add what is to be sent, the change of metadata and spec for this reason; whether that is all of it."""
+        main = patches.of_main(self.present, self.wanted)
+        status = patches.of_status(self.present, self.wanted, draft.now)
+        if main:
+            self._send(draft, main, reason, {"what": main.fields()})
+        if not status:
+            return True
+        if main and status.is_guarded:
+            return False
+        self._send(draft, status, *self._of_status(status.body), subresource="status")
+        return True
+
+    def _send(self, draft: Draft, patch: patches.Patch, reason: Reason, facts: Object, subresource: str = "") -> None:
+        metadata = self.present.metadata
+        draft.act(
+            Verb.PATCH,
+            node_ref(metadata.name, metadata.uid),
+            reason,
+            {"cluster": self.cluster, "node": metadata.name, **facts},
+            Write(
+                body=patch.body,
+                subresource=subresource,
+                resource_version=metadata.resource_version if patch.is_guarded else "",
+            ),
+            diff=patch.diff(self.present),
+            after=self.after,
+            part=subresource,
+        )
+
+    def _of_status(self, body: Object) -> tuple[Reason, Object]:
+        """What stands out of what a patch of status changes."""
+        status = body.get("status") or {}
+        if "conditions" in status:
+            ready = self.wanted.condition(READY)
+            return Reason.CONDITIONS_CHANGED, {} if ready is None else {"status": ready.status, "why": ready.reason}
+        if "capacity" in status or "allocatable" in status:
+            return Reason.RESOURCES_CHANGED, {}
+        return Reason.NODE_UPDATED, {"what": sorted(status) or sorted(body["metadata"])}

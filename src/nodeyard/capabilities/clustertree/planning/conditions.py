@@ -1,0 +1,146 @@
+"""The conditions of a mirrored node.
+
+One that mirrors a leaf node has that node's conditions, and Ready=Unknown where it has fallen silent. One that mirrors
+several has the five of a healthy kubelet, Ready as long as any leaf node is. When contact is lost only Ready is spoken
+of, since nobody knows about the rest: it is Unknown, which is not False. Conditions that others set stay, and those
+copied beyond the usual five are recorded, so that they go when the leaf's do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import msgspec
+
+from nodeyard.capabilities.clustertree import names
+from nodeyard.capabilities.clustertree.messages import text
+from nodeyard.capabilities.clustertree.planning.availability import READY
+from nodeyard.capabilities.clustertree.planning.contact import Contact, contact
+from nodeyard.capabilities.clustertree.planning.mirror import Mirror
+from nodeyard.capabilities.clustertree.planning.moments import written
+from nodeyard.capabilities.clustertree.reasons import Reason
+from nodeyard.capabilities.clustertree.snapshot import NodeCondition, TreeNode, TreeSnapshot
+from nodeyard.kube.conditions import FALSE, TRUE, UNKNOWN
+from nodeyard.kube.json import Object
+
+_HEALTHY: Final = (
+    NodeCondition(
+        type="NetworkUnavailable", status=FALSE, reason="RouteCreated", message="The leaf cluster has its own network"
+    ),
+    NodeCondition(
+        type="MemoryPressure",
+        status=FALSE,
+        reason="KubeletHasSufficientMemory",
+        message="What is free stands in the node's resources",
+    ),
+    NodeCondition(
+        type="DiskPressure",
+        status=FALSE,
+        reason="KubeletHasNoDiskPressure",
+        message="What is free stands in the node's resources",
+    ),
+    NodeCondition(
+        type="PIDPressure",
+        status=FALSE,
+        reason="KubeletHasSufficientPID",
+        message="What is free stands in the node's resources",
+    ),
+)
+USUAL: Final = frozenset((READY, *(each.type for each in _HEALTHY)))
+
+
+@dataclass(frozen=True)
+class Conditions:
+    stand: tuple[NodeCondition, ...]
+    recorded: str
+    """The types, beyond the usual, that were copied from the leaf."""
+
+
+def conditions_of(mirror: Mirror) -> Conditions:
+    present, recorded = mirror.present.status.conditions, mirror.said(names.MIRRORED_CONDITIONS)
+    snapshot, now = mirror.snapshot, mirror.now
+    how = contact(snapshot.leaf)
+    if how is Contact.LOST:
+        return Conditions(merged(present, (lost(snapshot),), now), recorded)
+    if how is Contact.KEPT and mirror.present.condition(READY) is not None:
+        return Conditions(present, recorded)
+    if not mirror.is_single:
+        return Conditions(merged(present, (_group_ready(mirror), *_HEALTHY), now, recorded), "")
+    copied = tuple(_copied(mirror))
+    extra = ",".join(sorted({each.type for each in copied} - USUAL))
+    return Conditions(merged(present, copied, now, recorded), extra)
+
+
+def unseen(node: TreeNode, snapshot: TreeSnapshot, now: datetime) -> tuple[NodeCondition, ...]:
+    """Of a node that only the line tells of: the leaf has not been listed, or its model is faulty."""
+    present = node.status.conditions
+    return merged(present, (lost(snapshot),), now) if contact(snapshot.leaf) is Contact.LOST else present
+
+
+def merged(
+    present: tuple[NodeCondition, ...], wanted: Iterable[NodeCondition], now: datetime, recorded: str = ""
+) -> tuple[NodeCondition, ...]:
+    """These over those that are there, without the recorded ones that are not wanted; the same where nothing moves."""
+    ours = {each.type: each for each in wanted}
+    copied = set(recorded.split(","))
+    kept = [each for each in present if each.type in ours or each.type not in copied]
+    result = tuple(_since(each, ours.pop(each.type), now) if each.type in ours else each for each in kept)
+    result += tuple(_since(None, each, now) for each in ours.values())
+    return present if result == present else result
+
+
+def lost(snapshot: TreeSnapshot) -> NodeCondition:
+    """Ready, when nobody answers, or nobody lets us in. The message stays the same while that lasts."""
+    finding = snapshot.leaf.finding
+    facts: Object = {"cluster": snapshot.cluster.name}
+    if finding is not None and finding.is_rejected:
+        reason = Reason.CREDENTIALS_REJECTED
+        facts["givenUp"] = written(finding.since)
+    else:
+        reason = Reason.UNREACHABLE
+        if finding is not None and finding.last_contact is not None:
+            facts["lastContact"] = written(finding.last_contact)
+    return _condition(READY, UNKNOWN, reason, facts)
+
+
+def _group_ready(mirror: Mirror) -> NodeCondition:
+    members = mirror.members
+    facts: Object = {
+        "cluster": mirror.snapshot.cluster.name,
+        "node": mirror.placement.name,
+        "isEmpty": not members,
+    }
+    if members and not any(_is_ready(node) for node in members):
+        return _condition(READY, FALSE, Reason.LEAF_NODES_NOT_READY, facts)
+    return _condition(READY, TRUE, Reason.LEAF_READY, facts)
+
+
+def _copied(mirror: Mirror) -> Iterator[NodeCondition]:
+    """The leaf node's; it is read as it is, since the server of the root takes whatever that of the leaf took."""
+    silent = mirror.is_silent
+    if silent:
+        facts = {"cluster": mirror.snapshot.cluster.name, "node": mirror.placement.model.leaf_node}
+        yield _condition(READY, UNKNOWN, Reason.LEAF_NODE_SILENT, facts)
+    for node in mirror.members:
+        yield from (each for each in node.status.conditions if not (silent and each.type == READY))
+
+
+def _condition(type: str, status: str, reason: Reason, facts: Object) -> NodeCondition:
+    return NodeCondition(type=type, status=status, reason=reason.value, message=text(reason.value, facts))
+
+
+def _since(present: NodeCondition | None, wanted: NodeCondition, now: datetime) -> NodeCondition:
+    """With the time of its last change: the leaf's where it comes from there, else ours, when the status moves."""
+    if wanted.last_transition_time is not None:
+        return wanted
+    is_same = present is not None and present.status == wanted.status
+    since = present.last_transition_time if present is not None and is_same else None
+    return msgspec.structs.replace(wanted, last_transition_time=since or now.replace(microsecond=0))
+
+
+def _is_ready(node: TreeNode) -> bool:
+    ready = node.condition(READY)
+    return ready is not None and ready.status == TRUE

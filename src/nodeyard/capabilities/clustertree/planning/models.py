@@ -1,0 +1,177 @@
+"""The nodes that a Cluster asks for: its leaf models, and what the node of each is called.
+
+    labelSelector given    a party: the leaf nodes that it selects, as kosmos-<leafNodeName>-<index>
+    nodeName given         one leaf node, under its own name
+    neither                whatever is left of the cluster, as kosmos-<cluster>
+
+The index is the model's place in the list, and Kosmos gives a party another node when an earlier item goes. Here a
+party keeps the node that it has: the node says which model it mirrors, and a new party takes the first index from its
+place on that is free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from nodeyard.capabilities.clustertree import names
+from nodeyard.capabilities.clustertree.planning.ownership import ours
+from nodeyard.capabilities.clustertree.planning.soundness import model_fault
+from nodeyard.capabilities.clustertree.snapshot import TreeNode
+from nodeyard.capabilities.clustertree.types import Cluster, LeafModel
+from nodeyard.kube.names import subdomain_faults
+from nodeyard.kube.objects import Slice
+from nodeyard.kube.selectors import LabelSelector, from_object
+
+
+class Mode(StrEnum):
+    """As the annotation `leafNodeMode` says it."""
+
+    WHOLE = "one2cluster"
+    NODE = "one2node"
+    PARTY = "one2party"
+
+
+_EVERYTHING = LabelSelector()
+_REMEMBERED: Final = 1000
+
+
+@dataclass(frozen=True)
+class Model:
+    mode: Mode
+    position: int
+    spec: LeafModel
+    selector: LabelSelector = _EVERYTHING
+    """Of a party."""
+    fault: str = ""
+    """Why no node can be made of it."""
+
+    @property
+    def leaf_node(self) -> str:
+        """The one that it mirrors, where it is one."""
+        return self.spec.node_selector.node_name if self.mode is Mode.NODE else ""
+
+    @property
+    def identity(self) -> str:
+        """What its node says that it mirrors."""
+        match self.mode:
+            case Mode.WHOLE:
+                return "cluster"
+            case Mode.NODE:
+                return f"node/{self.leaf_node}"
+            case Mode.PARTY:
+                return f"{self._family}{self.selector}"
+
+    @property
+    def title(self) -> str:
+        """How texts call it: by the field."""
+        return f"leafModels[{self.position}]"
+
+    @property
+    def _family(self) -> str:
+        return f"party/{self.spec.leaf_node_name}/"
+
+    def is_kin(self, identity: str) -> bool:
+        """Whether that was a party of the same name, whatever it selected."""
+        return self.mode is Mode.PARTY and identity.startswith(self._family)
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A model and the node that is its."""
+
+    model: Model
+    name: str
+    fault: str = ""
+    """Why it gets no node, or why the one it has is left as it is."""
+    rival: str = ""
+    """The model that has the name already: this one gets no node."""
+
+
+_known: dict[str, tuple[Slice[LeafModel], tuple[Model, ...]]] = {}
+"""By Cluster: its list, and what was made of it. Each plan asks several times, and lists may be long."""
+
+
+def models_of(cluster: Cluster) -> tuple[Model, ...]:
+    """In the order of the list; without one, the whole cluster."""
+    listed = cluster.tree.leaf_models
+    known = _known.get(cluster.name)
+    if known is not None and known[0] is listed:
+        return known[1]
+    if len(_known) >= _REMEMBERED:
+        _known.clear()
+    made = tuple(_model(position, spec) for position, spec in enumerate(listed or (LeafModel(),)))
+    _known[cluster.name] = listed, made
+    return made
+
+
+def _model(position: int, spec: LeafModel) -> Model:
+    fault = model_fault(spec, f"spec.clusterTreeOptions.leafModels[{position}]")
+    if spec.node_selector.label_selector is None:
+        mode = Mode.NODE if spec.node_selector.node_name else Mode.WHOLE
+        return Model(mode, position, spec, fault=fault)
+    selector = _EVERYTHING if fault else from_object(spec.node_selector.label_selector)
+    return Model(Mode.PARTY, position, spec, selector, fault)
+
+
+def wanted_names(cluster: Cluster, mirrors: Mapping[str, TreeNode]) -> tuple[str, ...]:
+    """What the nodes of a Cluster are called; a node of such a name that is not its stands in the way."""
+    return tuple(each.name for each in placements(cluster, mirrors))
+
+
+def placements(cluster: Cluster, mirrors: Mapping[str, TreeNode]) -> tuple[Placement, ...]:
+    """Every model with its node's name, in the order of the list."""
+    models = models_of(cluster)
+    holders: dict[str, Model] = {}
+    placed: dict[int, Placement] = {}
+    for model in models:
+        if model.mode is not Mode.PARTY:
+            name = model.leaf_node or names.whole_node(cluster.name)
+            placed[model.position] = _placed(model, name, holders)
+    parties = [model for model in models if model.mode is Mode.PARTY]
+    kept = _kept(parties, ours(mirrors, cluster.name))
+    holders |= {name: model for model in parties if (name := kept.get(model.position, "")) and name not in holders}
+    for model in parties:
+        name = kept.get(model.position, "")
+        if holders.get(name) is not model:
+            name = _free_name(model, holders, len(models))
+        placed[model.position] = _placed(model, name, holders)
+    return tuple(placed[model.position] for model in models)
+
+
+def _placed(model: Model, name: str, holders: dict[str, Model]) -> Placement:
+    holder = holders.setdefault(name, model)
+    if holder is not model:
+        return Placement(model, name, rival=holder.title)
+    faults = subdomain_faults(name)
+    fault = f"{model.title} would make a node named {name}, which is no valid name: {faults[0]}" if faults else ""
+    return Placement(model, name, model.fault or fault)
+
+
+def _kept(parties: list[Model], mirrors: Mapping[str, TreeNode]) -> dict[int, str]:
+    """The node that a party has, by the party's position: its very own, else that of a party of the same name."""
+    said = {name: text for name, node in mirrors.items() if (text := node.metadata.annotations.get(names.MODEL))}
+    kept: dict[int, str] = {}
+    for model in parties:
+        _keep(kept, model, (name for name, text in said.items() if text == model.identity))
+    for model in parties:
+        if model.position not in kept:
+            _keep(kept, model, (name for name, text in said.items() if model.is_kin(text)))
+    return kept
+
+
+def _keep(kept: dict[int, str], model: Model, candidates: Iterator[str]) -> None:
+    taken = set(kept.values())
+    found = sorted(name for name in candidates if name not in taken)
+    if found:
+        own = names.party_node(model.spec.leaf_node_name, model.position)
+        kept[model.position] = own if own in found else found[0]
+
+
+def _free_name(model: Model, holders: Mapping[str, Model], most: int) -> str:
+    """From its place on. A name so long that its index is cut off has no alternatives: then it is its rival's."""
+    first = names.party_node(model.spec.leaf_node_name, model.position)
+    tried = (names.party_node(model.spec.leaf_node_name, model.position + step) for step in range(most + 1))
+    return next((name for name in tried if name not in holders), first)

@@ -1,0 +1,133 @@
+"""What the root may use of the leaf nodes that one of its nodes mirrors.
+
+    base         allocatable of all leaf nodes that count (`availability`)
+    capacity     base without what the pods on these nodes request and, for pods, without how many there are
+    allocatable  capacity without the share of base that is kept for the leaf
+    largest      the most of each resource that is free on a single leaf node, with the root's own pods taken away
+
+Nothing is ever below zero, and every resource that any of the leaf nodes has is named, also while none of them counts:
+a node that loses a resource and gets it back would look to the root like another node.
+
+A value is written in one way only, and values are compared by amount: a node is written when something has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from nodeyard.capabilities.clustertree.planning import availability
+from nodeyard.capabilities.clustertree.reasons import Reason
+from nodeyard.capabilities.clustertree.snapshot import TreeNode
+from nodeyard.capabilities.clustertree.types import Counting, ResourceOptions
+from nodeyard.capabilities.clustertree.usage import Usage
+from nodeyard.kube import quantity
+from nodeyard.kube.amounts import EPHEMERAL_STORAGE, HUGE_PAGES, MEMORY, PODS, Amounts, add, raise_to, step
+from nodeyard.kube.quantity import NANO, Notation, Quantity, QuantityError
+
+_BYTES: Final = (MEMORY, EPHEMERAL_STORAGE)
+
+
+@dataclass(frozen=True)
+class Free:
+    """As texts, ready to be written."""
+
+    capacity: Mapping[str, str] = field(default_factory=dict)
+    allocatable: Mapping[str, str] = field(default_factory=dict)
+    largest: Mapping[str, str] = field(default_factory=dict)
+    """Empty unless asked for."""
+    unreadable: Mapping[str, str] = field(default_factory=dict)
+    """Leaf nodes left out because of an amount that is no quantity, and which one; by name."""
+    unreadable_pods: tuple[str, ...] = ()
+    """Pods on the nodes that count, as `namespace/name`, whose requests cannot be read; each takes its place alone."""
+
+
+def free(nodes: Iterable[TreeNode], used: Callable[[str], Usage], options: ResourceOptions) -> Free:
+    """Linear in the leaf nodes, however many pods they have."""
+    total = _Total()
+    for node in nodes:
+        total.keys |= node.status.allocatable.keys()
+        reason = availability.reason(node, options)
+        if reason is Reason.COUNTED:
+            total.count(availability.allocatable(node), used(node.name), options)
+        elif reason is Reason.UNREADABLE:
+            total.unreadable[node.name] = availability.fault(node)
+    return total.result(options)
+
+
+def changes(shown: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str | None]:
+    """What a merge patch says to make of the one the other: amounts that differ, and None for what is to go."""
+    changed: dict[str, str | None] = {name: None for name in shown if name not in wanted}
+    for name, text in wanted.items():
+        if name not in shown or not _is_equal(shown[name], text):
+            changed[name] = text
+    return changed
+
+
+def differs(shown: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+    return bool(changes(shown, wanted))
+
+
+def text_of(name: str, amount: int) -> str:
+    """The one text of an amount, and the one that the server keeps; what is less than a step is nothing."""
+    is_bytes = name in _BYTES or name.startswith(HUGE_PAGES)
+    whole = amount - amount % step(name)
+    return quantity.canonical(str(Quantity(whole, Notation.BINARY if is_bytes else Notation.DECIMAL)))
+
+
+class _Total:
+    """Sums over the leaf nodes of one model."""
+
+    def __init__(self) -> None:
+        self.keys: set[str] = set()
+        self.base: Amounts = {}
+        self.taken: Amounts = {}
+        self.largest: Amounts = {}
+        self.unreadable: dict[str, str] = {}
+        self.unreadable_pods: list[str] = []
+
+    def count(self, has: Mapping[str, int], usage: Usage, options: ResourceOptions) -> None:
+        taken = _taken(usage, options.count_pods)
+        add(self.base, has)
+        add(self.taken, taken)
+        self.unreadable_pods += usage.unreadable
+        if options.largest_free:
+            if usage.from_root_pods:
+                add(taken, {**usage.from_root, PODS: usage.from_root_pods * NANO})
+            raise_to(self.largest, {name: amount - taken.get(name, 0) for name, amount in has.items()})
+
+    def result(self, options: ResourceOptions) -> Free:
+        keys = sorted(self.keys)
+        capacity = {name: text_of(name, self._left(name)) for name in keys}
+        percent = options.reserve_percent
+        return Free(
+            capacity=capacity,
+            allocatable={name: text_of(name, self._left(name, percent)) for name in keys} if percent else capacity,
+            largest={name: text_of(name, max(0, self.largest.get(name, 0))) for name in keys}
+            if options.largest_free
+            else {},
+            unreadable=self.unreadable,
+            unreadable_pods=tuple(sorted(self.unreadable_pods)),
+        )
+
+    def _left(self, name: str, reserve_percent: int = 0) -> int:
+        base = self.base.get(name, 0)
+        reserve = -(-base * reserve_percent // 100)
+        return max(0, base - self.taken.get(name, 0) - reserve)
+
+
+def _taken(usage: Usage, counting: Counting) -> Amounts:
+    """A place for each pod, whatever the pods say that they request of those."""
+    if counting is Counting.RUNNING:
+        return {**usage.running, PODS: usage.running_pods * NANO}
+    return {**usage.scheduled, PODS: usage.scheduled_pods * NANO}
+
+
+def _is_equal(shown: str, wanted: str) -> bool:
+    if shown == wanted:
+        return True
+    try:
+        return quantity.parse(shown) == quantity.parse(wanted)
+    except QuantityError:
+        return False

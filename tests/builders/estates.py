@@ -1,0 +1,311 @@
+"""Classes, tenants, applications and their pods on a shared server; the test plays Flux, and the controllers of pods.
+
+estate.affinity_class("dc1", nodeSelector={"zone": "dc1"})
+home = estate.tenant("acme", defaultAffinityClass="dc1")            its namespace, ready
+estate.application("Postgres", home, "main-db")
+estate.install(home, "postgres-main-db")                            the StatefulSet that its chart would make
+estate.pod(home, "postgres-main-db", nodeSelector={"zone": "dc1"})  the answer of the server to a pod of it
+"""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+from collections.abc import Callable
+from typing import Any
+
+import yaml
+
+from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.controller import AFFINITY
+from nodeyard.kube.json import Object
+from nodeyard.sim import foreign as stand_ins
+from nodeyard.testing import foreign
+from nodeyard.testing.operators import LOCAL_WEBHOOKS
+from nodeyard.testing.session import Answer, Session
+from nodeyard.testing.waiting import until
+
+from .guards import MUTATING, VALIDATING, discard
+
+PATIENCE = 60.0
+WEBHOOKS = "nodeyard-affinity"
+ROOT = names.TENANT_ROOT
+GONE = (404,)
+SCHEMA = {"type": "object", "properties": {"replicas": {"type": "integer"}}}
+CHART = {"kind": "ExternalArtifact", "name": "chart", "namespace": "cozy-system"}
+CONTAINERS = [{"name": "main", "image": "main:1"}]
+DRY = {"dryRun": "All"}
+
+_plurals = {
+    names.CLASS_KIND: (names.API_VERSION, names.CLASS_PLURAL, False),
+    names.DEFINITION_KIND: (names.API_VERSION, names.DEFINITION_PLURAL, False),
+    names.TENANT_KIND: (names.APPS_API_VERSION, names.TENANT_PLURAL, True),
+    names.RELEASE_KIND: (names.FLUX_API_VERSION, names.RELEASE_PLURAL, True),
+    "Namespace": ("v1", "namespaces", False),
+    "Secret": ("v1", "secrets", True),
+    "Pod": ("v1", "pods", True),
+    "Node": ("v1", "nodes", False),
+    "StatefulSet": ("apps/v1", "statefulsets", True),
+    "Deployment": ("apps/v1", "deployments", True),
+    "ReplicaSet": ("apps/v1", "replicasets", True),
+    "CustomResourceDefinition": ("apiextensions.k8s.io/v1", "customresourcedefinitions", False),
+}
+_numbers = itertools.count(1)
+
+
+def install_kinds(api: Any) -> None:
+    """Our definitions, and Flux's: its own on the real server, a stand-in on the embedded one."""
+    flux = foreign.definitions("flux-helm") if api.is_real else stand_ins.definitions("flux")
+    foreign.install(api.rest, [*AFFINITY.definitions(), *flux])
+
+
+def unique(word: str) -> str:
+    """A name that no other test has: lower case letters and digits."""
+    return f"{word}{next(_numbers)}"
+
+
+class Estate:
+    def __init__(self, api: Any) -> None:
+        self.api = api
+        self.http = Session(api.url, api.authority.pem, api.admin_token)
+        self.plurals = dict(_plurals)
+        self._made: list[str] = []
+        self.operator: Any = None
+        self.operators: Any = None
+        self._ensure(ROOT)
+
+    def _ensure(self, namespace: str) -> None:
+        answer = self.http.post("/api/v1/namespaces", {"metadata": {"name": namespace}})
+        assert answer.status in (201, 409), answer.content
+
+    # the server
+
+    def path(self, kind: str, name: str = "", namespace: str = "") -> str:
+        api_version, plural, namespaced = self.plurals[kind]
+        base = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+        scope = f"/namespaces/{namespace}" if namespaced else ""
+        return f"{base}{scope}/{plural}" + (f"/{name}" if name else "")
+
+    def post(self, body: Object, **query: str) -> Answer:
+        metadata = body["metadata"]
+        where = self.path(body["kind"], namespace=metadata.get("namespace", ""))
+        answer = self.http.post(where, body, query=query or None)
+        if answer.status == 201 and not query:
+            self._made.append(f"{where}/{answer.json['metadata']['name']}")
+        return answer
+
+    def make(self, body: Object) -> Object:
+        answer = self.post(body)
+        assert answer.status == 201, answer.content
+        found: Object = answer.json
+        return found
+
+    def see(self, kind: str, name: str, namespace: str = "") -> Object | None:
+        answer = self.http.get(self.path(kind, name, namespace))
+        return None if answer.status in GONE else answer.json
+
+    def patch(self, kind: str, name: str, body: Object, namespace: str = "", **options: Any) -> Answer:
+        return self.http.patch(self.path(kind, name, namespace), body, **options)
+
+    def delete(self, kind: str, name: str, namespace: str = "") -> Answer:
+        return self.http.delete(self.path(kind, name, namespace))
+
+    def until(self, condition: Callable[[], Any], what: str, timeout: float = PATIENCE) -> Any:
+        return until(condition, what, timeout)
+
+    def condition(self, kind: str, name: str, type: str, namespace: str = "") -> Object:
+        status = (self.see(kind, name, namespace) or {}).get("status") or {}
+        return next((each for each in status.get("conditions") or () if each["type"] == type), {})
+
+    def told(self, kind: str, name: str, type: str, reason: str, namespace: str = "") -> Object:
+        """The condition, once it has this reason."""
+
+        def found() -> Object | None:
+            condition = self.condition(kind, name, type, namespace)
+            return condition if condition.get("reason") == reason else None
+
+        held: Object = self.until(found, f"{kind} {name} says {type} {reason}")
+        return held
+
+    # objects
+
+    def affinity_class(self, name: str, **spec: Any) -> str:
+        self.make(class_body(name, **spec))
+        return name
+
+    def definition(self, kind: str, **release: Any) -> str:
+        body = definition_body(kind, **release)
+        self.make(body)
+        plural = body["spec"]["application"]["plural"]
+        self.plurals[kind] = (names.APPS_API_VERSION, plural, True)
+        self.told(names.DEFINITION_KIND, body["metadata"]["name"], "Ready", "Served")
+        self.until(lambda: self.http.get(self.path(kind, namespace=ROOT)).status == 200, f"{kind} is served")
+        return kind
+
+    def tenant(self, name: str, parent: str = ROOT, **spec: Any) -> str:
+        """Its namespace, when it is there."""
+        self.make(tenant_body(name, parent, **spec))
+        own = names.tenant_namespace(parent, name)
+        self.until(lambda: self.values(own), f"tenant {name} has its values")
+        return own
+
+    def values(self, namespace: str) -> Object:
+        """Of the Secret that a tenant's applications get, as they stand there."""
+        secret = self.see("Secret", names.VALUES_SECRET, namespace)
+        if secret is None:
+            return {}
+        found: Object = yaml.safe_load(base64.b64decode(secret["data"][names.VALUES_KEY]))
+        return found
+
+    def application(self, kind: str, namespace: str, name: str, **spec: Any) -> Answer:
+        return self.post(application_body(kind, namespace, name, **spec))
+
+    def released(self, kind: str, namespace: str, name: str, **spec: Any) -> Object:
+        """An application, and its release once it is there."""
+        answer = self.application(kind, namespace, name, **spec)
+        assert answer.status == 201, answer.content
+        release: Object = self.until(lambda: self.release(kind, namespace, name), f"{kind} {name} has a release")
+        return release
+
+    def release(self, kind: str, namespace: str, name: str) -> Object | None:
+        return self.see(names.RELEASE_KIND, release_name(kind, name), namespace)
+
+    # Flux and controllers
+
+    def report(self, kind: str, namespace: str, name: str, status: str = "True") -> None:
+        """As Flux: the release is ready as it stands."""
+        release = self.release(kind, namespace, name)
+        assert release is not None
+        generation = release["metadata"]["generation"]
+        ready = {
+            "type": "Ready",
+            "status": status,
+            "reason": "InstallSucceeded" if status == "True" else "InstallFailed",
+            "message": "Helm says so",
+            "observedGeneration": generation,
+            "lastTransitionTime": "2030-01-01T00:00:00Z",
+        }
+        body = {"status": {"observedGeneration": generation, "lastAttemptedRevision": "1.2.3", "conditions": [ready]}}
+        where = self.path(names.RELEASE_KIND, release["metadata"]["name"], namespace)
+        answer = self.http.patch(f"{where}/status", body)
+        assert answer.status == 200, answer.content
+
+    def install(self, namespace: str, release: str, **template: Any) -> Object:
+        """As Helm: a StatefulSet of the release, with Flux's label."""
+        return self.make(set_body(namespace, release, **template))
+
+    def pod(
+        self, namespace: str, owner: str, name: str = "", kind: str = "StatefulSet", query: Any = None, **spec: Any
+    ) -> Answer:
+        """As the controller of its owner."""
+        found = self.see(kind, owner, namespace)
+        assert found is not None
+        reference = owner_of({"apiVersion": self.plurals[kind][0], "kind": kind, **found})
+        return self.post(pod_body(namespace, name or unique(f"{owner}-"), [reference], **spec), **(query or {}))
+
+    # the operator
+
+    def start(self, operators: Any, **options: Any) -> Any:
+        """An operator whose webhooks the API server asks."""
+        self.operator = operators(AFFINITY, webhooks=LOCAL_WEBHOOKS, **options)
+        probe = class_body("probe", nodeSelector={"a": "b"})
+
+        def is_asked() -> bool:
+            before = self.operator.metric("nodeyard_webhook_reviews_total")
+            self.http.post(self.path(names.CLASS_KIND), probe, query=DRY)
+            return bool(self.operator.metric("nodeyard_webhook_reviews_total") > before)
+
+        until(is_asked, "the API server asks", PATIENCE)
+        return self.operator
+
+    def close(self) -> None:
+        """With the operator still there: finalizers are its own."""
+        for where in reversed(self._made):
+            self.http.delete(where, query={"gracePeriodSeconds": 0})
+        # The real garbage collector takes its time to learn of new kinds.
+        for release in self.http.get(f"/apis/{names.FLUX_API_VERSION}/{names.RELEASE_PLURAL}").json["items"]:
+            self.delete(names.RELEASE_KIND, release["metadata"]["name"], release["metadata"]["namespace"])
+        for where in reversed(self._made):
+            until(lambda where=where: self._is_gone(where), f"{where} is gone", 120)
+
+    def _is_gone(self, where: str) -> bool:
+        answer = self.http.delete(where, query={"gracePeriodSeconds": 0})
+        return answer.status in GONE
+
+    def unregister(self) -> None:
+        discard(self.api.rest, f"{VALIDATING}/{WEBHOOKS}", f"{MUTATING}/{WEBHOOKS}")
+
+
+# bodies
+
+
+def class_body(name: str, **spec: Any) -> Object:
+    return {"apiVersion": names.API_VERSION, "kind": names.CLASS_KIND, "metadata": {"name": name}, "spec": spec}
+
+
+def tenant_body(name: str, parent: str = ROOT, **spec: Any) -> Object:
+    return {
+        "apiVersion": names.APPS_API_VERSION,
+        "kind": names.TENANT_KIND,
+        "metadata": {"name": name, "namespace": parent},
+        "spec": spec,
+    }
+
+
+def definition_body(kind: str, name: str = "", **release: Any) -> Object:
+    singular = kind.lower()
+    given = {"kind": kind, "plural": f"{singular}s", "singular": singular, "openAPISchema": json.dumps(SCHEMA)}
+    return {
+        "apiVersion": names.API_VERSION,
+        "kind": names.DEFINITION_KIND,
+        "metadata": {"name": name or singular},
+        "spec": {"application": given, "release": {"prefix": f"{singular}-", "chartRef": CHART, **release}},
+    }
+
+
+def application_body(kind: str, namespace: str, name: str, **spec: Any) -> Object:
+    return {
+        "apiVersion": names.APPS_API_VERSION,
+        "kind": kind,
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": spec,
+    }
+
+
+def set_body(namespace: str, release: str, **template: Any) -> Object:
+    labels = {"app": release}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": release, "namespace": namespace, "labels": {names.FLUX_NAME: release}},
+        "spec": {
+            "serviceName": release,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": CONTAINERS, **template}},
+        },
+    }
+
+
+def pod_body(namespace: str, name: str, owners: list[Object], labels: Any = None, **spec: Any) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": namespace, "ownerReferences": owners, "labels": labels or {}},
+        "spec": {"containers": CONTAINERS, **spec},
+    }
+
+
+def owner_of(obj: Object) -> Object:
+    metadata = obj["metadata"]
+    return {
+        "apiVersion": obj["apiVersion"],
+        "kind": obj["kind"],
+        "name": metadata["name"],
+        "uid": metadata["uid"],
+        "controller": True,
+    }
+
+
+def release_name(kind: str, name: str) -> str:
+    return f"{kind.lower()}-{name}"

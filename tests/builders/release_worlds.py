@@ -1,0 +1,44 @@
+"""Flux, kubelets and a scheduler played beside a blocking test: releases become workloads, and those become pods."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nodeyard.client import Client
+from nodeyard.client.aio import AioTransport
+from nodeyard.client.kubeconfig import load_kubeconfig
+from nodeyard.client.resources import NODES
+from nodeyard.process.clock import SystemClock
+from nodeyard.sim.world import STAGES, World
+from nodeyard.testing.background import Background
+
+
+class ReleaseWorld(Background):
+    def __init__(self, api: Any) -> None:
+        super().__init__("releases")
+        self._config = load_kubeconfig([api.kubeconfig])
+        self._nodes: list[str] = []
+        self._client: Client
+        self._world: World
+
+    async def _start(self) -> None:
+        clock = SystemClock()
+        self._client = Client(AioTransport(self._config, clock=clock))
+        self._world = World(self._client, clock, stages=(*STAGES, "releases"))
+        await self._world.__aenter__()
+
+    async def _stop(self) -> None:
+        for name in self._nodes:
+            await self._client.delete(NODES, name)
+        await self._world.__aexit__(None, None, None)
+        await self._client.close()
+
+    def add_nodes(self, count: int, **given: Any) -> list[str]:
+        names: list[str] = self.run(self._world.add_nodes(count, **given))
+        self._nodes += names
+        return names
+
+    @property
+    def faults(self) -> Any:
+        """What was tried in vain and is no refusal of admission."""
+        return self._world.faults

@@ -1,0 +1,108 @@
+"""Replicas that share keys out on the embedded server in process, under virtual time; nothing is planned."""
+
+import asyncio
+from contextlib import asynccontextmanager
+from random import Random
+
+from tests.builders.managers import Tap, cut
+
+from nodeyard.client.resources import LEASES
+from nodeyard.kube.names import NAMESPACE
+from nodeyard.runtime.settings import SHARE
+from nodeyard.runtime.shares import Shares
+from nodeyard.sim.embedded import connect
+
+KEYS = tuple(f"leaf-{number}" for number in range(12))
+
+
+class Replica:
+    """One of them: it has keys, and keeps a diary of how it got and lost them."""
+
+    def __init__(self, server, clock, identity, keys=KEYS):
+        self.identity = identity
+        self.diary = []
+        self.finishing = None
+        """What a key waits for before it is given up; None: nothing is in flight."""
+        self.client = connect(server)
+        self.tap = self.client.transport = Tap(self.client.transport)
+        self.shares = Shares("trees", identity, self, clock=clock, random=Random(identity), timing=SHARE)
+        if keys is not None:
+            self.shares.offer(keys)
+        self._stopped = asyncio.Event()
+        self._task = asyncio.create_task(self.shares.run(self.client, self._stopped))
+
+    # the keeper
+
+    def turned(self, key, is_ours):
+        self.diary.append((key, is_ours))
+
+    async def finished(self, key):
+        assert not self.shares.gate_of(key).may_write()
+        if self.finishing is not None:
+            await self.finishing.wait()
+
+    # what it is like
+
+    def has(self, *keys):
+        """Which of these it may write for."""
+        return {key for key in keys or KEYS if self.shares.gate_of(key).may_write()}
+
+    def part(self):
+        """From its server: nothing comes through any more."""
+        self.tap.fail = cut
+
+    def mend(self):
+        self.tap.fail = lambda _method, _path: None
+
+    async def stop(self):
+        self._stopped.set()
+        await self._task
+
+    async def kill(self):
+        """As a process dies: nothing is given back."""
+        self.part()
+        await self.stop()
+
+
+class Fleet:
+    """The replicas of one test."""
+
+    def __init__(self, server, clock):
+        self._server = server
+        self._clock = clock
+        self.replicas = []
+        self.client = connect(server)
+
+    def add(self, identity, keys=KEYS):
+        self.replicas.append(Replica(self._server, self._clock, identity, keys))
+        return self.replicas[-1]
+
+    async def pass_time(self, seconds, step=0.25):
+        """At every moment, each key is somebody's or nobody's, and never two replicas'."""
+        for _ in range(round(seconds / step)):
+            await self._clock.advance(step)
+            had = [key for replica in self.replicas for key in replica.has("", *KEYS)]
+            assert len(had) == len(set(had)), f"had twice: {sorted(key for key in had if had.count(key) > 1)}"
+
+    async def until(self, condition, seconds, step=0.25):
+        """How long it took; fails after so many seconds."""
+        for count in range(round(seconds / step) + 1):
+            if condition():
+                return count * step
+            await self.pass_time(step, step)
+        raise AssertionError(f"not within {seconds:g} s")
+
+    async def leases(self):
+        """Of keys and replicas: who holds them, by name."""
+        page = await self.client.list(LEASES, NAMESPACE)
+        return {each["metadata"]["name"]: each["spec"].get("holderIdentity") for each in page.items}
+
+
+@asynccontextmanager
+async def fleet(server, clock):
+    fleet = Fleet(server, clock)
+    try:
+        yield fleet
+    finally:
+        for replica in fleet.replicas:
+            await replica.stop()

@@ -1,0 +1,134 @@
+"""Processes that share LabelRules out among them, so that they can be killed; and what the server kept of their doing.
+
+    python -m tests.builders.sharers KUBECONFIG IDENTITY PREFIX
+
+The capability is the sixth one, for rules whose names begin with the prefix; each node says who wrote to it.
+"""
+
+import asyncio
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+from tests.builders import labels
+
+from nodeyard.app.operator import Operation, operate
+from nodeyard.client.kubeconfig import load_config
+from nodeyard.kube.names import NAMESPACE
+from nodeyard.runtime.settings import Settings
+from nodeyard.testing.session import Session
+
+BY = "labels.test/by"
+LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
+ROOT = Path(__file__).parents[2]
+
+
+def shared(identity, prefix):
+    def plan(snapshot, now, explain):
+        planned = labels.plan(snapshot, now, explain)
+        return msgspec.structs.replace(
+            planned, writes={name: _signed(write, identity) for name, write in planned.writes.items()}
+        )
+
+    return replace(
+        labels.LABELS,
+        name=f"labels-{prefix}",
+        is_shared=True,
+        plan=plan,
+        all_keys=lambda view: [key for key in labels.LABELS.all_keys(view) if key.startswith(prefix)],
+    )
+
+
+def _signed(write, identity):
+    metadata = {**write.body["metadata"], "annotations": {BY: identity}}
+    return msgspec.structs.replace(write, body={**write.body, "metadata": metadata})
+
+
+class Sharer:
+    """One process."""
+
+    def __init__(self, kubeconfig, identity, prefix):
+        self.identity = identity
+        command = [sys.executable, "-m", "tests.builders.sharers", str(kubeconfig), identity, prefix]
+        self._process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def stop(self):
+        """In good order."""
+        self._process.send_signal(signal.SIGTERM)
+        self._process.wait(20)
+
+    def kill(self):
+        self._process.kill()
+        self._process.wait()
+
+    def freeze(self):
+        self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self):
+        self._process.send_signal(signal.SIGCONT)
+
+
+class Holders:
+    """Who had which key and who wrote to which node, as the server kept it in order. Begins where it is made."""
+
+    def __init__(self, api, prefix):
+        self._session = Session(api.url, api.authority.pem, api.admin_token)
+        self._prefix = f"nodeyard-labels-{prefix}-"
+        self._since = self._session.get("/api/v1/nodes?limit=1").json["metadata"]["resourceVersion"]
+
+    def now(self):
+        """By key, without those that nobody has."""
+        found = self._session.get(LEASES).json["items"]
+        pairs = ((self._key(each), each["spec"].get("holderIdentity")) for each in found)
+        return {key: holder for key, holder in pairs if key and holder}
+
+    def assert_each_wrote_only_for_what_it_had(self):
+        """At the moment of every write, the Lease of its key named who wrote."""
+        holders, writes = {}, 0
+        for event in sorted(self._events(LEASES) + self._events("/api/v1/nodes"), key=_version):
+            obj = event["object"]
+            if obj["kind"] == "Lease":
+                holders[self._key(obj)] = "" if event["type"] == "DELETED" else obj["spec"].get("holderIdentity")
+                continue
+            metadata = obj["metadata"]
+            rule, by = metadata["labels"].get(labels.RULE), metadata.get("annotations", {}).get(BY)
+            if rule in holders and by and _is_write(metadata):
+                writes += 1
+                assert holders[rule] == by, f"{by} wrote {metadata['name']} while {holders[rule]!r} had {rule}"
+        return writes
+
+    def _key(self, lease):
+        name = lease["metadata"]["name"]
+        is_key = name.startswith(self._prefix) and not name.startswith(f"{self._prefix}replica-")
+        return name.removeprefix(self._prefix) if is_key else ""
+
+    def _events(self, path):
+        query = {"resourceVersion": self._since, "timeoutSeconds": 1}
+        with self._session.watch(path, query=query) as events:
+            return list(events)
+
+
+def _version(event):
+    return int(event["object"]["metadata"]["resourceVersion"])
+
+
+def _is_write(metadata):
+    return labels.TEAM in metadata["labels"]
+
+
+def main(kubeconfig, identity, prefix):
+    operation = Operation(load_config(kubeconfig), [shared(identity, prefix)], Settings(identity=identity))
+    stopped = asyncio.Event()
+
+    async def run():
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
+        await operate(operation, stopped.wait)
+
+    asyncio.run(run())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,222 @@
+"""Two entries for one review, Fail where it matters and Ignore elsewhere, while things go wrong; on both servers."""
+
+import http.client
+import itertools
+import ssl
+import threading
+from base64 import b64decode
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from tests.builders import labels
+from tests.builders.guards import NAME, SECRET, VALIDATING, discard, discard_webhooks, look
+from tests.builders.reviews import question
+
+from nodeyard.admission.certificates import Terms
+from nodeyard.runtime.webhooks import Intercepts, MatchCondition, Webhook, allowed, denied
+from nodeyard.testing.operators import LOCAL_WEBHOOKS
+from nodeyard.testing.rest import RestError
+
+MAPS = "/api/v1/namespaces/{}/configmaps"
+LABEL = "faults.test/asked"
+TENANT, OTHER = "tenant-faults-{}", "faults-other-{}"
+_numbers = itertools.count(1)
+RESTLESS = Terms(
+    valid=timedelta(days=90), renew_before=timedelta(days=90) - timedelta(seconds=2), interval=0.2, settle=0.5
+)
+"""A new certificate every other second."""
+
+
+def judge(review, _view):
+    is_bad = review.object.get("data", {}).get("bad") == "yes"
+    return denied(f"{review.namespace}/{review.name} is bad") if is_bad else allowed()
+
+
+def entry(name, policy, condition):
+    rule = Intercepts("", ("configmaps",), operations=("CREATE",))
+    return Webhook(
+        name,
+        rules=(rule,),
+        review=judge,
+        failure_policy=policy,
+        object_selector={"matchLabels": {LABEL: "yes"}},
+        match_conditions=(MatchCondition("tenants", condition),),
+    )
+
+
+IS_TENANT = 'request.namespace.startsWith("tenant-")'
+PAIR = replace(
+    labels.LABELS, webhooks=(entry("maps-tenants", "Fail", IS_TENANT), entry("maps", "Ignore", f"!{IS_TENANT}"))
+)
+
+
+def a_map(name, **data):
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": {LABEL: "yes"}}, "data": data}
+
+
+class Place:
+    """Namespaces of one test: a tenant's, and another."""
+
+    def __init__(self, rest):
+        self._rest = rest
+        self._number = next(_numbers)
+
+    def name(self, namespace):
+        return namespace.format(self._number)
+
+    def write(self, namespace, name="a", **data):
+        """What came of it: nothing, or the refusal."""
+        try:
+            self._rest.call("POST", f"{MAPS.format(self.name(namespace))}?dryRun=All", a_map(name, **data))
+        except RestError as error:
+            return error.message
+        return ""
+
+
+@pytest.fixture
+def place(api):
+    discard_webhooks(api.rest)
+    place = Place(api.rest)
+    names = [place.name(each) for each in (TENANT, OTHER)]
+    for name in names:
+        api.rest.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    yield place
+    discard_webhooks(api.rest)
+    discard(api.rest, SECRET, *(f"/api/v1/namespaces/{name}" for name in names))
+
+
+@pytest.fixture
+def start(operator, place, eventually):
+    def start(terms=LOCAL_WEBHOOKS.terms, **options):
+        return operator(PAIR, webhooks=replace(LOCAL_WEBHOOKS, terms=terms), **options)
+
+    return start
+
+
+@pytest.fixture
+def asked(place, eventually):
+    """Wait until the API server asks both entries."""
+
+    def wait():
+        for namespace in (TENANT, OTHER):
+            eventually(
+                lambda place_=namespace: "is bad" in place.write(place_, bad="yes"), f"{namespace} is asked about"
+            )
+
+    return wait
+
+
+def test_each_request_is_asked_about_once_by_the_entry_that_is_meant_for_it(start, asked, place):
+    running = start()
+    asked()
+    counts = [
+        running.metric("nodeyard_webhook_reviews_total", webhook=f"{name}.labels.nodeyard.dev", verdict="allowed")
+        for name in ("maps-tenants", "maps")
+    ]
+
+    assert (place.write(TENANT), place.write(OTHER)) == ("", "")
+
+    assert [
+        running.metric("nodeyard_webhook_reviews_total", webhook=f"{name}.labels.nodeyard.dev", verdict="allowed")
+        for name in ("maps-tenants", "maps")
+    ] == [count + 1 for count in counts]
+
+
+def test_with_no_replica_left_what_must_not_be_missed_is_refused_and_the_rest_admitted(start, asked, place, eventually):
+    running = start()
+    asked()
+
+    running.stop()
+
+    refused = place.write(TENANT)
+    assert 'failed calling webhook "maps-tenants.labels.nodeyard.dev"' in refused
+    assert place.write(OTHER, bad="yes") == ""
+    assert place.write("kube-system", bad="yes") == ""
+    start()
+    eventually(lambda: place.write(TENANT) == "", "it is asked again")
+
+
+def test_when_one_replica_goes_another_is_asked(start, asked, place, eventually):
+    first = start(identity="first").leading()
+    asked()
+    second = start(identity="second")
+
+    first.stop()
+    eventually(lambda: second.leads, "the second takes over")
+
+    eventually(lambda: "is bad" in place.write(TENANT, bad="yes"), "the second is asked")
+
+
+def test_certificates_rotate_under_load_and_no_call_fails(api, start, asked, place, eventually):
+    """Calls of the API server, which keeps its connections, and beside them of clients that make a new one for each and
+    trust what was registered a moment before; to the leader and to a follower."""
+    leader, follower = start(RESTLESS, identity="leader").leading(), start(RESTLESS, identity="follower")
+    asked()
+    load = Load()
+    for _ in range(4):
+        load.repeat(lambda: place.write(TENANT))
+    for running in (leader, follower):
+        load.repeat(lambda port=running.ports["webhooks"]: connect(port, bundle(api)))
+
+    with load:
+        seen = set()
+        eventually(lambda: len(seen.add(stored(api)) or seen) >= 4, "three rotations", timeout=60)
+
+    assert load.faults == []
+    assert min(load.counts) > 5
+
+
+class Load:
+    """Threads that do things again and again; what they answer is a fault."""
+
+    def __init__(self):
+        self.faults, self.counts = [], []
+        self._stopped, self._threads = threading.Event(), []
+
+    def repeat(self, action):
+        place = len(self.counts)
+        self.counts.append(0)
+
+        def run():
+            while not self._stopped.is_set():
+                try:
+                    fault = action()
+                except (OSError, RestError) as error:
+                    fault = repr(error)
+                self.counts[place] += 1
+                if fault:
+                    self.faults.append(fault)
+
+        self._threads.append(threading.Thread(target=run))
+
+    def __enter__(self):
+        for thread in self._threads:
+            thread.start()
+
+    def __exit__(self, *_error):
+        self._stopped.set()
+        for thread in self._threads:
+            thread.join()
+
+
+def bundle(api):
+    (tenants, _) = look(api.rest, f"{VALIDATING}/{NAME}")["webhooks"]
+    return b64decode(tenants["clientConfig"]["caBundle"]).decode()
+
+
+def connect(port, trusted):
+    """A new connection, judged by a bundle; nothing where all is well."""
+    context = ssl.create_default_context(cadata=trusted)
+    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=5, context=context)
+    try:
+        connection.request("POST", "/validate/labels/maps", question(object=a_map("a"), dryRun=True))
+        answer = connection.getresponse()
+        answer.read()
+        return "" if answer.status == 200 else f"answered {answer.status}"
+    finally:
+        connection.close()
+
+
+def stored(api):
+    return api.rest.get(SECRET)["data"]["tls.crt"]

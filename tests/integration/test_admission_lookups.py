@@ -1,0 +1,274 @@
+"""Reviews that need what is not cached: read from the server, watched from then on, and told when they cannot be."""
+
+import http.client
+import itertools
+import json
+import ssl
+
+import pytest
+from tests.builders import badges, kinships
+from tests.builders.guards import MUTATING, VALIDATING, discard, look
+from tests.builders.reviews import question as posed
+
+from nodeyard.runtime import rbac
+from nodeyard.testing import foreign
+from nodeyard.testing.faults import HalfOpen, Status
+from nodeyard.testing.operators import LOCAL_WEBHOOKS
+from nodeyard.testing.rest import RestError
+
+MAPS = "/api/v1/namespaces/default/configmaps"
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+READING = ("get", "list", "watch")
+_numbers = itertools.count(1)
+
+
+class Family:
+    """A kind of one test's own, its objects, the rights on it, and questions about them."""
+
+    def __init__(self, api, eventually):
+        self.rest, self.eventually = api.rest, eventually
+        number = next(_numbers)
+        self.group, self.kind, self.plural = f"kin{number}.test", f"Widget{number}", f"widget{number}s"
+        self._role = f"kinships-{number}"
+        self._names = itertools.count(1)
+
+    def define(self, scope="Namespaced"):
+        self._scope = scope
+        foreign.install(self.rest, [badges.custom(f"{self.plural}.{self.group}", self.kind, scope)])
+
+    def add(self, name, *owners):
+        place = {} if self._scope == "Cluster" else {"namespace": "default"}
+        metadata = {"name": name, **place, "ownerReferences": [kinships.reference(owner) for owner in owners]}
+        return self.rest.create({**self.named(name), "metadata": metadata})
+
+    def named(self, name):
+        """One that may not exist."""
+        return {"apiVersion": f"{self.group}/v1", "kind": self.kind, "metadata": {"name": name}}
+
+    def remove(self, name):
+        self.rest.call("DELETE", f"/apis/{self.group}/v1/namespaces/default/{self.plural}/{name}")
+
+    def allow(self, *verbs):
+        label = rbac.aggregation_label(kinships.KINSHIPS)
+        rule = {"apiGroups": [self.group], "resources": [self.plural], "verbs": list(verbs)}
+        metadata = {"name": self._role, "labels": {label: "true"}}
+        api_version = "rbac.authorization.k8s.io/v1"
+        role = {"apiVersion": api_version, "kind": "ClusterRole", "metadata": metadata, "rules": [rule]}
+        self.rest.replace_or_create(role)
+
+    def ask(self, *owners, query=""):
+        """What the webhook says of an object with these owners."""
+        body = kinships.question(f"ask-{next(self._names)}", *owners)
+        try:
+            self.rest.call("POST", f"{MAPS}{query}", body)
+        except RestError as error:
+            return error.message.partition("denied the request: ")[2] or error.message
+        return ""
+
+    def until_told(self, text, *owners):
+        return self.eventually(lambda: text in (said := self.ask(*owners)) and said, f"the answer has {text!r}", 60)
+
+    def events(self, name):
+        listed = self.rest.get(EVENTS)["items"]
+        return [each for each in listed if (each["regarding"]["kind"], each["regarding"]["name"]) == (self.kind, name)]
+
+    def close(self):
+        crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        discard(self.rest, f"{crds}/{self.plural}.{self.group}")
+        discard(self.rest, f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{self._role}")
+
+
+@pytest.fixture
+def family(api, eventually):
+    family = Family(api, eventually)
+    yield family
+    family.close()
+
+
+@pytest.fixture
+def start(api, operator, eventually):
+    """An operator that the API server asks. Rights come late here: what is refused is not a fault."""
+
+    def start(**options):
+        rules = rbac.rules(kinships.KINSHIPS, installs_crds=True)
+        running = operator(kinships.KINSHIPS, webhooks=LOCAL_WEBHOOKS, rules=rules, **options)
+        eventually(lambda: look(api.rest, f"{VALIDATING}/{kinships.NAME}"), "it is registered")
+        nobody = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "nobody"}}
+        eventually(lambda: is_refused(api, kinships.question("probe", nobody)), "the API server asks")
+        return running
+
+    yield start
+    discard(api.rest, f"{VALIDATING}/{kinships.NAME}", f"{MUTATING}/{kinships.NAME}")
+
+
+def is_refused(api, body):
+    try:
+        api.rest.call("POST", f"{MAPS}?dryRun=All", body)
+    except RestError as error:
+        return "denied the request" in error.message
+    return False
+
+
+def lookups(running, result):
+    return running.metric("nodeyard_webhook_lookups_total", webhook=kinships.WEBHOOK, result=result)
+
+
+def test_owners_of_a_kind_installed_after_us_are_found_and_watched_from_then_on(family, start):
+    running = start()
+    family.define()
+    family.allow(*READING)
+    grandparent = family.add("grandparent")
+    parent = family.add("parent", grandparent)
+
+    told = family.until_told("grandparent (cached)", parent)
+
+    assert lookups(running, "found") > 0
+    assert told == f"{family.kind} parent (cached) < {family.kind} grandparent (cached)"
+    assert running.metric("nodeyard_informer_synced", resource=f"{family.plural}.{family.group}") == 1
+    before = running.metric("nodeyard_webhook_lookups_total")
+    assert "live" not in family.ask(parent)
+    assert running.metric("nodeyard_webhook_lookups_total") == before
+
+
+def test_a_miss_is_confirmed_each_time_so_an_owner_made_a_moment_ago_counts(family, start):
+    running = start()
+    family.define()
+    family.allow(*READING)
+    family.until_told("missing", family.named("a"))
+    before = lookups(running, "missing")
+    assert "missing" in family.ask(family.named("a"))
+    assert lookups(running, "missing") == before + 1
+
+    owner = family.add("a")
+
+    assert family.ask(owner) in (f"{family.kind} a (live)", f"{family.kind} a (cached)")
+
+
+def test_an_owner_that_was_made_anew_is_not_the_one_that_was_meant(family, start):
+    start()
+    family.define()
+    family.allow(*READING)
+    first = family.add("a")
+    family.until_told("cached", first)
+
+    family.remove("a")
+    family.add("a")
+
+    assert family.ask(first) == f"{family.kind} a (replaced)"
+
+
+def test_an_owner_without_a_namespace_is_found(family, start):
+    start()
+    family.define("Cluster")
+    family.allow(*READING)
+
+    assert family.until_told("cached", family.add("a"))
+
+
+def test_a_right_that_is_missing_is_named_with_what_to_do_and_counts_once_it_is_given(family, start):
+    running = start()
+    family.define()
+    owner = family.add("a")
+    before = lookups(running, "forbidden")
+
+    said = family.ask(owner)
+
+    assert f"may not get {family.plural}.{family.group}: " in said
+    assert f'cannot get resource "{family.plural}" in API group "{family.group}"' in said
+    assert 'with the label rbac.nodeyard.dev/aggregate-to-kinships: "true"' in said
+    assert lookups(running, "forbidden") == before + 1
+    family.allow(*READING)
+    family.until_told("cached", owner)
+
+
+def test_a_kind_that_may_be_read_but_not_watched_is_read_each_time_and_the_trouble_is_told(family, start):
+    running = start()
+    family.define()
+    family.allow("get")
+    owner = family.add("a")
+
+    said = family.until_told("cannot ", owner)
+
+    assert said.startswith(f"{family.kind} a (live, cannot ")
+    assert f"{family.plural}.{family.group}: forbidden" in said
+    tries = running.metric("nodeyard_client_requests_total", resource=f"{family.plural}.{family.group}", code="403")
+    assert tries < 10
+    running.ready()
+
+
+def test_a_kind_that_nobody_has_installed_is_said_to_be_not_served(family, start):
+    start()
+
+    assert family.ask(family.named("a")) == (
+        f"{family.kind} a (the server does not serve {family.kind} in {family.group}/v1)"
+    )
+
+
+def test_a_dry_run_leaves_no_trace(family, start):
+    running = start()
+    family.define()
+    family.allow(*READING)
+    tried, asked = family.add("tried"), family.add("asked")
+    family.eventually(lambda: "forbidden" not in family.ask(tried, query="?dryRun=All"), "it may be read", 60)
+
+    assert running.metric("nodeyard_kinships_asked_total") == 0
+    assert family.ask(asked)
+    assert running.metric("nodeyard_kinships_asked_total") > 0
+    family.eventually(lambda: family.events("asked"), "what was asked in earnest is told")
+    assert family.events("tried") == []
+
+
+def test_a_follower_counts_and_tells_what_it_was_asked(family, start, operator):
+    start(identity="leader").leading()
+    rules = rbac.rules(kinships.KINSHIPS, installs_crds=True)
+    follower = operator(kinships.KINSHIPS, webhooks=LOCAL_WEBHOOKS, rules=rules, identity="follower")
+    assert not follower.leads
+    family.define()
+    owner = family.add("a")
+
+    asked_directly(follower, kinships.question("by-follower", owner))
+
+    assert follower.metric("nodeyard_kinships_asked_total") == 1
+    follower.stop()
+    (event,) = family.events("a")
+    assert (event["note"], event["reportingInstance"]) == ("for by-follower", "follower")
+
+
+def test_an_observer_that_is_asked_answers_and_writes_nothing(family, operator):
+    rules = rbac.rules(kinships.KINSHIPS, installs_crds=True)
+    observer = operator(kinships.KINSHIPS, webhooks=LOCAL_WEBHOOKS, rules=rules, observe=True)
+    family.define()
+
+    asked_directly(observer, kinships.question("observed", family.add("a")))
+
+    assert observer.metric("nodeyard_kinships_asked_total") == 1
+    observer.stop()
+    assert [what for what in observer.written() if "events" in what] == []
+
+
+def asked_directly(running, obj):
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    connection = http.client.HTTPSConnection("127.0.0.1", running.ports["webhooks"], timeout=5, context=context)
+    body = posed(object=obj, name=obj["metadata"]["name"], namespace="default")
+    connection.request("POST", "/validate/kinships/kin", body)
+    answer = json.loads(connection.getresponse().read())
+    connection.close()
+    return answer["response"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [(HalfOpen(), "did not answer in time"), (Status(500), "cannot get widget")],
+    ids=["silence", "error"],
+)
+def test_a_server_in_trouble_is_unknown_within_the_webhooks_time(family, start, faults, fault, said):
+    start(through=faults.kubeconfig)
+    family.define()
+    owner = family.add("a")
+    faults.add(fault, path=f"/{family.plural}/a")
+
+    told = family.ask(owner)
+
+    assert said in told
+    assert told.startswith(f"{family.kind} a (cannot get ")

@@ -1,0 +1,306 @@
+"""The design's flow from class to pod, on both servers, with the webhooks really called: and what changes do to it."""
+
+import pytest
+from tests.builders.estates import ROOT, application_body, unique
+
+from nodeyard.capabilities.affinity import names
+
+ZONE = "topology.kubernetes.io/zone"
+DC1, DC2 = {ZONE: "dc1"}, {ZONE: "dc2"}
+
+
+@pytest.fixture(scope="module")
+def platform(estate):
+    """What the design's administrator makes."""
+    estate.affinity_class("dc1", nodeSelector=DC1)
+    estate.affinity_class("dc2", nodeSelector=DC2)
+    estate.affinity_class("gpu", nodeSelector={"node.kubernetes.io/gpu": "true"})
+    estate.definition("Postgres")
+    estate.definition("Redis")
+    return estate
+
+
+@pytest.fixture
+def acme(platform):
+    """The namespace of a tenant as in the design."""
+    return platform.tenant(
+        unique("acme"),
+        defaultAffinityClass="dc1",
+        allowedAffinityClasses=["dc1", "dc2"],
+        etcd=False,
+        ingress=True,
+        monitoring=False,
+    )
+
+
+def labels_of(answer):
+    assert answer.status == 201, answer.content
+    return answer.json["metadata"]["labels"]
+
+
+def test_a_class_chosen_by_an_application_reaches_its_pods(platform, acme):
+    release = platform.released("Postgres", acme, "main-db", affinityClass="dc1", replicas=3)
+
+    assert release["metadata"]["labels"][names.AFFINITY_CLASS] == "dc1"
+    assert release["spec"]["values"]["_scheduling"] == {"affinityClass": "dc1", "nodeSelector": DC1}
+    assert release["spec"]["values"]["replicas"] == 3
+    assert release["spec"]["valuesFrom"] == [{"kind": "Secret", "name": "cozystack-values"}]
+    platform.install(acme, "postgres-main-db", nodeSelector=DC1)
+    assert labels_of(platform.pod(acme, "postgres-main-db", nodeSelector=DC1)) == {
+        "apps.cozystack.io/application.group": "apps.cozystack.io",
+        "apps.cozystack.io/application.kind": "Postgres",
+        "apps.cozystack.io/application.name": "main-db",
+        "apps.cozystack.io/affinity-class": "dc1",
+        "internal.cozystack.io/managed-by-cozystack": "true",
+        "internal.cozystack.io/tenantresource": "false",
+    }
+
+
+def test_a_pod_whose_chart_forgot_the_selector_is_refused_with_the_designs_words(platform, acme):
+    platform.released("Postgres", acme, "main-db", affinityClass="dc1")
+    platform.install(acme, "postgres-main-db")
+
+    answer = platform.pod(acme, "postgres-main-db", name="main-db-1")
+
+    assert (answer.status, answer.reason) == (403, "Forbidden")
+    assert answer.message == (
+        'admission webhook "placement-tenants.affinity.nodeyard.dev" denied the request: '
+        f'pod {acme}/main-db-1 belongs to application with AffinityClass "dc1" but missing required nodeSelector '
+        "topology.kubernetes.io/zone=dc1"
+    )
+
+    def events():
+        found = platform.http.get(f"/apis/events.k8s.io/v1/namespaces/{acme}/events").json["items"]
+        return [each["note"] for each in found if each["reason"] == "MissingNodeSelector"]
+
+    assert "missing required nodeSelector" in platform.until(events, "the application is told")[0]
+    assert platform.operator.metric("nodeyard_affinity_reviews_total", affinity_class="dc1", decision="denied") >= 1
+
+
+def test_a_class_that_is_not_there_refuses_pods_with_the_designs_words(platform, acme):
+    platform.released("Postgres", acme, "lost", affinityClass="dc1")
+    where = platform.path(names.RELEASE_KIND, "postgres-lost", acme)
+    foreign = {"metadata": {"name": "other-lost", "labels": {
+        names.APPLICATION_GROUP: names.APPS_GROUP,
+        names.APPLICATION_KIND: "Other",
+        names.APPLICATION_NAME: "lost",
+        names.AFFINITY_CLASS: "nowhere",
+    }}}  # fmt: skip
+    body = {**platform.http.get(where).json, **foreign}
+    platform.make({"apiVersion": names.FLUX_API_VERSION, "kind": "HelmRelease", **body, "metadata": {
+        **foreign["metadata"], "namespace": acme
+    }})  # fmt: skip
+    platform.install(acme, "other-lost")
+
+    answer = platform.pod(acme, "other-lost")
+
+    assert answer.message.endswith('denied the request: AffinityClass "nowhere" not found')
+
+
+def test_the_values_of_a_tenant_have_its_classes(platform, acme):
+    values = platform.values(acme)
+
+    assert values["_namespace"]["defaultAffinityClass"] == "dc1"
+    assert values["_namespace"]["allowedAffinityClasses"] == ["dc1", "dc2"]
+    assert values["_namespace"]["ingress"] == acme
+    assert "_cluster" in values
+
+
+def test_an_application_without_a_class_gets_the_default_and_keeps_it_when_that_changes(platform, acme):
+    release = platform.released("Redis", acme, "cache", replicas=2)
+    assert release["metadata"]["labels"][names.AFFINITY_CLASS] == "dc1"
+    assert release["metadata"]["annotations"][names.CLASS_SOURCE] == "default"
+
+    tenant = acme.removeprefix("tenant-")
+    answer = platform.patch("Tenant", tenant, {"spec": {"defaultAffinityClass": "dc2"}}, ROOT)
+    assert answer.status == 200, answer.content
+    platform.until(lambda: platform.values(acme)["_namespace"]["defaultAffinityClass"] == "dc2", "it is dc2 now")
+    assert platform.released("Redis", acme, "later")["metadata"]["labels"][names.AFFINITY_CLASS] == "dc2"
+    platform.patch("Redis", "cache", {"spec": {"replicas": 3}}, acme)
+
+    platform.until(lambda: platform.release("Redis", acme, "cache")["spec"]["values"]["replicas"] == 3, "it is scaled")
+    assert platform.release("Redis", acme, "cache")["metadata"]["labels"][names.AFFINITY_CLASS] == "dc1"
+    assert platform.told("Redis", "cache", "AffinityClassResolved", "KeptFromDefault", acme)["status"] == "True"
+
+
+def test_the_status_of_an_application_says_its_class_and_copies_its_release(platform, acme):
+    platform.released("Postgres", acme, "told", affinityClass="dc2")
+    platform.report("Postgres", acme, "told")
+
+    platform.told("Postgres", "told", "Ready", "InstallSucceeded", acme)
+    status = platform.see("Postgres", "told", acme)["status"]
+    assert (status["affinityClass"], status["nodeSelector"], status["version"]) == ("dc2", DC2, "1.2.3")
+    assert platform.condition("Postgres", "told", "PlacementEnforced", acme)["status"] == "True"
+
+
+def test_while_a_class_changes_pods_of_both_are_admitted_until_the_release_is_ready(platform, acme):
+    platform.released("Postgres", acme, "moving", affinityClass="dc1")
+    platform.install(acme, "postgres-moving", nodeSelector=DC1)
+    platform.report("Postgres", acme, "moving")
+    platform.told("Postgres", "moving", "Ready", "InstallSucceeded", acme)
+
+    platform.patch("Postgres", "moving", {"spec": {"affinityClass": "dc2"}}, acme)
+
+    def labels():
+        return platform.release("Postgres", acme, "moving")["metadata"]["labels"]
+
+    platform.until(lambda: labels().get(names.AFFINITY_CLASS) == "dc2", "the release changes its class")
+    assert labels()[names.PREVIOUS_CLASS] == "dc1"
+    platform.until(lambda: platform.pod(acme, "postgres-moving", nodeSelector=DC2).status == 201, "the new one counts")
+    old = platform.pod(acme, "postgres-moving", nodeSelector=DC1)
+    assert labels_of(old)[names.AFFINITY_CLASS] == "dc1"
+    assert platform.pod(acme, "postgres-moving").status == 403
+
+    platform.report("Postgres", acme, "moving")
+    platform.until(lambda: names.PREVIOUS_CLASS not in labels(), "the change is over")
+    platform.until(lambda: platform.pod(acme, "postgres-moving", nodeSelector=DC1).status == 403, "the old one is over")
+    assert platform.pod(acme, "postgres-moving", nodeSelector=DC2).status == 201
+
+
+def test_a_withdrawn_class_stays_where_it_is_and_is_not_given_anew(platform, acme):
+    platform.released("Postgres", acme, "kept", affinityClass="dc1")
+    tenant = acme.removeprefix("tenant-")
+    body = {"spec": {"allowedAffinityClasses": ["dc2"], "defaultAffinityClass": "dc2"}}
+    assert platform.patch("Tenant", tenant, body, ROOT).status == 200
+    platform.told("Postgres", "kept", "AffinityClassResolved", "AffinityClassWithdrawn", acme)
+
+    answer = platform.patch("Postgres", "kept", {"spec": {"replicas": 5}}, acme)
+
+    assert answer.status == 200, answer.content
+    assert any("dc1" in each and "let through" in each for each in answer.warnings)
+    platform.until(
+        lambda: platform.release("Postgres", acme, "kept")["spec"]["values"].get("replicas") == 5, "it is scaled"
+    )
+    assert platform.release("Postgres", acme, "kept")["metadata"]["labels"][names.AFFINITY_CLASS] == "dc1"
+    refused = platform.application("Postgres", acme, "fresh", affinityClass="dc1")
+    assert refused.status == 403
+    assert "dc1" in refused.message
+    assert "allows dc2" in refused.message
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        pytest.param({"affinityClass": "gpu"}, "gpu", id="not allowed"),
+        pytest.param({"affinityClass": "nowhere"}, "nowhere", id="not there"),
+        pytest.param({"_scheduling": {"nodeSelector": {}}}, "_scheduling", id="a key of the platform"),
+    ],
+)
+def test_an_application_that_could_not_be_is_refused_at_once(platform, acme, spec, told):
+    answer = platform.application("Postgres", acme, "bad", **spec)
+
+    assert answer.status in (403, 422), answer.content
+    assert 'admission webhook "applications.affinity.nodeyard.dev" denied the request' in answer.message
+    assert told in answer.message
+
+
+def test_a_tenant_within_another_may_use_no_more_and_inherits_its_default(platform, acme):
+    refused = platform.http.post(
+        platform.path("Tenant", namespace=acme),
+        {
+            "apiVersion": names.APPS_API_VERSION,
+            "kind": "Tenant",
+            "metadata": {"name": "greedy"},
+            "spec": {"allowedAffinityClasses": ["dc1", "gpu"]},
+        },
+    )
+    assert refused.status in (403, 422)
+    assert "gpu" in refused.message
+
+    team = platform.tenant("team", acme, allowedAffinityClasses=["dc1"])
+
+    assert team == f"{acme}-team"
+    assert platform.values(team)["_namespace"]["defaultAffinityClass"] == "dc1"
+    assert platform.values(team)["_namespace"]["allowedAffinityClasses"] == ["dc1"]
+    assert platform.application("Redis", team, "far", affinityClass="dc2").status == 403
+    assert platform.released("Redis", team, "near")["metadata"]["labels"][names.AFFINITY_CLASS] == "dc1"
+
+
+def test_a_tenant_that_has_something_in_it_is_not_deleted(platform, acme):
+    platform.released("Redis", acme, "inside")
+    tenant = acme.removeprefix("tenant-")
+
+    answer = platform.delete("Tenant", tenant, ROOT)
+
+    assert answer.status == 403
+    assert "1 application" in answer.message
+    assert platform.see("Tenant", tenant, ROOT)["metadata"].get("deletionTimestamp") is None
+
+
+def test_a_class_in_use_is_not_deleted_and_its_users_are_named(platform):
+    name, tenant = unique("used"), unique("user")
+    platform.affinity_class(name, nodeSelector={"used": "yes"})
+    home = platform.tenant(tenant, defaultAffinityClass=name, allowedAffinityClasses=[name])
+    platform.released("Redis", home, "cache")
+
+    answer = platform.delete(names.CLASS_KIND, name)
+
+    assert answer.status == 403
+    assert (
+        f'AffinityClass "{name}" is in use by 2 objects: Redis {home}/cache, Tenant {ROOT}/{tenant}' in answer.message
+    )
+    users = [{"kind": "Redis", "namespace": home, "name": "cache"},
+             {"kind": "Tenant", "namespace": ROOT, "name": tenant}]  # fmt: skip
+    platform.until(lambda: platform.see(names.CLASS_KIND, name)["status"].get("inUseBy") == users, "they are named")
+
+
+def test_a_definition_in_use_is_not_deleted(platform, acme):
+    platform.released("Redis", acme, "used")
+    platform.until(lambda: platform.delete(names.DEFINITION_KIND, "redis").status == 403, "it is in use")
+
+    assert f"{acme}/used" in platform.delete(names.DEFINITION_KIND, "redis").message
+
+
+def test_a_class_says_how_many_nodes_are_in_it_by_zone(platform):
+    name = unique("racks")
+    platform.affinity_class(name, nodeSelector={f"{name}/rack": "a"})
+    platform.told(names.CLASS_KIND, name, "NodesMatch", "NoNodeMatches")
+    for number, zone in enumerate(("dc1", "dc1", "dc2")):
+        labels = {f"{name}/rack": "a", ZONE: zone}
+        platform.make({"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"{name}-{number}", "labels": labels}})
+
+    def counted():
+        status = platform.see(names.CLASS_KIND, name)["status"]
+        return status.get("nodes"), status.get("zones")
+
+    zones = [{"zone": "dc1", "nodes": 2}, {"zone": "dc2", "nodes": 1}]
+    platform.until(lambda: counted() == (3, zones), "the nodes are counted")
+    assert platform.condition(names.CLASS_KIND, name, "Ready")["status"] == "True"
+
+
+def test_an_application_that_goes_takes_its_release_with_it(platform, acme):
+    platform.released("Redis", acme, "going")
+    platform.delete("Redis", "going", acme)
+
+    # The real garbage collector takes its time to learn of new kinds.
+    platform.until(lambda: platform.release("Redis", acme, "going") is None, "its release is gone", timeout=120)
+
+
+def test_a_hand_edit_of_a_release_is_reverted_and_foreign_values_go(platform, acme):
+    platform.released("Redis", acme, "edited", replicas=2, affinityClass="dc1")
+    tampered = {
+        "metadata": {"labels": {names.AFFINITY_CLASS: "gpu"}},
+        "spec": {"values": {"_scheduling": {"nodeSelector": {"x": "y"}}, "extra": True}},
+    }
+    platform.patch(names.RELEASE_KIND, "redis-edited", tampered, acme)
+
+    def is_mended():
+        release = platform.release("Redis", acme, "edited")
+        wanted = {"replicas": 2, "affinityClass": "dc1", "_scheduling": {"affinityClass": "dc1", "nodeSelector": DC1}}
+        return release["metadata"]["labels"][names.AFFINITY_CLASS] == "dc1" and release["spec"]["values"] == wanted
+
+    platform.until(is_mended, "the release is as it should be")
+
+
+def test_a_dry_run_leaves_no_trace(platform, acme):
+    platform.released("Postgres", acme, "dry", affinityClass="dc1")
+    platform.install(acme, "postgres-dry")
+    before = platform.operator.metric("nodeyard_affinity_reviews_total")
+
+    refused = platform.pod(acme, "postgres-dry", query={"dryRun": "All"})
+    admitted = platform.post(application_body("Postgres", acme, "never", affinityClass="dc1"), dryRun="All")
+
+    assert (refused.status, admitted.status) == (403, 201)
+    assert platform.operator.metric("nodeyard_affinity_reviews_total") == before
+    events = platform.http.get(f"/apis/events.k8s.io/v1/namespaces/{acme}/events").json["items"]
+    assert not [each for each in events if each["regarding"]["name"] == "dry" and each["type"] == "Warning"]

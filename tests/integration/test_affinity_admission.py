@@ -1,0 +1,253 @@
+"""Pods, templates and classes as the webhooks meet them: how hard a class is meant, forged labels, pods of nobody."""
+
+import pytest
+from tests.builders.estates import CONTAINERS, ROOT, class_body, pod_body, set_body, tenant_body, unique
+
+from nodeyard.capabilities.affinity import names
+
+ZONE = "topology.kubernetes.io/zone"
+
+
+def terms(*zones):
+    """Node affinity that asks for these zones, each in a term."""
+    expressions = [{"matchExpressions": [{"key": ZONE, "operator": "In", "values": [each]}]} for each in zones]
+    return {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": expressions}}
+
+
+@pytest.fixture(scope="module")
+def platform(estate):
+    estate.definition("Queue")
+    return estate
+
+
+class Home:
+    """A tenant with one class and one application of it."""
+
+    def __init__(self, estate, tenant=None, **spec):
+        self.estate = estate
+        self.affinity_class = estate.affinity_class(unique("class"), **({"nodeSelector": {ZONE: "here"}} | spec))
+        allowed = {"defaultAffinityClass": self.affinity_class, "allowedAffinityClasses": [self.affinity_class]}
+        self.namespace = estate.tenant(unique("home"), **(allowed | (tenant or {})))
+        estate.released("Queue", self.namespace, "jobs")
+        estate.install(self.namespace, "queue-jobs")
+
+    def pod(self, **given):
+        return self.estate.pod(self.namespace, "queue-jobs", **given)
+
+    def decided(self, decision):
+        return self.estate.operator.metric(
+            "nodeyard_affinity_reviews_total", affinity_class=self.affinity_class, decision=decision
+        )
+
+
+# how hard a class is meant
+
+
+def test_a_class_that_warns_admits_pods_outside_with_a_warning(platform):
+    home = Home(platform, enforcement="Warn")
+
+    answer = home.pod()
+
+    assert answer.status == 201
+    assert any("but missing required nodeSelector topology.kubernetes.io/zone=here" in each for each in answer.warnings)
+    assert home.decided("warned") == 1
+
+
+def test_a_class_that_audits_admits_them_without_a_word_and_counts_them(platform):
+    home = Home(platform, enforcement="Audit")
+
+    answer = home.pod()
+
+    assert (answer.status, answer.warnings) == (201, [])
+    assert home.decided("audited") == 1
+    platform.until(
+        lambda: platform.see(names.CLASS_KIND, home.affinity_class)["status"].get("violators") == 1,
+        "the class counts who is outside of it",
+    )
+
+
+def test_a_namespace_weakens_a_class_only_where_it_may(platform):
+    strict, lenient = Home(platform), Home(platform, allowNamespaceOverride=True)
+    for home in (strict, lenient):
+        label = {"metadata": {"labels": {names.ENFORCEMENT: "Warn"}}}
+        assert platform.patch("Namespace", home.namespace, label).status == 200
+
+    platform.until(lambda: lenient.pod().status == 201, "the namespace's word counts")
+
+    assert strict.pod().status == 403
+
+
+# where a pod may go
+
+
+def test_a_class_of_several_places_admits_any_of_them_and_shows_where_else_a_pod_could_go(platform):
+    home = Home(platform, nodeSelector={}, nodeAffinity=terms("dc1", "dc2"))
+
+    assert home.pod(nodeSelector={ZONE: "dc2"}).status == 201
+    assert home.pod(affinity={"nodeAffinity": terms("dc2", "dc1")}).status == 201
+    refused = home.pod(affinity={"nodeAffinity": terms("dc1", "dc3")})
+    assert refused.status == 403
+    assert "may go to nodes outside of it, such as one with topology.kubernetes.io/zone=dc3" in refused.message
+
+
+def test_a_pod_that_names_its_node_is_checked_all_the_same(platform):
+    home = Home(platform)
+
+    assert home.pod(nodeName="anywhere").status == 403
+
+
+def test_pods_that_run_can_be_changed_and_deleted_whatever_became_of_their_class(platform):
+    home = Home(platform)
+    pod = home.pod(nodeSelector={ZONE: "here"}).json["metadata"]["name"]
+    platform.affinity_class(other := unique("class"), nodeSelector={ZONE: "there"})
+    tenant = home.namespace.removeprefix("tenant-")
+    both = [home.affinity_class, other]
+    platform.patch("Tenant", tenant, {"spec": {"allowedAffinityClasses": both}}, ROOT)
+    platform.until(
+        lambda: platform.patch("Queue", "jobs", {"spec": {"affinityClass": other}}, home.namespace).status == 200,
+        "the application changes its class",
+    )
+    platform.until(lambda: home.pod(nodeSelector={ZONE: "there"}).status == 201, "pods of the new class are admitted")
+
+    changed = platform.patch("Pod", pod, {"metadata": {"labels": {"touched": "yes"}}}, home.namespace)
+
+    assert changed.status == 200, changed.content
+    assert platform.delete("Pod", pod, home.namespace).status in (200, 202)
+
+
+# whose it is
+
+
+def test_labels_that_are_ours_cannot_be_forged(platform):
+    home = Home(platform)
+    forged = {
+        names.MANAGED: "true",
+        names.APPLICATION_NAME: "somebody-else",
+        names.AFFINITY_CLASS: "anywhere",
+    }
+
+    assert home.pod(labels=forged).status == 403
+    admitted = home.pod(labels=forged, nodeSelector={ZONE: "here"}).json["metadata"]["labels"]
+    assert admitted[names.APPLICATION_NAME] == "jobs"
+    assert admitted[names.AFFINITY_CLASS] == home.affinity_class
+
+    bare = platform.post(pod_body(home.namespace, unique("bare-"), [], labels={**forged, "own": "kept"}))
+    assert bare.json["metadata"]["labels"] == {"own": "kept"}
+
+
+def test_pods_of_nobody_are_free_unless_the_tenant_asks_for_an_allowed_class(platform):
+    free = Home(platform)
+    bound = Home(platform, tenant={"unownedPods": "RequireAllowed"})
+
+    assert platform.post(pod_body(free.namespace, unique("free-"), [])).status == 201
+    platform.until(lambda: platform.post(pod_body(bound.namespace, unique("loose-"), [])).status == 403, "it is bound")
+    refused = platform.post(pod_body(bound.namespace, "loose", []))
+    assert f"pod {bound.namespace}/loose belongs to no application" in refused.message
+    assert bound.affinity_class in refused.message
+    assert platform.post(pod_body(bound.namespace, "fitting", [], nodeSelector={ZONE: "here"})).status == 201
+
+
+def test_outside_tenants_nothing_is_asked_of_pods_of_nobody(platform):
+    platform.make({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": (name := unique("plain"))}})
+
+    assert platform.post(pod_body(name, "anything", [])).status == 201
+
+
+# before there are pods
+
+
+def test_a_template_that_its_pods_would_be_refused_for_is_warned_about(platform):
+    home = Home(platform)
+    body = set_body(home.namespace, "queue-jobs")
+    body["metadata"] = {**body["metadata"], "name": "second"}
+
+    answer = platform.post(body)
+
+    assert answer.status == 201
+    (warning,) = answer.warnings
+    assert f"template of StatefulSet {home.namespace}/second" in warning
+    assert "its pods will be refused" in warning
+    fine = {**body, "metadata": {**body["metadata"], "name": "third"}}
+    fine["spec"] = {**fine["spec"], "template": {**fine["spec"]["template"], "spec": {
+        "containers": CONTAINERS, "nodeSelector": {ZONE: "here"}
+    }}}  # fmt: skip
+    assert platform.post(fine).warnings == []
+
+
+# the server's own checks
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        pytest.param({}, "a class says where", id="says nothing"),
+        pytest.param({"nodeSelector": {"-bad": "x"}}, "is no label key", id="no key"),
+        pytest.param({"nodeSelector": {"zone": "a b"}}, "a value is at most 63", id="no value"),
+        pytest.param({"enforcement": "Maybe", "nodeSelector": {"a": "b"}}, "supported values", id="no enforcement"),
+        pytest.param(
+            {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [{}]}}},
+            "a term without requirements matches no node",
+            id="an empty term",
+        ),
+        pytest.param(
+            {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+                {"matchExpressions": [{"key": "cpus", "operator": "Gt", "values": ["many"]}]}
+            ]}}},
+            "Gt and Lt compare with one whole number",
+            id="no number",
+        ),
+    ],
+)  # fmt: skip
+def test_a_class_that_makes_no_sense_is_not_stored(platform, spec, message):
+    answer = platform.post(class_body(unique("bad"), **spec))
+
+    assert (answer.status, answer.reason) == (422, "Invalid")
+    assert message in answer.message
+
+
+def test_the_name_of_a_class_fits_a_label(platform):
+    answer = platform.post(class_body("a" * 64, nodeSelector={"a": "b"}))
+
+    assert answer.status == 422
+    assert "metadata.name becomes the value of label apps.cozystack.io/affinity-class" in answer.message
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"nodeSelector": {ZONE: "b"}}, id="changed"),
+        pytest.param({"nodeSelector": None, "nodeAffinity": terms("a")}, id="taken away"),
+        pytest.param({"nodeAffinity": terms("a")}, id="added to"),
+    ],
+)
+def test_what_a_class_selects_by_never_changes(platform, change):
+    name = platform.affinity_class(unique("fixed"), nodeSelector={ZONE: "a"})
+
+    answer = platform.patch(names.CLASS_KIND, name, {"spec": change})
+
+    assert answer.status == 422
+    assert "cannot change: make another class" in answer.message
+    assert platform.patch(names.CLASS_KIND, name, {"spec": {"enforcement": "Audit"}}).status == 200
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "message"),
+    [
+        pytest.param("two-words", {}, "no '-'", id="a dash"),
+        pytest.param("a" * 47, {}, "at most 46 characters", id="too long"),
+        pytest.param(
+            "fine", {"defaultAffinityClass": "a", "allowedAffinityClasses": ["b"]}, "a is not among", id="default"
+        ),
+    ],
+)
+def test_a_tenant_that_makes_no_sense_is_not_stored(platform, name, spec, message):
+    answer = platform.post(tenant_body(name, **spec))
+
+    assert answer.status == 422
+    assert message in answer.message
+
+
+def test_fields_that_only_cozystack_knows_are_kept(platform):
+    platform.tenant(name := unique("kept"), resourceQuotas={"cpu": "10"}, computeplane=True)
+
+    assert platform.see("Tenant", name, ROOT)["spec"]["resourceQuotas"] == {"cpu": "10"}

@@ -1,0 +1,171 @@
+"""examples/03-affinity, applied as its README says, with Flux played: what a person sees, and what the commands say."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.builders.estates import Estate
+from tests.builders.lattices import PROGRAM
+from tests.builders.release_worlds import ReleaseWorld
+
+from nodeyard.capabilities.affinity import names
+from nodeyard.testing.operators import Operators
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "03-affinity"
+FILES = ("classes", "definitions", "tenants", "applications")
+ACME = "tenant-acme"
+ZONE = "topology.kubernetes.io/zone"
+PATIENCE = 60.0
+
+
+@pytest.fixture(scope="module")
+def estate(api, affinity_kinds):
+    """The operator at work, Flux beside it, and the example applied."""
+    with ReleaseWorld(api) as world:
+        world.add_nodes(6, zones=("dc1", "dc2"), prefix="affinity-example")
+        estate, operators = Estate(api), Operators(api, pytest.fail)
+        estate.world = world
+        estate.start(operators)
+        yield estate
+        estate.close()
+        operators.close()
+        estate.unregister()
+
+
+@pytest.fixture
+def run(api):
+    def run(*arguments, code=0):
+        command = [*PROGRAM, *arguments, "--kubeconfig", str(api.kubeconfig)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == code, done.stdout + done.stderr
+        # As one line: where it is wrapped is not the matter here.
+        return " ".join(done.stdout.split())
+
+    return run
+
+
+@pytest.fixture
+def applied(estate, kubectl):
+    """The example, however often it takes: some of it is of kinds and in namespaces that come about by the rest."""
+
+    def is_applied():
+        return all(
+            [kubectl("apply", "-f", str(EXAMPLE / f"{each}.yaml"), check=False).returncode == 0 for each in FILES]
+        )
+
+    estate.plurals |= {each: (names.APPS_API_VERSION, plural, True) for each, plural in
+                       (("Postgres", "postgreses"), ("Redis", "redises"))}  # fmt: skip
+    estate.until(is_applied, "the example is applied")
+    yield estate
+    for kind, namespace, name in (
+        ("Postgres", ACME, "main-db"),
+        ("Redis", ACME, "cache"),
+        (names.RELEASE_KIND, ACME, "postgres-main-db"),
+        (names.RELEASE_KIND, ACME, "redis-cache"),
+        ("Tenant", ACME, "web"),
+        ("Tenant", "tenant-root", "acme"),
+        (names.DEFINITION_KIND, "", "postgres"),
+        (names.DEFINITION_KIND, "", "redis"),
+        *((names.CLASS_KIND, "", each) for each in ("dc1", "dc2", "gpu")),
+    ):
+        gone = lambda: estate.delete(kind, name, namespace).status == 404  # noqa: B023, E731
+        estate.until(gone, f"{kind} {name} is gone", 120)
+
+
+def rows(kubectl, *arguments):
+    return [line.split()[:-1] for line in kubectl("get", *arguments).stdout.splitlines()[1:]]
+
+
+def test_the_examples_applications_run_where_their_classes_say(applied, estate, kubectl, run):
+    estate.told("Postgres", "main-db", "Ready", "InstallSucceeded", ACME)
+    estate.told("Redis", "cache", "Ready", "InstallSucceeded", ACME)
+
+    pods = estate.http.get(f"/api/v1/namespaces/{ACME}/pods").json["items"]
+    assert sorted(each["metadata"]["name"] for each in pods) == [
+        "postgres-main-db-0", "postgres-main-db-1", "postgres-main-db-2", "redis-cache-0", "redis-cache-1"
+    ]  # fmt: skip
+    for pod in pods:
+        assert pod["spec"]["nodeSelector"] == {ZONE: "dc1"}
+        assert pod["metadata"]["labels"][names.AFFINITY_CLASS] == "dc1"
+        node = estate.see("Node", pod["spec"]["nodeName"])
+        assert node["metadata"]["labels"][ZONE] == "dc1"
+    assert rows(kubectl, "postgres", "-n", ACME) == [["main-db", "True", "1.0.0", "dc1"]]
+    assert rows(kubectl, "afc", "dc1") == [["dc1", "Deny", "3", "4", "True"]]
+    assert rows(kubectl, "tenants", "-n", ACME) == [["web", "tenant-acme-web", "dc1", '["dc1"]', "True"]]
+    assert run("plan") == "Nothing to do."
+    assert estate.world.faults == []
+
+
+def test_why_tells_the_whole_chain_of_a_pod(applied, estate, run):
+    estate.told("Postgres", "main-db", "Ready", "InstallSucceeded", ACME)
+
+    said = run("why", "pod/postgres-main-db-0", "-n", ACME)
+
+    for part in (
+        "InsideClass: pod tenant-acme/postgres-main-db-0 keeps to AffinityClass dc1",
+        "Tenant tenant-root/acme: TenantSays: allows dc1, dc2; its default is dc1",
+        "StatefulSet tenant-acme/postgres-main-db: OwnedBy: the owner of Pod tenant-acme/postgres-main-db-0",
+        "HelmRelease tenant-acme/postgres-main-db: ReleaseOf: the release of Postgres main-db, carries the class dc1",
+        "AffinityClass dc1: ClassAsks: asks for topology.kubernetes.io/zone=dc1; pods outside: Deny",
+    ):
+        assert part in said
+
+
+@pytest.mark.parametrize(
+    ("subject", "told"),
+    [
+        ("application/Postgres/tenant-acme/main-db", 'Postgres tenant-acme/main-db chooses AffinityClass "dc1"'),
+        ("application/Redis/tenant-acme/cache", 'is given AffinityClass "dc1", the default of tenant acme'),
+        ("affinityclass/gpu", "No node is in the class: its pods stay pending"),
+        ("appdef/redis", "Redis is served in apps.cozystack.io/v1alpha1"),
+        ("namespace/tenant-acme-web", "Tenant tenant-root/acme: TenantSays: allows dc1, dc2; its default is dc1"),
+    ],
+)
+def test_why_tells_of_everything_else(applied, estate, run, subject, told):
+    if subject.startswith("application/Redis"):
+        told = 'keeps AffinityClass "dc1", the default when it was released'
+    estate.told("Redis", "cache", "Ready", "InstallSucceeded", ACME)
+
+    assert told in run("why", subject)
+
+
+def test_plan_says_what_a_change_of_class_would_do(applied, estate, run, tmp_path):
+    estate.told("Postgres", "main-db", "Ready", "InstallSucceeded", ACME)
+    changed = (EXAMPLE / "applications.yaml").read_text().replace("affinityClass: dc1", "affinityClass: dc2")
+    (tmp_path / "changed.yaml").write_text(changed)
+
+    said = run("plan", "-f", str(tmp_path / "changed.yaml"), code=2)
+
+    assert "HelmRelease tenant-acme/postgres-main-db" in said
+    assert "ClassChanged" in said
+    assert estate.release("Postgres", ACME, "main-db")["metadata"]["labels"][names.AFFINITY_CLASS] == "dc1"
+
+
+def test_a_change_of_class_moves_the_pods_one_after_the_other(applied, estate):
+    estate.told("Postgres", "main-db", "Ready", "InstallSucceeded", ACME)
+    assert estate.patch("Postgres", "main-db", {"spec": {"affinityClass": "dc2"}}, ACME).status == 200
+
+    estate.told("Postgres", "main-db", "Ready", "UpgradeSucceeded", ACME)
+
+    pods = estate.http.get(f"/api/v1/namespaces/{ACME}/pods?labelSelector={names.AFFINITY_CLASS}%3Ddc2").json["items"]
+    assert [each["spec"]["nodeSelector"] for each in pods] == [{ZONE: "dc2"}] * 3
+    estate.until(
+        lambda: names.PREVIOUS_CLASS not in estate.release("Postgres", ACME, "main-db")["metadata"]["labels"],
+        "the change is over",
+    )
+
+
+def test_a_chart_that_forgets_the_selector_is_told_of_where_its_user_looks(applied, estate):
+    forgetful = {"spec": {"release": {"chartRef": {"name": "forgetful-redis"}}}}
+    assert estate.patch(names.DEFINITION_KIND, "redis", forgetful).status == 200
+    estate.make({"apiVersion": names.APPS_API_VERSION, "kind": "Redis", "metadata": {
+        "name": "broken", "namespace": ACME}, "spec": {"replicas": 1}})  # fmt: skip
+
+    condition = estate.told("Redis", "broken", "Ready", "InstallFailed", ACME)
+
+    assert "missing required nodeSelector topology.kubernetes.io/zone=dc1" in condition["message"]
+    mended = {"spec": {"release": {"chartRef": {"name": "redis"}}}}
+    assert estate.patch(names.DEFINITION_KIND, "redis", mended).status == 200
+    estate.told("Redis", "broken", "Ready", "InstallSucceeded", ACME)
+    for kind, name in (("Redis", "broken"), (names.RELEASE_KIND, "redis-broken")):
+        estate.until(lambda kind=kind, name=name: estate.delete(kind, name, ACME).status == 404, f"{name} is gone", 120)

@@ -1,0 +1,145 @@
+"""When things are not as they should be: nobody answers, nobody knows yet, somebody else serves the group."""
+
+from dataclasses import replace
+
+import pytest
+from tests.builders.estates import pod_body, unique
+
+from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.controller import AFFINITY
+from nodeyard.runtime import rbac
+from nodeyard.runtime.health import Address
+from nodeyard.testing.operators import LOCAL_WEBHOOKS, Operator
+from nodeyard.testing.ports import free_port
+
+ZONE = "topology.kubernetes.io/zone"
+SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+FORBIDDEN = 403
+
+
+@pytest.fixture
+def plain(lone_estate):
+    """A namespace of no tenant."""
+    lone_estate.make({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": (name := unique("plain"))}})
+    return name
+
+
+def restarted(estate, **options):
+    """An operator on the same port as the one before, which the API server still asks."""
+    port = estate.operator.ports["webhooks"]
+    estate.operator.stop()
+    return estate.operators(AFFINITY, webhooks=replace(LOCAL_WEBHOOKS, bind=Address("127.0.0.1", port)), **options)
+
+
+def test_while_nobody_answers_pods_of_tenants_are_refused_and_others_admitted(lone_estate, plain):
+    estate = lone_estate
+    estate.start(estate.operators)
+    home = estate.tenant(unique("home"))
+    assert estate.post(pod_body(home, "before", [])).status == 201
+
+    estate.operator.stop()
+
+    refused = estate.post(pod_body(home, "meanwhile", []))
+    assert refused.status == 500
+    assert "failed calling webhook" in refused.message
+    for namespace in (plain, "default", "kube-system"):
+        assert estate.post(pod_body(namespace, unique("other-"), [])).status == 201
+    estate.start(estate.operators)
+    estate.until(lambda: estate.post(pod_body(home, unique("after-"), [])).status == 201, "somebody answers again")
+
+
+def test_before_everything_is_known_pods_of_tenants_are_refused_and_others_admitted(lone_estate, plain, monkeypatch):
+    estate = lone_estate
+    monkeypatch.setattr("tests.builders.estates.LOCAL_WEBHOOKS", at_free_port())
+    estate.start(estate.operators)
+    home = estate.tenant(unique("home"))
+    monkeypatch.setattr(Operator, "ready", lambda self: self)
+    blind = [each for each in rbac.rules(AFFINITY, installs_crds=True) if "nodes" not in each["resources"]]
+
+    starting = restarted(estate, rules=blind)
+
+    def refusal():
+        return estate.post(pod_body(home, unique("early-"), [])).message
+
+    estate.until(lambda: "nodeyard has just started" in refusal(), "tenants are told to wait")
+    answer = estate.post(pod_body(plain, "early", []))
+    assert answer.status == 201
+    assert any("not checked" in each for each in answer.warnings)
+    starting.stop()
+    monkeypatch.undo()
+    estate.start(estate.operators)
+
+
+def at_free_port():
+    return replace(LOCAL_WEBHOOKS, bind=Address("127.0.0.1", free_port()))
+
+
+@pytest.fixture
+def elsewhere(api, lone_estate):
+    """CozyStack's own API server, as far as it can be seen: an APIService with a service."""
+    crd = f"{CRDS}/tenants.{names.APPS_GROUP}"
+    lone_estate.http.delete(crd)
+    lone_estate.until(lambda: lone_estate.http.get(crd).status == 404, "our own definition is gone")
+    name = f"v1alpha1.{names.APPS_GROUP}"
+    lone_estate.until(lambda: lone_estate.http.get(f"{SERVICES}/{name}").status == 404, "nobody serves the group")
+    service = {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": name},
+        "spec": {
+            "group": names.APPS_GROUP,
+            "version": names.VERSION,
+            "groupPriorityMinimum": 1000,
+            "versionPriority": 15,
+            "service": {"namespace": "cozy-system", "name": "cozystack-api"},
+            "insecureSkipTLSVerify": True,
+        },
+    }
+    answer = lone_estate.http.post(SERVICES, service)
+    assert answer.status == 201, answer.content
+    yield service
+    lone_estate.http.delete(f"{SERVICES}/{name}")
+    lone_estate.api.rest.replace_or_create(AFFINITY.kinds[1].definition())
+
+
+def test_where_cozystack_serves_the_group_no_kind_is_made_and_releases_alone_are_enforced(lone_estate, elsewhere):
+    estate = lone_estate
+    estate.start(estate.operators, take_over=True)
+    estate.affinity_class(name := unique("class"), nodeSelector={ZONE: "here"})
+    namespace = f"tenant-{unique('theirs')}"
+    estate.make({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+    labels = {
+        names.APPLICATION_GROUP: names.APPS_GROUP,
+        names.APPLICATION_KIND: "Postgres",
+        names.APPLICATION_NAME: "db",
+        names.AFFINITY_CLASS: name,
+    }
+    release = {"apiVersion": names.FLUX_API_VERSION, "kind": names.RELEASE_KIND}
+    estate.make(
+        {
+            **release,
+            "metadata": {"name": "postgres-db", "namespace": namespace, "labels": labels},
+            "spec": {"interval": "5m", "chartRef": {"kind": "OCIRepository", "name": "postgres"}},
+        }
+    )
+    estate.install(namespace, "postgres-db")
+
+    estate.until(lambda: estate.pod(namespace, "postgres-db").status == FORBIDDEN, "the release's class counts")
+
+    assert estate.pod(namespace, "postgres-db", nodeSelector={ZONE: "here"}).status == 201
+    assert estate.http.get(f"{CRDS}/tenants.{names.APPS_GROUP}").status == 404
+    users = [{"kind": "Postgres", "namespace": namespace, "name": "db"}]
+    estate.until(lambda: estate.see(names.CLASS_KIND, name)["status"].get("inUseBy") == users, "the class knows it")
+
+
+def test_beside_cozystack_nothing_is_written_unless_it_is_said_to(lone_estate, elsewhere):
+    estate = lone_estate
+    running = estate.operators(AFFINITY)
+    estate.affinity_class(name := unique("class"), nodeSelector={ZONE: "here"})
+
+    found = estate.told(names.CLASS_KIND, name, "Observing", "OriginalAlive")
+
+    assert "--take-over" in found["message"]
+    assert running.metric("nodeyard_observing", capability="affinity") == 1
+    assert set(running.written()) <= {"patch affinityclasses.cozystack.io", "create events.events.k8s.io"}

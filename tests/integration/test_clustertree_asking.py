@@ -1,0 +1,124 @@
+"""What people are told about leaves, mirrored nodes and pods that nobody takes up: events, status, `plan` and `why`."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+import sys
+from datetime import timedelta
+
+import pytest
+from tests.builders.woods import one, party
+
+from nodeyard.capabilities.clustertree import names
+from nodeyard.process.clock import SystemClock, rfc3339
+
+PROGRAM = [sys.executable, "-c", "from nodeyard.cli import main; main()"]
+
+
+def ago(seconds):
+    return rfc3339(SystemClock().now() - timedelta(seconds=seconds))
+
+
+@pytest.fixture
+def nodeyard(api):
+    def run(*arguments, exits=(0,)):
+        command = [*PROGRAM, *arguments, "--kubeconfig", str(api.kubeconfig)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+        assert done.returncode in exits, done.stdout + done.stderr
+        return done.stdout
+
+    return run
+
+
+def test_a_pod_that_nobody_takes_up_is_told_of(wood, tree_operator, nodeyard):
+    wood.leaf.node("n1")
+    east = wood.cluster("east")
+    node = f"kosmos-{east}"
+    wood.until_mirrors(east, node)
+
+    early = wood.pod("early", node, since=ago(20))
+    late = wood.pod("late", node, since=ago(56))
+
+    said = wood.until_events(late, "PodUnacknowledged")
+    assert "Nodeyard mirrors nodes and does not move pods" in said
+    wood.until(lambda: wood.see(east)["status"].get("unacknowledgedPods") == 1, "it is counted")
+    assert wood.events(early) == []
+    answer = nodeyard("why", f"pod/{late}", "-n", "default")
+    assert f"is bound to {node}" in answer
+    assert "nobody has acknowledged it" in answer
+
+    wood.acknowledge(late, ago(0))
+    wood.until(lambda: not wood.see(east)["status"].get("unacknowledgedPods"), "nobody waits any more")
+
+
+def test_why_names_the_leaf_nodes_and_what_each_brings(wood, tree_operator, nodeyard):
+    gpu = wood.leaf.node("gpu", cpu="8", labels={"pool": "gpu"})
+    closed = wood.leaf.node("closed", cpu="8", labels={"pool": "gpu"}, unschedulable=True)
+    other = wood.leaf.node("other")
+    east = wood.cluster("east", party("gpu"), one(other))
+    wood.until_offers("kosmos-gpu-0", cpu="8")
+
+    node = nodeyard("why", "node/kosmos-gpu-0")
+    assert gpu in node
+    assert closed in node
+    assert "Cordoned in the leaf" in node
+    cluster = nodeyard("why", f"{names.KIND}.{names.GROUP}/{east}")
+    assert "appears as" in cluster
+    assert nodeyard("why", f"leaf/{east}") == cluster
+
+
+def test_a_plan_shows_what_a_file_would_lead_to_and_no_secret(wood, nodeyard, tmp_path):
+    wood.leaf.node("n1", cpu="2")
+    kubeconfig = wood.leaf.server.kubeconfig.read_bytes()
+    east = wood.named("east")
+    spec = {"kubeconfig": base64.b64encode(kubeconfig).decode()}
+    kind = {"apiVersion": names.API_VERSION, "kind": names.KIND}
+    path = tmp_path / "cluster.json"
+    path.write_text(json.dumps({**kind, "metadata": {"name": east}, "spec": spec}))
+
+    shown = nodeyard("plan", "-f", str(path), exits=(2,))
+
+    assert f"Create Node kosmos-{east}" in shown
+    assert wood.leaf.server.admin_token not in shown
+    assert spec["kubeconfig"] not in shown
+    assert wood.mirrors(east) == []
+
+
+def test_a_right_kosmos_object_applies_unchanged(wood, kubectl):
+    """The fields of Kosmos' own examples; a server-side dry run says what ours makes of them."""
+    manifest = """
+apiVersion: kosmos.io/v1alpha1
+kind: Cluster
+metadata:
+  name: cluster-node
+spec:
+  imageRepository: ghcr.io/kosmos-io
+  kubeconfig: Zm9v
+  namespace: kosmos-system
+  clusterLinkOptions:
+    enable: true
+    cni: calico
+    networkType: gateway
+    ipFamily: all
+    defaultNICName: "*"
+    useIPPool: false
+    globalCIDRsMap: {"10.222.0.0/16": "210.222.0.0/16"}
+    nicNodeNames: [{interfaceName: eth1, nodeName: [node1]}]
+  clusterTreeOptions:
+    enable: true
+    leafModels:
+      - leafNodeName: gpu
+        labels: {test-leaf-party-mode: "yes"}
+        taints: [{effect: NoSchedule, key: test-node/leaf-mode, value: "true"}]
+        nodeSelector: {labelSelector: {matchLabels: {leaf-party: one}}}
+      - leafNodeName: worker
+        nodeSelector: {nodeName: worker}
+"""
+    done = kubectl("apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", "-", stdin=manifest)
+    assert "cluster-node" in done.stdout
+    explained = kubectl("explain", "clusters.kosmos.io.spec.clusterTreeOptions.leafModels").stdout
+    assert "nodeSelector" in explained
+    refused = kubectl("apply", "-f", "-", stdin=manifest.replace("NoSchedule", "Never"), check=False)
+    assert "NoSchedule" in refused.stderr

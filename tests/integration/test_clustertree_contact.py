@@ -1,0 +1,173 @@
+"""A leaf that is cut off, slow, broken, restarted, or that turns us away: what its nodes and leases say meanwhile."""
+
+from __future__ import annotations
+
+import pytest
+from tests.builders.woods import one
+
+from nodeyard.process.clock import SystemClock, rfc3339_micro
+from nodeyard.testing.faults import Drop, FaultProxy, HalfOpen, Latency, Status, TruncateEvents
+
+pytestmark = pytest.mark.usefixtures("tree_operator")
+
+PROBE = "/readyz"
+
+
+@pytest.fixture
+def wire(leaf_servers):
+    """Between the operator and the first leaf."""
+    leaf = leaf_servers[0]
+    with FaultProxy(leaf.url, leaf.authority.pem, leaf.admin_token) as proxy:
+        yield proxy
+
+
+def cut(wire):
+    wire.add(TruncateEvents(), path="watch=true")
+    wire.add(Drop())
+
+
+@pytest.fixture
+def east(wood, wire):
+    """A Cluster behind the wire, well and mirrored."""
+    wood.leaf.node("n1", cpu="2")
+    east = wood.cluster("east", kubeconfig=wire.kubeconfig)
+    wood.until_renewed(f"kosmos-{east}")
+    wood.until_condition(east, "Ready", "True")
+    return east
+
+
+def is_left_to_run_out(wood, operator, cluster, seconds=45.0):
+    """That the lease is not renewed while rounds go by, as the time since the last contact shows."""
+    node = f"kosmos-{cluster}"
+    before = wood.lease(node)["spec"]["renewTime"]
+    wood.until(
+        lambda: operator.metric("nodeyard_leaf_contact_age_seconds", cluster=cluster) > seconds, "rounds went by"
+    )
+    return wood.lease(node)["spec"]["renewTime"] == before
+
+
+def test_a_leaf_that_is_cut_off_is_unknown_until_it_is_back(wood, wire, east, tree_operator):
+    node = f"kosmos-{east}"
+
+    cut(wire)
+
+    message = wood.until_ready(node, "Unknown", "LeafUnreachable")
+    assert f"Leaf cluster {east} has not answered since 20" in message
+    wood.until_condition(east, "Reachable", "False", "LeafUnreachable")
+    wood.until_condition(east, "LeasesRenewed", "False", "LeasesStopped")
+    assert wood.see(east)["status"]["lastContactTime"] in message
+    assert wood.offers(node)["cpu"] == "2"
+    assert is_left_to_run_out(wood, tree_operator, east)
+    wood.until_events(east, "LeafUnreachable")
+
+    wood.leaf.node("n2", cpu="1")
+    wire.clear()
+
+    wood.until_ready(node, "True", "KubeletReady")
+    wood.until_renewed(node)
+    wood.until_condition(east, "Ready", "True")
+    wood.until_events(east, "LeafReachable")
+    assert "lastContactTime" not in wood.see(east)["status"]
+    wood.until_offers(node, cpu="3")
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [(Status(500), "answered 500"), (Latency(60), "no answer in 5 s"), (HalfOpen(), "no answer in 5 s")],
+    ids=["broken", "slow", "silent"],
+)
+def test_a_leaf_whose_probe_fails_is_unreachable_though_its_watches_go_on(wood, wire, east, tree_operator, fault, says):
+    wire.add(fault, path=PROBE)
+
+    wood.until_ready(f"kosmos-{east}", "Unknown", "LeafUnreachable")
+
+    wood.until_condition(east, "Reachable", "False", "LeafUnreachable")
+    assert says in wood.condition(east, "Reachable")[2]
+    assert is_left_to_run_out(wood, tree_operator, east)
+    wire.clear()
+    wood.until_ready(f"kosmos-{east}", "True")
+
+
+def test_a_leaf_that_rejects_us_keeps_its_leases_for_the_grace(wood, wire, east):
+    node = f"kosmos-{east}"
+    wood.change(east, credentialGrace="1h")
+
+    wire.add(Status(401))
+
+    message = wood.until_condition(east, "Reachable", "False", "CredentialsRejected")
+    assert "rejects our credentials" in message
+    wood.until_renewed(node)
+    assert wood.ready(node)[0] == "True"
+    wood.change(east, credentialGrace="1s")
+    wood.until_ready(node, "Unknown", "CredentialsRejected")
+    wire.clear()
+    wood.until_ready(node, "True")
+    wood.until_condition(east, "Ready", "True")
+
+
+def test_one_silent_leaf_does_not_delay_another(wood, wire, east):
+    wood.leaves[1].node("m1", cpu="1")
+    west = wood.cluster("west", kubeconfig=wood.leaves[1].server.kubeconfig)
+    wood.until_offers(f"kosmos-{west}", cpu="1")
+
+    wire.add(HalfOpen())
+    wood.until_ready(f"kosmos-{east}", "Unknown", "LeafUnreachable")
+
+    wood.leaves[1].node("m2", cpu="1")
+    wood.until_offers(f"kosmos-{west}", cpu="2")
+    wood.until_renewed(f"kosmos-{west}")
+    wood.until_condition(west, "Ready", "True")
+
+
+def test_a_leaf_that_was_never_reached_has_no_nodes(wood, wire):
+    wood.leaf.node("n1")
+    wire.add(Drop())
+    east = wood.cluster("east", kubeconfig=wire.kubeconfig)
+
+    wood.until_says(east, "Reachable", "has not been reached yet: ")
+
+    assert wood.mirrors(east) == []
+    wire.clear()
+    wood.until_mirrors(east, f"kosmos-{east}")
+
+
+def test_a_leaf_node_that_falls_silent_is_unknown_alone(wood):
+    n1, n2 = wood.leaf.node("n1"), wood.leaf.node("n2")
+    for node in (n1, n2):
+        wood.leaf.lease(node, rfc3339_micro(SystemClock().now()))
+    east = wood.cluster("east", one(n1), one(n2))
+    wood.until_renewed(n1)
+
+    wood.leaf.lease(n1, "2026-01-01T00:00:00.000000Z")
+    wood.leaf.patch(n1, {"metadata": {"labels": {"look": "again"}}})
+
+    wood.until_ready(n1, "Unknown", "LeafNodeSilent")
+    assert wood.ready(n2)[0] == "True"
+    silent = wood.lease(n1)["spec"]["renewTime"]
+    wood.until_renewed(n2)
+    assert wood.lease(n1)["spec"]["renewTime"] == silent
+    wood.until_condition(east, "Reachable", "True")
+    wood.leaf.lease(n1, rfc3339_micro(SystemClock().now()))
+    wood.until_ready(n1, "True")
+    wood.until_renewed(n1)
+
+
+def test_a_leaf_that_is_killed_and_started_again_goes_on(wood):
+    leaf = wood.leaves[1]
+    leaf.node("n1", cpu="2")
+    west = wood.cluster("west", kubeconfig=leaf.server.kubeconfig)
+    node = f"kosmos-{west}"
+    wood.until_offers(node, cpu="2")
+    uid = wood.get(node)["metadata"]["uid"]
+
+    leaf.server.kill()
+    try:
+        wood.until_ready(node, "Unknown", "LeafUnreachable")
+    finally:
+        leaf.server.restart()
+
+    wood.until_ready(node, "True")
+    leaf.node("n2", cpu="1")
+    wood.until_offers(node, cpu="3")
+    assert wood.get(node)["metadata"]["uid"] == uid
+    wood.until_condition(west, "Ready", "True")

@@ -1,0 +1,276 @@
+"""Node leases over TLS, on both servers: a root, a leaf, and a wire between us and the leaf that can be cut or spoilt.
+
+The loop is run by hand on a clock that runs five times as fast, so that three rounds take six seconds.
+"""
+
+import asyncio
+import itertools
+import json
+from datetime import timedelta
+
+import pytest
+from tests.builders.keepers import Desk, QuickClock, add_node, lease_of, renew_time
+from tests.builders.leaves import exec_kubeconfig
+from tests.builders.operators import until
+
+from nodeyard.capabilities.clustertree.briefs import LeaseNode
+from nodeyard.capabilities.clustertree.liveness import State
+from nodeyard.client.aio import AioTransport
+from nodeyard.client.api import Client
+from nodeyard.client.errors import NotFound
+from nodeyard.client.kubeconfig import load_config
+from nodeyard.client.resources import LEASES, NODES
+from nodeyard.kube.names import LEASE_NAMESPACE
+from nodeyard.testing.controlplane import ControlPlane
+from nodeyard.testing.embedded import EmbeddedServer
+from nodeyard.testing.faults import Drop, FaultProxy, HalfOpen, Latency, Status
+
+PATIENCE = 60.0
+ALL_LEASES = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create"]}
+
+_numbers = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def leaf(api):
+    """A second server."""
+    with ControlPlane() if api.is_real else EmbeddedServer() as server:
+        yield server
+
+
+@pytest.fixture
+def wire(leaf):
+    """Between the loop and the leaf."""
+    with FaultProxy(leaf.url, leaf.authority.pem, leaf.admin_token) as proxy:
+        yield proxy
+
+
+class Yard:
+    """The root's nodes of one test, and the loop that keeps their leases; they go with it."""
+
+    def __init__(self, api):
+        self.root = Client(AioTransport(load_config(api.kubeconfig)))
+        self.clock = QuickClock()
+        self.desk = Desk()
+        self._prefix = f"leases-{next(_numbers)}"
+        self._nodes = []
+
+    def name(self, word):
+        return f"{self._prefix}-{word}"
+
+    async def add_node(self, word):
+        """What the brief says of it."""
+        name = self.name(word)
+        if name not in self._nodes:
+            self._nodes.append(name)
+        return LeaseNode(name, await add_node(self.root, name), True)
+
+    def keeping(self, client=None):
+        return self.desk.keeping(client or self.root, self.clock)
+
+    async def is_in(self, cluster, state):
+        async def is_so():
+            return self.desk.state(cluster) is state
+
+        await until(is_so, f"{cluster} is {state.value}, not {self.desk.finding(cluster)}", PATIENCE)
+        return self.desk.finding(cluster)
+
+    async def is_renewed(self, word):
+        """Wait until the lease was renewed after now."""
+        name = self.name(word)
+        before = await renew_time(self.root, name)
+
+        async def is_later():
+            return await renew_time(self.root, name) not in (before, None)
+
+        await until(is_later, f"the lease of {name} is renewed", PATIENCE)
+
+    async def round_is_over(self, cluster):
+        """Wait for one more round, whatever comes of it."""
+        before = self.desk.finding(cluster)
+
+        async def is_another():
+            return self.desk.finding(cluster) is not before
+
+        await until(is_another, f"{cluster} has had another round", PATIENCE)
+
+    async def close(self):
+        for name in self._nodes:
+            for resource, namespace in ((NODES, ""), (LEASES, LEASE_NAMESPACE)):
+                try:
+                    await self.root.delete(resource, name, namespace)
+                except NotFound:
+                    continue
+        await self.root.close()
+
+
+@pytest.fixture
+async def yard(api):
+    yard = Yard(api)
+    yield yard
+    await yard.close()
+
+
+def wrong_token(leaf):
+    config = json.loads(leaf.kubeconfig.read_text())
+    config["users"][0]["user"] = {"token": "not-the-right-one"}
+    return json.dumps(config).encode()
+
+
+async def test_leases_are_made_and_renewed_for_a_leaf_that_answers(yard, leaf):
+    node = await yard.add_node("n1")
+    yard.desk.give("oak", leaf.kubeconfig.read_bytes(), node)
+    async with yard.keeping():
+        finding = await yard.is_in("oak", State.ALIVE)
+        assert (finding.failed, finding.moved) == ((), ())
+        made = await lease_of(yard.root, node.name)
+        assert made["spec"]["holderIdentity"] == node.name
+        assert made["spec"]["leaseDurationSeconds"] == 40
+        assert [each["uid"] for each in made["metadata"]["ownerReferences"]] == [node.uid]
+        await yard.is_renewed("n1")
+        await yard.is_renewed("n1")
+        assert yard.desk.marked == ["oak"]
+
+
+async def test_the_clock_of_a_leaf_is_known(yard, leaf):
+    yard.desk.give("oak", leaf.kubeconfig.read_bytes(), await yard.add_node("n1"))
+    async with yard.keeping():
+        finding = await yard.is_in("oak", State.ALIVE)
+        # Our own runs ahead here, five seconds in one.
+        assert -60.0 < finding.skew_seconds < 2.0
+        assert finding.skew_seconds != 0.0
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [Drop(), HalfOpen(), Latency(3.0), Status(500), Status(503)],
+    ids=["cut", "hanging", "slow", "500", "503"],
+)
+async def test_a_leaf_that_does_not_answer_well_is_given_up_and_comes_back(yard, wire, fault):
+    node = await yard.add_node("n1")
+    yard.desk.give("oak", wire.kubeconfig.read_bytes(), node)
+    async with yard.keeping():
+        await yard.is_in("oak", State.ALIVE)
+        wire.add(fault)
+        await yard.is_in("oak", State.FAILING)
+        before = await renew_time(yard.root, node.name)
+        finding = await yard.is_in("oak", State.UNREACHABLE)
+        assert finding.message
+        assert finding.last_contact < finding.since
+        await yard.round_is_over("oak")
+        assert await renew_time(yard.root, node.name) == before
+        wire.clear()
+        await yard.is_in("oak", State.ALIVE)
+        assert await renew_time(yard.root, node.name) != before
+
+
+async def test_a_leaf_that_is_restarted_is_taken_up_again(yard, leaf):
+    node = await yard.add_node("n1")
+    yard.desk.give("oak", leaf.kubeconfig.read_bytes(), node)
+    async with yard.keeping():
+        await yard.is_in("oak", State.ALIVE)
+        await asyncio.to_thread(leaf.kill)
+        try:
+            await yard.is_in("oak", State.FAILING)
+        finally:
+            await asyncio.to_thread(leaf.restart)
+        await yard.is_in("oak", State.ALIVE)
+        await yard.is_renewed("n1")
+
+
+async def test_a_leaf_that_rejects_us_is_renewed_until_the_credentials_are_right_again(yard, leaf):
+    yard.desk.give("oak", wrong_token(leaf), await yard.add_node("n1"))
+    async with yard.keeping() as desk:
+        finding = await yard.is_in("oak", State.REJECTING)
+        assert "answered 401" in finding.message
+        await yard.is_renewed("n1")
+        desk.change("oak", kubeconfig=leaf.kubeconfig.read_bytes())
+        await yard.is_in("oak", State.ALIVE)
+        await yard.is_renewed("n1")
+
+
+async def test_a_leaf_that_rejects_us_for_too_long_is_given_up(yard, wire):
+    node = await yard.add_node("n1")
+    yard.desk.give("oak", wire.kubeconfig.read_bytes(), node, credential_grace=timedelta(seconds=25))
+    async with yard.keeping():
+        await yard.is_in("oak", State.ALIVE)
+        wire.add(Status(401))
+        await yard.is_in("oak", State.REJECTING)
+        finding = await yard.is_in("oak", State.UNREACHABLE)
+        assert finding.is_rejected
+        before = await renew_time(yard.root, node.name)
+        await yard.round_is_over("oak")
+        assert await renew_time(yard.root, node.name) == before
+
+
+async def test_one_leaf_that_hangs_delays_no_other(yard, leaf, wire):
+    wire.add(HalfOpen())
+    yard.desk.give("oak", wire.kubeconfig.read_bytes(), await yard.add_node("n1"))
+    yard.desk.give("elm", leaf.kubeconfig.read_bytes(), await yard.add_node("n2"))
+    async with yard.keeping():
+        await yard.is_in("oak", State.UNREACHABLE)
+        await yard.is_renewed("n2")
+        assert yard.desk.state("elm") is State.ALIVE
+        assert await lease_of(yard.root, yard.name("n1")) is None
+
+
+async def test_a_kubeconfig_that_would_run_a_program_is_refused(yard, leaf):
+    yard.desk.give("evil", exec_kubeconfig(leaf.url).encode(), await yard.add_node("n1"))
+    async with yard.keeping():
+        finding = await yard.is_in("evil", State.UNREACHABLE)
+        assert "commands are not run for this kubeconfig" in finding.message
+
+
+async def test_a_node_that_is_made_anew_gets_its_lease_back(yard, leaf):
+    node = await yard.add_node("n1")
+    yard.desk.give("oak", leaf.kubeconfig.read_bytes(), node)
+    async with yard.keeping() as desk:
+        await yard.is_in("oak", State.ALIVE)
+        await yard.root.delete(NODES, node.name)
+        again = await yard.add_node("n1")
+        desk.change("oak", nodes=(again,))
+
+        async def is_owned():
+            found = await lease_of(yard.root, node.name)
+            return found and [each["uid"] for each in found["metadata"]["ownerReferences"]] == [again.uid]
+
+        await until(is_owned, "the lease belongs to the new node", PATIENCE)
+        await yard.is_renewed("n1")
+
+
+async def test_a_lease_that_may_not_be_written_concerns_itself_alone(yard, api, leaf):
+    first, second = await yard.add_node("n1"), await yard.add_node("n2")
+    one = {**ALL_LEASES, "verbs": ["patch"], "resourceNames": [first.name]}
+    narrow = api.user(yard.name("narrow"), rules=[ALL_LEASES, one])
+    yard.desk.give("oak", leaf.kubeconfig.read_bytes(), first, second)
+    client = Client(AioTransport(load_config(narrow)))
+    async with yard.keeping(client) as desk:
+
+        async def is_told():
+            found = desk.finding("oak")
+            return found and dict(found.failed)
+
+        failed = await until(is_told, "the failure is told", PATIENCE)
+        assert list(failed) == [second.name]
+        assert 'cannot patch resource "leases"' in failed[second.name]
+        await yard.is_renewed("n1")
+    await client.close()
+
+
+async def test_somebody_else_who_renews_a_lease_is_found_out(yard, leaf):
+    node = await yard.add_node("n1")
+    yard.desk.give("oak", leaf.kubeconfig.read_bytes(), node)
+    async with yard.keeping() as desk:
+        await yard.is_in("oak", State.ALIVE)
+
+        async def is_moved():
+            moment = f"2026-01-01T00:00:00.{next(_numbers):06d}Z"
+            await yard.root.patch(LEASES, node.name, {"spec": {"renewTime": moment}}, LEASE_NAMESPACE)
+            return desk.finding("oak").moved == (node.name,)
+
+        await until(is_moved, "the other is noticed", PATIENCE)
+        desk.gate.is_open = False
+        await yard.round_is_over("oak")
+        left = await renew_time(yard.root, node.name)
+        await yard.round_is_over("oak")
+        assert await renew_time(yard.root, node.name) == left

@@ -1,0 +1,69 @@
+"""`--install-crds` beside another server that has a group of ours already; on both servers."""
+
+import copy
+from dataclasses import replace
+
+import pytest
+from tests.builders import labels
+from tests.builders.guards import discard
+
+from nodeyard.client.aio import AioTransport
+from nodeyard.client.api import Client
+from nodeyard.client.errors import NotFound
+from nodeyard.client.kubeconfig import load_config
+from nodeyard.client.resources import API_SERVICES, CUSTOM_RESOURCE_DEFINITIONS
+from nodeyard.process.clock import SystemClock
+from nodeyard.runtime.capability import Kind
+from nodeyard.runtime.crds import install
+
+GROUP = "elsewhere.test"
+NAME = f"labelrules.{GROUP}"
+REGISTRATION = f"v1.{GROUP}"
+
+
+def definition():
+    made = copy.deepcopy(labels.definition())
+    made["metadata"]["name"], made["spec"]["group"] = NAME, GROUP
+    return made
+
+
+CAPABILITY = replace(labels.LABELS, kinds=(Kind(replace(labels.RULES, group=GROUP), definition),))
+
+
+@pytest.fixture
+async def client(api):
+    client = Client(AioTransport(load_config(api.kubeconfig)))
+    yield client
+    await client.close()
+
+
+@pytest.fixture
+def clean(api):
+    yield
+    discard(api.rest, f"/apis/apiregistration.k8s.io/v1/apiservices/{REGISTRATION}")
+    discard(api.rest, f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{NAME}")
+
+
+async def register(client):
+    spec = {"group": GROUP, "version": "v1", "groupPriorityMinimum": 100, "versionPriority": 10}
+    service = {"namespace": "cozy-system", "name": "cozystack-api"}
+    await client.create(API_SERVICES, {"metadata": {"name": REGISTRATION}, "spec": {**spec, "service": service}})
+
+
+async def test_a_group_that_another_server_has_gets_no_definition_and_it_is_said_by_what(clean, client):
+    await register(client)
+
+    result = await install(client, [CAPABILITY], SystemClock())
+
+    assert (result.created, result.elsewhere) == ((), {NAME: REGISTRATION})
+    with pytest.raises(NotFound):
+        await client.get(CUSTOM_RESOURCE_DEFINITIONS, NAME)
+
+
+async def test_what_a_definition_of_ours_makes_the_server_register_is_not_taken_for_another(clean, client):
+    """A real server makes an APIService, without a Service, of each group that definitions have."""
+    first = await install(client, [CAPABILITY], SystemClock())
+
+    again = await install(client, [CAPABILITY], SystemClock())
+
+    assert (first.created, again.created, again.elsewhere) == ((NAME,), (), {})

@@ -1,0 +1,94 @@
+"""A capability's own loop on the lease thread: it hears of keys at once, and what it finds out is planned with."""
+
+import asyncio
+import threading
+from dataclasses import replace
+
+import msgspec
+import pytest
+from tests.builders import labels
+from tests.builders.operators import fleet as fleet_on
+from tests.builders.operators import operator, until
+
+from nodeyard.app.inspection import inspecting
+from nodeyard.plan.brake import Limit
+from nodeyard.runtime.leader import first_of
+
+
+@pytest.fixture
+async def fleet(api):
+    async with fleet_on(api.kubeconfig) as fleet:
+        yield fleet
+
+
+def collect(view, key, now):
+    """A rule whose team is what the loop found out about it, and none before."""
+    snapshot = labels.collect(view, key, now)
+    if snapshot is None:
+        return None
+    team = view.finding(f"team/{key}") or "unknown"
+    spec = msgspec.structs.replace(snapshot.rule.spec, team=team)
+    return replace(snapshot, rule=msgspec.structs.replace(snapshot.rule, spec=spec))
+
+
+class Loop:
+    """Says of each key that it is briefed of which thread looked at it, and takes that back when the key is gone."""
+
+    def __init__(self):
+        self.known = {}
+        self.rounds = 0
+
+    async def __call__(self, context):
+        while not context.stopped.is_set():
+            context.changed.clear()
+            briefs = {key: brief for key, brief in context.briefs.items() if context.gate_of(key).may_write()}
+            for key in briefs.keys() - self.known.keys():
+                context.publish(f"team/{key}", threading.current_thread().name, keys=(key,))
+            for key in self.known.keys() - briefs.keys():
+                context.publish(f"team/{key}", None)
+            self.known = briefs
+            self.rounds += 1
+            await first_of(context.stopped.wait(), context.changed.wait())
+
+
+@pytest.mark.parametrize("is_shared", [False, True], ids=["undivided", "shared"])
+async def test_what_a_loop_finds_out_on_its_own_thread_is_planned_with_at_once(api, fleet, is_shared):
+    loop = Loop()
+    capability = replace(
+        labels.LABELS,
+        collect=collect,
+        loops=(loop,),
+        brief=lambda snapshot, _now: snapshot.rule.metadata.uid,
+        is_shared=is_shared,
+    )
+    async with operator(api.kubeconfig, capability=capability) as running:
+        await fleet.add_rule("a", "ignored")
+        await fleet.add_nodes("a", 2)
+        await fleet.are_all("leases")
+        view, key = running.manager.controllers[0].view, fleet.name("a")
+        assert loop.known[key] == (await fleet.rule("a")).metadata.uid
+        assert view.finding(f"team/{key}") == "leases"
+
+        await fleet.client.delete(labels.RULES, key)
+        await until(lambda: _is(lambda: key not in loop.known), "the loop has heard that it is gone")
+        await until(lambda: _is(lambda: view.finding(f"team/{key}") is None), "what it said is taken back")
+        await fleet.client.create(labels.RULES, labels.rule(key, "ignored"))
+        await until(lambda: _is(lambda: view.finding(f"team/{key}") == "leases"), "it is looked at again")
+
+        rounds = loop.rounds
+        await fleet.add_nodes("a", 1)
+        await fleet.are_all("leases")
+        assert loop.rounds == rounds, "nobody is woken for what is as it was"
+
+
+async def test_where_no_loop_runs_nothing_is_found_out(api, fleet):
+    await fleet.add_rule("b", "ignored")
+    await fleet.add_nodes("b", 1)
+    async with inspecting(fleet.client, [replace(labels.LABELS, collect=collect)]) as inspection:
+        (look,) = [each for each in inspection.plans(Limit()) if each.key == fleet.name("b")]
+    assert [action.facts["team"] for action in look.braked.now.actions] == ["unknown"]
+
+
+async def _is(condition):
+    await asyncio.sleep(0)
+    return condition()

@@ -1,0 +1,191 @@
+"""Whatever leaf, models and root there are: plans come to rest, and touch nothing that is not theirs."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodeyard.capabilities.clustertree.planning import models, steady
+from nodeyard.capabilities.clustertree.planning.briefing import lease_nodes
+from nodeyard.capabilities.clustertree.planning.ownership import is_ours
+from nodeyard.kube.quantity import parse
+from nodeyard.plan.model import Planned, Verb
+
+from ..builders.trees import (
+    NOW,
+    Yard,
+    alive,
+    cluster,
+    condition,
+    failing,
+    leaf,
+    leaf_node,
+    lease,
+    left_by_kosmos,
+    lost,
+    one,
+    party,
+    rejecting,
+    root_node,
+    unheard,
+    used,
+    whole,
+)
+
+NAMES = ("n1", "n2", "n3", "kosmos-east", "kosmos-a-0", "kosmos-a-1")
+POOLS = ("x", "y", "")
+
+taints = st.lists(st.sampled_from(["a=1:NoSchedule", "a=2:NoExecute", "b:NoSchedule"]), max_size=2, unique=True)
+labels = st.dictionaries(st.sampled_from(["disk", "team", "kosmos.io/node"]), st.sampled_from(["1", "2"]), max_size=2)
+leaf_models = st.one_of(
+    st.builds(whole, labels=labels, taints=taints),
+    st.builds(one, st.sampled_from(NAMES[:4]), labels=labels, taints=taints),
+    st.builds(lambda name, pool: party(name, pool=pool), st.sampled_from(["a", "b", "A!"]), st.sampled_from(POOLS)),
+    st.builds(lambda name: party(name, {}), st.sampled_from(["a", "b"])),
+)
+clusters = st.builds(
+    lambda those, enable, largest, reserve: cluster(
+        "east", *those, enable=enable, resources={"largestFree": largest, "reservePercent": reserve}
+    ),
+    st.lists(leaf_models, max_size=4),
+    st.sampled_from([True, True, True, False]),
+    st.booleans(),
+    st.sampled_from([0, 10]),
+)
+leaf_nodes = st.builds(
+    lambda name, ready, is_cordoned, taints, pool, extra: leaf_node(
+        name,
+        ready=ready,
+        is_cordoned=is_cordoned,
+        taints=taints,
+        conditions=[condition("KernelDeadlock", "False")] if extra else (),
+        **({"pool": pool} if pool else {}),
+    ),
+    st.sampled_from(NAMES[:4]),
+    st.sampled_from(["True", "False", "Unknown"]),
+    st.booleans(),
+    taints,
+    st.sampled_from(POOLS),
+    st.booleans(),
+)
+usages = st.dictionaries(st.sampled_from(NAMES[:3]), st.builds(lambda n: used(n, cpu=f"{n * 700}m"), st.integers(0, 9)))
+findings = st.sampled_from([alive(), lost(), lost(is_rejected=True), failing(), rejecting()])
+leaves = st.one_of(
+    st.builds(
+        lambda nodes, usage, finding, is_connected, is_leased: leaf(
+            *{each.name: each for each in nodes}.values(),
+            used=usage,
+            finding=finding,
+            is_connected=is_connected,
+            leases={"n1": lease(NOW)} if is_leased else {},
+        ),
+        st.lists(leaf_nodes, max_size=4),
+        usages,
+        findings,
+        st.booleans(),
+        st.booleans(),
+    ),
+    st.builds(lambda finding: unheard(finding=finding), findings),
+)
+roots = st.dictionaries(
+    st.sampled_from(NAMES),
+    st.sampled_from(["stranger", "half", "of kosmos", "of west"]),
+    max_size=3,
+)
+
+
+def make_root(name: str, kind: str):
+    match kind:
+        case "of kosmos":
+            return left_by_kosmos(name, taints=["old=1:NoSchedule"], labels={"disk": "1"})
+        case "of west":
+            return left_by_kosmos(name, "west")
+        case "half":
+            return root_node(name, annotations={"kosmos-io/owned-by-cluster": "east"})
+    return root_node(name)
+
+
+yards = st.builds(
+    lambda own, state, given_roots: Yard(own, state).with_roots(*(make_root(*each) for each in given_roots.items())),
+    clusters,
+    leaves,
+    roots,
+)
+
+
+def check(yard: Yard, planned: Planned) -> None:
+    """No action concerns a node that is not the Cluster's; two never concern one node in a way that cannot work."""
+    for action in planned.plan.actions:
+        if action.object.kind != "Node":
+            continue
+        node = yard.roots.get(action.object.name)
+        if action.verb is Verb.CREATE:
+            assert node is None
+        else:
+            assert node is not None
+            assert is_ours(node, "east")
+            assert action.object.uid == node.metadata.uid
+    guarded = [each.object.name for each in planned.plan.actions if planned.write(each).resource_version]
+    assert len(guarded) == len(set(guarded))
+    assert all(each.diff for each in planned.plan.actions if each.verb is not Verb.DELETE)
+
+
+def run(yard: Yard) -> Yard:
+    """Until nothing is to be done."""
+    for _ in range(5):
+        planned = yard.plan()
+        check(yard, planned)
+        if not planned.plan.actions:
+            return yard
+        yard = yard.after(planned)
+        if planned.is_final:
+            assert not yard.plan().plan.actions
+    raise AssertionError(f"does not come to rest: {[each.id for each in planned.plan.actions]}")
+
+
+@given(yards)
+def test_a_plan_comes_to_rest_and_touches_only_its_own(yard):
+    settled = run(yard)
+
+    assert settled.plan().plan.actions == ()
+
+
+@given(yards, st.lists(st.tuples(clusters, leaves, st.integers(2, 90)), min_size=1, max_size=3))
+def test_so_it_does_however_cluster_and_leaf_change(yard, changes):
+    for own, state, seconds in changes:
+        yard = run(yard).with_(cluster=own, leaf=state).later(seconds)
+
+    settled = run(yard)
+
+    foreign = {name: node for name, node in yard.roots.items() if not is_ours(node, "east")}
+    assert {name: settled.roots[name] for name in foreign} == foreign
+
+
+@given(yards, st.lists(st.tuples(clusters, leaves), max_size=2))
+def test_what_is_remembered_of_the_last_plan_changes_nothing(yard, changes):
+    for own, state in changes:
+        yard = run(yard).with_(cluster=own, leaf=state).later(2)
+    warm = yard.plan()
+    steady._known.clear()
+    models._known.clear()
+
+    assert yard.plan() == warm
+
+
+@given(yards)
+def test_equal_snapshots_make_equal_plans(yard):
+    assert yard.plan() == yard.plan()
+
+
+@given(yards)
+def test_every_node_that_is_ours_has_its_lease_and_no_other(yard):
+    leased = {each.name: each.uid for each in lease_nodes(yard.seen(), yard.now)}
+
+    assert leased == {name: node.metadata.uid for name, node in yard.roots.items() if is_ours(node, "east")}
+
+
+@given(clusters, leaves)
+def test_no_leaf_node_is_counted_twice(own, state):
+    offered = [node.status.capacity.get("cpu", "0") for node in run(Yard(own, state)).roots.values()]
+
+    assert sum(parse(each).milli() for each in offered) <= 4000 * len(state.nodes)

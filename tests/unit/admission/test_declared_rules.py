@@ -1,0 +1,33 @@
+"""Webhooks that are asked about kinds which only the view knows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nodeyard.runtime.webhooks import Intercepts, Webhook, allowed
+
+KNOWN = Intercepts("example.dev", ("widgets",))
+
+
+def webhook(**given: Any) -> Webhook:
+    return Webhook(name="widgets", rules=(KNOWN,), review=lambda _review, _view: allowed(), **given)
+
+
+def declared(view: Any) -> list[Intercepts]:
+    return [Intercepts("example.dev", (each,)) for each in view]
+
+
+def test_what_the_view_tells_is_asked_about_beside_what_is_known_beforehand() -> None:
+    found = webhook(further=declared).as_of(["gadgets"])  # type: ignore[arg-type]
+    assert found.rules == (KNOWN, Intercepts("example.dev", ("gadgets",)))
+
+
+def test_the_same_view_gives_the_same_webhook() -> None:
+    one = webhook(further=declared)
+    assert one.as_of(["a", "b"]) == one.as_of(["a", "b"])  # type: ignore[arg-type]
+    assert one.as_of(["a"]) != one.as_of(["b"])  # type: ignore[arg-type]
+
+
+def test_a_webhook_without_further_rules_stays_as_it_is() -> None:
+    plain = webhook()
+    assert plain.as_of(["gadgets"]) is plain  # type: ignore[arg-type]

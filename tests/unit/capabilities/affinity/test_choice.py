@@ -1,0 +1,157 @@
+"""Which class an application has: every way to one, and every way it is refused."""
+
+import pytest
+
+from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.planning.choice import choose
+from nodeyard.capabilities.affinity.planning.releasing import release_object
+from nodeyard.capabilities.affinity.reasons import Reason
+
+from ....builders.applications import CLASSES, affinity_class, application, as_applied, snapshot, standing, with_ready
+
+
+def released(name="", source=names.DEFAULT, previous=None, **given):
+    """A release that has a class from some source."""
+    base = snapshot({})
+    body = release_object(base, choose(base))
+    labels = dict(body["metadata"]["labels"].items())
+    if name:
+        labels[names.AFFINITY_CLASS] = name
+    if previous is not None:
+        labels[names.PREVIOUS_CLASS] = previous
+    annotations = {names.CLASS_SOURCE: source} if source else {}
+    metadata = {**body["metadata"], "labels": labels, "annotations": annotations}
+    return as_applied({**body, "metadata": metadata}, generation=3, **given)
+
+
+def spec(name):
+    return {} if name is None else {"affinityClass": name}
+
+
+ANY = standing()
+DEFAULT = standing("dc1")
+SOME = standing("dc1", ("dc1", "dc2"))
+BROKEN = standing("dc3", ("dc1",), fault="dc3 is not allowed")
+
+FREE = [
+    # what it says, its tenant, its release -> name, source, reason
+    ("explicit", "dc2", SOME, None, "dc2", names.EXPLICIT, Reason.CLASS_EXPLICIT),
+    ("explicit outside tenants", "dc3", ANY, None, "dc3", names.EXPLICIT, Reason.CLASS_EXPLICIT),
+    ("explicit over a sticky default", "dc2", SOME, released("dc1"), "dc2", names.EXPLICIT, Reason.CLASS_EXPLICIT),
+    ("explicit though the default is broken", "dc1", BROKEN, None, "dc1", names.EXPLICIT, Reason.CLASS_EXPLICIT),
+    ("the default", None, SOME, None, "dc1", names.DEFAULT, Reason.CLASS_DEFAULT),
+    ("sticky while the default is another", None, SOME, released("dc2"), "dc2", names.DEFAULT, Reason.CLASS_STICKY),
+    ("sticky without a default", None, ANY, released("dc2"), "dc2", names.DEFAULT, Reason.CLASS_STICKY),
+    ("sticky though the default is broken", None, BROKEN, released("dc1"), "dc1", names.DEFAULT, Reason.CLASS_STICKY),
+    ("adopted with a class", None, SOME, released("dc2", ""), "dc2", names.DEFAULT, Reason.CLASS_STICKY),
+    ("not explicit any more", None, SOME, released("dc2", names.EXPLICIT), "dc1", names.DEFAULT, Reason.CLASS_DEFAULT),
+    ("none without a default", None, ANY, None, "", names.NONE, Reason.CLASS_NONE),
+    ("none stays none", None, DEFAULT, released("", names.NONE), "", names.NONE, Reason.CLASS_NONE),
+    ("adopted without a class", None, DEFAULT, released("", ""), "", names.NONE, Reason.CLASS_NONE),
+    ("declined", "", DEFAULT, None, "", names.EXPLICIT, Reason.CLASS_NONE),
+    ("declined where there is no default", "", standing("", ("dc1",)), None, "", names.EXPLICIT, Reason.CLASS_NONE),
+    ("declined and then not said", None, DEFAULT, released("", names.EXPLICIT), "dc1", names.DEFAULT,
+     Reason.CLASS_DEFAULT),
+    ("withdrawn", "dc3", SOME, released("dc3", names.EXPLICIT), "dc3", names.EXPLICIT, Reason.CLASS_WITHDRAWN),
+    ("a sticky default withdrawn", None, SOME, released("dc3"), "dc3", names.DEFAULT, Reason.CLASS_WITHDRAWN),
+    ("a sticky default named", "dc2", SOME, released("dc2"), "dc2", names.EXPLICIT, Reason.CLASS_EXPLICIT),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("wanted", "tenant", "release", "name", "source", "reason"), [each[1:] for each in FREE],
+                         ids=[each[0].replace(" ", "-") for each in FREE])  # fmt: skip
+def test_an_application_has_a_class(wanted, tenant, release, name, source, reason):
+    choice = choose(snapshot(spec(wanted), standing=tenant, release=release))
+    assert (choice.name, choice.source, choice.reason, choice.is_blocking) == (name, source, reason, False)
+
+
+REFUSED = [
+    ("missing", "dc9", ANY, None, Reason.CLASS_MISSING),
+    ("missing of a release", "dc9", ANY, released("dc9", names.EXPLICIT), Reason.CLASS_MISSING),
+    ("a default that is missing", None, standing("dc9"), None, Reason.CLASS_MISSING),
+    ("a sticky default that is missing", None, ANY, released("dc9"), Reason.CLASS_MISSING),
+    ("not allowed", "dc3", SOME, None, Reason.CLASS_NOT_ALLOWED),
+    ("none is allowed", "dc1", standing("", ()), None, Reason.CLASS_NOT_ALLOWED),
+    ("changed to one that is not allowed", "dc3", SOME, released("dc1"), Reason.CLASS_NOT_ALLOWED),
+    ("declined in a tenant that restricts", "", SOME, None, Reason.CLASS_NOT_ALLOWED),
+    ("declined where the default is broken", "", BROKEN, None, Reason.CLASS_NOT_ALLOWED),
+    ("a default that is not allowed", None, BROKEN, None, Reason.DEFAULT_NOT_ALLOWED),
+]
+
+
+@pytest.mark.parametrize(("wanted", "tenant", "release", "reason"), [each[1:] for each in REFUSED],
+                         ids=[each[0].replace(" ", "-") for each in REFUSED])  # fmt: skip
+def test_a_class_is_refused(wanted, tenant, release, reason):
+    choice = choose(snapshot(spec(wanted), standing=tenant, release=release))
+    assert (choice.reason, choice.is_blocking) == (reason, True)
+
+
+def test_a_class_that_is_being_deleted_gets_no_new_users_and_keeps_the_old():
+    going = affinity_class("dc1", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
+    classes = {**CLASSES, "dc1": going}
+    assert choose(snapshot(spec("dc1"), classes=classes)).reason is Reason.CLASS_MISSING
+    kept = choose(snapshot(spec("dc1"), classes=classes, release=released("dc1", names.EXPLICIT)))
+    assert (kept.reason, kept.is_blocking) == (Reason.CLASS_EXPLICIT, False)
+
+
+def test_a_release_of_another_application_says_nothing():
+    other = released("dc2")
+    other["metadata"]["labels"][names.APPLICATION_NAME] = "other"
+    assert choose(snapshot({}, standing=DEFAULT, release=other)).name == "dc1"
+
+
+def test_a_refusal_tells_the_application_the_class_and_what_is_allowed():
+    facts = choose(snapshot(spec("dc3"), standing=SOME)).facts
+    assert facts == {
+        "kind": "Postgres",
+        "namespace": "tenant-acme",
+        "name": "main-db",
+        "class": "dc3",
+        "tenant": "acme",
+        "allowed": ["dc1", "dc2"],
+    }
+
+
+def test_a_class_that_is_no_text_is_one_that_does_not_exist():
+    assert choose(snapshot(app=application({"affinityClass": 7}))).reason is Reason.CLASS_MISSING
+
+
+# the class before
+
+
+def previous(wanted, release):
+    return choose(snapshot(spec(wanted), release=release)).previous
+
+
+def test_nothing_is_before_the_first_release():
+    assert previous("dc1", None) is None
+
+
+def test_a_changed_class_is_kept_as_the_one_before():
+    assert previous("dc2", released("dc1")) == "dc1"
+
+
+def test_no_class_before_is_kept_as_none():
+    assert previous("dc1", released("", names.NONE)) == ""
+
+
+def test_who_gives_up_the_class_keeps_none_before():
+    assert previous("", released("dc1", names.EXPLICIT, previous="dc2")) is None
+
+
+def test_the_class_before_stays_until_the_release_is_ready_at_its_generation():
+    release = released("dc2", names.EXPLICIT, previous="dc1")
+    assert previous("dc2", release) == "dc1"
+    assert previous("dc2", with_ready(release, generation=2)) == "dc1"
+    assert previous("dc2", with_ready(release, "False")) == "dc1"
+    assert previous("dc2", with_ready(release)) is None
+
+
+def test_who_changes_back_midway_keeps_the_one_in_between():
+    assert previous("dc1", released("dc2", names.EXPLICIT, previous="dc1")) == "dc2"
+
+
+def test_a_third_class_midway_keeps_the_one_that_is_running():
+    release = released("dc2", names.EXPLICIT, previous="dc1")
+    assert previous("dc3", with_ready(release, "Unknown", lastAttemptedGeneration=2)) == "dc1"
+    assert previous("dc3", with_ready(release, "False", lastAttemptedGeneration=3)) == "dc2"

@@ -1,0 +1,186 @@
+"""The CRD of an ApplicationDefinition: served, left alone, kept while it is used, and withdrawn."""
+
+import pytest
+
+from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.planning.definitions import crd_of, plan_definition
+from nodeyard.capabilities.affinity.planning.schemas import structural
+from nodeyard.capabilities.affinity.reasons import Reason
+from nodeyard.capabilities.affinity.snapshot import DefinitionSnapshot
+from nodeyard.plan.model import Verb
+
+from ....builders.applications import SCHEMA, as_applied, definition, draft
+
+GOING = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [names.DEFINITION_FINALIZER]}
+GUARDED = {"finalizers": [names.DEFINITION_FINALIZER]}
+
+
+def planned(**given):
+    made = draft()
+    given.setdefault("definition", definition(**GUARDED))
+    plan_definition(made, DefinitionSnapshot(**given))
+    return made
+
+
+def crd(of=None, **metadata):
+    """The CRD of a definition, as the server has it."""
+    of = of or definition()
+    body = crd_of(of, structural(of.spec.application.open_api_schema)[0])
+    return as_applied(body, **metadata)
+
+
+def done(made):
+    return [each.reason for each in made.actions], [each.reason for each in made.blocked]
+
+
+def test_the_finalizer_stands_before_the_crd():
+    made = planned(definition=definition())
+    finalizer, served = made.actions
+    assert (finalizer.reason, served.reason) == (Reason.FINALIZER_ADDED, Reason.DEFINITION_SERVED)
+    assert (served.verb, served.after) == (Verb.APPLY, (finalizer.id,))
+    assert made.writes[finalizer.id].resource_version == "1"
+
+
+def test_the_kind_is_served_with_its_schema_columns_status_and_label():
+    made = planned()
+    (action,) = made.actions
+    body = made.writes[action.id].body
+    assert body["metadata"]["name"] == "postgreses.apps.cozystack.io"
+    assert body["metadata"]["labels"][names.DECLARED_BY] == "postgres"
+    assert body["spec"]["names"] == {
+        "kind": "Postgres",
+        "listKind": "PostgresList",
+        "plural": "postgreses",
+        "singular": "postgres",
+        "categories": ["nodeyard"],
+    }
+    assert body["spec"]["scope"] == "Namespaced"
+    (version,) = body["spec"]["versions"]
+    assert version["subresources"] == {"status": {}}
+    assert [each["name"] for each in version["additionalPrinterColumns"]] == ["Ready", "Version", "Class", "Age"]
+    schema = version["schema"]["openAPIV3Schema"]["properties"]
+    assert schema["spec"]["properties"]["replicas"] == {"type": "integer", "default": 2}
+    assert schema["spec"]["x-kubernetes-preserve-unknown-fields"] is True
+    assert {"affinityClass", "nodeSelector", "version", "conditions"} <= set(schema["status"]["properties"])
+
+
+def test_a_spec_is_required_where_something_in_it_is():
+    strict = definition(schema={**SCHEMA, "required": ["size"]})
+    (version,) = crd(strict)["spec"]["versions"]
+    assert version["schema"]["openAPIV3Schema"]["required"] == ["spec"]
+
+
+def test_what_is_served_is_not_written_again():
+    assert done(planned(crd=crd())) == ([], [])
+
+
+def test_a_field_that_leaves_the_schema_is_a_change():
+    fewer = definition(schema={"properties": {"size": {"type": "string"}}}, **GUARDED)
+    (action,) = planned(definition=fewer, crd=crd()).actions
+    assert action.reason == Reason.DEFINITION_SERVED
+    assert any("replicas" in each.path for each in action.diff)
+
+
+def test_what_others_have_changed_in_our_crd_is_undone():
+    live = crd()
+    live["spec"] = {**live["spec"], "versions": [{**live["spec"]["versions"][0], "served": False}]}
+    assert done(planned(crd=live)) == ([Reason.DEFINITION_SERVED], [])
+
+
+def test_what_is_left_out_of_the_schema_is_told_and_the_kind_is_served():
+    rich = definition(schema={"patternProperties": {"^a": {}}}, **GUARDED)
+    made = planned(definition=rich)
+    assert done(made) == ([Reason.DEFINITION_SERVED], [Reason.SCHEMA_SIMPLIFIED])
+    assert made.blocked[0].facts["left_out"] == ["patternProperties of spec"]
+
+
+# left alone
+
+
+def test_a_crd_of_somebody_else_is_used_as_it_is():
+    foreign = crd(labels={})
+    assert done(planned(crd=foreign)) == ([], [Reason.CRD_NOT_OURS])
+
+
+def test_a_crd_of_another_definition_is_not_taken_over():
+    made = planned(crd=crd(labels={names.DECLARED_BY: "other"}))
+    assert done(made) == ([], [Reason.CRD_NOT_OURS])
+    assert made.blocked[0].facts["by"] == "ApplicationDefinition other"
+
+
+def test_a_platform_that_serves_the_group_is_left_alone():
+    assert done(planned(definition=definition(), is_served_elsewhere=True)) == ([], [Reason.SERVED_ELSEWHERE])
+
+
+def test_a_schema_that_does_not_read_leaves_what_is_served():
+    made = planned(definition=definition(schema="{", **GUARDED), crd=crd())
+    assert done(made) == ([], [Reason.BAD_SCHEMA])
+
+
+def test_the_older_of_two_definitions_of_a_kind_has_it():
+    assert done(planned(rivals=["elder"])) == ([], [Reason.RIVAL])
+
+
+def test_another_kind_under_a_plural_that_is_served_is_refused():
+    renamed = definition("Postgresql", plural="postgreses", name="postgres", **GUARDED)
+    assert done(planned(definition=renamed, crd=crd())) == ([], [Reason.BAD_DEFINITION])
+
+
+def test_a_crd_that_is_going_is_waited_for():
+    assert done(planned(crd=crd(deletionTimestamp="2026-01-01T00:00:00Z"))) == ([], [Reason.DELETING])
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"kind": "Tenant", "plural": "landlords"}, "spec.application.kind"),
+        ({"kind": "Landlord", "plural": "tenants"}, "spec.application.kind"),
+        ({"kind": "Landlord", "singular": "tenant"}, "spec.application.kind"),
+        ({"kind": "", "plural": "x", "singular": "y"}, "spec.application.kind"),
+        ({"kind": "My_Kind", "plural": "x", "singular": "y"}, "spec.application.kind"),
+        ({"kind": "K" * 60, "plural": "x", "singular": "y"}, "spec.application.kind"),
+        ({"plural": "Postgreses"}, "spec.application.plural"),
+        ({"singular": "9"}, "spec.application.singular"),
+        ({"prefix": "Pg-"}, "spec.release.prefix"),
+        ({"prefix": "9-"}, "spec.release.prefix"),
+        ({"prefix": "p" * 53}, "spec.release.prefix"),
+        ({"chart": None}, "spec.release.chartRef"),
+        ({"chart": {"kind": "GitRepository", "name": "x"}}, "spec.release.chartRef.kind"),
+        ({"name": "n" * 64}, "metadata.name"),
+    ],
+    ids=str,
+)
+def test_a_definition_that_could_not_be_served_is_refused_by_its_field(given, field):
+    made = planned(definition=definition(**{"kind": "Postgres", **given, **GUARDED}))
+    assert done(made) == ([], [Reason.BAD_DEFINITION])
+    assert made.blocked[0].facts["errors"][0].startswith(f"{field}")
+
+
+# withdrawn
+
+
+def test_a_definition_in_use_is_kept():
+    made = planned(definition=definition(**GOING), crd=crd(), applications=3)
+    assert done(made) == ([], [Reason.DEFINITION_IN_USE])
+
+
+def test_a_definition_whose_applications_cannot_be_counted_is_kept():
+    assert done(planned(definition=definition(**GOING), crd=crd(), trouble="forbidden")) == ([], [Reason.UNWATCHED])
+
+
+def test_the_crd_goes_first_and_then_the_finalizer():
+    made = planned(definition=definition(**GOING), crd=crd())
+    assert done(made) == ([Reason.DEFINITION_WITHDRAWN], [])
+    assert (made.actions[0].verb, made.actions[0].object.uid) == (Verb.DELETE, "uid-live")
+    going = crd(deletionTimestamp="2026-01-01T00:00:00Z")
+    assert done(planned(definition=definition(**GOING), crd=going)) == ([], [Reason.DELETING])
+    assert done(planned(definition=definition(**GOING))) == ([Reason.FINALIZER_REMOVED], [])
+
+
+def test_a_crd_of_somebody_else_outlives_the_definition():
+    assert done(planned(definition=definition(**GOING), crd=crd(labels={}))) == ([Reason.FINALIZER_REMOVED], [])
+
+
+def test_a_definition_that_we_never_guarded_goes_without_us():
+    gone = definition(deletionTimestamp="2026-01-01T00:00:00Z")
+    assert done(planned(definition=gone, crd=crd())) == ([], [])

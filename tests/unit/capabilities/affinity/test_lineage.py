@@ -1,0 +1,269 @@
+"""From a pod to the release of its application, and every way not to get there."""
+
+import msgspec
+import pytest
+from tests.builders.applications import NAMESPACE
+from tests.builders.placements import FLUX, body, installed, pod, reference, release
+
+from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.planning.lineage import (
+    MAX_DEPTH,
+    MAX_OBJECTS,
+    Application,
+    Owned,
+    Pending,
+    Unknown,
+    Unowned,
+    walk,
+)
+from nodeyard.capabilities.affinity.reasons import Reason
+from nodeyard.kube.objects import ObjectMeta
+from nodeyard.plan.model import ObjectRef
+from nodeyard.runtime.webhooks import Cause, Missing, Unreadable
+
+POSTGRES = Application(names.APPS_GROUP, "Postgres", "main-db")
+REDIS = Application(names.APPS_GROUP, "Redis", "cache")
+
+
+def ref(obj):
+    metadata = obj["metadata"]
+    return ObjectRef(
+        api_version=obj["apiVersion"],
+        kind=obj["kind"],
+        name=metadata["name"],
+        namespace=metadata.get("namespace", ""),
+        uid=metadata["uid"],
+    )
+
+
+def found(start, *objects, **unreadable):
+    """The walk where these objects are there, and nothing else; some, by name, cannot be read."""
+    known = {(each["kind"], each["metadata"]["name"]): each for each in objects}
+
+    def find(wanted):
+        if wanted.name in unreadable:
+            return unreadable[wanted.name]
+        there = known.get((wanted.kind, wanted.name))
+        return Missing() if there is None else msgspec.convert(there["metadata"], ObjectMeta)
+
+    return walk(ref(start), msgspec.convert(start["metadata"], ObjectMeta), find)
+
+
+def way(lineage):
+    return [f"{step.ref.kind} {step.ref.name}" for step in lineage.path]
+
+
+def ends(lineage):
+    return [(each.ref.name, each.reason) for each in lineage.dead_ends]
+
+
+HELM = release()
+DEPLOYMENT = installed("apps/v1", "Deployment", "main-db")
+REPLICA_SET = body("apps/v1", "ReplicaSet", "main-db-5f", owners=[DEPLOYMENT])
+
+
+def test_a_pod_is_of_the_application_whose_release_installed_what_owns_it():
+    lineage = found(pod("p", [REPLICA_SET]), REPLICA_SET, DEPLOYMENT, HELM)
+
+    assert lineage.application == POSTGRES
+    assert way(lineage) == ["Pod p", "ReplicaSet main-db-5f", "Deployment main-db", "HelmRelease postgres-main-db"]
+    assert [step.is_labelled for step in lineage.path] == [False, False, False, True]
+    assert (lineage.others, lineage.dead_ends) == ((), ())
+
+
+def test_a_custom_resource_may_stand_between():
+    cluster = installed("postgresql.cnpg.io/v1", "Cluster", "main-db")
+
+    assert found(pod("p", [cluster]), cluster, HELM).application == POSTGRES
+
+
+def test_a_release_of_an_application_ends_the_way_though_it_has_owners():
+    app = body(names.APPS_API_VERSION, "Postgres", "main-db")
+    owned = release(owners=[app])
+
+    assert way(found(pod("p", [DEPLOYMENT]), DEPLOYMENT, owned, app))[-1] == "HelmRelease postgres-main-db"
+
+
+def test_a_release_that_another_release_installed_leads_on():
+    child = release(
+        "postgres-main-db-backup", of=None, affinity_class=None, labels={names.FLUX_NAME: "postgres-main-db"}
+    )
+    job = installed("batch/v1", "Job", "backup", by="postgres-main-db-backup")
+
+    lineage = found(pod("p", [job]), job, child, HELM)
+
+    assert way(lineage)[-2:] == ["HelmRelease postgres-main-db-backup", "HelmRelease postgres-main-db"]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        release(labels={names.APPLICATION_NAME: ""}, of=None),
+        release(of=("Postgres", "other-db")),
+        release(of=("", "main-db")),
+    ],
+    ids=["half labelled", "labels of another name", "no kind"],
+)
+def test_a_release_whose_labels_do_not_fit_is_of_nobody(wrong):
+    assert found(pod("p", [DEPLOYMENT]), DEPLOYMENT, wrong) == Unowned()
+
+
+def test_another_kind_with_the_labels_of_a_release_is_no_release():
+    forged = body("example.dev/v1", names.RELEASE_KIND, "postgres-main-db", labels=HELM["metadata"]["labels"])
+
+    assert isinstance(found(pod("p", [forged]), forged), Unowned)
+
+
+def test_every_version_of_a_release_is_one():
+    older = {**HELM, "apiVersion": "helm.toolkit.fluxcd.io/v2beta2"}
+
+    assert found(pod("p", [older]), older).application == POSTGRES
+
+
+def test_a_pod_that_flux_itself_installed_is_found_by_its_label():
+    assert found(pod("hook", labels={names.FLUX_NAME: "postgres-main-db"}), HELM).application == POSTGRES
+
+
+def test_the_label_counts_where_owners_lead_nowhere():
+    adopted = installed("apps/v1", "Deployment", "main-db", owners=[body("v1", "ConfigMap", "marker")])
+
+    lineage = found(pod("p", [adopted]), adopted, HELM)
+
+    assert lineage.application == POSTGRES
+    assert ends(lineage) == [("marker", Reason.OWNER_MISSING)]
+
+
+def test_the_label_does_not_count_where_owners_tell():
+    redis = release("redis-cache", of=("Redis", "cache"))
+    copied = pod("p", [DEPLOYMENT], labels={names.FLUX_NAME: "redis-cache"})
+
+    lineage = found(copied, DEPLOYMENT, HELM, redis)
+
+    assert (lineage.application, lineage.others) == (POSTGRES, ())
+
+
+def test_a_pod_without_owners_is_of_nobody():
+    assert found(pod("p")) == Unowned()
+
+
+def test_an_owner_that_is_not_there_is_named():
+    lineage = found(pod("p", [REPLICA_SET]))
+
+    assert isinstance(lineage, Unowned)
+    assert ends(lineage) == [("main-db-5f", Reason.OWNER_MISSING)]
+
+
+def test_an_owner_that_was_made_anew_is_not_the_one_that_is_meant():
+    anew = {**REPLICA_SET, "metadata": {**REPLICA_SET["metadata"], "uid": "other"}}
+
+    lineage = found(pod("p", [REPLICA_SET]), anew, DEPLOYMENT, HELM)
+
+    assert isinstance(lineage, Unowned)
+    assert ends(lineage) == [("main-db-5f", Reason.OWNER_REPLACED)]
+
+
+def test_owners_in_a_circle_end():
+    one, other = body("v1", "A", "one"), body("v1", "B", "other")
+    one["metadata"]["ownerReferences"] = [reference(other)]
+    other["metadata"]["ownerReferences"] = [reference(one)]
+
+    lineage = found(pod("p", [one]), one, other)
+
+    assert isinstance(lineage, Unowned)
+    assert ends(lineage) == [("one", Reason.OWNER_CYCLE)]
+
+
+def test_an_owner_that_two_share_is_no_circle():
+    left = body("v1", "A", "left", owners=[DEPLOYMENT])
+    right = body("v1", "B", "right", owners=[DEPLOYMENT])
+
+    lineage = found(pod("p", [left, right]), left, right, DEPLOYMENT, HELM)
+
+    assert (lineage.application, lineage.dead_ends, lineage.others) == (POSTGRES, (), ())
+
+
+def test_an_owner_that_may_not_be_read_is_no_proof_of_anything():
+    cluster = body("postgresql.cnpg.io/v1", "Cluster", "main")
+    forbidden = Unreadable("may not get clusters.postgresql.cnpg.io", Cause.FORBIDDEN)
+
+    lineage = found(pod("p", [cluster]), main=forbidden)
+
+    assert isinstance(lineage, Unknown)
+    assert (lineage.obstacle.reason, lineage.obstacle.detail) == (Reason.OWNER_FORBIDDEN, forbidden.reason)
+
+
+def test_an_owner_that_does_not_answer_is_unknown_too():
+    cluster = body("postgresql.cnpg.io/v1", "Cluster", "main")
+
+    assert found(pod("p", [cluster]), main=Unreadable("timeout")).obstacle.reason is Reason.OWNER_UNKNOWN
+
+
+def test_what_one_owner_tells_makes_up_for_another_that_cannot_be_read():
+    cluster = body("postgresql.cnpg.io/v1", "Cluster", "main")
+
+    lineage = found(pod("p", [cluster, DEPLOYMENT]), DEPLOYMENT, HELM, main=Unreadable("timeout"))
+
+    assert lineage.application == POSTGRES
+    assert ends(lineage) == [("main", Reason.OWNER_UNKNOWN)]
+
+
+def test_of_several_applications_the_nearest_counts_and_the_others_are_named():
+    redis = release("redis-cache", of=("Redis", "cache"))
+
+    lineage = found(pod("p", [REPLICA_SET, redis]), REPLICA_SET, DEPLOYMENT, HELM, redis)
+
+    assert lineage.application == REDIS
+    assert [application for _, application in lineage.others] == [POSTGRES]
+
+
+def test_all_that_is_not_known_is_asked_for_at_once_before_anything_is_said():
+    unseen = [body("v1", "A", "one"), body("v1", "B", "two")]
+    known = {"postgres-main-db": HELM, "main-db": DEPLOYMENT}
+
+    def find(wanted):
+        there = known.get(wanted.name)
+        return None if there is None else msgspec.convert(there["metadata"], ObjectMeta)
+
+    start = pod("p", [*unseen, DEPLOYMENT])
+    lineage = walk(ref(start), msgspec.convert(start["metadata"], ObjectMeta), find)
+
+    assert lineage == Pending(tuple(ref(each) for each in unseen))
+
+
+def test_owners_of_the_cluster_are_looked_for_in_no_namespace_and_lead_to_no_release():
+    wide = body("example.dev/v1", "Fleet", "all", namespace="", labels={names.FLUX_NAME: "postgres-main-db"})
+
+    assert found(pod("p", [wide]), wide, HELM) == Unowned()
+
+
+def test_a_way_without_end_is_not_followed_to_it():
+    chain = [body("v1", "Link", "link-0")]
+    for number in range(1, MAX_DEPTH + 2):
+        chain.append(body("v1", "Link", f"link-{number}", owners=[chain[-1]]))
+
+    lineage = found(pod("p", [chain[-1]]), *chain)
+
+    assert isinstance(lineage, Unknown)
+    assert "16 steps" in lineage.obstacle.detail
+
+
+def test_owners_without_number_are_not_all_followed():
+    crowd = [body("v1", "One", f"one-{number}") for number in range(MAX_OBJECTS)]
+
+    lineage = found(pod("p", crowd), *crowd)
+
+    assert isinstance(lineage, Unknown)
+    assert "128 owners" in lineage.obstacle.detail
+
+
+def test_where_the_label_leads_is_told_with_its_uid():
+    lineage = found(pod("hook", labels={names.FLUX_NAME: "postgres-main-db"}), HELM)
+
+    assert isinstance(lineage, Owned)
+    assert lineage.release.ref == ObjectRef(
+        api_version=FLUX,
+        kind=names.RELEASE_KIND,
+        name="postgres-main-db",
+        namespace=NAMESPACE,
+        uid="uid-helmrelease-postgres-main-db",
+    )

@@ -1,0 +1,295 @@
+"""What is decided about a pod, and what is said."""
+
+import msgspec
+import pytest
+from tests.builders.applications import NAMESPACE, ZONE, affinity_class, standing
+from tests.builders.placements import body, pod, release, terms
+
+from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.planning.lineage import Owned, Step, Unknown, Unowned, application_of, walk
+from nodeyard.capabilities.affinity.planning.placement import Decision, Subject, is_exempt, place
+from nodeyard.capabilities.affinity.reasons import Reason
+from nodeyard.capabilities.affinity.snapshot import Standing
+from nodeyard.kube.node_affinity import Affinity
+from nodeyard.kube.objects import ObjectMeta
+from nodeyard.plan.model import ObjectRef
+from nodeyard.runtime.webhooks import Cause, Unreadable
+
+DC1 = {ZONE: "dc1"}
+DC2 = {ZONE: "dc2"}
+EITHER = affinity_class("either", {}, nodeAffinity=terms((ZONE, "In", ["dc1"]), (ZONE, "In", ["dc2"])))
+
+
+class Around:
+    def __init__(self, *classes, here=(), labels=None, standing=None):
+        self._classes = {each.name: each for each in classes}
+        self._here, self._labels, self._standing = here, labels or {}, standing or Standing()
+
+    def affinity_class(self, name):
+        return self._classes.get(name)
+
+    def classes(self):
+        return self._classes
+
+    def classes_here(self):
+        return self._here
+
+    def namespace_labels(self):
+        return self._labels
+
+    def standing(self):
+        return self._standing
+
+
+def subject(node_selector=None, affinity=None):
+    required = msgspec.convert({"nodeAffinity": affinity}, Affinity).required_nodes if affinity else None
+    return Subject("pod tenant-acme/main-db-1", NAMESPACE, node_selector or {}, required)
+
+
+def owned(**given):
+    found = release(**given)
+    metadata = msgspec.convert(found["metadata"], ObjectMeta)
+    ref = ObjectRef(api_version=found["apiVersion"], kind=found["kind"], name=metadata.name, namespace=NAMESPACE)
+    return Owned(Step(ref, metadata), application_of(ref, metadata.labels))
+
+
+def unknown():
+    start = pod("p", [body("postgresql.cnpg.io/v1", "Cluster", "main")])
+    metadata = msgspec.convert(start["metadata"], ObjectMeta)
+    ref = ObjectRef(api_version="v1", kind="Pod", name="p", namespace=NAMESPACE)
+    found = walk(ref, metadata, lambda _: Unreadable("may not get clusters.postgresql.cnpg.io", Cause.FORBIDDEN))
+    assert isinstance(found, Unknown)
+    return found
+
+
+# of an application
+
+
+def test_a_pod_that_asks_for_the_nodes_of_its_class_is_allowed():
+    placement = place(subject(DC1), owned(), Around(affinity_class("dc1")))
+
+    assert (placement.decision, placement.reason, placement.affinity_class) == (Decision.ALLOWED, Reason.INSIDE, "dc1")
+    assert (placement.message, placement.warnings) == ("", ())
+
+
+@pytest.mark.parametrize("selector", [None, DC2, {"disk": "ssd"}], ids=["none", "another value", "another key"])
+def test_a_missing_node_selector_is_refused_in_the_words_of_the_design(selector):
+    placement = place(subject(selector), owned(), Around(affinity_class("dc1")))
+
+    assert placement.decision is Decision.DENIED
+    assert placement.reason is Reason.MISSING_SELECTOR
+    assert placement.message == (
+        'pod tenant-acme/main-db-1 belongs to application with AffinityClass "dc1" but missing required nodeSelector '
+        "topology.kubernetes.io/zone=dc1"
+    )
+
+
+def test_a_class_that_is_not_there_is_refused_in_the_words_of_the_design():
+    placement = place(subject(DC1), owned(), Around())
+
+    assert (placement.decision, placement.message) == (Decision.DENIED, 'AffinityClass "dc1" not found')
+
+
+def test_an_application_without_a_class_may_go_anywhere():
+    placement = place(subject(), owned(affinity_class=None), Around())
+
+    assert (placement.decision, placement.reason) == (Decision.ALLOWED, Reason.UNRESTRICTED)
+
+
+def test_required_affinity_is_as_good_as_a_node_selector():
+    assert place(subject(affinity=terms((ZONE, "In", ["dc1"]))), owned(), Around(affinity_class("dc1"))).is_inside
+
+
+def test_a_class_of_several_places_is_checked_as_a_whole():
+    around = Around(EITHER)
+
+    assert place(
+        subject(affinity=terms((ZONE, "In", ["dc1", "dc2"]))), owned(affinity_class="either"), around
+    ).is_inside
+    outside = place(subject(affinity=terms((ZONE, "In", ["dc1", "dc3"]))), owned(affinity_class="either"), around)
+    assert outside.reason is Reason.OUTSIDE
+    assert outside.message == (
+        'pod tenant-acme/main-db-1 belongs to application with AffinityClass "either" but may go to nodes outside of '
+        "it, such as one with topology.kubernetes.io/zone=dc3"
+    )
+
+
+def test_a_label_that_a_node_may_lack_is_said():
+    placement = place(subject(), owned(affinity_class="either"), Around(EITHER))
+
+    assert placement.message.endswith("such as one with no label topology.kubernetes.io/zone")
+
+
+def test_what_cannot_be_decided_in_time_is_refused():
+    keys = [f"k{number}" for number in range(24)]
+    wide = affinity_class("wide", {}, nodeAffinity=terms(*((key, "In", ["a"]) for key in keys)))
+    many = terms(*((f"k{n % 24}", "In", [f"v{m}" for m in range(50)]) for n in range(200)))
+
+    placement = place(subject(affinity=many), owned(affinity_class="wide"), Around(wide))
+
+    assert (placement.decision, placement.reason) == (Decision.DENIED, Reason.TOO_COMPLEX)
+
+
+def test_a_pod_that_can_go_nowhere_is_admitted_with_a_warning():
+    placement = place(subject(DC2, terms((ZONE, "In", ["dc3"]))), owned(), Around(affinity_class("dc1")))
+
+    assert (placement.decision, placement.reason) == (Decision.ALLOWED, Reason.UNSATISFIABLE)
+    assert len(placement.warnings) == 1
+
+
+# how hard it is meant
+
+
+@pytest.mark.parametrize(
+    ("enforcement", "decision", "warns"),
+    [("Deny", Decision.DENIED, False), ("Warn", Decision.WARNED, True), ("Audit", Decision.AUDITED, False)],
+)
+def test_the_class_says_how_hard_it_is_meant(enforcement, decision, warns):
+    placement = place(subject(), owned(), Around(affinity_class("dc1", enforcement=enforcement)))
+
+    assert placement.decision is decision
+    assert placement.message
+    assert placement.warnings == ((placement.message,) if warns else ())
+
+
+@pytest.mark.parametrize(
+    ("own", "permits", "label", "decision"),
+    [
+        ("Deny", True, "Warn", Decision.WARNED),
+        ("Deny", True, "Audit", Decision.AUDITED),
+        ("Deny", False, "Warn", Decision.DENIED),
+        ("Warn", True, "Deny", Decision.WARNED),
+        ("Audit", True, "Warn", Decision.AUDITED),
+        ("Deny", True, "whatever", Decision.DENIED),
+    ],
+    ids=["weakened", "weakened more", "not permitted", "not hardened", "not hardened either", "nonsense"],
+)
+def test_a_namespace_may_only_weaken_and_only_where_it_is_permitted(own, permits, label, decision):
+    meant = affinity_class("dc1", enforcement=own, allowNamespaceOverride=permits)
+
+    assert place(subject(), owned(), Around(meant, labels={names.ENFORCEMENT: label})).decision is decision
+
+
+# while the class changes
+
+
+def test_pods_of_the_class_before_are_admitted_until_the_release_is_ready():
+    around = Around(affinity_class("dc1"), affinity_class("dc2"))
+    changing = owned(affinity_class="dc2", previous="dc1")
+
+    before = place(subject(DC1), changing, around)
+    assert (before.decision, before.reason, before.affinity_class) == (Decision.ALLOWED, Reason.INSIDE_PREVIOUS, "dc1")
+    assert place(subject(DC2), changing, around).affinity_class == "dc2"
+    assert place(subject({ZONE: "dc3"}), changing, around).decision is Decision.DENIED
+
+
+def test_where_there_was_no_class_before_any_pod_is_admitted_until_then():
+    placement = place(subject(), owned(previous=""), Around(affinity_class("dc1")))
+
+    assert (placement.decision, placement.affinity_class) == (Decision.ALLOWED, "")
+
+
+def test_a_class_before_that_is_gone_admits_nobody():
+    assert not place(
+        subject(DC1), owned(affinity_class="dc2", previous="dc1"), Around(affinity_class("dc2"))
+    ).is_allowed
+
+
+# of nobody
+
+
+def test_pods_of_nobody_may_go_anywhere_unless_their_tenant_says_otherwise():
+    assert place(subject(), Unowned(), Around()).reason is Reason.UNOWNED_ALLOWED
+    assert place(subject(), Unowned(), Around(standing=standing())).reason is Reason.UNOWNED_ALLOWED
+
+
+def strict(allowed):
+    told = standing(allowed=allowed)
+    tenant = told.tenant
+    return Standing(
+        tenant=msgspec.structs.replace(
+            tenant, spec=msgspec.convert({"unownedPods": "RequireAllowed"}, type(tenant.spec))
+        ),
+        allowed=allowed,
+    )
+
+
+@pytest.mark.parametrize(
+    ("allowed", "selector", "is_allowed"),
+    [
+        (("dc1", "dc2"), DC2, True),
+        (("dc1",), DC2, False),
+        (None, DC2, True),
+        (None, {"disk": "ssd"}, False),
+        ((), DC1, False),
+        (("gone",), DC1, False),
+    ],
+    ids=["one of them", "another", "all are allowed", "none fits", "none is allowed", "it is not there"],
+)
+def test_a_tenant_may_require_that_they_keep_to_an_allowed_class(allowed, selector, is_allowed):
+    around = Around(affinity_class("dc1"), affinity_class("dc2"), standing=strict(allowed))
+
+    assert place(subject(selector), Unowned(), around).is_allowed is is_allowed
+
+
+def test_the_refusal_names_the_classes():
+    around = Around(affinity_class("dc1"), standing=strict(("dc1", "dc2")))
+
+    assert place(subject(), Unowned(), around).message == (
+        "pod tenant-acme/main-db-1 belongs to no application, and tenant acme requires such pods to keep to one of the "
+        "AffinityClasses dc1, dc2"
+    )
+
+
+# of whom is not known
+
+
+def test_a_pod_that_might_be_of_a_class_it_is_outside_of_is_refused_and_the_missing_right_named():
+    placement = place(subject(DC2), unknown(), Around(affinity_class("dc1"), here=["dc1"]))
+
+    assert (placement.decision, placement.reason) == (Decision.DENIED, Reason.OWNER_FORBIDDEN)
+    assert "may not get clusters.postgresql.cnpg.io" in placement.message
+    assert '"dc1", which it is outside of' in placement.message
+
+
+def test_how_hard_that_class_is_meant_counts_there_too():
+    around = Around(affinity_class("dc1", enforcement="Warn"), here=["dc1"])
+
+    assert place(subject(), unknown(), around).decision is Decision.WARNED
+
+
+@pytest.mark.parametrize("here", [(), ("dc1",)], ids=["no class is in use there", "it keeps to all of them"])
+def test_a_pod_that_would_be_allowed_whosever_it_is_is_admitted_with_a_warning(here):
+    placement = place(subject(DC1), unknown(), Around(affinity_class("dc1"), here=here))
+
+    assert (placement.decision, placement.reason) == (Decision.ALLOWED, Reason.OWNER_FORBIDDEN)
+    assert "whichever it is, it would be allowed" in placement.warnings[0]
+
+
+def test_a_pod_that_might_be_of_nobody_is_held_to_what_they_are_held_to():
+    around = Around(affinity_class("dc1"), standing=strict(("dc1",)))
+
+    assert place(subject(DC2), unknown(), around).decision is Decision.DENIED
+
+
+def test_several_applications_are_warned_about():
+    first, other = owned(), owned(name="redis-cache", of=("Redis", "cache"))
+    both = Owned(first.release, first.application, ((other.release, other.application),))
+
+    placement = place(subject(DC1), both, Around(affinity_class("dc1")))
+
+    assert placement.warnings == (
+        "pod tenant-acme/main-db-1 belongs to several applications: Postgres main-db is the nearest and counts, Redis "
+        "cache not",
+    )
+
+
+def test_what_is_exempt():
+    assert is_exempt("kube-system", {})
+    assert is_exempt("cozy-system", {names.SYSTEM_NAMESPACE: "true"})
+    assert not is_exempt(NAMESPACE, {names.SYSTEM_NAMESPACE: "false"})
+
+
+def test_a_class_that_is_made_anew_under_its_name_is_compiled_anew():
+    assert place(subject(DC1), owned(), Around(affinity_class("dc1"))).is_inside
+    assert not place(subject(DC1), owned(), Around(affinity_class("dc1", {ZONE: "elsewhere"}))).is_inside

@@ -1,0 +1,173 @@
+"""An application before it is stored: what it may be called, may say, and which class it may ask for."""
+
+import pytest
+
+from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.planning.choice import choose
+from nodeyard.capabilities.affinity.planning.releasing import release_object
+from nodeyard.capabilities.affinity.reviews.applications import review
+
+from ....builders.applications import (
+    ApplicationsView,
+    application,
+    as_applied,
+    class_body,
+    definition_body,
+    question,
+    snapshot,
+    tenant_body,
+)
+
+CLASSES = [class_body(name) for name in ("dc1", "dc2", "dc3")]
+
+
+def view(*more, **tenant):
+    tenant = tenant or {"defaultAffinityClass": "dc1", "allowedAffinityClasses": ["dc1", "dc2"]}
+    return ApplicationsView(definition_body(), *CLASSES, tenant_body(**tenant), *more)
+
+
+def released(spec):
+    return as_applied(release_object(snapshot(spec), choose(snapshot(spec))))
+
+
+def refused(verdict, *words, code=403):
+    assert not verdict.is_allowed
+    assert verdict.code == code
+    assert all(word in verdict.message for word in words), verdict.message
+    return True
+
+
+@pytest.mark.parametrize("spec", [{}, {"affinityClass": "dc1"}, {"affinityClass": "dc2", "replicas": 2}])
+def test_a_sound_application_is_let_in(spec):
+    verdict = review(question(application(spec)), view())
+    assert verdict.is_allowed
+    assert verdict.warnings == ()
+
+
+def test_a_class_that_does_not_exist_is_refused():
+    assert refused(review(question(application({"affinityClass": "dc9"})), view()), 'AffinityClass "dc9" not found')
+
+
+def test_a_class_that_the_tenant_does_not_allow_is_refused_with_what_it_allows():
+    verdict = review(question(application({"affinityClass": "dc3"})), view())
+    assert refused(verdict, "Postgres tenant-acme/main-db", '"dc3"', "tenant acme allows dc1, dc2")
+
+
+def test_going_without_a_class_is_refused_where_the_tenant_restricts_and_has_a_default():
+    assert refused(review(question(application({"affinityClass": ""})), view()), "is empty", "the default dc1")
+
+
+def test_a_default_that_is_not_allowed_refuses_who_names_no_class():
+    broken = view(defaultAffinityClass="dc3", allowedAffinityClasses=["dc1"])
+    assert refused(review(question(application({})), broken), '"dc3"', "not among the allowed classes dc1")
+    assert review(question(application({"affinityClass": "dc1"})), broken).is_allowed
+
+
+def test_outside_tenants_any_class_that_exists_will_do():
+    elsewhere = {"namespace": "apps"}
+    assert review(question(application({"affinityClass": "dc3"}, **elsewhere)), view()).is_allowed
+    assert refused(review(question(application({"affinityClass": "dc9"}, **elsewhere)), view()), "not found")
+
+
+# an update is judged by what it changes
+
+
+def test_an_unrelated_update_of_a_withdrawn_class_is_let_in_with_a_warning():
+    old, new = ({"affinityClass": "dc3", "replicas": count} for count in (1, 5))
+    verdict = review(question(application(new), application(old)), view(released(old)))
+    (warning,) = verdict.warnings
+    assert verdict.is_allowed
+    assert '"dc3"' in warning
+    assert "let through" in warning
+
+
+def test_an_unrelated_update_of_an_application_that_was_never_released_is_let_in_too():
+    old, new = ({"affinityClass": "dc9", "replicas": count} for count in (1, 5))
+    verdict = review(question(application(new), application(old)), view())
+    assert verdict.is_allowed
+    assert len(verdict.warnings) == 1
+
+
+def test_a_change_of_class_is_judged():
+    old = {"affinityClass": "dc1"}
+    there = view(released(old))
+    assert review(question(application({"affinityClass": "dc2"}), application(old)), there).is_allowed
+    assert refused(review(question(application({"affinityClass": "dc3"}), application(old)), there), '"dc3"')
+
+
+def test_who_stops_naming_a_class_is_judged_by_the_default():
+    old = {"affinityClass": "dc1"}
+    broken = view(released(old), defaultAffinityClass="dc3", allowedAffinityClasses=["dc1"])
+    assert refused(review(question(application({}), application(old)), broken), "cannot be used")
+
+
+def test_a_bad_name_does_not_keep_anybody_from_updating():
+    assert review(question(application({"replicas": 9}, name="9"), application({}, name="9")), view()).is_allowed
+
+
+def test_an_application_that_is_going_is_let_go():
+    going = application({"_x": 1, "affinityClass": "dc9"}, deletionTimestamp="2026-01-01T00:00:00Z")
+    assert review(question(going, application({"affinityClass": "dc1"})), view()).is_allowed
+
+
+# what can never be released
+
+
+@pytest.mark.parametrize("name", ["9lives", "a.b", "a-", "n" * 64])
+def test_a_name_that_is_no_host_name_is_refused(name):
+    assert refused(review(question(application({}, name=name)), view()), "Choose another name", code=422)
+
+
+def test_a_name_that_is_too_long_with_its_prefix_is_refused_with_what_is_left():
+    assert refused(review(question(application({}, name="n" * 45)), view()), "no more than 44", code=422)
+    assert review(question(application({}, name="n" * 44)), view()).is_allowed
+
+
+def test_a_name_that_the_server_makes_is_not_looked_at_before_it_is_made():
+    unnamed = application({}, generateName="db-")
+    del unnamed["metadata"]["name"]
+    assert review(question(unnamed), view()).is_allowed
+
+
+def test_the_name_is_looked_at_before_the_keys_and_they_before_the_class():
+    wrong = {"_x": 1, "affinityClass": "dc9"}
+    assert refused(review(question(application(wrong, name="9")), view()), "name", code=422)
+    assert refused(review(question(application(wrong)), view()), "_x", code=422)
+
+
+@pytest.mark.parametrize("key", ["_scheduling", "_cluster", "_"])
+def test_a_key_of_the_platform_is_refused(key):
+    assert refused(review(question(application({key: {}})), view()), key, "the platform's", code=422)
+
+
+def test_a_key_of_the_platform_that_stands_already_is_warned_about_and_another_refused():
+    old = application({"_x": 1})
+    assert refused(review(question(application({"_x": 1, "_y": 1}), old), view()), "_y", code=422)
+    verdict = review(question(application({"_x": 2}), old), view())
+    assert verdict.is_allowed
+    assert "_x" in verdict.warnings[0]
+
+
+def test_a_name_whose_release_is_somebody_elses_is_refused():
+    foreign = released({})
+    foreign["metadata"]["labels"] = {**foreign["metadata"]["labels"], names.APPLICATION_KIND: "Redis"}
+    verdict = review(question(application({})), view(foreign))
+    assert refused(verdict, "HelmRelease tenant-acme/postgres-main-db", "Redis main-db")
+
+
+def test_a_kind_that_is_going_takes_nobody_new():
+    going = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
+    there = ApplicationsView(definition_body(**going))
+    assert refused(review(question(application({})), there), "ApplicationDefinition postgres is being deleted")
+
+
+def test_a_label_that_cannot_be_passed_on_is_warned_about_once():
+    long = application({}, labels={"k" * 60: "v"})
+    (warning,) = review(question(long), view()).warnings
+    assert "too long" in warning
+    assert review(question(long, long), view()).warnings == ()
+
+
+def test_kinds_that_nobody_declares_are_not_ours_to_judge():
+    assert review(question(application({"_x": 1}, kind="Kafka")), view()).is_allowed
+    assert review(question(tenant_body()), view()).is_allowed

@@ -1,0 +1,84 @@
+"""An ApplicationDefinition before it is stored, and before it goes."""
+
+import pytest
+
+from nodeyard.capabilities.affinity.reviews.definitions import review
+
+from ....builders.applications import ApplicationsView, application, definition_body, question
+
+EMPTY = ApplicationsView()
+
+
+def refused(verdict, *words, code=422):
+    assert not verdict.is_allowed
+    assert verdict.code == code
+    assert all(word in verdict.message for word in words), verdict.message
+    return True
+
+
+def test_a_sound_definition_is_let_in_without_a_word():
+    verdict = review(question(definition_body()), EMPTY)
+    assert verdict.is_allowed
+    assert verdict.warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"kind": "Tenant"}, ["Tenant", "cannot be declared"]),
+        ({"plural": "Pg"}, ["spec.application.plural 'Pg'"]),
+        ({"singular": "-"}, ["spec.application.singular '-'"]),
+        ({"chart": None}, ["spec.release.chartRef"]),
+        ({"schema": "{"}, ["openAPISchema", "not JSON"]),
+        ({"schema": {"type": "string"}}, ["openAPISchema", "its type is 'string'"]),
+    ],
+    ids=str,
+)
+def test_what_could_not_be_served_is_refused(given, words):
+    assert refused(review(question(definition_body(**{"kind": "Postgres", **given})), EMPTY), *words)
+
+
+@pytest.mark.parametrize("rival", [{"name": "elder"}, {"name": "elder", "kind": "Pg", "plural": "postgreses"},
+                                   {"name": "elder", "kind": "Pg", "singular": "postgres"}], ids=str)  # fmt: skip
+def test_a_kind_that_is_declared_already_is_refused(rival):
+    there = ApplicationsView(definition_body(**{"kind": "Postgres", **rival}))
+    assert refused(review(question(definition_body()), there), "elder")
+
+
+def test_what_a_crd_cannot_say_is_warned_about_when_it_is_new():
+    rich = definition_body(schema={"patternProperties": {"^a": {}}})
+    (warning,) = review(question(rich), EMPTY).warnings
+    assert "patternProperties of spec" in warning
+    assert review(question(rich, rich), EMPTY).warnings == ()
+
+
+def test_what_was_wrong_before_does_not_keep_anybody_from_changing_something_else():
+    old = definition_body(chart=None)
+    verdict = review(question({**old, "metadata": {**old["metadata"], "labels": {"a": "b"}}}, old), EMPTY)
+    assert verdict.is_allowed
+    assert "chartRef" in verdict.warnings[0]
+    assert refused(review(question(definition_body(chart=None, plural="Pg"), definition_body(chart=None)), EMPTY), "Pg")
+
+
+@pytest.mark.parametrize(("field", "new"), [("kind", {"kind": "Pg", "plural": "postgreses", "singular": "postgres"}),
+                                            ("plural", {"plural": "pgs"})])  # fmt: skip
+def test_a_kind_that_is_served_cannot_be_called_otherwise(field, new):
+    changed = definition_body(**{"kind": "Postgres", "name": "postgres", **new})
+    assert refused(review(question(changed, definition_body()), EMPTY), f"spec.application.{field}", "cannot change")
+
+
+def test_a_definition_that_is_going_is_let_go():
+    going = definition_body(chart=None, deletionTimestamp="2026-01-01T00:00:00Z")
+    assert review(question(going, definition_body()), EMPTY).is_allowed
+
+
+def test_a_definition_in_use_is_not_deleted_and_its_users_are_named():
+    users = [application({}, name=f"db-{number:02}") for number in range(12)]
+    there = ApplicationsView(definition_body(), *users)
+    verdict = review(question(None, definition_body(), "DELETE"), there)
+    assert refused(verdict, "12 applications of kind Postgres", "tenant-acme/db-00", "and 2 more", code=403)
+
+
+@pytest.mark.parametrize("there", [EMPTY, ApplicationsView(definition_body())], ids=["unwatched", "unused"])
+def test_a_definition_that_nobody_uses_is_deleted(there):
+    assert review(question(None, definition_body(), "DELETE"), there).is_allowed

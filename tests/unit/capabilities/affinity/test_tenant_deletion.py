@@ -1,0 +1,106 @@
+"""How a tenant goes: not while it is in use, and its Namespace before it."""
+
+from dataclasses import replace
+
+import pytest
+from tests.builders.tenants import (
+    DELETED,
+    deleted,
+    done,
+    namespace,
+    planned,
+    reasons,
+    secret,
+    settled,
+    snapshot,
+    tenant,
+)
+
+from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.reasons import Reason
+
+FINALIZER_ACT = "Patch Tenant/tenant-root/acme#finalizer"
+
+
+def going(*more, **given):
+    """Of acme, which was served and is deleted now."""
+    served = settled(snapshot(tenant("acme"), secrets=[secret("tenant-root", "")]))
+    return replace(served, tenants=[deleted(served.tenants[0]), *more], **given)
+
+
+def test_first_the_namespace_goes_and_only_that_which_was_looked_at():
+    found = planned(going())
+    assert done(found) == ["Delete Namespace/tenant-acme"]
+    assert found.plan.actions[0].object.uid == "uid-tenant-acme"
+
+
+def test_a_namespace_that_has_changed_meanwhile_is_not_deleted():
+    space = namespace("tenant-acme", of="uid-acme")
+    found = planned(snapshot(deleted(tenant("acme")), namespaces=[space]))
+    assert found.writes["Namespace/tenant-acme"].resource_version == space.metadata.resource_version
+
+
+def test_while_the_namespace_goes_the_tenant_waits():
+    space = namespace("tenant-acme", of="uid-acme", deletionTimestamp=DELETED)
+    found = planned(snapshot(deleted(tenant("acme")), namespaces=[space]))
+    assert (done(found), reasons(found)) == ([], [Reason.NAMESPACE_GOING])
+
+
+def test_when_the_namespace_is_gone_the_tenant_goes():
+    found = planned(snapshot(deleted(tenant("acme"))))
+    assert done(found) == [FINALIZER_ACT]
+    assert found.writes["Tenant/tenant-root/acme#finalizer"].body == {"metadata": {"finalizers": []}}
+
+
+def test_in_the_end_nothing_is_left():
+    left = settled(going())
+    assert (left.tenants, set(left.namespaces)) == ([], {"tenant-root"})
+
+
+def test_a_tenant_with_tenants_in_it_stays():
+    found = planned(going(tenant("acme/web"), tenant("acme/shop")))
+    assert not any(each.verb.value == "Delete" for each in found.plan.actions)
+    facts = next(each.facts for each in found.plan.blocked if each.reason == Reason.TENANT_IN_USE)
+    assert (facts["children"], facts["applications"]) == (["shop", "web"], 0)
+
+
+def test_a_tenant_with_applications_in_it_stays():
+    found = planned(going(applications={"tenant-acme": 3}))
+    assert (done(found), reasons(found)) == ([], [Reason.TENANT_IN_USE])
+    assert found.plan.blocked[0].facts["applications"] == 3
+
+
+def test_a_tenant_stays_while_it_is_not_known_whether_it_has_applications():
+    found = planned(going(trouble="postgreses: forbidden"))
+    assert (done(found), reasons(found)) == ([], [Reason.UNWATCHED])
+
+
+@pytest.mark.parametrize("of", ["", "uid-of-another"])
+def test_a_namespace_of_somebody_else_is_left_and_does_not_hold_the_tenant(of):
+    world = snapshot(
+        deleted(tenant("acme")), namespaces=[namespace("tenant-acme", of=of)], applications={"tenant-acme": 9}
+    )
+    assert done(planned(world)) == [FINALIZER_ACT]
+
+
+def test_the_top_goes_without_its_namespace():
+    world = snapshot(deleted(tenant("root")), namespaces=[namespace("tenant-root", of="uid-root")])
+    assert done(planned(world)) == ["Patch Tenant/tenant-root/root#finalizer"]
+
+
+def test_the_top_stays_while_there_are_tenants():
+    found = planned(snapshot(deleted(tenant("root")), tenant("acme"), secrets=[secret("tenant-root", "")]))
+    facts = next(each.facts for each in found.plan.blocked if each.reason == Reason.TENANT_IN_USE)
+    assert facts["children"] == ["acme"]
+
+
+def test_finalizers_of_others_stay():
+    both = tenant("acme", finalizers=["other/one", names.TENANT_FINALIZER], deletionTimestamp=DELETED)
+    found = planned(snapshot(both))
+    assert found.writes["Tenant/tenant-root/acme#finalizer"].body == {"metadata": {"finalizers": ["other/one"]}}
+    assert found.writes["Tenant/tenant-root/acme#finalizer"].resource_version == "7"
+
+
+def test_a_tenant_that_was_never_in_our_care_is_not_touched():
+    gone = tenant("acme", finalizers=["other/one"], deletionTimestamp=DELETED)
+    assert done(planned(snapshot(gone, namespaces=[namespace("tenant-acme", of="uid-acme")]))) == []

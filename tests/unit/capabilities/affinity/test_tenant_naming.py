@@ -1,0 +1,45 @@
+"""Names of tenants and of their namespaces."""
+
+import pytest
+
+from nodeyard.capabilities.affinity.names import tenant_namespace
+from nodeyard.capabilities.affinity.planning.naming import lineage, name_faults, parent_of
+
+LONG = "a" * 46
+
+
+@pytest.mark.parametrize(
+    ("namespace", "name", "fault"),
+    [
+        ("tenant-root", "a-b", "must match ^[a-z][a-z0-9]*$"),
+        ("tenant-root", "9a", "must match"),
+        ("tenant-root", "Acme", "must match"),
+        ("tenant-root", "acme\n", "must match"),
+        ("tenant-root", "", "must match"),
+        ("tenant-root", LONG + "a", "no more than 46 characters"),
+        (f"tenant-{LONG}", "abcdefghij", "more than 63 characters"),
+        ("default", "acme", "is no tenant's"),
+        ("tenant", "acme", "is no tenant's"),
+        ("tenant-", "acme", "is no tenant's"),
+    ],
+)
+def test_a_bad_name_or_place_is_told(namespace, name, fault):
+    assert fault in "; ".join(name_faults(namespace, name))
+
+
+@pytest.mark.parametrize(
+    ("namespace", "name"),
+    [("tenant-root", "root"), ("tenant-root", LONG), (f"tenant-{LONG}", "abcdefghi"), ("tenant-a-b", "c9")],
+)
+def test_a_good_name_passes_up_to_the_limits(namespace, name):
+    assert name_faults(namespace, name) == []
+
+
+@pytest.mark.parametrize("place", [("tenant-root", "root"), ("tenant-root", "acme"), ("tenant-acme", "web")])
+def test_where_a_tenant_lives_is_read_off_its_namespace(place):
+    assert parent_of(tenant_namespace(*place)) == place
+
+
+def test_all_above_a_namespace_are_read_off_it():
+    assert list(lineage("tenant-a-b-c")) == ["tenant-a-b-c", "tenant-a-b", "tenant-a", "tenant-root"]
+    assert list(lineage("tenant-root")) == ["tenant-root"]

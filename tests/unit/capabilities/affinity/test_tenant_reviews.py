@@ -1,0 +1,266 @@
+"""What is said to whoever makes, changes or deletes a tenant."""
+
+import msgspec
+import pytest
+from tests.builders.applications import application, class_body, definition_body, question
+from tests.builders.placements import PlacementView
+from tests.builders.tenants import DELETED, tenant_body
+
+from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.reviews.tenants import review
+from nodeyard.kube.objects import PartialObject
+from nodeyard.plan.model import ObjectRef
+from nodeyard.runtime.webhooks import Cause, Found, Lookup, Missing, Unreadable, User
+
+CLASSES = [class_body(each) for each in ("dc1", "dc2", "gpu")]
+SEED = {"defaultAffinityClass": "dc1", "allowedAffinityClasses": ["dc1", "dc2"]}
+ACME = tenant_body("acme", SEED)
+
+
+def asked(new, old=None, *, among=(ACME,), classes=CLASSES, **given):
+    request = question(new, old, **{"operation": given.pop("operation", "")})
+    return review(msgspec.structs.replace(request, **given), PlacementView(*among, *classes))
+
+
+def web(**spec):
+    return tenant_body("acme/web", spec)
+
+
+def only(*allowed, **more):
+    return {"allowedAffinityClasses": list(allowed), **more}
+
+
+# making one
+
+
+def test_the_designs_tenant_is_taken_without_a_word():
+    verdict = asked(ACME, among=())
+    assert (verdict.is_allowed, verdict.warnings) == (True, ())
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (tenant_body("a-b"), "must match ^[a-z][a-z0-9]*$"),
+        (tenant_body("a" * 47), "no more than 46 characters"),
+        (tenant_body("acme", namespace="default"), "metadata.namespace 'default' is no tenant's"),
+        (tenant_body("b" * 20, namespace=f"tenant-{'a' * 46}"), "more than 63 characters"),
+        (tenant_body("acme", {"host": "not a host"}), "The host 'not a host' of Tenant tenant-root/acme"),
+    ],
+)
+def test_a_name_a_place_or_a_host_that_cannot_be_is_invalid(body, said):
+    verdict = asked(body, among=())
+    assert (verdict.is_allowed, verdict.code, verdict.reason) == (False, 422, "Invalid")
+    assert said in verdict.message
+
+
+def test_a_class_that_the_parent_does_not_allow_is_denied_with_its_name():
+    verdict = asked(web(**only("dc1", "gpu")))
+    assert verdict.message == (
+        "spec.allowedAffinityClasses of Tenant tenant-acme/web has gpu, but its parent tenant-acme allows only dc1, "
+        "dc2. Take it out, or have it allowed there first"
+    )
+
+
+def test_all_classes_that_the_parent_does_not_allow_are_named_at_once():
+    assert "has gpu, dc9, but its parent" in asked(web(**only("gpu", "dc1", "dc9"))).message
+
+
+def test_what_counts_is_what_the_parent_has_in_effect():
+    root = tenant_body("root", only("dc1", defaultAffinityClass=""))
+    assert (
+        "has dc2, but its parent tenant-acme allows only dc1" in asked(web(**only("dc2")), among=(root, ACME)).message
+    )
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param({"defaultAffinityClass": "gpu"}, id="by the parent"),
+        pytest.param({"defaultAffinityClass": "dc2", "allowedAffinityClasses": ["dc1"]}, id="by itself"),
+    ],
+)
+def test_a_default_that_is_not_allowed_is_denied(spec):
+    verdict = asked(web(**spec))
+    assert not verdict.is_allowed
+    assert f"The default class {spec['defaultAffinityClass']} of Tenant tenant-acme/web is not among" in verdict.message
+
+
+def test_an_inherited_default_that_is_not_allowed_is_denied_with_whose_it_is():
+    assert "The default class dc1 of Tenant tenant-acme/web, inherited from tenant-acme, is not among the allowed " in (
+        asked(web(**only("dc2"))).message
+    )
+
+
+@pytest.mark.parametrize("spec", [{}, only("dc1"), only("dc2", defaultAffinityClass=""), only(defaultAffinityClass="")])
+def test_what_keeps_within_the_parents_is_taken(spec):
+    verdict = asked(web(**spec))
+    assert (verdict.is_allowed, verdict.warnings) == (True, ())
+
+
+def test_a_class_that_does_not_exist_yet_is_only_warned_about():
+    verdict = asked(ACME, among=(), classes=[])
+    assert verdict.is_allowed
+    assert verdict.warnings == (
+        "Tenant tenant-root/acme names AffinityClass dc1, dc2, which do not exist. Create them, or take them out",
+    )
+
+
+def test_a_name_that_the_server_makes_is_not_looked_at():
+    body = {**ACME, "metadata": {"generateName": "acme", "namespace": "tenant-root"}}
+    assert asked(body, among=()).is_allowed
+
+
+# its parent
+
+
+PARENT = ObjectRef(api_version=names.APPS_API_VERSION, kind="Tenant", namespace="tenant-root", name="acme")
+
+
+def test_a_parent_that_is_not_in_the_cache_is_looked_up():
+    assert asked(web(), among=()) == Lookup((PARENT,))
+
+
+def test_without_a_parent_a_tenant_is_denied():
+    verdict = asked(web(), among=(), answers={PARENT: Missing()})
+    assert "the namespace tenant-acme belongs to no Tenant" in verdict.message
+
+
+def test_a_parent_that_is_too_new_to_be_known_is_no_reason_to_deny():
+    verdict = asked(web(**only("gpu")), among=(), answers={PARENT: Found(PartialObject())})
+    assert verdict.is_allowed
+    assert "too new" in verdict.warnings[0]
+
+
+def test_a_parent_that_cannot_be_read_is_said():
+    verdict = asked(web(), among=(), answers={PARENT: Unreadable("may not get tenants", Cause.FORBIDDEN)})
+    assert verdict.is_allowed
+    assert "may not get tenants" in verdict.warnings[0]
+
+
+def test_below_a_tenant_that_goes_none_is_made():
+    going = tenant_body("acme", deletionTimestamp=DELETED)
+    assert asked(web(), among=(going,)).message == "Tenant tenant-root/acme is being deleted"
+
+
+# changing one
+
+
+def test_a_change_of_something_else_is_let_through_with_a_warning():
+    old = web(**only("dc1", "gpu"))
+    verdict = asked({**old, "spec": {**old["spec"], "etcd": True}}, old)
+    assert verdict.is_allowed
+    assert "has gpu, but its parent" in verdict.warnings[0]
+    assert verdict.warnings[0].endswith("it was so before and is let through")
+
+
+def test_a_class_that_is_added_is_judged_and_one_that_was_there_is_let_through():
+    old = web(**only("dc1", "gpu"))
+    verdict = asked(web(**only("dc1", "gpu", "dc9")), old)
+    assert "has dc9, but its parent" in verdict.message
+    assert "gpu" not in verdict.message.partition("allows only")[0]
+
+
+def test_taking_out_what_is_refused_is_let_through_without_a_word():
+    verdict = asked(web(**only("dc1")), web(**only("dc1", "gpu")))
+    assert (verdict.is_allowed, verdict.warnings) == (True, ())
+
+
+def test_a_default_that_a_change_leaves_without_is_denied():
+    assert not asked(web(**only("dc2", defaultAffinityClass="dc1")), web(defaultAffinityClass="dc1")).is_allowed
+
+
+def test_the_top_is_judged_by_what_it_shall_be_and_not_by_what_it_is():
+    old = tenant_body("root", only("dc1", defaultAffinityClass="dc1"))
+    new = tenant_body("root", only("dc1", defaultAffinityClass="gpu"))
+    assert "The default class gpu of Tenant tenant-root/root" in asked(new, old, among=(old,)).message
+
+
+def test_a_host_that_was_wrong_before_is_let_through():
+    old = tenant_body("acme", {"host": "not a host"})
+    verdict = asked({**old, "spec": {**old["spec"], "etcd": True}}, old, among=(old,))
+    assert verdict.is_allowed
+    assert "not a host" in verdict.warnings[0]
+
+
+def test_names_are_not_looked_at_again():
+    old = tenant_body("a-b")
+    assert asked({**old, "spec": {"etcd": True}}, old, among=(old,)).is_allowed
+
+
+def test_missing_classes_are_not_repeated_with_every_change():
+    verdict = asked({**ACME, "spec": {**SEED, "etcd": True}}, ACME, classes=[])
+    assert verdict.warnings == ()
+
+
+def test_a_tenant_that_takes_a_class_from_those_below_is_told_which():
+    child = web(**only("dc2", defaultAffinityClass=""))
+    verdict = asked(tenant_body("acme", only("dc1", defaultAffinityClass="dc1")), ACME, among=(ACME, child))
+    assert verdict.is_allowed
+    assert verdict.warnings == (
+        "by this change: spec.allowedAffinityClasses of Tenant tenant-acme/web has dc2, but its parent tenant-acme "
+        "allows only dc1. Take it out, or have it allowed there first",
+    )
+
+
+@pytest.mark.parametrize("names", [("acme", "acme/a-b"), ("a-b", "a-b/web")], ids=["the child", "itself"])
+def test_a_bad_name_in_the_tree_does_not_keep_anybody_from_changing_classes(names):
+    own, child = (tenant_body(each, only("dc1", "dc2")) for each in names)
+    verdict = asked(tenant_body(names[0], only("dc1")), own, among=(own, child))
+    assert verdict.is_allowed
+
+
+def test_what_is_being_deleted_may_change_in_any_way():
+    body = tenant_body("a-b", only("dc9"), deletionTimestamp=DELETED)
+    assert asked(body, tenant_body("a-b")).is_allowed
+
+
+def test_what_does_not_decode_is_left_to_the_plan():
+    assert asked({**ACME, "spec": {"etcd": "what"}}).is_allowed
+
+
+# deleting one
+
+
+KEPT = tenant_body("acme", SEED, finalizers=[names.TENANT_FINALIZER])
+
+
+def removed(*among, old=KEPT, **given):
+    return asked(None, old, among=(*among, old), operation="DELETE", **given)
+
+
+def test_an_empty_tenant_may_go():
+    other = application(kind="Redis", name="cache", namespace="tenant-other")
+    assert removed(definition_body("Redis"), other, tenant_body("zoo")).is_allowed
+
+
+def test_a_tenant_in_use_is_not_deleted_and_everything_in_it_is_named():
+    among = (
+        definition_body("Postgres"),
+        definition_body("Redis"),
+        application(),
+        application(kind="Redis", name="cache"),
+    )
+    assert removed(*among, web(), tenant_body("acme/shop")).message == (
+        "Tenant tenant-root/acme is in use by 2 tenants (shop, web) and 2 applications (Postgres main-db, Redis cache) "
+        "in tenant-acme: delete these first"
+    )
+
+
+def test_one_that_is_going_already_is_not_asked_about_twice():
+    going = tenant_body("acme", SEED, finalizers=[names.TENANT_FINALIZER], deletionTimestamp=DELETED)
+    assert removed(web(), old=going).is_allowed
+
+
+def test_a_platform_that_keeps_tenants_itself_has_its_own_rules():
+    assert removed(web(), old=ACME).is_allowed
+
+
+def test_a_namespace_that_goes_takes_its_tenants_along():
+    user = User(username="system:serviceaccount:kube-system:namespace-controller")
+    assert removed(web(), user=user).is_allowed
+
+
+def test_the_top_is_not_deleted_before_the_tenants():
+    root = tenant_body("root", finalizers=[names.TENANT_FINALIZER])
+    assert "1 tenant (acme)" in removed(ACME, old=root).message

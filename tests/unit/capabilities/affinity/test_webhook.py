@@ -1,0 +1,91 @@
+"""What is registered: who is asked about what, and whom a webhook that does not answer stops."""
+
+import pytest
+
+from nodeyard.admission.configurations import MUTATING, VALIDATING, configuration
+from nodeyard.admission.reach import ByUrl
+from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.webhook import WEBHOOKS
+from nodeyard.runtime.capability import Capability
+
+AFFINITY = Capability(
+    name=names.CAPABILITY,
+    kinds=(),
+    watches=(),
+    collect=lambda _view, _key, _now: None,
+    plan=lambda _snapshot, _now, _refs: None,
+    status=lambda *_: (),
+    messages=lambda reason, _facts: reason,
+    rbac=(),
+    webhooks=WEBHOOKS,
+)
+
+
+@pytest.fixture
+def entries():
+    reach = ByUrl("https://127.0.0.1:9443")
+    return {
+        entry["name"].partition(".")[0]: entry
+        for resource in (MUTATING, VALIDATING)
+        for entry in configuration(resource, AFFINITY, reach, b"ca")["webhooks"]
+    }
+
+
+def values(entry, key):
+    expressions = entry["namespaceSelector"]["matchExpressions"]
+    return {value for each in expressions if each["key"] == key for value in each["values"]}
+
+
+def test_only_new_pods_of_tenants_are_stopped_by_silence(entries):
+    assert {name for name, entry in entries.items() if entry["failurePolicy"] == "Fail"} == {
+        "lineage-tenants",
+        "placement-tenants",
+    }
+    for name in ("lineage-tenants", "placement-tenants"):
+        assert entries[name]["rules"][0]["operations"] == ["CREATE"]
+        assert [each["expression"] for each in entries[name]["matchConditions"]] == [
+            "request.namespace.startsWith('tenant-')"
+        ]
+
+
+@pytest.mark.parametrize(
+    "name", ["lineage", "lineage-tenants", "lineage-updates", "placement", "placement-tenants", "workloads"]
+)
+def test_system_namespaces_and_ours_are_never_asked_about(entries, name):
+    entry = entries[name]
+
+    assert values(entry, "kubernetes.io/metadata.name") >= {
+        "kube-system",
+        "kube-node-lease",
+        "default",
+        "nodeyard-system",
+    }
+    assert values(entry, names.SYSTEM_NAMESPACE) == {"true"}
+    assert entry["objectSelector"] == {}
+    assert entry["timeoutSeconds"] <= 3
+
+
+def test_a_pod_is_asked_about_by_one_entry_of_each_pair(entries):
+    for name in ("lineage", "placement"):
+        conditions = [entries[each]["matchConditions"][0]["expression"] for each in (name, f"{name}-tenants")]
+        assert conditions[0] == f"!{conditions[1]}"
+
+
+def test_pods_are_only_changed_by_the_mutating_and_judged_when_they_are_final(entries):
+    assert {name for name, entry in entries.items() if "reinvocationPolicy" in entry} == {
+        "lineage",
+        "lineage-tenants",
+        "lineage-updates",
+    }
+
+
+def test_applications_of_any_kind_are_asked_about_but_tenants_apart(entries):
+    assert entries["applications"]["rules"][0]["resources"] == ["*"]
+    assert entries["applications"]["rules"][0]["apiGroups"] == [names.APPS_GROUP]
+    assert entries["applications"]["matchConditions"][-1]["expression"] == "request.resource.resource != 'tenants'"
+    assert entries["tenants"]["rules"][0]["resources"] == ["tenants"]
+
+
+def test_what_must_not_be_deleted_is_asked_about(entries):
+    for name in ("classes", "definitions", "tenants"):
+        assert "DELETE" in entries[name]["rules"][0]["operations"]

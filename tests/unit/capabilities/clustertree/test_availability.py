@@ -1,0 +1,55 @@
+"""Which leaf nodes count, and why others do not."""
+
+from __future__ import annotations
+
+import pytest
+
+from nodeyard.capabilities.clustertree.planning.availability import allocatable, fault, reason
+from nodeyard.capabilities.clustertree.reasons import Reason
+from nodeyard.capabilities.clustertree.snapshot import TreeNode
+from nodeyard.capabilities.clustertree.types import ResourceOptions
+from nodeyard.kube.quantity import NANO, QuantityError
+
+from ....builders.leaf_resources import leaf_node
+
+STRICT = ResourceOptions(exclude_tainted=True)
+
+CASES = {
+    "a ready node counts": (leaf_node(), Reason.COUNTED, Reason.COUNTED),
+    "a node that is not ready does not": (leaf_node(ready="False"), Reason.NOT_READY, Reason.NOT_READY),
+    "nor one that nobody has heard of": (leaf_node(ready="Unknown"), Reason.NOT_READY, Reason.NOT_READY),
+    "nor one that has not said it is": (leaf_node(ready=None), Reason.NOT_READY, Reason.NOT_READY),
+    "nor one that is cordoned": (leaf_node(cordoned=True), Reason.CORDONED, Reason.CORDONED),
+    "not being ready is said first": (leaf_node(ready="False", cordoned=True), Reason.NOT_READY, Reason.NOT_READY),
+    "one that refuses pods counts unless asked not to": (
+        leaf_node(taints=("NoSchedule",)),
+        Reason.COUNTED,
+        Reason.TAINTED,
+    ),
+    "one that evicts pods counts unless asked not to": (
+        leaf_node(taints=("PreferNoSchedule", "NoExecute")),
+        Reason.COUNTED,
+        Reason.TAINTED,
+    ),
+    "one that is only avoided counts": (leaf_node(taints=("PreferNoSchedule",)), Reason.COUNTED, Reason.COUNTED),
+    "one that cannot be read does not": (leaf_node(allocatable={"cpu": "x"}), Reason.UNREADABLE, Reason.UNREADABLE),
+}
+
+
+@pytest.mark.parametrize(("node", "by_default", "strictly"), CASES.values(), ids=CASES.keys())
+def test_which_nodes_count(node: TreeNode, by_default: Reason, strictly: Reason) -> None:
+    assert reason(node, ResourceOptions()) is by_default
+    assert reason(node, STRICT) is strictly
+
+
+def test_what_cannot_be_read_is_named_by_its_field_and_value() -> None:
+    node = leaf_node(allocatable={"cpu": "1", "memory": "1 Gi"})
+    assert fault(node).startswith("status.allocatable.memory: '1 Gi': quantities must match")
+    with pytest.raises(QuantityError):
+        allocatable(node)
+
+
+def test_what_can_be_read_is_given_in_numbers() -> None:
+    node = leaf_node(allocatable={"cpu": "2", "pods": "110"})
+    assert fault(node) == ""
+    assert allocatable(node) == {"cpu": 2 * NANO, "pods": 110 * NANO}

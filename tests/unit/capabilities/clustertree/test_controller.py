@@ -1,0 +1,218 @@
+"""Which events make which Cluster due, on a cache as the operator has it; and what the others cost: nothing."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from random import Random
+
+import msgspec
+import pytest
+
+from nodeyard.apiserver.server import Server
+from nodeyard.capabilities.clustertree import names
+from nodeyard.capabilities.clustertree.controller import CLUSTERTREE, clusters
+from nodeyard.capabilities.clustertree.leaf_pods import LeafPod
+from nodeyard.capabilities.clustertree.snapshot import TreeNode
+from nodeyard.capabilities.clustertree.watched import CLUSTERS
+from nodeyard.client.resources import CUSTOM_RESOURCE_DEFINITIONS, NODES, PODS, SECRETS
+from nodeyard.kube.names import MIRRORED_CLUSTER, MIRRORED_NODE
+from nodeyard.plan.model import ObjectRef
+from nodeyard.process.clock import VirtualClock, settle
+from nodeyard.sim.embedded import connect
+from nodeyard.watch.watches import Watches
+
+KUBECONFIG = """
+{"clusters": [{"name": "c", "cluster": {"server": "https://leaf.example:6443"}}],
+ "users": [{"name": "u", "user": {"token": "t0ken"}}],
+ "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}], "current-context": "x"}
+"""
+MIRROR = {"labels": {MIRRORED_NODE: "true"}, "annotations": {MIRRORED_CLUSTER: "east"}}
+
+
+class Root:
+    """A server, the capability's view of it, and the keys that became due."""
+
+    def __init__(self):
+        self.clock = VirtualClock()
+        self.server = Server(self.clock)
+        self.client = connect(self.server)
+        self.watches = Watches(self.client, self.clock, Random(1))
+        self.due = []
+        watches = [self._told_by(watch) for watch in CLUSTERTREE.watches]
+        self.view = self.watches.register(watches, CLUSTERTREE.aggregates, mark=self.due.append)
+
+    def _told_by(self, watch):
+        """As the controller runs it."""
+        if watch.keys_in is None:
+            return watch
+        return replace(watch, keys=lambda old, new: watch.keys_in(self.view, old, new))
+
+    async def after(self, change):
+        """What is due once a change has been told; the change is a coroutine."""
+        await self.told()
+        self.due.clear()
+        await change
+        await self.told()
+        return self.due
+
+    async def told(self):
+        await self.clock.advance(2)
+        await settle()
+
+    async def cluster(self, name, *models, **spec):
+        body = {"clusterTreeOptions": {"leafModels": list(models)}, **spec}
+        await self.client.create(CLUSTERS.decoded_as(dict), _named(name, spec=body, kind="Cluster"))
+
+    async def node(self, name, **metadata):
+        await self.client.create(NODES, {"metadata": {"name": name, **metadata}})
+
+
+def _named(name, kind, **more):
+    return {"apiVersion": names.API_VERSION, "kind": kind, "metadata": {"name": name}, **more}
+
+
+@pytest.fixture
+async def root():
+    root = Root()
+    await root.server.start(())
+    definition = CLUSTERTREE.definitions()[0]
+    await root.client.create(CUSTOM_RESOURCE_DEFINITIONS, definition)
+    running = asyncio.create_task(root.watches.run())
+    await root.told()
+    yield root
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    await root.server.stop()
+
+
+async def test_a_new_cluster_is_due_and_its_status_is_not(root):
+    assert set(await root.after(root.cluster("east"))) == {"east"}
+    patch = {"status": {"nodes": 3}}
+    resource = CLUSTERS.decoded_as(dict)
+    assert await root.after(root.client.patch(resource, "east", patch, subresource="status")) == []
+    switched = {"spec": {"clusterTreeOptions": {"enable": False}}}
+    assert await root.after(root.client.patch(resource, "east", switched)) == ["east"]
+
+
+async def test_a_mirrored_node_makes_its_cluster_due_and_a_heartbeat_none(root):
+    await root.cluster("east")
+    assert await root.after(root.node("kosmos-east", **MIRROR)) == ["east"]
+    beat = {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}]}
+    assert await root.after(status(root, "kosmos-east", beat)) == ["east"]
+    again = {"conditions": [{**beat["conditions"][0], "lastHeartbeatTime": "2026-01-01T00:05:00Z"}]}
+    assert await root.after(status(root, "kosmos-east", again)) == []
+    assert await root.after(root.client.delete(NODES, "kosmos-east")) == ["east"]
+
+
+def status(root, node, body):
+    return root.client.patch(NODES, node, {"status": body}, subresource="status")
+
+
+async def test_a_stranger_matters_where_its_name_is_wanted_when_it_comes_and_when_it_goes(root):
+    await root.cluster("east", {"nodeSelector": {"nodeName": "n1"}})
+    await root.cluster("west", {"nodeSelector": {"nodeName": "n1"}})
+    await root.cluster("north")
+    assert set(await root.after(root.node("n1"))) == {"east", "west"}
+    assert await root.after(root.client.patch(NODES, "n1", {"metadata": {"labels": {"a": "b"}}})) == []
+    assert await root.after(root.node("somebody")) == []
+    assert set(await root.after(root.client.delete(NODES, "n1"))) == {"east", "west"}
+
+
+async def test_a_secret_makes_those_due_that_name_it(root):
+    await root.cluster("east", kubeconfigSecretRef={"name": "way", "namespace": "default"})
+    await root.cluster("west")
+    secret = {
+        "metadata": {"name": "way", "namespace": "default", "labels": {names.LEAF_KUBECONFIG: "true"}},
+        "stringData": {"kubeconfig": KUBECONFIG},
+    }
+    assert await root.after(root.client.create(SECRETS, secret)) == ["east"]
+    assert [(each.name, each.kubeconfig.decode()) for each in clusters(root.view)] == [("east", KUBECONFIG)]
+    touched = {"metadata": {"annotations": {"a": "b"}}}
+    assert await root.after(root.client.patch(SECRETS, "way", touched, "default")) == []
+    hidden = {"metadata": {"labels": {names.LEAF_KUBECONFIG: None}}}
+    assert await root.after(root.client.patch(SECRETS, "way", hidden, "default")) == ["east"]
+    assert list(clusters(root.view)) == []
+
+
+async def test_only_pods_that_wait_on_a_mirrored_node_matter(root):
+    await root.cluster("east")
+    await root.node("kosmos-east", **MIRROR)
+    await root.node("real")
+    assert await root.after(root.client.create(PODS, pod("here", "kosmos-east"))) == ["east"]
+    assert await root.after(root.client.create(PODS, pod("there", "real"))) == []
+    started = {"status": {"startTime": "2026-01-01T00:00:00Z"}}
+    assert await root.after(root.client.patch(PODS, "here", started, "default", subresource="status")) == ["east"]
+
+
+def pod(name, node):
+    spec = {"nodeName": node, "containers": [{"name": "main", "image": "none"}]}
+    return {"metadata": {"name": name, "namespace": "default"}, "spec": spec}
+
+
+async def test_who_can_explain_an_object(root):
+    await root.cluster("east", {"nodeSelector": {"nodeName": "n1"}})
+    await root.node("kosmos-east", **MIRROR)
+    await root.client.create(PODS, pod("p", "kosmos-east"))
+    await root.told()
+
+    def keys(kind, name, api_version="v1", namespace=""):
+        ref = ObjectRef(api_version=api_version, kind=kind, name=name, namespace=namespace)
+        return list(CLUSTERTREE.keys_of(root.view, ref))
+
+    assert keys("Cluster", "east", names.API_VERSION) == ["east"]
+    assert keys("Cluster", "east", "cluster.x-k8s.io/v1beta2") == []
+    assert keys("Node", "kosmos-east") == keys("Node", "n1") == keys("Pod", "p", namespace="default") == ["east"]
+    assert keys("Node", "other") == []
+
+
+# in a leaf
+
+(_leaf_nodes, _leaf_pods, _leaf_leases) = CLUSTERTREE.cluster_watches
+
+
+def test_a_leaf_node_matters_by_what_is_shown_of_it():
+    node = TreeNode()
+    meta = node.metadata
+
+    def changed(**metadata):
+        return msgspec.structs.replace(node, metadata=msgspec.structs.replace(meta, **metadata))
+
+    assert _leaf_nodes.keys_of("east", None, node) == ("east",)
+    assert _leaf_nodes.keys_of("east", node, None) == ("east",)
+    assert _leaf_nodes.keys_of("east", node, changed(resource_version="2", annotations={"a": "b"})) == ()
+    assert _leaf_nodes.keys_of("east", node, changed(labels={"a": "b"})) == ("east",)
+    mirror = changed(labels={MIRRORED_NODE: "true"})
+    assert _leaf_nodes.keys_of("east", None, mirror) == ()
+    assert _leaf_nodes.keys_of("east", mirror, node) == ("east",)
+
+
+def test_a_leaf_pod_matters_by_what_it_takes():
+    def pod(node="n1", phase="Running", version="1", **labels):
+        wire = {
+            "metadata": {"name": "p", "namespace": "default", "resourceVersion": version, "labels": labels},
+            "spec": {"nodeName": node, "containers": [{"name": "c", "resources": {"requests": {"cpu": "1"}}}]},
+            "status": {"phase": phase},
+        }
+        return msgspec.convert(wire, LeafPod)
+
+    keys = _leaf_pods.keys_of
+    assert keys("east", None, pod()) == keys("east", pod(), None) == ("east",)
+    assert keys("east", None, pod(node="")) == ()
+    assert keys("east", pod(), pod(version="2", app="web")) == ()
+    assert keys("east", pod(), pod(phase="Succeeded")) == ("east",)
+    assert keys("east", pod(phase="Succeeded"), None) == ()
+    assert keys("east", pod(phase="Pending"), pod()) == ("east",)
+
+
+def test_leases_of_a_leaf_mark_nothing():
+    assert list(_leaf_leases.keys(None, object())) == []
+    assert _leaf_leases.keys_of is None
+
+
+def test_rights_are_those_of_what_is_done_and_leases_are_written_in_one_namespace_alone():
+    leases = [rule for rule in CLUSTERTREE.rbac if rule.resources == ("leases",)]
+
+    assert [rule.namespace for rule in leases] == ["kube-node-lease"]
+    assert not any("*" in (*rule.resources, *rule.verbs) for rule in CLUSTERTREE.rbac)
+    assert replace(leases[0], namespace="").verbs == ("get", "create", "patch", "delete")

@@ -1,0 +1,101 @@
+"""Where a leaf's kubeconfig comes from, and which are refused; none of it is ever quoted."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64encode
+
+import msgspec
+import pytest
+from tests.builders.leaves import exec_kubeconfig
+
+from nodeyard.capabilities.clustertree.kubeconfigs import kubeconfig_of
+from nodeyard.capabilities.clustertree.types import Cluster
+from nodeyard.capabilities.clustertree.watched import KubeconfigSecret
+
+GOOD = json.dumps(
+    {
+        "clusters": [{"name": "c", "cluster": {"server": "https://leaf.example:6443"}}],
+        "users": [{"name": "u", "user": {"token": "s3cret"}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+)
+
+
+class Secrets:
+    """A view that has nothing but some Secrets."""
+
+    def __init__(self, **data):
+        self._data = data
+
+    def get(self, kind, name, namespace):
+        found = self._data.get(f"{namespace}_{name}".replace("-", "_"))
+        return None if found is None else KubeconfigSecret(data=found)
+
+
+def cluster(**spec):
+    return msgspec.convert({"metadata": {"name": "east"}, "spec": spec}, Cluster)
+
+
+def encoded(text):
+    return b64encode(text.encode()).decode()
+
+
+def test_a_cluster_without_one_has_none():
+    found = kubeconfig_of(Secrets(), cluster())
+
+    assert (found.is_given, found.content, found.error) == (False, b"", "")
+
+
+def test_it_may_stand_in_the_cluster():
+    assert kubeconfig_of(Secrets(), cluster(kubeconfig=encoded(GOOD))).content == GOOD.encode()
+
+
+def test_a_secret_counts_over_it():
+    secrets = Secrets(nodeyard_system_way={"kubeconfig": encoded(GOOD)})
+    given = cluster(kubeconfig=encoded("other"), kubeconfigSecretRef={"name": "way"})
+
+    assert kubeconfig_of(secrets, given).content == GOOD.encode()
+
+
+def test_namespace_and_key_may_be_others():
+    secrets = Secrets(leaves_way={"config": encoded(GOOD)})
+    given = cluster(kubeconfigSecretRef={"namespace": "leaves", "name": "way", "key": "config"})
+
+    assert kubeconfig_of(secrets, given).content == GOOD.encode()
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (None, "Secret nodeyard-system/way is not there, or is not labelled nodeyard.dev/leaf-kubeconfig=true"),
+        ({"other": "eA=="}, "Secret nodeyard-system/way has no kubeconfig"),
+    ],
+    ids=["no-secret", "no-key"],
+)
+def test_a_secret_that_cannot_be_read_from_is_missing(data, says):
+    secrets = Secrets() if data is None else Secrets(nodeyard_system_way=data)
+    found = kubeconfig_of(secrets, cluster(kubeconfigSecretRef={"name": "way"}))
+
+    assert (found.is_given, found.is_missing, found.error, found.content) == (True, True, says, b"")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        (encoded(exec_kubeconfig("https://leaf.example", "s3cret")), "commands are not run"),
+        (encoded(GOOD.replace('"token": "s3cret"', '"tokenFile": "/etc/s3cret"')), "tokenFile"),
+        (encoded(GOOD.replace('"server"', '"proxy-url": "http://s3cret", "server"')), "proxy-url"),
+        (encoded("no: {kubeconfig"), "spec.kubeconfig"),
+        ("%%%", "spec.kubeconfig: is not base64"),
+    ],
+    ids=["exec", "file", "proxy", "no-yaml", "no-base64"],
+)
+def test_what_would_reach_into_our_side_or_does_not_parse_is_refused_unquoted(text, says):
+    found = kubeconfig_of(Secrets(), cluster(kubeconfig=text))
+
+    assert says in found.error
+    assert found.content == b""
+    assert "http://s3cret" not in found.error
+    assert "s3cret" not in repr(found).replace("/etc/s3cret", "")

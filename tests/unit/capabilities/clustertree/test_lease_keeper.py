@@ -1,0 +1,385 @@
+"""The lease loop on embedded servers in process, under virtual time: a root, and leaves that can be cut off."""
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+import pytest
+from tests.builders.keepers import Desk, add_node, lease_of, renew_time
+from tests.builders.leaves import Forest
+
+from nodeyard.apiserver.server import Server
+from nodeyard.capabilities.clustertree.briefs import LeaseNode
+from nodeyard.capabilities.clustertree.leases.keeper import LATE
+from nodeyard.capabilities.clustertree.leases.rounds import next_round
+from nodeyard.capabilities.clustertree.liveness import State
+from nodeyard.client.errors import TransportError
+from nodeyard.client.resources import LEASES
+from nodeyard.client.transport import Response
+from nodeyard.kube.names import LEASE_NAMESPACE
+from nodeyard.process.clock import parse_time
+from nodeyard.sim.embedded import connect
+
+
+class RootWire:
+    """The way to the root, on which single leases meet trouble."""
+
+    def __init__(self, inner):
+        self._inner = inner
+        self.requests = []
+        self.answers = {}
+        """Status codes for writes of a lease, by node."""
+        self.lost = set()
+        """Nodes whose writes happen without an answer."""
+        self.hanging = set()
+        """Nodes whose writes are never answered."""
+
+    async def request(self, method, path, **options):
+        self.requests.append((method, path.rpartition("/")[2]))
+        node = path.rpartition("/")[2]
+        if method != "GET" and node in self.hanging:
+            await asyncio.Event().wait()
+        if method != "GET" and node in self.answers:
+            code = self.answers[node]
+            status = {"kind": "Status", "status": "Failure", "code": code, "message": f"{code} as asked"}
+            return Response(code, {}, json.dumps(status).encode())
+        answer = await self._inner.request(method, path, **options)
+        if method != "GET" and node in self.lost:
+            raise TransportError(f"{method} {path}: the answer was lost", may_have_run=True)
+        return answer
+
+
+class Grove:
+    """A root, leaves, and the loop between them."""
+
+    def __init__(self, clock, root, forest):
+        self.clock = clock
+        self.root = connect(root)
+        self.client = connect(root)
+        self.wire = self.client.transport = RootWire(self.client.transport)
+        self.forest = forest
+        self.desk = Desk()
+
+    @asynccontextmanager
+    async def keeping(self):
+        async with self.desk.keeping(self.client, self.clock, self.forest.connect):
+            await self.clock.advance(0)
+            yield self.desk
+
+    async def rounds(self, count):
+        await self.clock.advance(10.0 * count)
+
+    async def age(self, node):
+        """Seconds since the lease was renewed."""
+        return (self.clock.now() - parse_time(await renew_time(self.root, node))).total_seconds()
+
+
+@pytest.fixture
+async def grove(clock):
+    root = Server(clock, seed=1)
+    await root.start(())
+    forest = Forest(clock)
+    await forest.grow("oak", "elm")
+    yield Grove(clock, root, forest)
+    await forest.fell()
+    await root.stop()
+
+
+async def test_the_first_round_makes_the_lease_and_later_ones_renew_it(grove):
+    grove.desk.give("oak", b"oak first", "kosmos-oak")
+    async with grove.keeping():
+        made = await lease_of(grove.root, "kosmos-oak")
+        assert made["spec"]["holderIdentity"] == "kosmos-oak"
+        assert made["spec"]["leaseDurationSeconds"] == 40
+        assert made["spec"]["acquireTime"] == made["spec"]["renewTime"]
+        assert made["metadata"]["ownerReferences"] == [
+            {"apiVersion": "v1", "kind": "Node", "name": "kosmos-oak", "uid": "uid-of-kosmos-oak"}
+        ]
+        for _ in range(5):
+            await grove.rounds(1)
+            assert await grove.age("kosmos-oak") <= 10.0
+        renewed = await lease_of(grove.root, "kosmos-oak")
+        assert renewed["spec"]["acquireTime"] == made["spec"]["acquireTime"]
+        assert grove.desk.state("oak") is State.ALIVE
+
+
+async def test_a_renewal_is_one_request(grove):
+    grove.desk.give("oak", b"oak first", "n1")
+    async with grove.keeping():
+        await grove.rounds(2)
+        before = len(grove.wire.requests)
+        await grove.rounds(5)
+        assert grove.wire.requests[before:] == [("PATCH", "n1")] * 5
+
+
+async def test_nothing_is_due_while_all_is_well(grove):
+    grove.desk.give("oak", b"oak first", "n1")
+    async with grove.keeping() as desk:
+        assert desk.marked == ["oak"]
+        first = desk.finding("oak")
+        await grove.rounds(10)
+        assert desk.marked == ["oak"]
+        assert desk.finding("oak").renewed_at > first.renewed_at
+        assert desk.finding("oak").last_contact > first.last_contact
+
+
+async def test_a_lease_that_was_there_is_taken_up(grove):
+    old = {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "another-life"}
+    metadata = {"name": "n1", "namespace": LEASE_NAMESPACE, "ownerReferences": [old]}
+    await grove.root.create(LEASES, {"metadata": metadata, "spec": {"holderIdentity": "n1"}})
+    grove.desk.give("oak", b"oak first", "n1")
+    async with grove.keeping():
+        found = await lease_of(grove.root, "n1")
+        assert [each["uid"] for each in found["metadata"]["ownerReferences"]] == ["uid-of-n1"]
+        assert found["spec"]["leaseDurationSeconds"] == 40
+
+
+async def test_a_node_that_was_made_anew_owns_its_lease(grove):
+    grove.desk.give("oak", b"oak first", "n1")
+    async with grove.keeping() as desk:
+        uid = await add_node(grove.root, "n1")
+        desk.change("oak", nodes=(LeaseNode("n1", uid, True),))
+        await grove.rounds(1.5)
+        found = await lease_of(grove.root, "n1")
+        assert [each["uid"] for each in found["metadata"]["ownerReferences"]] == [uid]
+        assert await grove.age("n1") <= 10.0
+
+
+async def test_a_lease_that_somebody_deleted_is_made_again(grove):
+    grove.desk.give("oak", b"oak first", "n1")
+    async with grove.keeping():
+        await grove.root.delete(LEASES, "n1", LEASE_NAMESPACE)
+        await grove.rounds(1.5)
+        assert await grove.age("n1") <= 10.0
+
+
+async def test_no_lease_is_renewed_for_a_leaf_that_is_cut_off(grove):
+    [oak] = [grove.forest.leaves["oak"]]
+    grove.desk.give("oak", b"oak first", "n1")
+    async with grove.keeping() as desk:
+        await grove.rounds(2)
+        oak.cut()
+        before = await renew_time(grove.root, "n1")
+        contact = desk.finding("oak").last_contact
+        await grove.rounds(1)
+        assert desk.state("oak") is State.FAILING
+        await grove.rounds(2)
+        assert desk.state("oak") is State.UNREACHABLE
+        assert desk.finding("oak").last_contact == contact
+        assert "cut" in desk.finding("oak").message
+        assert await renew_time(grove.root, "n1") == before
+
+
+async def test_a_leaf_that_is_back_is_renewed_after_two_good_probes(grove):
+    oak = grove.forest.leaves["oak"]
+    grove.desk.give("oak", b"oak first", "n1")
+    oak.cut()
+    async with grove.keeping() as desk:
+        await grove.rounds(3)
+        assert desk.state("oak") is State.UNREACHABLE
+        assert await lease_of(grove.root, "n1") is None
+        oak.mend()
+        await grove.rounds(1)
+        assert (desk.state("oak"), await lease_of(grove.root, "n1")) == (State.UNREACHABLE, None)
+        await grove.rounds(1)
+        assert desk.state("oak") is State.ALIVE
+        assert await grove.age("n1") <= 10.0
+
+
+async def test_a_leaf_that_hangs_delays_no_other(grove):
+    grove.forest.leaves["oak"].is_hanging = True
+    grove.desk.give("oak", b"oak first", "n1")
+    grove.desk.give("elm", b"elm first", "n2")
+    async with grove.keeping() as desk:
+        for _ in range(6):
+            await grove.rounds(1)
+            assert await grove.age("n2") <= 10.0
+        assert (desk.state("oak"), desk.state("elm")) == (State.UNREACHABLE, State.ALIVE)
+        assert desk.finding("oak").message == "GET /readyz: no answer in 5 s"
+
+
+async def test_a_leaf_that_rejects_us_is_renewed_for_the_grace(grove):
+    oak = grove.forest.leaves["oak"]
+    grove.desk.give("oak", b"oak first", "n1", credential_grace=timedelta(minutes=2))
+    async with grove.keeping() as desk:
+        await grove.rounds(1)
+        oak.tokens = {"second"}
+        await grove.rounds(11)
+        assert desk.state("oak") is State.REJECTING
+        assert "401" in desk.finding("oak").message
+        assert await grove.age("n1") <= 10.0
+        await grove.rounds(4)
+        assert (desk.state("oak"), desk.finding("oak").is_rejected) == (State.UNREACHABLE, True)
+        assert await grove.age("n1") > 10.0
+
+
+async def test_rotated_credentials_are_tried_at_once(grove):
+    oak = grove.forest.leaves["oak"]
+    grove.desk.give("oak", b"oak first", "n1")
+    async with grove.keeping() as desk:
+        oak.tokens = {"second"}
+        await grove.rounds(2)
+        assert desk.state("oak") is State.REJECTING
+        desk.change("oak", kubeconfig=b"oak second")
+        await grove.clock.advance(0.1)
+        assert desk.state("oak") is State.ALIVE
+        assert await grove.age("n1") <= 0.2
+
+
+async def test_kubeconfigs_that_fail_one_after_another_do_not_make_a_leaf_unreachable_sooner(grove):
+    grove.desk.give("oak", b"oak first", "n1")
+    async with grove.keeping() as desk:
+        await grove.clock.advance(next_round("oak", 0.0) + 0.1)
+        grove.forest.leaves["oak"].cut()
+        for number in range(5):
+            desk.change("oak", kubeconfig=f"oak {number}".encode())
+            await grove.clock.advance(0.1)
+        assert desk.state("oak") is State.ALIVE
+        await grove.rounds(2)
+        assert desk.state("oak") is State.FAILING
+        await grove.rounds(1)
+        assert desk.state("oak") is State.UNREACHABLE
+
+
+async def test_a_kubeconfig_that_cannot_be_used_counts_as_no_answer(grove):
+    grove.desk.give("oak", b'{"clusters": 7}', "n1")
+    grove.desk.give("elm", b"", "n2")
+    async with grove.keeping() as desk:
+        await grove.rounds(3)
+        assert desk.state("oak") is State.UNREACHABLE
+        assert desk.finding("oak").message.startswith("the kubeconfig is refused")
+        assert (desk.state("elm"), desk.finding("elm").message) == (State.UNREACHABLE, "there is no kubeconfig")
+
+
+async def test_a_leaf_that_was_given_up_before_we_came_is_not_renewed_at_once(grove):
+    grove.desk.give("oak", b"oak first", "n1", is_given_up=True)
+    async with grove.keeping() as desk:
+        assert (desk.state("oak"), await lease_of(grove.root, "n1")) == (State.UNREACHABLE, None)
+        await grove.rounds(1.5)
+        assert desk.state("oak") is State.ALIVE
+        assert await grove.age("n1") <= 15.0
+
+
+async def test_a_node_that_the_leaf_has_lost_is_not_renewed_and_the_others_are(grove):
+    grove.desk.give("oak", b"oak first", "n1", ("n2", "u2", False))
+    async with grove.keeping() as desk:
+        await grove.rounds(2)
+        assert await lease_of(grove.root, "n2") is None
+        assert await grove.age("n1") <= 10.0
+        assert desk.finding("oak").failed == ()
+
+
+async def test_a_new_node_gets_its_lease_before_the_next_round(grove):
+    grove.desk.give("oak", b"oak first", "n1")
+    async with grove.keeping() as desk:
+        # Just after a round: the next is far away.
+        await grove.clock.advance(next_round("oak", 0.0) + 0.1)
+        desk.change("oak", nodes=(LeaseNode("n1", "u1", True), LeaseNode("n2", "u2", True)))
+        await grove.clock.advance(0.1)
+        assert await grove.age("n2") <= 0.2
+
+
+async def test_nothing_is_probed_or_renewed_for_a_leaf_that_is_gone(grove):
+    grove.desk.give("oak", b"oak first", "n1")
+    async with grove.keeping() as desk:
+        await grove.rounds(1)
+        desk.known.drop("oak")
+        await grove.rounds(1)
+        probes, writes = len(grove.forest.leaves["oak"].requests), len(grove.wire.requests)
+        await grove.rounds(3)
+        assert (len(grove.forest.leaves["oak"].requests), len(grove.wire.requests)) == (probes, writes)
+        assert desk.finding("oak") is None
+
+
+@pytest.mark.parametrize("code", [403, 500, 422])
+async def test_a_lease_that_cannot_be_written_concerns_itself_alone(grove, code):
+    grove.desk.give("oak", b"oak first", "n1", "n2")
+    async with grove.keeping() as desk:
+        grove.wire.answers["n1"] = code
+        await grove.rounds(2)
+        assert desk.finding("oak").failed == (("n1", f"{code} as asked"),)
+        assert (desk.state("oak"), desk.marked) == (State.ALIVE, ["oak", "oak"])
+        assert await grove.age("n2") <= 10.0
+        del grove.wire.answers["n1"]
+        await grove.rounds(1)
+        assert (desk.finding("oak").failed, desk.marked) == ((), ["oak"] * 3)
+        assert await grove.age("n1") <= 10.0
+
+
+async def test_a_lost_answer_is_settled_by_a_look_and_blamed_on_nobody(grove):
+    grove.desk.give("oak", b"oak first", "n1")
+    async with grove.keeping() as desk:
+        grove.wire.lost.add("n1")
+        await grove.rounds(3)
+        assert "the answer was lost" in dict(desk.finding("oak").failed)["n1"]
+        assert desk.finding("oak").moved == ()
+        grove.wire.lost.clear()
+        await grove.rounds(1)
+        assert desk.finding("oak").failed == ()
+        before = len(grove.wire.requests)
+        await grove.rounds(2)
+        assert grove.wire.requests[before:] == [("PATCH", "n1")] * 2
+
+
+async def test_a_write_that_is_never_answered_ends_with_its_round(grove):
+    grove.desk.give("oak", b"oak first", "n1", "n2")
+    async with grove.keeping() as desk:
+        grove.wire.hanging.add("n1")
+        await grove.rounds(3)
+        assert desk.finding("oak").failed == (("n1", LATE),)
+        assert (desk.state("oak"), desk.finding("oak").moved) == (State.ALIVE, ())
+        assert await grove.age("n2") <= 10.0
+        grove.wire.hanging.clear()
+        await grove.rounds(2)
+        assert desk.finding("oak").failed == ()
+        assert await grove.age("n1") <= 10.0
+
+
+async def move(grove, node):
+    """As another who renews it does."""
+    moment = grove.clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    await grove.root.patch(LEASES, node, {"spec": {"renewTime": moment}}, LEASE_NAMESPACE)
+
+
+async def test_somebody_else_who_renews_is_found_out(grove):
+    grove.desk.give("oak", b"oak first", "n1", "n2")
+    async with grove.keeping() as desk:
+        await grove.clock.advance(3.0)
+        for _ in range(3):
+            await move(grove, "n1")
+            await grove.rounds(1)
+        assert desk.finding("oak").moved == ("n1",)
+        assert desk.finding("oak").failed == ()
+
+
+async def test_somebody_else_is_watched_while_we_may_not_write_and_forgotten_when_gone(grove):
+    grove.desk.give("oak", b"oak first", "n1")
+    async with grove.keeping() as desk:
+        await grove.clock.advance(3.0)
+        for _ in range(3):
+            await move(grove, "n1")
+            await grove.rounds(1)
+        desk.gate.is_open = False
+        for _ in range(6):
+            await move(grove, "n1")
+            await grove.rounds(1)
+            assert desk.finding("oak").moved == ("n1",)
+        left = await renew_time(grove.root, "n1")
+        await grove.rounds(6)
+        assert desk.finding("oak").moved == ()
+        assert await renew_time(grove.root, "n1") == left
+        desk.gate.is_open = True
+        await grove.rounds(1)
+        assert await grove.age("n1") <= 10.0
+
+
+async def test_a_change_that_renews_nothing_is_no_move(grove):
+    grove.desk.give("oak", b"oak first", "n1")
+    async with grove.keeping() as desk:
+        for number in range(4):
+            labels = {"metadata": {"labels": {"touched": str(number)}}}
+            await grove.root.patch(LEASES, "n1", labels, LEASE_NAMESPACE)
+            await grove.rounds(1)
+            assert await grove.age("n1") <= 10.0
+        assert desk.finding("oak").moved == ()

@@ -1,0 +1,56 @@
+"""What is measured of leaves and leases while they are looked after."""
+
+from types import SimpleNamespace
+
+import pytest
+from tests.builders.keepers import Desk
+from tests.builders.leaves import Forest
+
+from nodeyard.capabilities.clustertree.leases.metrics import LeaseMetrics
+from nodeyard.process.metrics import Metrics
+from nodeyard.sim.embedded import connect
+
+
+class Scrape:
+    def __init__(self, metrics):
+        self._registry = metrics.registry
+
+    def __call__(self, name, **labels):
+        return self._registry.get_sample_value(f"nodeyard_leaf_{name}", {"cluster": "oak", **labels})
+
+
+@pytest.fixture
+async def forest(clock):
+    forest = Forest(clock)
+    await forest.grow("oak", "root")
+    yield forest
+    await forest.fell()
+
+
+async def test_ages_grow_and_renewals_are_counted_until_the_leaf_is_gone(clock, forest):
+    metrics = Metrics()
+    scrape = Scrape(metrics)
+    desk = Desk(measure=SimpleNamespace(leases=LeaseMetrics(metrics)))
+    desk.give("oak", b"oak first", "n1", "n2")
+    async with desk.keeping(connect(forest.leaves["root"].server), clock, forest.connect):
+        await clock.advance(30.0)
+        assert scrape("lease_renewals_total", result="created") == 2
+        assert scrape("lease_renewals_total", result="renewed") >= 4
+        assert (scrape("contact_age_seconds") < 10.0, scrape("lease_age_seconds") < 10.0) == (True, True)
+        forest.leaves["oak"].cut()
+        await clock.advance(60.0)
+        assert (scrape("contact_age_seconds") > 50.0, scrape("lease_age_seconds") > 50.0) == (True, True)
+        desk.known.drop("oak")
+        await clock.advance(1.0)
+        assert scrape("contact_age_seconds") is None
+        assert scrape("lease_renewals_total", result="created") is None
+
+
+async def test_a_scrape_on_another_thread_shows_them(clock, forest):
+    metrics = Metrics()
+    desk = Desk(measure=SimpleNamespace(leases=LeaseMetrics(metrics)))
+    desk.give("oak", b"oak first", "n1")
+    async with desk.keeping(connect(forest.leaves["root"].server), clock, forest.connect):
+        await clock.advance(10.0)
+        text = (await metrics.render()).decode()
+    assert 'nodeyard_leaf_contact_age_seconds{cluster="oak"}' in text

@@ -1,0 +1,143 @@
+"""One question to a leaf, and what is made of what comes back."""
+
+import asyncio
+import json
+from datetime import timedelta
+from email.utils import format_datetime
+
+import pytest
+
+from nodeyard.capabilities.clustertree.leases.probe import Probe
+from nodeyard.capabilities.clustertree.liveness import Alive, Failed, Rejected
+from nodeyard.client.errors import ConfigError, TransportError
+from nodeyard.client.transport import Response
+
+
+def status(code, message):
+    return json.dumps({"kind": "Status", "status": "Failure", "code": code, "message": message}).encode()
+
+
+class Server:
+    """Answers every request alike, by whatever connection."""
+
+    def __init__(self):
+        self.response = Response(200, {}, b"ok")
+        self.error = None
+        self.hangs = False
+        self.given = []
+        self.closed = []
+        self.close_error = None
+
+    def connect(self, elsewhere):
+        self.given.append(elsewhere)
+        return Wire(self, elsewhere.kubeconfig)
+
+
+class Wire:
+    def __init__(self, server, kubeconfig):
+        self._server = server
+        self._kubeconfig = kubeconfig
+
+    async def request(self, method, path, *, timeout, retry):
+        assert (method, path, timeout, retry) == ("GET", "/readyz", 5.0, False)
+        if self._server.error is not None:
+            raise self._server.error
+        if self._server.hangs:
+            await asyncio.Event().wait()
+        return self._server.response
+
+    async def close(self):
+        self._server.closed.append(self._kubeconfig)
+        if self._server.close_error is not None:
+            raise self._server.close_error
+
+
+@pytest.fixture
+def server():
+    return Server()
+
+
+@pytest.fixture
+def probe(server, clock):
+    return Probe("oak", server.connect, clock)
+
+
+@pytest.mark.parametrize(
+    ("response", "answer"),
+    [
+        (Response(200, {}, b"ok"), Alive()),
+        (Response(401, {}, status(401, "Unauthorized")), Rejected("GET /readyz answered 401: Unauthorized")),
+        (Response(500, {}, b"[-]etcd failed"), Failed("GET /readyz answered 500: [-]etcd failed")),
+        (Response(503, {}, b""), Failed("GET /readyz answered 503: the server answered 503")),
+        (Response(429, {}, status(429, "too many")), Failed("GET /readyz answered 429: too many")),
+        (Response(302, {}, b""), Failed("GET /readyz answered 302: the server answered 302")),
+        (Response(404, {}, b"x" * 400), Failed("GET /readyz answered 404: " + "x" * 200)),
+    ],
+    ids=lambda value: str(value.status) if isinstance(value, Response) else "",
+)
+async def test_an_answer_is_judged(server, probe, response, answer):
+    server.response = response
+    assert (await probe.ask(b"first")).answer == answer
+
+
+async def test_a_server_that_forbids_us_to_ask_is_told_what_to_allow(server, probe):
+    server.response = Response(403, {}, status(403, 'User "u" cannot get path "/readyz"'))
+    answer = (await probe.ask(b"first")).answer
+    assert isinstance(answer, Rejected)
+    assert answer.message.endswith('cannot get path "/readyz"; allow the user to get this nonResourceURL')
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (TransportError("GET /readyz: cannot connect", may_have_run=False), "GET /readyz: cannot connect"),
+        (ConfigError("entry x is no PEM"), "the kubeconfig is refused: entry x is no PEM"),
+        (RuntimeError(), "RuntimeError"),
+    ],
+    ids=["no connection", "kubeconfig", "a fault"],
+)
+async def test_what_keeps_us_from_asking_is_a_failure(server, probe, error, message):
+    server.error = error
+    assert (await probe.ask(b"first")).answer == Failed(message)
+
+
+async def test_a_leaf_without_a_kubeconfig_is_not_asked(server, probe):
+    assert (await probe.ask(b"")).answer == Failed("there is no kubeconfig")
+    assert server.given == []
+
+
+async def test_a_leaf_has_five_seconds(server, probe, clock):
+    server.hangs = True
+    asking = asyncio.create_task(probe.ask(b"first"))
+    await clock.advance(4.9)
+    assert not asking.done()
+    await clock.advance(0.2)
+    assert asking.result().answer == Failed("GET /readyz: no answer in 5 s")
+
+
+async def test_connections_are_kept_until_the_kubeconfig_is_another(server, probe):
+    for kubeconfig in (b"first", b"first", b"second", b"second"):
+        await probe.ask(kubeconfig)
+    assert [each.kubeconfig for each in server.given] == [b"first", b"second"]
+    assert server.closed == [b"first"]
+    await probe.close()
+    assert server.closed == [b"first", b"second"]
+
+
+async def test_connections_that_do_not_close_keep_nobody_from_new_ones(server, probe):
+    await probe.ask(b"first")
+    server.close_error = OSError("bad descriptor")
+    assert (await probe.ask(b"second")).answer == Alive()
+
+
+@pytest.mark.parametrize("seconds", [-90, 0, 3600])
+async def test_the_leafs_clock_is_read_from_its_answer(server, probe, clock, seconds):
+    date = format_datetime(clock.now() + timedelta(seconds=seconds), usegmt=True)
+    server.response = Response(200, {"date": date}, b"ok")
+    assert (await probe.ask(b"first")).skew_seconds == pytest.approx(seconds, abs=0.6)
+
+
+@pytest.mark.parametrize("headers", [{}, {"date": "yesterday"}], ids=["none", "nonsense"])
+async def test_a_leaf_that_does_not_tell_the_time_is_alive_all_the_same(server, probe, headers):
+    server.response = Response(200, headers, b"ok")
+    assert await probe.ask(b"first") == (Alive(), None)

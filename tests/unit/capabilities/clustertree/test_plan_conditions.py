@@ -1,0 +1,235 @@
+"""What is said about a node, by the leaf and by the line to it."""
+
+from datetime import timedelta
+
+import msgspec
+import pytest
+
+from nodeyard.capabilities.clustertree import names
+from nodeyard.capabilities.clustertree.planning.briefing import lease_nodes
+from nodeyard.capabilities.clustertree.snapshot import NodeCondition
+
+from ....builders.trees import (
+    NOW,
+    alive,
+    cluster,
+    condition,
+    failing,
+    grown,
+    leaf,
+    leaf_node,
+    lease,
+    left_by_kosmos,
+    lost,
+    one,
+    party,
+    reasons,
+    refused,
+    rejecting,
+    unheard,
+)
+
+THEIRS = NodeCondition(type="Theirs", status="True", last_transition_time=NOW - timedelta(hours=1))
+
+
+def ready(yard, node="kosmos-east"):
+    found = yard.roots[node].condition("Ready")
+    return found.status, found.reason
+
+
+def with_condition(yard, name, added):
+    node = yard.roots[name]
+    stand = (*(each for each in node.status.conditions if each.type != added.type), added)
+    status = msgspec.structs.replace(node.status, conditions=stand)
+    return yard.with_roots(msgspec.structs.replace(node, status=status))
+
+
+@pytest.fixture
+def whole():
+    return grown(nodes=[leaf_node("n1")])
+
+
+@pytest.fixture
+def single():
+    return grown(one("n1"), nodes=[leaf_node("n1")])
+
+
+def test_a_group_is_ready_while_one_of_its_leaf_nodes_is():
+    nodes = [leaf_node("n1", ready="False"), leaf_node("n2")]
+
+    assert ready(grown(nodes=nodes)) == ("True", "KubeletReady")
+
+
+def test_a_group_of_which_none_is_ready_is_not(whole):
+    down = whole.with_(leaf=leaf(leaf_node("n1", ready="Unknown"))).settled()
+
+    assert ready(down) == ("False", "LeafNodesNotReady")
+    assert down.roots["kosmos-east"].condition("Ready").last_transition_time == down.now
+
+
+def test_an_empty_leaf_is_ready_and_offers_nothing():
+    yard = grown(nodes=[])
+
+    assert ready(yard) == ("True", "KubeletReady")
+    assert "offers nothing" in yard.roots["kosmos-east"].condition("Ready").message
+    assert yard.roots["kosmos-east"].status.capacity == {}
+
+
+def test_a_party_that_selects_nothing_yet_is_ready_and_offers_nothing():
+    yard = grown(party("a", pool="a"), nodes=[leaf_node("n1")])
+
+    assert ready(yard, "kosmos-a-0") == ("True", "KubeletReady")
+
+
+def test_a_leaf_that_is_cut_off_is_unknown_and_nothing_else_is_said(whole):
+    away = whole.with_(leaf=leaf(leaf_node("n1"), finding=lost(), is_connected=False))
+
+    planned = away.plan()
+
+    (action,) = planned.plan.actions
+    assert action.reason == "ConditionsChanged"
+    assert list(planned.write(action).body) == ["status"]
+    after = away.after(planned).roots["kosmos-east"]
+    assert (after.condition("Ready").status, after.condition("Ready").reason) == ("Unknown", "LeafUnreachable")
+    assert "since 2029-12-31T23:59:30Z" in after.condition("Ready").message
+    assert after.condition("MemoryPressure") == whole.roots["kosmos-east"].condition("MemoryPressure")
+    assert reasons(away.after(planned).later(60).plan()) == []
+
+
+def test_what_the_root_says_meanwhile_stays_until_the_leaf_is_back(whole):
+    away = whole.with_(leaf=leaf(leaf_node("n1"), finding=lost(), is_connected=False)).settled()
+    unknown = NodeCondition(type="MemoryPressure", status="Unknown", reason="NodeStatusUnknown")
+    away = with_condition(away, "kosmos-east", unknown)
+    assert reasons(away.plan()) == []
+
+    back = away.with_(leaf=leaf(leaf_node("n1"), finding=alive())).settled()
+
+    assert ready(back) == ("True", "KubeletReady")
+    assert back.roots["kosmos-east"].condition("MemoryPressure").status == "False"
+
+
+@pytest.mark.parametrize("finding", [failing(), rejecting()], ids=["failing", "rejecting"])
+def test_a_leaf_that_may_come_back_leaves_the_nodes_as_they_are(single, finding):
+    planned = single.with_(leaf=leaf(leaf_node("n1", ready="False"), finding=finding, is_connected=False)).plan()
+
+    assert [each for each in planned.plan.actions if each.reason == "ConditionsChanged"] == []
+
+
+def test_rejected_credentials_after_the_grace_are_told_as_such(whole):
+    away = whole.with_(leaf=leaf(leaf_node("n1"), finding=lost(is_rejected=True))).settled()
+
+    assert ready(away) == ("Unknown", "CredentialsRejected")
+    assert "which ended 2030-01-01T00:00:00Z" in away.roots["kosmos-east"].condition("Ready").message
+
+
+def test_a_leaf_node_is_mirrored_with_its_conditions_and_their_times(single):
+    mirrored = single.roots["n1"].condition("Ready")
+    assert mirrored.last_transition_time == NOW - timedelta(days=1)
+
+    down = leaf_node("n1", ready="False", conditions=[condition("KernelDeadlock", "True", at=NOW)])
+    yard = single.with_(leaf=leaf(down)).settled()
+
+    assert ready(yard, "n1") == ("False", "KubeletReady")
+    assert yard.roots["n1"].condition("KernelDeadlock").last_transition_time == NOW
+    assert yard.roots["n1"].metadata.annotations[names.MIRRORED_CONDITIONS] == "KernelDeadlock"
+
+
+def test_a_condition_goes_with_the_leafs_and_those_of_others_stay(single):
+    known = leaf_node("n1", conditions=[condition("KernelDeadlock", "True")])
+    yard = with_condition(single.with_(leaf=leaf(known)).settled(), "n1", THEIRS)
+
+    yard = yard.with_(leaf=leaf(leaf_node("n1"))).settled()
+
+    assert [each.type for each in yard.roots["n1"].status.conditions] == ["Ready", "Theirs"]
+    assert names.MIRRORED_CONDITIONS not in yard.roots["n1"].metadata.annotations
+
+
+def test_what_others_said_is_sent_with_the_time_they_said_it_and_ours_with_now(whole):
+    yard = with_condition(whole, "kosmos-east", THEIRS).with_(leaf=leaf(leaf_node("n1", ready="False")))
+
+    planned = yard.plan()
+
+    write = planned.write(planned.plan.actions[0])
+    heard = {each["type"]: each["lastHeartbeatTime"] for each in write.body["status"]["conditions"]}
+    assert (heard["Ready"], heard["Theirs"]) == ("2030-01-01T00:00:02Z", "2029-12-31T23:00:00Z")
+    assert write.resource_version == yard.roots["kosmos-east"].metadata.resource_version
+
+
+@pytest.mark.parametrize("status", ["Unknown", None], ids=["unknown", "not there"])
+def test_a_leaf_node_that_its_leaf_has_not_heard_of_is_silent(single, status):
+    node = leaf_node("n1", ready=status or "True")
+    if status is None:
+        node = msgspec.structs.replace(node, status=msgspec.structs.replace(node.status, conditions=()))
+
+    yard = single.with_(leaf=leaf(node)).settled()
+
+    assert ready(yard, "n1") == ("Unknown", "LeafNodeSilent")
+    assert [each.is_alive for each in lease_nodes(yard.seen(), yard.now)] == [False]
+
+
+def test_a_leaf_node_that_says_it_is_not_ready_speaks(single):
+    yard = single.with_(leaf=leaf(leaf_node("n1", ready="False"), leases={"n1": lease(single.now)}))
+
+    assert [each.is_alive for each in lease_nodes(yard.seen(), yard.now)] == [True]
+
+
+def test_a_lease_that_runs_out_makes_a_leaf_node_silent_at_that_moment(single):
+    yard = single.with_(leaf=leaf(leaf_node("n1"), leases={"n1": lease(NOW)}))
+
+    assert yard.plan().plan.wake_at == NOW + timedelta(seconds=50)
+    silent = yard.with_(now=NOW + timedelta(seconds=50))
+    assert silent.plan().plan.wake_at == NOW + timedelta(seconds=60)
+    assert ready(silent.settled(), "n1") == ("Unknown", "LeafNodeSilent")
+
+
+def test_the_leafs_clock_counts_for_its_leases(single):
+    ahead = alive(skew_seconds=45.0)
+    yard = single.with_(leaf=leaf(leaf_node("n1"), leases={"n1": lease(NOW)}, finding=ahead))
+
+    assert [each.is_alive for each in lease_nodes(yard.seen(), NOW + timedelta(seconds=4))] == [True]
+    assert [each.is_alive for each in lease_nodes(yard.seen(), NOW + timedelta(seconds=5))] == [False]
+
+
+def test_nothing_is_concluded_from_a_lease_while_the_leaf_is_not_seen(single):
+    blind = single.with_(leaf=leaf(leaf_node("n1"), leases={"n1": lease(NOW)}, is_connected=False)).later(3600)
+
+    assert reasons(blind.plan()) == []
+    assert [each.is_alive for each in lease_nodes(blind.seen(), blind.now)] == [True]
+
+
+def test_a_silent_node_stays_silent_while_the_leaf_is_not_seen(single):
+    silent = single.with_(leaf=leaf(leaf_node("n1", ready="Unknown"))).settled()
+
+    blind = silent.with_(leaf=leaf(leaf_node("n1", ready="Unknown"), is_connected=False))
+
+    assert reasons(blind.plan()) == []
+    assert [each.is_alive for each in lease_nodes(blind.seen(), blind.now)] == [False]
+
+
+def test_of_a_leaf_never_reached_nothing_is_made():
+    planned = grown(nodes=[]).without_root("kosmos-east").with_(leaf=unheard()).plan()
+
+    assert reasons(planned) == []
+    assert refused(planned) == [("east", "NotContacted")]
+
+
+def test_after_a_restart_nodes_of_a_leaf_that_is_down_stay_but_for_their_readiness(single):
+    down = single.with_(leaf=unheard(finding=lost())).settled()
+
+    assert ready(down, "n1") == ("Unknown", "LeafUnreachable")
+    assert down.roots["n1"].status.capacity == single.roots["n1"].status.capacity
+    assert down.roots["n1"].metadata.labels == single.roots["n1"].metadata.labels
+
+
+def test_a_node_deleted_while_the_leaf_is_away_comes_back_as_unknown(whole):
+    away = whole.with_(leaf=leaf(leaf_node("n1"), finding=lost(), is_connected=False)).without_root("kosmos-east")
+
+    assert ready(away.settled()) == ("Unknown", "LeafUnreachable")
+
+
+def test_leases_are_kept_for_what_is_ours_also_in_a_pause_and_before_removal(whole):
+    other = left_by_kosmos("kosmos-west", "west")
+    yard = whole.with_roots(other)
+    for changed in (cluster("east", metadata={"annotations": {"nodeyard.dev/paused": "true"}}), cluster(enable=False)):
+        known = lease_nodes(yard.with_(cluster=changed).seen(), yard.now)
+        assert [tuple(each) for each in known] == [("kosmos-east", "uid-kosmos-east", True)]

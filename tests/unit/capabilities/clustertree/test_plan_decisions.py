@@ -1,0 +1,201 @@
+"""Why a Cluster, a node or a pod is as it is."""
+
+from datetime import timedelta
+
+import pytest
+
+from nodeyard.capabilities.clustertree import names
+from nodeyard.capabilities.clustertree.messages import text
+from nodeyard.capabilities.clustertree.planning.pods import unacknowledged
+from nodeyard.capabilities.clustertree.reasons import Reason
+from nodeyard.capabilities.clustertree.snapshot import Kubeconfig
+from nodeyard.plan.explain import render_decision
+
+from ....builders.trees import (
+    NOW,
+    bound,
+    cluster,
+    failing,
+    grown,
+    leaf,
+    leaf_node,
+    lost,
+    one,
+    party,
+    refused,
+    rejecting,
+    root_node,
+    unheard,
+    used,
+)
+
+
+def candidates(decision):
+    return {each.name: (each.is_taken, each.reason) for each in decision.candidates}
+
+
+def test_a_cluster_names_every_leaf_node_with_what_it_brings_or_why_it_does_not():
+    nodes = [
+        leaf_node("n1"),
+        leaf_node("n2", ready="False"),
+        leaf_node("n3", is_cordoned=True),
+        leaf_node("n4", taints=["a:NoSchedule"]),
+    ]
+    yard = grown(nodes=nodes, resources={"excludeTainted": True})
+    yard = yard.with_(leaf=leaf(*nodes, used={"n1": used(10, cpu="1500m", memory="2Gi")}))
+
+    decision = yard.why("Cluster", "east")
+
+    assert decision.rule == "IsLeaf"
+    assert candidates(decision) == {
+        "n1": (True, "Counted"),
+        "n2": (False, "LeafNodeNotReady"),
+        "n3": (False, "LeafNodeCordoned"),
+        "n4": (False, "LeafNodeTainted"),
+    }
+    assert text("Counted", decision.candidates[0].facts) == (
+        "Counts for kosmos-east with what is free: cpu 2500m of 4, memory 6Gi of 8Gi, pods 100 of 110"
+    )
+    assert decision.would_change == ("EditLeafModels", "UncordonLeafNode")
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule", "remedy"),
+    [
+        ({"cluster": cluster(enable=False)}, "TreeDisabled", "EnableTree"),
+        ({"cluster": cluster(metadata={"annotations": {"nodeyard.dev/paused": "true"}})}, "Paused", "EndPause"),
+        ({"kubeconfig": Kubeconfig()}, "NoKubeconfig", "MendCluster"),
+        ({"kubeconfig": Kubeconfig(is_missing=True)}, "KubeconfigSecretMissing", "LabelSecret"),
+        ({"leaf": unheard()}, "NotContacted", "RestoreContact"),
+        ({"leaf": unheard(is_connected=True)}, "LeafNotListed", "RestoreContact"),
+        ({"leaf": leaf(finding=lost())}, "LeafUnreachable", "RestoreContact"),
+        ({"leaf": leaf(finding=failing())}, "ProbeFailing", "RestoreContact"),
+        ({"leaf": leaf(finding=rejecting())}, "CredentialsRejected", "RenewCredentials"),
+        ({"cluster": cluster("east", one("n9"))}, "LeafNodeMissing", "EditLeafModels"),
+    ],
+    ids=lambda each: each if isinstance(each, str) else "",
+)
+def test_a_cluster_says_what_is_first_in_its_way(changes, rule, remedy):
+    decision = grown(nodes=[leaf_node("n1")]).with_(**changes).why("Cluster", "east")
+
+    assert (decision.rule, decision.would_change[0]) == (rule, remedy)
+    assert "east" in text(decision.rule, decision.facts)
+
+
+def test_a_leaf_node_of_a_model_that_gets_no_node_counts_for_nothing():
+    yard = grown(one("n1"), nodes=[leaf_node("n1")]).without_root("n1").with_roots(root_node("n1"))
+
+    assert candidates(yard.why("Cluster", "east")) == {"n1": (False, "NodeNameTaken")}
+
+
+def test_a_cluster_that_ends_has_no_candidates():
+    yard = grown(nodes=[leaf_node("n1")]).with_(cluster=cluster(enable=False))
+
+    assert candidates(yard.why("Cluster", "east")) == {}
+
+
+def test_another_cluster_is_not_explained():
+    assert grown(nodes=[]).why("Cluster", "west") is None
+
+
+def test_a_node_tells_its_leaf_nodes_from_those_of_other_models():
+    nodes = [leaf_node("n1", pool="a", zone="z"), leaf_node("n2", zone="z"), leaf_node("n3")]
+    yard = grown(party("a", pool="a"), party("z", zone="z"), nodes=nodes)
+
+    decision = yard.why("Node", "kosmos-z-1")
+
+    assert decision.rule == "MirrorsLeafNodes"
+    assert candidates(decision) == {
+        "n1": (False, "InOtherModel"),
+        "n2": (True, "Counted"),
+        "n3": (False, "NotSelected"),
+    }
+
+
+def test_a_mirrored_leaf_node_speaks_of_itself_alone():
+    decision = grown(one("n1"), nodes=[leaf_node("n1"), leaf_node("n2")]).why("Node", "n1")
+
+    assert (decision.rule, list(candidates(decision))) == ("MirrorsLeafNode", ["n1"])
+
+
+@pytest.mark.parametrize(
+    ("state", "rule"),
+    [
+        (leaf(leaf_node("n1"), finding=lost(), is_connected=False), "LeafUnreachable"),
+        (leaf(leaf_node("n1", ready="False")), "LeafNodesNotReady"),
+    ],
+    ids=["unreachable", "not ready"],
+)
+def test_a_node_that_is_not_ready_says_why(state, rule):
+    yard = grown(nodes=[leaf_node("n1")]).with_(leaf=state).settled()
+
+    decision = yard.why("Node", "kosmos-east")
+    assert decision.rule == rule
+    assert ("2029-12-31T23:59:30Z" in text(rule, decision.facts)) == (rule == "LeafUnreachable")
+
+
+def test_a_node_in_the_way_is_explained_with_the_remedy():
+    yard = grown(nodes=[]).without_root("kosmos-east").with_roots(root_node("kosmos-east"))
+
+    decision = yard.why("Node", "kosmos-east")
+
+    assert (decision.rule, decision.would_change) == ("NodeNameTaken", ("RenameNode",))
+    assert "no mirror" in text(decision.rule, decision.facts)
+
+
+def test_a_node_that_goes_says_why():
+    yard = grown(one("n1"), nodes=[leaf_node("n1")])
+
+    assert yard.with_(cluster=cluster()).why("Node", "n1").rule == "NodeRemoved"
+    assert yard.with_(cluster=cluster(enable=False)).why("Node", "n1").rule == "TreeDisabled"
+
+
+def test_a_node_that_no_model_asks_for_is_not_explained():
+    assert grown(nodes=[]).with_roots(root_node("n7")).why("Node", "n7") is None
+
+
+def test_a_pod_that_nobody_takes_up_is_told_of_after_a_minute_and_not_before():
+    yard = grown(nodes=[leaf_node("n1")]).with_(now=NOW, waiting=(bound("cart", "kosmos-east"),))
+
+    early, late = yard.plan(), yard.later(60)
+
+    assert (refused(early), early.plan.wake_at) == ([], NOW + timedelta(seconds=60))
+    assert refused(late.plan()) == [("cart", "PodUnacknowledged")]
+    assert late.plan().plan.wake_at is None
+    assert [each.name for each in unacknowledged(late.seen(), late.now)] == ["cart"]
+
+
+def test_a_pod_that_waits_is_explained_from_the_first():
+    yard = grown(nodes=[leaf_node("n1")]).with_(now=NOW, waiting=(bound("cart", "kosmos-east"),))
+
+    early, late = yard.why("Pod", "cart", "shop"), yard.later(60).why("Pod", "cart", "shop")
+
+    assert "yet" in text(early.rule, early.facts)
+    assert "does not move pods" in text(late.rule, late.facts)
+    assert late.would_change == ("RunPodSync",)
+    assert yard.why("Pod", "other", "shop") is None
+
+
+@pytest.mark.parametrize("reason", list(Reason), ids=lambda each: each.value)
+def test_every_reason_has_a_text_that_is_no_mere_name(reason):
+    facts = {"cluster": "east", "node": "kosmos-east", "pod": "shop/cart", "since": "2030-01-01T00:00:00Z"}
+
+    told = text(reason.value, facts)
+
+    assert " " in told
+    assert "{" not in told
+
+
+def test_the_remedy_for_a_secret_names_its_label():
+    assert f"{names.LEAF_KUBECONFIG}=true" in text("LabelSecret", {"cluster": "east", "secret": "leaf-east"})
+
+
+def test_a_decision_reads_as_prose():
+    yard = grown(one("n1"), nodes=[leaf_node("n1")])
+
+    told = render_decision(yard.why("Node", "n1"), text, "clustertree")
+
+    assert told.splitlines()[:2] == [
+        "Node n1 (clustertree)",
+        "  MirrorsLeafNode: Node n1 mirrors the leaf node n1 of Cluster east; it offers cpu 4, memory 8Gi,",
+    ]

@@ -1,0 +1,169 @@
+"""Which nodes a Cluster asks for, what they are called, and which leaf nodes each takes."""
+
+import pytest
+
+from nodeyard.capabilities.clustertree import names
+
+from ....builders.trees import (
+    Yard,
+    cluster,
+    grown,
+    leaf,
+    leaf_node,
+    left_by_kosmos,
+    one,
+    party,
+    reasons,
+    refused,
+    root_node,
+    whole,
+)
+
+
+def capacity(yard, node):
+    return dict(yard.roots[node].status.capacity)
+
+
+def test_without_models_the_whole_cluster_is_one_node():
+    yard = grown(nodes=[leaf_node("n1"), leaf_node("n2")])
+
+    assert list(yard.roots) == ["kosmos-east"]
+    assert capacity(yard, "kosmos-east") == {"cpu": "8", "memory": "16Gi", "pods": "220"}
+
+
+def test_each_model_is_what_its_own_item_says_and_a_leaf_node_counts_once():
+    nodes = [leaf_node("n1", pool="gpu"), leaf_node("n2", pool="gpu"), leaf_node("n3")]
+    yard = grown(whole(), party("gpu", pool="gpu"), one("n1"), nodes=nodes)
+
+    assert {name: capacity(yard, name)["cpu"] for name in sorted(yard.roots)} == {
+        "kosmos-east": "4",
+        "kosmos-gpu-1": "4",
+        "n1": "4",
+    }
+
+
+def test_a_selector_wins_over_a_name_and_an_empty_one_takes_the_rest():
+    model = party("all", {})
+    model["nodeSelector"]["nodeName"] = "n1"
+
+    yard = grown(model, one("n2"), nodes=[leaf_node("n1"), leaf_node("n2"), leaf_node("n3")])
+
+    assert capacity(yard, "kosmos-all-0")["cpu"] == "8"
+    assert refused(yard.plan()) == []
+
+
+def test_an_overlap_is_told_and_the_first_party_has_the_node():
+    models = (party("gpu", pool="gpu"), party("zone", zone="a"))
+    yard = grown(*models, nodes=[leaf_node("n1", pool="gpu", zone="a"), leaf_node("n2", zone="a")])
+
+    blocked = yard.plan().plan.blocked
+
+    assert [(each.reason, each.facts["model"], each.facts["leafNodes"]) for each in blocked] == [
+        ("LeafModelsOverlap", "leafModels[1]", ["n1"])
+    ]
+    assert capacity(yard, "kosmos-zone-1")["cpu"] == "4"
+
+
+@pytest.mark.parametrize("models", [(whole(), whole()), (one("n1"), one("n1"))], ids=["whole", "one node"])
+def test_two_models_of_one_node_make_one_node(models):
+    yard = grown(*models, nodes=[leaf_node("n1")])
+
+    assert len(yard.roots) == 1
+    assert refused(yard.plan()) == [("east", "LeafModelsOverlap")]
+
+
+def test_a_party_keeps_its_node_when_items_before_it_go():
+    nodes = [leaf_node("n1", pool="a"), leaf_node("n2", pool="b"), leaf_node("n3", pool="c")]
+    yard = grown(party("a", pool="a"), party("b", pool="b"), party("c", pool="c"), nodes=nodes)
+
+    changed = yard.with_(cluster=cluster("east", party("a", pool="a"), party("c", pool="c")))
+
+    assert reasons(changed.plan()) == [("kosmos-b-1", "NodeRemoved"), ("kosmos-b-1", "LeaseRemoved")]
+    assert sorted(changed.settled().roots) == ["kosmos-a-0", "kosmos-c-2"]
+
+
+def test_a_new_party_takes_the_next_index_where_a_kept_node_has_its_own():
+    yard = grown(party("a", pool="x"), party("a", pool="y"), nodes=[leaf_node("n1", pool="y")])
+
+    changed = yard.with_(cluster=cluster("east", party("a", pool="y"), party("a", pool="z"))).settled()
+
+    assert {name: node.metadata.annotations[names.MODEL] for name, node in changed.roots.items()} == {
+        "kosmos-a-0": "party/a/pool=z",
+        "kosmos-a-1": "party/a/pool=y",
+    }
+
+
+def test_a_party_whose_selector_is_edited_keeps_its_node():
+    yard = grown(party("a", pool="x"), party("b", pool="b"), nodes=[leaf_node("n1", pool="y")])
+
+    changed = yard.with_(cluster=cluster("east", party("b", pool="b"), party("a", pool="y")))
+
+    assert "kosmos-a-0" in changed.settled().roots
+    assert not [each for each in changed.plan().plan.actions if each.verb.value in ("Create", "Delete")]
+
+
+def test_a_long_name_is_cut_and_its_second_bearer_refused():
+    long = "n" * 60
+    yard = grown(party(long, pool="a"), party(long, pool="b"), nodes=[leaf_node("n1", pool="a")])
+
+    assert [len(name) for name in yard.roots] == [63]
+    assert refused(yard.plan()) == [("east", "LeafModelsOverlap")]
+
+
+@pytest.mark.parametrize(
+    ("model", "field"),
+    [
+        (party("a", {"matchExpressions": [{"key": "a", "operator": "Near"}]}), "labelSelector.matchExpressions[0]"),
+        (party("a", {"matchLabels": {"a": 1}}), "labelSelector"),
+        (whole(labels={"b@d": "x"}), "labels[b@d]"),
+        (whole(labels={"good": "b@d"}), "labels[good]"),
+        (whole(taints=["b@d:NoSchedule"]), "taints[0].key"),
+        (whole(taints=["good:Sometimes"]), "taints[0].effect"),
+        (party("UPPER", pool="a"), "kosmos-UPPER-0"),
+    ],
+    ids=["operator", "shape", "label key", "label value", "taint key", "taint effect", "name"],
+)
+def test_a_faulty_model_makes_no_node_and_its_field_is_named(model, field):
+    planned = Yard(cluster("east", model, one("n1")), leaf(leaf_node("n1"))).plan()
+
+    assert reasons(planned) == [("n1", "NodeCreated")]
+    assert refused(planned) == [("east", "InvalidLeafModel")]
+    assert field in planned.plan.blocked[0].facts["error"]
+
+
+def test_the_node_of_a_model_that_became_faulty_stays_as_it_is():
+    yard = grown(party("a", pool="a"), nodes=[leaf_node("n1", pool="a")])
+    broken = party("a", {"matchExpressions": [{"key": "a", "operator": "Near"}]})
+
+    planned = yard.with_(cluster=cluster("east", broken), leaf=leaf()).plan()
+
+    assert reasons(planned) == []
+    assert refused(planned) == [("east", "InvalidLeafModel")]
+
+
+def test_a_node_that_is_not_ours_is_never_touched():
+    yard = Yard(cluster("east", one("n1"), one("n2")), leaf(leaf_node("n1"), leaf_node("n2")))
+
+    planned = yard.with_roots(root_node("n1"), left_by_kosmos("n2", "west")).plan()
+
+    assert reasons(planned) == []
+    assert refused(planned) == [("n1", "NodeNameTaken"), ("n2", "NodeNameTaken")]
+    assert [each.facts["owner"] for each in planned.plan.blocked] == ["", "west"]
+
+
+def test_a_node_that_says_so_by_half_is_not_ours():
+    half = root_node("kosmos-east", annotations={"kosmos-io/owned-by-cluster": "east"})
+
+    planned = Yard(cluster("east"), leaf(leaf_node("n1"))).with_roots(half).plan()
+
+    assert reasons(planned) == []
+    assert refused(planned) == [("kosmos-east", "NodeNameTaken")]
+
+
+def test_a_model_of_a_leaf_node_that_is_not_there_makes_none_and_loses_the_one_it_had():
+    yard = grown(one("n1"), one("n2"), nodes=[leaf_node("n1"), leaf_node("n2")])
+
+    planned = yard.with_(leaf=leaf(leaf_node("n1"))).plan()
+
+    assert reasons(planned) == [("n2", "NodeRemoved"), ("n2", "LeaseRemoved")]
+    assert refused(planned) == [("east", "LeafNodeMissing")]

@@ -1,0 +1,358 @@
+"""What a mirrored node is made of: labels, taints, cordon, addresses, resources, and how it is written."""
+
+from datetime import timedelta
+
+import msgspec
+import pytest
+
+from nodeyard.capabilities.clustertree import names
+from nodeyard.capabilities.clustertree.snapshot import NodeInfo
+from nodeyard.kube.objects import OwnerReference, Taint
+from nodeyard.plan.model import Verb
+
+from ....builders.trees import (
+    NOW,
+    VERSION,
+    Yard,
+    cluster,
+    grown,
+    leaf,
+    leaf_node,
+    left_by_kosmos,
+    mirror_of,
+    one,
+    party,
+    reasons,
+    used,
+    whole,
+)
+
+FIXED = Taint(key="kosmos.io/node", value="true", effect="NoSchedule")
+MINE = Taint(key="mine", effect="NoExecute")
+
+
+def edited(node, **metadata):
+    return msgspec.structs.replace(node, metadata=msgspec.structs.replace(node.metadata, **metadata))
+
+
+def respecced(node, **spec):
+    return msgspec.structs.replace(node, spec=msgspec.structs.replace(node.spec, **spec))
+
+
+def only_write(planned):
+    (action,) = planned.plan.actions
+    return planned.write(action)
+
+
+def test_a_node_is_created_whole_after_the_finalizer():
+    yard = Yard(cluster("east", metadata={"finalizers": ["other"]}), leaf(leaf_node("n1")))
+
+    planned = yard.plan()
+
+    finalizer, node = planned.plan.actions
+    assert planned.write(finalizer).body == {"metadata": {"finalizers": ["other", names.FINALIZER]}}
+    assert planned.write(finalizer).resource_version == "1"
+    assert (node.verb, node.after) == (Verb.CREATE, (finalizer.id,))
+    body = planned.write(node).body
+    assert body["spec"] == {
+        "taints": [{"key": "kosmos.io/node", "value": "true", "effect": "NoSchedule"}],
+        "providerID": "kosmos://east/kosmos-east",
+    }
+    assert body["metadata"]["labels"] == {
+        "kosmos.io/node": "true",
+        "kubernetes.io/role": "agent",
+        "kubernetes.io/hostname": "kosmos-east",
+        "kubernetes.io/arch": "arm64",
+        "kubernetes.io/os": "linux",
+        "beta.kubernetes.io/os": "linux",
+    }
+    assert body["metadata"]["ownerReferences"] == [
+        {"apiVersion": "kosmos.io/v1alpha1", "kind": "Cluster", "name": "east", "uid": "uid-east"}
+    ]
+    status = body["status"]
+    assert {each["type"]: each["status"] for each in status["conditions"]} == {
+        "Ready": "True",
+        "NetworkUnavailable": "False",
+        "MemoryPressure": "False",
+        "DiskPressure": "False",
+        "PIDPressure": "False",
+    }
+    assert status["addresses"] == [{"type": "Hostname", "address": "kosmos-east"}]
+    assert status["nodeInfo"] == {"kubeletVersion": VERSION, "architecture": "arm64", "operatingSystem": "linux"}
+    assert status["capacity"] == status["allocatable"] == {"cpu": "4", "memory": "8Gi", "pods": "110"}
+
+
+def test_where_leaf_nodes_differ_the_usual_platform_stands_and_the_shared_place():
+    zone, region = "topology.kubernetes.io/zone", "topology.kubernetes.io/region"
+    nodes = [
+        leaf_node("n1", **{zone: "a", region: "r", "kubernetes.io/arch": "arm64"}),
+        leaf_node("n2", **{zone: "b", region: "r", "kubernetes.io/arch": "amd64"}),
+    ]
+
+    labels = mirror_of("kosmos-east", Yard(cluster(), leaf(*nodes)).plan())["metadata"]["labels"]
+
+    assert labels["kubernetes.io/arch"] == "amd64"
+    assert labels[region] == "r"
+    assert zone not in labels
+
+
+def test_a_leaf_node_is_mirrored_with_its_labels_but_not_its_roles():
+    node = leaf_node("n1", disk="ssd", **{"node-role.kubernetes.io/control-plane": "", "kosmos.io/node": "no"})
+    yard = Yard(cluster("east", one("n1", labels={"disk": "fast", "team": "a", "kosmos.io/node": "x"})), leaf(node))
+
+    metadata = mirror_of("n1", yard.plan())["metadata"]
+
+    assert (metadata["labels"]["disk"], metadata["labels"]["team"]) == ("fast", "a")
+    assert metadata["labels"]["kosmos.io/node"] == "true"
+    assert "node-role.kubernetes.io/control-plane" not in metadata["labels"]
+    assert metadata["annotations"][names.MIRRORED_LABELS] == "disk,team"
+
+
+def test_a_label_goes_with_the_leafs_and_a_persons_stays():
+    yard = grown(one("n1"), nodes=[leaf_node("n1", disk="ssd")])
+    node = yard.roots["n1"]
+    yard = yard.with_roots(edited(node, labels={**node.metadata.labels, "mine": "1", "kubernetes.io/os": "plan9"}))
+
+    planned = yard.with_(leaf=leaf(leaf_node("n1", zone="a"))).plan()
+
+    assert only_write(planned).body["metadata"] == {
+        "labels": {"disk": None, "zone": "a", "kubernetes.io/os": "linux"},
+        "annotations": {names.MIRRORED_LABELS: "zone"},
+    }
+    assert only_write(planned).resource_version == ""
+
+
+def test_taints_of_model_and_leaf_are_set_and_those_of_others_survive():
+    taints = ["dedicated=gpu:NoSchedule", "node.kubernetes.io/not-ready:NoExecute"]
+    yard = grown(one("n1", taints=["team=a:NoExecute"]), nodes=[leaf_node("n1", taints=taints)])
+    node = yard.roots["n1"]
+    assert [each.key for each in node.spec.taints] == ["kosmos.io/node", "team", "dedicated"]
+    assert node.metadata.annotations[names.MIRRORED_TAINTS] == "dedicated:NoSchedule,team:NoExecute"
+    yard = yard.with_roots(respecced(node, taints=(*node.spec.taints, MINE)))
+
+    planned = yard.with_(
+        cluster=cluster("east", one("n1", taints=["team=b:NoExecute"])), leaf=leaf(leaf_node("n1"))
+    ).plan()
+
+    assert only_write(planned).body["spec"]["taints"] == [
+        {"key": "kosmos.io/node", "value": "true", "effect": "NoSchedule"},
+        {"key": "team", "value": "b", "effect": "NoExecute"},
+        {"key": "mine", "effect": "NoExecute"},
+    ]
+    assert only_write(planned).resource_version == node.metadata.resource_version
+
+
+def test_the_fixed_taint_is_put_back():
+    yard = grown(nodes=[leaf_node("n1")])
+
+    planned = yard.with_roots(respecced(yard.roots["kosmos-east"], taints=(MINE,))).plan()
+
+    assert [each["key"] for each in only_write(planned).body["spec"]["taints"]] == ["mine", "kosmos.io/node"]
+
+
+def test_a_cordon_in_the_leaf_is_mirrored_and_undone_with_it():
+    yard = grown(one("n1"), nodes=[leaf_node("n1")])
+
+    closed = yard.with_(leaf=leaf(leaf_node("n1", is_cordoned=True))).settled()
+    opened = closed.with_(leaf=leaf(leaf_node("n1"))).settled()
+
+    assert closed.roots["n1"].spec.unschedulable
+    assert closed.roots["n1"].metadata.annotations[names.CORDONED_BY] == "leaf"
+    assert not opened.roots["n1"].spec.unschedulable
+    assert names.CORDONED_BY not in opened.roots["n1"].metadata.annotations
+
+
+def test_a_persons_cordon_is_never_undone():
+    yard = grown(one("n1"), nodes=[leaf_node("n1")])
+    yard = yard.with_roots(respecced(yard.roots["n1"], unschedulable=True))
+
+    closed = yard.with_(leaf=leaf(leaf_node("n1", is_cordoned=True))).later(5).settled()
+    opened = closed.with_(leaf=leaf(leaf_node("n1"))).later(5).settled()
+
+    assert closed.roots["n1"].spec.unschedulable
+    assert opened.roots["n1"].spec.unschedulable
+
+
+def test_a_cordoned_leaf_node_of_a_group_closes_nothing():
+    yard = grown(party("a", pool="a"), nodes=[leaf_node("n1", pool="a", is_cordoned=True)])
+
+    node = yard.roots["kosmos-a-0"]
+    assert not node.spec.unschedulable
+    assert node.status.capacity == {"cpu": "0", "memory": "0", "pods": "0"}
+
+
+def test_a_leaf_node_is_mirrored_with_its_addresses_each_once_and_its_node_info():
+    address = {"type": "InternalIP", "address": "10.1.2.3"}
+    yard = grown(one("n1"), nodes=[leaf_node("n1", addresses=[address, address])])
+
+    status = yard.roots["n1"].status
+    assert [each.address for each in status.addresses] == ["10.1.2.3"]
+    assert status.node_info == NodeInfo(kubelet_version="v1.35.0", architecture="arm64", operating_system="linux")
+
+
+def test_a_group_that_is_scaled_down_to_nothing_keeps_its_platform_and_loses_its_place():
+    yard = grown(nodes=[leaf_node("n1", **{"topology.kubernetes.io/zone": "a"})])
+
+    node = yard.with_(leaf=leaf()).settled().roots["kosmos-east"]
+
+    assert (node.metadata.labels["kubernetes.io/arch"], node.status.node_info.architecture) == ("arm64", "arm64")
+    assert "topology.kubernetes.io/zone" not in node.metadata.labels
+
+
+def test_another_version_of_the_leaf_is_told_and_an_unknown_one_changes_nothing():
+    yard = grown(nodes=[leaf_node("n1")])
+
+    newer = yard.with_(leaf=leaf(leaf_node("n1"), version="v1.37.0")).plan()
+    unknown = yard.with_(leaf=leaf(leaf_node("n1"), version="")).plan()
+
+    assert only_write(newer).body == {"status": {"nodeInfo": {"kubeletVersion": "v1.37.0"}}}
+    assert reasons(unknown) == []
+
+
+def test_only_the_amounts_that_changed_are_written():
+    yard = grown(nodes=[leaf_node("n1"), leaf_node("n2")])
+
+    planned = yard.with_(leaf=leaf(leaf_node("n1"), leaf_node("n2"), used={"n1": used(1, cpu="500m")})).plan()
+
+    write = only_write(planned)
+    assert reasons(planned) == [("kosmos-east", "ResourcesChanged")]
+    assert (write.subresource, write.resource_version) == ("status", "")
+    assert write.body == {
+        "metadata": {"annotations": {names.WRITTEN_AT: "2030-01-01T00:00:02.000Z"}},
+        "status": {"capacity": {"cpu": "7500m", "pods": "219"}, "allocatable": {"cpu": "7500m", "pods": "219"}},
+    }
+    assert planned.is_final
+
+
+def test_an_amount_in_other_words_is_the_same_amount():
+    yard = grown(nodes=[leaf_node("n1")])
+    node = yard.roots["kosmos-east"]
+    said = {"cpu": "4000m", "memory": "8192Mi", "pods": "110"}
+    status = msgspec.structs.replace(node.status, capacity=said, allocatable=said)
+
+    assert reasons(yard.with_roots(msgspec.structs.replace(node, status=status)).plan()) == []
+
+
+def test_resources_are_written_once_a_second_at_most_and_conditions_at_once():
+    busy = leaf(leaf_node("n1"), used={"n1": used(1, cpu="1")})
+    yard = grown(nodes=[leaf_node("n1")]).with_(now=NOW + timedelta(milliseconds=400))
+
+    early = yard.with_(leaf=busy).plan()
+    down = yard.with_(leaf=leaf(leaf_node("n1", ready="False"))).plan()
+
+    assert reasons(early) == []
+    assert early.plan.wake_at == NOW + timedelta(seconds=1)
+    assert reasons(yard.with_(leaf=busy, now=early.plan.wake_at).plan()) == [("kosmos-east", "ResourcesChanged")]
+    assert reasons(down) == [("kosmos-east", "ConditionsChanged")]
+    assert "capacity" not in only_write(down).body["status"]
+    assert down.plan.wake_at == NOW + timedelta(seconds=1)
+
+
+def test_a_time_of_writing_ahead_of_our_clock_holds_nothing_back():
+    yard = grown(nodes=[leaf_node("n1")]).with_(now=NOW - timedelta(seconds=5))
+
+    planned = yard.with_(leaf=leaf(leaf_node("n1"), used={"n1": used(1)})).plan()
+
+    assert reasons(planned) == [("kosmos-east", "ResourcesChanged")]
+
+
+def test_the_largest_free_block_stands_in_an_annotation_while_it_is_asked_for():
+    nodes = [leaf_node("n1", cpu="4"), leaf_node("n2", cpu="16")]
+    yard = grown(nodes=nodes, resources={"largestFree": True})
+    without = yard.with_(cluster=cluster())
+
+    assert (
+        yard.roots["kosmos-east"].metadata.annotations[names.LARGEST_FREE] == '{"cpu":"16","memory":"8Gi","pods":"110"}'
+    )
+    assert names.LARGEST_FREE not in without.settled().roots["kosmos-east"].metadata.annotations
+
+
+def test_a_resource_is_kept_at_zero_while_no_leaf_node_counts_and_goes_with_the_last_that_has_it():
+    gpu = {"nvidia.com/gpu": "2"}
+    yard = grown(nodes=[leaf_node("n1", more=gpu), leaf_node("n2")])
+
+    cordoned = yard.with_(leaf=leaf(leaf_node("n1", more=gpu, is_cordoned=True), leaf_node("n2"))).settled()
+    gone = yard.with_(leaf=leaf(leaf_node("n2"))).settled()
+
+    assert cordoned.roots["kosmos-east"].status.capacity["nvidia.com/gpu"] == "0"
+    assert "nvidia.com/gpu" not in gone.roots["kosmos-east"].status.capacity
+
+
+def test_a_node_left_by_kosmos_is_taken_over():
+    yard = Yard(cluster("east", whole()), leaf(leaf_node("n1"))).with_roots(left_by_kosmos("kosmos-east"))
+
+    planned = yard.plan()
+    settled = yard.settled()
+
+    assert reasons(planned) == [("kosmos-east", "NodeAdopted")]
+    node = settled.roots["kosmos-east"]
+    assert node.spec.provider_id == "kosmos://east/kosmos-east"
+    assert node.metadata.annotations[names.MODEL] == "cluster"
+    assert [each.uid for each in node.metadata.owner_references] == ["uid-east"]
+    assert node.condition("Ready").status == "True"
+
+
+def test_a_provider_id_that_is_there_stays():
+    known = left_by_kosmos("kosmos-east", providerID="other://1")
+
+    settled = Yard(cluster(), leaf(leaf_node("n1"))).with_roots(known).settled()
+
+    assert settled.roots["kosmos-east"].spec.provider_id == "other://1"
+
+
+def test_a_reference_to_a_cluster_of_the_same_name_that_is_no_more_is_replaced():
+    yard = grown(nodes=[leaf_node("n1")])
+    node = yard.roots["kosmos-east"]
+    old = OwnerReference(api_version="kosmos.io/v1alpha1", kind="Cluster", name="east", uid="uid-before")
+    other = OwnerReference(api_version="v1", kind="ConfigMap", name="east", uid="uid-x")
+
+    planned = yard.with_roots(edited(node, owner_references=(old, other))).plan()
+
+    assert [each["uid"] for each in only_write(planned).body["metadata"]["ownerReferences"]] == ["uid-x", "uid-east"]
+    assert only_write(planned).resource_version == node.metadata.resource_version
+
+
+def test_two_patches_that_are_both_bound_to_a_version_are_two_passes():
+    yard = grown(one("n1"), nodes=[leaf_node("n1")])
+
+    yard = yard.with_(leaf=leaf(leaf_node("n1", ready="False", taints=["a:NoSchedule"])))
+    first = yard.plan()
+    second = yard.after(first).plan()
+
+    assert (reasons(first), first.is_final) == ([("n1", "NodeUpdated")], False)
+    assert (reasons(second), second.is_final) == ([("n1", "ConditionsChanged")], True)
+
+
+def test_a_node_deleted_by_hand_is_created_again():
+    yard = grown(nodes=[leaf_node("n1")])
+
+    planned = yard.without_root("kosmos-east").plan()
+
+    assert reasons(planned) == [("kosmos-east", "NodeCreated")]
+    assert planned.plan.actions[0].object.uid == ""
+
+
+def test_a_node_that_somebody_holds_while_it_goes_is_waited_for():
+    yard = grown(nodes=[leaf_node("n1")])
+    going = edited(yard.roots["kosmos-east"], deletion_timestamp=NOW)
+
+    assert reasons(yard.with_roots(going).with_(leaf=leaf(leaf_node("n1", ready="False"))).plan()) == []
+
+
+@pytest.mark.parametrize("length", [63, 70])
+def test_a_hostname_fits_into_a_label(length):
+    name = "n" * (length - 1) + "1"
+
+    labels = mirror_of(name, Yard(cluster("east", one(name)), leaf(leaf_node(name))).plan())["metadata"]["labels"]
+
+    assert labels["kubernetes.io/hostname"] == name[:63]
+
+
+def test_a_diff_speaks_of_conditions_without_their_heartbeat():
+    yard = grown(nodes=[leaf_node("n1")])
+
+    (action,) = yard.with_(leaf=leaf(leaf_node("n1", ready="Unknown"))).later(10).plan().plan.actions
+
+    paths = [each.path for each in action.diff]
+    assert "status.conditions[Ready].status" in paths
+    assert not [path for path in paths if "Heartbeat" in path]

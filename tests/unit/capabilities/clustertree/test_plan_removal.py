@@ -1,0 +1,125 @@
+"""Nodes go with their Cluster, whatever state its leaf is in."""
+
+import msgspec
+import pytest
+
+from nodeyard.capabilities.clustertree import names
+from nodeyard.capabilities.clustertree.snapshot import Kubeconfig
+from nodeyard.plan.model import Disruption, Verb
+
+from ....builders.trees import (
+    NOW,
+    cluster,
+    grown,
+    leaf,
+    leaf_node,
+    left_by_kosmos,
+    lost,
+    one,
+    reasons,
+    refused,
+    root_node,
+    unheard,
+)
+
+DELETED = {"deletionTimestamp": NOW.isoformat()}
+ENDINGS = {
+    "deleted": {"metadata": DELETED},
+    "disabled": {"enable": False},
+    "root": {"metadata": {"annotations": {names.CLUSTER_ROLE: names.ROOT}}},
+}
+
+
+@pytest.mark.parametrize("ending", ENDINGS.values(), ids=ENDINGS)
+def test_all_nodes_go_each_with_its_lease_and_then_the_finalizer(ending):
+    yard = grown(one("n1"), one("n2"), nodes=[leaf_node("n1"), leaf_node("n2")])
+    yard = yard.with_(cluster=cluster("east", one("n1"), one("n2"), **ending))
+
+    planned = yard.plan()
+    done = yard.after(planned).plan()
+
+    assert reasons(planned) == [
+        ("n1", "NodeRemoved"),
+        ("n1", "LeaseRemoved"),
+        ("n2", "NodeRemoved"),
+        ("n2", "LeaseRemoved"),
+    ]
+    node, lease = planned.plan.actions[:2]
+    assert (node.verb, node.disruption, node.part_of) == (Verb.DELETE, Disruption.DELETES, "remove/uid-east")
+    assert node.object.uid == "uid-n1"
+    assert (lease.object.namespace, lease.after, lease.disruption) == ("kube-node-lease", (node.id,), Disruption.NONE)
+    assert reasons(done) == [("east", "FinalizerRemoved")]
+    assert done.write(done.plan.actions[0]).body == {"metadata": {"finalizers": []}}
+    assert reasons(yard.settled().plan()) == []
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"leaf": unheard(finding=lost())},
+        {"leaf": leaf(leaf_node("n1"), finding=lost(), is_connected=False)},
+        {"leaf": unheard(), "kubeconfig": Kubeconfig(error="not base64")},
+        {"leaf": unheard(), "kubeconfig": Kubeconfig(is_missing=True)},
+    ],
+    ids=["never reached", "cut off", "broken kubeconfig", "secret gone"],
+)
+def test_deletion_does_not_need_the_leaf(state):
+    yard = grown(nodes=[leaf_node("n1")]).with_(cluster=cluster("east", metadata=DELETED), **state)
+
+    gone = yard.settled()
+
+    assert gone.roots == {}
+    assert gone.cluster.metadata.finalizers == ()
+
+
+def test_nodes_of_others_stay_when_a_cluster_is_deleted():
+    half = root_node("kosmos-east-2", annotations={"kosmos-io/owned-by-cluster": "east"})
+    yard = grown(nodes=[leaf_node("n1")]).with_roots(root_node("n1"), left_by_kosmos("kosmos-west", "west"), half)
+
+    gone = yard.with_(cluster=cluster("east", metadata=DELETED)).settled()
+
+    assert sorted(gone.roots) == ["kosmos-east-2", "kosmos-west", "n1"]
+
+
+def test_the_finalizer_waits_for_a_node_that_somebody_holds():
+    yard = grown(nodes=[leaf_node("n1")])
+    node = yard.roots["kosmos-east"]
+    going = msgspec.structs.replace(node, metadata=msgspec.structs.replace(node.metadata, deletion_timestamp=NOW))
+
+    planned = yard.with_roots(going).with_(cluster=cluster("east", metadata=DELETED)).plan()
+
+    assert reasons(planned) == []
+
+
+def test_a_finalizer_of_somebody_else_stays():
+    own = cluster("east", metadata={**DELETED, "finalizers": ["other", names.FINALIZER]})
+
+    planned = grown(nodes=[]).without_root("kosmos-east").with_(cluster=own).plan()
+
+    assert planned.write(planned.plan.actions[0]).body == {"metadata": {"finalizers": ["other"]}}
+    assert planned.write(planned.plan.actions[0]).resource_version == "1"
+
+
+def test_a_model_that_goes_takes_its_node_also_while_the_leaf_is_down():
+    yard = grown(one("n1"), one("n2"), nodes=[leaf_node("n1"), leaf_node("n2")])
+
+    planned = yard.with_(cluster=cluster("east", one("n2")), leaf=unheard(finding=lost())).plan()
+
+    assert ("n1", "NodeRemoved") in reasons(planned)
+    assert ("n2", "NodeRemoved") not in reasons(planned)
+
+
+@pytest.mark.parametrize(
+    ("kubeconfig", "reason"),
+    [
+        (Kubeconfig(), "NoKubeconfig"),
+        (Kubeconfig(is_given=True, error="users[0].user.exec is not allowed"), "KubeconfigRefused"),
+        (Kubeconfig(is_missing=True), "KubeconfigSecretMissing"),
+    ],
+    ids=["none", "refused", "secret"],
+)
+def test_a_cluster_whose_leaf_cannot_be_asked_keeps_its_nodes_and_says_why(kubeconfig, reason):
+    planned = grown(nodes=[leaf_node("n1")]).with_(kubeconfig=kubeconfig, leaf=unheard()).plan()
+
+    assert reasons(planned) == []
+    assert refused(planned) == [("east", reason)]

@@ -1,0 +1,239 @@
+"""What a Cluster says of itself: what is wrong first, and nothing that moves by itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import msgspec
+import pytest
+from tests.builders.trees import (
+    NOW,
+    Yard,
+    alive,
+    bound,
+    cluster,
+    failing,
+    grown,
+    leaf,
+    leaf_node,
+    lost,
+    one,
+    party,
+    rejecting,
+    root_node,
+    unheard,
+)
+
+from nodeyard.apply.outcome import ActionResult, Outcome, Result
+from nodeyard.capabilities.clustertree.snapshot import Kubeconfig
+from nodeyard.capabilities.clustertree.status import status, wire
+from nodeyard.capabilities.clustertree.types import Cluster, ClusterStatus
+from nodeyard.capabilities.clustertree.usage import Usage
+
+N1 = leaf_node("n1")
+
+
+def passed(yard, results=None):
+    """What is written after a pass in which every action has this result; None where nothing is."""
+    planned = yard.plan().plan
+    outcome = Outcome(
+        results=tuple(
+            ActionResult(action=each, result=results or Result.DONE, message="boom" if results else "")
+            for each in planned.actions
+        )
+    )
+    writes = status(yard.seen(), planned, outcome, yard.now)
+    return writes[0].status if writes else None
+
+
+def conditions(said):
+    return {each["type"]: (each["status"], each["reason"]) for each in said["conditions"]}
+
+
+def told(yard):
+    """The yard with what the pass says written to its Cluster."""
+    said = passed(yard)
+    if said is None:
+        return yard
+    return yard.with_(cluster=msgspec.structs.replace(yard.cluster, status=msgspec.convert(said, ClusterStatus)))
+
+
+def test_a_leaf_that_is_well_is_ready_and_its_nodes_are_listed():
+    said = passed(grown(one("n1"), nodes=[N1]))
+
+    assert conditions(said) == {
+        "Reachable": ("True", "LeafReachable"),
+        "ResourcesSynced": ("True", "ResourcesSynced"),
+        "LeasesRenewed": ("True", "LeasesRenewed"),
+        "Ready": ("True", "ResourcesSynced"),
+    }
+    assert said["clusterTreeStatus"] == {"leafNodeItems": [{"leafNodeName": "n1"}]}
+    assert (said["nodes"], said["leafNodes"], said["observedGeneration"]) == (1, 1, 1)
+
+
+def test_nodes_that_this_pass_creates_or_removes_are_counted_so():
+    fresh = Yard(cluster("east"), leaf(N1))
+    assert passed(fresh)["nodes"] == 1
+    assert passed(fresh, Result.FAILED)["nodes"] == 0
+    off = grown(nodes=[N1])
+    off = off.with_(cluster=cluster("east", enable=False))
+    assert passed(off)["clusterTreeStatus"] == {"leafNodeItems": []}
+
+
+def test_nothing_is_written_again_while_nothing_happens():
+    yard = told(grown(nodes=[N1]))
+
+    assert passed(yard) is None
+    later = yard.later(3600)
+    renewed = leaf(N1, finding=alive(NOW, renewed_at=NOW + timedelta(hours=1)))
+    assert passed(later.with_(leaf=renewed)) is None
+
+
+def test_a_probe_that_fails_once_says_nothing():
+    yard = told(grown(nodes=[N1]))
+
+    assert passed(yard.with_(leaf=leaf(N1, finding=failing()))) is None
+
+
+def test_a_restart_before_the_leaf_is_tried_says_nothing():
+    yard = told(grown(nodes=[N1]))
+
+    assert passed(yard.with_(leaf=unheard(error=""))) is None
+
+
+@pytest.mark.parametrize(
+    ("seen", "reachable", "synced", "leases"),
+    [
+        pytest.param(
+            leaf(N1, finding=lost()),
+            ("False", "LeafUnreachable"),
+            ("False", "LeafUnreachable"),
+            ("False", "LeasesStopped"),
+            id="lost",
+        ),
+        pytest.param(
+            leaf(N1, finding=rejecting()),
+            ("False", "CredentialsRejected"),
+            ("False", "CredentialsRejected"),
+            ("True", "LeasesRenewed"),
+            id="rejecting",
+        ),
+        pytest.param(
+            leaf(N1, is_connected=False, error="cut"),
+            ("True", "LeafReachable"),
+            ("False", "LeafNotWatched"),
+            ("True", "LeasesRenewed"),
+            id="answers-but-is-not-watched",
+        ),
+        pytest.param(
+            leaf(N1, finding=alive(failed=(("kosmos-east", "conflict"),))),
+            ("True", "LeafReachable"),
+            ("True", "ResourcesSynced"),
+            ("False", "LeasesLate"),
+            id="leases-late",
+        ),
+        pytest.param(
+            unheard("no route"),
+            ("False", "NotContacted"),
+            ("False", "NotContacted"),
+            ("Unknown", "NotContacted"),
+            id="never-reached",
+        ),
+    ],
+)
+def test_what_is_wrong_with_the_line_is_told_and_the_cluster_is_not_ready(seen, reachable, synced, leases):
+    found = conditions(passed(grown(nodes=[N1]).with_(leaf=seen)))
+
+    assert (found["Reachable"], found["ResourcesSynced"], found["LeasesRenewed"]) == (reachable, synced, leases)
+    assert found["Ready"][0] == "False"
+
+
+def test_the_last_contact_is_told_once_the_leaf_is_lost_and_outlives_a_restart():
+    yard = told(grown(nodes=[N1]).with_(leaf=leaf(N1, finding=lost())))
+    assert yard.cluster.status.last_contact_time == "2029-12-31T23:59:30Z"
+
+    again = replace(lost(), last_contact=None)
+    assert passed(yard.with_(leaf=leaf(N1, finding=again))) is None
+    back = told(yard.with_(leaf=leaf(N1)))
+    assert back.cluster.status.last_contact_time == ""
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        (Kubeconfig(), "NoKubeconfig"),
+        (Kubeconfig(is_given=True, error="commands are not run"), "KubeconfigRefused"),
+        (Kubeconfig(is_given=True, error="not there", is_missing=True), "KubeconfigSecretMissing"),
+    ],
+)
+def test_a_kubeconfig_that_cannot_be_used_is_why_nothing_else_works(given, reason):
+    found = conditions(passed(Yard(cluster("east"), unheard(""), kubeconfig=given)))
+
+    assert found["Reachable"] == found["Ready"] == ("False", reason)
+
+
+def test_a_taken_name_is_why_the_cluster_is_not_ready_though_its_leaf_is_well():
+    yard = Yard(cluster("east", one("n1")), leaf(N1)).with_roots(root_node("n1"))
+
+    found = conditions(passed(yard))
+
+    assert found["Ready"] == ("False", "NodeNameTaken")
+    assert found["Reachable"][0] == "True"
+    assert found["LeasesRenewed"] == ("Unknown", "NoNodes")
+
+
+def test_a_party_that_gets_less_than_it_selects_is_told_and_ready():
+    nodes = [leaf_node("n1", pool="a")]
+    said = passed(grown(one("n1"), party("a", pool="a"), nodes=nodes))
+
+    assert conditions(said)["Ready"] == ("True", "LeafModelsOverlap")
+
+
+def test_a_write_that_fails_is_named():
+    said = passed(Yard(cluster("east"), leaf(N1)), Result.FAILED)
+
+    assert conditions(said)["ResourcesSynced"] == ("False", "WriteFailed")
+    assert conditions(said)["Ready"] == ("False", "WriteFailed")
+    assert "boom" in next(each["message"] for each in said["conditions"] if each["type"] == "Ready")
+
+
+def test_amounts_that_cannot_be_read_are_told_with_their_pods():
+    usage = Usage(unreadable=frozenset({"shop/odd"}))
+    said = passed(grown(nodes=[N1]).with_(leaf=leaf(N1, used={"n1": usage})))
+
+    assert conditions(said)["ResourcesSynced"] == ("False", "UnreadableAmounts")
+    assert "shop/odd" in next(each["message"] for each in said["conditions"] if each["type"] == "ResourcesSynced")
+
+
+def test_a_cluster_that_is_switched_off_is_ready_when_its_nodes_are_gone():
+    off = cluster("east", enable=False)
+    assert conditions(passed(grown(nodes=[N1]).with_(cluster=off)))["Ready"] == ("False", "TreeDisabled")
+    assert conditions(passed(Yard(off, leaf(N1))))["Ready"] == ("True", "TreeDisabled")
+
+
+def test_a_cluster_whose_finalizer_goes_gets_no_status_any_more():
+    going = cluster("east", metadata={"deletionTimestamp": NOW.isoformat()})
+
+    assert passed(Yard(going, leaf(N1))) is None
+
+
+def test_pods_that_nobody_takes_up_are_counted_from_the_first_minute_on():
+    pods = (bound("a", "kosmos-east", NOW - timedelta(seconds=61)), bound("b", "kosmos-east", NOW))
+
+    assert passed(grown(nodes=[N1]).with_(waiting=pods, now=NOW))["unacknowledgedPods"] == 1
+
+
+def test_what_clusterlink_says_stays():
+    yard = grown(nodes=[N1])
+    link = {"podCIDRs": ["10.0.0.0/8"]}
+    status = msgspec.structs.replace(yard.cluster.status, cluster_link_status=link)
+    yard = yard.with_(cluster=msgspec.structs.replace(yard.cluster, status=status))
+
+    assert passed(yard)["clusterLinkStatus"] == link
+
+
+def test_what_is_said_is_what_is_read_back():
+    said = passed(grown(nodes=[N1]))
+
+    assert wire(msgspec.convert({"status": said}, Cluster).status) == said

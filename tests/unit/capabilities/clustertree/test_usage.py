@@ -1,0 +1,113 @@
+"""What pods take away from a leaf node, and when."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import reduce
+from typing import Any
+
+import msgspec
+import pytest
+
+from nodeyard.capabilities.clustertree.leaf_pods import LeafPod
+from nodeyard.capabilities.clustertree.usage import NOTHING, Usage, add, group, remove
+from nodeyard.kube.pod_requests import of_pod
+from nodeyard.kube.quantity import MILLI, NANO
+
+from ....builders.leaf_resources import container, given, leaf_pod
+
+ONE = {"cpu": "500m", "memory": "1Ki"}
+OF_ONE = {"cpu": 500 * MILLI, "memory": 1024 * NANO}
+
+
+@pytest.mark.parametrize(
+    ("pod", "nodes"),
+    [
+        pytest.param(leaf_pod(node="n7"), ("n7",), id="a bound pod"),
+        pytest.param(leaf_pod(node="n7", phase="Pending"), ("n7",), id="a bound pod that has not started"),
+        pytest.param(leaf_pod(node="n7", phase="Unknown"), ("n7",), id="a pod whose node is silent"),
+        pytest.param(leaf_pod(node="n7", from_root=True), ("n7",), id="a pod from the root"),
+        pytest.param(leaf_pod(node="", phase="Pending"), (), id="a pod that is not bound"),
+        pytest.param(leaf_pod(node="n7", phase="Succeeded"), (), id="a pod that is done"),
+        pytest.param(leaf_pod(node="n7", phase="Failed"), (), id="a pod that has failed"),
+    ],
+)
+def test_a_pod_takes_room_on_its_node_until_it_is_finished(pod: LeafPod, nodes: tuple[str, ...]) -> None:
+    assert group(pod) == nodes
+
+
+def test_a_terminating_pod_takes_room_until_it_is_gone() -> None:
+    raw = {
+        "metadata": {"name": "p", "namespace": "ns", "deletionTimestamp": "2024-01-01T00:00:00Z"},
+        "spec": {"nodeName": "n1", "containers": [container("c", ONE)]},
+        "status": {"phase": "Running"},
+    }
+    pod = msgspec.json.decode(json.dumps(raw), type=LeafPod)
+    assert group(pod) == ("n1",)
+    assert add(NOTHING, pod).scheduled == OF_ONE
+
+
+def test_a_running_pod_counts_both_ways_and_one_that_has_not_started_one_way() -> None:
+    running = add(NOTHING, leaf_pod(requests=ONE))
+    assert running == Usage(scheduled=OF_ONE, scheduled_pods=1, running=OF_ONE, running_pods=1)
+    pending = add(NOTHING, leaf_pod(requests=ONE, phase="Pending"))
+    assert pending == Usage(scheduled=OF_ONE, scheduled_pods=1)
+
+
+def test_a_pod_from_the_root_is_summed_apart() -> None:
+    assert add(NOTHING, leaf_pod(requests=ONE, from_root=True)) == Usage(from_root=OF_ONE, from_root_pods=1)
+
+
+def test_the_label_of_the_root_has_to_say_true() -> None:
+    raw = {"metadata": {"labels": {"kosmos-io/pod": "false"}}, "status": {"phase": "Pending"}}
+    assert add(NOTHING, msgspec.convert(raw, LeafPod)) == Usage(scheduled_pods=1)
+
+
+def test_nothing_is_left_of_pods_that_are_gone_in_whatever_order() -> None:
+    pods = [
+        leaf_pod("a", requests=ONE),
+        leaf_pod("b", requests={"cpu": "3", "example.com/gpu": "1"}, phase="Pending"),
+        leaf_pod("c", requests={"cpu": "0"}),
+        leaf_pod("d", requests={"memory": "x"}),
+        leaf_pod("e", requests=ONE, from_root=True),
+    ]
+    full = reduce(add, pods, NOTHING)
+    assert full.scheduled == {"cpu": 3500 * MILLI, "memory": 1024 * NANO, "example.com/gpu": NANO}
+    assert (full.scheduled_pods, full.running_pods, full.from_root_pods) == (4, 3, 1)
+    assert reduce(remove, [pods[3], pods[0], pods[4], pods[1], pods[2]], full) == NOTHING
+
+
+def test_a_pod_that_cannot_be_read_takes_its_place_is_named_and_disturbs_nobody() -> None:
+    before = add(NOTHING, leaf_pod("good", requests=ONE))
+    after = add(before, leaf_pod("bad", requests={"cpu": "1", "memory": "lots"}))
+    assert after == replace(before, scheduled_pods=2, running_pods=2, unreadable=frozenset({"ns/bad"}))
+
+
+def test_what_was_given_is_left_as_it_was() -> None:
+    before = add(NOTHING, leaf_pod("a", requests=ONE))
+    add(before, leaf_pod("b", requests=ONE))
+    remove(before, leaf_pod("a", requests=ONE))
+    assert before.scheduled == before.running == OF_ONE
+    assert Usage() == NOTHING
+
+
+def pod_with(status: dict[str, Any]) -> LeafPod:
+    spec = {"nodeName": "n1", "containers": [container("a", ONE), container("b", ONE)]}
+    return msgspec.convert({"spec": spec, "status": {"phase": "Running", **status}}, LeafPod)
+
+
+def test_a_status_that_repeats_the_spec_is_not_kept() -> None:
+    ready = {"type": "Ready", "status": "True"}
+    pod = pod_with({"containerStatuses": [given("a", ONE, ONE), given("b", ONE, ONE)], "conditions": [ready]})
+    assert not pod.status.container_statuses
+    assert not pod.status.conditions
+    assert of_pod(pod) == {"cpu": NANO, "memory": 2048 * NANO}
+
+
+def test_a_status_that_tells_of_a_resize_is_kept() -> None:
+    more = {"cpu": "2", "memory": "1Ki"}
+    pending = {"type": "PodResizePending", "reason": "Infeasible"}
+    pod = pod_with({"containerStatuses": [given("a", more, ONE), given("b", ONE, ONE)], "conditions": [pending]})
+    assert [each.name for each in pod.status.container_statuses or ()] == ["a"]
+    assert of_pod(pod) == {"cpu": 2500 * MILLI, "memory": 2048 * NANO}

@@ -1,0 +1,165 @@
+"""Nodes that are planned at once keep to the budget of their profile, and whoever waits is woken when it may go on."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import msgspec
+import pytest
+from tests.builders.profile_views import ProfilesView
+from tests.builders.profiles import (
+    DEDICATED,
+    NOW,
+    as_stored,
+    compute_body,
+    compute_profile_body,
+    node_body,
+    ready,
+    role_body,
+)
+
+from nodeyard.capabilities.profiles import names, watched
+from nodeyard.capabilities.profiles.controller import PROFILES
+from nodeyard.capabilities.profiles.grants import LASTS
+from nodeyard.capabilities.profiles.planning.availability import written
+from nodeyard.capabilities.profiles.snapshot import Budget
+from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode
+from nodeyard.kube.json import Object
+
+CHOICE = {names.CELL: "nova-cell1", names.COMPUTE_PROFILE: "p"}
+OLD, NEW = {names.HASH: "old"}, {names.HASH: "new", names.WRITTEN: written(NOW)}
+
+
+@pytest.fixture
+def namespace(request: pytest.FixtureRequest) -> str:
+    """One of its own for each test: who waits is remembered by the process."""
+    return f"budgets-{request.node.name}".replace("_", "-")[:60]
+
+
+def compute(name: str, namespace: str, annotations: Object = OLD) -> Object:
+    """It runs what it was told first."""
+    return {**compute_body(name, "p", annotations=annotations, namespace=namespace), "status": ready("old")}
+
+
+def view(namespace: str, *computes: Object, limit: Any = 1, **of_node: Any) -> ProfilesView:
+    """Four nodes whose profile has changed since."""
+    profile = compute_profile_body("p", DEDICATED, spec={"maxUnavailable": limit}, namespace=namespace)
+    nodes = [node_body(f"n{number}", namespace=namespace, **of_node) for number in range(4)]
+    given = {each["metadata"]["name"]: each for each in computes}
+    objects = [given.get(f"n{number}", compute(f"n{number}", namespace)) for number in range(4)]
+    return ProfilesView(role_body(annotations=CHOICE, namespace=namespace), profile, *nodes, *objects)
+
+
+def key(namespace: str, number: int) -> str:
+    return names.node_key(namespace, f"n{number}")
+
+
+def budget(seen: ProfilesView, namespace: str, number: int, now: datetime = NOW) -> Budget:
+    snapshot = PROFILES.collect(seen, key(namespace, number), now)  # type: ignore[arg-type]
+    found: Budget = snapshot.budgets.get(names.NOVA, Budget())
+    return found
+
+
+def granted(seen: ProfilesView, namespace: str, now: datetime = NOW) -> list[bool]:
+    return [budget(seen, namespace, number, now).is_granted for number in range(4)]
+
+
+def keys_of(kind: str, seen: ProfilesView, old: Any, new: Any) -> set[str]:
+    watch = next(each for each in PROFILES.watches if each.resource.kind == kind)
+    found = watch.keys(old, new) if watch.keys_in is None else watch.keys_in(seen, old, new)  # type: ignore[arg-type]
+    return set(found)
+
+
+def node_of(namespace: str, number: int, **given: Any) -> OpenStackDataPlaneNode:
+    return msgspec.convert(as_stored(node_body(f"n{number}", namespace=namespace, **given)), OpenStackDataPlaneNode)
+
+
+@pytest.mark.parametrize(("limit", "expected"), [(1, 1), (3, 3), ("50%", 2), ("100%", 4)])
+def test_as_many_are_let_through_at_once_as_the_profile_allows(namespace: str, limit: Any, expected: int) -> None:
+    assert sum(granted(view(namespace, limit=limit), namespace)) == expected
+
+
+def test_who_has_been_told_and_does_not_run_it_yet_counts(namespace: str) -> None:
+    told = compute("n0", namespace, NEW)
+    assert granted(view(namespace, told, limit=2), namespace) == [True, True, False, False]
+
+
+def test_the_first_deadline_of_those_who_are_awaited_wakes_the_others(namespace: str) -> None:
+    told = compute("n0", namespace, {**NEW, names.WRITTEN: written(NOW - timedelta(seconds=570))})
+    found = budget(view(namespace, told), namespace, 1)
+    assert (found.unavailable, found.due) == (1, NOW + timedelta(seconds=30))
+
+
+def test_past_a_deadline_nobody_is_let_through_and_who_stands_in_the_way_is_named(namespace: str) -> None:
+    told = compute("n2", namespace, {**NEW, names.WRITTEN: written(NOW - timedelta(seconds=600))})
+    found = budget(view(namespace, told, limit="100%"), namespace, 1)
+    assert (found.is_stalled, found.stalled, found.is_granted) == (True, "n2", False)
+
+
+def test_a_node_that_goes_before_it_was_told_makes_room_at_once(namespace: str) -> None:
+    seen = view(namespace)
+    assert granted(seen, namespace) == [True, False, False, False]
+
+    woken = keys_of(names.NODE_KIND, seen, node_of(namespace, 0), None)
+
+    assert {key(namespace, number) for number in (1, 2, 3)} <= woken
+    assert budget(seen, namespace, 1).is_granted
+
+
+def test_a_node_that_chooses_otherwise_before_it_was_told_makes_room_when_it_is_looked_at(namespace: str) -> None:
+    seen = view(namespace)
+    granted(seen, namespace)
+    changed = node_of(namespace, 0, annotations={names.COMPUTE_PROFILE: ""})
+
+    woken = keys_of(names.NODE_KIND, seen, node_of(namespace, 0), changed)
+
+    assert {key(namespace, 0), key(namespace, 1)} <= woken
+    # It may be writing just now: its place is free once it has been looked at.
+    assert not budget(seen, namespace, 1).is_granted
+    budget(view(namespace, annotations={names.COMPUTE_PROFILE: ""}), namespace, 0)
+    assert budget(seen, namespace, 1).is_granted
+
+
+def test_a_service_object_that_goes_before_it_was_told_makes_room_at_once(namespace: str) -> None:
+    seen = view(namespace)
+    granted(seen, namespace)
+    assert key(namespace, 1) in keys_of(names.COMPUTE_KIND, seen, compute("n0", namespace), None)
+
+
+def test_a_node_that_cannot_be_told_keeps_the_others_waiting_for_a_minute_only(namespace: str) -> None:
+    seen = view(namespace)
+    assert budget(seen, namespace, 0).is_granted
+    assert budget(seen, namespace, 1).due == NOW + LASTS
+    assert budget(seen, namespace, 1, NOW + LASTS).is_granted
+
+
+def test_a_paused_node_keeps_nobody_waiting(namespace: str) -> None:
+    paused = {**CHOICE, "nodeyard.dev/paused": "true"}
+    seen = view(namespace, annotations=paused)
+    assert budget(seen, namespace, 0) == Budget()
+    assert budget(view(namespace), namespace, 1).is_granted
+
+
+# who is counted
+
+
+def status(source: str, value: str = "p") -> Object:
+    return {"profiles": {names.NOVA: {"value": value, "source": source, "state": "Resolved"}}}
+
+
+def selected(namespace: str, number: int, given: Object | None) -> OpenStackDataPlaneNode:
+    body = as_stored(node_body(f"n{number}", namespace=namespace, role=""))
+    return msgspec.convert(body if given is None else {**body, "status": given}, OpenStackDataPlaneNode)
+
+
+def test_a_profile_is_looked_at_when_a_node_says_that_it_is_selected_by_it(namespace: str) -> None:
+    before, after = selected(namespace, 0, None), selected(namespace, 0, status("Selector"))
+    profile = names.profile_key(names.NOVA, namespace, "p")
+    assert keys_of(names.NODE_KIND, ProfilesView(), before, after) == {profile}
+    assert keys_of(names.NODE_KIND, ProfilesView(), after, before) == {profile}
+    assert keys_of(names.NODE_KIND, ProfilesView(), after, after) == set()
+
+
+def test_only_what_a_selector_gave_a_node_is_found_by_its_status(namespace: str) -> None:
+    assert list(watched.selected(selected(namespace, 0, status("Role")))) == []
