@@ -88,6 +88,17 @@ class ObjectMeta(NullableStruct, frozen=True):
         """The one owner that manages the object."""
         return next((owner for owner in self.owner_references if owner.controller), None)
 
+    def is_alike(self, other: ObjectMeta) -> bool:
+        """Whether the two are of one object and say the same, whatever their versions."""
+        return (
+            self.uid == other.uid
+            and self.labels == other.labels
+            and self.annotations == other.annotations
+            and self.finalizers == other.finalizers
+            and self.owner_references == other.owner_references
+            and self.deletion_timestamp == other.deletion_timestamp
+        )
+
 
 _NO_META = ObjectMeta()
 

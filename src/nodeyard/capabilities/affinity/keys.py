@@ -20,7 +20,7 @@ from nodeyard.capabilities.affinity.users import users
 from nodeyard.capabilities.affinity.watched import PlacedPod
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import ZONE
-from nodeyard.kube.objects import Namespace, ObjectMeta, PartialObject
+from nodeyard.kube.objects import Namespace, PartialObject
 from nodeyard.runtime.capability import Key, View
 
 _TENANTS = (names.TENANTS_KEY,)
@@ -32,7 +32,7 @@ _DECIDING = ("uid", "generation", "labels", "annotations", "finalizers", "deleti
 
 def class_keys(view: View, old: AffinityClass | None, new: AffinityClass | None) -> Iterable[Key]:
     affinity_class = new or old
-    if affinity_class is None or (old and new and _is_alike(old.metadata, new.metadata) and old.spec == new.spec):
+    if affinity_class is None or (old and new and old.metadata.is_alike(new.metadata) and old.spec == new.spec):
         return
     name = affinity_class.name
     yield names.class_key(name)
@@ -45,7 +45,7 @@ def class_keys(view: View, old: AffinityClass | None, new: AffinityClass | None)
 
 
 def tenant_keys(view: View, old: Tenant | None, new: Tenant | None) -> Iterable[Key]:
-    if old and new and _is_alike(old.metadata, new.metadata) and old.spec == new.spec:
+    if old and new and old.metadata.is_alike(new.metadata) and old.spec == new.spec:
         return
     yield names.TENANTS_KEY
     for tenant in filter(None, (old, new)):
@@ -56,7 +56,7 @@ def tenant_keys(view: View, old: Tenant | None, new: Tenant | None) -> Iterable[
 
 
 def definition_keys(view: View, old: ApplicationDefinition | None, new: ApplicationDefinition | None) -> Iterable[Key]:
-    if old and new and _is_alike(old.metadata, new.metadata) and old.spec == new.spec:
+    if old and new and old.metadata.is_alike(new.metadata) and old.spec == new.spec:
         return
     for definition in filter(None, (old, new)):
         yield names.definition_key(definition.name)
@@ -98,7 +98,7 @@ def namespace_keys(old: Namespace | None, new: Namespace | None) -> Iterable[Key
     namespace = new or old
     if namespace is None or not namespace.metadata.name.startswith(names.TENANT_PREFIX):
         return ()
-    if old and new and _is_alike(old.metadata, new.metadata) and old.status.phase == new.status.phase:
+    if old and new and old.metadata.is_alike(new.metadata) and old.status.phase == new.status.phase:
         return ()
     return _TENANTS
 
@@ -187,20 +187,6 @@ def _below(view: View, tenant: Tenant) -> Iterator[Key]:
 
 def _is_within(tenant: Tenant, top: str) -> bool:
     return top == names.TENANT_ROOT or tenant.own_namespace.startswith(f"{top}-")
-
-
-# what is alike
-
-
-def _is_alike(before: ObjectMeta, after: ObjectMeta) -> bool:
-    return (
-        before.uid == after.uid
-        and before.labels == after.labels
-        and before.annotations == after.annotations
-        and before.finalizers == after.finalizers
-        and before.owner_references == after.owner_references
-        and before.deletion_timestamp == after.deletion_timestamp
-    )
 
 
 def _decides_alike(old: Object, new: Object) -> bool:

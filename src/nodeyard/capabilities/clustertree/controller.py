@@ -34,7 +34,6 @@ from nodeyard.capabilities.clustertree.status import status
 from nodeyard.capabilities.clustertree.types import Cluster
 from nodeyard.capabilities.clustertree.watched import CLUSTER, KubeconfigSecret, RootPod
 from nodeyard.kube.names import LEASE_NAMESPACE, MIRRORED_NODE
-from nodeyard.kube.objects import ObjectMeta
 from nodeyard.plan.model import ObjectRef
 from nodeyard.runtime.capability import (
     Aggregate,
@@ -55,19 +54,8 @@ def _cluster_keys(old: Cluster | None, new: Cluster | None) -> Iterable[Key]:
     known = new or old
     if known is None:
         return ()
-    is_alike = old is not None and new is not None and _is_alike(old.metadata, new.metadata) and old.spec == new.spec
+    is_alike = old is not None and new is not None and old.metadata.is_alike(new.metadata) and old.spec == new.spec
     return () if is_alike else (known.name,)
-
-
-def _is_alike(before: ObjectMeta, after: ObjectMeta) -> bool:
-    return (
-        before.uid == after.uid
-        and before.labels == after.labels
-        and before.annotations == after.annotations
-        and before.finalizers == after.finalizers
-        and before.owner_references == after.owner_references
-        and before.deletion_timestamp == after.deletion_timestamp
-    )
 
 
 def _node_keys(view: View, old: TreeNode | None, new: TreeNode | None) -> Iterable[Key]:
@@ -84,7 +72,7 @@ def _node_keys(view: View, old: TreeNode | None, new: TreeNode | None) -> Iterab
 
 def _differs(old: TreeNode, new: TreeNode) -> bool:
     """In more than its version: heartbeats are not even read."""
-    return not _is_alike(old.metadata, new.metadata) or old.spec != new.spec or old.status != new.status
+    return not old.metadata.is_alike(new.metadata) or old.spec != new.spec or old.status != new.status
 
 
 def _whose(node: TreeNode | None) -> tuple[str, str, str] | None:

@@ -7,7 +7,7 @@ every look at them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.reasons import Reason
@@ -15,9 +15,8 @@ from nodeyard.kube.json import Object
 from nodeyard.kube.names import MIRRORED_CLUSTER, MIRRORED_NODE
 from nodeyard.plan.layout import counted
 from nodeyard.plan.reasons import text_of
+from nodeyard.plan.sentences import NAMED, Facts, filled, says
 
-Facts = Mapping[str, Any]
-_NAMED: Final = 5
 _FIRST: Final = ("cpu", "memory", "pods")
 _MODELS: Final = "spec.clusterTreeOptions.leafModels"
 
@@ -32,22 +31,11 @@ def _own(reason: str, facts: Object) -> str:
     return reason if render is None else render(facts)
 
 
-class _Blank(dict[str, Any]):
-    """A fact that is not there is empty."""
-
-    def __missing__(self, key: str) -> str:
-        return ""
-
-
-def _says(sentence: str) -> Callable[[Facts], str]:
-    return lambda facts: " ".join(sentence.format_map(_Blank(facts)).split())
-
-
 def _with_error(sentence: str) -> Callable[[Facts], str]:
     """A sentence, and the error where there is one."""
 
     def render(facts: Facts) -> str:
-        said = sentence.format_map(_Blank(facts)).strip()
+        said = filled(sentence, facts)
         return f"{said}: {facts['error']}" if facts.get("error") else said
 
     return render
@@ -55,8 +43,8 @@ def _with_error(sentence: str) -> Callable[[Facts], str]:
 
 def _listed(items: list[str], count: int = 0) -> str:
     """The first few, and how many more."""
-    shown = ", ".join(items[:_NAMED])
-    more = max(count, len(items)) - len(items[:_NAMED])
+    shown = ", ".join(items[:NAMED])
+    more = max(count, len(items)) - len(items[:NAMED])
     return f"{shown} and {more} more" if more > 0 else shown
 
 
@@ -90,7 +78,7 @@ _WHY_REMOVED: Mapping[str, str] = {
 
 def _removed(facts: Facts) -> str:
     why = _WHY_REMOVED.get(facts.get("why", ""), f"no item of {_MODELS} of Cluster {{cluster}} asks for it")
-    return f"Removes node {facts['node']}: {why.format_map(_Blank(facts))}"
+    return f"Removes node {facts['node']}: {filled(why, facts)}"
 
 
 def _conditions(facts: Facts) -> str:
@@ -157,7 +145,7 @@ def _counted(facts: Facts) -> str:
 
 def _left_out(why: str) -> Callable[[Facts], str]:
     def render(facts: Facts) -> str:
-        said = why.format_map(_Blank({**facts, "taints": ", ".join(facts.get("taints", ()))}))
+        said = filled(why, {**facts, "taints": ", ".join(facts.get("taints", ()))})
         return f"{said}, so it adds nothing to {facts['node']}; it has {_shown(facts.get('has', {}))}"
 
     return render
@@ -182,7 +170,7 @@ def _unacknowledged(facts: Facts) -> str:
 
 def _mirrors(what: str) -> Callable[[Facts], str]:
     def render(facts: Facts) -> str:
-        said = what.format_map(_Blank(facts))
+        said = filled(what, facts)
         return f"{said}; it offers {_shown(facts['allocatable'])}" if "allocatable" in facts else said
 
     return render
@@ -211,24 +199,24 @@ def _late(facts: Facts) -> str:
 
 
 _TEXTS: Mapping[str, Callable[[Facts], str]] = {
-    Reason.FINALIZER_ADDED: _says("Takes Cluster {cluster} into care"),
-    Reason.FINALIZER_REMOVED: _says("Is done with Cluster {cluster}: none of its nodes is left"),
+    Reason.FINALIZER_ADDED: says("Takes Cluster {cluster} into care"),
+    Reason.FINALIZER_REMOVED: says("Is done with Cluster {cluster}: none of its nodes is left"),
     Reason.NODE_CREATED: _created,
-    Reason.NODE_ADOPTED: _says("Takes over node {node}, which Kosmos made for Cluster {cluster}"),
+    Reason.NODE_ADOPTED: says("Takes over node {node}, which Kosmos made for Cluster {cluster}"),
     Reason.NODE_UPDATED: lambda facts: (
         f"Makes node {facts['node']} what the leaf and its model say: {', '.join(facts.get('what', ()))}"
     ),
-    Reason.RESOURCES_CHANGED: _says("Writes what is free in Cluster {cluster} to node {node}"),
+    Reason.RESOURCES_CHANGED: says("Writes what is free in Cluster {cluster} to node {node}"),
     Reason.CONDITIONS_CHANGED: _conditions,
     Reason.NODE_REMOVED: _removed,
-    Reason.LEASE_REMOVED: _says("Removes the lease of node {node}"),
-    Reason.IS_ROOT: _says(
+    Reason.LEASE_REMOVED: says("Removes the lease of node {node}"),
+    Reason.IS_ROOT: says(
         f"Cluster {{cluster}} is marked as the root itself ({names.CLUSTER_ROLE}: {names.ROOT}) and is not mirrored"
     ),
-    Reason.DISABLED: _says("spec.clusterTreeOptions.enable of Cluster {cluster} is false: it has no nodes here"),
-    Reason.PAUSED: _says("Cluster {cluster} is paused: its leases are renewed, nothing else is written"),
-    Reason.DELETING: _says("Cluster {cluster} is being deleted: its nodes and their leases go"),
-    Reason.NO_KUBECONFIG: _says(
+    Reason.DISABLED: says("spec.clusterTreeOptions.enable of Cluster {cluster} is false: it has no nodes here"),
+    Reason.PAUSED: says("Cluster {cluster} is paused: its leases are renewed, nothing else is written"),
+    Reason.DELETING: says("Cluster {cluster} is being deleted: its nodes and their leases go"),
+    Reason.NO_KUBECONFIG: says(
         "Cluster {cluster} has neither spec.kubeconfigSecretRef nor spec.kubeconfig: give it one"
     ),
     Reason.KUBECONFIG_REFUSED: _with_error("The kubeconfig of Cluster {cluster} is not used"),
@@ -239,29 +227,29 @@ _TEXTS: Mapping[str, Callable[[Facts], str]] = {
     ),
     Reason.INVALID_MODEL: _with_error("{model} of Cluster {cluster} makes no node"),
     Reason.NAME_TAKEN: _taken,
-    Reason.LEAF_NODE_MISSING: _says(
+    Reason.LEAF_NODE_MISSING: says(
         "{model} of Cluster {cluster} mirrors the leaf node {leafNode}, which the leaf does not have; its node appears "
         "with it"
     ),
     Reason.MODELS_OVERLAP: _overlap,
     Reason.NOT_CONTACTED: _with_error("Leaf cluster {cluster} has not been reached yet"),
-    Reason.REACHABLE: _says("Leaf cluster {cluster} answers"),
+    Reason.REACHABLE: says("Leaf cluster {cluster} answers"),
     Reason.UNREACHABLE: _unreachable,
     Reason.PROBE_FAILING: _with_error("Leaf cluster {cluster} fails to answer; after three rounds it is unreachable"),
     Reason.CREDENTIALS_REJECTED: _rejected,
     Reason.LEAF_READY: _ready,
-    Reason.LEAF_NODES_NOT_READY: _says("Leaf cluster {cluster} answers, and none of the leaf nodes of {node} is ready"),
-    Reason.LEAF_NODE_SILENT: _says("Leaf cluster {cluster} answers, and its node {node} has stopped to report"),
-    Reason.SYNCED: _says("The nodes of Cluster {cluster} show what is free in the leaf"),
+    Reason.LEAF_NODES_NOT_READY: says("Leaf cluster {cluster} answers, and none of the leaf nodes of {node} is ready"),
+    Reason.LEAF_NODE_SILENT: says("Leaf cluster {cluster} answers, and its node {node} has stopped to report"),
+    Reason.SYNCED: says("The nodes of Cluster {cluster} show what is free in the leaf"),
     Reason.NOT_SYNCED: _with_error("The nodes and pods of leaf cluster {cluster} have not been listed yet"),
     Reason.STALE: _with_error("The nodes of Cluster {cluster} show what was last known of the leaf: it is not watched"),
     Reason.UNREADABLE_AMOUNTS: _unreadable,
     Reason.WRITE_FAILED: _with_error("{object} of Cluster {cluster} could not be written"),
-    Reason.HELD_BACK: _says("Node {node} was written less than a second ago; what has changed since follows"),
-    Reason.LEASES_RENEWED: _says("The leases of all nodes of Cluster {cluster} are renewed"),
+    Reason.HELD_BACK: says("Node {node} was written less than a second ago; what has changed since follows"),
+    Reason.LEASES_RENEWED: says("The leases of all nodes of Cluster {cluster} are renewed"),
     Reason.LEASES_LATE: _late,
     Reason.LEASES_STOPPED: _with_error("Leases of Cluster {cluster} are not renewed while its leaf does not answer"),
-    Reason.NO_NODES: _says("Cluster {cluster} has no nodes, so no leases"),
+    Reason.NO_NODES: says("Cluster {cluster} has no nodes, so no leases"),
     Reason.LEASE_MOVED: lambda facts: (
         f"Somebody else renews the leases of {_listed(list(facts.get('nodes', ())))}: Kosmos' clustertree manager is "
         "alive. Scale it to zero to hand over; until then this capability only observes"
@@ -271,33 +259,33 @@ _TEXTS: Mapping[str, Callable[[Facts], str]] = {
     Reason.CORDONED: _left_out("Cordoned in the leaf"),
     Reason.TAINTED: _left_out("Tainted ({taints}), and spec.clusterTreeOptions.resources.excludeTainted is set"),
     Reason.UNREADABLE: _left_out("An amount cannot be read ({error})"),
-    Reason.IN_OTHER_MODEL: _says("{model} selects it too, but {by} has it (node {other}); a leaf node counts once"),
+    Reason.IN_OTHER_MODEL: says("{model} selects it too, but {by} has it (node {other}); a leaf node counts once"),
     Reason.NOT_SELECTED: _not_selected,
     Reason.POD_UNACKNOWLEDGED: _unacknowledged,
-    Reason.POD_ACKNOWLEDGED: _says("Pod {pod} on {node} has been taken up"),
+    Reason.POD_ACKNOWLEDGED: says("Pod {pod} on {node} has been taken up"),
     Reason.MIRRORS_WHOLE: _mirrors("Node {node} mirrors what is left of Cluster {cluster} as one node"),
     Reason.MIRRORS_NODE: _mirrors("Node {node} mirrors the leaf node {leafNode} of Cluster {cluster}"),
     Reason.MIRRORS_PARTY: _mirrors("Node {node} mirrors the leaf nodes of Cluster {cluster} that {model} selects"),
     Reason.IS_LEAF: _is_leaf,
-    Reason.RESTORE_CONTACT: _says(
+    Reason.RESTORE_CONTACT: says(
         "Let the operator reach the API server of Cluster {cluster}: two good answers bring its nodes back"
     ),
-    Reason.RENEW_CREDENTIALS: _says(
+    Reason.RENEW_CREDENTIALS: says(
         "Put a kubeconfig with valid credentials in the Secret or in spec.kubeconfig of Cluster {cluster}; it is taken "
         "up without a restart"
     ),
-    Reason.LABEL_SECRET: _says(f"Create the Secret {{secret}}, with the label {names.LEAF_KUBECONFIG}=true"),
-    Reason.RENAME_NODE: _says(
+    Reason.LABEL_SECRET: says(f"Create the Secret {{secret}}, with the label {names.LEAF_KUBECONFIG}=true"),
+    Reason.RENAME_NODE: says(
         f"Remove the node {{node}} from the root, or change {_MODELS} of Cluster {{cluster}}; a node to be taken over "
         f"needs the annotation {MIRRORED_CLUSTER}={{cluster}} and the label {MIRRORED_NODE}=true"
     ),
-    Reason.ENABLE_TREE: _says("Set spec.clusterTreeOptions.enable of Cluster {cluster} to true"),
-    Reason.END_PAUSE: _says("Take the annotation nodeyard.dev/paused off Cluster {cluster}"),
-    Reason.MEND_CLUSTER: _says(
+    Reason.ENABLE_TREE: says("Set spec.clusterTreeOptions.enable of Cluster {cluster} to true"),
+    Reason.END_PAUSE: says("Take the annotation nodeyard.dev/paused off Cluster {cluster}"),
+    Reason.MEND_CLUSTER: says(
         "Give Cluster {cluster} a kubeconfig with everything in it: server, CA and credentials as data, no program to "
         "run and no file to read"
     ),
-    Reason.UNCORDON_LEAF_NODE: _says("Uncordon the leaf nodes that are to count"),
-    Reason.SYNC_PODS: _says("Run what moves pods to the leaf, or delete the pod"),
-    Reason.EDIT_LEAF_MODELS: _says(f"Change {_MODELS} of Cluster {{cluster}}"),
+    Reason.UNCORDON_LEAF_NODE: says("Uncordon the leaf nodes that are to count"),
+    Reason.SYNC_PODS: says("Run what moves pods to the leaf, or delete the pod"),
+    Reason.EDIT_LEAF_MODELS: says(f"Change {_MODELS} of Cluster {{cluster}}"),
 }

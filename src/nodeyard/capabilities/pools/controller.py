@@ -33,7 +33,7 @@ from nodeyard.capabilities.pools.types import (
 from nodeyard.capabilities.pools.webhook import WEBHOOKS
 from nodeyard.client import resources
 from nodeyard.client.resources import Resource
-from nodeyard.kube.objects import Namespace, Node, ObjectMeta, Pod
+from nodeyard.kube.objects import Namespace, Node, Pod
 from nodeyard.plan.model import ObjectRef, Plan, Planned
 from nodeyard.runtime.capability import (
     Capability,
@@ -63,22 +63,12 @@ def _cluster_keys(old: LatticeCluster | None, new: LatticeCluster | None) -> Ite
     known = old or new
     if known is None:
         return
-    if old is None or new is None or not _is_alike(old.metadata, new.metadata) or old.spec != new.spec:
+    if old is None or new is None or not old.metadata.is_alike(new.metadata) or old.spec != new.spec:
         yield names.cluster_key(known.name)
         yield names.SERVICES_KEY
         yield names.CLASSES_KEY
     elif old.status.worker_pools != new.status.worker_pools or old.status.phase != new.status.phase:
         yield names.SERVICES_KEY
-
-
-def _is_alike(before: ObjectMeta, after: ObjectMeta) -> bool:
-    return (
-        before.uid == after.uid
-        and before.labels == after.labels
-        and before.annotations == after.annotations
-        and before.finalizers == after.finalizers
-        and before.deletion_timestamp == after.deletion_timestamp
-    )
 
 
 def _service_keys(old: LatticeService | None, new: LatticeService | None) -> Iterable[Key]:
@@ -102,7 +92,7 @@ def _namespaced_keys(old: Any | None, new: Any | None) -> Iterable[Key]:
 
 def _namespace_keys(old: Namespace | None, new: Namespace | None) -> Iterable[Key]:
     known = old or new
-    is_same = old is not None and new is not None and _is_alike(old.metadata, new.metadata)
+    is_same = old is not None and new is not None and old.metadata.is_alike(new.metadata)
     if known is None or is_same:
         return ()
     cluster = watched.cluster_of(known.metadata.name)
@@ -113,7 +103,7 @@ def _node_matters(old: Node | None, new: Node | None) -> bool:
     """A heartbeat changes nothing that is decided by."""
     if old is None or new is None:
         return True
-    return not _is_alike(old.metadata, new.metadata) or old.spec != new.spec
+    return not old.metadata.is_alike(new.metadata) or old.spec != new.spec
 
 
 def _pod_matters(old: Pod | None, new: Pod | None) -> bool:

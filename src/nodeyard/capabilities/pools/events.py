@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
-from nodeyard.capabilities.pools.messages import counted, text
+from nodeyard.capabilities.pools.messages import text
 from nodeyard.capabilities.pools.planning.foundation import cluster_ref
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.capabilities.pools.status import NOTICES, REFUSALS
+from nodeyard.plan.layout import counted
 from nodeyard.plan.model import Blocked, ObjectRef, Plan
 from nodeyard.plan.reasons import EngineReason
 from nodeyard.runtime.capability import Event

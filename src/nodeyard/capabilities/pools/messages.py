@@ -6,16 +6,14 @@ What the design itself says word for word is its interface and stands here to th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.types import Pivot
 from nodeyard.kube.json import Object
+from nodeyard.plan.layout import counted
 from nodeyard.plan.reasons import text_of
-
-Facts = Mapping[str, Any]
-_NAMED = 5
+from nodeyard.plan.sentences import Facts, filled, listed, says
 
 
 def text(reason: str, facts: Object) -> str:
@@ -26,27 +24,6 @@ def text(reason: str, facts: Object) -> str:
 def _own(reason: str, facts: Object) -> str:
     render = _TEXTS.get(reason)
     return reason if render is None else render(facts)
-
-
-class _Blank(dict[str, Any]):
-    """A fact that is not there is empty."""
-
-    def __missing__(self, key: str) -> str:
-        return ""
-
-
-def _says(sentence: str) -> Callable[[Facts], str]:
-    return lambda facts: sentence.format_map(_Blank(facts)).strip()
-
-
-def counted(number: int, word: str) -> str:
-    return f"{number} {word if number == 1 else f'{word}s'}"
-
-
-def listed(items: list[str]) -> str:
-    """The first few, and how many more."""
-    shown = ", ".join(items[:_NAMED])
-    return f"{shown} and {len(items) - _NAMED} more" if len(items) > _NAMED else shown
 
 
 def _rolled(facts: Facts) -> str:
@@ -115,64 +92,62 @@ def _with_error(sentence: str) -> Callable[[Facts], str]:
     """A sentence, and the error where there is one."""
 
     def render(facts: Facts) -> str:
-        base = sentence.format_map(_Blank(facts)).strip()
+        base = filled(sentence, facts)
         return f"{base}: {facts['error']}" if facts.get("error") else base
 
     return render
 
 
 _TEXTS: Mapping[str, Callable[[Facts], str]] = {
-    Reason.NAMESPACE_CREATED: _says("Makes the namespace of {cluster}"),
-    Reason.CLUSTER_APPLIED: _says("Keeps the Cluster of {cluster} as it should be"),
-    Reason.INFRASTRUCTURE_APPLIED: _says("Keeps the infrastructure of {cluster} as it should be"),
+    Reason.NAMESPACE_CREATED: says("Makes the namespace of {cluster}"),
+    Reason.CLUSTER_APPLIED: says("Keeps the Cluster of {cluster} as it should be"),
+    Reason.INFRASTRUCTURE_APPLIED: says("Keeps the infrastructure of {cluster} as it should be"),
     Reason.CONTROL_PLANE_APPLIED: _control_plane,
-    Reason.TEMPLATE_CREATED: _says("Makes the template {template}"),
-    Reason.TEMPLATE_NOTED: _says("Notes on the template {template} what it is made from; no node is replaced"),
-    Reason.TEMPLATE_COLLECTED: _says("Deletes the template {template}, which nothing refers to any more"),
-    Reason.POOL_CREATED: _says("Makes pool {pool} of {cluster}, without nodes at first"),
-    Reason.POOL_UPDATED: _says("Changes pool {pool} in place; no node is replaced"),
+    Reason.TEMPLATE_CREATED: says("Makes the template {template}"),
+    Reason.TEMPLATE_NOTED: says("Notes on the template {template} what it is made from; no node is replaced"),
+    Reason.TEMPLATE_COLLECTED: says("Deletes the template {template}, which nothing refers to any more"),
+    Reason.POOL_CREATED: says("Makes pool {pool} of {cluster}, without nodes at first"),
+    Reason.POOL_UPDATED: says("Changes pool {pool} in place; no node is replaced"),
     Reason.POOL_ROLLED: _rolled,
-    Reason.POOL_ADOPTED: _says("Takes over what was there before as pool {pool} of {cluster}; no node is replaced"),
-    Reason.POOL_SCALED: _says("Scales pool {pool} from {from} to {to}"),
-    Reason.REPLICAS_TAKEN_OVER: _says("Takes over the number of nodes of pool {pool}, which stays {to}"),
-    Reason.FINALIZER_ADDED: _says("Takes {cluster} into care"),
-    Reason.FINALIZER_REMOVED: _says("Is done with {cluster}"),
-    Reason.DRAIN_STARTED: _says("Begins to drain pool {pool}, which is not wanted any more"),
-    Reason.DRAIN_CANCELLED: _says("Stops draining pool {pool}, which is wanted again"),
-    Reason.NODE_CORDONED: _says("Cordons node {node} of pool {pool}"),
-    Reason.NODE_UNCORDONED: _says("Uncordons node {node} of pool {pool}, which is wanted again"),
-    Reason.POD_EVICTED: _says("Evicts {pod} from node {node} of pool {pool}"),
-    Reason.POOL_MARKED: _says("Tells the machines of pool {pool} how they are to go"),
-    Reason.POOL_DELETED: _says("Deletes pool {pool} with its machines"),
-    Reason.CLUSTER_DELETED: _says("Deletes the Cluster of {cluster} with all its machines"),
-    Reason.NAMESPACE_DELETED: _says("Deletes the namespace of {cluster}"),
+    Reason.POOL_ADOPTED: says("Takes over what was there before as pool {pool} of {cluster}; no node is replaced"),
+    Reason.POOL_SCALED: says("Scales pool {pool} from {from} to {to}"),
+    Reason.REPLICAS_TAKEN_OVER: says("Takes over the number of nodes of pool {pool}, which stays {to}"),
+    Reason.FINALIZER_ADDED: says("Takes {cluster} into care"),
+    Reason.FINALIZER_REMOVED: says("Is done with {cluster}"),
+    Reason.DRAIN_STARTED: says("Begins to drain pool {pool}, which is not wanted any more"),
+    Reason.DRAIN_CANCELLED: says("Stops draining pool {pool}, which is wanted again"),
+    Reason.NODE_CORDONED: says("Cordons node {node} of pool {pool}"),
+    Reason.NODE_UNCORDONED: says("Uncordons node {node} of pool {pool}, which is wanted again"),
+    Reason.POD_EVICTED: says("Evicts {pod} from node {node} of pool {pool}"),
+    Reason.POOL_MARKED: says("Tells the machines of pool {pool} how they are to go"),
+    Reason.POOL_DELETED: says("Deletes pool {pool} with its machines"),
+    Reason.CLUSTER_DELETED: says("Deletes the Cluster of {cluster} with all its machines"),
+    Reason.NAMESPACE_DELETED: says("Deletes the namespace of {cluster}"),
     Reason.DRAINING: _draining,
     Reason.DRAIN_TIMEOUT: _timeout,
-    Reason.PODS_UNKNOWN: _says("Which pods run on the nodes of pool {pool} is not known yet"),
+    Reason.PODS_UNKNOWN: says("Which pods run on the nodes of pool {pool} is not known yet"),
     Reason.WORKLOAD_UNREACHABLE: _with_error("The cluster of pool {pool} cannot be reached"),
-    Reason.MACHINES_MARKING: _says("Waits until all machines of pool {pool} know how they are to go"),
-    Reason.DEPLOYMENT_DELETING: _says("The MachineDeployment of pool {pool} is being deleted"),
+    Reason.MACHINES_MARKING: says("Waits until all machines of pool {pool} know how they are to go"),
+    Reason.DEPLOYMENT_DELETING: says("The MachineDeployment of pool {pool} is being deleted"),
     Reason.NOT_PIVOTED: _with_error("Workers start when {cluster} has taken over its own Cluster API objects"),
-    Reason.CONTROL_PLANE_PENDING: _says("Workers start when the control plane of {cluster} runs"),
+    Reason.CONTROL_PLANE_PENDING: says("Workers start when the control plane of {cluster} runs"),
     Reason.VERSION_WAITS: _waits,
-    Reason.VERSION_STOPPED: _says("Version {to} stops before pool {pool}: {why}"),
-    Reason.SKEW: _says(
-        "The control plane runs {from} and cannot go to {to}: one minor version at a time, and not back"
-    ),
-    Reason.CLUSTER_GOING: _says("The Cluster of {cluster} is being deleted; {machines} machines are left"),
-    Reason.NAMESPACE_GOING: _says("The namespace of {cluster} is being deleted"),
-    Reason.INVALID: _says("{error}"),
-    Reason.PAUSED: _says("{cluster} is paused"),
-    Reason.CLUSTER_PAUSED: _says("The Cluster of {cluster} is paused: nothing is written"),
-    Reason.NODE_CLASS_NOT_FOUND: _says("Pool {pool} names the LatticeNodeClass {class}, which does not exist"),
+    Reason.VERSION_STOPPED: says("Version {to} stops before pool {pool}: {why}"),
+    Reason.SKEW: says("The control plane runs {from} and cannot go to {to}: one minor version at a time, and not back"),
+    Reason.CLUSTER_GOING: says("The Cluster of {cluster} is being deleted; {machines} machines are left"),
+    Reason.NAMESPACE_GOING: says("The namespace of {cluster} is being deleted"),
+    Reason.INVALID: says("{error}"),
+    Reason.PAUSED: says("{cluster} is paused"),
+    Reason.CLUSTER_PAUSED: says("The Cluster of {cluster} is paused: nothing is written"),
+    Reason.NODE_CLASS_NOT_FOUND: says("Pool {pool} names the LatticeNodeClass {class}, which does not exist"),
     Reason.NODE_CLASS_UNFIT: _with_error("The LatticeNodeClass {class} does not fit pool {pool}"),
     Reason.KEY_REFUSED: lambda facts: (
         f"Nodes of pool {facts['pool']} could not join: {'; '.join(facts.get('faults', ()))}"
     ),
-    Reason.PROVIDER_NOT_SERVED: _says("{error}"),
-    Reason.FOREIGN: _says("{name} is not ours and is left alone"),
-    Reason.DUPLICATE: _says("Pool {pool} has two MachineDeployments: {kept} is used, {other} is left alone"),
-    Reason.SELF_MANAGED: _says(
+    Reason.PROVIDER_NOT_SERVED: says("{error}"),
+    Reason.FOREIGN: says("{name} is not ours and is left alone"),
+    Reason.DUPLICATE: says("Pool {pool} has two MachineDeployments: {kept} is used, {other} is left alone"),
+    Reason.SELF_MANAGED: says(
         "{cluster} manages itself and cannot tear itself down: move its Cluster API objects out, or annotate it with "
         f'{names.ORPHAN_ON_DELETE}: "true" to let go of it as it is'
     ),
@@ -180,39 +155,39 @@ _TEXTS: Mapping[str, Callable[[Facts], str]] = {
         "{cluster} may be the cluster we run on, and cannot be asked: it is deleted once it can be reached, or with "
         f'spec.pivot: {Pivot.NEVER}, or let go of with {names.ORPHAN_ON_DELETE}: "true"'
     ),
-    Reason.AUTOSCALING_IGNORED: _says(
+    Reason.AUTOSCALING_IGNORED: says(
         'pool="{pool}": min/max autoscaling not implemented, using fixed replicas={replicas}'
     ),
-    Reason.AUTOSCALED: _says("The cluster-autoscaler scales pool {pool} between {min} and {max}"),
+    Reason.AUTOSCALED: says("The cluster-autoscaler scales pool {pool} between {min} and {max}"),
     Reason.ORPHAN_DELETES: _orphan,
-    Reason.ALL_POOLS_REMOVED: _says("{cluster} has no pools any more: all its workers go"),
-    Reason.RECONCILED: _says("Everything is as the spec says"),
-    Reason.CONTROL_PLANE_GROWING: _says("The control plane of {cluster} has {ready} of {desired} replicas ready"),
-    Reason.PROVISIONING: _says("{cluster} is being provisioned"),
-    Reason.SCALING: _says("Pool {pool} is being scaled: {available} of {desired} available"),
-    Reason.ROLLING: _says("Pool {pool} is being rolled: {upToDate} of {desired} up to date"),
-    Reason.AS_SPECIFIED: _says("As {cluster} says"),
-    Reason.NOT_OURS: _says("Not in any pool: no Machine of a LatticeCluster has become this node"),
+    Reason.ALL_POOLS_REMOVED: says("{cluster} has no pools any more: all its workers go"),
+    Reason.RECONCILED: says("Everything is as the spec says"),
+    Reason.CONTROL_PLANE_GROWING: says("The control plane of {cluster} has {ready} of {desired} replicas ready"),
+    Reason.PROVISIONING: says("{cluster} is being provisioned"),
+    Reason.SCALING: says("Pool {pool} is being scaled: {available} of {desired} available"),
+    Reason.ROLLING: says("Pool {pool} is being rolled: {upToDate} of {desired} up to date"),
+    Reason.AS_SPECIFIED: says("As {cluster} says"),
+    Reason.NOT_OURS: says("Not in any pool: no Machine of a LatticeCluster has become this node"),
     Reason.PLACED: _placed,
-    Reason.FITS: _says("Pool {pool} of {cluster} fits"),
+    Reason.FITS: says("Pool {pool} of {cluster} fits"),
     Reason.UNPLACED: _unplaced,
-    Reason.LABEL_MISSING: _says("Pool {pool} of {cluster} does not have the label {key}"),
-    Reason.LABEL_DIFFERS: _says("Pool {pool} of {cluster} has the label {key}={value}, not {wanted}"),
-    Reason.TAINT_NOT_TOLERATED: _says("Pool {pool} of {cluster} has the taint {taint}, which is not tolerated"),
-    Reason.POOL_EMPTY: _says("Pool {pool} of {cluster} has no nodes"),
-    Reason.POOL_DRAINING: _says("Pool {pool} of {cluster} is being drained"),
-    Reason.CLUSTER_NOT_READY: _says("{cluster} is not ready"),
-    Reason.ADD_LABEL: _says("Give the pool that label, or take it out of the nodeSelector"),
-    Reason.ADD_TOLERATION: _says("Tolerate that taint, or take it off the pool"),
-    Reason.SCALE_UP: _says("Give the pool replicas"),
-    Reason.CREATE_CLASS: _says("Create that LatticeNodeClass, or name another"),
-    Reason.MEND_CLASS: _says("Give the class an entry for this provider, or name another"),
-    Reason.MEND_KEYS: _says("Take those keys out of the pool"),
-    Reason.MEND_BUDGET: _says("Let the budgets allow the evictions, or delete those pods"),
-    Reason.READD_POOL: _says("Put the pool back into the spec"),
-    Reason.CHANGE_POLICY: _says("Change spec.poolDeletionPolicy"),
-    Reason.END_PAUSE: _says("End the pause"),
-    Reason.MOVE_OUT: _says(f'Move the cluster out, or annotate it with {names.ORPHAN_ON_DELETE}: "true"'),
-    Reason.CHANGE_REPLICAS: _says("Change the replicas of the pool"),
-    Reason.WAIT_CONTROL_PLANE: _says("It changes by itself when the control plane is there"),
+    Reason.LABEL_MISSING: says("Pool {pool} of {cluster} does not have the label {key}"),
+    Reason.LABEL_DIFFERS: says("Pool {pool} of {cluster} has the label {key}={value}, not {wanted}"),
+    Reason.TAINT_NOT_TOLERATED: says("Pool {pool} of {cluster} has the taint {taint}, which is not tolerated"),
+    Reason.POOL_EMPTY: says("Pool {pool} of {cluster} has no nodes"),
+    Reason.POOL_DRAINING: says("Pool {pool} of {cluster} is being drained"),
+    Reason.CLUSTER_NOT_READY: says("{cluster} is not ready"),
+    Reason.ADD_LABEL: says("Give the pool that label, or take it out of the nodeSelector"),
+    Reason.ADD_TOLERATION: says("Tolerate that taint, or take it off the pool"),
+    Reason.SCALE_UP: says("Give the pool replicas"),
+    Reason.CREATE_CLASS: says("Create that LatticeNodeClass, or name another"),
+    Reason.MEND_CLASS: says("Give the class an entry for this provider, or name another"),
+    Reason.MEND_KEYS: says("Take those keys out of the pool"),
+    Reason.MEND_BUDGET: says("Let the budgets allow the evictions, or delete those pods"),
+    Reason.READD_POOL: says("Put the pool back into the spec"),
+    Reason.CHANGE_POLICY: says("Change spec.poolDeletionPolicy"),
+    Reason.END_PAUSE: says("End the pause"),
+    Reason.MOVE_OUT: says(f'Move the cluster out, or annotate it with {names.ORPHAN_ON_DELETE}: "true"'),
+    Reason.CHANGE_REPLICAS: says("Change the replicas of the pool"),
+    Reason.WAIT_CONTROL_PLANE: says("It changes by itself when the control plane is there"),
 }

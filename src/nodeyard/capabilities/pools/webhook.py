@@ -16,7 +16,7 @@ import msgspec
 
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.collecting import collect
-from nodeyard.capabilities.pools.messages import counted, listed, text
+from nodeyard.capabilities.pools.messages import text
 from nodeyard.capabilities.pools.plan import plan
 from nodeyard.capabilities.pools.planning.deletion import delete_cluster
 from nodeyard.capabilities.pools.reasons import Reason
@@ -32,7 +32,9 @@ from nodeyard.capabilities.pools.types import (
 from nodeyard.capabilities.pools.validity import Fault, faults
 from nodeyard.kube.json import Object
 from nodeyard.plan.draft import Draft
+from nodeyard.plan.layout import counted
 from nodeyard.plan.model import Action, Disruption
+from nodeyard.plan.sentences import listed
 from nodeyard.runtime.capability import View
 from nodeyard.runtime.webhooks import Intercepts, Review, Verdict, Webhook, allowed, denied
 

@@ -35,7 +35,6 @@ from nodeyard.capabilities.profiles.users import users
 from nodeyard.capabilities.profiles.webhook import WEBHOOKS
 from nodeyard.client.resources import Resource, of_kind
 from nodeyard.kube.json import Object
-from nodeyard.kube.objects import ObjectMeta
 from nodeyard.plan.model import ObjectRef, Plan, Planned
 from nodeyard.runtime.capability import Capability, Event, Key, Kind, Rule, StatusWrite, View, Watch
 
@@ -49,15 +48,6 @@ _GRANTS: Final = Grants()
 # which keys
 
 
-def _is_alike(before: ObjectMeta, after: ObjectMeta) -> bool:
-    return (
-        before.uid == after.uid
-        and before.annotations == after.annotations
-        and before.labels == after.labels
-        and before.deletion_timestamp == after.deletion_timestamp
-    )
-
-
 def _node_key(node: OpenStackDataPlaneNode) -> Key:
     return names.node_key(node.metadata.namespace, node.name)
 
@@ -66,7 +56,7 @@ def _node_keys(view: View, old: OpenStackDataPlaneNode | None, new: OpenStackDat
     """The node, what counts it: its profiles and its role, before and after, and who may have its turn instead."""
     selected = [set() if each is None else set(watched.selected(each)) for each in (old, new)]
     yield from sorted(selected[0] ^ selected[1])
-    if old is not None and new is not None and _is_alike(old.metadata, new.metadata) and old.spec == new.spec:
+    if old is not None and new is not None and old.metadata.is_alike(new.metadata) and old.spec == new.spec:
         return
     services = known(view).services
     for node in filter(None, (old, new)):
@@ -94,7 +84,7 @@ def _role_keys(view: View, old: OpenStackDataPlaneRole | None, new: OpenStackDat
     role = new or old
     if role is None:
         return
-    if old is not None and new is not None and _is_alike(old.metadata, new.metadata) and old.spec == new.spec:
+    if old is not None and new is not None and old.metadata.is_alike(new.metadata) and old.spec == new.spec:
         return
     namespace = role.metadata.namespace
     yield f"{ROLE}/{namespace}/{role.metadata.name}"

@@ -6,39 +6,24 @@ leave their part of the sentence out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping
 
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.types import Source, UpdatePolicy
 from nodeyard.kube.json import Object
-
-Facts = Mapping[str, Any]
-_NAMED: Final = 5
+from nodeyard.plan.reasons import text_of
+from nodeyard.plan.sentences import Facts, filled, listed, says
 
 
 def text(reason: str, facts: Object) -> str:
-    """A sentence for a reason of ours; any other reason is its own text."""
+    """A sentence for a reason of ours or of the engine; any other reason is its own text."""
+    return text_of(_own, reason, facts)
+
+
+def _own(reason: str, facts: Object) -> str:
     render = _TEXTS.get(reason)
     return reason if render is None else render(facts)
-
-
-class _Blank(dict[str, Any]):
-    """A fact that is not there is empty."""
-
-    def __missing__(self, key: str) -> str:
-        return ""
-
-
-def _says(sentence: str) -> Callable[[Facts], str]:
-    return lambda facts: sentence.format_map(_Blank(facts)).strip()
-
-
-def listed(items: Sequence[str], most: int = _NAMED) -> str:
-    """The first few, and how many more."""
-    shown = ", ".join(items[:most])
-    return f"{shown} and {len(items) - most} more" if len(items) > most else shown
 
 
 def _if(facts: Facts, key: str, form: str) -> str:
@@ -82,7 +67,7 @@ def _standing(sentence: str) -> Callable[[Facts], str]:
     """How a choice stands, what it shadows, and what it waits for."""
 
     def render(facts: Facts) -> str:
-        said = sentence.format_map(_Blank({**facts, "speaker": _speaker(facts)}))
+        said = filled(sentence, {**facts, "speaker": _speaker(facts)})
         return f"{said}{_shadowed(facts)}{_waiting(facts)}"
 
     return render
@@ -211,7 +196,7 @@ _TEXTS: Mapping[str, Callable[[Facts], str]] = {
     Reason.OBJECT_DELETED: lambda facts: f"Deletes the object of {_service(facts)}, which nothing asks for any more",
     Reason.CONFIGURATION_WRITTEN: lambda facts: f"Writes the configuration of {_service(facts)}",
     Reason.CONFIGURATION_DELETED: lambda facts: f"Deletes the configuration of {_service(facts)}",
-    Reason.LABELLED: _says("Labels node {node} with its role {role}"),
+    Reason.LABELLED: says("Labels node {node} with its role {role}"),
     # how a choice stands
     Reason.FROM_NODE: _standing("{kind} {profile}, by the annotation {key} of {speaker}"),
     Reason.FROM_ROLE: _standing("{kind} {profile}, by the annotation {key} of {speaker}"),
@@ -224,16 +209,16 @@ _TEXTS: Mapping[str, Callable[[Facts], str]] = {
     Reason.AMBIGUOUS: _ambiguous,
     Reason.ROLE_NOT_FOUND: _role_not_found,
     Reason.CLAIMED_TWICE: _claimed_twice,
-    Reason.SERVICE_INVALID: _says("{error}"),
-    Reason.UNKNOWN_SERVICE: _says(
+    Reason.SERVICE_INVALID: says("{error}"),
+    Reason.UNKNOWN_SERVICE: says(
         f"The annotation {{key}} is not ours: no {names.SERVICE_KIND} declares it, and it may be another operator's"
     ),
     Reason.CELL_CHANGED: lambda facts: (
         f"{_service(facts)} is in cell {facts.get('from', '')} and cannot move to {facts.get('to', '')}: set "
         f"{names.CELL} back, or delete the {names.COMPUTE_KIND} first"
     ),
-    Reason.ATTACHMENTS_DIFFER: _says("Node {node}: {error}"),
-    Reason.VARS_INVALID: _says("Node {node}: {error}"),
+    Reason.ATTACHMENTS_DIFFER: says("Node {node}: {error}"),
+    Reason.VARS_INVALID: says("Node {node}: {error}"),
     Reason.CONFIG_INVALID: lambda facts: (
         f"The configuration of {_profile(facts)} is not right{_if(facts, 'error', ': {}')}. What is deployed stays"
     ),
@@ -255,8 +240,8 @@ _TEXTS: Mapping[str, Callable[[Facts], str]] = {
     ),
     Reason.BUDGET_SPENT: _budget_spent,
     Reason.STALLED: _stalled,
-    Reason.PAUSED: _says("Node {node} is paused"),
-    Reason.DELETING: _says("Node {node} is being deleted, and what was made for it goes with it"),
+    Reason.PAUSED: says("Node {node} is paused"),
+    Reason.DELETING: says("Node {node} is being deleted, and what was made for it goes with it"),
     Reason.IN_USE: _in_use,
     # how things stand
     Reason.RECONCILED: _reconciled,
@@ -272,13 +257,13 @@ _TEXTS: Mapping[str, Callable[[Facts], str]] = {
         "such annotation"
     ),
     Reason.CREATE_PROFILE: lambda facts: f"Create {_profile(facts)}{_if(facts, 'namespace', ' in namespace {}')}",
-    Reason.CREATE_ROLE: _says("Create the OpenStackDataPlaneRole {role}"),
+    Reason.CREATE_ROLE: says("Create the OpenStackDataPlaneRole {role}"),
     Reason.MEND_VALUE: lambda facts: f"Write one name into {facts.get('key', 'the annotation')}, without a list",
     Reason.GRANT_RIGHT: lambda facts: (
         f"Grant{_if(facts, 'verb', ' {}')}{_if(facts, 'resource', ' on {}') or ' that right'} by a ClusterRole that is "
         "aggregated to ours"
     ),
-    Reason.FOLLOW_PROFILE: _says(
+    Reason.FOLLOW_PROFILE: says(
         f"Set spec.profileUpdatePolicy of the node or its role to {UpdatePolicy.AUTOMATIC.value}"
     ),
     Reason.MEND_OPERATOR: lambda facts: f"Mend what keeps {facts.get('stalled') or 'its service operator'} from it",

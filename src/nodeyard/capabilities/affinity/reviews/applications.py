@@ -21,12 +21,12 @@ from nodeyard.capabilities.affinity.planning.releases import (
 )
 from nodeyard.capabilities.affinity.planning.releasing import unusable_keys
 from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.capabilities.affinity.reviews.verdicts import invalid, let_through
 from nodeyard.capabilities.affinity.snapshot import ApplicationSnapshot
 from nodeyard.capabilities.affinity.surroundings import standing_of
 from nodeyard.capabilities.affinity.types import ApplicationDefinition
 from nodeyard.kube.json import Object
 from nodeyard.runtime.capability import View
+from nodeyard.runtime.judging import invalid, let_through
 from nodeyard.runtime.webhooks import Review, Verdict, allowed, denied
 
 

@@ -8,12 +8,12 @@ from nodeyard.capabilities.affinity.planning.classes import in_use_facts, select
 from nodeyard.capabilities.affinity.planning.compiled import compiled
 from nodeyard.capabilities.affinity.planning.matching import is_in_class
 from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.capabilities.affinity.reviews.verdicts import decoded, judged
 from nodeyard.capabilities.affinity.sentences.placement import sentence
 from nodeyard.capabilities.affinity.types import AffinityClass
 from nodeyard.capabilities.affinity.users import users
 from nodeyard.kube.names import label_value_faults
 from nodeyard.runtime.capability import View
+from nodeyard.runtime.judging import decoded, judged
 from nodeyard.runtime.webhooks import Review, Verdict, allowed, denied
 
 

@@ -11,10 +11,10 @@ from nodeyard.capabilities.affinity.planning.declarations import declaration_fau
 from nodeyard.capabilities.affinity.planning.definitions import definition_facts
 from nodeyard.capabilities.affinity.planning.schemas import SchemaError, structural
 from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.capabilities.affinity.reviews.verdicts import decoded, judged
 from nodeyard.capabilities.affinity.types import ApplicationDefinition
 from nodeyard.kube.json import Object
 from nodeyard.runtime.capability import View
+from nodeyard.runtime.judging import decoded, judged
 from nodeyard.runtime.webhooks import Review, Verdict, allowed, denied
 
 

@@ -29,10 +29,10 @@ from nodeyard.capabilities.affinity.planning.naming import (
 )
 from nodeyard.capabilities.affinity.planning.values import host_faults
 from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.capabilities.affinity.reviews.verdicts import decoded, judged
 from nodeyard.capabilities.affinity.snapshot import Fault, Standing
 from nodeyard.capabilities.affinity.types import Tenant
 from nodeyard.runtime.capability import View
+from nodeyard.runtime.judging import decoded, judged
 from nodeyard.runtime.webhooks import Found, Lookup, Missing, Review, Verdict, allowed, denied
 
 _NAMESPACE_CONTROLLER: Final = "system:serviceaccount:kube-system:namespace-controller"

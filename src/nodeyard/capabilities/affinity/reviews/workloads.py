@@ -16,10 +16,10 @@ from nodeyard.capabilities.affinity.owners import ReviewedMeta, decoded_metadata
 from nodeyard.capabilities.affinity.planning.lineage import Lineage, Pending, Unknown
 from nodeyard.capabilities.affinity.planning.placement import Decision, place
 from nodeyard.capabilities.affinity.reviews.pods import LINEAGE_LABELS, labels_due, lineage_of, subject_of
-from nodeyard.capabilities.affinity.reviews.verdicts import invalid
 from nodeyard.capabilities.affinity.surroundings import Surroundings
 from nodeyard.kube.json import Object
 from nodeyard.runtime.capability import View
+from nodeyard.runtime.judging import invalid
 from nodeyard.runtime.webhooks import Lookup, Review, Verdict, allowed
 
 _WILL_BE: Final = {

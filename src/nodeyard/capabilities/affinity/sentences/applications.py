@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Final
 
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.kube.json import Object
-
-_NAMED: Final = 5
+from nodeyard.plan.sentences import listed
 
 
 def _application(facts: Object) -> str:
@@ -22,12 +21,6 @@ def _definition(facts: Object) -> str:
 
 def _release(facts: Object) -> str:
     return f"{names.RELEASE_KIND} {facts.get('namespace', '')}/{facts.get('release', '')}"
-
-
-def _listed(items: Sequence[Any], most: int = _NAMED) -> str:
-    """The first few, and how many more."""
-    shown = ", ".join(map(str, items[:most]))
-    return f"{shown} and {len(items) - most} more" if len(items) > most else shown
 
 
 def _errors(facts: Object) -> str:
@@ -44,7 +37,7 @@ def _tenant(facts: Object) -> str:
 
 def _allowed(facts: Object) -> str:
     allowed = facts.get("allowed") or ()
-    return f"{_tenant(facts)} allows {_listed(allowed, 10) or 'no class'}"
+    return f"{_tenant(facts)} allows {listed(allowed, 10) or 'no class'}"
 
 
 # definitions
@@ -52,7 +45,7 @@ def _allowed(facts: Object) -> str:
 
 def _in_use(facts: Object) -> str:
     number, users = facts.get("applications", 0), facts.get("users") or ()
-    named = f" ({_listed(users, 10)})" if users else ""
+    named = f" ({listed(users, 10)})" if users else ""
     of = f"{number} {'application' if number == 1 else 'applications'} of kind {facts.get('kind', '')}"
     return f"{_definition(facts)} is in use by {of}{named}: delete them first, since their kind goes with it"
 
@@ -66,7 +59,7 @@ def _not_ours(facts: Object) -> str:
 
 def _simplified(facts: Object) -> str:
     return (
-        f"The kind {facts.get('kind', '')} is served, and a CRD cannot say {_listed(facts.get('left_out', ()))}: "
+        f"The kind {facts.get('kind', '')} is served, and a CRD cannot say {listed(facts.get('left_out', ()))}: "
         "these are not checked by the server"
     )
 
@@ -74,7 +67,7 @@ def _simplified(facts: Object) -> str:
 def _rival(facts: Object) -> str:
     return (
         f"{facts.get('kind', '')} or its plural is declared already by {names.DEFINITION_KIND} "
-        f"{_listed(facts.get('rivals', ()))}, which is older: choose another kind and plural for {_definition(facts)}"
+        f"{listed(facts.get('rivals', ()))}, which is older: choose another kind and plural for {_definition(facts)}"
     )
 
 
@@ -192,7 +185,7 @@ SENTENCES: Final[Mapping[Reason, Callable[[Object], str] | str]] = {
     # applications
     Reason.DELETING: lambda facts: f"{facts.get('object') or 'It'} is being deleted",
     Reason.RESERVED_KEY: lambda facts: (
-        f"spec of {_application(facts)} has {_listed(facts.get('keys', ()))}: keys that begin with "
+        f"spec of {_application(facts)} has {listed(facts.get('keys', ()))}: keys that begin with "
         f"'{names.RESERVED_PREFIX}' are the platform's. Take them out"
     ),
     Reason.BAD_NAME: lambda facts: (
@@ -235,7 +228,7 @@ SENTENCES: Final[Mapping[Reason, Callable[[Object], str] | str]] = {
     ),
     # what would change it
     Reason.CHOOSE_ALLOWED: lambda facts: (
-        f"Set spec.affinityClass to one of {_listed(facts['allowed'], 10)}"
+        f"Set spec.affinityClass to one of {listed(facts['allowed'], 10)}"
         if facts.get("allowed")
         else "Set spec.affinityClass to a class that is allowed"
     ),

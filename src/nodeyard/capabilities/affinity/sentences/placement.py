@@ -6,13 +6,14 @@ The sentences about a class that is not found and about a nodeSelector that is m
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Final
 
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.kube.gotext import quote
 from nodeyard.kube.json import Object
+from nodeyard.plan.layout import counted
+from nodeyard.plan.sentences import Facts, listed, says
 
-Facts: TypeAlias = Mapping[str, Any]
 _NAMED: Final = 10
 
 
@@ -20,26 +21,6 @@ def sentence(reason: Reason, facts: Object) -> str:
     if reason is Reason.CLASS_MISSING:
         return f"AffinityClass {quote(facts['class'])} not found"
     return SENTENCES[reason](facts)
-
-
-class _Blank(dict[str, Any]):
-    """A fact that is not there is empty."""
-
-    def __missing__(self, key: str) -> str:
-        return ""
-
-
-def _says(sentence: str) -> Callable[[Facts], str]:
-    return lambda facts: sentence.format_map(_Blank(facts)).strip()
-
-
-def _listed(items: list[str]) -> str:
-    shown = ", ".join(items[:_NAMED])
-    return f"{shown} and {len(items) - _NAMED} more" if len(items) > _NAMED else shown
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 # of an application
@@ -78,7 +59,7 @@ def _inside_previous(facts: Facts) -> str:
 
 
 def _unowned_refused(facts: Facts) -> str:
-    allowed = _listed([str(each) for each in facts.get("allowed", ())])
+    allowed = listed(facts.get("allowed", ()), _NAMED)
     classes = f"one of the AffinityClasses {allowed}" if allowed else "an AffinityClass, and may have none"
     return (
         f"{facts['subject']} belongs to no application, and tenant {facts['tenant']} requires such pods to keep to "
@@ -109,7 +90,7 @@ def _in_use(facts: Facts) -> str:
     users = [str(each) for each in facts.get("users", ())]
     total = facts.get("count", len(users))
     return (
-        f"AffinityClass {quote(facts['class'])} is in use by {_counted(total, 'object')}: {_more(users, total)}; let "
+        f"AffinityClass {quote(facts['class'])} is in use by {counted(total, 'object')}: {_more(users, total)}; let "
         "them name another class first"
     )
 
@@ -122,20 +103,20 @@ def _more(users: list[str], total: int) -> str:
 def _nodes_match(facts: Facts) -> str:
     zones = facts.get("zones") or {}
     where = ", ".join(f"{number} in {zone or 'no zone'}" for zone, number in zones.items())
-    return f"{_counted(facts['nodes'], 'node')} in the class: {where}" if where else "No node is in the class"
+    return f"{counted(facts['nodes'], 'node')} in the class: {where}" if where else "No node is in the class"
 
 
 def _violated(facts: Facts) -> str:
     pods = [str(each) for each in facts.get("pods", ())]
     total = facts.get("count", len(pods))
     return (
-        f"{_counted(total, 'running pod')} of AffinityClass {quote(facts['class'])} may be outside of it: "
+        f"{counted(total, 'running pod')} of AffinityClass {quote(facts['class'])} may be outside of it: "
         f"{_more(pods, total)}"
     )
 
 
 def _self_assignable(facts: Facts) -> str:
-    keys = _listed([str(each) for each in facts.get("keys", ())])
+    keys = listed(facts.get("keys", ()), _NAMED)
     return (
         f"nodes can give themselves {keys}: a node that is broken into can join AffinityClass "
         f"{quote(facts.get('class', ''))}; labels under node-restriction.kubernetes.io/ are safe from that"
@@ -150,28 +131,28 @@ SENTENCES: Final[Mapping[Reason, Callable[[Facts], str]]] = {
     Reason.MISSING_SELECTOR: _missing_selector,
     Reason.OUTSIDE: _outside,
     Reason.TOO_COMPLEX: _too_complex,
-    Reason.UNSATISFIABLE: _says(
+    Reason.UNSATISFIABLE: says(
         "{subject} can go to no node at all: its nodeSelector and its node affinity contradict each other"
     ),
-    Reason.INSIDE: _says("{subject} keeps to AffinityClass {class}"),
+    Reason.INSIDE: says("{subject} keeps to AffinityClass {class}"),
     Reason.INSIDE_PREVIOUS: _inside_previous,
-    Reason.UNRESTRICTED: _says("{subject} belongs to {application}, which has no AffinityClass, and may go anywhere"),
-    Reason.OWNER_FOUND: _says("{subject} belongs to {application}, by HelmRelease {release}"),
-    Reason.OWNER_NONE: _says("{subject} belongs to no application"),
+    Reason.UNRESTRICTED: says("{subject} belongs to {application}, which has no AffinityClass, and may go anywhere"),
+    Reason.OWNER_FOUND: says("{subject} belongs to {application}, by HelmRelease {release}"),
+    Reason.OWNER_NONE: says("{subject} belongs to no application"),
     Reason.OWNER_UNKNOWN: _unknown,
     Reason.OWNER_FORBIDDEN: _unknown,
     Reason.OWNER_HARMLESS: lambda facts: f"{_untold(facts)}; whichever it is, it would be allowed",
     Reason.OWNER_MISSING: _dead_end("does not exist"),
     Reason.OWNER_REPLACED: _dead_end("is gone: there is another of its name"),
     Reason.OWNER_CYCLE: _dead_end("is owned by what it owns"),
-    Reason.OWNERS_AMBIGUOUS: _says(
+    Reason.OWNERS_AMBIGUOUS: says(
         "{subject} belongs to several applications: {application} is the nearest and counts, {others} not"
     ),
-    Reason.UNOWNED_ALLOWED: _says("{subject} belongs to no application and may go anywhere"),
+    Reason.UNOWNED_ALLOWED: says("{subject} belongs to no application and may go anywhere"),
     Reason.UNOWNED_REFUSED: _unowned_refused,
-    Reason.EXEMPT: _says("Pods in namespace {namespace} are never checked"),
+    Reason.EXEMPT: says("Pods in namespace {namespace} are never checked"),
     Reason.NODES_MATCH: _nodes_match,
-    Reason.NO_NODE_MATCHES: _says("No node is in the class: its pods stay pending"),
+    Reason.NO_NODE_MATCHES: says("No node is in the class: its pods stay pending"),
     Reason.BAD_SELECTOR: lambda facts: "; ".join(map(str, facts.get("errors", ()))),
     Reason.CLASS_IN_USE: _in_use,
     Reason.CLASS_UNBOUNDED: lambda facts: (
@@ -179,8 +160,8 @@ SENTENCES: Final[Mapping[Reason, Callable[[Facts], str]]] = {
     ),
     Reason.SELF_ASSIGNABLE: _self_assignable,
     Reason.VIOLATED: _violated,
-    Reason.MEND_CHART: _says("Let the chart apply _scheduling to its pods"),
-    Reason.GRANT_READ: _says("Grant the right to read that owner: ownerKinds in the chart"),
-    Reason.LABEL_NODES: _says("Label nodes so that they are in the class"),
+    Reason.MEND_CHART: says("Let the chart apply _scheduling to its pods"),
+    Reason.GRANT_READ: says("Grant the right to read that owner: ownerKinds in the chart"),
+    Reason.LABEL_NODES: says("Label nodes so that they are in the class"),
 }
 """Beside those of applications and tenants, which also have what is said of a class that is not found."""

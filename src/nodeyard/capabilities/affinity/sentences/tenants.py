@@ -11,6 +11,8 @@ from typing import Any, Final
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.kube.json import Object
+from nodeyard.plan.layout import counted
+from nodeyard.plan.sentences import listed
 
 _NAMED: Final = 10
 
@@ -33,12 +35,6 @@ def _own(facts: Object) -> str:
 
 def _values(facts: Object) -> str:
     return f"Secret {facts.get('own', '')}/{names.VALUES_SECRET}"
-
-
-def _listed(items: Sequence[Any]) -> str:
-    """The first few, and how many more."""
-    shown = ", ".join(map(str, items[:_NAMED]))
-    return f"{shown} and {len(items) - _NAMED} more" if len(items) > _NAMED else shown
 
 
 def _errors(facts: Object) -> str:
@@ -94,16 +90,16 @@ def _bad_values(facts: Object) -> str:
 
 def _not_in_parent(facts: Object) -> str:
     classes, allowed = facts.get("classes", ()), facts.get("allowed") or ()
-    within = f"allows only {_listed(allowed)}" if allowed else "allows no class"
+    within = f"allows only {listed(allowed, _NAMED)}" if allowed else "allows no class"
     return (
-        f"spec.allowedAffinityClasses of {_tenant(facts)} has {_listed(classes)}, but its parent "
+        f"spec.allowedAffinityClasses of {_tenant(facts)} has {listed(classes, _NAMED)}, but its parent "
         f"{facts.get('parent', '')} {within}. Take {_them(classes)} out, or have {_them(classes)} allowed there first"
     )
 
 
 def _default_not_allowed(facts: Object) -> str:
     allowed = facts.get("allowed") or ()
-    among = f"not among the allowed classes {_listed(allowed)}" if allowed else "not allowed: no class is"
+    among = f"not among the allowed classes {listed(allowed, _NAMED)}" if allowed else "not allowed: no class is"
     own = facts.get("source") == facts.get("own")
     whose = "" if own else f", inherited from {facts.get('source', '')},"
     remedy = 'one of them, or to "" for none' if allowed else '"" for none'
@@ -117,7 +113,8 @@ def _class_missing(facts: Object) -> str:
     classes = facts.get("classes", ())
     one = len(classes) == 1
     return (
-        f"{_tenant(facts)} names {names.CLASS_KIND} {_listed(classes)}, which {'does' if one else 'do'} not exist. "
+        f"{_tenant(facts)} names {names.CLASS_KIND} {listed(classes, _NAMED)}, which {'does' if one else 'do'} not "
+        "exist. "
         f"Create {_them(classes)}, or take {_them(classes)} out"
     )
 
@@ -133,15 +130,11 @@ def _in_use(facts: Object) -> str:
     children, applications = facts.get("children") or (), facts.get("applications", 0)
     parts = []
     if children:
-        parts.append(f"{_counted(len(children), 'tenant')} ({_listed(children)})")
+        parts.append(f"{counted(len(children), 'tenant')} ({listed(children, _NAMED)})")
     if applications:
-        named = f" ({_listed(facts['users'])})" if facts.get("users") else ""
-        parts.append(f"{_counted(applications, 'application')}{named}")
+        named = f" ({listed(facts['users'], _NAMED)})" if facts.get("users") else ""
+        parts.append(f"{counted(applications, 'application')}{named}")
     return f"{_tenant(facts)} is in use by {' and '.join(parts)} in {facts.get('own', '')}: delete these first"
-
-
-def _counted(number: int, word: str) -> str:
-    return f"{number} {word}{'' if number == 1 else 's'}"
 
 
 SENTENCES: Final[Mapping[Reason, Callable[[Object], str]]] = {

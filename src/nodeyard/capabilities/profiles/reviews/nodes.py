@@ -9,9 +9,10 @@ from nodeyard.capabilities.profiles.collecting import known
 from nodeyard.capabilities.profiles.planning.inheritance import effective
 from nodeyard.capabilities.profiles.reviews.annotations import choice_faults, choice_warnings
 from nodeyard.capabilities.profiles.reviews.cells import node_loss, node_move, role_moves, wanted_cell
-from nodeyard.capabilities.profiles.reviews.verdicts import counted, decoded, judged
+from nodeyard.capabilities.profiles.reviews.verdicts import counted
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode, OpenStackDataPlaneRole
 from nodeyard.runtime.capability import View
+from nodeyard.runtime.judging import decoded, judged
 from nodeyard.runtime.webhooks import Review, Verdict, allowed
 
 

@@ -10,12 +10,13 @@ from nodeyard.capabilities.profiles import names, watched
 from nodeyard.capabilities.profiles.collecting import known
 from nodeyard.capabilities.profiles.configuration.judgement import of_profile
 from nodeyard.capabilities.profiles.planning.resolution import resolve
-from nodeyard.capabilities.profiles.reviews.verdicts import counted, judged
+from nodeyard.capabilities.profiles.reviews.verdicts import counted
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Profile, Service
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode, OpenStackDataPlaneRole, Source, annotation_of
 from nodeyard.capabilities.profiles.users import choosers
 from nodeyard.kube.json import Object
 from nodeyard.runtime.capability import View
+from nodeyard.runtime.judging import judged
 from nodeyard.runtime.webhooks import Review, Verdict, allowed, denied
 
 _NAMESPACE_CONTROLLER: Final = "system:serviceaccount:kube-system:namespace-controller"

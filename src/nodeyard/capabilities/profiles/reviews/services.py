@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.reviews.verdicts import decoded, judged
 from nodeyard.capabilities.profiles.services import registry
 from nodeyard.capabilities.profiles.types import ProfileService
 from nodeyard.runtime.capability import View
+from nodeyard.runtime.judging import decoded, judged
 from nodeyard.runtime.webhooks import Review, Verdict, allowed
 
 
