@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from tests.builders.keepers import QuickClock
+from tests.builders.leaf_servers import LEASES, NODES, PODS, Leaf, container, delete, pod_object
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.controller import CLUSTERTREE
 from nodeyard.capabilities.clustertree.leases.loop import renew
-from nodeyard.kube.names import LEASE_NAMESPACE, MIRRORED_CLUSTER, MIRRORED_NODE, NAMESPACE
+from nodeyard.kube.names import MIRRORED_CLUSTER, MIRRORED_NODE, NAMESPACE
 from nodeyard.kube.quantity import parse
 from nodeyard.runtime.capability import Capability
 from nodeyard.testing.rest import Rest, RestError
@@ -29,10 +30,7 @@ from nodeyard.testing.session import MERGE
 from nodeyard.testing.waiting import until
 
 CLUSTERS = f"/apis/{names.API_VERSION}/{names.PLURAL}"
-NODES = "/api/v1/nodes"
-PODS = "/api/v1/namespaces/default/pods"
 SECRETS = f"/api/v1/namespaces/{NAMESPACE}/secrets"
-LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{LEASE_NAMESPACE}/leases"
 EVENTS = "/apis/events.k8s.io/v1/events"
 TIMES = 5.0
 PATIENCE = 45.0
@@ -55,108 +53,6 @@ def hurried(times: float = TIMES) -> Capability:
         await renew(dataclasses.replace(context, clock=clock))
 
     return dataclasses.replace(CLUSTERTREE, loops=(loop,))
-
-
-class Leaf:
-    """One leaf's server, and what a test puts there."""
-
-    def __init__(self, server: Any, prefix: str) -> None:
-        self.server = server
-        self.rest: Rest = server.rest
-        self._prefix = prefix
-        self._made: list[str] = []
-
-    def node(
-        self,
-        word: str,
-        *,
-        cpu: str = "4",
-        memory: str = "8Gi",
-        pods: str = "110",
-        ready: str = "True",
-        more: dict[str, str] | None = None,
-        taints: list[dict[str, str]] | None = None,
-        unschedulable: bool = False,
-        labels: dict[str, str] | None = None,
-        addresses: list[dict[str, str]] | None = None,
-        name: str = "",
-    ) -> str:
-        """Its word made into a name of this test, unless it is given whole."""
-        name = name or f"{self._prefix}-{word}"
-        has = {"cpu": cpu, "memory": memory, "pods": pods, **(more or {})}
-        info = dict.fromkeys(_INFO, "x") | {
-            "kubeletVersion": "v1.35.0",
-            "architecture": "arm64",
-            "operatingSystem": "linux",
-        }
-        self.rest.create(
-            {
-                "apiVersion": "v1",
-                "kind": "Node",
-                "metadata": {"name": name, "labels": {"kubernetes.io/arch": "arm64", **(labels or {})}},
-                "spec": {"taints": taints or [], "unschedulable": unschedulable},
-                "status": {
-                    "capacity": has,
-                    "allocatable": has,
-                    "conditions": [_ready(ready)],
-                    "addresses": addresses or [{"type": "InternalIP", "address": "10.1.2.3"}],
-                    "nodeInfo": info,
-                },
-            }
-        )
-        self._made.append(f"{NODES}/{name}")
-        # A new node is given the taint not-ready, and here is no controller to take it away.
-        self.patch(name, {"spec": {"taints": taints or None}})
-        return name
-
-    def turn(self, name: str, ready: str, heartbeat: str = "2026-01-01T00:00:00Z") -> None:
-        self._status(f"{NODES}/{name}", {"conditions": [{**_ready(ready), "lastHeartbeatTime": heartbeat}]})
-
-    def patch(self, name: str, body: dict[str, Any]) -> None:
-        self.rest.call("PATCH", f"{NODES}/{name}", body, content_type=MERGE)
-
-    def remove(self, name: str) -> None:
-        self.rest.call("DELETE", f"{NODES}/{name}")
-
-    def pod(
-        self,
-        word: str,
-        node: str,
-        *,
-        phase: str = "Running",
-        labels: dict[str, str] | None = None,
-        containers: list[dict[str, Any]] | None = None,
-        more: dict[str, Any] | None = None,
-        **requests: str,
-    ) -> str:
-        """Bound to a node, in a phase; requests of its one container by resource, unless containers are given."""
-        name = f"{self._prefix}-{word}"
-        self.rest.create(_pod(name, node, containers or [_container(requests)], labels, more))
-        self._made.append(f"{PODS}/{name}")
-        if phase != "Pending":
-            self.phase(name, phase)
-        return name
-
-    def phase(self, pod: str, phase: str) -> None:
-        self._status(f"{PODS}/{pod}", {"phase": phase})
-
-    def remove_pod(self, pod: str) -> None:
-        self.rest.call("DELETE", f"{PODS}/{pod}?gracePeriodSeconds=0")
-
-    def lease(self, node: str, renewed: str) -> None:
-        metadata = {"name": node, "namespace": LEASE_NAMESPACE}
-        spec = {"holderIdentity": node, "leaseDurationSeconds": 40, "renewTime": renewed}
-        self.rest.replace_or_create(
-            {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
-        )
-        self._made.append(f"{LEASES}/{node}")
-
-    def close(self) -> None:
-        for path in dict.fromkeys(self._made):
-            _delete(self.rest, f"{path}?gracePeriodSeconds=0" if "/pods/" in path else path)
-
-    def _status(self, path: str, status: dict[str, Any]) -> None:
-        self.rest.call("PATCH", f"{path}/status", {"status": status}, content_type=MERGE)
 
 
 class Wood:
@@ -330,7 +226,7 @@ class Wood:
     def pod(self, word: str, node: str, *, since: str = "") -> str:
         """Bound to a node; `since` is when the scheduler is said to have done it."""
         name = self.named(word)
-        self.rest.create(_pod(name, node, [_container({})], {}, {"tolerations": [{"operator": "Exists"}]}))
+        self.rest.create(pod_object(name, node, [container({})], {}, {"tolerations": [{"operator": "Exists"}]}))
         self._made.append(f"{PODS}/{name}")
         if since:
             scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": since}
@@ -361,7 +257,7 @@ class Wood:
         for cluster in left:
             self._finish(cluster, patience)
         for path in dict.fromkeys(self._made):
-            _delete(self.rest, f"{path}?gracePeriodSeconds=0" if "/pods/" in path else path)
+            delete(self.rest, f"{path}?gracePeriodSeconds=0" if "/pods/" in path else path)
         for leaf in self.leaves:
             leaf.close()
 
@@ -399,47 +295,6 @@ def is_offered(has: dict[str, str], wanted: dict[str, str]) -> bool:
     return all(name in has and parse(has[name]) == parse(amount) for name, amount in wanted.items())
 
 
-# the wire
-
-_INFO = (
-    "machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeProxyVersion",
-    "operatingSystem",
-)  # fmt: skip
-
-
-def _ready(status: str) -> dict[str, str]:
-    return {
-        "type": "Ready",
-        "status": status,
-        "reason": "KubeletReady" if status == "True" else "KubeletNotReady",
-        "message": "as the kubelet says",
-        "lastTransitionTime": "2026-01-01T00:00:00Z",
-        "lastHeartbeatTime": "2026-01-01T00:00:00Z",
-    }
-
-
-def _container(requests: dict[str, str]) -> dict[str, Any]:
-    return {"name": "main", "image": "none", "resources": {"requests": requests}}
-
-
-def _pod(
-    name: str,
-    node: str,
-    containers: list[dict[str, Any]],
-    labels: dict[str, str] | None,
-    more: dict[str, Any] | None,
-) -> dict[str, Any]:
-    spec = {
-        **({"nodeName": node} if node else {}),
-        "terminationGracePeriodSeconds": 0,
-        "automountServiceAccountToken": False,
-        "containers": containers,
-        **(more or {}),
-    }
-    metadata = {"name": name, "namespace": "default", "labels": labels or {}}
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
-
-
 def _text(kubeconfig: Any) -> str:
     if isinstance(kubeconfig, Path):
         return kubeconfig.read_text()
@@ -461,11 +316,3 @@ def _get(rest: Rest, path: str) -> Any:
         if error.status != 404:
             raise
         return None
-
-
-def _delete(rest: Rest, path: str) -> None:
-    try:
-        rest.call("DELETE", path)
-    except RestError as error:
-        if error.status != 404:
-            raise

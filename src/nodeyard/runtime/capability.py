@@ -53,6 +53,9 @@ class Watch:
     """Like `keys`, and instead of it, where it takes a look at other objects to tell."""
     keys_of: Callable[[str, Any | None, Any | None], Iterable[Key]] | None = None
     """Of a watch on further clusters: like `keys`, with the name of the cluster first."""
+    calm: float = 0.0
+    """Where there may be many changes, such as of pods, and none is urgent: a key that was planned for one is not
+    planned for the next before this many seconds have passed. Other changes do not wait."""
 
 
 @dataclass(frozen=True)

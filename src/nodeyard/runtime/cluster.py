@@ -61,6 +61,9 @@ class Following:
     noting: Callable[[Watch, str], Watch] = lambda watch, _cluster: watch
     """The watch as it is to be run there."""
     mark: Callable[[Key], None] = lambda _key: None
+    """Told each key that a change concerns, right after the watch that `noting` made has named it."""
+    due: Callable[[Key], None] = lambda _key: None
+    """Told a key that is due for any other reason."""
 
 
 class Cluster:
@@ -165,7 +168,7 @@ class Cluster:
             _log.exception("keys are not known", capability=self._capability.name, cluster=self.name)
             return
         for key in keys:
-            self._following.mark(key)
+            self._following.due(key)
 
     # own writes
 

@@ -88,7 +88,7 @@ class Contact:
         self._clock = clock
         self._random = random
         self._connecting = connecting
-        self._backoff = backoff or Backoff(first=1.0, most=60.0)
+        self._backoff = backoff or Backoff(first=1.0, most=PROBE_SECONDS)
         self._used: Elsewhere | None = None
         self._client: Client | None = None
         self._is_joined = False

@@ -78,12 +78,13 @@ class Controller:
         self._lag = Lag(place.clock)
         self._briefs = Briefs()
         self._changing: tuple[Subject, str] = (("", "", ""), "")
+        self._calm = 0.0
         self._tasks: list[asyncio.Task[None]] = []
         self._ending: set[asyncio.Task[None]] = set()
         self._queue = Queue(place.clock, window=settings.window, on_take=self._metrics.latency.observe)
         self._ownership = self._owned()
         self._clusters = Clusters(
-            capability, place.around, Following(self._noted, self._mark), is_ours=self._ownership.is_ours
+            capability, place.around, Following(self._noted, self._mark, self._due), is_ours=self._ownership.is_ours
         )
         self.view = place.watches.register(
             [self._noted(watch) for watch in capability.watches],
@@ -272,6 +273,7 @@ class Controller:
         def noted(old: Any | None, new: Any | None) -> Iterable[Key]:
             subject = (kind, *identity.key(old if new is None else new), *place)
             self._changing = (subject, "" if new is None else identity.version(new))
+            self._calm = watch.calm
             return keys(old, new) if keys_in is None else keys_in(self.view, old, new)
 
         return replace(watch, keys=noted)
@@ -288,11 +290,11 @@ class Controller:
 
     def _mark(self, key: Key) -> None:
         if self._news.changed(key, *self._changing):
-            self._due(key)
+            self._due(key, self._calm)
 
-    def _due(self, key: Key) -> None:
+    def _due(self, key: Key, calm: float = 0.0) -> None:
         self._lag.mark(key)
-        self._queue.add(key)
+        self._queue.add(key, calm=calm)
 
     def _look_again(self) -> None:
         """Our own view has changed."""

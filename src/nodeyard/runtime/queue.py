@@ -1,6 +1,7 @@
 """Which keys are to be planned, and when.
 
     queue.add(key)                  an event: planned once, when the window that its first event opened closes
+    queue.add(key, calm=1)          the same, but not sooner than that many seconds after it was last taken for such
     queue.add_after(key, seconds)   a retry, a wake-up: the earliest moment asked for wins
     key = await queue.take()        whoever takes a key has it alone ...
     queue.done(key)                 ... until it says so; what came meanwhile makes it due again
@@ -38,6 +39,8 @@ class _Wish:
 
     at: float
     priority: Priority
+    is_calm: bool = False
+    """Whether an event is among what it is for of which there may be many."""
 
 
 class Queue:
@@ -53,15 +56,28 @@ class Queue:
         self._later: list[tuple[float, int, Key]] = []
         self._ready: list[tuple[Priority, int, Key]] = []
         self._working: set[Key] = set()
+        self._calmed: dict[Key, float] = {}
+        """When keys were last taken that have such events."""
         self._takers: deque[asyncio.Future[None]] = deque()
         self._timer: tuple[float, asyncio.Task[None]] | None = None
         self._is_closed = False
 
     # asking
 
-    def add(self, key: Key, priority: Priority = Priority.FRESH) -> None:
+    def add(self, key: Key, priority: Priority = Priority.FRESH, *, calm: float = 0.0) -> None:
         """Something happened to the key. Events of one window are planned together."""
-        self._wish(key, self._clock.monotonic() + self._window, priority)
+        now = self._clock.monotonic()
+        at = now + self._window
+        if calm:
+            at = max(at, self._calmed.get(key, now - calm) + calm)
+        self._wish(key, at, priority)
+        wish = self._wishes.get(key)
+        if calm and wish is not None:
+            wish.is_calm = True
+
+    def forget(self, key: Key) -> None:
+        """What the key named is gone."""
+        self._calmed.pop(key, None)
 
     def add_after(self, key: Key, seconds: float, priority: Priority = Priority.FRESH) -> None:
         self._wish(key, self._clock.monotonic() + max(seconds, 0.0), priority)
@@ -150,6 +166,8 @@ class Queue:
                 continue
             del self._wishes[key]
             self._working.add(key)
+            if wish.is_calm:
+                self._calmed[key] = now
             if self._on_take is not None:
                 self._on_take(now - wish.at)
             return key

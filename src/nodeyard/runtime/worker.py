@@ -76,5 +76,7 @@ class Workers:
             self._queue.add_after(key, self._failures.wait(key, verdict.at_least))
         else:
             self._failures.forget(key)
+        if verdict.ending is Ending.GONE:
+            self._queue.forget(key)
         if verdict.wake_after is not None:
             self._queue.add_after(key, verdict.wake_after)

@@ -56,6 +56,39 @@ async def holding(queue, clock):
     await worker.stop()
 
 
+async def test_what_may_come_often_is_taken_at_once_and_then_so_often(queue, worker, clock):
+    for _ in range(30):
+        queue.add("a", calm=1)
+        await clock.advance(0.1)
+    assert worker.taken == [("a", 0.05), ("a", 1.05), ("a", 2.05)]
+
+
+async def test_what_is_urgent_does_not_wait_with_what_may_come_often(queue, worker, clock):
+    queue.add("a", calm=1)
+    await clock.advance(0.2)
+    queue.add("a", calm=1)
+    queue.add("a")
+    await clock.advance(0.2)
+    assert worker.taken == [("a", 0.05), ("a", 0.25)]
+
+
+async def test_a_key_that_has_been_calm_for_long_is_taken_at_once(queue, worker, clock):
+    queue.add("a", calm=1)
+    await clock.advance(5)
+    queue.add("a", calm=1)
+    await clock.advance(0.1)
+    assert worker.taken == [("a", 0.05), ("a", 5.05)]
+
+
+async def test_a_key_that_is_forgotten_begins_anew(queue, worker, clock):
+    queue.add("a", calm=1)
+    await clock.advance(0.1)
+    queue.forget("a")
+    queue.add("a", calm=1)
+    await clock.advance(0.1)
+    assert worker.taken == [("a", 0.05), ("a", 0.15)]
+
+
 async def test_events_of_one_window_are_taken_once_when_it_closes(queue, worker, clock):
     queue.add("a")
     await clock.advance(0.04)

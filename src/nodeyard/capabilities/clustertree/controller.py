@@ -184,6 +184,8 @@ def _leaf(name: str) -> Sequence[ObjectRef]:
 
 
 _READ: Final = ("get", "list", "watch")
+CALM_SECONDS: Final = 1.05
+"""What is free on a node is written once a second at most: to plan sooner after a pod's change would be for nothing."""
 
 CLUSTERTREE: Final = Capability(
     name=names.CAPABILITY,
@@ -207,7 +209,7 @@ CLUSTERTREE: Final = Capability(
     clusters=clusters,
     cluster_watches=(
         Watch(watched.NODES, keys_of=_leaf_node_keys),
-        Watch(watched.LEAF_PODS, keys_of=_leaf_pod_keys),
+        Watch(watched.LEAF_PODS, keys_of=_leaf_pod_keys, calm=CALM_SECONDS),
         Watch(
             watched.LEAF_LEASES,
             needed=_mirrors_single_nodes,
