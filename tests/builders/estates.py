@@ -114,8 +114,12 @@ class Estate:
     def until(self, condition: Callable[[], Any], what: str, timeout: float = PATIENCE) -> Any:
         return until(condition, what, timeout)
 
+    def status(self, kind: str, name: str, namespace: str = "") -> Object:
+        """Empty as long as there is none."""
+        return (self.see(kind, name, namespace) or {}).get("status") or {}
+
     def condition(self, kind: str, name: str, type: str, namespace: str = "") -> Object:
-        status = (self.see(kind, name, namespace) or {}).get("status") or {}
+        status = self.status(kind, name, namespace)
         return next((each for each in status.get("conditions") or () if each["type"] == type), {})
 
     def told(self, kind: str, name: str, type: str, reason: str, namespace: str = "") -> Object:

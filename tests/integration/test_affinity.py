@@ -128,7 +128,7 @@ def test_the_status_of_an_application_says_its_class_and_copies_its_release(plat
     platform.report("Postgres", acme, "told")
 
     platform.told("Postgres", "told", "Ready", "InstallSucceeded", acme)
-    status = platform.see("Postgres", "told", acme)["status"]
+    status = platform.status("Postgres", "told", acme)
     assert (status["affinityClass"], status["nodeSelector"], status["version"]) == ("dc2", DC2, "1.2.3")
     assert platform.condition("Postgres", "told", "PlacementEnforced", acme)["status"] == "True"
 
@@ -241,7 +241,7 @@ def test_a_class_in_use_is_not_deleted_and_its_users_are_named(platform):
     )
     users = [{"kind": "Redis", "namespace": home, "name": "cache"},
              {"kind": "Tenant", "namespace": ROOT, "name": tenant}]  # fmt: skip
-    platform.until(lambda: platform.see(names.CLASS_KIND, name)["status"].get("inUseBy") == users, "they are named")
+    platform.until(lambda: platform.status(names.CLASS_KIND, name).get("inUseBy") == users, "they are named")
 
 
 def test_a_definition_in_use_is_not_deleted(platform, acme):
@@ -260,7 +260,7 @@ def test_a_class_says_how_many_nodes_are_in_it_by_zone(platform):
         platform.make({"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"{name}-{number}", "labels": labels}})
 
     def counted():
-        status = platform.see(names.CLASS_KIND, name)["status"]
+        status = platform.status(names.CLASS_KIND, name)
         return status.get("nodes"), status.get("zones")
 
     zones = [{"zone": "dc1", "nodes": 2}, {"zone": "dc2", "nodes": 1}]

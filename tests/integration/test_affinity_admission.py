@@ -1,6 +1,10 @@
 """Pods, templates and classes as the webhooks meet them: how hard a class is meant, forged labels, pods of nobody."""
 
+import re
+from pathlib import Path
+
 import pytest
+import yaml
 from tests.builders.estates import CONTAINERS, ROOT, class_body, pod_body, set_body, tenant_body, unique
 
 from nodeyard.capabilities.affinity import names
@@ -61,7 +65,7 @@ def test_a_class_that_audits_admits_them_without_a_word_and_counts_them(platform
     assert (answer.status, answer.warnings) == (201, [])
     assert home.decided("audited") == 1
     platform.until(
-        lambda: platform.see(names.CLASS_KIND, home.affinity_class)["status"].get("violators") == 1,
+        lambda: platform.status(names.CLASS_KIND, home.affinity_class).get("violators") == 1,
         "the class counts who is outside of it",
     )
 
@@ -251,3 +255,17 @@ def test_fields_that_only_cozystack_knows_are_kept(platform):
     platform.tenant(name := unique("kept"), resourceQuotas={"cpu": "10"}, computeplane=True)
 
     assert platform.see("Tenant", name, ROOT)["spec"]["resourceQuotas"] == {"cpu": "10"}
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "affinity.md").read_text()
+
+
+@pytest.mark.parametrize("sample", re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL))
+def test_what_the_page_shows_is_accepted(platform, sample):
+    body = yaml.safe_load(sample)
+    body["metadata"]["name"] = unique("sample")
+    platform.plurals["ClusterRole"] = ("rbac.authorization.k8s.io/v1", "clusterroles", False)
+
+    answer = platform.post(body, dryRun="All", fieldValidation="Strict")
+
+    assert answer.status == 201, answer.content

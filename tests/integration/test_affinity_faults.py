@@ -130,7 +130,7 @@ def test_where_cozystack_serves_the_group_no_kind_is_made_and_releases_alone_are
     assert estate.pod(namespace, "postgres-db", nodeSelector={ZONE: "here"}).status == 201
     assert estate.http.get(f"{CRDS}/tenants.{names.APPS_GROUP}").status == 404
     users = [{"kind": "Postgres", "namespace": namespace, "name": "db"}]
-    estate.until(lambda: estate.see(names.CLASS_KIND, name)["status"].get("inUseBy") == users, "the class knows it")
+    estate.until(lambda: estate.status(names.CLASS_KIND, name).get("inUseBy") == users, "the class knows it")
 
 
 def test_beside_cozystack_nothing_is_written_unless_it_is_said_to(lone_estate, elsewhere):

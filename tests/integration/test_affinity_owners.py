@@ -1,8 +1,11 @@
 """Whose a pod is, over owners of any kind: installed after us, made again, forbidden, and in a circle."""
 
+import subprocess
+
 import pytest
 from tests.builders import badges
 from tests.builders.estates import Estate, class_body, owner_of, pod_body, unique
+from tests.builders.lattices import PROGRAM
 
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.controller import AFFINITY
@@ -101,6 +104,27 @@ def test_a_kind_that_was_installed_after_us_leads_to_the_release(estate, home, o
         return estate.operator.metric("nodeyard_webhook_lookups_total") == before
 
     estate.until(is_cached, "the kind is watched, and nobody asks the server any more")
+
+
+def test_why_follows_owners_of_kinds_that_it_has_to_find_first(estate, home, operated):
+    operated.install()
+    operated.add("db", release="store-main")
+    operated.allow("get", "list", "watch")
+    made = estate.until(lambda: admitted(estate, home, operated.reference("db")), "the owner can be read")
+
+    command = [*PROGRAM, "why", f"pod/{made}", "-n", home, "--kubeconfig", str(estate.api.kubeconfig)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+
+    said = " ".join(done.stdout.split())
+    assert f"{operated.kind} {home}/db: OwnedBy: the owner of Pod {home}/{made}" in said
+    assert f"HelmRelease {home}/store-main: ReleaseOf: the release of Store main" in said
+
+
+def admitted(estate, namespace, owner):
+    """The name of a pod that was found to be of its application."""
+    answer = pod(estate, namespace, owner, nodeSelector={ZONE: "here"})
+    is_found = answer.status == 201 and names.APPLICATION_NAME in answer.json["metadata"].get("labels", {})
+    return answer.json["metadata"]["name"] if is_found else ""
 
 
 def test_an_owner_that_may_not_be_read_is_unknown_and_the_right_is_named(estate, home, operated):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import pytest
 from tests.builders.woods import one
 
@@ -11,14 +13,23 @@ from nodeyard.testing.faults import Drop, FaultProxy, HalfOpen, Latency, Status,
 pytestmark = pytest.mark.usefixtures("tree_operator")
 
 PROBE = "/readyz"
+PROBES = {
+    "broken": (Status(500), "answered 500"),
+    "slow": (Latency(60), "no answer in 5 s"),
+    "silent": (HalfOpen(), "no answer in 5 s"),
+}
+"""What comes of one, and what is said of it."""
 
 
 @pytest.fixture
 def wire(leaf_servers):
     """Between the operator and the first leaf."""
-    leaf = leaf_servers[0]
-    with FaultProxy(leaf.url, leaf.authority.pem, leaf.admin_token) as proxy:
+    with wired(leaf_servers[0]) as proxy:
         yield proxy
+
+
+def wired(leaf):
+    return FaultProxy(leaf.url, leaf.authority.pem, leaf.admin_token)
 
 
 def cut(wire):
@@ -36,14 +47,19 @@ def east(wood, wire):
     return east
 
 
-def is_left_to_run_out(wood, operator, cluster, seconds=45.0):
-    """That the lease is not renewed while rounds go by, as the time since the last contact shows."""
-    node = f"kosmos-{cluster}"
-    before = wood.lease(node)["spec"]["renewTime"]
-    wood.until(
-        lambda: operator.metric("nodeyard_leaf_contact_age_seconds", cluster=cluster) > seconds, "rounds went by"
-    )
-    return wood.lease(node)["spec"]["renewTime"] == before
+def are_left_to_run_out(wood, operator, *clusters, seconds=45.0):
+    """That no lease is renewed while rounds go by, as the time since the last contact shows."""
+
+    def renewals():
+        return [wood.lease(f"kosmos-{cluster}")["spec"]["renewTime"] for cluster in clusters]
+
+    before = renewals()
+    for cluster in clusters:
+        wood.until(
+            lambda cluster=cluster: operator.metric("nodeyard_leaf_contact_age_seconds", cluster=cluster) > seconds,
+            "rounds went by",
+        )
+    return renewals() == before
 
 
 def test_a_leaf_that_is_cut_off_is_unknown_until_it_is_back(wood, wire, east, tree_operator):
@@ -57,7 +73,7 @@ def test_a_leaf_that_is_cut_off_is_unknown_until_it_is_back(wood, wire, east, tr
     wood.until_condition(east, "LeasesRenewed", "False", "LeasesStopped")
     assert wood.see(east)["status"]["lastContactTime"] in message
     assert wood.offers(node)["cpu"] == "2"
-    assert is_left_to_run_out(wood, tree_operator, east)
+    assert are_left_to_run_out(wood, tree_operator, east)
     wood.until_events(east, "LeafUnreachable")
 
     wood.leaf.node("n2", cpu="1")
@@ -71,21 +87,30 @@ def test_a_leaf_that_is_cut_off_is_unknown_until_it_is_back(wood, wire, east, tr
     wood.until_offers(node, cpu="3")
 
 
-@pytest.mark.parametrize(
-    ("fault", "says"),
-    [(Status(500), "answered 500"), (Latency(60), "no answer in 5 s"), (HalfOpen(), "no answer in 5 s")],
-    ids=["broken", "slow", "silent"],
-)
-def test_a_leaf_whose_probe_fails_is_unreachable_though_its_watches_go_on(wood, wire, east, tree_operator, fault, says):
-    wire.add(fault, path=PROBE)
+def test_leaves_whose_probe_fails_are_unreachable_though_their_watches_go_on(wood, leaf_servers, tree_operator):
+    """All at once, since each takes rounds of waiting."""
+    wood.leaf.node("n1", cpu="2")
+    with ExitStack() as stack:
+        wires = {word: stack.enter_context(wired(leaf_servers[0])) for word in PROBES}
+        clusters = {word: wood.cluster(word, kubeconfig=wire.kubeconfig) for word, wire in wires.items()}
+        for cluster in clusters.values():
+            wood.until_renewed(f"kosmos-{cluster}")
+            wood.until_condition(cluster, "Ready", "True")
 
-    wood.until_ready(f"kosmos-{east}", "Unknown", "LeafUnreachable")
+        for word, (fault, _) in PROBES.items():
+            wires[word].add(fault, path=PROBE)
 
-    wood.until_condition(east, "Reachable", "False", "LeafUnreachable")
-    assert says in wood.condition(east, "Reachable")[2]
-    assert is_left_to_run_out(wood, tree_operator, east)
-    wire.clear()
-    wood.until_ready(f"kosmos-{east}", "True")
+        for word, (_, says) in PROBES.items():
+            wood.until_ready(f"kosmos-{clusters[word]}", "Unknown", "LeafUnreachable")
+            wood.until_condition(clusters[word], "Reachable", "False", "LeafUnreachable")
+            assert says in wood.condition(clusters[word], "Reachable")[2]
+        assert are_left_to_run_out(wood, tree_operator, *clusters.values())
+        for wire in wires.values():
+            wire.clear()
+        for cluster in clusters.values():
+            wood.until_ready(f"kosmos-{cluster}", "True")
+            wood.delete(cluster)
+            wood.until(lambda cluster=cluster: wood.see(cluster) is None, f"{cluster} is gone")
 
 
 def test_a_leaf_that_rejects_us_keeps_its_leases_for_the_grace(wood, wire, east):

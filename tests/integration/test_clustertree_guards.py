@@ -7,6 +7,8 @@ from tests.builders.woods import PATIENCE, hurried, one
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.definition import CLUSTER
+from nodeyard.capabilities.clustertree.leases.lease import manifest
+from nodeyard.kube.names import MIRRORED_CLUSTER, MIRRORED_NODE
 from nodeyard.plan.brake import Limit
 from nodeyard.process.clock import SystemClock, rfc3339_micro
 from nodeyard.testing import foreign
@@ -141,6 +143,30 @@ def test_while_kosmos_renews_the_leases_nothing_is_written(wood, operator):
     wood.until_offers(name, cpu="1")
 
 
+def test_beside_a_living_kosmos_its_nodes_are_not_touched_from_the_first(wood, operator):
+    wood.leaf.node("n1", cpu="2")
+    east = wood.named("east")
+    name = f"kosmos-{east}"
+    wood.node("", name=name, labels={MIRRORED_NODE: "true"}, annotations={MIRRORED_CLUSTER: east})
+
+    def kosmos_renews():
+        wood.rest.replace_or_create(manifest(name, "", rfc3339_micro(SystemClock().now())))
+
+    kosmos_renews()
+    running = operator(hurried())
+    wood.cluster("east")
+
+    def is_found_out():
+        kosmos_renews()
+        return any("It renews the leases of" in text for _, text in wood.events(east))
+
+    wood.until(is_found_out, "Kosmos is found out")
+    assert running.metric("nodeyard_reconciles_total", result="observed") >= 1
+    assert names.MANAGER not in {each["manager"] for each in wood.get(name)["metadata"]["managedFields"]}
+    assert "finalizers" not in wood.see(east)["metadata"]
+    wood.until_offers(name, cpu="2")
+
+
 def test_who_takes_over_writes_though_kosmos_renews(wood, operator):
     n1 = wood.leaf.node("n1", cpu="2")
     running = operator(hurried(), take_over=True)
@@ -170,6 +196,7 @@ def test_under_observe_no_node_and_no_lease_is_made(wood, operator):
 
     wood.until(lambda: running.metric("nodeyard_reconciles_total", result="observed") >= 1, "it is looked at")
     wood.until(lambda: running.metric("nodeyard_plan_actions") >= 1, "it would be mirrored")
+    wood.until(lambda: running.metric("nodeyard_leaf_contact_age_seconds", cluster=east) > 0, "its leaf is probed")
 
     assert wood.mirrors(east) == []
     assert running.written() == {}

@@ -6,6 +6,7 @@ The loop is run by hand on a clock that runs five times as fast, so that three r
 import asyncio
 import itertools
 import json
+from contextlib import ExitStack
 from datetime import timedelta
 
 import pytest
@@ -26,6 +27,7 @@ from nodeyard.testing.embedded import EmbeddedServer
 from nodeyard.testing.faults import Drop, FaultProxy, HalfOpen, Latency, Status
 
 PATIENCE = 60.0
+FAULTS = {"cut": Drop(), "hanging": HalfOpen(), "slow": Latency(3.0), "s500": Status(500), "s503": Status(503)}
 ALL_LEASES = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["get", "create"]}
 
 _numbers = itertools.count(1)
@@ -41,8 +43,12 @@ def leaf(api):
 @pytest.fixture
 def wire(leaf):
     """Between the loop and the leaf."""
-    with FaultProxy(leaf.url, leaf.authority.pem, leaf.admin_token) as proxy:
+    with wired(leaf) as proxy:
         yield proxy
+
+
+def wired(leaf):
+    return FaultProxy(leaf.url, leaf.authority.pem, leaf.admin_token)
 
 
 class Yard:
@@ -141,27 +147,33 @@ async def test_the_clock_of_a_leaf_is_known(yard, leaf):
         assert finding.skew_seconds != 0.0
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [Drop(), HalfOpen(), Latency(3.0), Status(500), Status(503)],
-    ids=["cut", "hanging", "slow", "500", "503"],
-)
-async def test_a_leaf_that_does_not_answer_well_is_given_up_and_comes_back(yard, wire, fault):
-    node = await yard.add_node("n1")
-    yard.desk.give("oak", wire.kubeconfig.read_bytes(), node)
-    async with yard.keeping():
-        await yard.is_in("oak", State.ALIVE)
-        wire.add(fault)
-        await yard.is_in("oak", State.FAILING)
-        before = await renew_time(yard.root, node.name)
-        finding = await yard.is_in("oak", State.UNREACHABLE)
-        assert finding.message
-        assert finding.last_contact < finding.since
-        await yard.round_is_over("oak")
-        assert await renew_time(yard.root, node.name) == before
-        wire.clear()
-        await yard.is_in("oak", State.ALIVE)
-        assert await renew_time(yard.root, node.name) != before
+async def test_leaves_that_do_not_answer_well_are_given_up_and_come_back(yard, leaf):
+    """All at once, since each takes rounds of waiting."""
+    with ExitStack() as stack:
+        wires = {word: stack.enter_context(wired(leaf)) for word in FAULTS}
+        nodes = {word: await yard.add_node(word) for word in FAULTS}
+        for word, wire in wires.items():
+            yard.desk.give(word, wire.kubeconfig.read_bytes(), nodes[word])
+        async with yard.keeping():
+            await asyncio.gather(
+                *(is_given_up_and_comes_back(yard, word, wires[word], fault) for word, fault in FAULTS.items())
+            )
+
+
+async def is_given_up_and_comes_back(yard, word, wire, fault):
+    node = yard.name(word)
+    await yard.is_in(word, State.ALIVE)
+    wire.add(fault)
+    await yard.is_in(word, State.FAILING)
+    before = await renew_time(yard.root, node)
+    finding = await yard.is_in(word, State.UNREACHABLE)
+    assert finding.message
+    assert finding.last_contact < finding.since
+    await yard.round_is_over(word)
+    assert await renew_time(yard.root, node) == before
+    wire.clear()
+    await yard.is_in(word, State.ALIVE)
+    assert await renew_time(yard.root, node) != before
 
 
 async def test_a_leaf_that_is_restarted_is_taken_up_again(yard, leaf):

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+
 from tests.builders.woods import hurried
 
+from nodeyard.runtime.apportioning import ranked
+
 HELD = "nodeyard_keys_held"
+
+
+def words_for(wood, replica, others, count):
+    """Of Clusters that this replica should have, which depends on their whole names."""
+    words = (f"{replica}{number}" for number in itertools.count())
+    theirs = (word for word in words if ranked(wood.named(word), {replica, *others})[0] == replica)
+    return list(itertools.islice(theirs, count))
 
 
 def test_leaves_are_shared_out_and_taken_over_when_a_replica_dies(wood, operator):
@@ -12,7 +23,8 @@ def test_leaves_are_shared_out_and_taken_over_when_a_replica_dies(wood, operator
     wood.leaves[1].node("b", cpu="2")
     first, second = operator(hurried(), identity="first"), operator(hurried(), identity="second")
     kubeconfigs = [leaf.server.kubeconfig for leaf in wood.leaves]
-    names = [wood.cluster(f"c{number}", kubeconfig=kubeconfigs[number % 2]) for number in range(4)]
+    words = [*words_for(wood, "first", {"second"}, 2), *words_for(wood, "second", {"first"}, 2)]
+    names = [wood.cluster(word, kubeconfig=kubeconfigs[number % 2]) for number, word in enumerate(words)]
     for name in names:
         wood.until_renewed(f"kosmos-{name}")
     wood.until(lambda: (first.metric(HELD), second.metric(HELD)) == (2, 2), "each has its share")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from tests.builders.woods import is_offered, one, party
 
@@ -96,6 +98,24 @@ def test_options_leave_tainted_nodes_out_count_as_kosmos_and_keep_a_share(wood):
     wood.change(east, resources={"excludeTainted": True, "countPods": "Running", "reservePercent": 20})
     wood.until_offers(name, cpu="6")
     assert is_offered(wood.get(name)["status"]["capacity"], {"cpu": "8"})
+
+
+def test_the_largest_free_block_stands_on_the_node_while_it_is_asked_for(wood):
+    n1 = wood.leaf.node("n1", cpu="8", more={"example.com/gpu": "1"})
+    wood.leaf.node("n2", cpu="8", more={"example.com/gpu": "2"})
+    wood.leaf.pod("p", n1, cpu="3")
+    east = wood.cluster("east", resources={"largestFree": True})
+    name = f"kosmos-{east}"
+    wood.until_offers(name, cpu="13")
+
+    def largest():
+        return json.loads(wood.annotation(name, names.LARGEST_FREE) or "{}")
+
+    assert (largest()["cpu"], largest()["example.com/gpu"]) == ("8", "2")
+    wood.leaf.patch(f"{wood.name}-n2", {"spec": {"unschedulable": True}})
+    wood.until(lambda: (largest()["cpu"], largest()["example.com/gpu"]) == ("5", "1"), "the block is smaller")
+    wood.change(east, resources=None)
+    wood.until(lambda: largest() == {}, "it is not told any more")
 
 
 def test_a_party_loses_only_what_the_pods_on_its_own_nodes_take(wood):

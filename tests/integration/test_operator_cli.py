@@ -75,11 +75,23 @@ def server():
 
 @pytest.fixture
 def prepared(server):
+    prepare(server)
+    return server
+
+
+@pytest.fixture(scope="module")
+def looked_at():
+    """The same for all who only look."""
+    with EmbeddedServer(controllers=()) as server:
+        prepare(server)
+        yield server
+
+
+def prepare(server):
     """With all kinds installed, a template and a spare for it."""
     foreign.install(server.rest, [definition for each in CAPABILITIES for definition in each.definitions()])
     server.rest.create(template("web"))
     server.rest.create(spare("n1", "web"))
-    return server
 
 
 def label_of(server, node):
@@ -103,31 +115,32 @@ def test_run_installs_allocates_and_on_sigterm_gives_its_lease_back(server, even
     assert claims[0]["reconcile"]
 
 
-def test_observing_changes_nothing(prepared, eventually):
-    with operating(prepared.kubeconfig, "--observe") as process:
+def test_observing_changes_nothing(looked_at, eventually):
+    with operating(looked_at.kubeconfig, "--observe") as process:
         seen = []
         for line in process.stderr:
             seen.append(json.loads(line))
             if seen[-1]["message"] == "would act":
                 break
         assert seen[-1]["object"] in ("Node n1", "NodeTemplate web")
-        assert label_of(prepared, "n1") is None
+        assert label_of(looked_at, "n1") is None
 
 
-def test_plan_shows_what_would_be_done_and_exits_2(prepared):
-    done = nodeyard("plan", "--kubeconfig", prepared.kubeconfig)
+def test_plan_shows_what_would_be_done_and_exits_2(looked_at):
+    done = nodeyard("plan", "--kubeconfig", looked_at.kubeconfig)
     assert done.returncode == 2, done.stderr
     assert "Patch Node n1" in done.stdout
     assert "Claimed" in done.stdout
-    assert label_of(prepared, "n1") is None
+    assert label_of(looked_at, "n1") is None
 
 
 @pytest.mark.parametrize(("form", "load"), [("json", json.loads), ("yaml", yaml.safe_load)])
-def test_plans_are_printed_in_their_public_form(prepared, form, load):
-    done = nodeyard("plan", "--kubeconfig", prepared.kubeconfig, "-o", form)
+def test_plans_are_printed_in_their_public_form(looked_at, form, load):
+    done = nodeyard("plan", "--kubeconfig", looked_at.kubeconfig, "-o", form)
     listed = load(done.stdout)
     assert (listed["apiVersion"], listed["kind"]) == ("nodeyard.dev/v1alpha1", "PlanList")
-    (plan,) = listed["items"]
+    (plan,) = (each for each in listed["items"] if each.get("actions"))
+    assert plan["capability"] == "spares"
     assert "Node n1" in [f"{each['object']['kind']} {each['object']['name']}" for each in plan["actions"]]
 
 
@@ -151,18 +164,18 @@ def test_files_are_supposed_and_not_applied(prepared, tmp_path):
     assert prepared.rest.status(f"{TEMPLATES}/db") == 404
 
 
-def test_a_changed_file_is_planned_as_changed(prepared, tmp_path):
+def test_a_changed_file_is_planned_as_changed(looked_at, tmp_path):
     file = tmp_path / "web.yaml"
     file.write_text(yaml.safe_dump(template("web", nodes=0)))
-    done = nodeyard("plan", "--kubeconfig", prepared.kubeconfig, "-f", file)
+    done = nodeyard("plan", "--kubeconfig", looked_at.kubeconfig, "-f", file)
     assert "Claimed" not in done.stdout
-    assert prepared.rest.get(f"{TEMPLATES}/web")["spec"]["nodes"] == 1
+    assert looked_at.rest.get(f"{TEMPLATES}/web")["spec"]["nodes"] == 1
 
 
-def test_a_file_that_the_server_refuses_exits_1_with_its_words(prepared, tmp_path):
+def test_a_file_that_the_server_refuses_exits_1_with_its_words(looked_at, tmp_path):
     file = tmp_path / "bad.yaml"
     file.write_text(yaml.safe_dump(template("bad", nodes=-1)))
-    done = nodeyard("plan", "--kubeconfig", prepared.kubeconfig, "-f", file)
+    done = nodeyard("plan", "--kubeconfig", looked_at.kubeconfig, "-f", file)
     assert done.returncode == 1
     assert "NodeTemplate bad" in done.stderr
     assert "spec.nodes" in done.stderr
@@ -178,8 +191,8 @@ def test_without_a_cluster_files_are_planned_alone(tmp_path):
 
 
 @pytest.mark.parametrize("subject", ["node/n1", "nt/web", "nodetemplates.nyallocator.cybozu.io/web"])
-def test_why_explains_an_object(prepared, subject):
-    done = nodeyard("why", subject, "--kubeconfig", prepared.kubeconfig)
+def test_why_explains_an_object(looked_at, subject):
+    done = nodeyard("why", subject, "--kubeconfig", looked_at.kubeconfig)
     assert done.returncode == 0, done.stderr
     assert "(spares)" in done.stdout
 
@@ -193,14 +206,14 @@ def test_why_explains_an_object(prepared, subject):
         ("secret/x", "not found"),
     ],
 )
-def test_why_says_what_it_does_not_know(prepared, subject, complaint):
-    done = nodeyard("why", subject, "--kubeconfig", prepared.kubeconfig)
+def test_why_says_what_it_does_not_know(looked_at, subject, complaint):
+    done = nodeyard("why", subject, "--kubeconfig", looked_at.kubeconfig)
     assert done.returncode == 1
     assert complaint in done.stderr
 
 
-def test_approve_says_which_plans_there_are_when_it_finds_none(prepared):
-    done = nodeyard("approve", "0123456789ab", "--kubeconfig", prepared.kubeconfig)
+def test_approve_says_which_plans_there_are_when_it_finds_none(looked_at):
+    done = nodeyard("approve", "0123456789ab", "--kubeconfig", looked_at.kubeconfig)
     assert done.returncode == 1
     assert "no disruptive plan has the id 0123456789ab; there are: none" in done.stderr
 

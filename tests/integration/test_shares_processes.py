@@ -89,10 +89,11 @@ def test_what_a_killed_process_had_is_worked_on_within_20_seconds(stage, eventua
 def test_a_process_that_was_frozen_writes_nothing_for_what_it_had(stage, eventually):
     first, second = stage.start("first"), stage.start("second")
     eventually(lambda: stage.have(first, second), "the keys are shared out", timeout=60)
+    eventually(lambda: stage.are_all("blue"), "all is done")
 
     second.freeze()
     stage.paint("red")
-    eventually(lambda: stage.are_all("red"), "the first does everything", timeout=20)
+    eventually(lambda: stage.are_all("red"), "the first does everything", timeout=60)
     stage.paint("green")
     second.thaw()
     eventually(lambda: stage.are_all("green"), "the first goes on")

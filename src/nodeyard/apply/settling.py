@@ -7,7 +7,7 @@ and the object does not show whether they were carried out.
 from __future__ import annotations
 
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -24,6 +24,8 @@ from nodeyard.plan.applied import has_fields
 from nodeyard.plan.model import Action, Verb, Write
 from nodeyard.plan.secrets import conceal
 from nodeyard.process.clock import Clock
+
+_STATUS: Final = "status"
 
 
 class Settler:
@@ -51,7 +53,9 @@ class Settler:
         return ended(action, Result.CONFLICT, message) if isinstance(verdict, Again) else verdict
 
     async def _read(self, resource: Resource[Any], action: Action, write: Write) -> Object | None:
-        subresource = write.subresource if action.verb in (Verb.PATCH, Verb.APPLY) else ""
+        # The status stands in the object itself, which needs no further right to be read.
+        is_apart = action.verb in (Verb.PATCH, Verb.APPLY) and write.subresource != _STATUS
+        subresource = write.subresource if is_apart else ""
         failures = 0
         while True:
             try:

@@ -208,10 +208,19 @@ async def _chunks(answer: aiohttp.ClientResponse, path: str, idle_timeout: float
 
 def _translated(error: Exception, what: str, timed_out: str) -> TransportError:
     if isinstance(error, (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError)):
-        return TransportError(f"{what}: cannot connect: {error}", may_have_run=False)
+        return TransportError(f"{what}: cannot connect{_where_and_why(error)}", may_have_run=False)
     if isinstance(error, TimeoutError):
         return TransportTimeout(f"{what}: {timed_out}", may_have_run=True)
     return TransportError(f"{what}: {_describe(error)}", may_have_run=True)
+
+
+def _where_and_why(error: Exception) -> str:
+    """In the same words each time: those of the library name an object by its address, which is another one after each
+    attempt, and a condition that quotes them would be written anew for ever."""
+    if not isinstance(error, aiohttp.ClientConnectorError):
+        return f": {_describe(error)}"
+    why = error.certificate_error if isinstance(error, aiohttp.ClientConnectorCertificateError) else error.os_error
+    return f" to {error.host}:{error.port}: {_describe(why)}"
 
 
 def _describe(error: Exception) -> str:

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
+from urllib.parse import urlsplit
 
 from nodeyard.client.config import Config, Credentials, ExecPlugin, Impersonation, Material, read_file
 from nodeyard.client.errors import ConfigError
@@ -175,7 +176,10 @@ def _server_url(cluster: Cluster, entry: _Entry) -> str:
         has_tls = has_authority or cluster.insecure_skip_tls_verify
         server = f"{'https' if has_tls else 'http'}://{server}"
     if not server.startswith(("https://", "http://")):
-        raise entry.refuse("server", f'"{cluster.server}" is neither an https nor an http URL')
+        raise entry.refuse("server", f'"{_without_login(cluster.server)}" is neither an https nor an http URL')
+    if not _has_host(server):
+        # Unquoted: what stands in the wrong place may be a password.
+        raise entry.refuse("server", "names no host")
     return server
 
 
@@ -185,8 +189,21 @@ def _proxy(url: str, entry: _Entry) -> str:
     if entry.restricted:
         raise entry.refuse("proxy-url", "is not accepted for this kubeconfig")
     if not url.startswith(("http://", "https://")):
-        raise entry.refuse("proxy-url", f'"{url}" is not supported; use an http or https proxy')
+        raise entry.refuse("proxy-url", f'"{_without_login(url)}" is not supported; use an http or https proxy')
     return url
+
+
+def _has_host(url: str) -> bool:
+    try:
+        return bool(urlsplit(url).hostname)
+    except ValueError:
+        return False
+
+
+def _without_login(url: str) -> str:
+    """As it may be quoted: a name and a password may stand before the host."""
+    scheme, mark, rest = url.partition("://")
+    return f"{scheme}{mark}{rest.rpartition('@')[2]}" if mark else url.rpartition("@")[2]
 
 
 def _credentials(user: User, entry: _Entry, cluster: Config) -> Credentials:

@@ -31,16 +31,17 @@ class ManifestError(ValueError):
     """Not YAML, or not what a manifest can be."""
 
 
-def nesting(text: str | bytes) -> int:
-    """How deep a text is nested, by its events alone: building a tree of it would recurse in C, without a limit."""
-    depth = deepest = 0
+def _is_too_deep(text: str | bytes) -> bool:
+    """By its events alone: building a tree of it would recurse in C, without a limit. Reads no further than it must."""
+    depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
-            deepest = max(deepest, depth)
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
-    return deepest
+        if depth > DEEPEST:
+            return True
+    return False
 
 
 def _refuse_depth(text: str | bytes) -> None:
@@ -48,8 +49,8 @@ def _refuse_depth(text: str | bytes) -> None:
     content = text if isinstance(text, bytes) else text.encode()
     brackets = content.count(b"[") + content.count(b"{")
     margin = max((len(line) - len(line.lstrip(b" -?:")) for line in content.splitlines()), default=0)
-    if brackets + margin > DEEPEST and (deepest := nesting(text)) > DEEPEST:
-        raise ManifestError(f"nested {deepest} levels deep, more than {DEEPEST}")
+    if brackets + margin > DEEPEST and _is_too_deep(text):
+        raise ManifestError(f"nested more than {DEEPEST} levels deep")
 
 
 def load(text: str | bytes) -> Json:

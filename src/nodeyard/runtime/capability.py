@@ -297,7 +297,7 @@ class Capability:
     """What is not a plan and must be on time (`runtime.loops`); each is given a `LoopContext`."""
     brief: Callable[[Any, datetime], Any] | None = None
     """Of a snapshot and the time, what the loops need of the key: frozen, and compared to tell whether it has changed.
-    Made after each successful `collect`, also of a paused key; under --observe never."""
+    Made after each successful `collect`, also of a paused key and where we only observe: `gate_of` is closed then."""
     is_shared: bool = False
     """Replicas share the keys out among them, each by a Lease of its own, and plan, connect to and run loops for those
     they have (`runtime.shares`). Else one replica does everything."""

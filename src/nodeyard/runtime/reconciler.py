@@ -172,7 +172,7 @@ class Reconciler:
     # the steps
 
     def _brief(self, key: Key, snapshot: Any, now: datetime) -> None:
-        if self._capability.brief is not None and not self._settings.observe:
+        if self._capability.brief is not None:
             self._tools.briefs.put(key, self._capability.brief(snapshot, now))
 
     def is_synced(self) -> bool:

@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from nodeyard.client.api import Client
-from nodeyard.client.errors import ApiError, Forbidden, Invalid
+from nodeyard.client.errors import AdmissionDenied
 from nodeyard.kube.json import Object
 from nodeyard.process.clock import Clock
 from nodeyard.sim.actions import NotYet, Procedure
 from nodeyard.sim.index import Entity
-from nodeyard.sim.machines.facts import Seen, is_deleting
+from nodeyard.sim.machines.facts import Seen, conditions, is_deleting
 from nodeyard.sim.machines.workbench import Workbench
 from nodeyard.sim.stage_format import Kind
 
@@ -65,7 +65,8 @@ class Releases:
 
     async def _tell(self, release: Object, present: Object | None, wanted: Object) -> None:
         name = f"{release['metadata']['namespace']}/{release['metadata']['name']}"
-        verb = "install" if (release.get("status") or {}).get("observedGeneration") is None else "upgrade"
+        # Flux's own definition begins with -1.
+        verb = "upgrade" if ((release.get("status") or {}).get("observedGeneration") or 0) > 0 else "install"
         status: Object = {"lastAttemptedRevision": VERSION}
         failure = _failure(present)
         if present is not None and _is_done(present, wanted):
@@ -102,8 +103,8 @@ class Releases:
         """Why the pod was refused; empty where it was not."""
         try:
             await self._bench.create(pod(obj, ordinal, revision))
-        except (Forbidden, Invalid) as error:
-            return _said(error)
+        except AdmissionDenied as error:
+            return str(error)
         return ""
 
     async def _replace(self, pods: Mapping[int, Object], replicas: int, revision: str) -> None:
@@ -126,10 +127,13 @@ class Releases:
             "updateRevision": revision,
             "currentRevision": revision,
         }
-        seen = [Seen(_FAILURE, bool(refusal), "FailedCreate" if refusal else "Created", refusal)]
         if refusal:
             await self._bench.warn(obj, "FailedCreate", refusal)
-        await self._bench.report(obj, status, seen if refusal or _failure(obj) else ())
+        if refusal or _failure(obj):
+            seen = Seen(_FAILURE, bool(refusal), "FailedCreate" if refusal else "Created", refusal)
+            present = (obj.get("status") or {}).get("conditions") or ()
+            status["conditions"] = conditions(present, [seen], self._bench.now())
+        await self._bench.report(obj, status)
 
 
 # what a chart renders
@@ -223,8 +227,8 @@ def _label(obj: Object, key: str) -> str:
 
 
 def _is_ready(obj: Object) -> bool:
-    conditions = (obj.get("status") or {}).get("conditions") or ()
-    return not is_deleting(obj) and any(one["type"] == "Ready" and one["status"] == "True" for one in conditions)
+    present = (obj.get("status") or {}).get("conditions") or ()
+    return not is_deleting(obj) and any(one["type"] == "Ready" and one["status"] == "True" for one in present)
 
 
 def _is_done(present: Object, wanted: Object) -> bool:
@@ -241,18 +245,14 @@ def _is_done(present: Object, wanted: Object) -> bool:
 
 
 def _failure(obj: Object | None) -> str:
-    conditions = ((obj or {}).get("status") or {}).get("conditions") or ()
-    return next((one["message"] for one in conditions if one["type"] == _FAILURE and one["status"] == "True"), "")
-
-
-def _said(error: ApiError) -> str:
-    return str(error)
+    present = ((obj or {}).get("status") or {}).get("conditions") or ()
+    return next((one["message"] for one in present if one["type"] == _FAILURE and one["status"] == "True"), "")
 
 
 def _unless_said(release: Object, seen: Sequence[Seen]) -> Sequence[Seen]:
     """Nothing, where a release that is ready has been told so."""
-    conditions = {one["type"]: one for one in (release.get("status") or {}).get("conditions") or ()}
+    present = {one["type"]: one for one in (release.get("status") or {}).get("conditions") or ()}
     generation = release["metadata"]["generation"]
-    is_settled = seen[0].holds is True and conditions.get("Ready", {}).get("status") == "True"
-    is_current = conditions.get("Ready", {}).get("observedGeneration") == generation
+    is_settled = seen[0].holds is True and present.get("Ready", {}).get("status") == "True"
+    is_current = present.get("Ready", {}).get("observedGeneration") == generation
     return () if is_settled and is_current else seen

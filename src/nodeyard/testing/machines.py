@@ -59,6 +59,8 @@ class MachineWorld(Background):
         self._client: Client
         self._world: World
         self._hurried = 0.0
+        self._burdens: list[str] = []
+        """Paths of pods and budgets that we made."""
         self.rest: Rest = api.rest
 
     async def _start(self) -> None:
@@ -207,6 +209,7 @@ class MachineWorld(Background):
         names = [f"{app}-{next(_numbers)}" for _ in range(count)]
         for name in names:
             self.rest.create(_pod(name, app, _name(node)))
+            self._burdens.append(f"{PODS}/{name}?gracePeriodSeconds=0")
         self._until(lambda: all(self._runs(name) for name in names), f"{', '.join(names)} run")
         return names
 
@@ -223,6 +226,7 @@ class MachineWorld(Background):
             "spec": {"minAvailable": min_available, "selector": {"matchLabels": {"app": app}}},
         }
         self.rest.create(budget)
+        self._burdens.append(f"{BUDGETS}/{app}")
         count = len(self.pods(app))
 
         def is_observed() -> bool:
@@ -235,7 +239,7 @@ class MachineWorld(Background):
         self.rest.call("DELETE", f"{BUDGETS}/{app}")
 
     def clear(self) -> None:
-        """Remove every cluster and its nodes, from the top and by force: waiting for Cluster API would take long."""
+        """Remove every cluster, its nodes and their pods, from the top and by force: Cluster API would take long."""
         for collection in REMOVED:
             for one in self.rest.get(collection)["items"]:
                 metadata = one["metadata"]
@@ -245,6 +249,10 @@ class MachineWorld(Background):
                     self.rest.call("DELETE", path)
                     self.rest.call("PATCH", path, {"metadata": {"finalizers": None}}, content_type=MERGE)
         self._until(self._has_no_nodes, "no machine's node is left")
+        for path in self._burdens:
+            with suppress(RestError):
+                self.rest.call("DELETE", path)
+        self._burdens.clear()
 
     def _has_no_nodes(self) -> bool:
         items = self.rest.get("/api/v1/nodes")["items"]

@@ -45,6 +45,8 @@ WATCH_SECONDS: Final = (300, 600)
 STALLED_SECONDS: Final = 150.0
 # A stream that ends sooner than this and said nothing is trouble, not the server's habit.
 SHORTEST_WATCH_SECONDS: Final = 1.0
+# Stands in an error that is a missing right: that one does not pass by itself.
+FORBIDDEN: Final = ": forbidden: "
 # After so many events in one go the event loop gets a turn.
 BURST: Final = 256
 
@@ -266,7 +268,7 @@ class Informer(Generic[T]):
         if isinstance(error, Forbidden):
             verb = "list" if self.state.phase is Phase.LISTING else "watch"
             said = str(error)
-            return f"cannot {verb} {self.source.resource}: forbidden: {said.partition(' is forbidden: ')[2] or said}"
+            return f"cannot {verb} {self.source.resource}{FORBIDDEN}{said.partition(' is forbidden: ')[2] or said}"
         return f"{type(error).__name__}: {error}"
 
 

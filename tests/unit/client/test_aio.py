@@ -200,6 +200,19 @@ async def test_no_server_means_the_request_did_not_run():
     assert caught.value.may_have_run is False
 
 
+async def test_a_server_that_cannot_be_reached_is_told_of_in_the_same_words_each_time():
+    """Conditions quote them, and each attempt has connections of its own."""
+    said = set()
+    for _ in range(3):
+        async with connected("https://127.0.0.1:1") as transport:
+            with pytest.raises(TransportError) as caught:
+                await transport.request("GET", "/x")
+        said.add(str(caught.value))
+    (words,) = said
+    assert words.startswith("GET /x: cannot connect to 127.0.0.1:1: [Errno ")
+    assert " object at 0x" not in words
+
+
 async def test_a_connection_lost_before_the_answer_leaves_it_open_whether_it_ran():
     async def handler(request):
         request.transport.abort()

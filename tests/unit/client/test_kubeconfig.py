@@ -150,6 +150,8 @@ def test_auth_providers_are_gone(tmp_path):
         (kubeconfig(current="elsewhere"), 'context "elsewhere" is not there; known: here'),
         (kubeconfig({"server": ""}), "cluster c: server: is missing"),
         (kubeconfig({"server": "ftp://one"}), "neither an https nor an http URL"),
+        (kubeconfig({"server": "https:///me:s3cret@one"}), "server: names no host$"),
+        (kubeconfig({"server": "https://[one"}), "server: names no host$"),
         (kubeconfig({"certificate-authority-data": "%%%"}), "certificate-authority-data: is not base64"),
         ({"clusters": "many"}, "is no kubeconfig"),
         (["list"], "is no kubeconfig"),
@@ -158,6 +160,15 @@ def test_auth_providers_are_gone(tmp_path):
 def test_a_fault_is_named_with_its_place(tmp_path, document, words):
     with pytest.raises(ConfigError, match=words):
         load(tmp_path, document)
+
+
+@pytest.mark.parametrize("url", ["ftp://me:s3cret@one", "ftp://me:s3@cret@one/path"])
+@pytest.mark.parametrize("field", ["server", "proxy-url"])
+def test_a_url_is_quoted_without_the_login_in_it(tmp_path, field, url):
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path, kubeconfig({"server": "https://one", field: url}))
+    assert '"ftp://one' in str(caught.value)
+    assert "cret" not in str(caught.value)
 
 
 def test_broken_yaml_is_named_with_its_line(tmp_path):

@@ -233,9 +233,11 @@ async def test_loops_go_on_for_a_paused_key(stage):
     assert "a" in stage.briefs.current
 
 
-async def test_loops_hear_of_nothing_while_one_only_observes(stage):
-    assert (await stage.reconciler(briefed(), observe=True).reconcile("a")).ending is Ending.OBSERVED
-    assert not stage.briefs.current
+async def test_under_observe_loops_are_briefed_and_know_that_they_may_not_write(stage):
+    reconciler = stage.reconciler(briefed(), observe=True)
+    assert (await reconciler.reconcile("a")).ending is Ending.OBSERVED
+    assert "a" in stage.briefs.current
+    assert reconciler.is_observing
 
 
 async def test_beside_a_living_original_loops_are_briefed_and_know_that_they_may_not_write(stage):

@@ -1,9 +1,10 @@
 """What a person says by annotating a root object, be it a struct or a dict."""
 
 import pytest
+from tests.builders import labels
 
 from nodeyard.kube.objects import Node, ObjectMeta
-from nodeyard.runtime.roots import approvals, is_paused, ref_of
+from nodeyard.runtime.roots import approvals, is_paused, ref_of, root_ref
 
 FORMS = ["struct", "dict"]
 
@@ -32,3 +33,11 @@ def test_approvals_of_all_roots_count_and_several_may_stand_in_one(form):
 def test_a_root_becomes_a_reference(form):
     ref = ref_of(root(form), "v1", "Node")
     assert (ref.api_version, ref.kind, ref.namespace, ref.name, ref.uid) == ("v1", "Node", "s", "r", "u")
+
+
+def test_a_root_that_says_its_kind_is_of_that_kind():
+    typed = {"apiVersion": "apps.example.dev/v1", "kind": "Widget", **root("dict")}
+
+    ref = root_ref(labels.LABELS, typed)
+
+    assert (ref.api_version, ref.kind, ref.name) == ("apps.example.dev/v1", "Widget", "r")

@@ -54,6 +54,7 @@ def is_served_elsewhere(view: View) -> bool:
 
 def collect_tenants(view: View) -> TenantsSnapshot:
     tenants: Sequence[Tenant] = view.all(names.TENANT_KIND)
+    leaving = [each.own_namespace for each in tenants if each.is_deleting]
     inside = {each.own_namespace for each in tenants}
     around = inside | {each.namespace for each in tenants} | {names.TENANT_ROOT}
     return TenantsSnapshot(
@@ -65,8 +66,9 @@ def collect_tenants(view: View) -> TenantsSnapshot:
             for namespace in sorted(around | {names.PLATFORM_NAMESPACE})
             if (secret := view.get(watched.VALUES.kind, names.VALUES_SECRET, namespace)) is not None
         },
-        applications=_counted(view, (each.own_namespace for each in tenants if each.is_deleting)),
+        applications=_counted(view, leaving),
         is_served_elsewhere=is_served_elsewhere(view),
+        trouble=next(filter(None, (_untold(view, kind) for kind in application_kinds(view))), "") if leaving else "",
     )
 
 
@@ -186,14 +188,28 @@ def _crd(view: View, definition: ApplicationDefinition) -> Object | None:
 
 
 def _trouble(view: View, definition: ApplicationDefinition) -> str:
-    kind = watched.viewed(definition.kind)
+    """While it is being deleted it matters that nothing is told yet; else only that something is wrong."""
+    return _untold(view, definition.kind) if definition.is_deleting else _watch_trouble(view, definition.kind)
+
+
+def _untold(view: View, kind: str) -> str:
+    """Why it is not known which applications of a kind there are; empty where it is."""
+    trouble = _watch_trouble(view, kind)
+    return trouble or ("" if _is_synced(view, kind) else f"{watched.viewed(kind)} has not been told yet")
+
+
+def _watch_trouble(view: View, kind: str) -> str:
     try:
-        trouble, is_synced = view.trouble(kind), view.is_synced(kind)
+        return view.trouble(watched.viewed(kind))
     except KeyError:
-        trouble, is_synced = "", False
-    if trouble or is_synced or not definition.is_deleting:
-        return trouble
-    return f"{kind} has not been told yet"
+        return ""
+
+
+def _is_synced(view: View, kind: str) -> bool:
+    try:
+        return view.is_synced(watched.viewed(kind))
+    except KeyError:
+        return False
 
 
 # classes

@@ -38,8 +38,10 @@ def class_keys(view: View, old: AffinityClass | None, new: AffinityClass | None)
     yield names.class_key(name)
     if old is None or new is None:
         yield names.TENANTS_KEY
+    kinds = application_kinds(view)
     for user in users(view, name):
-        yield names.application_key(user.kind, user.namespace, user.name)
+        if user.kind in kinds:
+            yield names.application_key(user.kind, user.namespace, user.name)
     for tenant in view.indexed(names.TENANT_KIND, names.BY_CLASS, name):
         yield from _below(view, tenant)
 

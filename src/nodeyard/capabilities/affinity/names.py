@@ -92,8 +92,6 @@ APPLICATION_KEY_PREFIX: Final = "application/"
 # indexes of the cache
 BY_CLASS: Final = "class"
 """HelmReleases, Tenants and applications by the classes they name."""
-BY_APPLICATION: Final = "application"
-"""HelmReleases by the application they are of, as `Kind/namespace/name`."""
 BY_NAMESPACE: Final = "namespace"
 
 

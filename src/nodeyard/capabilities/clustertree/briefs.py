@@ -24,6 +24,8 @@ class LeaseNode(NamedTuple):
     uid: str
     is_alive: bool
     """False where the leaf itself says that the node is not there: then its lease is left to run out."""
+    is_adopted: bool = True
+    """False where Kosmos made it and we have not taken it over: who renews its lease is to be found out first."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Brief:
     """They say that it is for the credentials."""
 
 
-def brief_of(snapshot: TreeSnapshot, nodes: Iterable[tuple[str, str, bool]]) -> Brief | None:
+def brief_of(snapshot: TreeSnapshot, nodes: Iterable[LeaseNode | tuple[str, str, bool]]) -> Brief | None:
     """None where there is nothing to renew and nobody to ask: the Cluster is not, or is no longer, to be mirrored."""
     cluster = snapshot.cluster
     leased = tuple(sorted(LeaseNode(*each) for each in nodes))

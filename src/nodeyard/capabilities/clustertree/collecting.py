@@ -22,6 +22,7 @@ from nodeyard.capabilities.clustertree.watched import CLUSTER
 from nodeyard.kube.names import LEASE_NAMESPACE, MIRRORED_NODE
 from nodeyard.kube.objects import Lease
 from nodeyard.runtime.capability import ClusterView, View
+from nodeyard.watch.informer import FORBIDDEN
 
 _WATCHED: Final = ("Node", "Pod")
 _LEADS_HOME: Final = "it leads to this very cluster, which cannot be a leaf of its own"
@@ -69,15 +70,17 @@ def _line(view: View, cluster: Cluster) -> tuple[Kubeconfig, Leaf]:
 
 def _leaf(there: ClusterView, cluster: Cluster) -> Leaf:
     nodes: dict[str, TreeNode] = {node.name: node for node in there.all("Node") if is_of_leaf(node)}
-    troubles = (there.trouble(kind) for kind in _WATCHED)
+    troubles = [trouble for kind in _WATCHED if (trouble := there.trouble(kind))]
     return Leaf(
         is_synced=all(there.is_synced(kind) for kind in _WATCHED),
         is_connected=there.is_connected,
-        error=there.error or next(filter(None, troubles), ""),
+        error=there.error or next(iter(troubles), ""),
+        denied=next((trouble for trouble in troubles if FORBIDDEN in trouble), ""),
         version=there.version,
         nodes=nodes,
         used={name: there.aggregate(names.USED, name) for name in nodes},
         leases=_leases(there, cluster),
+        is_leased=not there.trouble("Lease"),
     )
 
 
@@ -87,6 +90,9 @@ def is_of_leaf(node: TreeNode) -> bool:
 
 
 def _leases(there: View, cluster: Cluster) -> dict[str, Lease]:
+    """None where we may not look at them any more: then leaf nodes speak by their conditions alone."""
+    if FORBIDDEN in there.trouble("Lease"):
+        return {}
     wanted = [model.leaf_node for model in models_of(cluster) if model.mode is Mode.NODE]
     found = ((name, there.get("Lease", name, LEASE_NAMESPACE)) for name in wanted)
     return {name: lease for name, lease in found if lease is not None}

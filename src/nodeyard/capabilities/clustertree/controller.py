@@ -226,7 +226,7 @@ CLUSTERTREE: Final = Capability(
     rbac=(
         Rule("", ("nodes",), (*_READ, "create", "patch", "delete")),
         Rule("", ("nodes/status",), ("patch",)),
-        Rule("", ("pods",), _READ),
+        Rule("", ("pods",), ("list", "watch")),
         Rule("", ("secrets",), ("list", "watch")),
         Rule("", ("namespaces",), ("get",), ("kube-system",)),
         Rule(names.GROUP, (names.PLURAL,), (*_READ, "patch")),

@@ -101,6 +101,8 @@ class Leaf:
     is_connected: bool = False
     error: str = ""
     """Why there is no contact."""
+    denied: str = ""
+    """A right that we lack in it, also where what was listed before it was taken away is still known."""
     version: str = ""
     """Of its API server, as v1.36.4."""
     nodes: Mapping[str, TreeNode] = field(default_factory=dict)
@@ -109,6 +111,8 @@ class Leaf:
     """By leaf node: what its pods take away."""
     leases: Mapping[str, Lease] = field(default_factory=dict)
     """By leaf node, of those that are mirrored one to one; None known is no reason to call a node silent."""
+    is_leased: bool = True
+    """Whether leases are heard of as they are renewed; otherwise what is known of them grows old by itself."""
     finding: Finding | None = None
     """What the lease loop last found; None before its first round, and where none runs."""
 

@@ -156,6 +156,8 @@ def _resources_synced(snapshot: TreeSnapshot, failures: Sequence[ActionResult]) 
         return lost
     if not leaf.is_connected:
         return Verdict(FALSE, Reason.STALE, {**facts, "error": leaf.error})
+    if leaf.denied:
+        return Verdict(FALSE, Reason.STALE, {**facts, "error": leaf.denied})
     if unreadable := _unreadable(snapshot):
         return Verdict(FALSE, Reason.UNREADABLE_AMOUNTS, {**facts, **unreadable})
     return Verdict(TRUE, Reason.SYNCED, facts)
@@ -179,9 +181,10 @@ def _leases_renewed(snapshot: TreeSnapshot, nodes: Sequence[str]) -> Verdict:
 
 
 def _ready(snapshot: TreeSnapshot, plan: Plan, failures: Sequence[ActionResult], parts: Iterable[Verdict]) -> Verdict:
-    """The first thing that stands in the way."""
+    """The first thing that stands in the way; before all others what a person is waited for."""
     facts = _facts(snapshot)
-    if (refused := _first(plan.blocked, REFUSALS)) is not None:
+    refused = _first(plan.blocked, {EngineReason.NEEDS_APPROVAL}) or _first(plan.blocked, REFUSALS)
+    if refused is not None:
         return Verdict(FALSE, refused.reason, refused.facts)
     if failures:
         return _failed(snapshot, failures[0])

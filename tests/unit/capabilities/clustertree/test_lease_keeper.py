@@ -12,13 +12,14 @@ from tests.builders.leaves import Forest
 from nodeyard.apiserver.server import Server
 from nodeyard.capabilities.clustertree.briefs import LeaseNode
 from nodeyard.capabilities.clustertree.leases.keeper import LATE
+from nodeyard.capabilities.clustertree.leases.lease import manifest
 from nodeyard.capabilities.clustertree.leases.rounds import next_round
 from nodeyard.capabilities.clustertree.liveness import State
 from nodeyard.client.errors import TransportError
-from nodeyard.client.resources import LEASES
+from nodeyard.client.resources import LEASES, NODES
 from nodeyard.client.transport import Response
 from nodeyard.kube.names import LEASE_NAMESPACE
-from nodeyard.process.clock import parse_time
+from nodeyard.process.clock import parse_time, rfc3339_micro
 from nodeyard.sim.embedded import connect
 
 
@@ -147,11 +148,24 @@ async def test_a_node_that_was_made_anew_owns_its_lease(grove):
 
 
 async def test_a_lease_that_somebody_deleted_is_made_again(grove):
-    grove.desk.give("oak", b"oak first", "n1")
+    grove.desk.give("oak", b"oak first", ("n1", await add_node(grove.root, "n1"), True))
     async with grove.keeping():
         await grove.root.delete(LEASES, "n1", LEASE_NAMESPACE)
         await grove.rounds(1.5)
         assert await grove.age("n1") <= 10.0
+
+
+@pytest.mark.parametrize("is_made_anew", [False, True])
+async def test_a_lease_that_went_with_its_node_is_not_made_again_by_who_has_not_heard_of_it(grove, is_made_anew):
+    grove.desk.give("oak", b"oak first", ("n1", await add_node(grove.root, "n1"), True))
+    async with grove.keeping() as desk:
+        await grove.root.delete(NODES, "n1")
+        await grove.root.delete(LEASES, "n1", LEASE_NAMESPACE)
+        if is_made_anew:
+            await add_node(grove.root, "n1")
+        await grove.rounds(2.5)
+        assert await lease_of(grove.root, "n1") is None
+        assert desk.finding("oak").failed == ()
 
 
 async def test_no_lease_is_renewed_for_a_leaf_that_is_cut_off(grove):
@@ -382,4 +396,17 @@ async def test_a_change_that_renews_nothing_is_no_move(grove):
             await grove.root.patch(LEASES, "n1", labels, LEASE_NAMESPACE)
             await grove.rounds(1)
             assert await grove.age("n1") <= 10.0
+        assert desk.finding("oak").moved == ()
+
+
+@pytest.mark.parametrize(("seconds", "is_moved"), [(5, True), (60, False)])
+async def test_a_lease_of_a_node_that_kosmos_made_is_kosmos_while_it_is_fresh(grove, seconds, is_moved):
+    renewed = rfc3339_micro(grove.clock.now() - timedelta(seconds=seconds))
+    await grove.root.create(LEASES, manifest("n1", "u1", renewed))
+    grove.desk.give("oak", b"oak first", ("n1", "u1", True, False))
+    grove.desk.gate.is_open = False
+    async with grove.keeping() as desk:
+        assert (desk.finding("oak").moved == ("n1",)) is is_moved
+        assert await renew_time(grove.root, "n1") == renewed
+        await grove.rounds(5)
         assert desk.finding("oak").moved == ()

@@ -1,5 +1,6 @@
 """What is said about a node, by the leaf and by the line to it."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import msgspec
@@ -190,6 +191,19 @@ def test_the_leafs_clock_counts_for_its_leases(single):
     assert [each.is_alive for each in lease_nodes(yard.seen(), NOW + timedelta(seconds=5))] == [False]
 
 
+def test_nothing_is_concluded_from_a_lease_while_leases_are_not_heard_of(single):
+    old = {"n1": lease(NOW - timedelta(hours=1))}
+    unheard_of = single.with_(leaf=leaf(leaf_node("n1"), leases=old, is_leased=False))
+    assert reasons(unheard_of.plan()) == []
+    assert [each.is_alive for each in lease_nodes(unheard_of.seen(), unheard_of.now)] == [True]
+
+    silent = single.with_(leaf=leaf(leaf_node("n1"), leases=old)).settled()
+    still = silent.with_(leaf=leaf(leaf_node("n1"), leases=old, is_leased=False))
+
+    assert ready(still.settled(), "n1") == ("Unknown", "LeafNodeSilent")
+    assert [each.is_alive for each in lease_nodes(still.seen(), still.now)] == [False]
+
+
 def test_nothing_is_concluded_from_a_lease_while_the_leaf_is_not_seen(single):
     blind = single.with_(leaf=leaf(leaf_node("n1"), leases={"n1": lease(NOW)}, is_connected=False)).later(3600)
 
@@ -221,6 +235,35 @@ def test_after_a_restart_nodes_of_a_leaf_that_is_down_stay_but_for_their_readine
     assert down.roots["n1"].metadata.labels == single.roots["n1"].metadata.labels
 
 
+@pytest.mark.parametrize("is_rejected", [False, True], ids=["unreachable", "rejected"])
+def test_who_takes_over_leaves_what_was_said_of_a_lost_leaf(whole, is_rejected):
+    """It was not there when contact was lost, and knows no better."""
+    down = whole.with_(leaf=leaf(leaf_node("n1"), finding=lost(is_rejected=is_rejected))).settled()
+    said = down.roots["kosmos-east"].condition("Ready").message
+    assert "2030-01-01T00:00:00Z" in said or "2029-12-31T23:59:30Z" in said
+    later = NOW + timedelta(hours=1)
+    newly = replace(lost(later, is_rejected=is_rejected), last_contact=later if is_rejected else None)
+
+    for state in (leaf(leaf_node("n1"), finding=newly), unheard(finding=newly)):
+        assert reasons(down.with_(leaf=state).plan()) == []
+
+
+def test_a_contact_in_between_is_told_of(whole):
+    down = whole.with_(leaf=leaf(leaf_node("n1"), finding=lost())).settled()
+    again = down.with_(leaf=leaf(leaf_node("n1"), finding=lost(NOW + timedelta(hours=1)))).settled()
+
+    assert "has not answered since 2030-01-01T00:59:30Z" in again.roots["kosmos-east"].condition("Ready").message
+
+
+@pytest.mark.parametrize("is_rejected", [False, True], ids=["unreachable", "rejected"])
+def test_a_leaf_that_was_given_up_is_not_brought_back_by_a_first_list_but_by_its_probes(whole, is_rejected):
+    down = whole.with_(leaf=leaf(leaf_node("n1"), finding=lost(is_rejected=is_rejected))).settled()
+    listed = down.with_(leaf=replace(leaf(leaf_node("n1")), finding=None))
+
+    assert ready(listed.settled()) == ready(down)
+    assert ready(listed.with_(leaf=leaf(leaf_node("n1"))).settled()) == ("True", "KubeletReady")
+
+
 def test_a_node_deleted_while_the_leaf_is_away_comes_back_as_unknown(whole):
     away = whole.with_(leaf=leaf(leaf_node("n1"), finding=lost(), is_connected=False)).without_root("kosmos-east")
 
@@ -232,4 +275,4 @@ def test_leases_are_kept_for_what_is_ours_also_in_a_pause_and_before_removal(who
     yard = whole.with_roots(other)
     for changed in (cluster("east", metadata={"annotations": {"nodeyard.dev/paused": "true"}}), cluster(enable=False)):
         known = lease_nodes(yard.with_(cluster=changed).seen(), yard.now)
-        assert [tuple(each) for each in known] == [("kosmos-east", "uid-kosmos-east", True)]
+        assert [tuple(each) for each in known] == [("kosmos-east", "uid-kosmos-east", True, True)]

@@ -9,6 +9,7 @@ from nodeyard.plan.model import Disruption, Verb
 
 from ....builders.trees import (
     NOW,
+    Yard,
     cluster,
     grown,
     leaf,
@@ -123,3 +124,11 @@ def test_a_cluster_whose_leaf_cannot_be_asked_keeps_its_nodes_and_says_why(kubec
 
     assert reasons(planned) == []
     assert refused(planned) == [("east", reason)]
+
+
+def test_a_node_that_kosmos_made_stays_until_the_leaf_has_been_listed():
+    yard = Yard(cluster("east", one("n1")), unheard()).with_roots(left_by_kosmos("kosmos-east"))
+    assert reasons(yard.plan()) == []
+
+    listed = yard.with_(leaf=leaf(leaf_node("n1")))
+    assert ("kosmos-east", "NodeRemoved") in reasons(listed.plan())

@@ -127,6 +127,13 @@ def test_a_restart_before_the_leaf_is_tried_says_nothing():
             id="answers-but-is-not-watched",
         ),
         pytest.param(
+            leaf(N1, denied="cannot watch pods: forbidden: by a new rule"),
+            ("True", "LeafReachable"),
+            ("False", "LeafNotWatched"),
+            ("True", "LeasesRenewed"),
+            id="a-right-was-taken-away",
+        ),
+        pytest.param(
             leaf(N1, finding=alive(failed=(("kosmos-east", "conflict"),))),
             ("True", "LeafReachable"),
             ("True", "ResourcesSynced"),

@@ -114,7 +114,8 @@ def _serve(draft: Draft, snapshot: DefinitionSnapshot) -> None:
         ObjectRef(api_version=CRD_API_VERSION, kind=CRD_KIND, name=facts["crd"], uid=uid),
         Reason.DEFINITION_SERVED,
         facts,
-        Write(body=body),
+        # One that somebody else has made a moment ago, which we have not heard of, is not taken from them.
+        Write(body=body, force=crd is not None),
         diff=diff(crd, after),
         after=(guarded,),
     )

@@ -161,7 +161,10 @@ SENTENCES: Final[Mapping[Reason, Callable[[Facts], str]]] = {
     Reason.SELF_ASSIGNABLE: _self_assignable,
     Reason.VIOLATED: _violated,
     Reason.MEND_CHART: says("Let the chart apply _scheduling to its pods"),
-    Reason.GRANT_READ: says("Grant the right to read that owner: ownerKinds in the chart"),
+    Reason.GRANT_READ: says(
+        "Grant get, list and watch on that owner's kind in a ClusterRole with the label "
+        'rbac.nodeyard.dev/aggregate-to-affinity: "true"'
+    ),
     Reason.LABEL_NODES: says("Label nodes so that they are in the class"),
 }
 """Beside those of applications and tenants, which also have what is said of a class that is not found."""

@@ -132,9 +132,10 @@ class Keeper:
 
     def _take_on(self, brief: Brief) -> None:
         known = self._leases
-        self._leases = {
-            each.name: known.get(each.name) or NodeLease(each.name, self._client, self._clock) for each in brief.nodes
-        }
+        self._leases = {each.name: known.get(each.name) or self._lease(each) for each in brief.nodes}
+
+    def _lease(self, node: LeaseNode) -> NodeLease:
+        return NodeLease(node.name, self._client, self._clock, is_foreign=not node.is_adopted)
 
     async def _renew(self, nodes: Iterable[LeaseNode], until: float) -> None:
         """These, the oldest first, as far as there is time."""
@@ -163,8 +164,11 @@ class Keeper:
     async def _renew_one(self, lease: NodeLease, uid: str) -> None:
         """Its trouble is its own."""
         try:
-            result = Result.CREATED if await lease.renew(uid) else Result.RENEWED
+            is_new = await lease.renew(uid)
             lease.error = ""
+            if is_new is None:
+                return
+            result = Result.CREATED if is_new else Result.RENEWED
         except Exception as error:
             result = Result.FAILED
             lease.error = str(error) or type(error).__name__
@@ -172,7 +176,7 @@ class Keeper:
 
     async def _look(self, until: float) -> None:
         """We only observe: is it still somebody else who renews them?"""
-        sample = list(self._leases.values())[:SAMPLE]
+        sample = sorted(self._leases.values(), key=lambda lease: not lease.is_foreign)[:SAMPLE]
         looking = asyncio.gather(*(lease.look() for lease in sample), return_exceptions=True)
         await first_of(looking, self._clock.sleep(until - self._clock.monotonic()))
         for lease in self._leases.values():

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import msgspec
 
-from nodeyard.client.resources import LEASES
+from nodeyard.client.resources import LEASES, NODES
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import LEASE_NAMESPACE
 
@@ -52,6 +52,24 @@ class ReadLease(msgspec.Struct, frozen=True):
 
 VERSIONS: Final = LEASES.decoded_as(Version)
 READ: Final = LEASES.decoded_as(ReadLease)
+
+
+class OwnerMeta(msgspec.Struct, frozen=True, rename="camel"):
+    uid: str = ""
+    deletion_timestamp: str | None = None
+
+
+class Owner(msgspec.Struct, frozen=True):
+    """The node of a lease, as far as it tells whether the lease is still wanted."""
+
+    metadata: OwnerMeta
+
+    def is_here(self, uid: str) -> bool:
+        """The one of this uid, and it is not about to go."""
+        return self.metadata.uid == uid and self.metadata.deletion_timestamp is None
+
+
+OWNERS: Final = NODES.decoded_as(Owner)
 
 
 def renewal(version: str, moment: str) -> bytes:

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from nodeyard.capabilities.clustertree.briefs import LeaseNode
 from nodeyard.capabilities.clustertree.planning.models import Mode, Placement, placements
-from nodeyard.capabilities.clustertree.planning.ownership import is_going, ours
+from nodeyard.capabilities.clustertree.planning.ownership import is_adopted, is_going, ours
 from nodeyard.capabilities.clustertree.planning.silence import is_silent
 from nodeyard.capabilities.clustertree.snapshot import TreeNode, TreeSnapshot
 
@@ -20,7 +20,7 @@ def lease_nodes(snapshot: TreeSnapshot, now: datetime) -> tuple[LeaseNode, ...]:
     placed = {each.name: each for each in placements(snapshot.cluster, snapshot.mirrors) if not each.rival}
     mirrors = ours(snapshot.mirrors, snapshot.cluster.name)
     return tuple(
-        LeaseNode(name, node.metadata.uid, _is_alive(snapshot, placed.get(name), node, now))
+        LeaseNode(name, node.metadata.uid, _is_alive(snapshot, placed.get(name), node, now), is_adopted(node))
         for name, node in sorted(mirrors.items())
         if not is_going(node)
     )

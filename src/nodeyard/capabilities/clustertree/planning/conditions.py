@@ -62,10 +62,10 @@ class Conditions:
 def conditions_of(mirror: Mirror) -> Conditions:
     present, recorded = mirror.present.status.conditions, mirror.said(names.MIRRORED_CONDITIONS)
     snapshot, now = mirror.snapshot, mirror.now
-    how = contact(snapshot.leaf)
+    how, ready = contact(snapshot.leaf), mirror.present.condition(READY)
     if how is Contact.LOST:
-        return Conditions(merged(present, (lost(snapshot),), now), recorded)
-    if how is Contact.KEPT and mirror.present.condition(READY) is not None:
+        return Conditions(merged(present, (lost(snapshot, ready),), now), recorded)
+    if ready is not None and (how is Contact.KEPT or (snapshot.leaf.finding is None and _is_given_up(ready))):
         return Conditions(present, recorded)
     if not mirror.is_single:
         return Conditions(merged(present, (_group_ready(mirror), *_HEALTHY), now, recorded), "")
@@ -77,7 +77,9 @@ def conditions_of(mirror: Mirror) -> Conditions:
 def unseen(node: TreeNode, snapshot: TreeSnapshot, now: datetime) -> tuple[NodeCondition, ...]:
     """Of a node that only the line tells of: the leaf has not been listed, or its model is faulty."""
     present = node.status.conditions
-    return merged(present, (lost(snapshot),), now) if contact(snapshot.leaf) is Contact.LOST else present
+    if contact(snapshot.leaf) is not Contact.LOST:
+        return present
+    return merged(present, (lost(snapshot, node.condition(READY)),), now)
 
 
 def merged(
@@ -92,18 +94,27 @@ def merged(
     return present if result == present else result
 
 
-def lost(snapshot: TreeSnapshot) -> NodeCondition:
-    """Ready, when nobody answers, or nobody lets us in. The message stays the same while that lasts."""
+def lost(snapshot: TreeSnapshot, said: NodeCondition | None) -> NodeCondition:
+    """Ready, when nobody answers, or nobody lets us in. What was said of it stays while that lasts, also when another
+    replica takes over, or the same one after a restart, who has not been there when it began."""
     finding = snapshot.leaf.finding
     facts: Object = {"cluster": snapshot.cluster.name}
-    if finding is not None and finding.is_rejected:
-        reason = Reason.CREDENTIALS_REJECTED
+    is_rejected = finding is not None and finding.is_rejected
+    reason = Reason.CREDENTIALS_REJECTED if is_rejected else Reason.UNREACHABLE
+    last_contact = None if finding is None else finding.last_contact
+    is_known = said is not None and (said.status, said.reason) == (UNKNOWN, reason.value)
+    if said is not None and is_known and (is_rejected or last_contact is None):
+        return said
+    if finding is not None and is_rejected:
         facts["givenUp"] = written(finding.since)
-    else:
-        reason = Reason.UNREACHABLE
-        if finding is not None and finding.last_contact is not None:
-            facts["lastContact"] = written(finding.last_contact)
+    elif last_contact is not None:
+        facts["lastContact"] = written(last_contact)
     return _condition(READY, UNKNOWN, reason, facts)
+
+
+def _is_given_up(ready: NodeCondition) -> bool:
+    """Its leaf was, by whoever looked after it before: two good probes have to bring it back, not a first list."""
+    return ready.status == UNKNOWN and ready.reason in (Reason.UNREACHABLE, Reason.CREDENTIALS_REJECTED)
 
 
 def _group_ready(mirror: Mirror) -> NodeCondition:

@@ -57,7 +57,7 @@ class Mirror:
             self.placement.model,
             leaf.version,
             how,
-            leaf.finding if how is Contact.LOST else None,
+            leaf.finding if how is Contact.LOST else leaf.finding is None,
             self.is_silent,
             *self.members,
             *map(leaf.usage, (node.name for node in self.members)),

@@ -17,7 +17,7 @@ from nodeyard.capabilities.clustertree.planning.conditions import conditions_of,
 from nodeyard.capabilities.clustertree.planning.cordons import cordon_of
 from nodeyard.capabilities.clustertree.planning.labels import labels_of
 from nodeyard.capabilities.clustertree.planning.mirror import Mirror
-from nodeyard.capabilities.clustertree.planning.ownership import node_ref, owned_by
+from nodeyard.capabilities.clustertree.planning.ownership import is_adopted, node_ref, owned_by
 from nodeyard.capabilities.clustertree.planning.steady import Steady
 from nodeyard.capabilities.clustertree.planning.taints import taints_of
 from nodeyard.capabilities.clustertree.reasons import Reason
@@ -41,7 +41,7 @@ def keep(draft: Draft, mirror: Mirror, steady: Steady, after: tuple[str, ...]) -
         _create(draft, mirror, wanted, after)
         return False
     known = len(draft.actions)
-    reason = Reason.NODE_UPDATED if mirror.said(names.MODEL) else Reason.NODE_ADOPTED
+    reason = Reason.NODE_UPDATED if is_adopted(mirror.node) else Reason.NODE_ADOPTED
     is_whole = Change(mirror.snapshot.cluster.name, mirror.node, wanted, after).plan(draft, reason)
     if offer.held_until is not None:
         draft.wake(offer.held_until)

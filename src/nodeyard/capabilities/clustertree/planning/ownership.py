@@ -26,6 +26,11 @@ def ours(mirrors: Mapping[str, TreeNode], cluster: str) -> dict[str, TreeNode]:
     return {name: node for name, node in mirrors.items() if is_ours(node, cluster)}
 
 
+def is_adopted(node: TreeNode) -> bool:
+    """We made it, or have taken it over from Kosmos."""
+    return bool(node.metadata.annotations.get(names.MODEL))
+
+
 def is_going(node: TreeNode) -> bool:
     """Somebody's finalizer still holds it, and nothing is to be done about it."""
     return node.metadata.deletion_timestamp is not None

@@ -1,8 +1,8 @@
 """Whether a leaf node that is mirrored by itself still speaks: by its Ready condition, and by its lease in the leaf.
 
 The lease says it also where nobody in the leaf looks after its nodes. Its time is the leaf's, so that the difference
-between the clocks is taken off. While we do not see the leaf nothing is concluded from what we remember of it: what was
-last said about the node stands.
+between the clocks is taken off. While we do not see the leaf, or only its leases, nothing is concluded from what we
+remember of it: what was last said about the node stands.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ def is_silent(leaf: Leaf, name: str, mirror: TreeNode | None, now: datetime) -> 
     if ready is None or ready.status == UNKNOWN:
         return True
     expiry = expires_at(leaf, name)
-    return expiry is not None and expiry <= now
+    if expiry is None or expiry > now:
+        return False
+    return leaf.is_leased or _was_silent(mirror)
 
 
 def look_again_at(leaf: Leaf, name: str, now: datetime) -> datetime | None:

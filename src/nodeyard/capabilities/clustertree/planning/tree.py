@@ -8,7 +8,7 @@ from functools import cached_property
 
 from nodeyard.capabilities.clustertree.planning.membership import Membership, share_out
 from nodeyard.capabilities.clustertree.planning.models import Mode, Placement, placements
-from nodeyard.capabilities.clustertree.planning.ownership import ours
+from nodeyard.capabilities.clustertree.planning.ownership import is_adopted, ours
 from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.snapshot import TreeNode, TreeSnapshot
 
@@ -41,12 +41,15 @@ class Tree:
         return self.snapshot.strangers.get(name) or self.snapshot.mirrors.get(name)
 
     def leaving(self) -> Iterator[tuple[TreeNode, Reason | None]]:
-        """Nodes that no model asks for, or whose leaf node is gone; with the reason of the latter."""
+        """Nodes that no model asks for, or whose leaf node is gone; with the reason of the latter.
+
+        One that Kosmos made stays until the leaf has been listed here: a Cluster that we cannot reach is no reason."""
         wanted = {each.name: each for each in self.placements if not each.rival}
         for name, node in self.mirrors.items():
             placement = wanted.get(name)
             if placement is None:
-                yield node, None
+                if is_adopted(node) or self.snapshot.leaf.is_synced:
+                    yield node, None
             elif self.refusal(placement) is Reason.LEAF_NODE_MISSING:
                 yield node, Reason.LEAF_NODE_MISSING
 

@@ -1,0 +1,48 @@
+"""What is counted: decisions about pods by class, and the classes themselves; a class's series go with it."""
+
+from __future__ import annotations
+
+import msgspec
+from tests.builders.estates import class_body
+
+from nodeyard.apply.outcome import Outcome
+from nodeyard.capabilities.affinity.metrics import AffinityMetrics
+from nodeyard.capabilities.affinity.snapshot import ClassSnapshot
+from nodeyard.capabilities.affinity.types import AffinityClass
+from nodeyard.plan.model import Plan
+from nodeyard.process.metrics import Metrics
+from nodeyard.runtime.webhooks import Review, allowed, denied
+
+REVIEW = Review(uid="1", operation="CREATE")
+PLAN = Plan(capability="affinity", key="class/dc1")
+
+
+def measured():
+    metrics = Metrics()
+    return AffinityMetrics(metrics), lambda name, **labels: metrics.registry.get_sample_value(name, labels)
+
+
+def test_reviews_are_counted_by_class_decision_and_reason():
+    measure, sample = measured()
+
+    measure.reviewed(REVIEW, denied("no").stating(**{"class": "dc1", "decision": "denied", "reason": "OutsideClass"}))
+    measure.reviewed(REVIEW, allowed())
+
+    labels = {"affinity_class": "dc1", "decision": "denied", "reason": "OutsideClass"}
+    assert sample("nodeyard_affinity_reviews_total", **labels) == 1
+
+
+def test_a_class_that_goes_takes_its_series_with_it():
+    measure, sample = measured()
+    dc1 = msgspec.convert(class_body("dc1", nodeSelector={"a": "b"}), AffinityClass)
+    measure(ClassSnapshot(dc1, zones={"a": 2, "b": 1}, violators=["x/y"]), PLAN, Outcome(results=()))
+    measure.reviewed(REVIEW, allowed().stating(**{"class": "dc1", "decision": "allowed", "reason": "InsideClass"}))
+    assert sample("nodeyard_affinity_class_nodes", affinity_class="dc1") == 3
+    assert sample("nodeyard_affinity_class_violators", affinity_class="dc1") == 1
+
+    measure.forget("class/dc1")
+    measure.forget("application/Postgres/a/b")
+
+    assert sample("nodeyard_affinity_class_nodes", affinity_class="dc1") is None
+    labels = {"affinity_class": "dc1", "decision": "allowed", "reason": "InsideClass"}
+    assert sample("nodeyard_affinity_reviews_total", **labels) is None

@@ -1,0 +1,166 @@
+"""What `nodeyard why` says: the whole way to a verdict, and every owner that led nowhere."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from tests.builders.affinity_views import AffinityView
+from tests.builders.estates import application_body, class_body, definition_body, tenant_body
+from tests.builders.placements import body, reference, release
+
+from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.controller import AFFINITY
+from nodeyard.capabilities.affinity.messages import text
+from nodeyard.capabilities.affinity.reasons import Reason
+from nodeyard.kube.names import ZONE
+from nodeyard.plan.explain import render_decision
+from nodeyard.plan.model import ObjectRef
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+HOME = "tenant-acme"
+CNPG = ("postgresql.cnpg.io/v1", "Cluster")
+DC1 = class_body("dc1", nodeSelector={ZONE: "dc1"})
+ACME = tenant_body("acme", defaultAffinityClass="dc1", allowedAffinityClasses=["dc1", "dc2"])
+RELEASE = release()
+CLUSTER = body(*CNPG, "main", labels={names.FLUX_NAME: "postgres-main-db"}, namespace=HOME)
+SURROUNDINGS = (DC1, ACME, RELEASE, definition_body("Postgres"))
+
+
+def pod(*owners, **spec):
+    made = body("v1", "Pod", "main-1", namespace=HOME, spec=spec)
+    made["metadata"]["ownerReferences"] = list(owners)
+    return made
+
+
+def why(view, api_version, kind, name, namespace=""):
+    ref = ObjectRef(api_version=api_version, kind=kind, name=name, namespace=namespace)
+    decisions = [
+        decision
+        for key in AFFINITY.keys_of(view, ref)
+        if (snapshot := AFFINITY.collect(view, key, NOW)) is not None
+        for decision in AFFINITY.plan(snapshot, NOW, [ref]).plan.decisions
+    ]
+    return "\n".join(render_decision(each, text) for each in decisions)
+
+
+def why_pod(view):
+    return why(view, "v1", "Pod", "main-1", HOME)
+
+
+def test_a_refused_pods_way_is_told_from_tenant_to_verdict():
+    view = AffinityView(*SURROUNDINGS, CLUSTER, pod(reference(CLUSTER)), sightings=[CNPG])
+
+    assert (
+        why_pod(view)
+        == """\
+Pod tenant-acme/main-1
+  MissingNodeSelector: pod tenant-acme/main-1 belongs to application with AffinityClass "dc1" but
+    missing required nodeSelector topology.kubernetes.io/zone=dc1
+
+  4 candidates taken:
+    Tenant tenant-root/acme: TenantSays: allows dc1, dc2; its default is dc1
+    Cluster tenant-acme/main: OwnedBy: the owner of Pod tenant-acme/main-1
+    HelmRelease tenant-acme/postgres-main-db: ReleaseOf: the release of Postgres main-db, carries
+      the class dc1
+    AffinityClass dc1: ClassAsks: asks for topology.kubernetes.io/zone=dc1; pods outside: Deny
+
+  What would change it:
+    - Let the chart apply _scheduling to its pods
+"""
+    )
+
+
+def test_an_owner_that_may_not_be_read_is_named_with_what_hinders():
+    troubles = {"Cluster.postgresql.cnpg.io": "cannot watch clusters.postgresql.cnpg.io: forbidden: no right"}
+    view = AffinityView(*SURROUNDINGS, pod(reference(CLUSTER)), sightings=[CNPG], troubles=troubles)
+
+    said = " ".join(why_pod(view).split())
+
+    assert said.startswith("Pod tenant-acme/main-1 OwnerForbidden: pod tenant-acme/main-1 may belong")
+    assert "1 candidate left: Cluster tenant-acme/main: OwnerForbidden" in said
+    assert "Grant get, list and watch on that owner's kind in a ClusterRole" in said
+
+
+@pytest.mark.parametrize(
+    ("owner", "reason"),
+    [
+        (reference(CLUSTER, name="gone"), "OwnerMissing: Cluster tenant-acme/gone does not exist"),
+        (reference(CLUSTER, uid="another"), "OwnerReplaced: Cluster tenant-acme/main is gone"),
+    ],
+    ids=["missing", "made again"],
+)
+def test_owners_that_lead_nowhere_are_told_of(owner, reason):
+    said = " ".join(why_pod(AffinityView(*SURROUNDINGS, CLUSTER, pod(owner), sightings=[CNPG])).split())
+
+    assert "UnownedAllowed" in said
+    assert reason in said
+
+
+def test_kinds_on_the_way_that_nobody_watches_are_asked_for_first():
+    unwatched = AffinityView(*SURROUNDINGS, pod(reference(CLUSTER)))
+    ref = ObjectRef(api_version="v1", kind="Pod", name="main-1", namespace=HOME)
+
+    assert list(AFFINITY.sights(unwatched, ref)) == [CNPG]
+    assert (
+        list(AFFINITY.sights(AffinityView(*SURROUNDINGS, CLUSTER, pod(reference(CLUSTER)), sightings=[CNPG]), ref))
+        == []
+    )
+    assert "Cluster.postgresql.cnpg.io is not watched" in " ".join(why_pod(unwatched).split())
+
+
+def test_pods_of_exempt_namespaces_are_never_checked():
+    system = body("v1", "Pod", "main-1", namespace="kube-system", spec={})
+
+    assert "NamespaceExempt" in why(AffinityView(*SURROUNDINGS, system), "v1", "Pod", "main-1", "kube-system")
+
+
+def test_an_application_is_told_with_its_tenant_class_and_release():
+    view = AffinityView(*SURROUNDINGS, application_body("Postgres", HOME, "main-db", affinityClass="gpu"))
+
+    said = " ".join(why(view, names.APPS_API_VERSION, "Postgres", "main-db", HOME).split())
+
+    assert said.startswith("Postgres tenant-acme/main-db AffinityClassNotFound")
+    assert "Tenant tenant-root/acme: TenantSays: allows dc1, dc2; its default is dc1" in said
+    assert "HelmRelease tenant-acme/postgres-main-db: ReleaseOf" in said
+    assert "Set spec.affinityClass to one of dc1, dc2" in said
+
+
+def test_a_tenant_is_told_with_every_tenant_above_it():
+    inner = tenant_body("web", HOME, allowedAffinityClasses=["dc1"])
+    view = AffinityView(*SURROUNDINGS, inner)
+
+    said = " ".join(why(view, names.APPS_API_VERSION, "Tenant", "web", HOME).split())
+
+    assert "Tenant tenant-acme/web: TenantSays: allows dc1; its default is dc1" in said
+    assert "Tenant tenant-root/acme: TenantSays: allows dc1, dc2; its default is dc1" in said
+    assert "Tenant tenant-acme/web: TenantSays" in why(view, "v1", "Namespace", "tenant-acme-web").replace("\n", " ")
+
+
+def test_a_class_is_told_with_its_users():
+    said = " ".join(why(AffinityView(*SURROUNDINGS), names.API_VERSION, "AffinityClass", "dc1").split())
+
+    assert "NoNodeMatches" in said
+    assert "Postgres tenant-acme/main-db, Tenant tenant-root/acme: UsesClass: names the class dc1" in said
+
+
+def test_an_application_is_meant_by_kind_namespace_and_name():
+    (ref,) = AFFINITY.aliases["application"]("Postgres/tenant-acme/main-db")
+
+    assert (ref.kind, ref.namespace, ref.name) == ("Postgres", HOME, "main-db")
+    assert AFFINITY.aliases["application"]("main-db") == ()
+
+
+FACTS = {
+    "subject": "pod a/b", "class": "c", "application": "A b", "release": "r", "previous": "p", "key": "k", "value": "v",
+    "example": "e", "errors": ["spec.x: is wrong"], "owner": "Owner x", "error": "err", "tenant": "t", "others": "o",
+    "nodes": 1,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("reason", list(Reason))
+def test_every_reason_is_a_sentence(reason):
+    said = text(reason, FACTS)
+
+    assert said != reason.value
+    assert " " in said

@@ -1,0 +1,182 @@
+"""Which keys an event makes due: those it can change, and no others."""
+
+from __future__ import annotations
+
+import copy
+
+import msgspec
+import pytest
+from tests.builders.affinity_views import AffinityView
+from tests.builders.estates import application_body, class_body, definition_body, tenant_body
+
+from nodeyard.capabilities.affinity import keys, names, watched
+from nodeyard.capabilities.affinity.types import AffinityClass, ApplicationDefinition, Tenant
+from nodeyard.capabilities.affinity.watched import PlacedPod
+from nodeyard.kube.names import ZONE
+from nodeyard.kube.objects import Namespace, PartialObject
+
+DC1 = class_body("dc1", nodeSelector={ZONE: "dc1"})
+DC2 = class_body("dc2", nodeSelector={ZONE: "dc2"})
+ACME = tenant_body("acme", defaultAffinityClass="dc1")
+WEB = tenant_body("web", "tenant-acme")
+OTHER = tenant_body("other")
+POSTGRES = definition_body("Postgres")
+DB = application_body("Postgres", "tenant-acme", "db", affinityClass="dc1")
+INNER = application_body("Postgres", "tenant-acme-web", "inner")
+ELSEWHERE = application_body("Postgres", "tenant-other", "far", affinityClass="dc2")
+
+
+def release(name="postgres-db", namespace="tenant-acme", application="db", **labels):
+    marked = {
+        names.APPLICATION_GROUP: names.APPS_GROUP,
+        names.APPLICATION_KIND: "Postgres",
+        names.APPLICATION_NAME: application,
+    }
+    metadata = {"name": name, "namespace": namespace, "labels": {**(marked if application else {}), **labels}}
+    return {"apiVersion": names.FLUX_API_VERSION, "kind": names.RELEASE_KIND, "metadata": metadata, "spec": {}}
+
+
+VIEW = AffinityView(DC1, DC2, ACME, WEB, OTHER, POSTGRES, DB, INNER, ELSEWHERE, release())
+IN_ACME = {"application/Postgres/tenant-acme/db", "application/Postgres/tenant-acme-web/inner"}
+
+
+def changed(body, **metadata):
+    """The same, with other metadata."""
+    other = copy.deepcopy(body)
+    other["metadata"].update(metadata)
+    return other
+
+
+def due(found):
+    return set(found)
+
+
+def as_class(body):
+    return msgspec.convert(body, AffinityClass)
+
+
+def as_tenant(body):
+    return msgspec.convert(body, Tenant)
+
+
+def test_a_new_class_concerns_itself_the_tenants_and_whoever_names_it_or_lives_below_who_does():
+    assert due(keys.class_keys(VIEW, None, as_class(DC1))) >= {"class/dc1", "tenants", *IN_ACME}
+    assert "application/Postgres/tenant-other/far" not in due(keys.class_keys(VIEW, None, as_class(DC1)))
+
+
+def test_the_status_of_a_class_concerns_nobody():
+    told = {**DC1, "status": {"nodes": 5}}
+
+    assert due(keys.class_keys(VIEW, as_class(DC1), as_class(told))) == set()
+
+
+def test_a_tenants_change_concerns_the_applications_in_it_and_below():
+    before, after = as_tenant(ACME), as_tenant(tenant_body("acme", defaultAffinityClass="dc2"))
+
+    found = due(keys.tenant_keys(VIEW, before, after))
+
+    assert found == {"tenants", "class/dc1", "class/dc2", *IN_ACME}
+
+
+def test_a_tenants_pause_concerns_the_tree_alone():
+    paused = as_tenant(changed(ACME, annotations={"nodeyard.dev/paused": "true"}))
+
+    assert due(keys.tenant_keys(VIEW, as_tenant(ACME), paused)) == {"tenants", "class/dc1"}
+
+
+def test_a_definitions_change_concerns_its_applications_and_rivals():
+    rival = definition_body("Postgres", name="second")
+    view = AffinityView(POSTGRES, rival, DB)
+    definition = msgspec.convert(POSTGRES, ApplicationDefinition)
+
+    assert due(keys.definition_keys(view, None, definition)) == {
+        "definition/postgres", "definition/second", "application/Postgres/tenant-acme/db"
+    }  # fmt: skip
+
+
+def test_an_applications_status_concerns_nobody_and_its_coming_its_definition_and_class():
+    assert due(keys.application_keys("Postgres", VIEW, DB, {**DB, "status": {"release": "x"}})) == set()
+    assert due(keys.application_keys("Postgres", VIEW, None, DB)) == {
+        "application/Postgres/tenant-acme/db", "class/dc1", "definition/postgres"
+    }  # fmt: skip
+
+
+def test_what_leaves_a_tenant_that_is_to_go_concerns_the_tenants():
+    going = changed(ACME, deletionTimestamp="2030-01-01T00:00:00Z")
+    view = AffinityView(going, POSTGRES, DB)
+
+    assert "tenants" in due(keys.application_keys("Postgres", view, DB, None))
+    assert "tenants" in due(keys.release_keys(view, release(), None))
+    assert "tenants" not in due(keys.application_keys("Postgres", VIEW, DB, None))
+
+
+def test_a_releases_status_concerns_its_application():
+    ready = {**release(), "status": {"observedGeneration": 1}}
+
+    assert due(keys.release_keys(VIEW, release(), ready)) == {"application/Postgres/tenant-acme/db"}
+
+
+def test_a_releases_class_concerns_the_classes_before_and_after():
+    before, after = release(**{names.AFFINITY_CLASS: "dc1"}), release(**{names.AFFINITY_CLASS: "dc2"})
+
+    assert due(keys.release_keys(VIEW, before, after)) >= {"class/dc1", "class/dc2"}
+
+
+def test_a_release_of_nobody_concerns_the_application_whose_name_it_takes():
+    foreign = release("postgres-fresh", application="")
+
+    assert due(keys.release_keys(VIEW, None, foreign)) == {"application/Postgres/tenant-acme/fresh"}
+
+
+@pytest.mark.parametrize(("name", "found"), [("tenant-acme", {"tenants"}), ("default", set())])
+def test_only_namespaces_of_tenants_concern_the_tree(name, found):
+    namespace = msgspec.convert({"metadata": {"name": name}}, Namespace)
+
+    assert due(keys.namespace_keys(None, namespace)) == found
+    assert due(keys.namespace_keys(namespace, namespace)) == set()
+
+
+@pytest.mark.parametrize(("namespace", "found"), [("cozy-system", {"tenants"}), ("default", set())])
+def test_only_values_of_tenants_and_of_the_platform_concern_the_tree(namespace, found):
+    assert due(keys.values_keys(None, {"metadata": {"name": "cozystack-values", "namespace": namespace}})) == found
+
+
+def test_a_crd_concerns_its_definition():
+    crd = {"metadata": {"name": "postgress.apps.cozystack.io", "labels": {names.DECLARED_BY: "postgres"}}}
+
+    assert due(keys.crd_keys(crd, None)) == {"definition/postgres"}
+
+
+def test_a_node_concerns_the_classes_it_comes_into_or_leaves_and_no_others():
+    def node(**labels):
+        return msgspec.convert({"metadata": {"name": "n1", "labels": labels}}, PartialObject)
+
+    assert due(keys.node_keys(VIEW, None, node(**{ZONE: "dc1"}))) == {"class/dc1"}
+    assert due(keys.node_keys(VIEW, node(**{ZONE: "dc1"}), node(**{ZONE: "dc2"}))) == {"class/dc1", "class/dc2"}
+    assert due(keys.node_keys(VIEW, node(**{ZONE: "dc1"}), node(**{ZONE: "dc1", "other": "label"}))) == set()
+
+
+def test_a_pod_concerns_its_class_only_when_it_may_be_outside():
+    def pod(**selector):
+        labels = {names.AFFINITY_CLASS: "dc1"}
+        body = {
+            "metadata": {"name": "p", "namespace": "tenant-acme", "labels": labels},
+            "spec": {"nodeSelector": selector},
+        }
+        return msgspec.convert(body, PlacedPod)
+
+    assert due(keys.pod_keys(VIEW, None, pod(**{ZONE: "dc1"}))) == set()
+    assert due(keys.pod_keys(VIEW, None, pod())) == {"class/dc1"}
+
+
+def test_who_serves_the_group_concerns_everything():
+    theirs = {"metadata": {"name": watched.APPS_API_SERVICE}, "spec": {"service": {"name": "cozystack-api"}}}
+
+    assert due(keys.api_service_keys(VIEW, None, theirs)) == due(keys.all_keys(VIEW))
+    assert due(keys.api_service_keys(VIEW, None, {"metadata": {}, "spec": {}})) == set()
+
+
+def test_all_keys_are_one_for_the_tenants_and_one_for_each_of_the_others():
+    assert due(keys.all_keys(VIEW)) == {
+        "tenants", "class/dc1", "class/dc2", "definition/postgres", *IN_ACME, "application/Postgres/tenant-other/far"
+    }  # fmt: skip

@@ -1,0 +1,73 @@
+"""New kinds are found soon: where their definitions are watched, and in a few looks after one was missed."""
+
+import asyncio
+
+import pytest
+
+from nodeyard.apiserver.server import Server
+from nodeyard.client.resources import CUSTOM_RESOURCE_DEFINITIONS
+from nodeyard.runtime.capability import Watch
+from nodeyard.runtime.served import Served
+from nodeyard.watch.inquiring import AFTERWARDS_SECONDS, DISCOVERY_SECONDS
+
+from .test_watches import NODE_WATCH, WIDGETS, Stage
+
+
+@pytest.fixture
+async def stage(clock):
+    server = Server(clock, seed=1)
+    await server.start(())
+    stage = Stage(clock, server)
+    yield stage
+    await stage.stop()
+    await server.stop()
+    assert [task for task in asyncio.all_tasks() if "informer" in task.get_name()] == []
+
+
+async def test_where_definitions_are_watched_a_new_kind_is_watched_at_once(stage, clock):
+    stage.register(Watch(CUSTOM_RESOURCE_DEFINITIONS), Watch(WIDGETS, optional=True))
+    await stage.start()
+    await clock.advance(sum(AFTERWARDS_SECONDS) + 1)
+    await stage.define_widgets()
+    await clock.advance(1)
+
+    assert "widgets.example.dev" in stage.running
+
+
+async def test_elsewhere_it_is_found_in_its_turn(stage, clock):
+    stage.register(NODE_WATCH, Watch(WIDGETS, optional=True))
+    await stage.start()
+    await stage.define_widgets()
+    await clock.advance(1)
+    assert "widgets.example.dev" not in stage.running
+
+    await clock.advance(DISCOVERY_SECONDS)
+
+    assert "widgets.example.dev" in stage.running
+
+
+async def test_after_a_hurry_the_server_is_asked_a_few_times_and_then_in_its_turn_again(stage, clock):
+    asked = []
+    stage.watches.on_discovered = lambda _catalog: asked.append(clock.monotonic())
+    stage.register(NODE_WATCH, Watch(WIDGETS, optional=True))
+    await stage.start()
+    await clock.advance(1)
+    asked.clear()
+
+    stage.watches.rediscover()
+    await clock.advance(sum(AFTERWARDS_SECONDS) + 2)
+    assert len(asked) == 1 + len(AFTERWARDS_SECONDS)
+    await clock.advance(DISCOVERY_SECONDS / 2)
+
+    assert len(asked) == 1 + len(AFTERWARDS_SECONDS)
+
+
+async def test_what_one_has_found_out_the_other_need_not_ask(stage, clock):
+    served = Served(stage.client, clock)
+    stage.watches.on_discovered = served.learn
+    stage.register(NODE_WATCH, Watch(WIDGETS, optional=True))
+    await stage.define_widgets()
+
+    await stage.start()
+
+    assert served.find("example.dev/v1", "Widget").plural == "widgets"
