@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
-PYTEST_WORKERS ?= 3
+PYTEST_WORKERS ?= 2
 # Most of them wait for a server more than they compute.
 TEST_WORKERS ?= 5
 # As collected: files of long waits come before the many short ones, which level the workers out at the end.

@@ -28,8 +28,12 @@ def test_leaves_are_shared_out_and_taken_over_when_a_replica_dies(wood, operator
     for name in names:
         wood.until_renewed(f"kosmos-{name}")
     wood.until(lambda: (first.metric(HELD), second.metric(HELD)) == (2, 2), "each has its share")
-    connected = [replica.metric("nodeyard_cluster_connected") for replica in (first, second)]
-    assert connected == [2, 2], "a replica connects to its own leaves alone"
+
+    def connected():
+        return [replica.metric("nodeyard_cluster_connected") for replica in (first, second)]
+
+    wood.until(lambda: sum(connected()) >= 4, "all leaves are connected")
+    assert connected() == [2, 2], "a replica connects to its own leaves alone"
 
     second.kill()
 

@@ -27,6 +27,7 @@ from nodeyard.kube.json import Object
 from nodeyard.kube.node_affinity import Affinity
 from nodeyard.kube.objects import Namespace, NullableStruct, ObjectMeta, PartialObject, PlainStruct, StringMap
 
+_FINISHED: Final = ("Succeeded", "Failed")
 APPS_API_SERVICE: Final = f"{names.VERSION}.{names.APPS_GROUP}"
 """The APIService by which somebody else may serve tenants and applications."""
 
@@ -36,11 +37,16 @@ class PlacedSpec(NullableStruct, frozen=True):
     affinity: Affinity | None = None
 
 
+class PlacedStatus(PlainStruct, frozen=True):
+    phase: str = ""
+
+
 class PlacedPod(PlainStruct, frozen=True):
     """A pod, by what it is placed by."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PlacedSpec = PlacedSpec()
+    status: PlacedStatus = PlacedStatus()
 
 
 CLASS_RESOURCE: Final = Resource(names.GROUP, names.VERSION, names.CLASS_PLURAL, names.CLASS_KIND, False, AffinityClass)
@@ -105,8 +111,9 @@ def release_application(release: Object) -> Iterable[str]:
 
 
 def pod_class(pod: PlacedPod) -> Iterable[str]:
+    """Of a pod that has not finished: where the others were is over."""
     name = pod.metadata.labels.get(names.AFFINITY_CLASS)
-    return (name,) if name else ()
+    return (name,) if name and pod.status.phase not in _FINISHED else ()
 
 
 def namespace_of(obj: Object) -> Iterable[str]:

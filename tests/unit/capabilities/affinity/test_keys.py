@@ -157,16 +157,23 @@ def test_a_node_concerns_the_classes_it_comes_into_or_leaves_and_no_others():
 
 
 def test_a_pod_concerns_its_class_only_when_it_may_be_outside():
-    def pod(**selector):
-        labels = {names.AFFINITY_CLASS: "dc1"}
-        body = {
-            "metadata": {"name": "p", "namespace": "tenant-acme", "labels": labels},
-            "spec": {"nodeSelector": selector},
-        }
-        return msgspec.convert(body, PlacedPod)
+    assert due(keys.pod_keys(VIEW, None, stamped(**{ZONE: "dc1"}))) == set()
+    assert due(keys.pod_keys(VIEW, None, stamped())) == {"class/dc1"}
 
-    assert due(keys.pod_keys(VIEW, None, pod(**{ZONE: "dc1"}))) == set()
-    assert due(keys.pod_keys(VIEW, None, pod())) == {"class/dc1"}
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_a_pod_that_has_finished_is_outside_of_nothing(phase):
+    assert due(keys.pod_keys(VIEW, None, stamped(phase))) == set()
+    assert due(keys.pod_keys(VIEW, stamped("Running"), stamped(phase))) == {"class/dc1"}
+
+
+def stamped(phase="Running", **selector):
+    body = {
+        "metadata": {"name": "p", "namespace": "tenant-acme", "labels": {names.AFFINITY_CLASS: "dc1"}},
+        "spec": {"nodeSelector": selector},
+        "status": {"phase": phase},
+    }
+    return msgspec.convert(body, PlacedPod)
 
 
 def test_who_serves_the_group_concerns_everything():
