@@ -259,7 +259,9 @@ def tenant_body(name: str, parent: str = ROOT, **spec: Any) -> Object:
 
 def definition_body(kind: str, name: str = "", **release: Any) -> Object:
     singular = kind.lower()
-    given = {"kind": kind, "plural": f"{singular}s", "singular": singular, "openAPISchema": json.dumps(SCHEMA)}
+    # As the examples have it: who remembers another plural of a kind takes its objects for gone and what they own away.
+    plural = f"{singular}es" if singular.endswith("s") else f"{singular}s"
+    given = {"kind": kind, "plural": plural, "singular": singular, "openAPISchema": json.dumps(SCHEMA)}
     return {
         "apiVersion": names.API_VERSION,
         "kind": names.DEFINITION_KIND,

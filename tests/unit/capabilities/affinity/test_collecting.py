@@ -15,7 +15,7 @@ from nodeyard.kube.names import ZONE
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 GOING = "2029-12-31T00:00:00Z"
-FORBIDDEN = "cannot watch postgress.apps.cozystack.io: forbidden"
+FORBIDDEN = "cannot watch postgreses.apps.cozystack.io: forbidden"
 POSTGRES = definition_body("Postgres")
 DB = application_body("Postgres", "tenant-acme", "db", affinityClass="dc1")
 CLASSES = (class_body("dc1", nodeSelector={ZONE: "dc1"}), class_body("dc2", nodeSelector={ZONE: "dc2"}))
@@ -98,14 +98,14 @@ def test_the_crd_of_somebody_else_is_known_by_its_kind_being_served():
     ours = {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": "postgress.apps.cozystack.io", "labels": {names.DECLARED_BY: "postgres"}},
+        "metadata": {"name": "postgreses.apps.cozystack.io", "labels": {names.DECLARED_BY: "postgres"}},
     }
     served = [(names.APPS_GROUP, "Postgres")]
 
     assert collect(AffinityView(POSTGRES), "definition/postgres", NOW).crd is None
     assert collect(AffinityView(POSTGRES, ours, served=served), "definition/postgres", NOW).crd == ours
     theirs = collect(AffinityView(POSTGRES, served=served), "definition/postgres", NOW).crd
-    assert theirs["metadata"] == {"name": "postgress.apps.cozystack.io"}
+    assert theirs["metadata"] == {"name": "postgreses.apps.cozystack.io"}
 
 
 def test_of_two_definitions_of_a_kind_the_older_counts():

@@ -142,7 +142,7 @@ def test_only_values_of_tenants_and_of_the_platform_concern_the_tree(namespace, 
 
 
 def test_a_crd_concerns_its_definition():
-    crd = {"metadata": {"name": "postgress.apps.cozystack.io", "labels": {names.DECLARED_BY: "postgres"}}}
+    crd = {"metadata": {"name": "postgreses.apps.cozystack.io", "labels": {names.DECLARED_BY: "postgres"}}}
 
     assert due(keys.crd_keys(crd, None)) == {"definition/postgres"}
 
