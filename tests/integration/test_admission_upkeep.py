@@ -230,6 +230,7 @@ def test_what_others_added_stays_and_is_not_fought(api, start, registered, event
     other = {**changed["webhooks"][0], "name": "other.example.com", "failurePolicy": "Ignore"}
     changed["webhooks"].append(other)
     api.rest.call("PUT", f"{VALIDATING}/{NAME}", changed)
+    eventually(lambda: running.metric("nodeyard_webhook_registrations_total") >= 2, "both kinds are registered")
     before = running.metric("nodeyard_webhook_registrations_total")
 
     await_looks(running, eventually)

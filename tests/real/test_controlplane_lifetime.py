@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import signal
 import subprocess
@@ -72,7 +73,9 @@ def test_kill_9_of_the_test_process_ends_all_of_it_and_the_next_one_cleans_up() 
 def test_an_interrupt_of_pytest_ends_all_of_it(tmp_path: Path) -> None:
     (tmp_path / "test_interrupted.py").write_text(INTERRUPTED)
     command = [sys.executable, "-m", "pytest", "-s", "-p", "no:cacheprovider", "--rootdir", tmp_path, tmp_path]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    # Whoever runs us in the background may have us ignore interrupts, and what we start with us.
+    heed = functools.partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, preexec_fn=heed)
     assert done.returncode == pytest.ExitCode.INTERRUPTED
     line = next(line for line in done.stdout.splitlines() if "PIDS" in line)
     pids = [int(pid) for pid in line.partition("PIDS")[2].split()]
