@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 
+from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.briefs import Brief, LeaseNode
-from nodeyard.capabilities.clustertree.leases.keeper import finding_name
 from nodeyard.capabilities.clustertree.leases.loop import renew
 from nodeyard.client.errors import NotFound
 from nodeyard.client.resources import LEASES, NODES
@@ -64,7 +64,7 @@ class Desk:
         self.marked.extend(keys)
 
     def finding(self, cluster):
-        return self.findings.get(finding_name(cluster))
+        return self.findings.get(names.finding(cluster))
 
     def state(self, cluster):
         found = self.finding(cluster)

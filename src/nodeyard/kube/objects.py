@@ -193,6 +193,16 @@ class Pod(PlainStruct, frozen=True):
     status: PodStatus = PodStatus()
 
 
+class Secret(NullableStruct, frozen=True):
+    """Its contents are for whoever asks for them, and are never shown."""
+
+    metadata: ObjectMeta = _NO_META
+    data: StringMap = {}
+
+    def __repr__(self) -> str:
+        return f"Secret({self.metadata.namespace}/{self.metadata.name})"
+
+
 class LeaseSpec(PlainStruct, frozen=True):
     holder_identity: str = ""
     lease_duration_seconds: int | None = None

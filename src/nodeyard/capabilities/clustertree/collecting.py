@@ -13,7 +13,6 @@ from typing import Final
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.kubeconfigs import kubeconfig_of
-from nodeyard.capabilities.clustertree.leases.keeper import finding_name
 from nodeyard.capabilities.clustertree.planning.models import Mode, models_of, wanted_names
 from nodeyard.capabilities.clustertree.planning.ownership import is_ours
 from nodeyard.capabilities.clustertree.snapshot import BoundPod, Kubeconfig, Leaf, TreeNode, TreeSnapshot
@@ -62,7 +61,7 @@ def _waiting(view: View, mirrors: Iterable[str]) -> list[BoundPod]:
 def _line(view: View, cluster: Cluster) -> tuple[Kubeconfig, Leaf]:
     """The way to the leaf, and what is seen at its end."""
     kubeconfig, there = kubeconfig_of(view, cluster), view.cluster(cluster.name)
-    finding = view.finding(finding_name(cluster.name))
+    finding = view.finding(names.finding(cluster.name))
     if there.uid and there.uid == view.uid:
         return replace(kubeconfig, error=_LEADS_HOME, content=b""), Leaf(finding=finding)
     return kubeconfig, replace(_leaf(there, cluster), finding=finding)

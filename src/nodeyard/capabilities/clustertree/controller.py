@@ -32,8 +32,9 @@ from nodeyard.capabilities.clustertree.planning.removal import ending
 from nodeyard.capabilities.clustertree.snapshot import TreeNode, TreeSnapshot
 from nodeyard.capabilities.clustertree.status import status
 from nodeyard.capabilities.clustertree.types import Cluster
-from nodeyard.capabilities.clustertree.watched import CLUSTER, KubeconfigSecret, RootPod
+from nodeyard.capabilities.clustertree.watched import CLUSTER, RootPod
 from nodeyard.kube.names import LEASE_NAMESPACE, MIRRORED_NODE
+from nodeyard.kube.objects import Secret
 from nodeyard.plan.model import ObjectRef
 from nodeyard.runtime.capability import (
     Aggregate,
@@ -82,7 +83,7 @@ def _whose(node: TreeNode | None) -> tuple[str, str, str] | None:
     return metadata.uid, watched.mirrored_cluster(node), metadata.labels.get(MIRRORED_NODE, "")
 
 
-def _secret_keys(view: View, old: KubeconfigSecret | None, new: KubeconfigSecret | None) -> Iterable[Key]:
+def _secret_keys(view: View, old: Secret | None, new: Secret | None) -> Iterable[Key]:
     known = new or old
     if known is None or (old is not None and new is not None and old.data == new.data):
         return ()

@@ -14,9 +14,10 @@ from typing import Final
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.snapshot import Kubeconfig
 from nodeyard.capabilities.clustertree.types import Cluster
-from nodeyard.capabilities.clustertree.watched import KubeconfigSecret, secret_of
+from nodeyard.capabilities.clustertree.watched import secret_of
 from nodeyard.client.errors import ConfigError
 from nodeyard.client.kubeconfig import parse_kubeconfig
+from nodeyard.kube.objects import Secret
 from nodeyard.runtime.capability import View
 
 _REMEMBERED: Final = 512
@@ -28,7 +29,7 @@ def kubeconfig_of(view: View, cluster: Cluster) -> Kubeconfig:
         return _judged(cluster.spec.kubeconfig, "spec.kubeconfig") if cluster.spec.kubeconfig else Kubeconfig()
     namespace, name = place
     where = f"Secret {namespace}/{name}"
-    secret: KubeconfigSecret | None = view.get("Secret", name, namespace)
+    secret: Secret | None = view.get("Secret", name, namespace)
     if secret is None:
         error = f"{where} is not there, or is not labelled {names.LEAF_KUBECONFIG}={names.TRUE}"
         return Kubeconfig(is_given=True, error=error, is_missing=True)

@@ -77,3 +77,8 @@ def party_node(leaf_node_name: str, index: int) -> str:
 
 def provider_id(cluster: str, node: str) -> str:
     return f"{PROVIDER}{cluster}/{node}"
+
+
+def finding(cluster: str) -> str:
+    """What the lease loop publishes its finding about a leaf as."""
+    return f"leaf/{cluster}"

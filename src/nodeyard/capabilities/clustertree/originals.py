@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Final
 
 from nodeyard.capabilities.clustertree import names
-from nodeyard.capabilities.clustertree.leases.keeper import finding_name
 from nodeyard.capabilities.clustertree.liveness import Finding
 from nodeyard.capabilities.clustertree.planning.ownership import is_adopted, is_ours
 from nodeyard.capabilities.clustertree.snapshot import TreeNode
@@ -34,7 +33,7 @@ _NAMED: Final = 3
 def living_original(view: View, now: datetime) -> Living | None:
     clusters: tuple[Cluster, ...] = tuple(view.all(CLUSTER))
     for cluster in clusters:
-        finding: Finding | None = view.finding(finding_name(cluster.name))
+        finding: Finding | None = view.finding(names.finding(cluster.name))
         if finding is not None and finding.moved:
             return Living(ORIGINAL, _HAND_OVER.format(nodes=listed(finding.moved, _NAMED)))
         if finding is None and (left := _left_behind(view, cluster.name)):

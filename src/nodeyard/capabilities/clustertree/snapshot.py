@@ -19,17 +19,7 @@ import msgspec
 from nodeyard.capabilities.clustertree.liveness import Finding
 from nodeyard.capabilities.clustertree.types import Cluster
 from nodeyard.capabilities.clustertree.usage import NOTHING, Usage
-from nodeyard.kube.objects import Lease, NullableStruct, ObjectMeta, PlainStruct, Slice, StringMap, Taint
-
-
-class NodeCondition(PlainStruct, frozen=True):
-    """A condition of a node, as its writer wrote it but for the heartbeat."""
-
-    type: str = ""
-    status: str = "Unknown"
-    reason: str = ""
-    message: str = ""
-    last_transition_time: datetime | None = None
+from nodeyard.kube.objects import Condition, Lease, NullableStruct, ObjectMeta, PlainStruct, Slice, StringMap, Taint
 
 
 class NodeAddress(PlainStruct, frozen=True):
@@ -57,7 +47,7 @@ class TreeNodeSpec(NullableStruct, frozen=True):
 
 
 class TreeNodeStatus(NullableStruct, frozen=True):
-    conditions: Slice[NodeCondition] = ()
+    conditions: Slice[Condition] = ()
     addresses: Slice[NodeAddress] = ()
     capacity: StringMap = {}
     allocatable: StringMap = {}
@@ -75,7 +65,7 @@ class TreeNode(PlainStruct, frozen=True):
     def name(self) -> str:
         return self.metadata.name
 
-    def condition(self, type: str) -> NodeCondition | None:
+    def condition(self, type: str) -> Condition | None:
         return next((each for each in self.status.conditions if each.type == type), None)
 
 

@@ -16,7 +16,6 @@ from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.capabilities.clustertree.liveness import Finding, State
 from nodeyard.capabilities.clustertree.messages import text
 from nodeyard.capabilities.clustertree.planning import availability
-from nodeyard.capabilities.clustertree.planning.moments import written
 from nodeyard.capabilities.clustertree.planning.ownership import cluster_ref, is_going, ours
 from nodeyard.capabilities.clustertree.planning.refusals import out_of_touch
 from nodeyard.capabilities.clustertree.planning.removal import ending
@@ -30,6 +29,7 @@ from nodeyard.capabilities.clustertree.types import (
 )
 from nodeyard.kube.conditions import FALSE, TRUE, UNKNOWN, find, to_wire, with_condition
 from nodeyard.kube.json import Object
+from nodeyard.kube.moments import written
 from nodeyard.kube.objects import Condition
 from nodeyard.plan.model import Blocked, Plan
 from nodeyard.plan.reasons import EngineReason

@@ -12,6 +12,7 @@ from nodeyard.capabilities.clustertree.types import Counting
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import LABEL_VALUE_MAX, SUBDOMAIN_MAX
 from nodeyard.kube.taints import EFFECTS
+from nodeyard.schema.rules import CONDITIONS, rule
 
 _MOST_MODELS: Final = 5000
 _TEXT: Final[Object] = {"type": "string"}
@@ -83,10 +84,6 @@ _SELECTOR: Final[Object] = {
 }
 
 
-def _rule(cel: str, message: str) -> Object:
-    return {"rule": cel, "message": message}
-
-
 _MODELS: Final = "spec.clusterTreeOptions.leafModels"
 
 CLUSTER: Final[dict[str, Object]] = {
@@ -101,7 +98,7 @@ CLUSTER: Final[dict[str, Object]] = {
     "spec.clusterTreeOptions.credentialGrace": {
         "maxLength": 20,
         "x-kubernetes-validations": [
-            _rule("self == '' || self.matches('^([0-9]+h)?([0-9]+m)?([0-9]+s)?$')", "must be a time such as 10m or 1h")
+            rule("self == '' || self.matches('^([0-9]+h)?([0-9]+m)?([0-9]+s)?$')", "must be a time such as 10m or 1h")
         ],
     },
     "spec.clusterTreeOptions.resources.countPods": {
@@ -120,5 +117,5 @@ CLUSTER: Final[dict[str, Object]] = {
         }
     },
     "status.clusterLinkStatus": _closed(_LINK_STATUS),
-    "status.conditions": {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
+    "status.conditions": CONDITIONS,
 }

@@ -15,20 +15,10 @@ from nodeyard.client import resources
 from nodeyard.client.resources import Resource
 from nodeyard.kube import conditions
 from nodeyard.kube.names import MIRRORED_CLUSTER, NAMESPACE
-from nodeyard.kube.objects import Condition, Lease, NullableStruct, ObjectMeta, PlainStruct, Slice, StringMap
+from nodeyard.kube.objects import Condition, Lease, NullableStruct, ObjectMeta, PlainStruct, Secret, Slice
 
 _PENDING: Final = "Pending"
 _SCHEDULED: Final = "PodScheduled"
-
-
-class KubeconfigSecret(NullableStruct, frozen=True):
-    """The way into a leaf. Its contents are for connecting, and are not shown."""
-
-    metadata: ObjectMeta = ObjectMeta()
-    data: StringMap = {}
-
-    def __repr__(self) -> str:
-        return f"KubeconfigSecret({self.metadata.namespace}/{self.metadata.name})"
 
 
 class RootPodSpec(PlainStruct, frozen=True):
@@ -76,7 +66,7 @@ NODES: Final = resources.NODES.decoded_as(TreeNode)
 ROOT_PODS: Final = resources.PODS.decoded_as(RootPod)
 LEAF_PODS: Final = resources.PODS.decoded_as(LeafPod)
 LEAF_LEASES: Final = resources.LEASES.decoded_as(Lease)
-SECRETS: Final = resources.SECRETS.decoded_as(KubeconfigSecret)
+SECRETS: Final = resources.SECRETS.decoded_as(Secret)
 
 
 def mirrored_cluster(node: TreeNode) -> str:

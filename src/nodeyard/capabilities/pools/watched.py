@@ -9,9 +9,10 @@ import msgspec
 
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.snapshot import Machine, MachineSet
+from nodeyard.client.resources import SECRETS as ALL_SECRETS
 from nodeyard.client.resources import Resource, untyped
 from nodeyard.kube.json import Object
-from nodeyard.kube.objects import NullableStruct, ObjectMeta, StringMap
+from nodeyard.kube.objects import Secret
 
 CLUSTERS: Final = untyped(names.CAPI_GROUP, names.CAPI_VERSION, "clusters", "Cluster")
 DEPLOYMENTS: Final = untyped(names.CAPI_GROUP, names.CAPI_VERSION, "machinedeployments", "MachineDeployment")
@@ -46,17 +47,7 @@ OLDER: Final = {"ProxmoxCluster": ("v1alpha1",), "ProxmoxMachineTemplate": ("v1a
 TEMPLATES: Final = (BOOTSTRAP_TEMPLATES, *MACHINE_TEMPLATES)
 
 
-class KubeconfigSecret(NullableStruct, frozen=True):
-    """The way into a workload cluster. Its contents are for connecting, and are not shown."""
-
-    metadata: ObjectMeta = ObjectMeta()
-    data: StringMap = {}
-
-    def __repr__(self) -> str:
-        return f"KubeconfigSecret({self.metadata.namespace}/{self.metadata.name})"
-
-
-SECRETS: Final = untyped("", "v1", "secrets", "Secret").decoded_as(KubeconfigSecret)
+SECRETS: Final = ALL_SECRETS.decoded_as(Secret)
 
 
 # how they are found
@@ -77,7 +68,7 @@ def draining(deployment: Object) -> Iterable[str]:
     return (deployment.get("spec") or {}).get("clusterName", ""), ANY
 
 
-def kubeconfigs(secret: KubeconfigSecret) -> Iterable[str]:
+def kubeconfigs(secret: Secret) -> Iterable[str]:
     """Of a Secret that is called as one with a kubeconfig: that it is."""
     return (ANY,) if secret.metadata.name.endswith(names.kubeconfig("")) else ()
 
@@ -92,7 +83,7 @@ def cluster_of(namespace: str) -> str:
     return namespace.removeprefix(prefix) if namespace.startswith(prefix) else ""
 
 
-def decode_kubeconfig(secret: KubeconfigSecret) -> bytes | None:
+def decode_kubeconfig(secret: Secret) -> bytes | None:
     """What stands under the key that Cluster API uses; None where it is not base64 or missing."""
     text = secret.data.get(names.KUBECONFIG_KEY)
     if text is None:

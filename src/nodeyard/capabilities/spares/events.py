@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from nodeyard.apply.outcome import Outcome, Result
 from nodeyard.capabilities.spares import messages, names
 from nodeyard.capabilities.spares.messages import text
-from nodeyard.capabilities.spares.planning.draft import NAMED
 from nodeyard.capabilities.spares.planning.unread import ref_of
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
 from nodeyard.capabilities.spares.types import NodeTemplate, Reason
 from nodeyard.kube.json import Object
+from nodeyard.plan.draft import NAMED
 from nodeyard.plan.model import Blocked, ObjectRef, Plan
 from nodeyard.plan.reasons import EngineReason, text_of
 from nodeyard.runtime.capability import Event

@@ -11,7 +11,7 @@ from tests.builders.leaves import exec_kubeconfig
 
 from nodeyard.capabilities.clustertree.kubeconfigs import kubeconfig_of
 from nodeyard.capabilities.clustertree.types import Cluster
-from nodeyard.capabilities.clustertree.watched import KubeconfigSecret
+from nodeyard.kube.objects import Secret
 
 GOOD = json.dumps(
     {
@@ -31,7 +31,7 @@ class Secrets:
 
     def get(self, kind, name, namespace):
         found = self._data.get(f"{namespace}_{name}".replace("-", "_"))
-        return None if found is None else KubeconfigSecret(data=found)
+        return None if found is None else Secret(data=found)
 
 
 def cluster(**spec):

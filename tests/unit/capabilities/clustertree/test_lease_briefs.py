@@ -5,9 +5,9 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from nodeyard.capabilities.clustertree.briefs import LeaseNode, brief_of, credential_grace
-from nodeyard.capabilities.clustertree.snapshot import Kubeconfig, NodeCondition, TreeNode, TreeNodeStatus, TreeSnapshot
+from nodeyard.capabilities.clustertree.snapshot import Kubeconfig, TreeNode, TreeNodeStatus, TreeSnapshot
 from nodeyard.capabilities.clustertree.types import Cluster, ClusterSpec, ClusterTreeOptions
-from nodeyard.kube.objects import ObjectMeta
+from nodeyard.kube.objects import Condition, ObjectMeta
 
 SECRET = b"token: very-secret"
 
@@ -15,7 +15,7 @@ SECRET = b"token: very-secret"
 def snapshot(*, ready=("True", "KubeletReady"), metadata=None, **options):
     spec = ClusterSpec(cluster_tree_options=ClusterTreeOptions(**options))
     cluster = Cluster(ObjectMeta(name="oak", **(metadata or {})), spec)
-    condition = NodeCondition("Ready", *ready)
+    condition = Condition("Ready", *ready)
     node = TreeNode(ObjectMeta(name="kosmos-oak"), status=TreeNodeStatus(conditions=(condition,)))
     return TreeSnapshot(cluster, Kubeconfig(is_given=True, content=SECRET), mirrors={"kosmos-oak": node})
 

@@ -8,7 +8,7 @@ import pytest
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.planning.briefing import lease_nodes
-from nodeyard.capabilities.clustertree.snapshot import NodeCondition
+from nodeyard.kube.objects import Condition
 
 from ....builders.trees import (
     NOW,
@@ -30,7 +30,7 @@ from ....builders.trees import (
     unheard,
 )
 
-THEIRS = NodeCondition(type="Theirs", status="True", last_transition_time=NOW - timedelta(hours=1))
+THEIRS = Condition(type="Theirs", status="True", last_transition_time=NOW - timedelta(hours=1))
 
 
 def ready(yard, node="kosmos-east"):
@@ -99,7 +99,7 @@ def test_a_leaf_that_is_cut_off_is_unknown_and_nothing_else_is_said(whole):
 
 def test_what_the_root_says_meanwhile_stays_until_the_leaf_is_back(whole):
     away = whole.with_(leaf=leaf(leaf_node("n1"), finding=lost(), is_connected=False)).settled()
-    unknown = NodeCondition(type="MemoryPressure", status="Unknown", reason="NodeStatusUnknown")
+    unknown = Condition(type="MemoryPressure", status="Unknown", reason="NodeStatusUnknown")
     away = with_condition(away, "kosmos-east", unknown)
     assert reasons(away.plan()) == []
 

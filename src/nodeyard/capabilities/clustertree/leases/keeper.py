@@ -33,11 +33,6 @@ LATE: Final = "the root did not answer before the round was over"
 _log = get_logger("leases")
 
 
-def finding_name(cluster: str) -> str:
-    """What a leaf's finding is published as."""
-    return f"leaf/{cluster}"
-
-
 class Keeper:
     def __init__(self, context: LoopContext, brief: Brief, metrics: LeaseMetrics | None = None) -> None:
         self._context = context
@@ -204,7 +199,7 @@ class Keeper:
         )
         is_news = finding.is_news(self._published)
         self._published = finding
-        self._context.publish(finding_name(self._name), finding, (self._name,) if is_news else ())
+        self._context.publish(names.finding(self._name), finding, (self._name,) if is_news else ())
 
     def _tell(self, before: Health) -> None:
         health = self._health

@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
+from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.briefs import Brief
-from nodeyard.capabilities.clustertree.leases.keeper import Keeper, finding_name
+from nodeyard.capabilities.clustertree.leases.keeper import Keeper
 from nodeyard.capabilities.clustertree.leases.metrics import LeaseMetrics
 from nodeyard.runtime.leader import first_of
 from nodeyard.runtime.loops import LoopContext
@@ -64,4 +65,4 @@ class Keepers:
         task.add_done_callback(self._ending.discard)
         if self._metrics is not None:
             self._metrics.forget(key)
-        self._context.publish(finding_name(key), None)
+        self._context.publish(names.finding(key), None)

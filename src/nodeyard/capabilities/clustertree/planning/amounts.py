@@ -15,8 +15,8 @@ import msgspec
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.planning.mirror import Mirror
-from nodeyard.capabilities.clustertree.planning.moments import read, written_exactly
 from nodeyard.capabilities.clustertree.planning.resources import changes, free
+from nodeyard.kube.moments import read, written_exactly
 
 PACE: Final = timedelta(seconds=1)
 _encode = msgspec.json.Encoder(order="sorted").encode

@@ -20,29 +20,30 @@ from nodeyard.capabilities.clustertree.messages import text
 from nodeyard.capabilities.clustertree.planning.availability import READY
 from nodeyard.capabilities.clustertree.planning.contact import Contact, contact
 from nodeyard.capabilities.clustertree.planning.mirror import Mirror
-from nodeyard.capabilities.clustertree.planning.moments import written
 from nodeyard.capabilities.clustertree.reasons import Reason
-from nodeyard.capabilities.clustertree.snapshot import NodeCondition, TreeNode, TreeSnapshot
+from nodeyard.capabilities.clustertree.snapshot import TreeNode, TreeSnapshot
 from nodeyard.kube.conditions import FALSE, TRUE, UNKNOWN
 from nodeyard.kube.json import Object
+from nodeyard.kube.moments import written
+from nodeyard.kube.objects import Condition
 
 _HEALTHY: Final = (
-    NodeCondition(
+    Condition(
         type="NetworkUnavailable", status=FALSE, reason="RouteCreated", message="The leaf cluster has its own network"
     ),
-    NodeCondition(
+    Condition(
         type="MemoryPressure",
         status=FALSE,
         reason="KubeletHasSufficientMemory",
         message="What is free stands in the node's resources",
     ),
-    NodeCondition(
+    Condition(
         type="DiskPressure",
         status=FALSE,
         reason="KubeletHasNoDiskPressure",
         message="What is free stands in the node's resources",
     ),
-    NodeCondition(
+    Condition(
         type="PIDPressure",
         status=FALSE,
         reason="KubeletHasSufficientPID",
@@ -54,7 +55,7 @@ USUAL: Final = frozenset((READY, *(each.type for each in _HEALTHY)))
 
 @dataclass(frozen=True)
 class Conditions:
-    stand: tuple[NodeCondition, ...]
+    stand: tuple[Condition, ...]
     recorded: str
     """The types, beyond the usual, that were copied from the leaf."""
 
@@ -74,7 +75,7 @@ def conditions_of(mirror: Mirror) -> Conditions:
     return Conditions(merged(present, copied, now, recorded), extra)
 
 
-def unseen(node: TreeNode, snapshot: TreeSnapshot, now: datetime) -> tuple[NodeCondition, ...]:
+def unseen(node: TreeNode, snapshot: TreeSnapshot, now: datetime) -> tuple[Condition, ...]:
     """Of a node that only the line tells of: the leaf has not been listed, or its model is faulty."""
     present = node.status.conditions
     if contact(snapshot.leaf) is not Contact.LOST:
@@ -83,8 +84,8 @@ def unseen(node: TreeNode, snapshot: TreeSnapshot, now: datetime) -> tuple[NodeC
 
 
 def merged(
-    present: tuple[NodeCondition, ...], wanted: Iterable[NodeCondition], now: datetime, recorded: str = ""
-) -> tuple[NodeCondition, ...]:
+    present: tuple[Condition, ...], wanted: Iterable[Condition], now: datetime, recorded: str = ""
+) -> tuple[Condition, ...]:
     """These over those that are there, without the recorded ones that are not wanted; the same where nothing moves."""
     ours = {each.type: each for each in wanted}
     copied = set(recorded.split(","))
@@ -94,7 +95,7 @@ def merged(
     return present if result == present else result
 
 
-def lost(snapshot: TreeSnapshot, said: NodeCondition | None) -> NodeCondition:
+def lost(snapshot: TreeSnapshot, said: Condition | None) -> Condition:
     """Ready, when nobody answers, or nobody lets us in. What was said of it stays while that lasts, also when another
     replica takes over, or the same one after a restart, who has not been there when it began."""
     finding = snapshot.leaf.finding
@@ -112,12 +113,12 @@ def lost(snapshot: TreeSnapshot, said: NodeCondition | None) -> NodeCondition:
     return _condition(READY, UNKNOWN, reason, facts)
 
 
-def _is_given_up(ready: NodeCondition) -> bool:
+def _is_given_up(ready: Condition) -> bool:
     """Its leaf was, by whoever looked after it before: two good probes have to bring it back, not a first list."""
     return ready.status == UNKNOWN and ready.reason in (Reason.UNREACHABLE, Reason.CREDENTIALS_REJECTED)
 
 
-def _group_ready(mirror: Mirror) -> NodeCondition:
+def _group_ready(mirror: Mirror) -> Condition:
     members = mirror.members
     facts: Object = {
         "cluster": mirror.snapshot.cluster.name,
@@ -129,7 +130,7 @@ def _group_ready(mirror: Mirror) -> NodeCondition:
     return _condition(READY, TRUE, Reason.LEAF_READY, facts)
 
 
-def _copied(mirror: Mirror) -> Iterator[NodeCondition]:
+def _copied(mirror: Mirror) -> Iterator[Condition]:
     """The leaf node's; it is read as it is, since the server of the root takes whatever that of the leaf took."""
     silent = mirror.is_silent
     if silent:
@@ -139,11 +140,11 @@ def _copied(mirror: Mirror) -> Iterator[NodeCondition]:
         yield from (each for each in node.status.conditions if not (silent and each.type == READY))
 
 
-def _condition(type: str, status: str, reason: Reason, facts: Object) -> NodeCondition:
-    return NodeCondition(type=type, status=status, reason=reason.value, message=text(reason.value, facts))
+def _condition(type: str, status: str, reason: Reason, facts: Object) -> Condition:
+    return Condition(type=type, status=status, reason=reason.value, message=text(reason.value, facts))
 
 
-def _since(present: NodeCondition | None, wanted: NodeCondition, now: datetime) -> NodeCondition:
+def _since(present: Condition | None, wanted: Condition, now: datetime) -> Condition:
     """With the time of its last change: the leaf's where it comes from there, else ours, when the status moves."""
     if wanted.last_transition_time is not None:
         return wanted

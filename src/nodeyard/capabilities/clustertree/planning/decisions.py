@@ -9,13 +9,13 @@ from nodeyard.capabilities.clustertree.liveness import State
 from nodeyard.capabilities.clustertree.planning import candidates, refusals
 from nodeyard.capabilities.clustertree.planning.availability import READY
 from nodeyard.capabilities.clustertree.planning.models import Mode, Placement
-from nodeyard.capabilities.clustertree.planning.moments import written
 from nodeyard.capabilities.clustertree.planning.pods import PATIENCE, pod_facts
 from nodeyard.capabilities.clustertree.planning.removal import ending
 from nodeyard.capabilities.clustertree.planning.tree import Tree
 from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.snapshot import TreeNode, TreeSnapshot
 from nodeyard.kube.json import Object
+from nodeyard.kube.moments import written
 from nodeyard.plan.draft import Draft
 from nodeyard.plan.model import Candidate, Decision, ObjectRef
 

@@ -15,10 +15,10 @@ from typing import Final
 import msgspec
 
 from nodeyard.capabilities.clustertree import names
-from nodeyard.capabilities.clustertree.planning.moments import written
-from nodeyard.capabilities.clustertree.snapshot import NodeCondition, TreeNode
+from nodeyard.capabilities.clustertree.snapshot import TreeNode
 from nodeyard.kube.json import Json, Object
-from nodeyard.kube.objects import OwnerReference, Taint
+from nodeyard.kube.moments import written
+from nodeyard.kube.objects import Condition, OwnerReference, Taint
 from nodeyard.kube.patch import merge_diff
 from nodeyard.plan.diff import diff_patch
 from nodeyard.plan.model import FieldChange
@@ -154,7 +154,7 @@ def _conditions(present: TreeNode, wanted: TreeNode, now: datetime) -> list[Obje
     return [_condition(each, each.last_transition_time if each in stood else now) for each in wanted.status.conditions]
 
 
-def _condition(condition: NodeCondition, heard_at: datetime | None) -> Object:
+def _condition(condition: Condition, heard_at: datetime | None) -> Object:
     since = condition.last_transition_time
     return _present(
         type=condition.type,

@@ -9,10 +9,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from nodeyard.capabilities.clustertree.planning.moments import written
 from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.snapshot import BoundPod, TreeSnapshot
 from nodeyard.kube.json import Object
+from nodeyard.kube.moments import written
 from nodeyard.plan.draft import Draft
 from nodeyard.plan.model import ObjectRef
 

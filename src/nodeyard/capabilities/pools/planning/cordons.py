@@ -10,9 +10,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.planning import moments
 from nodeyard.capabilities.pools.planning.leaving import LeavingPool
 from nodeyard.capabilities.pools.reasons import Reason
+from nodeyard.kube import moments
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import POOL_DRAINING
 from nodeyard.kube.objects import Node

@@ -8,11 +8,10 @@ from datetime import datetime
 from functools import cached_property
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.planning import moments
 from nodeyard.capabilities.pools.planning.applying import ref_to
 from nodeyard.capabilities.pools.snapshot import Machine, PoolsSnapshot, Workload
 from nodeyard.capabilities.pools.types import DeletionPolicy
-from nodeyard.kube import meta
+from nodeyard.kube import meta, moments
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Node
 from nodeyard.plan.model import ObjectRef

@@ -20,12 +20,11 @@ from typing import Any
 import msgspec
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.planning import moments
 from nodeyard.capabilities.pools.planning.leaving import LeavingPool
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import Machine
 from nodeyard.capabilities.pools.types import DeletionPolicy
-from nodeyard.kube import meta
+from nodeyard.kube import meta, moments
 from nodeyard.kube.json import Object
 from nodeyard.kube.patch import merge_diff, merge_patch
 from nodeyard.plan.diff import diff

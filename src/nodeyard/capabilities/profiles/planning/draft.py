@@ -6,18 +6,15 @@ from datetime import datetime
 
 from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.kube.json import Object
+from nodeyard.plan import draft
 from nodeyard.plan.diff import diff
-from nodeyard.plan.model import Action, Blocked, Disruption, FieldChange, ObjectRef, Verb, Write
+from nodeyard.plan.model import Action, Disruption, FieldChange, ObjectRef, Verb, Write
 from nodeyard.plan.owned import outcome
 
 
-class Draft:
+class Draft(draft.Draft):
     def __init__(self, now: datetime, manager: str) -> None:
-        self.now = now
-        self.actions: list[Action] = []
-        self.writes: dict[str, Write] = {}
-        self.blocked: list[Blocked] = []
-        self.wake_at: datetime | None = None
+        super().__init__(now)
         self._manager = manager
 
     def apply(
@@ -59,13 +56,6 @@ class Draft:
             return diff(None, body)
         after = outcome(live, body, self._manager)
         return () if after is live else diff(live, after)
-
-    def block(self, ref: ObjectRef, reason: Reason, facts: Object) -> None:
-        self.blocked.append(Blocked(object=ref, reason=reason.value, facts=facts))
-
-    def wake(self, at: datetime) -> None:
-        if self.wake_at is None or at < self.wake_at:
-            self.wake_at = at
 
     def _add(self, action: Action, write: Write) -> str:
         self.actions.append(action)

@@ -16,10 +16,9 @@ from nodeyard.capabilities.spares.planning.edits import Change, Edit, node_ref
 from nodeyard.capabilities.spares.types import Reason
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Node
-from nodeyard.plan.model import Action, Blocked, Disruption, ObjectRef, Verb, Write
-
-NAMED = 10
-"""How many nodes are called by name where only a few can be."""
+from nodeyard.plan import draft
+from nodeyard.plan.draft import NAMED
+from nodeyard.plan.model import Action, Disruption, ObjectRef, Verb, Write
 
 
 def listing(nodes: Iterable[str]) -> Object:
@@ -38,13 +37,9 @@ class Disturbance(NamedTuple):
 HARMLESS = Disturbance()
 
 
-class Draft:
+class Draft(draft.Draft):
     def __init__(self, now: datetime) -> None:
-        self.now = now
-        self.actions: list[Action] = []
-        self.writes: dict[str, Write] = {}
-        self.blocked: list[Blocked] = []
-        self.wake_at: datetime | None = None
+        super().__init__(now)
         self.after: tuple[str, ...] = ()
         """What has to succeed before the actions that are added now."""
 
@@ -75,18 +70,11 @@ class Draft:
         self.writes[action.id] = write
         return action.id
 
-    def block(self, ref: ObjectRef, reason: Reason, facts: Object) -> None:
-        self.blocked.append(Blocked(object=ref, reason=reason.value, facts=facts))
-
     def block_nodes(self, ref: ObjectRef, reason: Reason, nodes: Iterable[str], **facts: object) -> None:
         """Refuse several nodes for one reason."""
         listed = listing(nodes)
         if listed["count"]:
             self.block(ref, reason, {**listed, **facts})
-
-    def wake(self, at: datetime) -> None:
-        if self.wake_at is None or at < self.wake_at:
-            self.wake_at = at
 
     def counts(self) -> Counter[str]:
         return Counter(action.reason for action in self.actions)

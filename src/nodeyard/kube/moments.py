@@ -1,4 +1,4 @@
-"""Moments as they stand in annotations and messages."""
+"""Moments as they stand in annotations and messages: what has to outlive a restart is written down."""
 
 from __future__ import annotations
 
