@@ -185,8 +185,9 @@ def _leaf(name: str) -> Sequence[ObjectRef]:
 
 
 _READ: Final = ("get", "list", "watch")
-CALM_SECONDS: Final = 1.05
-"""What is free on a node is written once a second at most: to plan sooner after a pod's change would be for nothing."""
+CALM_SECONDS: Final = 0.1
+"""The pods of a busy leaf are planned for ten times a second at most. What is free on one node is written once a
+second, but a node that was quiet is shown at once, whatever happens on the others."""
 
 CLUSTERTREE: Final = Capability(
     name=names.CAPABILITY,
