@@ -53,7 +53,7 @@ check: lint ## lint, unit and golden tests: under a minute
 bench: setup controlplane ## every benchmark; fails when a required ratio is missed
 	$(BIN)/python -m bench $(ARGS)
 
-crds: setup ## write config/ (definitions, roles, policies) from what the capabilities declare
+crds: setup ## write config/ and what the charts take from it, from what the capabilities declare
 	$(BIN)/python -m nodeyard.app.manifests config
 
 builtins: setup controlplane ## derive the built-in kinds' tables from the real API server

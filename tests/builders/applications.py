@@ -137,7 +137,8 @@ class ApplicationsView:
     }
 
     def __init__(self, *bodies: Object) -> None:
-        self._kept: dict[str, dict[tuple[str, str], Any]] = {kind: {} for kind in (*self._TYPES, names.RELEASE_KIND)}
+        whole = (names.RELEASE_KIND, "APIService")
+        self._kept: dict[str, dict[tuple[str, str], Any]] = {kind: {} for kind in (*self._TYPES, *whole)}
         for body in bodies:
             kind, metadata = body["kind"], body["metadata"]
             type = self._TYPES.get(kind)
@@ -150,6 +151,17 @@ class ApplicationsView:
 
     def all(self, kind: str) -> tuple[Any, ...]:
         return tuple(each for _key, each in sorted(self._kept[kind].items()))
+
+
+def api_service() -> Object:
+    """By which CozyStack's own API server is seen: it answers for tenants and applications."""
+    spec = {"service": {"name": "cozystack-api", "namespace": "cozy-system"}}
+    return {
+        "apiVersion": "apiregistration.k8s.io/v1",
+        "kind": "APIService",
+        "metadata": {"name": f"{names.VERSION}.{names.APPS_GROUP}"},
+        "spec": spec,
+    }
 
 
 def class_body(name: str) -> Object:

@@ -55,6 +55,11 @@ def read(text: str) -> dict[str, Any]:
     return document
 
 
+def read_all(text: str) -> list[dict[str, Any]]:
+    """Every document of a text, the empty ones left out."""
+    return [document for document in yaml.load_all(text, _Strict) if document]
+
+
 def run(*arguments: str | Path, values: dict[str, Any] | None = None) -> str:
     """What helm prints; values go in as JSON, so that nothing is guessed about them on the way."""
     command = [helm.find(), *arguments, *(() if values is None else ("--values", "-"))]

@@ -23,7 +23,7 @@ _TYPES: Mapping[str, type[Any]] = {
     "Namespace": Namespace,
     "Node": Node,
 }
-_WHOLE = (names.RELEASE_KIND,)
+_WHOLE = (names.RELEASE_KIND, "APIService")
 
 
 def body(

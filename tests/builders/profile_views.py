@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from typing import Any
 
 import msgspec
@@ -10,7 +11,7 @@ from tests.builders.profiles import as_stored
 
 from nodeyard.capabilities.profiles import names, watched
 from nodeyard.capabilities.profiles.services import BUILT_IN
-from nodeyard.capabilities.profiles.standings import counted
+from nodeyard.capabilities.profiles.standings import Standing, add, aggregate
 from nodeyard.kube.json import Object
 
 _TYPES = {each.kind: each.view for each in (watched.NODES, watched.ROLES, watched.SERVICES)}
@@ -28,13 +29,18 @@ _INDEXES: Mapping[str, Mapping[str, Callable[[Any], Iterable[str]]]] = {
     **{watched.viewed(each.profile_api_version, each.profile_kind): _PROFILE_INDEXES for each in BUILT_IN},
     **{
         watched.viewed(each.object_api_version, each.object_kind): {
-            names.BY_PROFILE: watched.by_profile(each.profile_field),
-            watched.UNAVAILABLE: watched.unavailable(each.profile_field),
+            watched.UNAVAILABLE: watched.unavailable(each.profile_field)
         }
         for each in BUILT_IN
         if each.makes_object
     },
 }
+_AGGREGATES = {each.name: each for each in map(aggregate, (each for each in BUILT_IN if each.makes_object))}
+
+
+def counted(objects: Iterable[Object]) -> Standing:
+    """One by one, as nobody does who keeps count."""
+    return reduce(add, objects, Standing())
 
 
 class ProfilesView:
@@ -61,9 +67,8 @@ class ProfilesView:
         return [each for each in self.all(kind) if value in of(each)]
 
     def aggregate(self, name: str, group: str) -> Any:
-        service = next(each for each in BUILT_IN if each.name == name)
-        kind = watched.viewed(service.object_api_version, service.object_kind)
-        return counted(self.indexed(kind, names.BY_PROFILE, group))
+        found = _AGGREGATES[name]
+        return counted(each for each in self.all(found.kind) if group in found.group(each))
 
     def is_synced(self, kind: str) -> bool:
         return kind in self._kept or self._unknown(kind)

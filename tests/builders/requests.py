@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
+from nodeyard.client.errors import ClientError, Status, TransportError, error_from_status
 from nodeyard.client.transport import Response, Stream, Transport
-from nodeyard.kube.json import Object
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _NAME = "metadata.name="
@@ -18,6 +18,10 @@ class Right(NamedTuple):
     resource: str
     """With its subresource: `pods/eviction`."""
     verb: str
+
+    def __str__(self) -> str:
+        resource, slash, part = self.resource.partition("/")
+        return f"{self.verb} {resource}{'.' if self.group else ''}{self.group}{slash}{part}"
 
 
 class Asked(NamedTuple):
@@ -44,34 +48,42 @@ def asked(method: str, path: str, query: Mapping[str, str]) -> Asked | None:
     return Asked(Right(group, f"{resource}/{part}" if part else resource, verb), namespace, name)
 
 
+class Listener(Protocol):
+    def hear(self, asked: Asked, body: bytes) -> None:
+        """Before a request is sent."""
+
+    def loses(self, asked: Asked, status: int) -> bool:
+        """Whether nobody is to learn the answer that came with this status."""
+
+
 class ListeningTransport:
-    """Passes everything on, and notes it."""
+    """Passes everything on, and tells of it; but lists are not streamed, as by older servers, and answers get lost."""
 
-    def __init__(self, inner: Transport, noted: list[Asked]) -> None:
+    def __init__(self, inner: Transport, listener: Listener) -> None:
         self._inner = inner
-        self._noted = noted
-
-    def _note(self, method: str, path: str, given: Mapping[str, Any]) -> None:
-        found = asked(method, path, given.get("query") or {})
-        if found is not None:
-            self._noted.append(found)
+        self._listener = listener
 
     async def request(self, method: str, path: str, **given: Any) -> Response:
-        self._note(method, path, given)
-        return await self._inner.request(method, path, **given)
+        found = asked(method, path, given.get("query") or {})
+        if found is None:
+            return await self._inner.request(method, path, **given)
+        self._listener.hear(found, given.get("body") or b"")
+        response = await self._inner.request(method, path, **given)
+        if self._listener.loses(found, response.status):
+            raise TransportError("the answer was lost", may_have_run=True)
+        return response
 
     def stream(self, path: str, **given: Any) -> AbstractAsyncContextManager[Stream]:
-        self._note("GET", path, given)
+        query = given.get("query") or {}
+        if "sendInitialEvents" in query:
+            raise _not_streamed()
+        if (found := asked("GET", path, query)) is not None:
+            self._listener.hear(found, b"")
         return self._inner.stream(path, **given)
 
     async def close(self) -> None:
         await self._inner.close()
 
 
-def granted(rules: Sequence[Object]) -> Iterator[tuple[Right, tuple[str, ...]]]:
-    """Each right that rules give, with the names it is bound to."""
-    for rule in rules:
-        for group in rule["apiGroups"]:
-            for resource in rule["resources"]:
-                for verb in rule["verbs"]:
-                    yield Right(group, resource, verb), tuple(rule.get("resourceNames", ()))
+def _not_streamed() -> ClientError:
+    return error_from_status(Status(kind="Status", code=400, message="sendInitialEvents is forbidden for watch"))

@@ -131,7 +131,8 @@ def lost(since: datetime = NOW, **given: Any) -> Finding:
 
 
 def rejecting(since: datetime = NOW) -> Finding:
-    return Finding(State.REJECTING, since, last_contact=since, message="401 Unauthorized", is_rejected=True)
+    known = {"last_contact": since, "message": "401 Unauthorized", "is_rejected": True, "rejected_since": since}
+    return Finding(State.REJECTING, since, **known)
 
 
 def failing(since: datetime = NOW) -> Finding:
@@ -191,6 +192,8 @@ class Yard:
     waiting: Sequence[BoundPod] = ()
     kubeconfig: Kubeconfig = field(default_factory=lambda: Kubeconfig(is_given=True))
     now: datetime = NOW
+    elders: tuple[Cluster, ...] = ()
+    """Other Clusters that mirror the same leaf and came first."""
 
     def seen(self) -> TreeSnapshot:
         name = self.cluster.name
@@ -206,6 +209,7 @@ class Yard:
             mirrors=mirrors,
             strangers=strangers,
             waiting=self.waiting,
+            elders=self.elders,
         )
 
     def plan(self, *explain: ObjectRef) -> Planned:

@@ -7,14 +7,19 @@ from datetime import timedelta
 
 import pytest
 from tests.builders.estates import Estate, install_kinds
+from tests.builders.guards import MUTATING, SECRET, VALIDATING, discard
 from tests.builders.lattices import Lattice
+from tests.builders.rights import Audit
 from tests.builders.woods import Wood, hurried
 from tests.builders.yards import Yard
 
+from nodeyard.app import connections
+from nodeyard.capabilities.affinity.planning import closings
 from nodeyard.capabilities.clustertree.controller import CLUSTERTREE
 from nodeyard.capabilities.pools.controller import POOLS
 from nodeyard.capabilities.pools.planning import drains
 from nodeyard.capabilities.spares.definition import NODE_TEMPLATE
+from nodeyard.runtime.webhooks import configuration_name
 from nodeyard.testing import foreign
 from nodeyard.testing.controlplane import ControlPlane
 from nodeyard.testing.embedded import EmbeddedServer
@@ -96,8 +101,11 @@ def wood(request, api, cluster_kind, leaf_servers):
 
 @pytest.fixture(scope="session")
 def affinity_kinds(api):
-    """The definitions of affinity and of Flux, on the server."""
+    """The definitions of affinity and of Flux, on the server; kinds that are not declared any more go soon."""
     install_kinds(api)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(closings, "SETTLE", timedelta(seconds=0.5))
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -121,3 +129,23 @@ def lone_estate(api, affinity_kinds):
     estate.close()
     operators.close()
     estate.unregister()
+
+
+@pytest.fixture
+def audited(api, monkeypatch):
+    """`audited(SPARES)`: what operators ask for from here on, beside their rights (`rights.Audit`).
+
+    What they make once for all is made anew.
+    """
+    registered = []
+
+    def begin(capability, **options):
+        name = configuration_name(capability.name)
+        registered.extend([f"{VALIDATING}/{name}", f"{MUTATING}/{name}"])
+        discard(api.rest, SECRET, *registered)
+        audit, transport = Audit(capability, **options), connections.AioTransport
+        monkeypatch.setattr(connections, "AioTransport", lambda config: audit.listen(transport(config)))
+        return audit
+
+    yield begin
+    discard(api.rest, *registered)

@@ -3,7 +3,6 @@
 import http.client
 import itertools
 import ssl
-import threading
 from base64 import b64decode
 from dataclasses import replace
 from datetime import timedelta
@@ -11,6 +10,7 @@ from datetime import timedelta
 import pytest
 from tests.builders import labels
 from tests.builders.guards import NAME, SECRET, VALIDATING, discard, discard_webhooks, look
+from tests.builders.loads import Load
 from tests.builders.reviews import question
 
 from nodeyard.admission.certificates import Terms
@@ -165,39 +165,6 @@ def test_certificates_rotate_under_load_and_no_call_fails(api, start, asked, pla
 
     assert load.faults == []
     assert min(load.counts) > 5
-
-
-class Load:
-    """Threads that do things again and again; what they answer is a fault."""
-
-    def __init__(self):
-        self.faults, self.counts = [], []
-        self._stopped, self._threads = threading.Event(), []
-
-    def repeat(self, action):
-        place = len(self.counts)
-        self.counts.append(0)
-
-        def run():
-            while not self._stopped.is_set():
-                try:
-                    fault = action()
-                except (OSError, RestError) as error:
-                    fault = repr(error)
-                self.counts[place] += 1
-                if fault:
-                    self.faults.append(fault)
-
-        self._threads.append(threading.Thread(target=run))
-
-    def __enter__(self):
-        for thread in self._threads:
-            thread.start()
-
-    def __exit__(self, *_error):
-        self._stopped.set()
-        for thread in self._threads:
-            thread.join()
 
 
 def bundle(api):

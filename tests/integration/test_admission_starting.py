@@ -25,6 +25,8 @@ NOWHERE = untyped("nowhere.test", "v1", "nothings", "Nothing")
 
 @pytest.fixture
 async def fleet(api):
+    # An earlier operator may have stopped before what it had registered was taken away.
+    guards.discard_webhooks(api.rest)
     async with fleet_on(api.kubeconfig) as fleet:
         yield fleet
         guards.discard_webhooks(api.rest)

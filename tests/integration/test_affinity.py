@@ -77,14 +77,15 @@ def test_a_pod_whose_chart_forgot_the_selector_is_refused_with_the_designs_words
     assert platform.operator.metric("nodeyard_affinity_reviews_total", affinity_class="dc1", decision="denied") >= 1
 
 
-def test_a_class_that_is_not_there_refuses_pods_with_the_designs_words(platform, acme):
+def test_a_class_that_is_not_there_refuses_pods_with_the_designs_words_and_counts_once_it_is(platform, acme):
+    gone = unique("gone")
     platform.released("Postgres", acme, "lost", affinityClass="dc1")
     where = platform.path(names.RELEASE_KIND, "postgres-lost", acme)
     foreign = {"metadata": {"name": "other-lost", "labels": {
         names.APPLICATION_GROUP: names.APPS_GROUP,
         names.APPLICATION_KIND: "Other",
         names.APPLICATION_NAME: "lost",
-        names.AFFINITY_CLASS: "nowhere",
+        names.AFFINITY_CLASS: gone,
     }}}  # fmt: skip
     body = {**platform.http.get(where).json, **foreign}
     platform.make({"apiVersion": names.FLUX_API_VERSION, "kind": "HelmRelease", **body, "metadata": {
@@ -94,7 +95,10 @@ def test_a_class_that_is_not_there_refuses_pods_with_the_designs_words(platform,
 
     answer = platform.pod(acme, "other-lost")
 
-    assert answer.message.endswith('denied the request: AffinityClass "nowhere" not found')
+    assert answer.message.endswith(f'denied the request: AffinityClass "{gone}" not found')
+    platform.affinity_class(gone, nodeSelector=DC2)
+    platform.until(lambda: platform.pod(acme, "other-lost", nodeSelector=DC2).status == 201, "the class counts")
+    assert platform.pod(acme, "other-lost", nodeSelector=DC1).status == 403
 
 
 def test_the_values_of_a_tenant_have_its_classes(platform, acme):
@@ -171,7 +175,9 @@ def test_a_withdrawn_class_stays_where_it_is_and_is_not_given_anew(platform, acm
     platform.until(
         lambda: platform.release("Postgres", acme, "kept")["spec"]["values"].get("replicas") == 5, "it is scaled"
     )
-    assert platform.release("Postgres", acme, "kept")["metadata"]["labels"][names.AFFINITY_CLASS] == "dc1"
+    kept = platform.release("Postgres", acme, "kept")
+    assert kept["metadata"]["labels"][names.AFFINITY_CLASS] == "dc1"
+    assert kept["spec"]["values"]["_scheduling"] == {"affinityClass": "dc1", "nodeSelector": DC1}
     refused = platform.application("Postgres", acme, "fresh", affinityClass="dc1")
     assert refused.status == 403
     assert "dc1" in refused.message

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.builders.estates import CONTAINERS, ROOT, class_body, pod_body, set_body, tenant_body, unique
+from tests.builders.estates import CONTAINERS, DRY, ROOT, class_body, pod_body, set_body, tenant_body, unique
 
 from nodeyard.capabilities.affinity import names
 
@@ -79,6 +79,8 @@ def test_a_namespace_weakens_a_class_only_where_it_may(platform):
     platform.until(lambda: lenient.pod().status == 201, "the namespace's word counts")
 
     assert strict.pod().status == 403
+    platform.told("Queue", "jobs", "PlacementEnforced", "NotEnforced", lenient.namespace)
+    platform.told("Queue", "jobs", "PlacementEnforced", "Enforced", strict.namespace)
 
 
 # where a pod may go
@@ -92,6 +94,27 @@ def test_a_class_of_several_places_admits_any_of_them_and_shows_where_else_a_pod
     refused = home.pod(affinity={"nodeAffinity": terms("dc1", "dc3")})
     assert refused.status == 403
     assert "may go to nodes outside of it, such as one with topology.kubernetes.io/zone=dc3" in refused.message
+
+
+def test_a_pod_that_a_daemon_set_made_for_a_node_of_the_class_is_admitted_by_that_node(platform):
+    home = Home(platform, nodeSelector={}, nodeAffinity=terms("dc1", "dc2"))
+    for zone in ("dc2", "dc3"):
+        metadata = {"name": f"{home.namespace}-{zone}", "labels": {ZONE: zone}}
+        platform.make({"apiVersion": "v1", "kind": "Node", "metadata": metadata})
+    platform.plurals["DaemonSet"] = ("apps/v1", "daemonsets", True)
+    daemons = set_body(home.namespace, "queue-jobs", affinity={"nodeAffinity": terms("dc1", "dc2")})
+    del daemons["spec"]["serviceName"]
+    platform.make({**daemons, "kind": "DaemonSet"})
+
+    def made_for(zone):
+        """As the controller of DaemonSets: the node's name stands where the template's terms were."""
+        field = {"key": "metadata.name", "operator": "In", "values": [f"{home.namespace}-{zone}"]}
+        named = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+        affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": named}}
+        return platform.pod(home.namespace, "queue-jobs", kind="DaemonSet", query=DRY, affinity=affinity)
+
+    platform.until(lambda: made_for("dc2").status == 201, "the node is known")
+    assert made_for("dc3").status == 403
 
 
 def test_a_pod_that_names_its_node_is_checked_all_the_same(platform):

@@ -1,10 +1,14 @@
 """When things are not as they should be: nobody answers, nobody knows yet, somebody else serves the group."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
-from tests.builders.estates import pod_body, unique
+from tests.builders.estates import DRY, definition_body, pod_body, unique
+from tests.builders.guards import SECRET
+from tests.builders.loads import Load
 
+from nodeyard.admission.certificates import Terms
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.runtime import rbac
@@ -105,41 +109,85 @@ def elsewhere(api, lone_estate):
 
 def test_where_cozystack_serves_the_group_no_kind_is_made_and_releases_alone_are_enforced(lone_estate, elsewhere):
     estate = lone_estate
-    estate.start(estate.operators, take_over=True)
+    running = estate.start(estate.operators)
     estate.affinity_class(name := unique("class"), nodeSelector={ZONE: "here"})
     namespace = f"tenant-{unique('theirs')}"
     estate.make({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
-    labels = {
-        names.APPLICATION_GROUP: names.APPS_GROUP,
-        names.APPLICATION_KIND: "Postgres",
-        names.APPLICATION_NAME: "db",
-        names.AFFINITY_CLASS: name,
-    }
-    release = {"apiVersion": names.FLUX_API_VERSION, "kind": names.RELEASE_KIND}
-    estate.make(
-        {
-            **release,
-            "metadata": {"name": "postgres-db", "namespace": namespace, "labels": labels},
-            "spec": {"interval": "5m", "chartRef": {"kind": "OCIRepository", "name": "postgres"}},
-        }
-    )
+    estate.make(release_body(namespace, name))
     estate.install(namespace, "postgres-db")
+    # As CozyStack has one; where the kinds are ours it would be refused.
+    estate.make(definition_body("Tenant"))
 
     estate.until(lambda: estate.pod(namespace, "postgres-db").status == FORBIDDEN, "the release's class counts")
 
     assert estate.pod(namespace, "postgres-db", nodeSelector={ZONE: "here"}).status == 201
-    assert estate.http.get(f"{CRDS}/tenants.{names.APPS_GROUP}").status == 404
     users = [{"kind": "Postgres", "namespace": namespace, "name": "db"}]
     estate.until(lambda: estate.status(names.CLASS_KIND, name).get("inUseBy") == users, "the class knows it")
+    said = estate.told(names.CLASS_KIND, name, "ReleasesOnly", "ServedByAPIService")["message"]
+    assert f"APIService v1alpha1.{names.APPS_GROUP} is gone" in said
+    estate.told(names.DEFINITION_KIND, "tenant", "Served", "ServedByAPIService")
+    assert estate.http.get(f"{CRDS}/tenants.{names.APPS_GROUP}").status == 404
+    assert running.metric("nodeyard_plan_blocked", capability="affinity", reason="ServedByAPIService") >= 2
+    assert set(running.written()) <= {
+        "patch affinityclasses.cozystack.io",
+        "patch applicationdefinitions.cozystack.io",
+        "create events.events.k8s.io",
+        "patch events.events.k8s.io",
+        "patch validatingwebhookconfigurations.admissionregistration.k8s.io",
+        "patch mutatingwebhookconfigurations.admissionregistration.k8s.io",
+        "create secrets",
+        "patch secrets",
+        "update secrets",
+    }
 
 
-def test_beside_cozystack_nothing_is_written_unless_it_is_said_to(lone_estate, elsewhere):
+def release_body(namespace, affinity_class):
+    labels = {
+        names.APPLICATION_GROUP: names.APPS_GROUP,
+        names.APPLICATION_KIND: "Postgres",
+        names.APPLICATION_NAME: "db",
+        names.AFFINITY_CLASS: affinity_class,
+    }
+    return {
+        "apiVersion": names.FLUX_API_VERSION,
+        "kind": names.RELEASE_KIND,
+        "metadata": {"name": "postgres-db", "namespace": namespace, "labels": labels},
+        "spec": {"interval": "5m", "chartRef": {"kind": "OCIRepository", "name": "postgres"}},
+    }
+
+
+RESTLESS = Terms(
+    valid=timedelta(days=90), renew_before=timedelta(days=90) - timedelta(seconds=2), interval=0.2, settle=0.5
+)
+"""A new certificate every other second."""
+
+
+def test_certificates_rotate_while_pods_are_reviewed_and_every_answer_is_right(lone_estate, monkeypatch):
     estate = lone_estate
-    running = estate.operators(AFFINITY)
-    estate.affinity_class(name := unique("class"), nodeSelector={ZONE: "here"})
+    monkeypatch.setattr("tests.builders.estates.LOCAL_WEBHOOKS", replace(LOCAL_WEBHOOKS, terms=RESTLESS))
+    estate.start(estate.operators)
+    home = estate.tenant(unique("home"))
+    estate.make(release_body(home, estate.affinity_class(unique("class"), nodeSelector={ZONE: "here"})))
+    estate.install(home, "postgres-db")
+    estate.until(lambda: estate.pod(home, "postgres-db", query=DRY).status == FORBIDDEN, "the class counts")
 
-    found = estate.told(names.CLASS_KIND, name, "Observing", "OriginalAlive")
+    def ask(status, **spec):
+        answer = estate.pod(home, "postgres-db", query=DRY, **spec)
+        return "" if answer.status == status else f"{answer.status}: {answer.message}"
 
-    assert "--take-over" in found["message"]
-    assert running.metric("nodeyard_observing", capability="affinity") == 1
-    assert set(running.written()) <= {"patch affinityclasses.cozystack.io", "create events.events.k8s.io"}
+    load = Load()
+    for _ in range(3):
+        load.repeat(lambda: ask(201, nodeSelector={ZONE: "here"}))
+    load.repeat(lambda: ask(FORBIDDEN))
+
+    with load:
+        seen = set()
+        estate.until(lambda: len(seen.add(certificate(estate)) or seen) >= 3, "two rotations")
+
+    assert load.faults == []
+    assert min(load.counts) > 5
+
+
+def certificate(estate):
+    """Which is served, or about to be."""
+    return estate.api.rest.get(SECRET)["data"]["tls.crt"]

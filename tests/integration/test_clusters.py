@@ -207,8 +207,10 @@ async def test_a_kubeconfig_that_turns_bad_ends_what_the_good_one_allowed(yard):
 async def test_contact_that_is_lost_and_regained_is_told_and_keeps_what_was_known(yard, clock):
     [oak] = await yard.forest.grow("oak")
     await oak.client.create(NODES, node("n1"))
-    async with yard.operating():
+    async with yard.operating() as manager:
         await yard.name("leaf-1", "oak first")
+        known = manager.controllers[0].view.cluster("leaf-1")
+        first = known.connected_at
         oak.cut()
         await clock.advance(5)
         report = await yard.report("leaf-1")
@@ -219,6 +221,7 @@ async def test_contact_that_is_lost_and_regained_is_told_and_keeps_what_was_know
         await clock.advance(61)
         report = await yard.report("leaf-1")
         assert (report["connected"], report["error"], report["nodes"]) == ("true", "", "n1,n2")
+        assert first < known.connected_at <= clock.now()
 
 
 async def test_a_cluster_that_stays_silent_counts_as_lost(yard, clock):

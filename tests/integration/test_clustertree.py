@@ -159,6 +159,38 @@ def test_two_clusters_do_not_share_a_node(wood):
     wood.until_mirrors(west, n1)
 
 
+def test_of_two_clusters_that_lead_to_one_leaf_the_second_waits_for_the_first(wood):
+    wood.leaf.node("n1", cpu="2")
+    east = wood.cluster("east")
+    wood.until_offers(f"kosmos-{east}", cpu="2")
+    west = wood.cluster("west")
+
+    message = wood.until_condition(west, "Ready", "False", "LeafMirroredByAnother")
+
+    assert f"Cluster {east} leads to the same leaf" in message
+    assert wood.until_events(west, "LeafMirroredByAnother") == message
+    assert (wood.mirrors(west), wood.mirrors(east)) == ([], [f"kosmos-{east}"])
+    assert wood.offers(f"kosmos-{east}")["cpu"] == "2"
+    wood.delete(east)
+    wood.until_offers(f"kosmos-{west}", cpu="2")
+    wood.until_condition(west, "Ready", "True")
+
+
+def test_of_two_clusters_that_begin_at_once_one_comes_to_offer_the_leaf(wood):
+    wood.leaf.node("n1", cpu="2")
+    both = [wood.cluster("east"), wood.cluster("west")]
+
+    def refused():
+        return [each for each in both if wood.condition(each, "Ready")[1] == "LeafMirroredByAnother"]
+
+    wood.until(lambda: len(refused()) == 1, "one is refused")
+    [second] = refused()
+    [first] = set(both) - {second}
+    wood.until_offers(f"kosmos-{first}", cpu="2")
+    wood.until(lambda: wood.offers(f"kosmos-{second}").get("cpu", "0") == "0", "the other offers nothing")
+    wood.until_condition(first, "Ready", "True")
+
+
 def test_a_node_that_kosmos_left_is_taken_over(wood):
     wood.leaf.node("n1", cpu="3")
     east = wood.named("east")

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 import pytest
 from tests.builders.woods import one
 
+from nodeyard.capabilities.clustertree import names
 from nodeyard.process.clock import SystemClock, rfc3339_micro
 from nodeyard.testing.faults import Drop, FaultProxy, HalfOpen, Latency, Status, TruncateEvents
 
@@ -47,11 +48,11 @@ def east(wood, wire):
     return east
 
 
-def are_left_to_run_out(wood, operator, *clusters, seconds=45.0):
-    """That no lease is renewed while rounds go by, as the time since the last contact shows."""
+def are_left_to_run_out(wood, operator, clusters, seconds=45.0):
+    """That no lease of these nodes is renewed while rounds go by, as the time since the last contact shows."""
 
     def renewals():
-        return [wood.lease(f"kosmos-{cluster}")["spec"]["renewTime"] for cluster in clusters]
+        return [wood.lease(node)["spec"]["renewTime"] for node in clusters.values()]
 
     before = renewals()
     for cluster in clusters:
@@ -73,7 +74,7 @@ def test_a_leaf_that_is_cut_off_is_unknown_until_it_is_back(wood, wire, east, tr
     wood.until_condition(east, "LeasesRenewed", "False", "LeasesStopped")
     assert wood.see(east)["status"]["lastContactTime"] in message
     assert wood.offers(node)["cpu"] == "2"
-    assert are_left_to_run_out(wood, tree_operator, east)
+    assert are_left_to_run_out(wood, tree_operator, {east: node})
     wood.until_events(east, "LeafUnreachable")
 
     wood.leaf.node("n2", cpu="1")
@@ -89,26 +90,26 @@ def test_a_leaf_that_is_cut_off_is_unknown_until_it_is_back(wood, wire, east, tr
 
 def test_leaves_whose_probe_fails_are_unreachable_though_their_watches_go_on(wood, leaf_servers, tree_operator):
     """All at once, since each takes rounds of waiting."""
-    wood.leaf.node("n1", cpu="2")
+    nodes = {word: wood.leaf.node(word) for word in PROBES}
     with ExitStack() as stack:
         wires = {word: stack.enter_context(wired(leaf_servers[0])) for word in PROBES}
-        clusters = {word: wood.cluster(word, kubeconfig=wire.kubeconfig) for word, wire in wires.items()}
-        for cluster in clusters.values():
-            wood.until_renewed(f"kosmos-{cluster}")
+        clusters = {word: wood.cluster(word, one(nodes[word]), kubeconfig=wires[word].kubeconfig) for word in PROBES}
+        for word, cluster in clusters.items():
+            wood.until_renewed(nodes[word])
             wood.until_condition(cluster, "Ready", "True")
 
         for word, (fault, _) in PROBES.items():
             wires[word].add(fault, path=PROBE)
 
         for word, (_, says) in PROBES.items():
-            wood.until_ready(f"kosmos-{clusters[word]}", "Unknown", "LeafUnreachable")
+            wood.until_ready(nodes[word], "Unknown", "LeafUnreachable")
             wood.until_condition(clusters[word], "Reachable", "False", "LeafUnreachable")
             assert says in wood.condition(clusters[word], "Reachable")[2]
-        assert are_left_to_run_out(wood, tree_operator, *clusters.values())
+        assert are_left_to_run_out(wood, tree_operator, {clusters[word]: nodes[word] for word in PROBES})
         for wire in wires.values():
             wire.clear()
-        for cluster in clusters.values():
-            wood.until_ready(f"kosmos-{cluster}", "True")
+        for word, cluster in clusters.items():
+            wood.until_ready(nodes[word], "True")
             wood.delete(cluster)
             wood.until(lambda cluster=cluster: wood.see(cluster) is None, f"{cluster} is gone")
 
@@ -123,11 +124,14 @@ def test_a_leaf_that_rejects_us_keeps_its_leases_for_the_grace(wood, wire, east)
     assert "rejects our credentials" in message
     wood.until_renewed(node)
     assert wood.ready(node)[0] == "True"
+    noted = wood.see(east)["metadata"]["annotations"][names.REJECTED_SINCE]
+    assert f"since {noted}" in message
     wood.change(east, credentialGrace="1s")
     wood.until_ready(node, "Unknown", "CredentialsRejected")
     wire.clear()
     wood.until_ready(node, "True")
     wood.until_condition(east, "Ready", "True")
+    wood.until(lambda: names.REJECTED_SINCE not in wood.see(east)["metadata"]["annotations"], "the note is gone")
 
 
 def test_one_silent_leaf_does_not_delay_another(wood, wire, east):

@@ -86,6 +86,9 @@ def test_on_kosmos_own_definition_a_cluster_is_mirrored_and_its_status_written_o
         lambda: ((wood.see(east).get("status") or {}).get("clusterTreeStatus") or {}).get("leafNodeItems") == items,
         "the nodes are listed in a status without subresource",
     )
+    # By then all that there is to say has been offered, and what this definition lacks is known.
+    wood.until_renewed(name)
+    wood.until_renewed(name)
     before = statuses(running)
 
     wood.leaf.pod("p", n1, cpu="1")

@@ -191,7 +191,7 @@ def test_at_rest_nothing_but_leases_is_written(wood, tree_operator):
     n1 = wood.leaf.node("n1")
     east = wood.cluster("east", one(n1), party("rest", {}))
     wood.until_condition(east, "Ready", "True")
-    wood.until_renewed(n1)
+    wood.until(lambda: wood.see(east)["status"].get("leasesRenewedTime"), "it is told that leases are renewed")
     before = tree_operator.written()
 
     for _ in range(2):

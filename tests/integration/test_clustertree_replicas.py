@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 
-from tests.builders.woods import hurried
+from tests.builders.woods import hurried, party
 
 from nodeyard.runtime.apportioning import ranked
 
@@ -19,14 +19,17 @@ def words_for(wood, replica, others, count):
 
 
 def test_leaves_are_shared_out_and_taken_over_when_a_replica_dies(wood, operator):
-    wood.leaves[0].node("a", cpu="1")
-    wood.leaves[1].node("b", cpu="2")
+    """Each leaf is mirrored by two Clusters, one of either replica, and by parts."""
     first, second = operator(hurried(), identity="first"), operator(hurried(), identity="second")
-    kubeconfigs = [leaf.server.kubeconfig for leaf in wood.leaves]
-    words = [*words_for(wood, "first", {"second"}, 2), *words_for(wood, "second", {"first"}, 2)]
-    names = [wood.cluster(word, kubeconfig=kubeconfigs[number % 2]) for number, word in enumerate(words)]
-    for name in names:
-        wood.until_renewed(f"kosmos-{name}")
+    ours, theirs = words_for(wood, "first", {"second"}, 2), words_for(wood, "second", {"first"}, 3)
+    words = [*ours, *theirs[:2]]
+    leaves = {word: wood.leaves[number % 2] for number, word in enumerate(words)}
+    nodes = {word: f"kosmos-{word}-0" for word in words}
+    for word, leaf in leaves.items():
+        leaf.node(word, cpu="1", labels={"pool": word})
+        wood.cluster(word, party(word), kubeconfig=leaf.server.kubeconfig)
+    for node in nodes.values():
+        wood.until_renewed(node)
     wood.until(lambda: (first.metric(HELD), second.metric(HELD)) == (2, 2), "each has its share")
 
     def connected():
@@ -35,12 +38,16 @@ def test_leaves_are_shared_out_and_taken_over_when_a_replica_dies(wood, operator
     wood.until(lambda: sum(connected()) >= 4, "all leaves are connected")
     assert connected() == [2, 2], "a replica connects to its own leaves alone"
 
+    late = wood.cluster(theirs[2], kubeconfig=wood.leaves[0].server.kubeconfig)
+    message = wood.until_condition(late, "Ready", "False", "LeafMirroredByAnother")
+    assert wood.mirrors(late) == []
+    assert any(f"Cluster {wood.named(word)} leads" in message for word in words)
+
     second.kill()
 
-    wood.until(lambda: first.metric(HELD) == 4, "the other has them all")
-    wood.leaves[0].node("a2", cpu="1")
-    wood.leaves[1].node("b2", cpu="1")
-    for number, name in enumerate(names):
-        wood.until_offers(f"kosmos-{name}", cpu=("2", "3")[number % 2])
-        wood.until_renewed(f"kosmos-{name}")
-        wood.until_ready(f"kosmos-{name}", "True")
+    wood.until(lambda: first.metric(HELD) == 5, "the other has them all")
+    for word, leaf in leaves.items():
+        leaf.node(f"{word}-2", cpu="1", labels={"pool": word})
+        wood.until_offers(nodes[word], cpu="2")
+        wood.until_renewed(nodes[word])
+        wood.until_ready(nodes[word], "True")

@@ -1,38 +1,20 @@
 """The generated role is enough, no more is used, and what is missing is told."""
 
-import pytest
-from tests.builders.requests import ListeningTransport, granted
 from tests.builders.woods import hurried, one, whole
 
-from nodeyard.app import connections
-from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.controller import CLUSTERTREE
+from nodeyard.kube.names import NAMESPACE
 from nodeyard.runtime import rbac
-from nodeyard.testing.faults import Drop, Status
 
 
-@pytest.fixture
-def listened(monkeypatch):
-    """Everything that operators ask the root for while the test runs."""
-    noted = []
-    transport = connections.AioTransport
-    monkeypatch.setattr(connections, "AioTransport", lambda config: ListeningTransport(transport(config), noted))
-    return noted
-
-
-def test_every_right_that_is_declared_is_used(wood, faults, operator, listened):
-    """A Cluster's life with everything that can happen, lost answers included: they are what single reads are for.
-
-    The server does not stream lists, as older ones do not.
-    """
-    faults.add(Status(400), path="sendInitialEvents")
-    faults.add(Drop(after_sending=True), method="PATCH", path=r"/nodes/[^/?]+/status\?", times=1)
-    faults.add(Drop(after_sending=True), method="PATCH", path=rf"/{names.PLURAL}/[^/?]+\?", times=1)
-    operator(hurried(), through=faults.kubeconfig)
+def test_every_right_is_used_and_no_other_is_needed(wood, audited, operator):
+    """A Cluster's life with everything that can happen. Leaves are asked with rights of their own."""
+    audit = audited(CLUSTERTREE)
+    operator(hurried())
     n1 = wood.leaf.node("n1", cpu="2")
     east = wood.cluster("east", one(n1), whole())
     wood.until_condition(east, "Ready", "True")
-    wood.until_renewed(n1)
+    wood.until(lambda: audit.has("patch leases.coordination.k8s.io in kube-node-lease"), "its lease is renewed")
     wood.leaf.patch(n1, {"metadata": {"labels": {"seen": "yes"}}})
     wood.until_labels(n1, seen="yes")
     wood.leaf.pod("p", n1, cpu="1")
@@ -42,18 +24,13 @@ def test_every_right_that_is_declared_is_used(wood, faults, operator, listened):
         uid = wood.get(n1)["metadata"]["uid"]
         wood.remove(n1)
         wood.until(lambda uid=uid: (wood.get(n1) or {"metadata": {"uid": uid}})["metadata"]["uid"] != uid, "it is back")
-    wood.until(lambda: ("events.k8s.io", "events", "patch") in rights(listened), "the event is counted")
+    wood.until(lambda: audit.has("patch events.events.k8s.io"), "the event is counted")
     wood.delete(east)
     wood.until(lambda: wood.see(east) is None, "the Cluster is gone")
-    wood.until(lambda: ("coordination.k8s.io", "leases", "delete") in rights(listened), "its share is given back")
+    wood.until(lambda: audit.has(f"delete leases.coordination.k8s.io in {NAMESPACE}"), "its share is given back")
 
-    elsewhere = [right for rules in rbac.rules_elsewhere(CLUSTERTREE).values() for right in granted(rules)]
-    declared = [*granted(rbac.rules(CLUSTERTREE)), *granted(rbac.local_rules(CLUSTERTREE)), *elsewhere]
-    assert {right for right, _ in declared} - rights(listened) == set()
-
-
-def rights(listened):
-    return {each.right for each in listened}
+    assert audit.needless() == set()
+    assert audit.beyond() == set()
 
 
 def test_without_the_right_to_create_nodes_it_says_so(wood, operator):

@@ -1,16 +1,13 @@
 """The generated role is enough, no more is used, and what is missing is told."""
 
 import pytest
-from tests.builders.requests import ListeningTransport, granted
 from tests.builders.yards import labels
 
-from nodeyard.app import connections
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.controller import SPARES
 from nodeyard.runtime import rbac
 from nodeyard.runtime.leader import lease_name
 from nodeyard.testing import operators
-from nodeyard.testing.faults import Drop, Status
 
 
 def without(resource, verb):
@@ -52,27 +49,12 @@ def test_without_the_right_to_evict_the_rest_goes_on(yard, operator):
     assert labels(yard.get(node["metadata"]["name"]))[names.TEMPLATE_LABEL] == web
 
 
-@pytest.fixture
-def listened(monkeypatch):
-    """Everything that operators ask for while the test runs."""
-    noted = []
-    transport = connections.AioTransport
-    monkeypatch.setattr(connections, "AioTransport", lambda config: ListeningTransport(transport(config), noted))
-    return noted
-
-
-def test_every_right_that_is_declared_is_used_and_bound_as_narrowly_as_can_be(
-    yard, faults, operator, listened, eventually
+def test_every_right_is_used_no_other_is_needed_and_all_are_bound_as_narrowly_as_can_be(
+    yard, audited, operator, eventually
 ):
-    """A template's life with everything that can happen, lost answers included: they are what single reads are for.
-
-    The server does not stream lists, as older ones do not.
-    """
-    faults.add(Status(400), path="sendInitialEvents")
-    faults.add(Drop(after_sending=True), method="PATCH", path="/nodes/", times=1)
-    faults.add(Drop(after_sending=True), method="PATCH", path=rf"/{names.PLURAL}/[^/?]+\?", times=1)
-    faults.add(Drop(after_sending=True), method="POST", path="/eviction", times=1)
-    operator("spares", through=faults.kubeconfig)
+    """A template's life with everything that can happen."""
+    audit = audited(SPARES)
+    operator("spares")
     (name,) = yard.spares(1)
     web = yard.template("web", 1, releasePolicy="Release", release={"evictAfterSeconds": 0})
     yard.until_owned(web, 1)
@@ -85,16 +67,9 @@ def test_every_right_that_is_declared_is_used_and_bound_as_narrowly_as_can_be(
     yard.delete(web)
     eventually(lambda: yard.see(web) is None, "the template is gone")
 
-    declared = [*granted(rbac.rules(SPARES)), *granted(rbac.local_rules(SPARES))]
-    assert {right for right, _ in declared} - {each.right for each in listened} == set()
-    needless = [right for right, bound in declared if not bound and _is_always_one(right, listened)]
-    assert needless == []
-
-
-def _is_always_one(right, listened):
-    """Whether a right on any object was only ever used for one name that is the same in every cluster."""
-    used = {each.name for each in listened if each.right == right}
-    return used in ({names.ORIGINAL_LEASE}, {lease_name(SPARES.name)})
+    assert audit.needless() == set()
+    assert audit.beyond() == set()
+    assert audit.loose(names.ORIGINAL_LEASE, lease_name(SPARES.name)) == set()
 
 
 @pytest.fixture

@@ -113,7 +113,7 @@ yards = st.builds(
 )
 
 
-def check(yard: Yard, planned: Planned) -> None:
+def check(yard: Yard, planned: Planned, own: str) -> None:
     """No action concerns a node that is not the Cluster's; two never concern one node in a way that cannot work."""
     for action in planned.plan.actions:
         if action.object.kind != "Node":
@@ -123,18 +123,18 @@ def check(yard: Yard, planned: Planned) -> None:
             assert node is None
         else:
             assert node is not None
-            assert is_ours(node, "east")
+            assert is_ours(node, own)
             assert action.object.uid == node.metadata.uid
     guarded = [each.object.name for each in planned.plan.actions if planned.write(each).resource_version]
     assert len(guarded) == len(set(guarded))
     assert all(each.diff for each in planned.plan.actions if each.verb is not Verb.DELETE)
 
 
-def run(yard: Yard) -> Yard:
+def run(yard: Yard, own: str = "east") -> Yard:
     """Until nothing is to be done."""
     for _ in range(5):
         planned = yard.plan()
-        check(yard, planned)
+        check(yard, planned, own)
         if not planned.plan.actions:
             return yard
         yard = yard.after(planned)
@@ -189,3 +189,24 @@ def test_no_leaf_node_is_counted_twice(own, state):
     offered = [node.status.capacity.get("cpu", "0") for node in run(Yard(own, state)).roots.values()]
 
     assert sum(parse(each).milli() for each in offered) <= 4000 * len(state.nodes)
+
+
+@given(clusters, st.lists(leaf_models, max_size=3), leaves)
+def test_nor_is_it_by_two_clusters_of_one_leaf(own, models_of_elder, state):
+    elder = cluster("west", *models_of_elder)
+    first = run(Yard(elder, state), "west")
+
+    both = run(Yard(own, state, roots=first.roots, elders=(elder,)))
+
+    offered = [node.status.capacity.get("cpu", "0") for node in both.roots.values()]
+    assert sum(parse(each).milli() for each in offered) <= 4000 * len(state.nodes)
+    assert {name: both.roots[name] for name in first.roots} == first.roots
+
+
+@given(yards, st.lists(leaf_models, max_size=3), st.booleans())
+def test_plans_come_to_rest_when_an_elder_comes_and_goes(yard, models_of_elder, is_whole):
+    elder = cluster("west", *models_of_elder, *([whole()] if is_whole else []))
+
+    between = run(run(yard).with_(elders=(elder,)).later(2))
+
+    assert run(between.with_(elders=()).later(2)).plan().plan.actions == ()

@@ -1,12 +1,15 @@
-"""The generated part of config/ is what the capabilities declare today."""
+"""The generated parts of config/ and charts/ are what the capabilities declare today."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from nodeyard.app.manifests import files
+from nodeyard.app import charts
+from nodeyard.app.manifests import files, main
 
-CONFIG = Path(__file__).parents[2] / "config"
+ROOT = Path(__file__).parents[2]
+CONFIG = ROOT / "config"
+CHARTS = ROOT / charts.FOLDER
 
 
 def test_generated_manifests_have_not_drifted():
@@ -15,3 +18,21 @@ def test_generated_manifests_have_not_drifted():
 
     assert there.keys() == wanted.keys(), "run `make crds`"
     assert there == wanted, "run `make crds`"
+
+
+def test_generated_files_of_charts_have_not_drifted():
+    wanted = dict(charts.files())
+    there = {str(path.relative_to(CHARTS)): path.read_text() for path in CHARTS.glob("*/files/**/*.yaml")}
+
+    assert there.keys() == wanted.keys(), "run `make crds`"
+    assert there == wanted, "run `make crds`"
+
+
+def test_one_command_writes_them_all(tmp_path):
+    assert main([str(tmp_path / "config")]) == 0
+
+    written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.yaml")}
+    assert written == {
+        *(f"config/{path}" for path, _ in files()),
+        *(f"{charts.FOLDER}/{path}" for path, _ in charts.files()),
+    }

@@ -8,6 +8,7 @@ Lists are compared item by item from the front: the order of operations is the o
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.patch import is_same
@@ -45,4 +46,9 @@ def _items(old: list[Json], new: list[Json], path: str) -> Iterator[Object]:
 
 
 def _below(path: str, name: str) -> str:
-    return f"{path}/{name.replace('~', '~0').replace('/', '~1')}"
+    return f"{path}/{_escaped(name)}"
+
+
+@lru_cache(maxsize=1024)
+def _escaped(name: str) -> str:
+    return name.replace("~", "~0").replace("/", "~1")

@@ -56,12 +56,15 @@ class Lookups:
         self._flights: dict[_Subject, _Flight] = {}
         self._sent = 0
 
-    async def find(self, refs: Iterable[ObjectRef], deadline: float) -> dict[ObjectRef, LookedUp]:
-        """What became of each, at the latest at `deadline` in the time of the event loop; never raises."""
+    async def find(
+        self, refs: Iterable[ObjectRef], deadline: float, *, is_trial: bool = False
+    ) -> dict[ObjectRef, LookedUp]:
+        """What became of each, at the latest at `deadline` in the time of the event loop; never raises. For a trial, a
+        dry run, `on_found` is not told."""
         left = deadline - asyncio.get_running_loop().time()
         if left <= 0:
             return {ref: _late(ref) for ref in refs}
-        wanted = {ref: asyncio.create_task(self._find(ref), name=f"look up {ref.kind}") for ref in refs}
+        wanted = {ref: asyncio.create_task(self._find(ref, is_trial), name=f"look up {ref.kind}") for ref in refs}
         try:
             await asyncio.wait(wanted.values(), timeout=left)
         finally:
@@ -77,7 +80,7 @@ class Lookups:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._kinds.close()
 
-    async def _find(self, ref: ObjectRef) -> LookedUp:
+    async def _find(self, ref: ObjectRef, is_trial: bool) -> LookedUp:
         if not _is_name(ref.name) or (ref.namespace and not _is_name(ref.namespace)):
             return Missing()
         came = self._sent
@@ -87,7 +90,7 @@ class Lookups:
             answer, resource = await asyncio.shield(flight.answer)
             if flight.number > came or _is_meant(answer, ref):
                 break
-        if resource is not None and _is_meant(answer, ref):
+        if resource is not None and _is_meant(answer, ref) and not is_trial:
             self._on_found(resource)
         return answer
 

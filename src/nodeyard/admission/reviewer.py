@@ -55,7 +55,9 @@ class Controlled(Protocol):
 class Searching(Protocol):
     """Reads objects from the API server."""
 
-    async def find(self, refs: Iterable[ObjectRef], deadline: float) -> dict[ObjectRef, LookedUp]: ...
+    async def find(
+        self, refs: Iterable[ObjectRef], deadline: float, *, is_trial: bool = False
+    ) -> dict[ObjectRef, LookedUp]: ...
 
 
 @dataclass(frozen=True)
@@ -114,7 +116,7 @@ class Reviewer:
         if not fresh:
             raise RuntimeError(f"the review asks again for {lookup.refs[0]}, which it was answered")
         room = max(0, MOST_LOOKUPS - len(review.answers))
-        found = await self._lookups.find(fresh[:room], deadline) if room else {}
+        found = await self._lookups.find(fresh[:room], deadline, is_trial=review.dry_run) if room else {}
         for answer in found.values():
             self._tell_lookup(answer)
         left = Unreadable(f"not looked up: it is one of more than {MOST_LOOKUPS}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from base64 import b64encode
+from binascii import b2a_base64
 from typing import Final
 
 import msgspec
@@ -56,7 +56,7 @@ def answer(review: Review, verdict: Verdict) -> bytes:
         response["auditAnnotations"] = dict(verdict.audit)
     if verdict.is_allowed and (patch := operations(review, verdict)):
         response["patchType"] = "JSONPatch"
-        response["patch"] = b64encode(msgspec.json.encode(patch)).decode()
+        response["patch"] = b2a_base64(msgspec.json.encode(patch), newline=False).decode()
     return msgspec.json.encode({"apiVersion": API_VERSION, "kind": KIND, "response": response})
 
 

@@ -47,7 +47,11 @@ async def serve(server: Server, host: str, port: int, context: ssl.SSLContext | 
     """Listen; port 0 takes a free one."""
 
     async def handler(incoming: BaseRequest) -> web.StreamResponse:
-        return await _answer(server, incoming)
+        try:
+            return await _answer(server, incoming)
+        except ConnectionResetError:
+            # Whoever asked did not wait for the answer.
+            return web.Response()
 
     runner = web.ServerRunner(
         web.Server(handler, access_log=None, keepalive_timeout=75, lingering_time=0), shutdown_timeout=0.5

@@ -1,16 +1,18 @@
 """The generated part of `config/`: definitions, roles and policies, each from what a capability declares.
 
-`python -m nodeyard.app.manifests config` writes them (`make crds`); a test fails when they have drifted.
+`python -m nodeyard.app.manifests config` writes them, and what the charts beside that folder hold of them (`make
+crds`); a test fails when they have drifted.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 from nodeyard.admission.reach import HTTPS_PORT
+from nodeyard.app import charts
 from nodeyard.app.capabilities import CAPABILITIES
 from nodeyard.kube.json import Object
 from nodeyard.kube.manifests import dump, dump_all
@@ -38,7 +40,7 @@ def files(capabilities: Sequence[Capability] = CAPABILITIES) -> Iterator[tuple[s
 
 
 def _guards(capability: Capability) -> list[Object]:
-    return list(capability.policies(rbac.username(capability)))
+    return list(capability.policies(rbac.username(rbac.service_account(capability))))
 
 
 def _service(capability: Capability) -> Object:
@@ -64,12 +66,17 @@ def _service(capability: Capability) -> Object:
 
 def main(arguments: Sequence[str]) -> int:
     folder = Path(arguments[0])
-    for path, content in files():
+    _write(folder, files())
+    _write(folder.parent / charts.FOLDER, charts.files())
+    return 0
+
+
+def _write(folder: Path, contents: Iterable[tuple[str, str]]) -> None:
+    for path, content in contents:
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(content)
         print(target)
-    return 0
 
 
 if __name__ == "__main__":

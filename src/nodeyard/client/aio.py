@@ -1,4 +1,6 @@
-"""The transport over sockets: aiohttp, HTTP/1.1, kept-alive connections.
+"""The transport over sockets: HTTP/1.1 on kept-alive connections.
+
+Requests go by `http1`, which costs the least; streams, and whatever has to pass a proxy, by aiohttp.
 
 The number of requests in flight is bounded, not their rate; streams stand outside that bound, one connection each, so
 that watches can never starve writes. A request's time begins when its turn has come: thousands may be handed over at
@@ -14,7 +16,7 @@ import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Final
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, unquote, urlencode
 
 import aiohttp
 from yarl import URL
@@ -22,17 +24,17 @@ from yarl import URL
 from nodeyard import __version__
 from nodeyard.client.config import Config
 from nodeyard.client.errors import TransportError, TransportTimeout, retry_after_seconds
+from nodeyard.client.http1 import CONNECT_SECONDS, CannotConnect, Pool
 from nodeyard.client.keyring import Keyring, Keys
 from nodeyard.client.tls import client_context
 from nodeyard.client.transport import NOTHING, REQUEST_SECONDS, Response, Stream
 from nodeyard.process.clock import Clock, SystemClock
 
 IN_FLIGHT: Final = 32
-CONNECT_SECONDS: Final = 10.0
 # Below the 90 s after which a kube-apiserver closes an idle connection, so that we never write into a closing one.
 KEEPALIVE_SECONDS: Final = 45.0
 READ_BUFFER: Final = 256 * 1024
-_SAFE = frozenset({"GET", "HEAD"})
+_SAFE = "GET"
 
 
 class AioTransport:
@@ -50,9 +52,15 @@ class AioTransport:
         self._keyring = Keyring(config, clock or SystemClock())
         self._turn = asyncio.Semaphore(in_flight)
         self._base = config.server.rstrip("/")
+        where = URL(self._base)
+        self._prefix = where.raw_path.rstrip("/")
+        self._greeting = f"Host: {_authority(where)}\r\nUser-Agent: {user_agent}\r\n"
         self._tls: tuple[Keys, ssl.SSLContext] | None = None
         self._server_name = config.server_name or None
         self._proxy = config.proxy or None
+        self._pool = Pool(
+            where.host or "", where.port or 443, server_name=self._server_name, keepalive=KEEPALIVE_SECONDS
+        )
         self._session = aiohttp.ClientSession(
             # The semaphore is the limit; the connector's own would let watches use up the requests' share.
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEPALIVE_SECONDS),
@@ -76,9 +84,9 @@ class AioTransport:
         timeout: float = REQUEST_SECONDS,
         retry: bool = True,
     ) -> Response:
-        url = self._url(path, query)
+        target = _target(path, query)
         async with self._turn:
-            return await self._persist(method, url, headers, body, timeout, retry)
+            return await self._persist(method, target, headers, body, timeout, retry)
 
     @asynccontextmanager
     async def stream(
@@ -90,7 +98,7 @@ class AioTransport:
         timeout: float = REQUEST_SECONDS,
         idle_timeout: float = 60.0,
     ) -> AsyncIterator[Stream]:
-        url = self._url(path, query)
+        url = URL(f"{self._base}{_target(path, query)}", encoded=True)
         keys = await self._keyring.current()
         answer = await self._open(url, headers, keys, timeout)
         if answer.status == 401:
@@ -104,10 +112,11 @@ class AioTransport:
             answer.close()
 
     async def close(self) -> None:
+        self._pool.close()
         await self._session.close()
 
     async def _persist(
-        self, method: str, url: URL, headers: Mapping[str, str], body: bytes, timeout: float, retry: bool
+        self, method: str, target: str, headers: Mapping[str, str], body: bytes, timeout: float, retry: bool
     ) -> Response:
         """Once more with fresh credentials after a 401, and after a pause where the server asks for one."""
         loop = asyncio.get_running_loop()
@@ -115,7 +124,7 @@ class AioTransport:
         has_reloaded = False
         while True:
             keys = await self._keyring.current()
-            response = await self._send(method, url, headers, body, keys, max(deadline - loop.time(), 0.001))
+            response = await self._send(method, target, headers, body, keys, max(deadline - loop.time(), 0.001))
             if response.status == 401 and not has_reloaded:
                 has_reloaded = True
                 self._keyring.distrust(keys)
@@ -126,24 +135,46 @@ class AioTransport:
             await asyncio.sleep(wait)
 
     async def _send(
-        self, method: str, url: URL, headers: Mapping[str, str], body: bytes, keys: Keys, seconds: float
+        self, method: str, target: str, headers: Mapping[str, str], body: bytes, keys: Keys, seconds: float
     ) -> Response:
         try:
-            async with self._session.request(
-                method,
-                url,
-                headers=(*keys.headers, *headers.items()),
-                data=body or None,
-                ssl=self._context(keys),
-                server_hostname=self._server_name,
-                proxy=self._proxy,
-                allow_redirects=False,
-                timeout=aiohttp.ClientTimeout(total=seconds, sock_connect=CONNECT_SECONDS),
-            ) as answer:
-                warnings = tuple(answer.headers.getall("Warning", ()))
-                return Response(answer.status, answer.headers, await answer.read(), warnings)
+            async with asyncio.timeout(seconds):
+                if self._proxy:
+                    return await self._send_by_proxy(method, target, headers, body, keys)
+                request = self._head(method, target, headers, len(body), keys) + body
+                return await self._pool.ask(method, request, self._context(keys))
+        except CannotConnect as error:
+            raise TransportError(f"{method} {_path(target)}: cannot connect to {error}", may_have_run=False) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise _translated(error, f"{method} {url.path}", f"no answer in {seconds:.3g} s") from error
+            raise _translated(error, f"{method} {_path(target)}", f"no answer in {seconds:.3g} s") from error
+
+    def _head(self, method: str, target: str, headers: Mapping[str, str], length: int, keys: Keys) -> bytes:
+        fields = [*keys.headers, *headers.items()]
+        if "Accept" not in headers:
+            fields.append(("Accept", "application/json"))
+        if length or method != "GET":
+            fields.append(("Content-Length", str(length)))
+        lines = "".join([f"{name}: {value}\r\n" for name, value in fields])
+        if lines.count("\n") != len(fields) or lines.count("\r") != len(fields):
+            raise ValueError("a header has more than one line")
+        return f"{method} {self._prefix}{target} HTTP/1.1\r\n{self._greeting}{lines}\r\n".encode()
+
+    async def _send_by_proxy(
+        self, method: str, target: str, headers: Mapping[str, str], body: bytes, keys: Keys
+    ) -> Response:
+        async with self._session.request(
+            method,
+            URL(f"{self._base}{target}", encoded=True),
+            headers=(*keys.headers, *headers.items()),
+            data=body or None,
+            ssl=self._context(keys) or False,
+            server_hostname=self._server_name,
+            proxy=self._proxy,
+            allow_redirects=False,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+        ) as answer:
+            warnings = tuple(answer.headers.getall("Warning", ()))
+            return Response(answer.status, answer.headers, await answer.read(), warnings)
 
     async def _open(self, url: URL, headers: Mapping[str, str], keys: Keys, timeout: float) -> aiohttp.ClientResponse:
         try:
@@ -151,7 +182,7 @@ class AioTransport:
                 return await self._session.get(
                     url,
                     headers=(*keys.headers, *headers.items()),
-                    ssl=self._context(keys),
+                    ssl=self._context(keys) or False,
                     server_hostname=self._server_name,
                     proxy=self._proxy,
                     allow_redirects=False,
@@ -160,22 +191,34 @@ class AioTransport:
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _translated(error, f"GET {url.path}", f"no answer in {timeout:g} s") from error
 
-    def _context(self, keys: Keys) -> ssl.SSLContext | bool:
+    def _context(self, keys: Keys) -> ssl.SSLContext | None:
         """One context for as long as the keys stay the same, since connections are pooled by it."""
         if self._base.startswith("http:"):
-            return False
+            return None
         if self._tls is None or not _same_tls(self._tls[0], keys):
             self._tls = keys, client_context(keys.authority, keys.identity, verify=self._config.verify)
         return self._tls[1]
-
-    def _url(self, path: str, query: Mapping[str, str]) -> URL:
-        url = f"{self._base}{path if _PLAIN(path) else quote(path, safe=_PATH_SAFE)}"
-        return URL(f"{url}?{_encoded(tuple(query.items()))}" if query else url, encoded=True)
 
 
 _PATH_SAFE = "/:@!$&'()*+,;=~"
 # Quoting costs more than the rest of building a request, and hardly any path or query needs it done anew.
 _PLAIN = re.compile(rf"[\w.{re.escape(_PATH_SAFE)}-]*", re.ASCII).fullmatch
+
+
+def _target(path: str, query: Mapping[str, str]) -> str:
+    """As it stands in a request."""
+    quoted = path if _PLAIN(path) else quote(path, safe=_PATH_SAFE)
+    return f"{quoted}?{_encoded(tuple(query.items()))}" if query else quoted
+
+
+def _path(target: str) -> str:
+    """As people read it."""
+    return unquote(target.partition("?")[0])
+
+
+def _authority(where: URL) -> str:
+    host = f"[{where.host}]" if ":" in (where.host or "") else where.host
+    return f"{host}" if where.is_default_port() else f"{host}:{where.port}"
 
 
 @functools.lru_cache(maxsize=256)
@@ -189,7 +232,7 @@ def _same_tls(one: Keys, other: Keys) -> bool:
 
 def _pause(method: str, response: Response) -> float | None:
     """How long to wait before sending again, where the server says so and has not begun with the request."""
-    if response.status == 429 or (response.status == 503 and method in _SAFE):
+    if response.status == 429 or (response.status == 503 and method == _SAFE):
         return retry_after_seconds(response.headers)
     return None
 

@@ -53,6 +53,9 @@ class Watch:
     """Like `keys`, and instead of it, where it takes a look at other objects to tell."""
     keys_of: Callable[[str, Any | None, Any | None], Iterable[Key]] | None = None
     """Of a watch on further clusters: like `keys`, with the name of the cluster first."""
+    aggregates: tuple[Aggregate, ...] = ()
+    """Folds over its objects, beside the `aggregates` of the capability: those of a kind that users declare come and go
+    with it."""
     calm: float = 0.0
     """Where there may be many changes, such as of pods, and none is urgent: a key that was planned for one is not
     planned for the next before this many seconds have passed. Other changes do not wait."""
@@ -151,6 +154,10 @@ class ClusterView(View, Protocol):
         """Whether the server answers."""
 
     @property
+    def connected_at(self) -> datetime | None:
+        """When contact was last made: what is shown may be from before for a moment still. None before the first."""
+
+    @property
     def error(self) -> str:
         """Why there is no contact, or why the kubeconfig is refused; empty while connected or not tried yet."""
 
@@ -189,6 +196,8 @@ class Living(NamedTuple):
     """What a person does to let us take over."""
     until: datetime | None = None
     """When it is dead unless it is heard of again; looked at again then. None: in half a minute."""
+    is_apart: bool = False
+    """What is its own the plan leaves alone by itself, and says so: the rest is done beside it, unasked."""
 
 
 class Original(Protocol):

@@ -144,6 +144,7 @@ class Cluster:
         self._watches.facts.learn_uid(uid)
         self._watches.release()
         self._served.look_again()
+        self.view.connected_at = self._around.clock.now()
         self._turn(is_connected=True, error="")
 
     def lost(self, why: str) -> None:

@@ -1,7 +1,8 @@
 """Whether to write at all: `--observe`, or the operator that a capability replaces being alive beside it.
 
 Two operators on the same objects undo each other's work for ever, so the newcomer looks on until the other is gone, and
-says so: in the log, in a metric, and on each root in an event and a condition.
+says so: in the log, in a metric, and on each root in an event and a condition. Where the two can be told apart object
+by object, the plan leaves alone what is the other's and says so itself; then only the log tells of it here.
 """
 
 from __future__ import annotations
@@ -45,11 +46,15 @@ class Observing:
         if name != self._original:
             self._original = name
             self._tell(self.living)
-        return "" if self._settings.take_over else name
+        is_apart = self.living is not None and self.living.is_apart
+        return "" if self._settings.take_over or is_apart else name
 
     def _tell(self, living: Living | None) -> None:
         if living is None:
             _log.info("the original is gone", capability=self._capability.name)
+        elif living.is_apart:
+            _log.warning("leaving to the original what is its own", capability=self._capability.name,
+                         original=living.name, reason="it is alive beside us", hand_over=living.hand_over)  # fmt: skip
         elif self._settings.take_over:
             _log.warning("taking over", capability=self._capability.name, original=living.name, reason="--take-over")
         else:

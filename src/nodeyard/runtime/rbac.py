@@ -31,8 +31,9 @@ def service_account(capability: Capability) -> str:
     return f"nodeyard-{capability.name}"
 
 
-def username(capability: Capability) -> str:
-    return f"system:serviceaccount:{NAMESPACE}:{service_account(capability)}"
+def username(account: str) -> str:
+    """As the API server calls a service account of our namespace."""
+    return f"system:serviceaccount:{NAMESPACE}:{account}"
 
 
 def rules(capability: Capability, *, installs_crds: bool = False) -> list[Object]:
@@ -98,12 +99,18 @@ def render(rule: Rule) -> Object:
 
 def manifests(capability: Capability) -> list[Object]:
     """Service account, roles and bindings."""
+    account = service_account(capability)
+    metadata = {"name": account, "labels": _LABELS, "namespace": NAMESPACE}
+    return [{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}, *roles(capability, account)]
+
+
+def roles(capability: Capability, account: str) -> list[Object]:
+    """Roles, and their bindings to an account of our namespace: the capability's own, or one that runs several."""
     name = service_account(capability)
     cluster = {"name": name, "labels": _LABELS}
     local = {**cluster, "namespace": NAMESPACE}
-    subjects = [{"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}]
+    subjects = [{"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}]
     return [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": local},
         {"apiVersion": _API, "kind": "ClusterRole", "metadata": cluster, "rules": rules(capability)},
         _binding("ClusterRole", cluster, name, subjects),
         {"apiVersion": _API, "kind": "Role", "metadata": local, "rules": local_rules(capability)},

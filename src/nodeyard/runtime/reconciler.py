@@ -140,7 +140,8 @@ class Reconciler:
         roots = capability.roots(tools.view, key)
         if roots and not capability.plans_pauses and all(map(is_paused, roots)):
             _log.info("leaving alone", reason="paused")
-            return Verdict(Ending.PAUSED)
+            # A loop goes on, and what it was told may come to differ without an event.
+            return Verdict(Ending.PAUSED, OBSERVE_SECONDS if capability.brief is not None else None)
         planned, braked = await self._plan(snapshot, now, approvals(roots))
         self._note(key, braked)
         if observing:

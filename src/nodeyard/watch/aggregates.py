@@ -30,9 +30,10 @@ class Folding(Protocol):
 
 
 class Fold:
-    def __init__(self, folding: Folding) -> None:
+    def __init__(self, folding: Folding, group: Callable[[Any], Iterable[str]] | None = None) -> None:
+        """`group`: instead of the declared one."""
         self._empty = folding.empty
-        self._group = folding.group
+        self._group = group or folding.group
         self._add = folding.add
         self._remove = folding.remove
         self._groups: dict[str, tuple[Any, int]] = {}

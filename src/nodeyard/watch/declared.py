@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from nodeyard.process.logs import get_logger
+from nodeyard.watch.aggregates import Fold
 from nodeyard.watch.attachments import Attachment
 from nodeyard.watch.feeds import Feed, Watched, full_name
 from nodeyard.watch.indexes import Index
@@ -24,23 +25,27 @@ Attach = Callable[[Source, Sequence[Watched]], Attachment]
 
 
 class Declared:
-    """The declared kinds of one view, whose feeds and indexes it adds to and takes from."""
+    """The declared kinds of one view, whose feeds, indexes and aggregates it adds to and takes from."""
 
     def __init__(
         self,
         ask: Callable[[], Iterable[Watched]],
         feeds: dict[str, Feed],
         indexes: dict[tuple[str, str], Index],
+        folds: dict[str, Fold],
         attach: Attach,
     ) -> None:
         self._ask = ask
         self._feeds = feeds
         self._indexes = indexes
+        self._folds = folds
         self._attach = attach
         self._known = frozenset(feeds)
         """What is watched anyway."""
+        self._kept = frozenset(folds)
+        """The aggregates that are there anyway."""
         self._attached: dict[Source, Attachment] = {}
-        self._shown: tuple[list[str], list[tuple[str, str]]] = ([], [])
+        self._shown: tuple[list[str], list[tuple[str, str]], list[str]] = ([], [], [])
         self._left_out: frozenset[Source] = frozenset()
         self._is_asking = False
 
@@ -107,21 +112,27 @@ class Declared:
         self._left_out = frozenset(left_out)
 
     def _show(self) -> None:
-        """Under the full name, and the bare one where no other has it."""
-        names, indexed = self._shown
+        """Under the full name, and the bare one where no other has it. Of aggregates with one name the first counts."""
+        names, indexed, folded = self._shown
         for name in names:
             del self._feeds[name]
         for subject in indexed:
             del self._indexes[subject]
+        for name in folded:
+            del self._folds[name]
         kinds = [source.resource.kind for source in self._attached]
         feeds: dict[str, Feed] = {}
         indexes: dict[tuple[str, str], Index] = {}
+        folds: dict[str, Fold] = {}
         for source, attachment in self._attached.items():
             kind = source.resource.kind
             is_alone = kinds.count(kind) == 1 and not any(name.partition(".")[0] == kind for name in self._known)
             for name in [full_name(source.resource), kind][: 2 if is_alone else 1]:
                 feeds[name] = attachment.feed
                 indexes |= {(name, index): found for index, found in attachment.indexes.items()}
+            taken = self._kept | folds.keys()
+            folds |= {name: fold for name, fold in attachment.folds.items() if name not in taken}
         self._feeds |= feeds
         self._indexes |= indexes
-        self._shown = [*feeds], [*indexes]
+        self._folds |= folds
+        self._shown = [*feeds], [*indexes], [*folds]

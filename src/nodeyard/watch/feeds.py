@@ -6,7 +6,7 @@ While there is no contact with the server the informer rests; what was told stay
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Any, Protocol
@@ -15,6 +15,7 @@ from nodeyard.client.api import Client
 from nodeyard.client.discovery import Catalog
 from nodeyard.client.resources import Resource
 from nodeyard.process.clock import Clock
+from nodeyard.watch.aggregates import Folding
 from nodeyard.watch.cache import Cache
 from nodeyard.watch.informer import Informer, Report
 from nodeyard.watch.partial import metadata_only
@@ -28,6 +29,8 @@ class Watched(Chosen, Protocol):
     def keys(self) -> Callable[[Any | None, Any | None], Iterable[str]]: ...
     @property
     def indexes(self) -> Mapping[str, Callable[[Any], Iterable[str]]]: ...
+    @property
+    def aggregates(self) -> Sequence[Folding]: ...
     @property
     def needed(self) -> Callable[[Any], bool] | None: ...
     @property

@@ -10,6 +10,7 @@ Views of further clusters are of the same make; who connects them says how the c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from nodeyard.client.decoding import Malformed
@@ -38,6 +39,7 @@ class CacheView:
         self.name = ""
         """Of a further cluster; ours has none."""
         self.is_connected = True
+        self.connected_at: datetime | None = None
         self.error = ""
         self.version = ""
         """Of a further cluster's API server."""
@@ -46,7 +48,7 @@ class CacheView:
         self.elsewhere: Callable[[str], CacheView] = _nowhere
         """The view of a further cluster, by its name."""
         self.look: Callable[[], None] = lambda: None
-        """Called for a kind that is not shown: it may have been declared just now."""
+        """Called for what is not shown: it may have been declared just now."""
 
     def get(self, kind: str, name: str, namespace: str = "") -> Any | None:
         return self._feed(kind).cache.get((namespace, name))
@@ -66,6 +68,9 @@ class CacheView:
 
     def aggregate(self, name: str, group: str) -> Any:
         found = self._folds.get(name)
+        if found is None:
+            self.look()
+            found = self._folds.get(name)
         if found is None:
             raise KeyError(f'there is no aggregate "{name}"')
         return found.value(group)

@@ -117,11 +117,13 @@ class Watches:
             attachment = Attachment(feed, (watch,), hearing, _need(watch, view))
             feeds |= dict.fromkeys(names, feed)
             indexes |= {(kind, name): index for kind in names for name, index in attachment.indexes.items()}
+            folds |= attachment.folds
         for aggregate in aggregates:
             folds[aggregate.name] = Fold(aggregate)
             feeds[aggregate.kind].cache.derive(folds[aggregate.name])
         if declared is not None:
-            self._declare(Declared(partial(declared, view), feeds, indexes, partial(self._attach, hearing)), view)
+            shown = Declared(partial(declared, view), feeds, indexes, folds, partial(self._attach, hearing))
+            self._declare(shown, view)
         self._wake.set()
         return view
 

@@ -1,8 +1,9 @@
 """Plays a scenario of one Cluster and writes down what happens, pass by pass, as a person would tell it.
 
 A scenario is YAML: a `story`, the `models` of Cluster east, the `leaf` with its nodes, what its pods use and how it
-answers, nodes of the `root`, and `steps`, each of which changes something and lets time pass. After the start and after
-each step the plan is made and applied until nothing is left to do.
+answers, nodes of the `root`, the models of an `elder` Cluster of the same leaf, and `steps`, each of which changes
+something and lets time pass. After the start and after each step the plan is made and applied until nothing is left to
+do.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from nodeyard.capabilities.clustertree.briefs import CREDENTIAL_GRACE
 from nodeyard.capabilities.clustertree.liveness import Finding
 from nodeyard.capabilities.clustertree.messages import text
 from nodeyard.capabilities.clustertree.planning.briefing import lease_nodes
@@ -32,7 +34,7 @@ _STATES = {
     "fails to answer": lambda now: build.failing(now),
     "does not answer": lambda now: build.lost(now),
     "rejects": lambda now: build.rejecting(now),
-    "has rejected for long": lambda now: build.lost(now, is_rejected=True),
+    "has rejected for long": lambda now: build.lost(now, is_rejected=True, rejected_since=now - CREDENTIAL_GRACE),
 }
 
 
@@ -51,6 +53,10 @@ class Stage:
         self.yard = self.yard.later(given.get("seconds", 0))
         self._change_cluster(given)
         self._change_leaf(given.get("leaf") or {})
+        if "elder" in given:
+            models = given["elder"]
+            elders = () if models is None else (build.cluster("elder", *map(_model, models)),)
+            self.yard = self.yard.with_(elders=elders)
         for name, traits in (given.get("root") or {}).items():
             self._change_root(name, traits)
         if given.get("pods gone"):
@@ -63,6 +69,7 @@ class Stage:
         if self.yard.cluster.is_deleting or given.get("delete"):
             metadata["deletionTimestamp"] = build.NOW.isoformat()
         metadata["resourceVersion"] = self.yard.cluster.metadata.resource_version
+        metadata["annotations"] = dict(self.yard.cluster.metadata.annotations)
         self.models = [_model(each) for each in given["models"]] if "models" in given else self.models
         self.options |= given.get("options") or {}
         own = build.cluster("east", *self.models, metadata=metadata, **self.options)
@@ -80,7 +87,7 @@ class Stage:
         is_seen = {"answers": True, "": before.is_connected}.get(given.get("it", ""), False)
         nodes = [build.leaf_node(name, **traits) for name, traits in self.nodes.items()]
         self.yard = self.yard.with_(
-            leaf=build.leaf(*nodes, used=dict(self.used), finding=finding, is_connected=is_seen)
+            leaf=build.leaf(*nodes, used=dict(self.used), finding=finding, is_connected=is_seen, uid="leaf")
         )
 
     def _change_root(self, name: str, traits: Any) -> None:

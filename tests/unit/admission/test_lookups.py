@@ -140,6 +140,15 @@ async def test_one_of_another_uid_is_found_too_but_nobody_watches_its_kind_for_t
     assert seen == []
 
 
+async def test_for_a_dry_run_nobody_notes_the_kind(server, lookups, seen):
+    stored(server)
+
+    found = await lookups.find([owner(uid="1")], asyncio.get_running_loop().time() + SOON, is_trial=True)
+
+    assert isinstance(found[owner(uid="1")], Found)
+    assert seen == []
+
+
 async def test_a_miss_is_asked_for_each_time(server, find):
     assert await find(owner()) == Missing()
     assert await find(owner()) == Missing()

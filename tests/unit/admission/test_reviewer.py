@@ -42,9 +42,10 @@ class Searched:
     """Finds what it is told to, and notes when it was to be found by."""
 
     def __init__(self, **found):
-        self.found, self.asked, self.deadlines = found, [], []
+        self.found, self.asked, self.deadlines, self.trials = found, [], [], []
 
-    async def find(self, refs, deadline):
+    async def find(self, refs, deadline, *, is_trial=False):
+        self.trials.append(is_trial)
         self.asked.append([ref.name for ref in refs])
         self.deadlines.append(deadline)
         return {ref: self.found.get(ref.name, Missing()) for ref in refs}
@@ -253,10 +254,13 @@ async def test_a_verdict_is_told_to_the_capability_with_the_review_as_it_was_dec
     assert review.answers == {ref("a"): Missing()}
 
 
-async def test_a_dry_run_is_told_to_nobody(look, controlled):
-    await look(lambda _review, _view: allowed(), dryRun=True)
+@pytest.mark.parametrize(("is_dry", "told"), [(True, 0), (False, 1)], ids=["a dry run", "in earnest"])
+async def test_a_dry_run_is_told_to_nobody_and_what_is_looked_up_for_it_is_a_trial(
+    look, controlled, searched, is_dry, told
+):
+    await look(lambda review, _view: allowed() if review.answers else Lookup((ref("a"),)), dryRun=is_dry)
 
-    assert controlled.told == []
+    assert (len(controlled.told), searched.trials) == (told, [is_dry])
 
 
 async def test_an_error_in_what_is_told_does_not_change_the_answer(look, controlled, monkeypatch):

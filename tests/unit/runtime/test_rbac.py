@@ -55,6 +55,14 @@ def test_rights_on_declared_kinds_are_gathered_by_a_label_and_bound_to_the_same_
     ]
 
 
+def test_the_same_rights_can_be_given_to_an_account_that_runs_several():
+    _, *own = rbac.manifests(BADGES)
+
+    fleet = [{"kind": "ServiceAccount", "name": "fleet", "namespace": "nodeyard-system"}]
+    wanted = [{**each, "subjects": fleet} if "subjects" in each else each for each in own]
+    assert rbac.roles(BADGES, "fleet") == wanted != own
+
+
 def test_a_capability_without_declared_kinds_gathers_nothing():
     assert rbac.declared_role(labels.LABELS) is None
     assert [each["kind"] for each in rbac.manifests(labels.LABELS)].count("ClusterRole") == 1

@@ -17,10 +17,10 @@ from nodeyard.runtime.capability import Event, Living
 from nodeyard.runtime.lag import Lag
 from nodeyard.runtime.metrics import LoopMetrics
 from nodeyard.runtime.news import News
-from nodeyard.runtime.reconciler import Reconciler, Tools
+from nodeyard.runtime.reconciler import OBSERVE_SECONDS, Reconciler, Tools
 from nodeyard.runtime.settings import Settings
 from nodeyard.runtime.thinking import InPlace
-from nodeyard.runtime.verdict import Ending
+from nodeyard.runtime.verdict import Ending, Verdict
 
 
 class Stage:
@@ -147,7 +147,7 @@ async def test_a_key_that_names_nothing_is_gone(stage):
 async def test_a_paused_root_ends_the_pass_unless_the_planner_minds_pauses_itself(stage):
     paused = ObjectMeta(name="a", annotations={"nodeyard.dev/paused": "true"})
     stage.rule = msgspec.structs.replace(stage.rule, metadata=paused)
-    assert (await stage.reconciler().reconcile("a")).ending is Ending.PAUSED
+    assert await stage.reconciler().reconcile("a") == Verdict(Ending.PAUSED)
     assert stage.story == []
     await stage.reconciler(dataclasses.replace(LABELS, plans_pauses=True)).reconcile("a")
     assert "apply" in stage.story
@@ -229,7 +229,8 @@ async def test_loops_are_briefed_of_a_key_as_soon_as_it_is_collected(stage):
 async def test_loops_go_on_for_a_paused_key(stage):
     paused = ObjectMeta(name="a", annotations={"nodeyard.dev/paused": "true"})
     stage.rule = msgspec.structs.replace(stage.rule, metadata=paused)
-    assert (await stage.reconciler(briefed()).reconcile("a")).ending is Ending.PAUSED
+    verdict = await stage.reconciler(briefed()).reconcile("a")
+    assert (verdict.ending, verdict.wake_after) == (Ending.PAUSED, OBSERVE_SECONDS)
     assert "a" in stage.briefs.current
 
 
@@ -249,6 +250,13 @@ async def test_beside_a_living_original_loops_are_briefed_and_know_that_they_may
     assert reconciler.is_observing
     living = None
     await reconciler.reconcile("a")
+    assert not reconciler.is_observing
+
+
+async def test_beside_an_original_that_has_its_own_part_ours_is_done(stage):
+    living = Living("other", "Stop it, and its part is ours.", is_apart=True)
+    reconciler = stage.reconciler(briefed(original=lambda _view, _now: living))
+    assert (await reconciler.reconcile("a")).ending is Ending.SETTLED
     assert not reconciler.is_observing
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from nodeyard.capabilities.affinity import names, watched
@@ -20,7 +21,7 @@ from nodeyard.capabilities.affinity.snapshot import (
     DefinitionSnapshot,
     TenantsSnapshot,
 )
-from nodeyard.capabilities.affinity.surroundings import standing_of
+from nodeyard.capabilities.affinity.surroundings import Surroundings, node_named, standing_of
 from nodeyard.capabilities.affinity.types import AffinityClass, ApplicationDefinition, Tenant
 from nodeyard.capabilities.affinity.users import users
 from nodeyard.kube.json import Object
@@ -139,7 +140,20 @@ def collect_application(view: View, kind: str, namespace: str, name: str) -> App
         classes=_found(view, names.CLASS_KIND, ((each, "") for each in wanted if each)),
         release=release,
         is_release_served=names.FLUX_VERSION in view.versions(names.FLUX_GROUP, names.RELEASE_KIND),
+        other_release="" if release is not None else _other_release(view, kind, namespace, name),
+        namespace_labels=Surroundings(view, namespace).namespace_labels(),
+        is_asked=watched.is_asked(view.get(watched.REGISTRATIONS.kind, watched.REGISTRATION)),
     )
+
+
+def _other_release(view: View, kind: str, namespace: str, name: str) -> str:
+    """What it was released as before its definition changed the prefix."""
+    wanted = f"{kind}/{namespace}/{name}"
+    for release in view.indexed(names.RELEASE_KIND, names.BY_NAMESPACE, namespace):
+        found: str = release["metadata"]["name"]
+        if wanted in watched.release_application(release) and found.endswith(name):
+            return found
+    return ""
 
 
 # definitions
@@ -152,6 +166,7 @@ def collect_definition(view: View, name: str) -> DefinitionSnapshot | None:
     return DefinitionSnapshot(
         definition=definition,
         crd=_crd(view, definition),
+        former=list(_former(view, definition)),
         rivals=[each.name for each in rivals(view, definition) if _age(each) < _age(definition)],
         applications=len(applications(view, definition.kind)),
         is_served_elsewhere=is_served_elsewhere(view),
@@ -179,12 +194,24 @@ def _words(definition: ApplicationDefinition) -> set[str]:
 
 def _crd(view: View, definition: ApplicationDefinition) -> Object | None:
     """Only those that we made are watched: of another's, that its kind is served is all there is to know."""
-    name = f"{definition.spec.application.plural}.{names.APPS_GROUP}"
+    name = _crd_name(definition)
     found: Object | None = view.get(CRD_KIND, name)
     if found is not None or not view.versions(names.APPS_GROUP, definition.kind):
         return found
     served = {"conditions": [{"type": "Established", "status": "True"}]}
     return {"apiVersion": CRD_API_VERSION, "kind": CRD_KIND, "metadata": {"name": name}, "spec": {}, "status": served}
+
+
+def _former(view: View, definition: ApplicationDefinition) -> Iterator[str]:
+    for crd in view.all(CRD_KIND):
+        metadata = crd["metadata"]
+        is_its = watched.labels_of(crd).get(names.DECLARED_BY) == definition.name
+        if is_its and metadata["name"] != _crd_name(definition) and not metadata.get("deletionTimestamp"):
+            yield metadata["name"]
+
+
+def _crd_name(definition: ApplicationDefinition) -> str:
+    return f"{definition.spec.application.plural}.{names.APPS_GROUP}"
 
 
 def _trouble(view: View, definition: ApplicationDefinition) -> str:
@@ -225,10 +252,12 @@ def collect_class(view: View, name: str) -> ClassSnapshot | None:
         zones=count_by_zone(compiled(affinity_class), nodes),
         users=users(view, name),
         violators=_violators(view, affinity_class),
+        is_served_elsewhere=is_served_elsewhere(view),
     )
 
 
 def _violators(view: View, affinity_class: AffinityClass) -> Sequence[str]:
     if not view.is_synced(watched.PLACED_PODS.kind):
         return ()
-    return violators(affinity_class, view.indexed(watched.PLACED_PODS.kind, names.BY_CLASS, affinity_class.name))
+    pods = view.indexed(watched.PLACED_PODS.kind, names.BY_CLASS, affinity_class.name)
+    return violators(affinity_class, pods, partial(node_named, view))

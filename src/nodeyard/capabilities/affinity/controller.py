@@ -120,7 +120,7 @@ AFFINITY: Final = Capability(
             optional=True,
         ),
         Watch(watched.DEFINITION_RESOURCE, keys_in=keys.definition_keys),
-        Watch(watched.TENANT_NAMESPACES, keys.namespace_keys),
+        Watch(watched.TENANT_NAMESPACES, keys_in=keys.namespace_keys),
         Watch(watched.VALUES, keys.values_keys, field_selector=f"metadata.name={names.VALUES_SECRET}"),
         Watch(
             watched.RELEASES,
@@ -134,6 +134,11 @@ AFFINITY: Final = Capability(
             keys_in=keys.api_service_keys,
             field_selector=f"metadata.name={watched.APPS_API_SERVICE}",
             optional=True,
+        ),
+        Watch(
+            watched.REGISTRATIONS,
+            keys_in=keys.registration_keys,
+            field_selector=f"metadata.name={watched.REGISTRATION}",
         ),
         Watch(watched.NODE_METADATA, keys_in=keys.node_keys, metadata_only=True),
         Watch(
@@ -161,9 +166,12 @@ AFFINITY: Final = Capability(
         Rule("", ("namespaces",), (*_READ, "create", "patch", "delete")),
         # An apply that creates is judged by the name too, and so is a list by field selector.
         Rule("", ("secrets",), (*_READ, "create", "patch"), (names.VALUES_SECRET,)),
-        Rule(names.FLUX_GROUP, (names.RELEASE_PLURAL,), (*_READ, "create", "patch")),
+        # We never delete one. The right is asked for where one is adopted and OwnerReferencesPermissionEnforcement is
+        # on: an owner reference can have it deleted.
+        Rule(names.FLUX_GROUP, (names.RELEASE_PLURAL,), (*_READ, "create", "patch", "delete")),
         Rule(watched.CRDS.group, (watched.CRDS.plural,), (*_READ, "create", "patch", "delete")),
-        Rule(watched.APISERVICES.group, (watched.APISERVICES.plural,), _READ, (watched.APPS_API_SERVICE,)),
+        Rule(watched.APISERVICES.group, (watched.APISERVICES.plural,), ("list", "watch"), (watched.APPS_API_SERVICE,)),
+        Rule(watched.REGISTRATIONS.group, (watched.REGISTRATIONS.plural,), ("list", "watch"), (watched.REGISTRATION,)),
         Rule("", ("nodes", "pods"), _READ),
         Rule("apps", ("replicasets", "deployments", "statefulsets", "daemonsets"), _READ),
         Rule("batch", ("jobs", "cronjobs"), _READ),

@@ -41,6 +41,7 @@ _CALM: Final = frozenset(
         Reason.RELEASE_PENDING,
         Reason.NAMESPACE_GOING,
         Reason.SERVED_ELSEWHERE,
+        Reason.DEFINITION_CLOSED,
     )
 )
 """What is refused and nobody's fault."""

@@ -8,6 +8,7 @@ keys, however much there is.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from nodeyard.capabilities.affinity import names, watched
@@ -15,6 +16,7 @@ from nodeyard.capabilities.affinity.collecting import application_kinds, applica
 from nodeyard.capabilities.affinity.planning.classes import violators
 from nodeyard.capabilities.affinity.planning.compiled import compiled
 from nodeyard.capabilities.affinity.planning.matching import is_in_class
+from nodeyard.capabilities.affinity.surroundings import node_named
 from nodeyard.capabilities.affinity.types import AffinityClass, ApplicationDefinition, Tenant
 from nodeyard.capabilities.affinity.users import users
 from nodeyard.capabilities.affinity.watched import PlacedPod
@@ -24,6 +26,7 @@ from nodeyard.kube.objects import Namespace, PartialObject
 from nodeyard.runtime.capability import Key, View
 
 _TENANTS = (names.TENANTS_KEY,)
+_WEAKENING = (names.ENFORCEMENT, names.SYSTEM_NAMESPACE)
 _DECIDING = ("uid", "generation", "labels", "annotations", "finalizers", "deletionTimestamp", "ownerReferences")
 
 
@@ -96,13 +99,18 @@ def release_keys(view: View, old: Object | None, new: Object | None) -> Iterator
         yield from _of_leaving_tenant(view, release)
 
 
-def namespace_keys(old: Namespace | None, new: Namespace | None) -> Iterable[Key]:
+def namespace_keys(view: View, old: Namespace | None, new: Namespace | None) -> Iterator[Key]:
+    """A tenant's is planned with the tree; how hard a class is meant in it is said of the applications in any."""
     namespace = new or old
-    if namespace is None or not namespace.metadata.name.startswith(names.TENANT_PREFIX):
-        return ()
-    if old and new and old.metadata.is_alike(new.metadata) and old.status.phase == new.status.phase:
-        return ()
-    return _TENANTS
+    if namespace is None:
+        return
+    name = namespace.metadata.name
+    is_same = old and new and old.metadata.is_alike(new.metadata) and old.status.phase == new.status.phase
+    if name.startswith(names.TENANT_PREFIX) and not is_same:
+        yield names.TENANTS_KEY
+    if old and new and any(old.metadata.labels.get(each) != new.metadata.labels.get(each) for each in _WEAKENING):
+        for kind in application_kinds(view):
+            yield from (_application_key(kind, each) for each in applications(view, kind, name))
 
 
 def values_keys(old: Object | None, new: Object | None) -> Iterable[Key]:
@@ -124,6 +132,14 @@ def api_service_keys(view: View, old: Object | None, new: Object | None) -> Iter
     return all_keys(view)
 
 
+def registration_keys(view: View, old: Object | None, new: Object | None) -> Iterator[Key]:
+    """Every application says whether pods are checked."""
+    if watched.is_asked(old) == watched.is_asked(new):
+        return
+    for kind in application_kinds(view):
+        yield from (_application_key(kind, each) for each in applications(view, kind))
+
+
 def node_keys(view: View, old: PartialObject | None, new: PartialObject | None) -> Iterator[Key]:
     """The classes that it comes into or leaves."""
     if old and new and old.metadata.labels == new.metadata.labels:
@@ -139,7 +155,7 @@ def pod_keys(view: View, old: PlacedPod | None, new: PlacedPod | None) -> Iterat
     for pod in filter(None, (old, new)):
         for name in watched.pod_class(pod):
             affinity_class: AffinityClass | None = view.get(names.CLASS_KIND, name)
-            if affinity_class is not None and violators(affinity_class, (pod,)):
+            if affinity_class is not None and violators(affinity_class, (pod,), partial(node_named, view)):
                 yield names.class_key(name)
 
 

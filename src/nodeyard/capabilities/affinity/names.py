@@ -74,6 +74,8 @@ TENANT: Final = "nodeyard.dev/tenant"
 """Annotation of a Namespace that we made: the uid of its Tenant."""
 DECLARED_BY: Final = "nodeyard.dev/application-definition"
 """Label of a CRD that we made: the ApplicationDefinition it is of."""
+CLOSED_AT: Final = "nodeyard.dev/closed-at"
+"""Annotation of a CRD that we made and that is about to go: since when it takes no new objects."""
 CLASS_FINALIZER: Final = "nodeyard.dev/affinity-class"
 TENANT_FINALIZER: Final = "nodeyard.dev/tenant"
 DEFINITION_FINALIZER: Final = "nodeyard.dev/application-definition"
@@ -81,6 +83,10 @@ TRUE: Final = "true"
 
 EXEMPT_NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "default")
 """Never checked, beside those that every webhook of ours leaves out."""
+
+PLACEMENT: Final = "placement"
+PLACEMENT_TENANTS: Final = f"{PLACEMENT}-tenants"
+"""The webhook that checks pods, and its entry for those of tenants."""
 
 # keys of the queue
 TENANTS_KEY: Final = "tenants"

@@ -14,6 +14,7 @@ import msgspec
 
 from nodeyard.capabilities.affinity import watched
 from nodeyard.capabilities.affinity.owners import cached
+from nodeyard.capabilities.affinity.planning.daemons import node_of_daemon
 from nodeyard.capabilities.affinity.planning.lineage import Find, Lineage, Pending, Sought, walk
 from nodeyard.capabilities.affinity.planning.placement import Placement, Subject, is_exempt, place
 from nodeyard.capabilities.affinity.snapshot import Standing
@@ -52,7 +53,9 @@ def collect_pod(view: View, namespace: str, name: str) -> PodSnapshot | None:
         return None
     around = Surroundings(view, namespace)
     required = None if pod.spec.affinity is None else pod.spec.affinity.required_nodes
-    placement = place(Subject(f"pod {namespace}/{name}", namespace, pod.spec.node_selector, required), lineage, around)
+    node = node_of_daemon(pod.metadata, required)
+    subject = Subject(f"pod {namespace}/{name}", namespace, pod.spec.node_selector, required, node)
+    placement = place(subject, lineage, around)
     return PodSnapshot(
         ref=_ref(pod),
         lineage=lineage,

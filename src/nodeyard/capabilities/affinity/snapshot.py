@@ -77,6 +77,11 @@ class ApplicationSnapshot:
     """The HelmRelease of its name."""
     is_release_served: bool = True
     """Whether the server has HelmReleases at all."""
+    other_release: str = ""
+    """A HelmRelease of another name that is this application's, where there is none of the right name."""
+    namespace_labels: Mapping[str, str] = field(default_factory=dict)
+    is_asked: bool = True
+    """Whether the API server asks us before it stores a pod."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +89,8 @@ class DefinitionSnapshot:
     definition: ApplicationDefinition
     crd: Object | None = None
     """The CRD of its plural, whoever made it."""
+    former: Sequence[str] = ()
+    """CRDs of other names that were made for this definition, before it was called otherwise."""
     rivals: Sequence[str] = ()
     """Older definitions that declare the same kind or plural."""
     applications: int = 0
@@ -102,3 +109,5 @@ class ClassSnapshot:
     """By kind, namespace and name."""
     violators: Sequence[str] = ()
     """Running pods of its applications that are outside the class, as `namespace/name`."""
+    is_served_elsewhere: bool = False
+    """An APIService serves tenants and applications: only HelmReleases can have the class."""

@@ -10,6 +10,7 @@ from nodeyard.capabilities.affinity.owners import metadata_of
 from nodeyard.capabilities.affinity.planning.inheritance import standings
 from nodeyard.capabilities.affinity.snapshot import Standing
 from nodeyard.capabilities.affinity.types import AffinityClass, Tenant
+from nodeyard.kube.objects import ObjectMeta
 from nodeyard.runtime.capability import View
 
 _NO_TENANT: Final = Standing()
@@ -37,24 +38,31 @@ class Surroundings:
         namespace = self._view.get("Namespace", self._namespace)
         return {} if namespace is None else metadata_of(namespace).labels
 
+    def node(self, name: str) -> ObjectMeta | None:
+        return node_named(self._view, name)
+
     def standing(self) -> Standing:
         return standing_of(self._view, self._namespace)
+
+
+def node_named(view: View, name: str) -> ObjectMeta | None:
+    found = view.get("Node", name)
+    return None if found is None else metadata_of(found)
 
 
 class _Told:
     """The tree as it was last told, for as long as the caches have not changed: they then give the same tuples."""
 
     def __init__(self) -> None:
-        self._tenants: Sequence[Tenant] = ()
-        self._classes: Sequence[AffinityClass] = ()
-        self._standings: Mapping[str, Standing] | None = None
+        # One value, replaced as a whole: another thread never sees the tree of other tenants than it asks about.
+        self._known: tuple[Sequence[Tenant], Sequence[AffinityClass], Mapping[str, Standing]] | None = None
 
     def of(self, tenants: Sequence[Tenant], classes: Sequence[AffinityClass]) -> Mapping[str, Standing]:
-        known = self._standings
-        if known is None or tenants is not self._tenants or classes is not self._classes:
-            known = standings(tenants, frozenset(each.name for each in classes))
-            self._tenants, self._classes, self._standings = tenants, classes, known
-        return known
+        known = self._known
+        if known is None or tenants is not known[0] or classes is not known[1]:
+            found = standings(tenants, frozenset(each.name for each in classes))
+            known = self._known = (tenants, classes, found)
+        return known[2]
 
 
 _told: Final = _Told()

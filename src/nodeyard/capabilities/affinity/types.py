@@ -32,6 +32,7 @@ class ConditionType(StrEnum):
     READY = "Ready"
     # of a class
     NODES_MATCH = "NodesMatch"
+    RELEASES_ONLY = "ReleasesOnly"
     # of a tenant
     NAMESPACE_READY = "NamespaceReady"
     CLASSES_VALID = "ClassesValid"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Final
 
+from nodeyard.admission.configurations import VALIDATING
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.planning.choice import wanted_class
 from nodeyard.capabilities.affinity.types import AffinityClass, ApplicationDefinition, Tenant
@@ -26,6 +27,7 @@ from nodeyard.client.resources import (
 from nodeyard.kube.json import Object
 from nodeyard.kube.node_affinity import Affinity
 from nodeyard.kube.objects import Namespace, NullableStruct, ObjectMeta, PartialObject, PlainStruct, StringMap
+from nodeyard.runtime.webhooks import configuration_name, suffix
 
 _FINISHED: Final = ("Succeeded", "Failed")
 APPS_API_SERVICE: Final = f"{names.VERSION}.{names.APPS_GROUP}"
@@ -57,6 +59,9 @@ DEFINITION_RESOURCE: Final = Resource(
 RELEASES: Final = untyped(names.FLUX_GROUP, names.FLUX_VERSION, names.RELEASE_PLURAL, names.RELEASE_KIND)
 CRDS: Final = CUSTOM_RESOURCE_DEFINITIONS
 APISERVICES: Final = API_SERVICES
+REGISTRATIONS: Final = VALIDATING
+REGISTRATION: Final = configuration_name(names.CAPABILITY)
+"""By which the API server asks before it stores a pod."""
 VALUES: Final = SECRETS
 TENANT_NAMESPACES: Final = NAMESPACES.decoded_as(Namespace)
 NODE_METADATA: Final = NODES.decoded_as(PartialObject)
@@ -123,6 +128,12 @@ def namespace_of(obj: Object) -> Iterable[str]:
 def labels_of(obj: Any) -> dict[str, str]:
     found: dict[str, str] = obj["metadata"].get("labels") or {}
     return found
+
+
+def is_asked(registration: Object | None) -> bool:
+    """Whether the API server asks where a pod may go, those of tenants at the least."""
+    wanted = f"{names.PLACEMENT_TENANTS}{suffix(names.CAPABILITY)}"
+    return registration is not None and any(each.get("name") == wanted for each in registration.get("webhooks") or ())
 
 
 def is_served_elsewhere(service: Object | None) -> bool:

@@ -67,7 +67,7 @@ WEBHOOKS: Final[tuple[Webhook, ...]] = (
         match_conditions=(_RELABELLED,),
         timeout_seconds=TIMEOUT_SECONDS,
     ),
-    *_created_pods(Webhook("placement", rules=(), review=review_placement)),
+    *_created_pods(Webhook(names.PLACEMENT, rules=(), review=review_placement)),
     Webhook(
         name="workloads",
         rules=(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
+from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.snapshot import TreeNode, TreeSnapshot
 from nodeyard.capabilities.clustertree.types import ClusterTreeOptions
 from nodeyard.kube.conditions import UNKNOWN
+from nodeyard.kube.moments import read
 from nodeyard.schema.cel.moments import parse_duration
 
 CREDENTIAL_GRACE: Final = timedelta(minutes=10)
@@ -40,6 +42,8 @@ class Brief:
     instead of granting it three more rounds, or a whole grace."""
     is_rejected: bool = False
     """They say that it is for the credentials."""
+    rejected_since: datetime | None = None
+    """Since when our credentials are rejected, as the Cluster says."""
 
 
 def brief_of(snapshot: TreeSnapshot, nodes: Iterable[LeaseNode | tuple[str, str, bool]]) -> Brief | None:
@@ -56,6 +60,7 @@ def brief_of(snapshot: TreeSnapshot, nodes: Iterable[LeaseNode | tuple[str, str,
         credential_grace=credential_grace(cluster.tree),
         is_given_up=bool(reasons & {Reason.UNREACHABLE, Reason.CREDENTIALS_REJECTED}),
         is_rejected=Reason.CREDENTIALS_REJECTED in reasons,
+        rejected_since=read(cluster.metadata.annotations.get(names.REJECTED_SINCE)),
     )
 
 

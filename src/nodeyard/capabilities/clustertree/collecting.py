@@ -1,7 +1,8 @@
 """How the snapshot of one Cluster is taken from the caches of the root and of its leaf.
 
 Two things are not a leaf's own: the root itself, where a kubeconfig leads back to it, and nodes by which the leaf in
-turn mirrors others. Were they counted, two clusters that mirror each other would make each other grow for ever.
+turn mirrors others. Were they counted, two clusters that mirror each other would make each other grow for ever. And
+what another Cluster mirrors of the same leaf is that one's.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Final
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.kubeconfigs import kubeconfig_of
+from nodeyard.capabilities.clustertree.planning.claims import elders
 from nodeyard.capabilities.clustertree.planning.models import Mode, models_of, wanted_names
 from nodeyard.capabilities.clustertree.planning.ownership import is_ours
 from nodeyard.capabilities.clustertree.snapshot import BoundPod, Kubeconfig, Leaf, TreeNode, TreeSnapshot
@@ -40,6 +42,7 @@ def collect(view: View, key: str, _now: datetime) -> TreeSnapshot | None:
         mirrors=mirrors,
         strangers=_strangers(view, cluster, mirrors),
         waiting=tuple(_waiting(view, mirrors)),
+        elders=elders(cluster, view.indexed(CLUSTER, names.BY_LEAF, leaf.uid), leaf.uid) if leaf.uid else (),
     )
 
 
@@ -72,7 +75,9 @@ def _leaf(there: ClusterView, cluster: Cluster) -> Leaf:
     troubles = [trouble for kind in _WATCHED if (trouble := there.trouble(kind))]
     return Leaf(
         is_synced=all(there.is_synced(kind) for kind in _WATCHED),
+        uid=there.uid,
         is_connected=there.is_connected,
+        connected_at=there.connected_at,
         error=there.error or next(iter(troubles), ""),
         denied=next((trouble for trouble in troubles if FORBIDDEN in trouble), ""),
         version=there.version,

@@ -9,7 +9,7 @@ nodes show: heartbeats, renewed leases and pods that only report themselves caus
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -26,15 +26,17 @@ from nodeyard.capabilities.clustertree.metrics import TreeMetrics
 from nodeyard.capabilities.clustertree.originals import living_original
 from nodeyard.capabilities.clustertree.plan import plan
 from nodeyard.capabilities.clustertree.planning.briefing import lease_nodes
+from nodeyard.capabilities.clustertree.planning.claims import leaf_of
 from nodeyard.capabilities.clustertree.planning.models import Mode, models_of
 from nodeyard.capabilities.clustertree.planning.ownership import ours
 from nodeyard.capabilities.clustertree.planning.removal import ending
+from nodeyard.capabilities.clustertree.planning.silence import is_taken_up
 from nodeyard.capabilities.clustertree.snapshot import TreeNode, TreeSnapshot
 from nodeyard.capabilities.clustertree.status import status
 from nodeyard.capabilities.clustertree.types import Cluster
 from nodeyard.capabilities.clustertree.watched import CLUSTER, RootPod
 from nodeyard.kube.names import LEASE_NAMESPACE, MIRRORED_NODE
-from nodeyard.kube.objects import Secret
+from nodeyard.kube.objects import Lease, Secret
 from nodeyard.plan.model import ObjectRef
 from nodeyard.runtime.capability import (
     Aggregate,
@@ -51,12 +53,22 @@ from nodeyard.runtime.capability import (
 # which keys, of what happens in the root
 
 
-def _cluster_keys(old: Cluster | None, new: Cluster | None) -> Iterable[Key]:
+def _cluster_keys(view: View, old: Cluster | None, new: Cluster | None) -> Iterable[Key]:
+    """Itself; and where it mirrors a leaf, or did, those that lead to the same one: it may leave them more, or less."""
     known = new or old
     if known is None:
         return ()
-    is_alike = old is not None and new is not None and old.metadata.is_alike(new.metadata) and old.spec == new.spec
-    return () if is_alike else (known.name,)
+    if old is None:
+        return (known.name,)
+    if new is not None and old.metadata.is_alike(new.metadata) and old.spec == new.spec:
+        return ()
+    leaves = {leaf for each in (old, new) if each is not None and (leaf := leaf_of(each))}
+    return dict.fromkeys((known.name, *_leading_to(view, leaves)))
+
+
+def _leading_to(view: View, leaves: Collection[str]) -> list[Key]:
+    """Of the Clusters that are ours to look after: of another replica's we do not know."""
+    return [each.name for each in view.all(CLUSTER) if view.cluster(each.name).uid in leaves] if leaves else []
 
 
 def _node_keys(view: View, old: TreeNode | None, new: TreeNode | None) -> Iterable[Key]:
@@ -120,6 +132,11 @@ def _shown(node: TreeNode | None) -> tuple[Any, ...] | None:
 
 def _leaf_pod_keys(cluster: str, old: LeafPod | None, new: LeafPod | None) -> Iterable[Key]:
     return () if _takes(old) == _takes(new) else (cluster,)
+
+
+def _leaf_lease_keys(cluster: str, old: Lease | None, new: Lease | None) -> Iterable[Key]:
+    """Renewals are no news, but for the first of a lease that had run out."""
+    return (cluster,) if old is not None and new is not None and is_taken_up(old, new) else ()
 
 
 def _takes(pod: LeafPod | None) -> tuple[Any, ...] | None:
@@ -195,8 +212,12 @@ CLUSTERTREE: Final = Capability(
     watches=(
         Watch(
             watched.CLUSTERS,
-            _cluster_keys,
-            indexes={names.BY_SECRET: watched.by_secret, names.BY_WANTED: watched.by_wanted},
+            keys_in=_cluster_keys,
+            indexes={
+                names.BY_SECRET: watched.by_secret,
+                names.BY_WANTED: watched.by_wanted,
+                names.BY_LEAF: watched.by_leaf,
+            },
         ),
         Watch(watched.NODES, keys_in=_node_keys, indexes={names.BY_CLUSTER: watched.by_cluster}),
         Watch(watched.SECRETS, keys_in=_secret_keys, label_selector=f"{names.LEAF_KUBECONFIG}={names.TRUE}"),
@@ -214,6 +235,7 @@ CLUSTERTREE: Final = Capability(
         Watch(watched.LEAF_PODS, keys_of=_leaf_pod_keys, calm=CALM_SECONDS),
         Watch(
             watched.LEAF_LEASES,
+            keys_of=_leaf_lease_keys,
             needed=_mirrors_single_nodes,
             field_selector=f"metadata.namespace={LEASE_NAMESPACE}",
         ),

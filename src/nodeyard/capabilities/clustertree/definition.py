@@ -23,6 +23,13 @@ CLUSTER: Final = Definition(
         Column("Reachable", '.status.conditions[?(@.type=="Reachable")].status'),
         Column("Leases", '.status.conditions[?(@.type=="LeasesRenewed")].status'),
         Column("Ready", '.status.conditions[?(@.type=="Ready")].status'),
+        Column(
+            "Renewed",
+            ".status.leasesRenewedTime",
+            "date",
+            description="How long ago the leases of all its nodes had been renewed, give or take a minute.",
+            priority=1,
+        ),
         Column("Age", ".metadata.creationTimestamp", "date"),
         Column("Network_Type", ".spec.clusterLinkOptions.networkType", priority=1),
         Column("IP_Family", ".spec.clusterLinkOptions.ipFamily", priority=1),

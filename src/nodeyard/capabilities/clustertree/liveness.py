@@ -78,14 +78,15 @@ class Health:
     """Good answers in a row since it was given up."""
 
     @staticmethod
-    def new(now: datetime) -> Health:
-        """Nothing is known, and nothing is held against it; no round has answered either."""
-        return Health(State.FAILING, now)
+    def new(now: datetime, *, rejected_since: datetime | None = None) -> Health:
+        """Nothing is known, and nothing is held against it; no round has answered either. A grace that began before
+        goes on."""
+        return Health(State.FAILING, now, rejected_since=rejected_since)
 
     @staticmethod
-    def given_up(now: datetime, *, is_rejected: bool = False) -> Health:
+    def given_up(now: datetime, *, is_rejected: bool = False, rejected_since: datetime | None = None) -> Health:
         """Somebody before us found it unreachable, and said so on its nodes."""
-        return Health(State.UNREACHABLE, now, is_rejected=is_rejected)
+        return Health(State.UNREACHABLE, now, is_rejected=is_rejected, rejected_since=rejected_since)
 
     @property
     def may_renew(self) -> bool:
@@ -143,17 +144,19 @@ class Finding:
     skew_seconds: float = 0.0
     """How far the leaf's clock is ahead of ours, as its answers say."""
     renewed_at: datetime | None = None
-    """When every lease that should be renewed last was."""
+    """When every lease that should be renewed last was; None where there is none, or not all of them were so far."""
     failed: tuple[tuple[str, str], ...] = ()
     """Nodes whose lease could not be renewed in the last round, with the error, by name."""
     moved: tuple[str, ...] = ()
     """Nodes whose lease somebody else renews."""
     is_rejected: bool = False
     """REJECTING, or UNREACHABLE because our credentials were rejected for longer than the grace."""
+    rejected_since: datetime | None = None
+    """When our credentials were first rejected after they had last been taken."""
 
     def is_news(self, before: Finding | None) -> bool:
         """Whether something that is decided by has changed: what merely grows older has not."""
         return before is None or self._decisive() != before._decisive()
 
     def _decisive(self) -> tuple[object, ...]:
-        return self.state, self.is_rejected, self.failed, self.moved
+        return self.state, self.is_rejected, self.failed, self.moved, self.renewed_at is None

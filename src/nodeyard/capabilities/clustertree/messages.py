@@ -195,18 +195,29 @@ def _unreadable(facts: Facts) -> str:
 
 def _late(facts: Facts) -> str:
     failed = [f"{name} ({error})" if error else name for name, error in dict(facts.get("failed", ())).items()]
-    return f"The leases of {_listed(failed)} could not be renewed" if failed else "Leases are not renewed in time"
+    said = f"The leases of {_listed(failed)} could not be renewed" if failed else "Leases are not renewed in time"
+    return _last_renewed(said, facts)
+
+
+def _last_renewed(said: str, facts: Facts) -> str:
+    return f"{said}; all were last renewed at {facts['renewed']}" if facts.get("renewed") else said
 
 
 _TEXTS: Mapping[str, Callable[[Facts], str]] = {
     Reason.FINALIZER_ADDED: says("Takes Cluster {cluster} into care"),
     Reason.FINALIZER_REMOVED: says("Is done with Cluster {cluster}: none of its nodes is left"),
+    Reason.CLUSTER_NOTED: lambda facts: (
+        f"Notes on Cluster {facts['cluster']} what has to outlive a restart: {', '.join(facts.get('what', ()))}"
+    ),
     Reason.NODE_CREATED: _created,
     Reason.NODE_ADOPTED: says("Takes over node {node}, which Kosmos made for Cluster {cluster}"),
     Reason.NODE_UPDATED: lambda facts: (
         f"Makes node {facts['node']} what the leaf and its model say: {', '.join(facts.get('what', ()))}"
     ),
     Reason.RESOURCES_CHANGED: says("Writes what is free in Cluster {cluster} to node {node}"),
+    Reason.NODE_EMPTIED: says(
+        "Lets node {node} of Cluster {cluster} offer nothing: what it mirrored is not its any more"
+    ),
     Reason.CONDITIONS_CHANGED: _conditions,
     Reason.NODE_REMOVED: _removed,
     Reason.LEASE_REMOVED: says("Removes the lease of node {node}"),
@@ -232,6 +243,11 @@ _TEXTS: Mapping[str, Callable[[Facts], str]] = {
         "with it"
     ),
     Reason.MODELS_OVERLAP: _overlap,
+    Reason.LEAF_SHARED: says(
+        "{model} of Cluster {cluster} makes no node: Cluster {by} leads to the same leaf, was there first and leaves "
+        "it nothing, since a leaf node counts once. Delete one of both, or let their leafModels select different leaf "
+        "nodes"
+    ),
     Reason.NOT_CONTACTED: _with_error("Leaf cluster {cluster} has not been reached yet"),
     Reason.REACHABLE: says("Leaf cluster {cluster} answers"),
     Reason.UNREACHABLE: _unreachable,
@@ -240,6 +256,10 @@ _TEXTS: Mapping[str, Callable[[Facts], str]] = {
     Reason.LEAF_READY: _ready,
     Reason.LEAF_NODES_NOT_READY: says("Leaf cluster {cluster} answers, and none of the leaf nodes of {node} is ready"),
     Reason.LEAF_NODE_SILENT: says("Leaf cluster {cluster} answers, and its node {node} has stopped to report"),
+    Reason.LEAF_NODE_GONE: says(
+        "Leaf cluster {cluster} does not have its node {node} any more: nobody stands behind this one, which is to be "
+        "removed"
+    ),
     Reason.SYNCED: says("The nodes of Cluster {cluster} show what is free in the leaf"),
     Reason.NOT_SYNCED: _with_error("The nodes and pods of leaf cluster {cluster} have not been listed yet"),
     Reason.STALE: _with_error("The nodes of Cluster {cluster} show what was last known of the leaf: it is not watched"),
@@ -248,7 +268,9 @@ _TEXTS: Mapping[str, Callable[[Facts], str]] = {
     Reason.HELD_BACK: says("Node {node} was written less than a second ago; what has changed since follows"),
     Reason.LEASES_RENEWED: says("The leases of all nodes of Cluster {cluster} are renewed"),
     Reason.LEASES_LATE: _late,
-    Reason.LEASES_STOPPED: _with_error("Leases of Cluster {cluster} are not renewed while its leaf does not answer"),
+    Reason.LEASES_STOPPED: lambda facts: _last_renewed(
+        f"Leases of Cluster {facts['cluster']} are not renewed while its leaf does not answer", facts
+    ),
     Reason.NO_NODES: says("Cluster {cluster} has no nodes, so no leases"),
     Reason.LEASE_MOVED: lambda facts: (
         f"Somebody else renews the leases of {_listed(list(facts.get('nodes', ())))}: Kosmos' clustertree manager is "
@@ -260,6 +282,7 @@ _TEXTS: Mapping[str, Callable[[Facts], str]] = {
     Reason.TAINTED: _left_out("Tainted ({taints}), and spec.clusterTreeOptions.resources.excludeTainted is set"),
     Reason.UNREADABLE: _left_out("An amount cannot be read ({error})"),
     Reason.IN_OTHER_MODEL: says("{model} selects it too, but {by} has it (node {other}); a leaf node counts once"),
+    Reason.IN_OTHER_CLUSTER: says("Cluster {by} leads to the same leaf and has it; a leaf node counts once"),
     Reason.NOT_SELECTED: _not_selected,
     Reason.POD_UNACKNOWLEDGED: _unacknowledged,
     Reason.POD_ACKNOWLEDGED: says("Pod {pod} on {node} has been taken up"),

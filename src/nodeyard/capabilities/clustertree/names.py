@@ -46,6 +46,12 @@ WRITTEN_AT: Final = "nodeyard.dev/written-at"
 LARGEST_FREE: Final = "nodeyard.dev/largest-free"
 """Annotation: the largest amount of each resource that is free on a single leaf node, as JSON."""
 
+# ours, on a Cluster
+LEAF: Final = "nodeyard.dev/leaf"
+"""Annotation: the uid of the leaf that it mirrors, and since when."""
+REJECTED_SINCE: Final = "nodeyard.dev/credentials-rejected-since"
+"""Annotation: since when the leaf rejects our credentials."""
+
 # ours, elsewhere
 LEAF_KUBECONFIG: Final = "nodeyard.dev/leaf-kubeconfig"
 """Label that a Secret carries whose kubeconfig a Cluster may use: no other Secret is ever read."""
@@ -61,6 +67,8 @@ BY_SECRET: Final = "secret"
 """Clusters by the Secret that holds their kubeconfig, as `namespace/name`."""
 BY_WANTED: Final = "wanted"
 """Clusters by the names of the nodes that their models ask for."""
+BY_LEAF: Final = "leaf"
+"""Clusters by the uid of the leaf that they mirror."""
 USED: Final = "used"
 """Aggregate over a leaf's pods: what those of one leaf node request."""
 

@@ -2,9 +2,10 @@
 
 1. The models are resolved: which node each is, and which leaf nodes it takes.
 2. A Cluster that is deleted, switched off or the root itself loses its nodes, and then its finalizer.
-3. Nodes that no model asks for any more go.
+3. Nodes that no model asks for any more, or whose leaf node is gone, offer nothing from here on, and go.
 4. Of a leaf that has been listed every node is created, taken over or brought up to date.
-5. Of one that has not, the nodes stay as they are, but for what the line tells.
+5. Of one that has not, the nodes stay as they are, but for what the line tells. So do those of a model whose leaf nodes
+   an elder Cluster has, and offer nothing.
 6. Pods that nobody has taken up are told of.
 7. What somebody asks about is explained.
 """
@@ -23,6 +24,7 @@ from nodeyard.capabilities.clustertree.planning.mirror import Mirror
 from nodeyard.capabilities.clustertree.planning.models import Mode, Placement
 from nodeyard.capabilities.clustertree.planning.ownership import cluster_ref, is_going
 from nodeyard.capabilities.clustertree.planning.pods import tell_waiting
+from nodeyard.capabilities.clustertree.planning.renewals import shown_again_at
 from nodeyard.capabilities.clustertree.planning.silence import look_again_at
 from nodeyard.capabilities.clustertree.planning.steady import Steady
 from nodeyard.capabilities.clustertree.planning.tree import Tree, resolve
@@ -59,14 +61,18 @@ def _grow(draft: Draft, tree: Tree) -> bool:
     if (unknown := refusals.out_of_touch(snapshot)) is not None:
         draft.block(cluster_ref(snapshot.cluster), *unknown)
     refusals.refuse(draft, tree)
-    leaving = list(tree.leaving())
+    leaving = [each for each in tree.leaving() if not is_going(each[0])]
     for node, why in leaving:
-        removal.remove_node(draft, snapshot.cluster, node, why)
+        # The brake may hold the removal for days.
+        after = nodes.empty(draft, snapshot, node, is_gone=why is Reason.LEAF_NODE_MISSING)
+        removal.remove_node(draft, snapshot.cluster, node, why, after)
     gone = {node.name for node, _ in leaving}
     kept = [each for each in tree.placements if each.name not in gone and not each.rival and _may_be_kept(tree, each)]
     if not kept:
         return not leaving
-    after = finalizers.add(draft, snapshot.cluster)
+    after = finalizers.add(draft, snapshot)
+    if (again := shown_again_at(snapshot, draft.now)) is not None:
+        draft.wake(again)
     steady = Steady(snapshot.cluster.name)
     is_whole = [_keep(draft, tree, placement, steady, after) for placement in kept]
     steady.remember()
@@ -86,6 +92,9 @@ def _keep(draft: Draft, tree: Tree, placement: Placement, steady: Steady, after:
     node = tree.mirrors.get(placement.name)
     if node is not None and (placement.fault or not snapshot.leaf.is_synced):
         nodes.keep_unseen(draft, snapshot, node)
+        return True
+    if node is not None and tree.refusal(placement) is Reason.LEAF_SHARED:
+        nodes.empty(draft, snapshot, node)
         return True
     if placement.model.mode is Mode.NODE:
         again = look_again_at(snapshot.leaf, placement.model.leaf_node, draft.now)

@@ -9,10 +9,12 @@ class Reason(StrEnum):
     # what is done
     FINALIZER_ADDED = "FinalizerAdded"
     FINALIZER_REMOVED = "FinalizerRemoved"
+    CLUSTER_NOTED = "ClusterNoted"
     NODE_CREATED = "NodeCreated"
     NODE_ADOPTED = "NodeAdopted"
     NODE_UPDATED = "NodeUpdated"
     RESOURCES_CHANGED = "ResourcesChanged"
+    NODE_EMPTIED = "NodeEmptied"
     CONDITIONS_CHANGED = "ConditionsChanged"
     NODE_REMOVED = "NodeRemoved"
     LEASE_REMOVED = "LeaseRemoved"
@@ -28,6 +30,7 @@ class Reason(StrEnum):
     NAME_TAKEN = "NodeNameTaken"
     LEAF_NODE_MISSING = "LeafNodeMissing"
     MODELS_OVERLAP = "LeafModelsOverlap"
+    LEAF_SHARED = "LeafMirroredByAnother"
     # contact; also the reasons of a node's Ready condition
     NOT_CONTACTED = "NotContacted"
     REACHABLE = "LeafReachable"
@@ -37,6 +40,7 @@ class Reason(StrEnum):
     LEAF_READY = "KubeletReady"
     LEAF_NODES_NOT_READY = "LeafNodesNotReady"
     LEAF_NODE_SILENT = "LeafNodeSilent"
+    LEAF_NODE_GONE = "LeafNodeGone"
     # resources and leases
     SYNCED = "ResourcesSynced"
     NOT_SYNCED = "LeafNotListed"
@@ -56,6 +60,7 @@ class Reason(StrEnum):
     TAINTED = "LeafNodeTainted"
     UNREADABLE = "UnreadableQuantity"
     IN_OTHER_MODEL = "InOtherModel"
+    IN_OTHER_CLUSTER = "InOtherCluster"
     NOT_SELECTED = "NotSelected"
     # pods
     POD_UNACKNOWLEDGED = "PodUnacknowledged"

@@ -1,6 +1,7 @@
 """What may influence the decision about one Cluster, frozen.
 
-    root:   the Cluster, the nodes that mirror it or stand in their way, the pods that are bound to them
+    root:   the Cluster, those before it that mirror the same leaf, the nodes that mirror it or stand in their way, the
+            pods that are bound to them
     leaf:   its nodes and, as running sums, what its pods request on each; its node leases
     line:   whether the leaf answers, as the lease loop finds out round by round (`liveness`)
 
@@ -88,7 +89,11 @@ class Leaf:
 
     is_synced: bool = False
     """Its nodes and pods have been listed, now or before contact was lost."""
+    uid: str = ""
+    """Which cluster it is; empty where it does not say."""
     is_connected: bool = False
+    connected_at: datetime | None = None
+    """When contact was last made."""
     error: str = ""
     """Why there is no contact."""
     denied: str = ""
@@ -132,3 +137,5 @@ class TreeSnapshot:
     """Nodes of the root that have a name which a model of this Cluster asks for, and are not its."""
     waiting: Sequence[BoundPod] = ()
     """By namespace and name."""
+    elders: tuple[Cluster, ...] = ()
+    """Other Clusters that mirror the same leaf and came first, the first first."""

@@ -1,7 +1,7 @@
 """What a Cluster says of itself after a pass: from what was observed, the plan, and what became of it.
 
-Nothing in it moves while nothing happens: no ages, and of a probe that failed once nothing is said before it is known
-whether the leaf is gone.
+Nothing in it moves while nothing happens, but for when leases were last renewed, once a minute. There are no ages, and
+of a probe that failed once nothing is said before it is known whether the leaf is gone.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from nodeyard.capabilities.clustertree.planning import availability
 from nodeyard.capabilities.clustertree.planning.ownership import cluster_ref, is_going, ours
 from nodeyard.capabilities.clustertree.planning.refusals import out_of_touch
 from nodeyard.capabilities.clustertree.planning.removal import ending
+from nodeyard.capabilities.clustertree.planning.renewals import renewal_shown
 from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.snapshot import TreeSnapshot
 from nodeyard.capabilities.clustertree.types import (
@@ -44,6 +45,7 @@ REFUSALS: Final[frozenset[str]] = frozenset(
         Reason.INVALID_MODEL,
         Reason.NAME_TAKEN,
         Reason.LEAF_NODE_MISSING,
+        Reason.LEAF_SHARED,
     }
 )
 """What keeps a Cluster from having the nodes that it asks for."""
@@ -81,6 +83,7 @@ def _status_of(snapshot: TreeSnapshot, plan: Plan, outcome: Outcome, now: dateti
         leaf_nodes=len(leaf.nodes) if leaf.is_synced else before.leaf_nodes,
         unacknowledged_pods=sum(1 for each in plan.blocked if each.reason == Reason.POD_UNACKNOWLEDGED),
         last_contact_time=_last_contact(leaf.finding, before.last_contact_time),
+        leases_renewed_time=_leases_renewed_time(snapshot, nodes, now),
         conditions=_conditions(snapshot, plan, outcome, now),
     )
 
@@ -105,16 +108,22 @@ def _last_contact(finding: Finding | None, before: str) -> str:
     return before if finding.last_contact is None else written(finding.last_contact)
 
 
+def _leases_renewed_time(snapshot: TreeSnapshot, nodes: Sequence[str], now: datetime) -> str:
+    moment = renewal_shown(snapshot, now) if nodes and ending(snapshot.cluster) is None else None
+    return "" if moment is None else written(moment)
+
+
 # conditions
 
 
 def _conditions(snapshot: TreeSnapshot, plan: Plan, outcome: Outcome, now: datetime) -> tuple[Condition, ...]:
     conditions, generation = snapshot.cluster.status.conditions, snapshot.cluster.metadata.generation
     failures = [each for each in outcome.results if each.result in BAD]
+    nodes = nodes_after(snapshot, outcome)
     parts: dict[ConditionType, Verdict] = {
         ConditionType.REACHABLE: reachable(snapshot),
         ConditionType.RESOURCES_SYNCED: _resources_synced(snapshot, failures),
-        ConditionType.LEASES_RENEWED: _leases_renewed(snapshot, nodes_after(snapshot, outcome)),
+        ConditionType.LEASES_RENEWED: _leases_renewed(snapshot, nodes, _leases_renewed_time(snapshot, nodes, now)),
     }
     parts[ConditionType.READY] = _ready(snapshot, plan, failures, parts.values())
     for kind, verdict in parts.items():
@@ -163,7 +172,7 @@ def _resources_synced(snapshot: TreeSnapshot, failures: Sequence[ActionResult]) 
     return Verdict(TRUE, Reason.SYNCED, facts)
 
 
-def _leases_renewed(snapshot: TreeSnapshot, nodes: Sequence[str]) -> Verdict:
+def _leases_renewed(snapshot: TreeSnapshot, nodes: Sequence[str], renewed: str) -> Verdict:
     finding, facts = snapshot.leaf.finding, _facts(snapshot)
     if (why := ending(snapshot.cluster)) is not None:
         return Verdict(UNKNOWN, why, facts)
@@ -174,9 +183,9 @@ def _leases_renewed(snapshot: TreeSnapshot, nodes: Sequence[str]) -> Verdict:
     if finding.state is State.FAILING:
         return Verdict(UNKNOWN, Reason.PROBE_FAILING, {**facts, "error": finding.message}, is_early=True)
     if finding.state is State.UNREACHABLE:
-        return Verdict(FALSE, Reason.LEASES_STOPPED, facts)
+        return Verdict(FALSE, Reason.LEASES_STOPPED, {**facts, "renewed": renewed})
     if finding.failed:
-        return Verdict(FALSE, Reason.LEASES_LATE, {**facts, "failed": dict(finding.failed)})
+        return Verdict(FALSE, Reason.LEASES_LATE, {**facts, "failed": dict(finding.failed), "renewed": renewed})
     return Verdict(TRUE, Reason.LEASES_RENEWED, facts)
 
 
@@ -217,7 +226,8 @@ def _lost(snapshot: TreeSnapshot, finding: Finding) -> Verdict | None:
     """The leaf does not let us in, or does not answer at all; None where it does both."""
     facts: Object = {**_facts(snapshot), "error": finding.message}
     if finding.is_rejected:
-        return Verdict(FALSE, Reason.CREDENTIALS_REJECTED, {**facts, "since": written(finding.since)})
+        since = finding.rejected_since or finding.since
+        return Verdict(FALSE, Reason.CREDENTIALS_REJECTED, {**facts, "since": written(since)})
     if finding.state is not State.UNREACHABLE:
         return None
     if last := _last_contact(finding, snapshot.cluster.status.last_contact_time):
@@ -263,6 +273,8 @@ def wire(status: ClusterStatus) -> Object:
     }
     if status.last_contact_time:
         found["lastContactTime"] = status.last_contact_time
+    if status.leases_renewed_time:
+        found["leasesRenewedTime"] = status.leases_renewed_time
     if status.cluster_link_status is not None:
         # Not ours, and not to be taken away.
         found["clusterLinkStatus"] = status.cluster_link_status

@@ -134,6 +134,10 @@ class ClusterStatus(NullableStruct, frozen=True):
     last_contact_time: Annotated[
         str, Meta(description="When the leaf last answered, once it has stopped to; empty while it does.")
     ] = ""
+    leases_renewed_time: Annotated[
+        str,
+        Meta(description="When the leases of all its nodes had last been renewed, brought up to date once a minute."),
+    ] = ""
     conditions: Annotated[Slice[Condition], Meta(description="How it stands.")] = ()
 
 

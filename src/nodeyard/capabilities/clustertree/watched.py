@@ -8,6 +8,7 @@ from typing import Final
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.leaf_pods import LeafPod
+from nodeyard.capabilities.clustertree.planning.claims import leaf_of
 from nodeyard.capabilities.clustertree.planning.models import wanted_names
 from nodeyard.capabilities.clustertree.snapshot import BoundPod, TreeNode
 from nodeyard.capabilities.clustertree.types import Cluster
@@ -87,6 +88,11 @@ def by_node(pod: RootPod) -> Iterable[str]:
 def by_wanted(cluster: Cluster) -> Iterable[str]:
     """The names that its nodes get when it has none yet."""
     return dict.fromkeys(wanted_names(cluster, {}))
+
+
+def by_leaf(cluster: Cluster) -> Iterable[str]:
+    leaf = leaf_of(cluster)
+    return (leaf,) if leaf else ()
 
 
 def secret_of(cluster: Cluster) -> tuple[str, str] | None:

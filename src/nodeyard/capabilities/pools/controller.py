@@ -162,7 +162,12 @@ def _drains(view: View) -> Iterable[LatticeCluster]:
 
 
 def _drains_here(view: View) -> bool:
-    return any(cluster.spec.pivot != Pivot.NEVER for cluster in _drains(view))
+    return any(cluster.spec.pivot != Pivot.NEVER or _is_own(view, cluster) for cluster in _drains(view))
+
+
+def _is_own(view: View, cluster: LatticeCluster) -> bool:
+    """Whether its kubeconfig leads back here, though it was not to be pivoted."""
+    return bool(view.uid) and view.cluster(cluster.name).uid == view.uid
 
 
 def _drains_there(view: Any) -> bool:
@@ -276,7 +281,8 @@ def _watch(resource: Resource[Any], **more: Any) -> Watch:
 
 _PLURALS: Final = (names.CLUSTER_PLURAL, names.CLASS_PLURAL, names.SERVICE_PLURAL)
 _READ: Final = ("get", "list", "watch")
-_INFRASTRUCTURE: Final = tuple(each.plural for each in (*watched.INFRASTRUCTURE_CLUSTERS, *watched.MACHINE_TEMPLATES))
+_INFRASTRUCTURE_CLUSTERS: Final = tuple(each.plural for each in watched.INFRASTRUCTURE_CLUSTERS)
+_MACHINE_TEMPLATES: Final = tuple(each.plural for each in watched.MACHINE_TEMPLATES)
 
 POOLS: Final = Capability(
     name=names.CAPABILITY,
@@ -343,18 +349,19 @@ POOLS: Final = Capability(
         Rule("", ("nodes",), (*_READ, "patch")),
         Rule("", ("pods",), _READ),
         Rule("", ("pods/eviction",), ("create",)),
-        Rule("apps", ("daemonsets",), _READ),
+        Rule("apps", ("daemonsets",), ("list", "watch")),
         Rule("", ("namespaces",), (*_READ, "create", "patch", "delete")),
         Rule("", ("secrets",), ("list", "watch")),
         Rule(names.GROUP, (names.CLUSTER_PLURAL,), (*_READ, "patch")),
         Rule(names.GROUP, (names.CLASS_PLURAL, names.SERVICE_PLURAL), _READ),
-        Rule(names.GROUP, tuple(f"{each}/status" for each in _PLURALS), ("get", "patch")),
-        Rule(names.GROUP, (f"{names.CLUSTER_PLURAL}/finalizers",), ("update",)),
+        Rule(names.GROUP, tuple(f"{each}/status" for each in _PLURALS), ("patch",)),
         Rule(names.CAPI_GROUP, ("clusters", "machinedeployments"), (*_READ, "create", "patch", "delete")),
-        Rule(names.CAPI_GROUP, ("machinesets", "machines"), _READ),
+        Rule(names.CAPI_GROUP, ("machinesets", "machines"), ("list", "watch")),
         Rule(names.CONTROL_PLANE_GROUP, ("kubeadmcontrolplanes",), (*_READ, "create", "patch")),
         Rule(names.BOOTSTRAP_GROUP, ("kubeadmconfigtemplates",), (*_READ, "create", "patch", "delete")),
-        Rule(names.INFRASTRUCTURE_GROUP, _INFRASTRUCTURE, (*_READ, "create", "patch", "delete")),
+        # Of the infrastructure, Cluster API takes what belongs to a Cluster along with it; templates are left to us.
+        Rule(names.INFRASTRUCTURE_GROUP, _INFRASTRUCTURE_CLUSTERS, (*_READ, "create", "patch")),
+        Rule(names.INFRASTRUCTURE_GROUP, _MACHINE_TEMPLATES, (*_READ, "create", "patch", "delete")),
     ),
     roots=_roots,
     managed=_managed,

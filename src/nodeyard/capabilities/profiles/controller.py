@@ -21,7 +21,7 @@ from nodeyard.capabilities.profiles.messages import text
 from nodeyard.capabilities.profiles.metrics import ProfilesMetrics
 from nodeyard.capabilities.profiles.plan import plan
 from nodeyard.capabilities.profiles.planning.availability import is_available
-from nodeyard.capabilities.profiles.services import BUILT_IN, NEUTRON, NOVA, TELEMETRY
+from nodeyard.capabilities.profiles.services import NEUTRON, NOVA, TELEMETRY
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Service
 from nodeyard.capabilities.profiles.standings import aggregate
 from nodeyard.capabilities.profiles.status import status
@@ -160,11 +160,8 @@ def _profile_watch(service: Service, resource: Resource[Any], **more: Any) -> Wa
 
 
 def _object_watch(service: Service, resource: Resource[Any], **more: Any) -> Watch:
-    indexes = {
-        names.BY_PROFILE: watched.by_profile(service.profile_field),
-        watched.UNAVAILABLE: watched.unavailable(service.profile_field),
-    }
-    return Watch(resource, _object_keys(service), indexes=indexes, **more)
+    indexes = {watched.UNAVAILABLE: watched.unavailable(service.profile_field)}
+    return Watch(resource, _object_keys(service), indexes=indexes, aggregates=(aggregate(service),), **more)
 
 
 def _declared(view: View) -> Iterable[Watch]:
@@ -281,7 +278,6 @@ PROFILES: Final = Capability(
             for each in watched.CONFIGURATIONS
         ),
     ),
-    aggregates=tuple(aggregate(service) for service in BUILT_IN if service.makes_object),
     declared=_declared,
     collect=_collect,
     plan=_plan,
@@ -291,6 +287,8 @@ PROFILES: Final = Capability(
     rbac=(
         Rule(names.DATAPLANE_GROUP, (names.NODE_PLURAL, names.ROLE_PLURAL), _READ),
         Rule(names.DATAPLANE_GROUP, (f"{names.NODE_PLURAL}/status", f"{names.ROLE_PLURAL}/status"), ("patch",)),
+        # Where OwnerReferencesPermissionEnforcement is on, as on OpenShift: what is made for a node holds it back.
+        Rule(names.DATAPLANE_GROUP, (f"{names.NODE_PLURAL}/finalizers",), ("update",)),
         Rule(names.NOVA_GROUP, (names.COMPUTE_PROFILE_PLURAL,), _READ),
         Rule(names.NOVA_GROUP, (f"{names.COMPUTE_PROFILE_PLURAL}/status",), ("patch",)),
         Rule(names.NOVA_GROUP, (names.COMPUTE_PLURAL,), (*_READ, "create", "patch", "delete")),

@@ -75,8 +75,6 @@ BY_ROLE: Final = "role"
 """Nodes by their role, as `namespace/role`."""
 BY_NODE: Final = "node"
 """Service objects and their configuration by node, as `namespace/node`."""
-BY_PROFILE: Final = "profile"
-"""Service objects by profile, as `namespace/profile`."""
 
 
 def node_key(namespace: str, name: str) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias, TypeVar
 
 from nodeyard.capabilities.profiles import names
+from nodeyard.capabilities.profiles.configuration.objects import CONFIG_MAP, SECRET
 from nodeyard.capabilities.profiles.snapshot import Service
 from nodeyard.capabilities.profiles.types import ConfigFormat, KindReference, ProfileService
 from nodeyard.kube.names import LABEL_VALUE_MAX, qualified_name_faults
@@ -54,7 +55,7 @@ NEUTRON, NOVA, TELEMETRY = BUILT_IN
 
 _KIND_RE: Final = re.compile("[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?")
 _VERSION_RE: Final = re.compile("([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?v[a-z0-9]+")
-_FIELD_RE: Final = re.compile(r"[A-Za-z_][-A-Za-z0-9_]*(\.[A-Za-z_][-A-Za-z0-9_]*)*")
+_FIELD_RE: Final = re.compile(r"[A-Za-z_][-A-Za-z0-9_]*")
 _GroupKind: TypeAlias = tuple[str, str]
 K = TypeVar("K", bound=Hashable)
 
@@ -177,19 +178,19 @@ def _syntax_faults(service: Service) -> Iterator[str]:
             "nodeField",
             service.node_field,
             _FIELD_RE,
-            "the path of a field in the object's spec, such as dataplaneNodeName",
+            "a field of the object's spec, such as dataplaneNodeName",
         ),
         (
             "profileField",
             service.profile_field,
             _FIELD_RE,
-            "the path of a field in the object's spec, such as profileName",
+            "a field of the object's spec, such as profileName",
         ),
         (
             "configField",
             service.config_field,
             _FIELD_RE,
-            "the path of a field in a profile's spec, such as customServiceConfig",
+            "a field of a profile's spec, such as customServiceConfig",
         ),
     ):
         if value and not pattern.fullmatch(value):
@@ -206,6 +207,12 @@ def _taken(service: Service) -> Iterator[str]:
                 f"spec.annotationKey {service.annotation_key!r} belongs to the built-in service {known.name}: "
                 "choose another key"
             )
+    profile = _group_kind(service.profile_api_version, service.profile_kind)
+    if profile in _MADE_OR_PLANNED_FROM:
+        yield (
+            f"spec.profile.kind {service.profile_kind!r} of {service.profile_api_version} belongs to "
+            f"{_MADE_OR_PLANNED_FROM[profile]}: choose a kind of your own"
+        )
     if not service.makes_object:
         return
     made = _made(service)
@@ -214,7 +221,7 @@ def _taken(service: Service) -> Iterator[str]:
             f"spec.object.kind {service.object_kind!r} of {service.object_api_version} belongs to "
             f"{_RESERVED[made]}: choose a kind of your own"
         )
-    elif made == _group_kind(service.profile_api_version, service.profile_kind):
+    elif made == profile:
         yield f"spec.object.kind {service.object_kind!r} is spec.profile.kind too: choose a kind for the object"
 
 
@@ -227,17 +234,23 @@ def _group_kind(api_version: str, kind: str) -> _GroupKind:
     return api_version.rpartition("/")[0], kind
 
 
-_RESERVED: Final[Mapping[_GroupKind, str]] = {
+_MADE_OR_PLANNED_FROM: Final[Mapping[_GroupKind, str]] = {
     (names.DATAPLANE_GROUP, names.ROLE_KIND): "the data plane",
     (names.DATAPLANE_GROUP, names.NODE_KIND): "the data plane",
     (names.SERVICE_GROUP, names.SERVICE_KIND): "Nodeyard",
+    ("", CONFIG_MAP): "the configuration that Nodeyard renders",
+    ("", SECRET): "the configuration that Nodeyard renders",
+    **{_made(each): f"the built-in service {each.name}" for each in BUILT_IN if each.makes_object},
+}
+"""Kinds that are no profiles: what nodes are planned from, and what is made for them."""
+_RESERVED: Final[Mapping[_GroupKind, str]] = {
+    **_MADE_OR_PLANNED_FROM,
     **{
         _group_kind(each.profile_api_version, each.profile_kind): f"the built-in service {each.name}"
         for each in BUILT_IN
     },
-    **{_made(each): f"the built-in service {each.name}" for each in BUILT_IN if each.makes_object},
 }
-"""Kinds that no declared service makes: the built-in services', and what nodes are planned from."""
+"""Kinds that no declared service makes: those, and the profiles of the built-in services."""
 
 
 # what is wrong with several together

@@ -5,9 +5,8 @@ With thousands of nodes under one profile, the edit of one of them costs as much
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import reduce
 
 from nodeyard.capabilities.profiles import names, watched
 from nodeyard.capabilities.profiles.planning.availability import annotation, is_available
@@ -32,26 +31,20 @@ class Standing:
 
 
 def standing_of(view: View, service: Service, namespace: str, profile: str) -> Standing:
-    """Of all objects that have a profile; those of a declared service, which nothing is kept of, are counted."""
-    group = f"{namespace}/{profile}"
+    """Of all objects that have a profile."""
     if not service.makes_object:
         return Standing()
-    if service.is_built_in:
-        found: Standing = view.aggregate(service.name, group)
-        return found
-    kind = watched.viewed(service.object_api_version, service.object_kind)
-    return counted(view.indexed(kind, names.BY_PROFILE, group))
-
-
-def counted(objects: Iterable[Object]) -> Standing:
-    return reduce(add, objects, Standing())
+    found: Standing = view.aggregate(aggregate(service).name, f"{namespace}/{profile}")
+    return found
 
 
 def aggregate(service: Service) -> Aggregate:
-    """By `namespace/profile`."""
+    """By `namespace/profile`. It is named by what it is of: a declaration that has changed does not find the numbers of
+    what it said before."""
+    kind = watched.viewed(service.object_api_version, service.object_kind)
     return Aggregate(
-        name=service.name,
-        kind=watched.viewed(service.object_api_version, service.object_kind),
+        name=f"{kind} by {service.profile_field}",
+        kind=kind,
         empty=Standing,
         group=watched.by_profile(service.profile_field),
         add=add,

@@ -105,7 +105,7 @@ def by_node(obj: Object) -> Iterable[str]:
 
 
 def by_profile(field: str) -> Any:
-    """The index of service objects by the profile that this field of their spec names."""
+    """Service objects by the profile that this field of their spec names."""
     return lambda obj: (f"{obj['metadata']['namespace']}/{named(obj, field)}",)
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.planning.closings import closing
 from nodeyard.capabilities.affinity.planning.definitions import crd_of, plan_definition
 from nodeyard.capabilities.affinity.planning.releases import plan_application
 from nodeyard.capabilities.affinity.planning.schemas import structural
@@ -14,6 +15,7 @@ from nodeyard.capabilities.affinity.snapshot import DefinitionSnapshot
 from nodeyard.capabilities.affinity.statuses.applications import status_application
 from nodeyard.capabilities.affinity.statuses.definitions import status_definition
 from nodeyard.capabilities.affinity.types import ApplicationDefinition
+from nodeyard.kube.patch import merge_patch
 
 from ....builders.applications import (
     CLASSES,
@@ -164,6 +166,31 @@ def test_placement_that_nobody_enforces_is_told(classes, spec, expected):
     assert conditions(status)["PlacementEnforced"] == expected
 
 
+WEAK = {"dc1": affinity_class("dc1", allowNamespaceOverride=True)}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"is_asked": False}, ("False", "WebhooksNotRegistered")),
+        ({"namespace_labels": {names.SYSTEM_NAMESPACE: "true"}}, ("False", "NamespaceExempt")),
+        ({"namespace_labels": {names.ENFORCEMENT: "Warn"}, "classes": WEAK}, ("False", "NotEnforced")),
+        ({"namespace_labels": {names.ENFORCEMENT: "Warn"}}, ("True", "Enforced")),
+    ],
+    ids=["nobody is asked", "the namespace is exempt", "the namespace weakens it", "it may not"],
+)
+def test_placement_that_is_not_enforced_here_is_told(given, expected):
+    spec = {"affinityClass": "dc1"}
+    status = status_of(snapshot(spec, release=released(spec), **given))
+    assert conditions(status)["PlacementEnforced"] == expected
+
+
+def test_an_application_that_is_released_under_another_name_is_not_released_a_second_time():
+    status = status_of(snapshot({}, other_release="pg-main-db"))
+    assert conditions(status)["Ready"] == ("False", "ReleasedUnderAnotherName")
+    assert "HelmRelease tenant-acme/pg-main-db" in message(status, "Ready")
+
+
 def test_a_release_of_somebody_else_is_not_taken_for_its_own():
     foreign = released({})
     foreign["metadata"]["labels"] = {}
@@ -215,6 +242,8 @@ TOLD = [
     ("names taken", {"crd": crd(status=REFUSED_NAMES)}, ("False", "Establishing"), ("False", "Establishing")),
     ("of another", {"crd": crd(labels={})}, ("True", "CRDOfAnother"), ("True", "CRDOfAnother")),
     ("by an APIService", {"is_served_elsewhere": True}, ("True", "ServedByAPIService"), ("True", "ServedByAPIService")),
+    ("called otherwise", {"former": ["pgs.apps.cozystack.io"], "crd": crd(labels={})},
+     ("False", "InvalidDefinition"), ("False", "InvalidDefinition")),
     ("a rival", {"rivals": ["elder"], "crd": crd(labels={})}, ("False", "DeclaredTwice"), ("False", "DeclaredTwice")),
     ("a bad schema over a good one", {"of": definition(schema="{", **GUARDED), "crd": crd()},
      ("False", "InvalidSchema"), ("True", "Served")),
@@ -252,3 +281,6 @@ def test_a_definition_that_waits_to_go_tells_for_whom_and_then_nothing():
     going = definition(deletionTimestamp="2026-01-01T00:00:00Z", **GUARDED)
     assert conditions(definition_status(going, crd=crd(), applications=1))["Ready"] == ("False", "DefinitionInUse")
     assert definition_status(going) is None
+    closed = merge_patch(crd(), closing(crd(), NOW))
+    found = conditions(definition_status(going, crd=closed))
+    assert found == {"Ready": ("False", "DefinitionClosed"), "Served": ("True", "Served")}

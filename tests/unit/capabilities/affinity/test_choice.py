@@ -54,6 +54,9 @@ FREE = [
      Reason.CLASS_DEFAULT),
     ("withdrawn", "dc3", SOME, released("dc3", names.EXPLICIT), "dc3", names.EXPLICIT, Reason.CLASS_WITHDRAWN),
     ("a sticky default withdrawn", None, SOME, released("dc3"), "dc3", names.DEFAULT, Reason.CLASS_WITHDRAWN),
+    ("no class withdrawn", "", SOME, released("", names.EXPLICIT), "", names.EXPLICIT, Reason.CLASS_WITHDRAWN),
+    ("no class withdrawn, default broken", "", BROKEN, released("", names.EXPLICIT), "", names.EXPLICIT,
+     Reason.CLASS_WITHDRAWN),
     ("a sticky default named", "dc2", SOME, released("dc2"), "dc2", names.EXPLICIT, Reason.CLASS_EXPLICIT),
 ]  # fmt: skip
 
@@ -74,6 +77,7 @@ REFUSED = [
     ("none is allowed", "dc1", standing("", ()), None, Reason.CLASS_NOT_ALLOWED),
     ("changed to one that is not allowed", "dc3", SOME, released("dc1"), Reason.CLASS_NOT_ALLOWED),
     ("declined in a tenant that restricts", "", SOME, None, Reason.CLASS_NOT_ALLOWED),
+    ("declined after a class", "", SOME, released("dc1"), Reason.CLASS_NOT_ALLOWED),
     ("declined where the default is broken", "", BROKEN, None, Reason.CLASS_NOT_ALLOWED),
     ("a default that is not allowed", None, BROKEN, None, Reason.DEFAULT_NOT_ALLOWED),
 ]

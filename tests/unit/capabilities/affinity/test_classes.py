@@ -278,6 +278,19 @@ def test_a_class_that_waits_for_its_users_says_so():
     assert "Postgres tenant-acme/main-db" in found["conditions"][0]["message"]
 
 
+def test_a_class_says_that_only_releases_can_have_it_while_somebody_else_serves_tenants():
+    found = status(zones={"a": 1}, is_served_elsewhere=True)
+    assert conditions(found) == {
+        "Ready": ("True", "NodesMatch"),
+        "NodesMatch": ("True", "NodesMatch"),
+        "ReleasesOnly": ("True", "ServedByAPIService"),
+    }
+    told = msgspec.convert({"metadata": {"name": "dc1"}, "spec": {"nodeSelector": {ZONE: "dc1"}}, "status": found},
+                           AffinityClass)  # fmt: skip
+
+    assert "ReleasesOnly" not in conditions(status(told, zones={"a": 1}))
+
+
 def test_selectors_that_got_in_somehow_are_named():
     bad = affinity_class("dc1", {"zone": "not a value"})
 

@@ -6,9 +6,10 @@ from datetime import UTC, datetime
 
 import pytest
 from tests.builders.affinity_views import AffinityView
+from tests.builders.applications import api_service
 from tests.builders.estates import application_body, class_body, definition_body, tenant_body
 
-from nodeyard.capabilities.affinity import names, watched
+from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.collecting import collect
 from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.kube.names import ZONE
@@ -19,12 +20,7 @@ FORBIDDEN = "cannot watch postgreses.apps.cozystack.io: forbidden"
 POSTGRES = definition_body("Postgres")
 DB = application_body("Postgres", "tenant-acme", "db", affinityClass="dc1")
 CLASSES = (class_body("dc1", nodeSelector={ZONE: "dc1"}), class_body("dc2", nodeSelector={ZONE: "dc2"}))
-ELSEWHERE = {
-    "apiVersion": "apiregistration.k8s.io/v1",
-    "kind": "APIService",
-    "metadata": {"name": watched.APPS_API_SERVICE},
-    "spec": {"service": {"name": "cozystack-api", "namespace": "cozy-system"}},
-}
+ELSEWHERE = api_service()
 
 
 def going(body):
@@ -141,3 +137,40 @@ def test_kinds_that_were_met_are_watched_by_their_metadata():
     assert set(found) == {"Postgres", "Cluster"}
     assert (found["Cluster"].metadata_only, found["Postgres"].metadata_only) == (True, False)
     assert all(each.optional for each in found.values())
+
+
+def test_a_release_under_an_earlier_prefix_is_found_where_there_is_none_of_the_right_name():
+    labels = {**OF_CACHE, names.APPLICATION_KIND: "Postgres", names.APPLICATION_NAME: "db"}
+    old, right = release("pg-db", **labels), release("postgres-db", **labels)
+    key = "application/Postgres/tenant-acme/db"
+
+    assert collect(AffinityView(POSTGRES, DB, old), key, NOW).other_release == "pg-db"
+    assert collect(AffinityView(POSTGRES, DB, old, right), key, NOW).other_release == ""
+    assert collect(AffinityView(POSTGRES, DB, release("redis-cache", **OF_CACHE)), key, NOW).other_release == ""
+
+
+def test_a_crd_that_a_definition_had_under_another_plural_is_known():
+    def made(name, **more):
+        metadata = {"name": f"{name}.apps.cozystack.io", "labels": {names.DECLARED_BY: "postgres"}, **more}
+        kind = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition"}
+        return {**kind, "metadata": metadata, "spec": {}}
+
+    view = AffinityView(POSTGRES, made("postgreses"), made("pgs"), made("gone", deletionTimestamp=GOING))
+
+    assert collect(view, "definition/postgres", NOW).former == ["pgs.apps.cozystack.io"]
+
+
+def test_an_application_knows_whether_anybody_is_asked_about_its_pods_and_what_its_namespace_says():
+    registration = {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "nodeyard-affinity"},
+        "webhooks": [{"name": "placement-tenants.affinity.nodeyard.dev"}],
+    }
+    labels = {names.ENFORCEMENT: "Warn"}
+    home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "tenant-acme", "labels": labels}}
+    key = "application/Postgres/tenant-acme/db"
+
+    assert not collect(AffinityView(POSTGRES, DB), key, NOW).is_asked
+    asked = collect(AffinityView(POSTGRES, DB, registration, home), key, NOW)
+    assert (asked.is_asked, asked.namespace_labels) == (True, labels)

@@ -79,7 +79,8 @@ def test_an_owner_that_may_not_be_read_is_named_with_what_hinders():
 
     assert said.startswith("Pod tenant-acme/main-1 OwnerForbidden: pod tenant-acme/main-1 may belong")
     assert "1 candidate left: Cluster tenant-acme/main: OwnerForbidden" in said
-    assert "Grant get, list and watch on that owner's kind in a ClusterRole" in said
+    assert "Grant get, list and watch on that owner's kind" in said
+    assert "by affinity.ownerKinds of the chart or in a ClusterRole with the label rbac.nodeyard.dev/" in said
 
 
 @pytest.mark.parametrize(

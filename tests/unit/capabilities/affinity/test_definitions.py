@@ -1,15 +1,20 @@
 """The CRD of an ApplicationDefinition: served, left alone, kept while it is used, and withdrawn."""
 
+from datetime import timedelta
+
 import pytest
 
 from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.planning import closings
+from nodeyard.capabilities.affinity.planning.closings import closing
 from nodeyard.capabilities.affinity.planning.definitions import crd_of, plan_definition
 from nodeyard.capabilities.affinity.planning.schemas import structural
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.snapshot import DefinitionSnapshot
+from nodeyard.kube.patch import merge_patch
 from nodeyard.plan.model import Verb
 
-from ....builders.applications import SCHEMA, as_applied, definition, draft
+from ....builders.applications import NOW, SCHEMA, as_applied, definition, draft
 
 GOING = {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [names.DEFINITION_FINALIZER]}
 GUARDED = {"finalizers": [names.DEFINITION_FINALIZER]}
@@ -168,8 +173,65 @@ def test_a_definition_whose_applications_cannot_be_counted_is_kept():
     assert done(planned(definition=definition(**GOING), crd=crd(), trouble="forbidden")) == ([], [Reason.UNWATCHED])
 
 
+def closed(seconds):
+    """The CRD as it is so long after it was closed."""
+    open_ = crd()
+    return merge_patch(open_, closing(open_, NOW - timedelta(seconds=seconds)))
+
+
+def test_before_the_crd_goes_it_takes_nothing_new():
+    made = planned(definition=definition(**GOING), crd=crd(resourceVersion="7"))
+    assert done(made) == ([Reason.DEFINITION_CLOSED], [])
+    (action,) = made.actions
+    write = made.writes[action.id]
+    assert (action.verb, action.object.uid, write.resource_version) == (Verb.PATCH, "uid-live", "7")
+    (version,) = write.body["spec"]["versions"]
+    (rule,) = version["schema"]["openAPIV3Schema"]["x-kubernetes-validations"]
+    assert (rule["rule"], rule["optionalOldSelf"]) == ("oldSelf.hasValue()", True)
+
+
+def test_what_was_made_before_the_crd_was_closed_has_time_to_be_told():
+    made = planned(definition=definition(**GOING), crd=closed(1))
+    assert done(made) == ([], [Reason.DEFINITION_CLOSED])
+    assert made.wake_at == NOW - timedelta(seconds=1) + closings.SETTLE
+    assert done(planned(definition=definition(**GOING), crd=closed(60), applications=1)) == (
+        [], [Reason.DEFINITION_IN_USE]
+    )  # fmt: skip
+
+
+def test_a_moment_that_nobody_can_read_is_written_again():
+    odd = closed(60)
+    odd["metadata"]["annotations"] = {names.CLOSED_AT: "soon"}
+    assert done(planned(definition=definition(**GOING), crd=odd)) == ([Reason.DEFINITION_CLOSED], [])
+    (version,) = closing(odd, NOW)["spec"]["versions"]
+    assert len(version["schema"]["openAPIV3Schema"]["x-kubernetes-validations"]) == 1
+
+
+def test_a_definition_made_anew_opens_its_crd_again_and_later_closes_it_again():
+    assert done(planned(crd=closed(60))) == ([Reason.DEFINITION_SERVED], [])
+    opened = crd(annotations={names.CLOSED_AT: "2020-01-01T00:00:00Z"})
+    assert done(planned(definition=definition(**GOING), crd=opened)) == ([Reason.DEFINITION_CLOSED], [])
+
+
+FORMER = ["pgs.apps.cozystack.io"]
+
+
+def test_a_definition_that_was_served_under_another_plural_is_not_served_under_the_new_one():
+    made = planned(former=FORMER)
+    assert done(made) == ([], [Reason.BAD_DEFINITION])
+    (error,) = made.blocked[0].facts["errors"]
+    assert "served as pgs.apps.cozystack.io, whose applications would be left behind" in error
+
+
+def test_nor_does_it_go_before_its_plural_is_set_back():
+    assert done(planned(definition=definition(**GOING), former=FORMER)) == ([], [Reason.BAD_DEFINITION])
+    assert done(planned(definition=definition(**GOING), former=FORMER, applications=1)) == (
+        [], [Reason.DEFINITION_IN_USE]
+    )  # fmt: skip
+
+
 def test_the_crd_goes_first_and_then_the_finalizer():
-    made = planned(definition=definition(**GOING), crd=crd())
+    made = planned(definition=definition(**GOING), crd=closed(60))
     assert done(made) == ([Reason.DEFINITION_WITHDRAWN], [])
     assert (made.actions[0].verb, made.actions[0].object.uid) == (Verb.DELETE, "uid-live")
     going = crd(deletionTimestamp="2026-01-01T00:00:00Z")

@@ -132,8 +132,29 @@ def test_a_release_of_nobody_concerns_the_application_whose_name_it_takes():
 def test_only_namespaces_of_tenants_concern_the_tree(name, found):
     namespace = msgspec.convert({"metadata": {"name": name}}, Namespace)
 
-    assert due(keys.namespace_keys(None, namespace)) == found
-    assert due(keys.namespace_keys(namespace, namespace)) == set()
+    assert due(keys.namespace_keys(VIEW, None, namespace)) == found
+    assert due(keys.namespace_keys(VIEW, namespace, namespace)) == set()
+
+
+@pytest.mark.parametrize("label", [names.ENFORCEMENT, names.SYSTEM_NAMESPACE])
+def test_how_hard_classes_are_meant_in_a_namespace_concerns_the_applications_in_it(label):
+    before, after = (
+        msgspec.convert({"metadata": {"name": "tenant-acme", "labels": labels}}, Namespace)
+        for labels in ({}, {label: "x"})
+    )
+
+    assert due(keys.namespace_keys(VIEW, before, after)) == {"tenants", "application/Postgres/tenant-acme/db"}
+
+
+def test_whether_anybody_is_asked_about_pods_concerns_all_applications():
+    def registration(bundle):
+        client = {"caBundle": bundle}
+        return {"webhooks": [{"name": "placement-tenants.affinity.nodeyard.dev", "clientConfig": client}]}
+
+    every = {*IN_ACME, "application/Postgres/tenant-other/far"}
+    assert due(keys.registration_keys(VIEW, None, registration("a"))) == every
+    assert due(keys.registration_keys(VIEW, registration("a"), registration("b"))) == set()
+    assert due(keys.registration_keys(VIEW, registration("a"), {"webhooks": []})) == every
 
 
 @pytest.mark.parametrize(("namespace", "found"), [("cozy-system", {"tenants"}), ("default", set())])

@@ -21,9 +21,13 @@ EITHER = affinity_class("either", {}, nodeAffinity=terms((ZONE, "In", ["dc1"]), 
 
 
 class Around:
-    def __init__(self, *classes, here=(), labels=None, standing=None):
+    def __init__(self, *classes, here=(), labels=None, standing=None, nodes=()):
         self._classes = {each.name: each for each in classes}
         self._here, self._labels, self._standing = here, labels or {}, standing or Standing()
+        self._nodes = {each.name: each for each in nodes}
+
+    def node(self, name):
+        return self._nodes.get(name)
 
     def affinity_class(self, name):
         return self._classes.get(name)
@@ -258,6 +262,23 @@ def test_how_hard_that_class_is_meant_counts_there_too():
     assert place(subject(), unknown(), around).decision is Decision.WARNED
 
 
+@pytest.mark.parametrize("names_of", [("soft", "hard"), ("hard", "soft")], ids="-".join)
+def test_the_hardest_of_the_classes_it_could_have_counts_whatever_they_are_called(names_of):
+    first, second = sorted(names_of)
+    meant = {names_of[0]: "Warn", names_of[1]: "Deny"}
+    classes = [affinity_class(each, DC1, enforcement=meant[each]) for each in (first, second)]
+
+    placement = place(subject(), unknown(), Around(*classes, here=[first, second]))
+
+    assert (placement.decision, placement.affinity_class) == (Decision.DENIED, names_of[1])
+
+
+def test_what_the_tenant_says_of_pods_of_nobody_counts_over_a_class_that_only_warns():
+    around = Around(affinity_class("dc1", enforcement="Warn"), here=["dc1"], standing=strict(("dc1",)))
+
+    assert place(subject(DC2), unknown(), around).decision is Decision.DENIED
+
+
 @pytest.mark.parametrize("here", [(), ("dc1",)], ids=["no class is in use there", "it keeps to all of them"])
 def test_a_pod_that_would_be_allowed_whosever_it_is_is_admitted_with_a_warning(here):
     placement = place(subject(DC1), unknown(), Around(affinity_class("dc1"), here=here))
@@ -286,6 +307,7 @@ def test_several_applications_are_warned_about():
 
 def test_what_is_exempt():
     assert is_exempt("kube-system", {})
+    assert is_exempt("nodeyard-system", {})
     assert is_exempt("cozy-system", {names.SYSTEM_NAMESPACE: "true"})
     assert not is_exempt(NAMESPACE, {names.SYSTEM_NAMESPACE: "false"})
 

@@ -9,6 +9,7 @@ from nodeyard.capabilities.affinity.reviews.applications import review
 
 from ....builders.applications import (
     ApplicationsView,
+    api_service,
     application,
     as_applied,
     class_body,
@@ -79,6 +80,12 @@ def test_an_unrelated_update_of_a_withdrawn_class_is_let_in_with_a_warning():
     assert verdict.is_allowed
     assert '"dc3"' in warning
     assert "let through" in warning
+
+
+def test_an_unrelated_update_of_one_that_may_not_go_without_a_class_any_more_is_let_in_with_a_warning():
+    old, new = ({"affinityClass": "", "replicas": count} for count in (1, 5))
+    (warning,) = review(question(application(new), application(old)), view(released(old))).warnings
+    assert "keeps no class, which it may not choose any more: tenant acme allows dc1, dc2" in warning
 
 
 def test_an_unrelated_update_of_an_application_that_was_never_released_is_let_in_too():
@@ -159,6 +166,19 @@ def test_a_kind_that_is_going_takes_nobody_new():
     going = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
     there = ApplicationsView(definition_body(**going))
     assert refused(review(question(application({})), there), "ApplicationDefinition postgres is being deleted")
+
+
+def test_a_tenant_that_is_going_takes_nobody_new():
+    going = tenant_body()
+    going["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    there = ApplicationsView(definition_body(), *CLASSES, going)
+    assert refused(review(question(application({})), there), "Tenant tenant-root/acme is being deleted")
+    assert review(question(application({"replicas": 2}), application({"replicas": 1})), there).is_allowed
+
+
+def test_applications_of_a_platform_that_serves_them_itself_are_its_own_matter():
+    wrong = application({"_x": 1, "affinityClass": "dc9"})
+    assert review(question(wrong), view(api_service())).is_allowed
 
 
 def test_a_label_that_cannot_be_passed_on_is_warned_about_once():

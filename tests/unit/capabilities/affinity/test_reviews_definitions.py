@@ -4,7 +4,7 @@ import pytest
 
 from nodeyard.capabilities.affinity.reviews.definitions import review
 
-from ....builders.applications import ApplicationsView, application, definition_body, question
+from ....builders.applications import ApplicationsView, api_service, application, definition_body, question
 
 EMPTY = ApplicationsView()
 
@@ -65,6 +65,19 @@ def test_what_was_wrong_before_does_not_keep_anybody_from_changing_something_els
 def test_a_kind_that_is_served_cannot_be_called_otherwise(field, new):
     changed = definition_body(**{"kind": "Postgres", "name": "postgres", **new})
     assert refused(review(question(changed, definition_body()), EMPTY), f"spec.application.{field}", "cannot change")
+
+
+def test_a_prefix_changes_only_while_nothing_is_released_under_it():
+    changed = definition_body(prefix="pg-")
+    used = ApplicationsView(definition_body(), application({}))
+    assert refused(review(question(changed, definition_body()), used), "spec.release.prefix", "a second time")
+    assert review(question(changed, definition_body()), EMPTY).is_allowed
+
+
+def test_definitions_of_a_platform_that_serves_its_kinds_itself_are_its_own_matter():
+    tenants = definition_body("Tenant", plural="tenants")
+    assert refused(review(question(tenants), EMPTY), "cannot be declared")
+    assert review(question(tenants), ApplicationsView(api_service())).is_allowed
 
 
 def test_a_definition_that_is_going_is_let_go():

@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from tests.builders.applications import NAMESPACE, ZONE
+from tests.builders.applications import NAMESPACE, ZONE, api_service
 from tests.builders.placements import (
     PlacementView,
     affinity_class_body,
@@ -166,6 +166,20 @@ def test_a_pod_that_is_being_deleted_is_left_alone():
     assert review_lineage(review(going, operation="UPDATE", old=going), VIEW).object is None
 
 
+def test_beside_cozystack_only_the_stamp_is_ours_and_its_own_labels_stay():
+    view = PlacementView(REPLICA_SET, DEPLOYMENT, release(), affinity_class_body("dc1"), namespace(), api_service())
+    theirs = {names.MANAGED: "true", names.APPLICATION_NAME: "main-db"}
+    forged = {**theirs, names.AFFINITY_CLASS: "gpu"}
+    unread = {owner_ref(CLUSTER): Unreadable("may not get clusters", Cause.FORBIDDEN)}
+
+    owned = review_lineage(review(pod(owners=[REPLICA_SET], labels=forged)), view)
+    assert labels(owned) == {**theirs, names.AFFINITY_CLASS: "dc1"}
+    unknown = review(pod(owners=[CLUSTER], labels=forged), answers=unread)
+    assert labels(review_lineage(unknown, view)) == theirs
+    changed = review(pod(owners=[CLUSTER], labels=theirs), operation="UPDATE", old=pod(labels=forged), answers=unread)
+    assert labels(review_lineage(changed, view)) == forged
+
+
 # where it may go
 
 
@@ -264,6 +278,8 @@ def test_an_owner_that_may_not_be_read_refuses_what_could_be_wrong_and_names_the
     refused = review_placement(review(pod(owners=[CLUSTER]), answers=unread), VIEW)
     assert not refused.is_allowed
     assert "may not get clusters.postgresql.cnpg.io" in refused.message
+    (event,) = refused.events
+    assert (str(event.object), event.reason) == ("Cluster tenant-acme/main", "OwnerForbidden")
     assert review_placement(review(pod(owners=[CLUSTER], spec=DC1), answers=unread), VIEW).is_allowed
 
 
@@ -271,7 +287,8 @@ def test_pods_of_nobody_are_as_their_tenant_has_it():
     strict = tenant(allowedAffinityClasses=["dc1"], unownedPods="RequireAllowed")
     view = PlacementView(strict, affinity_class_body("dc1"), affinity_class_body("dc2"), namespace())
 
-    assert not review_placement(review(pod()), view).is_allowed
+    refused = review_placement(review(pod()), view)
+    assert (refused.is_allowed, refused.events) == (False, ())
     assert review_placement(review(pod(spec=DC1)), view).is_allowed
     assert review_placement(review(pod(namespace="elsewhere")), view).is_allowed
 

@@ -1,7 +1,7 @@
 """Workloads at admission: what their pods would hear is said before there are any."""
 
 import pytest
-from tests.builders.applications import ZONE
+from tests.builders.applications import ZONE, api_service
 from tests.builders.placements import (
     PlacementView,
     affinity_class_body,
@@ -122,3 +122,13 @@ def test_a_workload_that_is_there_already_can_still_be_changed():
 @pytest.mark.parametrize("spec", [None, {}, {"template": "none"}, {"jobTemplate": None}, {"template": {"spec": []}}])
 def test_what_makes_no_sense_is_left_to_the_server(spec):
     assert review_workload(review(body("apps/v1", "Deployment", "odd", spec=spec)), VIEW).is_allowed
+
+
+def test_beside_cozystack_a_selector_by_its_own_labels_is_its_own_matter():
+    body = workload(zone="dc1", selector={names.APPLICATION_NAME: "else"})
+
+    assert not review_workload(review(body), VIEW).is_allowed
+    beside = PlacementView(release(), affinity_class_body("dc1"), namespace(), api_service())
+    assert review_workload(review(body), beside).is_allowed
+    by_stamp = workload(zone="dc1", selector={names.AFFINITY_CLASS: "else"})
+    assert not review_workload(review(by_stamp), beside).is_allowed

@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from tests.builders.applications import application, class_body, definition_body, question
+from tests.builders.applications import api_service, application, class_body, definition_body, question
 from tests.builders.placements import PlacementView
 from tests.builders.tenants import DELETED, tenant_body
 
@@ -264,3 +264,9 @@ def test_a_namespace_that_goes_takes_its_tenants_along():
 def test_the_top_is_not_deleted_before_the_tenants():
     root = tenant_body("root", finalizers=[names.TENANT_FINALIZER])
     assert "1 tenant (acme)" in removed(ACME, old=root).message
+
+
+def test_tenants_of_a_platform_that_serves_them_itself_are_its_own_matter():
+    greedy = web(**only("gpu"))
+    assert not asked(greedy).is_allowed
+    assert asked(greedy, among=(ACME, api_service())).is_allowed

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 from random import Random
+from types import SimpleNamespace
 
 import msgspec
 import pytest
+from tests.builders.trees import NOW, lease
 
 from nodeyard.apiserver.server import Server
 from nodeyard.capabilities.clustertree import names
@@ -93,6 +96,20 @@ async def test_a_new_cluster_is_due_and_its_status_is_not(root):
     assert await root.after(root.client.patch(resource, "east", patch, subresource="status")) == []
     switched = {"spec": {"clusterTreeOptions": {"enable": False}}}
     assert await root.after(root.client.patch(resource, "east", switched)) == ["east"]
+
+
+async def test_a_cluster_that_mirrors_a_leaf_concerns_those_that_lead_to_it_when_it_changes_or_goes(root):
+    leads = {"east": "a-leaf", "west": "a-leaf", "north": "b-leaf"}
+    root.view.elsewhere = lambda name: SimpleNamespace(uid=leads[name])
+    resource = CLUSTERS.decoded_as(dict)
+    for name in leads:
+        assert set(await root.after(root.cluster(name))) == {name}
+    noted = {"metadata": {"annotations": {names.LEAF: "a-leaf 2026-01-01T00:00:00.000Z"}}}
+    assert set(await root.after(root.client.patch(resource, "east", noted))) == {"east", "west"}
+    smaller = {"spec": {"clusterTreeOptions": {"leafModels": [{"nodeSelector": {"nodeName": "n1"}}]}}}
+    assert set(await root.after(root.client.patch(resource, "east", smaller))) == {"east", "west"}
+    assert [each.name for each in root.view.indexed("Cluster", names.BY_LEAF, "a-leaf")] == ["east"]
+    assert set(await root.after(root.client.delete(resource, "east"))) == {"east", "west"}
 
 
 async def test_a_mirrored_node_makes_its_cluster_due_and_a_heartbeat_none(root):
@@ -205,9 +222,14 @@ def test_a_leaf_pod_matters_by_what_it_takes():
     assert keys("east", pod(phase="Pending"), pod()) == ("east",)
 
 
-def test_leases_of_a_leaf_mark_nothing():
-    assert list(_leaf_leases.keys(None, object())) == []
-    assert _leaf_leases.keys_of is None
+def test_of_a_leafs_leases_only_one_that_is_taken_up_again_matters():
+    first = lease(NOW)
+    keys = _leaf_leases.keys_of
+
+    assert keys("east", None, first) == keys("east", first, None) == ()
+    assert keys("east", first, lease(NOW + timedelta(seconds=49))) == ()
+    assert keys("east", first, lease(NOW + timedelta(seconds=50))) == ("east",)
+    assert keys("east", lease(None), first) == keys("east", first, lease(None)) == ()
 
 
 def test_rights_are_those_of_what_is_done_and_leases_are_written_in_one_namespace_alone():

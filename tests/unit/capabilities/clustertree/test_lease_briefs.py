@@ -79,5 +79,11 @@ def test_a_cluster_that_is_not_mirrored_is_of_interest_only_while_it_has_nodes(o
     assert brief_of(snapshot(**options), NODES) is not None
 
 
+def test_since_when_credentials_are_rejected_is_what_the_cluster_says():
+    noted = {"annotations": {"nodeyard.dev/credentials-rejected-since": "2026-01-01T00:00:00Z"}}
+    assert brief_of(snapshot(metadata=noted), NODES).rejected_since == datetime(2026, 1, 1, tzinfo=UTC)
+    assert brief_of(snapshot(), NODES).rejected_since is None
+
+
 def test_a_cluster_without_nodes_yet_is_asked_all_the_same():
     assert brief_of(snapshot(), []).nodes == ()

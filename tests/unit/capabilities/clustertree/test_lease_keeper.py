@@ -228,6 +228,16 @@ async def test_a_leaf_that_rejects_us_is_renewed_for_the_grace(grove):
         assert await grove.age("n1") > 10.0
 
 
+async def test_a_grace_that_began_before_we_came_goes_on(grove):
+    grove.forest.leaves["oak"].tokens = {"second"}
+    began = grove.clock.now() - timedelta(seconds=100)
+    grove.desk.give("oak", b"oak first", "n1", credential_grace=timedelta(minutes=2), rejected_since=began)
+    async with grove.keeping() as desk:
+        assert (desk.state("oak"), desk.finding("oak").rejected_since) == (State.REJECTING, began)
+        await grove.rounds(3)
+        assert (desk.state("oak"), desk.finding("oak").rejected_since) == (State.UNREACHABLE, began)
+
+
 async def test_rotated_credentials_are_tried_at_once(grove):
     oak = grove.forest.leaves["oak"]
     grove.desk.give("oak", b"oak first", "n1")
@@ -292,6 +302,23 @@ async def test_a_new_node_gets_its_lease_before_the_next_round(grove):
         desk.change("oak", nodes=(LeaseNode("n1", "u1", True), LeaseNode("n2", "u2", True)))
         await grove.clock.advance(0.1)
         assert await grove.age("n2") <= 0.2
+
+
+async def test_when_all_leases_were_renewed_is_told_and_that_they_are_for_the_first_time_is_news(grove):
+    grove.desk.give("oak", b"oak first")
+    async with grove.keeping() as desk:
+        assert (desk.finding("oak").renewed_at, desk.marked) == (None, ["oak"])
+        await grove.clock.advance(next_round("oak", 0.0) + 0.1)
+        desk.change("oak", nodes=(LeaseNode("n1", "u1", True),))
+        await grove.clock.advance(0.1)
+        first = desk.finding("oak").renewed_at
+        assert (first is not None, desk.marked) == (True, ["oak"] * 2)
+        desk.change("oak", nodes=(LeaseNode("n1", "u1", True), LeaseNode("n2", "u2", True)))
+        await grove.clock.advance(0.1)
+        assert desk.finding("oak").renewed_at == first
+        grove.wire.answers["n1"] = 500
+        await grove.rounds(2)
+        assert desk.finding("oak").renewed_at == first
 
 
 async def test_nothing_is_probed_or_renewed_for_a_leaf_that_is_gone(grove):

@@ -84,6 +84,13 @@ def test_whoever_takes_over_a_leaf_that_was_given_up_asks_for_two_good_answers()
     assert after(GOOD, GOOD, health=given_up).state is State.ALIVE
 
 
+def test_whoever_takes_over_within_the_grace_grants_no_new_one():
+    taken_over = Health.new(START, rejected_since=START - GRACE + 2 * ROUND)
+    assert after(NO, NO, health=taken_over).state is State.REJECTING
+    assert after(NO, NO, NO, health=taken_over).state is State.UNREACHABLE
+    assert after(GOOD, *[NO] * 60, health=taken_over).state is State.REJECTING
+
+
 def test_the_moment_of_a_state_moves_only_with_the_state():
     assert after(GOOD, GOOD, GOOD).since == START
     assert after(GOOD, DOWN, DOWN).since == START + ROUND
@@ -106,17 +113,18 @@ def test_what_was_met_is_told_until_all_is_well():
     ("change", "is_news"),
     [
         ({}, False),
-        ({"last_contact": START, "renewed_at": START, "skew_seconds": 3.0, "message": "x"}, False),
+        ({"last_contact": START, "renewed_at": START + ROUND, "skew_seconds": 3.0, "message": "x"}, False),
+        ({"renewed_at": None}, True),
         ({"state": State.FAILING}, True),
         ({"is_rejected": True}, True),
         ({"failed": (("n1", "403"),)}, True),
         ({"moved": ("n1",)}, True),
     ],
-    ids=["nothing", "ages", "state", "rejection", "failure", "move"],
+    ids=["nothing", "ages", "leases", "state", "rejection", "failure", "move"],
 )
 def test_what_only_grows_older_is_no_news(change, is_news):
-    before = Finding(State.ALIVE, START)
-    assert Finding(**{"state": State.ALIVE, "since": START, **change}).is_news(before) is is_news
+    known = {"state": State.ALIVE, "since": START, "renewed_at": START}
+    assert Finding(**{**known, **change}).is_news(Finding(**known)) is is_news
 
 
 def test_the_first_finding_is_news():

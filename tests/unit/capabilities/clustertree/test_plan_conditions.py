@@ -116,6 +116,17 @@ def test_a_leaf_that_may_come_back_leaves_the_nodes_as_they_are(single, finding)
     assert [each for each in planned.plan.actions if each.reason == "ConditionsChanged"] == []
 
 
+def test_since_when_credentials_are_rejected_is_noted_on_the_cluster_until_they_are_taken(whole):
+    rejected = whole.with_(leaf=leaf(leaf_node("n1"), finding=rejecting()))
+    assert reasons(rejected.plan()) == [("east", "ClusterNoted")]
+    noted = rejected.settled()
+    assert noted.cluster.metadata.annotations[names.REJECTED_SINCE] == "2030-01-01T00:00:00Z"
+
+    assert reasons(noted.with_(leaf=replace(noted.leaf, finding=None)).plan()) == []
+    taken = noted.with_(leaf=leaf(leaf_node("n1"))).settled()
+    assert names.REJECTED_SINCE not in taken.cluster.metadata.annotations
+
+
 def test_rejected_credentials_after_the_grace_are_told_as_such(whole):
     away = whole.with_(leaf=leaf(leaf_node("n1"), finding=lost(is_rejected=True))).settled()
 
@@ -209,6 +220,19 @@ def test_nothing_is_concluded_from_a_lease_while_the_leaf_is_not_seen(single):
 
     assert reasons(blind.plan()) == []
     assert [each.is_alive for each in lease_nodes(blind.seen(), blind.now)] == [True]
+
+
+def test_a_lease_known_from_before_a_loss_of_contact_makes_no_node_silent_before_it_could_be_heard_anew(single):
+    back = single.now + timedelta(hours=1)
+    old = {"n1": lease(single.now)}
+    seen = single.with_(leaf=leaf(leaf_node("n1"), leases=old, connected_at=back), now=back)
+    assert reasons(seen.plan()) == []
+    assert [each.is_alive for each in lease_nodes(seen.seen(), seen.now)] == [True]
+    assert seen.plan().plan.wake_at == back + timedelta(seconds=10)
+
+    heard = seen.with_(leaf=leaf(leaf_node("n1"), leases={"n1": lease(back)}, connected_at=back)).later(10)
+    assert reasons(heard.plan()) == []
+    assert ready(seen.later(10).settled(), "n1") == ("Unknown", "LeafNodeSilent")
 
 
 def test_a_silent_node_stays_silent_while_the_leaf_is_not_seen(single):

@@ -78,7 +78,11 @@ def test_a_party_keeps_its_node_when_items_before_it_go():
 
     changed = yard.with_(cluster=cluster("east", party("a", pool="a"), party("c", pool="c")))
 
-    assert reasons(changed.plan()) == [("kosmos-b-1", "NodeRemoved"), ("kosmos-b-1", "LeaseRemoved")]
+    assert reasons(changed.plan()) == [
+        ("kosmos-b-1", "NodeEmptied"),
+        ("kosmos-b-1", "NodeRemoved"),
+        ("kosmos-b-1", "LeaseRemoved"),
+    ]
     assert sorted(changed.settled().roots) == ["kosmos-a-0", "kosmos-c-2"]
 
 
@@ -165,5 +169,5 @@ def test_a_model_of_a_leaf_node_that_is_not_there_makes_none_and_loses_the_one_i
 
     planned = yard.with_(leaf=leaf(leaf_node("n1"))).plan()
 
-    assert reasons(planned) == [("n2", "NodeRemoved"), ("n2", "LeaseRemoved")]
+    assert reasons(planned) == [("n2", "ConditionsChanged"), ("n2", "NodeRemoved"), ("n2", "LeaseRemoved")]
     assert refused(planned) == [("east", "LeafNodeMissing")]

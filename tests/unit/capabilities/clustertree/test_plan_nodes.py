@@ -3,10 +3,10 @@
 from datetime import timedelta
 
 import msgspec
-import pytest
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.snapshot import NodeInfo
+from nodeyard.kube.names import label_value_faults
 from nodeyard.kube.objects import OwnerReference, Taint
 from nodeyard.plan.model import Verb
 
@@ -339,13 +339,12 @@ def test_a_node_that_somebody_holds_while_it_goes_is_waited_for():
     assert reasons(yard.with_roots(going).with_(leaf=leaf(leaf_node("n1", ready="False"))).plan()) == []
 
 
-@pytest.mark.parametrize("length", [63, 70])
-def test_a_hostname_fits_into_a_label(length):
-    name = "n" * (length - 1) + "1"
+def test_a_hostname_that_fits_into_a_label_is_the_name():
+    name = "n" * 62 + "1"
 
     labels = mirror_of(name, Yard(cluster("east", one(name)), leaf(leaf_node(name))).plan())["metadata"]["labels"]
 
-    assert labels["kubernetes.io/hostname"] == name[:63]
+    assert labels["kubernetes.io/hostname"] == name
 
 
 def test_a_diff_speaks_of_conditions_without_their_heartbeat():
@@ -356,3 +355,15 @@ def test_a_diff_speaks_of_conditions_without_their_heartbeat():
     paths = [each.path for each in action.diff]
     assert "status.conditions[Ready].status" in paths
     assert not [path for path in paths if "Heartbeat" in path]
+
+
+def test_names_that_begin_alike_are_hosts_apart():
+    long = "node-" + "a" * 58
+    called = [f"{long}-1", f"{long}-2", f"{'b' * 53}-{'c' * 60}"]
+    yard = grown(*(one(name) for name in called), nodes=[leaf_node(name) for name in called])
+
+    hosts = [yard.roots[name].metadata.labels["kubernetes.io/hostname"] for name in called]
+
+    assert len(set(hosts)) == len(called)
+    assert [label_value_faults(each) for each in hosts] == [[]] * len(called)
+    assert all(host.startswith(name[:50]) for host, name in zip(hosts, called, strict=True))

@@ -4,7 +4,9 @@ import msgspec
 import pytest
 
 from nodeyard.capabilities.clustertree import names
+from nodeyard.capabilities.clustertree.planning.briefing import lease_nodes
 from nodeyard.capabilities.clustertree.snapshot import Kubeconfig
+from nodeyard.plan.brake import Limit, brake
 from nodeyard.plan.model import Disruption, Verb
 
 from ....builders.trees import (
@@ -132,3 +134,48 @@ def test_a_node_that_kosmos_made_stays_until_the_leaf_has_been_listed():
 
     listed = yard.with_(leaf=leaf(leaf_node("n1")))
     assert ("kosmos-east", "NodeRemoved") in reasons(listed.plan())
+
+
+def test_a_node_whose_leaf_node_is_gone_is_unknown_and_offers_nothing_for_as_long_as_it_stays():
+    yard = grown(one("n1"), nodes=[leaf_node("n1")], resources={"largestFree": True}).with_(leaf=leaf())
+
+    planned = yard.plan()
+    held = without_removals(yard, planned)
+
+    status, node, lease = planned.plan.actions
+    assert (status.reason, node.reason, lease.reason) == ("ConditionsChanged", "NodeRemoved", "LeaseRemoved")
+    assert (status.disruption, node.after) == (Disruption.NONE, (status.id,))
+    ready = held.roots["n1"].condition("Ready")
+    assert (ready.status, ready.reason) == ("Unknown", "LeafNodeGone")
+    assert set(held.roots["n1"].status.allocatable.values()) == {"0"}
+    assert names.LARGEST_FREE not in held.roots["n1"].metadata.annotations
+    assert [each.is_alive for each in lease_nodes(held.seen(), held.now)] == [False]
+    assert reasons(held.plan()) == [("n1", "NodeRemoved"), ("n1", "LeaseRemoved")]
+
+
+def test_a_leaf_node_that_comes_back_while_its_mirror_waits_makes_it_well():
+    yard = grown(one("n1"), nodes=[leaf_node("n1")])
+    held = without_removals(yard.with_(leaf=leaf()), yard.with_(leaf=leaf()).plan())
+    assert [each.is_alive for each in lease_nodes(held.with_(leaf=unheard()).seen(), held.now)] == [False]
+
+    back = held.with_(leaf=leaf(leaf_node("n1"))).settled()
+
+    assert back.roots["n1"].status == yard.roots["n1"].status
+    assert [each.is_alive for each in lease_nodes(back.seen(), back.now)] == [True]
+
+
+def test_a_node_that_no_model_asks_for_offers_nothing_for_as_long_as_it_stays():
+    """Another model has its leaf node now."""
+    yard = grown(one("n1"), nodes=[leaf_node("n1")]).with_(cluster=cluster("east"))
+
+    held = without_removals(yard, yard.plan())
+
+    assert {name: node.status.capacity["cpu"] for name, node in held.roots.items()} == {"n1": "0", "kosmos-east": "4"}
+    assert held.roots["n1"].condition("Ready").status == "True"
+    assert [each.is_alive for each in lease_nodes(held.seen(), held.now)] == [True, True]
+
+
+def without_removals(yard, planned):
+    """The yard after a plan whose removals the brake holds."""
+    now = brake(planned.plan, Limit(nodes=0, percent=0), len(yard.roots)).now
+    return yard.after(msgspec.structs.replace(planned, plan=now))

@@ -85,9 +85,52 @@ def test_nothing_is_written_again_while_nothing_happens():
     yard = told(grown(nodes=[N1]))
 
     assert passed(yard) is None
-    later = yard.later(3600)
-    renewed = leaf(N1, finding=alive(NOW, renewed_at=NOW + timedelta(hours=1)))
-    assert passed(later.with_(leaf=renewed)) is None
+    assert passed(yard.later(3600)) is None
+
+
+def renewed(seconds, **given):
+    """A leaf whose leases were renewed so many seconds from now."""
+    return leaf(N1, finding=alive(renewed_at=NOW + timedelta(seconds=seconds), **given))
+
+
+def test_when_leases_were_renewed_is_shown_at_first_and_then_once_a_minute():
+    yard = told(grown(nodes=[N1]).with_(leaf=renewed(0)))
+    assert yard.cluster.status.leases_renewed_time == "2030-01-01T00:00:00Z"
+    assert yard.plan().plan.wake_at == NOW + timedelta(seconds=60)
+
+    assert passed(yard.with_(now=NOW + timedelta(seconds=59), leaf=renewed(50))) is None
+    minute = yard.with_(now=NOW + timedelta(seconds=60), leaf=renewed(55))
+    assert told(minute).cluster.status.leases_renewed_time == "2030-01-01T00:00:55Z"
+    assert minute.plan().plan.wake_at == NOW + timedelta(seconds=115)
+
+
+@pytest.mark.parametrize(
+    ("finding", "says"),
+    [
+        (alive(renewed_at=NOW + timedelta(seconds=30), failed=(("kosmos-east", "500"),)), "could not be renewed; all"),
+        (lost(renewed_at=NOW + timedelta(seconds=30)), "does not answer; all"),
+    ],
+    ids=["late", "stopped"],
+)
+def test_leases_that_are_late_or_have_stopped_are_told_with_the_exact_moment(finding, says):
+    yard = told(grown(nodes=[N1]).with_(leaf=renewed(0)))
+
+    late = told(yard.with_(leaf=leaf(N1, finding=finding)))
+
+    assert late.cluster.status.leases_renewed_time == "2030-01-01T00:00:30Z"
+    condition = next(each for each in late.cluster.status.conditions if each.type == "LeasesRenewed")
+    assert f"{says} were last renewed at 2030-01-01T00:00:30Z" in condition.message
+    assert passed(late.later(3600)) is None
+    assert late.later(3600).plan().plan.wake_at is None
+
+
+def test_when_leases_were_renewed_outlives_a_restart_and_goes_with_the_nodes():
+    yard = told(grown(nodes=[N1]).with_(leaf=renewed(0)))
+    assert passed(yard.with_(leaf=unheard(error=""))) is None
+
+    off = cluster("east", enable=False)
+    off = msgspec.structs.replace(off, status=yard.cluster.status)
+    assert "leasesRenewedTime" not in passed(yard.with_(cluster=off))
 
 
 def test_a_probe_that_fails_once_says_nothing():
@@ -195,6 +238,23 @@ def test_a_party_that_gets_less_than_it_selects_is_told_and_ready():
     said = passed(grown(one("n1"), party("a", pool="a"), nodes=nodes))
 
     assert conditions(said)["Ready"] == ("True", "LeafModelsOverlap")
+
+
+def test_a_leaf_that_another_cluster_has_is_why_the_cluster_is_not_ready():
+    said = passed(Yard(cluster("east"), leaf(N1, uid="a-leaf"), elders=(cluster("west"),)))
+
+    assert conditions(said)["Ready"] == ("False", "LeafMirroredByAnother")
+    assert "Cluster west" in next(each["message"] for each in said["conditions"] if each["type"] == "Ready")
+    assert (conditions(said)["Reachable"][0], said["nodes"]) == ("True", 0)
+
+
+def test_since_when_credentials_are_rejected_is_told_also_by_whoever_takes_over():
+    later = replace(rejecting(NOW + timedelta(minutes=5)), rejected_since=NOW)
+    said = passed(grown(nodes=[N1]).with_(leaf=leaf(N1, finding=later)))
+
+    assert "since 2030-01-01T00:00:00Z" in next(
+        each["message"] for each in said["conditions"] if each["type"] == "Reachable"
+    )
 
 
 def test_a_write_that_fails_is_named():

@@ -78,10 +78,6 @@ def test_a_declared_service_may_do_without_an_object() -> None:
     assert "storage" in names_of(service)
 
 
-def test_fields_may_be_paths() -> None:
-    assert "storage" in names_of(build.profile_service(nodeField="target.nodeName"))
-
-
 # declarations that do not count
 
 
@@ -94,6 +90,12 @@ def test_fields_may_be_paths() -> None:
         pytest.param({"object": {"apiVersion": "a/v1"}}, "spec.object.kind is missing: set it", id="no object kind"),
         pytest.param({"nodeField": None}, "spec.nodeField is missing: set it", id="no node field"),
         pytest.param({"profileField": None}, "spec.profileField is missing: set it", id="no profile field"),
+        pytest.param(
+            {"nodeField": "target.nodeName"},
+            "spec.nodeField 'target.nodeName' is not right: write a field of the object's spec, such as "
+            "dataplaneNodeName",
+            id="a path",
+        ),
         pytest.param(
             {"object": None},
             "spec.nodeField 'nodeName' is about an object, and spec.object is missing: set it, or remove this",
@@ -124,7 +126,7 @@ def test_fields_may_be_paths() -> None:
         ),
         pytest.param(
             {"configField": "a[0]"},
-            "spec.configField 'a[0]' is not right: write the path of a field",
+            "spec.configField 'a[0]' is not right: write a field of a profile's spec",
             id="field syntax",
         ),
         pytest.param(
@@ -147,6 +149,24 @@ def test_fields_may_be_paths() -> None:
             {"object": {"apiVersion": names.DATAPLANE_API_VERSION, "kind": names.NODE_KIND}},
             "belongs to the data plane: choose a kind of your own",
             id="object is the node",
+        ),
+        pytest.param(
+            {"object": {"apiVersion": "v1", "kind": "ConfigMap"}},
+            "spec.object.kind 'ConfigMap' of v1 belongs to the configuration that Nodeyard renders: choose a kind of "
+            "your own",
+            id="object is configuration",
+        ),
+        pytest.param(
+            {"profile": {"apiVersion": "v1", "kind": "Secret"}},
+            "spec.profile.kind 'Secret' of v1 belongs to the configuration that Nodeyard renders: choose a kind of "
+            "your own",
+            id="profile is configuration",
+        ),
+        pytest.param(
+            {"profile": {"apiVersion": "nova.openstack.org/v9", "kind": "NovaExternalCompute"}},
+            "spec.profile.kind 'NovaExternalCompute' of nova.openstack.org/v9 belongs to the built-in service nova: "
+            "choose a kind of your own",
+            id="profile is an object of nova",
         ),
         pytest.param(
             {"annotationKey": names.COMPUTE_PROFILE},

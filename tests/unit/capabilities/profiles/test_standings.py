@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from random import Random
+from typing import Any
+
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.builders.costs import steps
+from tests.builders.profile_views import counted
 
+from nodeyard.apiserver.server import Server
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.standings import Standing, add, aggregate, counted, remove
+from nodeyard.capabilities.profiles.controller import PROFILES
+from nodeyard.capabilities.profiles.standings import Standing, add, aggregate, remove, standing_of
 from nodeyard.kube.json import Object
+from nodeyard.process.clock import VirtualClock
+from nodeyard.sim.embedded import connect
 from nodeyard.watch.aggregates import Fold
+from nodeyard.watch.watches import Watches
 
-from ....builders.profiles import NAMESPACE, NOVA
+from ....builders.profiles import NAMESPACE, NOVA, profile_service, service
 
 READY = [{"type": "Ready", "status": "True"}]
 
@@ -65,3 +76,59 @@ def test_what_is_kept_is_what_counting_anew_would_find(changes: list[tuple[str, 
     for profile in "pq":
         expected = counted(each for each in objects.values() if each["spec"]["computeProfileName"] == profile)
         assert fold.value(f"{NAMESPACE}/{profile}") == expected
+
+
+# services that people declare
+
+
+class Caches:
+    """What an operator has in its caches, filled by hand."""
+
+    def __init__(self) -> None:
+        clock = VirtualClock()
+        self._watches = Watches(connect(Server(clock)), clock, Random(1))
+        self.view = self._watches.register(PROFILES.watches, declared=PROFILES.declared)
+
+    def deliver(self, kind: str, *objects: Any) -> None:
+        self.view.look()
+        (feed,) = [each for each in self._watches.feeds if each.resource.kind == kind]
+        for each in objects:
+            feed.cache.deliver(each)
+
+    def standing(self, **declared: Any) -> Standing:
+        return standing_of(self.view, service(**declared), NAMESPACE, "p")
+
+
+def agent(number: int, **given: Any) -> Object:
+    found = compute(f"n{number}", **given)
+    metadata = {**found["metadata"], "uid": f"u{number}", "resourceVersion": f"{number + 1}"}
+    return {**found, "metadata": metadata, "spec": {"profileName": "p", "otherName": "q"}}
+
+
+def test_the_objects_of_a_declared_service_are_kept_count_of_as_they_change():
+    caches = Caches()
+    caches.deliver(names.SERVICE_KIND, profile_service())
+    assert caches.standing() == Standing()
+    caches.deliver("StorageAgent", agent(0), agent(1, reported="old"))
+    assert caches.standing() == Standing(total=2, available=1, generations={"1": 2}, told={"t": 1})
+
+
+def test_a_declaration_that_reads_another_field_finds_no_numbers_of_the_field_before():
+    caches = Caches()
+    caches.deliver(names.SERVICE_KIND, profile_service())
+    caches.deliver("StorageAgent", agent(0))
+    assert caches.standing().total == 1
+    changed = profile_service(profileField="otherName")
+    later = msgspec.structs.replace(changed.metadata, resource_version="2")
+    caches.deliver(names.SERVICE_KIND, msgspec.structs.replace(changed, metadata=later))
+    assert caches.standing(profileField="otherName").total == 0
+
+
+def test_what_asking_costs_does_not_grow_with_the_objects_of_a_declared_service():
+    caches = Caches()
+    caches.deliver(names.SERVICE_KIND, profile_service())
+    caches.deliver("StorageAgent", *map(agent, range(5)))
+    few = steps(caches.standing)
+    caches.deliver("StorageAgent", *map(agent, range(500)))
+    assert caches.standing().total == 500
+    assert steps(caches.standing) == few

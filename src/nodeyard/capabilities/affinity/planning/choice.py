@@ -44,7 +44,7 @@ def choose(snapshot: ApplicationSnapshot) -> Choice:
     elif wanted is None:
         found = _defaulted(snapshot)
     elif wanted == "":
-        found = _declined(snapshot)
+        found = _declined(snapshot, had)
     else:
         found = _named(snapshot, wanted, had)
     if found.is_blocking or had is None:
@@ -118,12 +118,14 @@ def _defaulted(snapshot: ApplicationSnapshot) -> Choice:
     return _checked(snapshot, Choice(standing.default, names.DEFAULT, Reason.CLASS_DEFAULT, facts), is_new=True)
 
 
-def _declined(snapshot: ApplicationSnapshot) -> Choice:
+def _declined(snapshot: ApplicationSnapshot, had: _Had | None) -> Choice:
     standing = snapshot.standing
-    if standing.allowed is not None and (standing.default or standing.fault):
-        facts = _facts(snapshot, "", default=standing.default)
-        return Choice(reason=Reason.CLASS_NOT_ALLOWED, facts=facts, is_blocking=True)
-    return Choice(source=names.EXPLICIT, facts=_facts(snapshot, "", why="declined"))
+    if standing.allowed is None or not (standing.default or standing.fault):
+        return Choice(source=names.EXPLICIT, facts=_facts(snapshot, "", why="declined"))
+    facts = _facts(snapshot, "", default=standing.default)
+    if had is not None and not had.name:
+        return Choice(source=names.EXPLICIT, reason=Reason.CLASS_WITHDRAWN, facts=facts)
+    return Choice(reason=Reason.CLASS_NOT_ALLOWED, facts=facts, is_blocking=True)
 
 
 def _checked(snapshot: ApplicationSnapshot, chosen: Choice, *, is_new: bool) -> Choice:

@@ -14,7 +14,8 @@ import msgspec
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.planning import finalizers
 from nodeyard.capabilities.affinity.planning.compiled import compiled
-from nodeyard.capabilities.affinity.planning.containment import Inside, contains
+from nodeyard.capabilities.affinity.planning.containment import CompiledClass, Inside
+from nodeyard.capabilities.affinity.planning.daemons import NodeOf, contains_pod, node_of_daemon
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.snapshot import ClassSnapshot
 from nodeyard.capabilities.affinity.types import AffinityClass, AffinityClassSpec, ClassUser
@@ -35,6 +36,8 @@ _REQUIRED: Final = "spec.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecu
 def plan_class(draft: Draft, snapshot: ClassSnapshot) -> None:
     affinity_class = snapshot.affinity_class
     ref, metadata = class_ref(affinity_class), affinity_class.metadata
+    if snapshot.is_served_elsewhere:
+        draft.block(ref, Reason.SERVED_ELSEWHERE, _facts(affinity_class))
     if not snapshot.users:
         finalizers.remove(draft, ref, metadata, names.CLASS_FINALIZER, _facts(affinity_class))
         return
@@ -152,16 +155,20 @@ class PlacedPod(Protocol):
     def spec(self) -> PlacedSpec: ...
 
 
-def violators(affinity_class: AffinityClass, pods: Iterable[PlacedPod]) -> list[str]:
+def violators(
+    affinity_class: AffinityClass, pods: Iterable[PlacedPod], node_of: NodeOf = lambda _name: None
+) -> list[str]:
     """Of the pods that bear the stamp of a class those that may be outside, as `namespace/name`; not those that go."""
     made = compiled(affinity_class)
     return sorted(
         f"{pod.metadata.namespace}/{pod.metadata.name}"
         for pod in pods
-        if pod.metadata.deletion_timestamp is None
-        and not isinstance(contains(made, pod.spec.node_selector, _required(pod.spec.affinity)), Inside)
+        if pod.metadata.deletion_timestamp is None and not _is_inside(made, pod, node_of)
     )
 
 
-def _required(affinity: Affinity | None) -> NodeSelector | None:
-    return None if affinity is None else affinity.required_nodes
+def _is_inside(made: CompiledClass, pod: PlacedPod, node_of: NodeOf) -> bool:
+    required = None if pod.spec.affinity is None else pod.spec.affinity.required_nodes
+    name = node_of_daemon(pod.metadata, required)
+    verdict = contains_pod(made, pod.spec.node_selector, required, node_of(name) if name else None)
+    return isinstance(verdict, Inside)

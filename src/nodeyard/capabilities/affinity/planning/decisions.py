@@ -219,8 +219,9 @@ def _of_class(ref: ObjectRef, snapshot: ClassSnapshot, draft: Draft) -> Decision
     nodes = sum(snapshot.zones.values())
     rule = Reason.NODES_MATCH if nodes else Reason.NO_NODE_MATCHES
     facts: Object = {"class": affinity_class.name, "nodes": nodes, "zones": dict(snapshot.zones)}
-    if draft.blocked:
-        return _decision(ref, draft.blocked[0].reason, draft.blocked[0].facts, _class_steps(snapshot))
+    refusal = next((each for each in draft.blocked if each.reason != Reason.SERVED_ELSEWHERE), None)
+    if refusal is not None:
+        return _decision(ref, refusal.reason, refusal.facts, _class_steps(snapshot))
     return _decision(ref, rule.value, facts, _class_steps(snapshot))
 
 

@@ -2,7 +2,7 @@
 
 A CRD that somebody else made is used as it is. A definition whose schema does not read, or whose kind an older one
 declares already, changes nothing. While there are applications of the kind, neither the definition nor its CRD goes:
-with the CRD the server would delete them all.
+with the CRD the server would delete them all. One that is served under a name and then called otherwise stays as it is.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Final
 
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.planning import finalizers
+from nodeyard.capabilities.affinity.planning.closings import closing, settled_at
 from nodeyard.capabilities.affinity.planning.declarations import declaration_faults
 from nodeyard.capabilities.affinity.planning.schemas import SchemaError, structural
 from nodeyard.capabilities.affinity.reasons import Reason
@@ -18,7 +19,7 @@ from nodeyard.capabilities.affinity.snapshot import DefinitionSnapshot
 from nodeyard.capabilities.affinity.types import Application, ApplicationDefinition
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import CAPABILITY
-from nodeyard.kube.patch import is_same
+from nodeyard.kube.patch import is_same, merge_patch
 from nodeyard.plan.diff import diff
 from nodeyard.plan.draft import Draft
 from nodeyard.plan.model import ObjectRef, Verb, Write
@@ -56,6 +57,9 @@ def plan_definition(draft: Draft, snapshot: DefinitionSnapshot) -> None:
         return
     if snapshot.rivals:
         draft.block(ref, Reason.RIVAL, {**facts, "rivals": list(snapshot.rivals)})
+        return
+    if snapshot.former:
+        draft.block(ref, Reason.BAD_DEFINITION, {**facts, "errors": _renamed(snapshot)})
         return
     _serve(draft, snapshot)
 
@@ -150,6 +154,16 @@ def _whole(spec_schema: Object) -> Object:
     return {"required": ["spec"]} if spec_schema.get("required") else {}
 
 
+def _renamed(snapshot: DefinitionSnapshot) -> list[str]:
+    """A definition that was served under another plural: what there is in it would be left behind."""
+    plural = snapshot.definition.spec.application.plural
+    return [
+        f"spec.application.plural {plural!r}: it is served as {each}, whose applications would be left behind. Set "
+        f"kind and plural back to what they were, and make another definition for the new ones"
+        for each in snapshot.former
+    ]
+
+
 def _changes_names(crd: Object, body: Object) -> str:
     """What the server would not let us change."""
     before, after = crd["spec"]["names"].get("kind"), body["spec"]["names"]["kind"]
@@ -186,16 +200,30 @@ def _withdraw(draft: Draft, snapshot: DefinitionSnapshot) -> None:
         draft.block(ref, Reason.UNWATCHED, {**facts, "error": snapshot.trouble})
     elif snapshot.applications:
         draft.block(ref, Reason.DEFINITION_IN_USE, {**facts, "applications": snapshot.applications})
+    elif snapshot.former and not snapshot.is_served_elsewhere:
+        draft.block(ref, Reason.BAD_DEFINITION, {**facts, "errors": _renamed(snapshot)})
     elif crd is None or not is_ours(crd, definition):
         finalizers.remove(draft, ref, definition.metadata, names.DEFINITION_FINALIZER, facts)
     elif crd["metadata"].get("deletionTimestamp"):
         draft.block(ref, Reason.DELETING, {**facts, "object": f"{CRD_KIND} {facts['crd']}"})
     else:
-        draft.act(
-            Verb.DELETE,
-            ObjectRef(api_version=CRD_API_VERSION, kind=CRD_KIND, name=facts["crd"], uid=crd["metadata"]["uid"]),
-            Reason.DEFINITION_WITHDRAWN,
-            facts,
-            # Bound to what was looked at: whoever has taken it over meanwhile keeps it.
-            Write(propagation="Background", resource_version=crd["metadata"].get("resourceVersion", "")),
-        )
+        _take_down(draft, crd, ref, facts)
+
+
+def _take_down(draft: Draft, crd: Object, ref: ObjectRef, facts: Object) -> None:
+    """Nothing is in it that we know of: first nothing more may come, then it goes."""
+    metadata, settled = crd["metadata"], settled_at(crd)
+    target = ObjectRef(api_version=CRD_API_VERSION, kind=CRD_KIND, name=facts["crd"], uid=metadata["uid"])
+    # Bound to what was looked at: whoever has taken it over meanwhile keeps it.
+    version = metadata.get("resourceVersion", "")
+    if settled is None:
+        patch = closing(crd, draft.now)
+        changes = diff(crd, merge_patch(crd, patch))
+        write = Write(body=patch, resource_version=version)
+        draft.act(Verb.PATCH, target, Reason.DEFINITION_CLOSED, facts, write, diff=changes)
+    elif draft.now < settled:
+        draft.block(ref, Reason.DEFINITION_CLOSED, facts)
+        draft.wake(settled)
+    else:
+        write = Write(propagation="Background", resource_version=version)
+        draft.act(Verb.DELETE, target, Reason.DEFINITION_WITHDRAWN, facts, write)

@@ -18,14 +18,17 @@ from typing import Final, NamedTuple, Protocol
 
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.planning.compiled import compiled
-from nodeyard.capabilities.affinity.planning.containment import Counterexample, Inside, Outside, contains
+from nodeyard.capabilities.affinity.planning.containment import Counterexample, Inside, Outside, Verdict
+from nodeyard.capabilities.affinity.planning.daemons import contains_pod
 from nodeyard.capabilities.affinity.planning.lineage import Lineage, Owned, Unknown
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.sentences.placement import sentence
 from nodeyard.capabilities.affinity.snapshot import Standing
 from nodeyard.capabilities.affinity.types import AffinityClass, Enforcement, UnownedPods
 from nodeyard.kube.json import Object
+from nodeyard.kube.names import NAMESPACE
 from nodeyard.kube.node_affinity import NodeSelector
+from nodeyard.kube.objects import ObjectMeta
 
 
 class Decision(StrEnum):
@@ -45,6 +48,8 @@ class Subject(NamedTuple):
     namespace: str
     node_selector: Mapping[str, str]
     required: NodeSelector | None = None
+    node: str = ""
+    """The one that a DaemonSet has made it for."""
 
 
 class Surroundings(Protocol):
@@ -59,6 +64,8 @@ class Surroundings(Protocol):
         """Those that releases in the subject's namespace have, by name."""
 
     def namespace_labels(self) -> Mapping[str, str]: ...
+
+    def node(self, name: str) -> ObjectMeta | None: ...
 
     def standing(self) -> Standing:
         """Of the subject's namespace."""
@@ -89,6 +96,7 @@ _DECISIONS: Final = {
     Enforcement.AUDIT: Decision.AUDITED,
 }
 _STRICTNESS: Final = (Enforcement.AUDIT, Enforcement.WARN, Enforcement.DENY)
+_HARDNESS: Final = (Decision.ALLOWED, *(_DECISIONS[each] for each in _STRICTNESS))
 
 
 def place(subject: Subject, lineage: Lineage, around: Surroundings) -> Placement:
@@ -102,7 +110,8 @@ def place(subject: Subject, lineage: Lineage, around: Surroundings) -> Placement
 
 def is_exempt(namespace: str, labels: Mapping[str, str]) -> bool:
     """Whether pods of a namespace are never looked at; the webhooks leave out the same ones."""
-    return namespace in names.EXEMPT_NAMESPACES or labels.get(names.SYSTEM_NAMESPACE) == names.TRUE
+    is_system = namespace in names.EXEMPT_NAMESPACES or namespace == NAMESPACE
+    return is_system or labels.get(names.SYSTEM_NAMESPACE) == names.TRUE
 
 
 # of an application
@@ -133,7 +142,7 @@ def _judge(subject: Subject, name: str, facts: Object, around: Surroundings) -> 
     affinity_class = around.affinity_class(name)
     if affinity_class is None:
         return _violation(Decision.DENIED, Reason.CLASS_MISSING, facts, name)
-    verdict = contains(compiled(affinity_class), subject.node_selector, subject.required)
+    verdict = _contained(subject, affinity_class, around)
     if isinstance(verdict, Inside):
         if not verdict.is_vacuous:
             return Placement(Decision.ALLOWED, Reason.INSIDE, facts, affinity_class=name)
@@ -167,7 +176,12 @@ def _is_inside(subject: Subject, name: str, around: Surroundings) -> bool:
     affinity_class = around.affinity_class(name)
     if affinity_class is None:
         return False
-    return isinstance(contains(compiled(affinity_class), subject.node_selector, subject.required), Inside)
+    return isinstance(_contained(subject, affinity_class, around), Inside)
+
+
+def _contained(subject: Subject, affinity_class: AffinityClass, around: Surroundings) -> Verdict:
+    node = around.node(subject.node) if subject.node else None
+    return contains_pod(compiled(affinity_class), subject.node_selector, subject.required, node)
 
 
 def _described(example: Counterexample) -> str:
@@ -213,12 +227,14 @@ def _place_unknown(subject: Subject, lineage: Unknown, around: Surroundings) -> 
     could be of nobody too, its tenant's word on those counts as well."""
     obstacle = lineage.obstacle
     facts: Object = {"subject": subject.what, "owner": str(obstacle.ref), "error": obstacle.detail}
-    for name in sorted(set(around.classes_here())):
-        judged = _judge(subject, name, {"subject": subject.what, "class": name}, around)
-        if not judged.is_inside:
-            return _violation(judged.decision, obstacle.reason, {**facts, "class": name}, name)
-    unowned = _place_unowned(subject, around)
-    if not unowned.is_inside:
-        return _violation(unowned.decision, obstacle.reason, facts, "")
-    warning = sentence(Reason.OWNER_HARMLESS, facts)
-    return Placement(Decision.ALLOWED, obstacle.reason, facts, warnings=(warning,))
+    could_be = [
+        _judge(subject, name, {"subject": subject.what, "class": name}, around)
+        for name in sorted(set(around.classes_here()))
+    ]
+    # The hardest counts: that one class only warns excuses nothing that another refuses.
+    worst = max((*could_be, _place_unowned(subject, around)), key=lambda each: _HARDNESS.index(each.decision))
+    if worst.is_inside:
+        warning = sentence(Reason.OWNER_HARMLESS, facts)
+        return Placement(Decision.ALLOWED, obstacle.reason, facts, warnings=(warning,))
+    name = worst.affinity_class
+    return _violation(worst.decision, obstacle.reason, {**facts, "class": name} if name else facts, name)

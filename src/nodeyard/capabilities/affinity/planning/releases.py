@@ -87,6 +87,8 @@ def _refusal(snapshot: ApplicationSnapshot) -> tuple[Reason, Object] | None:
         return Reason.BAD_DEFINITION, {**facts, "definition": definition.name, "errors": faults}
     if reserved := reserved_keys(application):
         return Reason.RESERVED_KEY, {**facts, "keys": reserved}
+    if snapshot.other_release:
+        return Reason.RELEASED_OTHERWISE, {**facts, "definition": definition.name, "other": snapshot.other_release}
     if snapshot.release is None:
         faults = name_faults(definition, facts["name"])
         return (Reason.BAD_NAME, {**facts, "errors": faults}) if faults else None

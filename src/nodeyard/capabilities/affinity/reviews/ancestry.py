@@ -57,11 +57,15 @@ def ancestry(owner: OwnerReference, namespace: str, view: View) -> Owned | None:
 
 
 def _is_current(known: _Remembered, view: View) -> bool:
+    get = view.get
     try:
-        return all(view.get(kind, name, place) is there for kind, name, place, there in known.way)
+        for kind, name, place, there in known.way:
+            if get(kind, name, place) is not there:
+                return False
     except KeyError:
         # A kind that nobody watches any more.
         return False
+    return True
 
 
 def _noting(view: View, way: list[_Seen]) -> Find:

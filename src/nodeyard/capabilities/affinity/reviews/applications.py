@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.collecting import application_kinds
+from nodeyard.capabilities.affinity.collecting import application_kinds, is_served_elsewhere
 from nodeyard.capabilities.affinity.messages import text
 from nodeyard.capabilities.affinity.planning.choice import choose, wanted_class
+from nodeyard.capabilities.affinity.planning.naming import tenant_facts
 from nodeyard.capabilities.affinity.planning.releases import (
     conflict,
     facts_of,
@@ -35,7 +36,8 @@ def review(review: Review, view: View) -> Verdict:
         return allowed()
     application = _named(review.object, review)
     definition = application_kinds(view).get(review.kind.kind)
-    if definition is None or application["metadata"].get("deletionTimestamp"):
+    if definition is None or application["metadata"].get("deletionTimestamp") or is_served_elsewhere(view):
+        # One that nobody declares here, one that goes, or one of a platform that serves its kinds itself.
         return allowed()
     snapshot = _snapshot(application, definition, view)
     old = review.old_object
@@ -73,6 +75,10 @@ def _create_faults(snapshot: ApplicationSnapshot) -> Verdict | None:
     facts = facts_of(snapshot)
     if definition.is_deleting:
         return denied(text(Reason.DELETING, {**facts, "object": f"{names.DEFINITION_KIND} {definition.name}"}))
+    tenant = snapshot.standing.tenant
+    if tenant is not None and tenant.is_deleting:
+        # Its namespace goes as soon as nothing is left in it.
+        return denied(text(Reason.DELETING, tenant_facts(tenant)))
     if facts["name"] and (faults := name_faults(definition, facts["name"])):
         return invalid([text(Reason.BAD_NAME, {**facts, "errors": faults})])
     if reserved := reserved_keys(application):

@@ -1,11 +1,14 @@
-"""ApplicationDefinitions: what could not be served is not stored, and one whose kind is in use is not deleted."""
+"""ApplicationDefinitions: what could not be served is not stored, and one whose kind is in use is not deleted.
+
+Those of a platform that serves its kinds itself are its own matter: it has one of the kind Tenant, for example.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.collecting import applications, rivals
+from nodeyard.capabilities.affinity.collecting import applications, is_served_elsewhere, rivals
 from nodeyard.capabilities.affinity.messages import text
 from nodeyard.capabilities.affinity.planning.declarations import declaration_faults
 from nodeyard.capabilities.affinity.planning.definitions import definition_facts
@@ -22,13 +25,13 @@ def review(review: Review, view: View) -> Verdict:
     new, old = (decoded(each, ApplicationDefinition) for each in (review.object, review.old_object))
     if review.operation == "DELETE":
         return allowed() if old is None else _review_removal(old, view)
-    if new is None or new.is_deleting:
+    if new is None or new.is_deleting or is_served_elsewhere(view):
         return allowed()
     faults = _faults(new, view)
     before = [] if old is None else _faults(old, view)
     fresh = [each for each in faults if each not in before]
     if old is not None:
-        fresh += _renamed(new, old)
+        fresh += [*_renamed(new, old), *_released_anew(new, old, view)]
     return judged(fresh, [each for each in faults if each in before], _simplified(new, old))
 
 
@@ -58,6 +61,18 @@ def _renamed(new: ApplicationDefinition, old: ApplicationDefinition) -> list[str
             ("plural", old.spec.application.plural, new.spec.application.plural),
         )
         if before != after
+    ]
+
+
+def _released_anew(new: ApplicationDefinition, old: ApplicationDefinition, view: View) -> list[str]:
+    """With another prefix every application would be installed a second time."""
+    before, after = old.spec.release.prefix, new.spec.release.prefix
+    count = len(applications(view, old.kind)) if before != after else 0
+    if not count:
+        return []
+    return [
+        f"spec.release.prefix of {names.DEFINITION_KIND} {new.name} cannot change from {before!r} to {after!r} while "
+        f"there are applications ({count}): each would be installed a second time under the new name"
     ]
 
 

@@ -1,5 +1,7 @@
 """Events about pods that are refused or warned about, on the application they are of: its user sees the pod nowhere.
 
+Where that is not known, or there is none, on the controller that makes them. Who makes a pod himself has the answer.
+
 Controllers try again and again, each time with another name. An Event says instead what the names begin with, so that
 all tries are one Event that is counted.
 """
@@ -19,14 +21,22 @@ from nodeyard.runtime.capability import Event
 WARNING: Final = "Warning"
 
 
-def happening(placement: Placement, lineage: Lineage, pod: ReviewedMeta) -> Iterator[Event]:
-    if placement.decision is Decision.AUDITED or not isinstance(lineage, Owned):
+def happening(placement: Placement, lineage: Lineage, pod: ReviewedMeta, namespace: str) -> Iterator[Event]:
+    ref = application_ref(lineage) if isinstance(lineage, Owned) else _controller_ref(pod, namespace)
+    if placement.decision is Decision.AUDITED or ref is None:
         return
     facts = placement.facts
     if pod.generate_name:
-        facts = {**facts, "subject": f"pod {lineage.release.ref.namespace}/{pod.generate_name}*"}
-    said = sentence(placement.reason, facts)
-    yield Event(application_ref(lineage), WARNING, placement.reason.value, said)
+        facts = {**facts, "subject": f"pod {namespace}/{pod.generate_name}*"}
+    yield Event(ref, WARNING, placement.reason.value, sentence(placement.reason, facts))
+
+
+def _controller_ref(pod: ReviewedMeta, namespace: str) -> ObjectRef | None:
+    for owner in pod.owner_references:
+        if owner.controller:
+            api_version, kind, name, uid = owner.api_version, owner.kind, owner.name, owner.uid
+            return ObjectRef(api_version=api_version, kind=kind, name=name, namespace=namespace, uid=uid)
+    return None
 
 
 def application_ref(lineage: Owned) -> ObjectRef:

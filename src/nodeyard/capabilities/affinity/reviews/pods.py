@@ -15,7 +15,9 @@ from typing import Final
 import msgspec
 
 from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.collecting import is_served_elsewhere
 from nodeyard.capabilities.affinity.owners import ReviewedMeta, decoded_metadata, finder
+from nodeyard.capabilities.affinity.planning.daemons import node_of_daemon
 from nodeyard.capabilities.affinity.planning.lineage import Lineage, Owned, Pending, Unknown, walk
 from nodeyard.capabilities.affinity.planning.placement import Decision, Placement, Subject, place
 from nodeyard.capabilities.affinity.reasons import Reason
@@ -25,6 +27,7 @@ from nodeyard.capabilities.affinity.surroundings import Surroundings
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import LABEL_VALUE_MAX
 from nodeyard.kube.node_affinity import Affinity, NodeSelector
+from nodeyard.kube.objects import ObjectMeta
 from nodeyard.plan.model import ObjectRef
 from nodeyard.runtime.capability import View
 from nodeyard.runtime.webhooks import Lookup, Review, Verdict, allowed, denied, patched
@@ -38,6 +41,8 @@ LINEAGE_LABELS: Final[tuple[str, ...]] = (
     names.AFFINITY_CLASS,
 )
 """Ours on every pod."""
+_OURS: Final = frozenset(LINEAGE_LABELS)
+_STAMP_ALONE: Final = frozenset({names.AFFINITY_CLASS})
 
 _ALLOWED: Final = allowed()
 _UNREADABLE_CODE: Final = 400
@@ -58,12 +63,14 @@ def review_lineage(review: Review, view: View) -> Verdict | Lookup:
     lineage = lineage_of(review, metadata, view)
     if isinstance(lineage, Pending):
         return Lookup(lineage.refs)
+    ours = our_labels(view)
     if isinstance(lineage, Unknown) and review.operation == "UPDATE":
-        before = decoded_metadata(review.old_object or {}).labels
-        due = {key: before[key] for key in LINEAGE_LABELS if key in before}
+        due = decoded_metadata(review.old_object or {}).labels
     else:
         due = labels_due(pod, lineage, review.namespace, view)
-    labels = _labelled(metadata.labels, due)
+    if not due.keys() <= ours:
+        due = {key: value for key, value in due.items() if key in ours}
+    labels = _labelled(metadata.labels, due, ours)
     return _ALLOWED if labels is None else patched({**pod, "metadata": {**pod["metadata"], "labels": labels}})
 
 
@@ -109,18 +116,25 @@ def _stamp(pod: Object, lineage: Owned, namespace: str, view: View) -> str:
     if not name or names.PREVIOUS_CLASS not in labels:
         return name
     try:
-        subject = subject_of(pod.get("spec") or {}, namespace, "")
+        subject = pod_subject(pod, decoded_metadata(pod), namespace, "")
     except msgspec.ValidationError:
         return name
     placement = place(subject, lineage, Surroundings(view, namespace))
     return placement.affinity_class if placement.reason is Reason.INSIDE_PREVIOUS else name
 
 
-def _labelled(labels: dict[str, str], due: dict[str, str]) -> dict[str, str] | None:
+def our_labels(view: View) -> frozenset[str]:
+    """Those that we set, and let nobody else set. Beside CozyStack only the stamp: the others it writes itself, also
+    where we may not read an owner, and its own rules go by them."""
+    return _STAMP_ALONE if is_served_elsewhere(view) else _OURS
+
+
+def _labelled(labels: dict[str, str], due: dict[str, str], ours: frozenset[str]) -> dict[str, str] | None:
     """The labels as they should be; None where they are."""
-    if all(labels.get(key) == due.get(key) for key in LINEAGE_LABELS):
+    theirs = labels.keys() - ours
+    if len(theirs) + len(due) == len(labels) and due.items() <= labels.items():
         return None
-    return {key: value for key, value in labels.items() if key not in LINEAGE_LABELS} | due
+    return {key: value for key, value in labels.items() if key in theirs} | due
 
 
 # where it may go
@@ -131,7 +145,7 @@ def review_placement(review: Review, view: View) -> Verdict | Lookup:
     try:
         metadata = decoded_metadata(pod)
         name = metadata.name or review.name or metadata.generate_name
-        subject = subject_of(pod.get("spec") or {}, review.namespace, f"pod {review.namespace}/{name}")
+        subject = pod_subject(pod, metadata, review.namespace, f"pod {review.namespace}/{name}")
     except msgspec.ValidationError as error:
         return _malformed(error)
     lineage = lineage_of(review, metadata, view)
@@ -146,7 +160,7 @@ def review_placement(review: Review, view: View) -> Verdict | Lookup:
         verdict.warning(*placement.warnings)
         .stating(**facts)
         .audited(decision=placement.decision.value, reason=placement.reason.value)
-        .recording(*happening(placement, lineage, metadata))
+        .recording(*happening(placement, lineage, metadata, review.namespace))
     )
 
 
@@ -157,6 +171,13 @@ def facts_of(placement: Placement, lineage: Lineage) -> dict[str, str]:
         application = lineage.application
         facts["application"] = f"{application.kind}/{lineage.release.ref.namespace}/{application.name}"
     return facts
+
+
+def pod_subject(pod: Object, metadata: ObjectMeta, namespace: str, what: str) -> Subject:
+    """Raises ValidationError where its spec is none."""
+    subject = subject_of(pod.get("spec") or {}, namespace, what)
+    node = node_of_daemon(metadata, subject.required)
+    return subject._replace(node=node) if node else subject
 
 
 def subject_of(spec: Object, namespace: str, what: str) -> Subject:

@@ -3,7 +3,8 @@
 Denied is what could never be in effect: a class that the parent does not allow, a default that is not allowed. A class
 that does not exist yet is only warned about, so that manifests may come in any order. What was wrong before a change is
 let through with a warning: the parent may have withdrawn a class meanwhile, and the tenant must still be changeable. A
-tenant with tenants or applications in it is not deleted.
+tenant with tenants or applications in it is not deleted. Those of a platform that serves tenants itself are its own
+matter.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Final
 import msgspec
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.collecting import application_kinds, applications
+from nodeyard.capabilities.affinity.collecting import application_kinds, applications, is_served_elsewhere
 from nodeyard.capabilities.affinity.messages import text
 from nodeyard.capabilities.affinity.planning.inheritance import named_classes, standings
 from nodeyard.capabilities.affinity.planning.naming import (
@@ -44,7 +45,7 @@ def review(review: Review, view: View) -> Verdict | Lookup:
     if review.operation == "DELETE":
         is_whole = review.user.username == _NAMESPACE_CONTROLLER
         return allowed() if old is None or is_whole else _review_removal(old, view)
-    if new is None or new.is_deleting or not new.name:
+    if new is None or new.is_deleting or not new.name or is_served_elsewhere(view):
         return allowed()
     return _review_creation(new, review, view) if old is None else _review_change(new, old, view)
 

@@ -7,7 +7,7 @@ pods again and make new ones for ever.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -15,7 +15,7 @@ import msgspec
 from nodeyard.capabilities.affinity.owners import ReviewedMeta, decoded_metadata
 from nodeyard.capabilities.affinity.planning.lineage import Lineage, Pending, Unknown
 from nodeyard.capabilities.affinity.planning.placement import Decision, place
-from nodeyard.capabilities.affinity.reviews.pods import LINEAGE_LABELS, labels_due, lineage_of, subject_of
+from nodeyard.capabilities.affinity.reviews.pods import labels_due, lineage_of, our_labels, subject_of
 from nodeyard.capabilities.affinity.surroundings import Surroundings
 from nodeyard.kube.json import Object
 from nodeyard.runtime.capability import View
@@ -78,7 +78,7 @@ def _is_news(review: Review, template: Object) -> bool:
 
 def _lost_pods(review: Review, template: Object, lineage: Lineage, view: View) -> str:
     """Why its controller would not recognize the pods that it makes."""
-    selected = dict(_selected((review.object or {}).get("spec") or {}))
+    selected = dict(_selected((review.object or {}).get("spec") or {}, our_labels(view)))
     if not selected or isinstance(lineage, Unknown):
         return ""
     due = labels_due(template, lineage, review.namespace, view)
@@ -92,6 +92,6 @@ def _lost_pods(review: Review, template: Object, lineage: Lineage, view: View) -
     )
 
 
-def _selected(spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _selected(spec: Mapping[str, Any], ours: Iterable[str]) -> Iterator[tuple[str, str]]:
     labels = (spec.get("selector") or {}).get("matchLabels") or {}
-    return ((key, labels[key]) for key in LINEAGE_LABELS if key in labels)
+    return ((key, labels[key]) for key in ours if key in labels)

@@ -75,7 +75,8 @@ def _elsewhere(facts: Object) -> str:
     whose = f"the kind {facts['kind']}" if facts.get("kind") else "its kinds"
     return (
         f"An APIService serves {names.APPS_GROUP}, so {whose} and the releases are the platform's: nothing is made "
-        "here, and pods are checked by the HelmReleases that it makes"
+        "here, and pods are checked by the HelmReleases that it makes. They are served here once APIService "
+        f"{names.VERSION}.{names.APPS_GROUP} is gone"
     )
 
 
@@ -111,6 +112,11 @@ def _not_allowed(facts: Object) -> str:
 
 
 def _withdrawn(facts: Object) -> str:
+    if not facts.get("class"):
+        return (
+            f"{_application(facts)} keeps no class, which it may not choose any more: {_allowed(facts)}. Leave "
+            f"spec.affinityClass out, or set it to one that is allowed; until then its pods may go anywhere"
+        )
     return (
         f"{_application(facts)} keeps {_class(facts)}, which it may not choose any more: {_allowed(facts)}. Set "
         f"spec.affinityClass to one that is allowed; until then its pods stay where they are"
@@ -158,9 +164,21 @@ def _name_conflict(facts: Object) -> str:
     )
 
 
+def _released_otherwise(facts: Object) -> str:
+    return (
+        f"{_application(facts)} is released as {names.RELEASE_KIND} {facts.get('namespace', '')}/"
+        f"{facts.get('other', '')}; {facts.get('release', '')} would be a second installation beside it. Set "
+        f"spec.release.prefix of {_definition(facts)} back, or delete that release if what it runs may go"
+    )
+
+
 SENTENCES: Final[Mapping[Reason, Callable[[Object], str] | str]] = {
     # definitions
     Reason.DEFINITION_SERVED: lambda facts: f"The CRD {facts.get('crd', '')} serves {facts.get('kind', '')}",
+    Reason.DEFINITION_CLOSED: lambda facts: (
+        f"{_definition(facts)} is being deleted: no more {facts.get('kind', '')} can be made, and the CRD "
+        f"{facts.get('crd', '')} goes in a few seconds if there is none"
+    ),
     Reason.DEFINITION_WITHDRAWN: lambda facts: (
         f"The CRD {facts.get('crd', '')} goes with {_definition(facts)}: there is no {facts.get('kind', '')} left"
     ),
@@ -218,6 +236,7 @@ SENTENCES: Final[Mapping[Reason, Callable[[Object], str] | str]] = {
         f"{_application(facts)} is released"
     ),
     Reason.RELEASE_PENDING: _pending,
+    Reason.RELEASED_OTHERWISE: _released_otherwise,
     Reason.SWITCHING: lambda facts: (
         f"{_application(facts)} goes to {_class(facts)}; until its release is ready, pods of "
         f"{facts.get('previous') or 'no class'} are admitted as well"
@@ -225,6 +244,10 @@ SENTENCES: Final[Mapping[Reason, Callable[[Object], str] | str]] = {
     Reason.ENFORCED: lambda facts: f"Pods outside {_class(facts)} are refused",
     Reason.NOT_ENFORCED: lambda facts: (
         f"{_class(facts)} is not enforced ({facts.get('enforcement', '')}): pods outside it are admitted"
+    ),
+    Reason.NOT_ASKED: lambda facts: (
+        f"Pods outside {_class(facts)} are not refused: the API server does not ask nodeyard about pods. Run it with "
+        "webhooks (--webhook-bind)"
     ),
     # what would change it
     Reason.CHOOSE_ALLOWED: lambda facts: (

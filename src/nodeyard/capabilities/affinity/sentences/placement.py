@@ -162,8 +162,8 @@ SENTENCES: Final[Mapping[Reason, Callable[[Facts], str]]] = {
     Reason.VIOLATED: _violated,
     Reason.MEND_CHART: says("Let the chart apply _scheduling to its pods"),
     Reason.GRANT_READ: says(
-        "Grant get, list and watch on that owner's kind in a ClusterRole with the label "
-        'rbac.nodeyard.dev/aggregate-to-affinity: "true"'
+        "Grant get, list and watch on that owner's kind, by affinity.ownerKinds of the chart or in a ClusterRole with "
+        'the label rbac.nodeyard.dev/aggregate-to-affinity: "true"'
     ),
     Reason.LABEL_NODES: says("Label nodes so that they are in the class"),
 }

@@ -14,6 +14,7 @@ import msgspec
 from nodeyard.apply.outcome import Outcome, Result
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.planning.choice import choose, is_released, release_condition
+from nodeyard.capabilities.affinity.planning.placement import enforcement_of, is_exempt
 from nodeyard.capabilities.affinity.planning.releases import application_ref, facts_of
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.snapshot import ApplicationSnapshot
@@ -147,8 +148,13 @@ def _enforced(snapshot: ApplicationSnapshot, release: Object | None) -> Conditio
     affinity_class = snapshot.classes.get(name)
     if affinity_class is None:
         return said(kind, FALSE, Reason.CLASS_MISSING, facts)
-    if affinity_class.spec.enforcement is not Enforcement.DENY:
-        return said(kind, FALSE, Reason.NOT_ENFORCED, {**facts, "enforcement": affinity_class.spec.enforcement.value})
+    enforcement = enforcement_of(affinity_class, snapshot.namespace_labels)
+    if enforcement is not Enforcement.DENY:
+        return said(kind, FALSE, Reason.NOT_ENFORCED, {**facts, "enforcement": enforcement.value})
+    if is_exempt(facts["namespace"], snapshot.namespace_labels):
+        return said(kind, FALSE, Reason.EXEMPT, facts)
+    if not snapshot.is_asked:
+        return said(kind, FALSE, Reason.NOT_ASKED, facts)
     if names.PREVIOUS_CLASS in labels:
         return said(kind, TRUE, Reason.SWITCHING, {**facts, "previous": labels[names.PREVIOUS_CLASS]})
     return said(kind, TRUE, Reason.ENFORCED, facts)

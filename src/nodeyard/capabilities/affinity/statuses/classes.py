@@ -23,6 +23,8 @@ from nodeyard.runtime.capability import Event, StatusWrite
 
 WARNING: Final = "Warning"
 _NAMED_PODS: Final = 10
+_NOTICES: Final = frozenset({Reason.SERVED_ELSEWHERE.value})
+"""What does not keep a class from being ready."""
 
 
 def status_class(snapshot: ClassSnapshot, plan: Plan, outcome: Outcome, now: datetime) -> Sequence[StatusWrite]:
@@ -56,7 +58,11 @@ def _status(
     affinity_class = snapshot.affinity_class
     generation = affinity_class.metadata.generation
     nodes_match = _nodes_match(snapshot)
-    conditions = (_ready(snapshot, blocked, outcome, nodes_match), nodes_match)
+    conditions = [_ready(snapshot, blocked, outcome, nodes_match), nodes_match]
+    present = tuple(each for each in affinity_class.status.conditions if each.type != ConditionType.RELEASES_ONLY)
+    if notice := next((each for each in blocked if each.reason in _NOTICES), None):
+        present = affinity_class.status.conditions
+        conditions.append(said(ConditionType.RELEASES_ONLY.value, TRUE, notice.reason, notice.facts))
     return AffinityClassStatus(
         observed_generation=generation,
         nodes=sum(snapshot.zones.values()),
@@ -64,7 +70,7 @@ def _status(
         users=len(snapshot.users),
         in_use_by=tuple(snapshot.users[:NAMED_USERS]),
         violators=len(snapshot.violators),
-        conditions=with_all(affinity_class.status.conditions, conditions, generation, now),
+        conditions=with_all(present, conditions, generation, now),
     )
 
 
@@ -79,7 +85,7 @@ def _ready(snapshot: ClassSnapshot, blocked: Sequence[Blocked], outcome: Outcome
     kind = ConditionType.READY.value
     if errors := selector_errors(snapshot.affinity_class.spec):
         return said(kind, FALSE, Reason.BAD_SELECTOR, {"errors": errors})
-    found = failure(kind, outcome) or refusal(kind, blocked, frozenset())
+    found = failure(kind, outcome) or refusal(kind, blocked, _NOTICES)
     return found or msgspec.structs.replace(nodes_match, type=kind)
 
 

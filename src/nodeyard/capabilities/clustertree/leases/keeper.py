@@ -104,8 +104,9 @@ class Keeper:
             self._skew = reading.skew_seconds
         self._tell(before)
         if self._health.may_renew:
-            nodes = _alive(self._brief.nodes)
-            await self._renew(nodes, began + PERIOD_SECONDS)
+            now, nodes = self._clock.now(), _alive(self._brief.nodes)
+            if await self._renew(nodes, began + PERIOD_SECONDS):
+                self._renewed_at = now if nodes else None
         self._report()
 
     async def _rest(self, due: float) -> bool:
@@ -119,7 +120,10 @@ class Keeper:
                 return True
             fresh = [each for each in _alive(self._brief.nodes) if self._leases[each.name].renewed_at is None]
             if fresh and self._wake.is_set() and self._health.may_renew:
-                await self._renew(fresh, due)
+                now = self._clock.now()
+                if await self._renew(fresh, due):
+                    # Of the others the last round tells.
+                    self._renewed_at = self._renewed_at or now
                 self._report()
         return False
 
@@ -132,12 +136,12 @@ class Keeper:
     def _lease(self, node: LeaseNode) -> NodeLease:
         return NodeLease(node.name, self._client, self._clock, is_foreign=not node.is_adopted)
 
-    async def _renew(self, nodes: Iterable[LeaseNode], until: float) -> None:
-        """These, the oldest first, as far as there is time."""
-        gate, leases, begun = self._context.gate_of(self._name), self._leases, self._clock.now()
+    async def _renew(self, nodes: Iterable[LeaseNode], until: float) -> bool:
+        """These, the oldest first, as far as there is time; whether all of them are."""
+        gate, leases = self._context.gate_of(self._name), self._leases
         if not gate.may_write():
             await self._look(until)
-            return
+            return False
         order = sorted(nodes, key=lambda each: leases[each.name].renewed_at or 0.0)
         for each in order:
             leases[each.name].error = LATE
@@ -153,8 +157,7 @@ class Keeper:
         await first_of(workers, self._clock.sleep(until - self._clock.monotonic()))
         errors = [leases[each.name].error for each in order]
         self._count(Result.FAILED, errors.count(LATE))
-        if not any(errors):
-            self._renewed_at = begun
+        return not any(errors)
 
     async def _renew_one(self, lease: NodeLease, uid: str) -> None:
         """Its trouble is its own."""
@@ -196,6 +199,7 @@ class Keeper:
             failed=tuple((node, lease.error) for node, lease in leases.items() if lease.error and node in live),
             moved=tuple(node for node, lease in leases.items() if lease.is_moved),
             is_rejected=health.is_rejected,
+            rejected_since=health.rejected_since,
         )
         is_news = finding.is_news(self._published)
         self._published = finding
@@ -210,7 +214,9 @@ class Keeper:
 
 
 def _first_health(brief: Brief, now: datetime) -> Health:
-    return Health.given_up(now, is_rejected=brief.is_rejected) if brief.is_given_up else Health.new(now)
+    if brief.is_given_up:
+        return Health.given_up(now, is_rejected=brief.is_rejected, rejected_since=brief.rejected_since)
+    return Health.new(now, rejected_since=brief.rejected_since)
 
 
 def _alive(nodes: Iterable[LeaseNode]) -> list[LeaseNode]:

@@ -20,7 +20,9 @@ def of_cluster(tree: Tree) -> Iterator[Candidate]:
     for node in tree.snapshot.leaf.nodes.values():
         holder = tree.membership.holders.get(node.name)
         refusal = None if holder is None else tree.refusal(holder)
-        if holder is None:
+        if elder := tree.taken.by.get(node.name):
+            yield _candidate(node, Reason.IN_OTHER_CLUSTER, {"leafNode": node.name, "by": elder})
+        elif holder is None:
             yield _candidate(node, Reason.NOT_SELECTED, {"leafNode": node.name, "cluster": tree.snapshot.cluster.name})
         elif refusal is not None:
             yield _candidate(node, refusal, facts_of(tree, holder))
@@ -37,7 +39,9 @@ def of_node(tree: Tree, placement: Placement) -> Iterator[Candidate]:
             yield _counted(tree, node, placement)
             continue
         facts: Object = {"leafNode": node.name, "node": placement.name, "model": placement.model.title}
-        if holder is not None and placement.model.selector.matches(node.metadata.labels):
+        if elder := tree.taken.by.get(node.name):
+            yield _candidate(node, Reason.IN_OTHER_CLUSTER, {**facts, "by": elder})
+        elif holder is not None and placement.model.selector.matches(node.metadata.labels):
             yield _candidate(node, Reason.IN_OTHER_MODEL, {**facts, "by": holder.model.title, "other": holder.name})
         else:
             yield _candidate(node, Reason.NOT_SELECTED, facts)

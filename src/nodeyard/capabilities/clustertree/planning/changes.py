@@ -25,6 +25,8 @@ class Change:
     wanted: TreeNode
     after: tuple[str, ...] = ()
     """The actions that have to come before it."""
+    amounts: Reason = Reason.RESOURCES_CHANGED
+    """Why the node offers something else."""
 
     def plan(self, draft: Draft, reason: Reason) -> bool:
         """Add what is to be sent, the change of metadata and spec for this reason; whether that is all of it."""
@@ -63,5 +65,5 @@ class Change:
             ready = self.wanted.condition(READY)
             return Reason.CONDITIONS_CHANGED, {} if ready is None else {"status": ready.status, "why": ready.reason}
         if "capacity" in status or "allocatable" in status:
-            return Reason.RESOURCES_CHANGED, {}
+            return self.amounts, {}
         return Reason.NODE_UPDATED, {"what": sorted(status) or sorted(body["metadata"])}

@@ -83,6 +83,15 @@ def unseen(node: TreeNode, snapshot: TreeSnapshot, now: datetime) -> tuple[Condi
     return merged(present, (lost(snapshot, node.condition(READY)),), now)
 
 
+def gone(node: TreeNode, snapshot: TreeSnapshot, now: datetime) -> tuple[Condition, ...]:
+    """Of a node whose leaf node the leaf does not have any more, for as long as it may not be removed."""
+    if contact(snapshot.leaf) is Contact.LOST:
+        return unseen(node, snapshot, now)
+    facts = {"cluster": snapshot.cluster.name, "node": node.name}
+    ready = _condition(READY, UNKNOWN, Reason.LEAF_NODE_GONE, facts)
+    return merged(node.status.conditions, (ready,), now)
+
+
 def merged(
     present: tuple[Condition, ...], wanted: Iterable[Condition], now: datetime, recorded: str = ""
 ) -> tuple[Condition, ...]:

@@ -27,6 +27,7 @@ _CHANGES: Mapping[Reason, tuple[Reason, ...]] = {
     Reason.SECRET_MISSING: (Reason.LABEL_SECRET,),
     Reason.INVALID_MODEL: (Reason.EDIT_LEAF_MODELS,),
     Reason.MODELS_OVERLAP: (Reason.EDIT_LEAF_MODELS,),
+    Reason.LEAF_SHARED: (Reason.EDIT_LEAF_MODELS,),
     Reason.LEAF_NODE_MISSING: (Reason.EDIT_LEAF_MODELS,),
     Reason.NAME_TAKEN: (Reason.RENAME_NODE,),
     Reason.NODE_REMOVED: (Reason.EDIT_LEAF_MODELS,),
@@ -48,7 +49,7 @@ _MIRRORS: Mapping[Mode, Reason] = {
 }
 _LINE = (Reason.UNREACHABLE, Reason.CREDENTIALS_REJECTED)
 _STANDINGS: Mapping[str, Reason] = {
-    each.value: each for each in (*_LINE, Reason.LEAF_NODE_SILENT, Reason.LEAF_NODES_NOT_READY)
+    each.value: each for each in (*_LINE, Reason.LEAF_NODE_SILENT, Reason.LEAF_NODE_GONE, Reason.LEAF_NODES_NOT_READY)
 }
 """What our own Ready condition says where not all is well."""
 

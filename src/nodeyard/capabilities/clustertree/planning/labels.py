@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Final
 
 from nodeyard.capabilities.clustertree import names
@@ -28,6 +29,7 @@ from nodeyard.kube.names import (
 
 FIXED: Final = frozenset((MIRRORED_NODE, names.ROLE_LABEL, HOSTNAME, ARCH, OS, names.OLD_OS_LABEL))
 _PLACE: Final = (ZONE, REGION, INSTANCE_TYPE)
+_DIGITS: Final = 8
 _ARCH: Final = "amd64"
 _OS: Final = "linux"
 
@@ -84,8 +86,11 @@ def _fixed(mirror: Mirror) -> dict[str, str]:
 
 
 def _hostname(name: str) -> str:
-    """A name may be longer than a label's value."""
-    return name[:LABEL_VALUE_MAX].rstrip("-.")
+    """A name may be longer than a label's value; two that begin alike are still two hosts."""
+    if len(name) <= LABEL_VALUE_MAX:
+        return name
+    digits = sha256(name.encode()).hexdigest()[:_DIGITS]
+    return f"{name[: LABEL_VALUE_MAX - _DIGITS - 1].rstrip('-.')}-{digits}"
 
 
 def _mirrored(mirror: Mirror) -> dict[str, str]:

@@ -6,6 +6,8 @@ created whole, with its taint, labels and status in one request: a pod that has 
 
 from __future__ import annotations
 
+from typing import Final
+
 import msgspec
 
 from nodeyard.capabilities.clustertree import names
@@ -13,7 +15,7 @@ from nodeyard.capabilities.clustertree.planning import patches
 from nodeyard.capabilities.clustertree.planning.addresses import addresses_of, node_info_of
 from nodeyard.capabilities.clustertree.planning.amounts import Offer, offer_of
 from nodeyard.capabilities.clustertree.planning.changes import Change
-from nodeyard.capabilities.clustertree.planning.conditions import conditions_of, unseen
+from nodeyard.capabilities.clustertree.planning.conditions import conditions_of, gone, unseen
 from nodeyard.capabilities.clustertree.planning.cordons import cordon_of
 from nodeyard.capabilities.clustertree.planning.labels import labels_of
 from nodeyard.capabilities.clustertree.planning.mirror import Mirror
@@ -28,6 +30,7 @@ from nodeyard.plan.draft import Draft
 from nodeyard.plan.model import Verb, Write
 
 _replace = msgspec.structs.replace
+_NONE: Final = "0"
 
 
 def keep(draft: Draft, mirror: Mirror, steady: Steady, after: tuple[str, ...]) -> bool:
@@ -54,6 +57,23 @@ def keep_unseen(draft: Draft, snapshot: TreeSnapshot, node: TreeNode) -> None:
     """Leave the node as it is, but for what the line tells of it."""
     status = _replace(node.status, conditions=unseen(node, snapshot, draft.now))
     Change(snapshot.cluster.name, node, _replace(node, status=status)).plan(draft, Reason.NODE_UPDATED)
+
+
+def empty(draft: Draft, snapshot: TreeSnapshot, node: TreeNode, *, is_gone: bool = False) -> tuple[str, ...]:
+    """Leave the node as it is, but let it offer nothing: others have what it mirrored, or it is gone from the leaf.
+
+    What is to be sent first, by id."""
+    known = len(draft.actions)
+    status = _replace(
+        node.status,
+        conditions=(gone if is_gone else unseen)(node, snapshot, draft.now),
+        capacity=dict.fromkeys(node.status.capacity, _NONE),
+        allocatable=dict.fromkeys(node.status.allocatable, _NONE),
+    )
+    annotations = {key: text for key, text in node.metadata.annotations.items() if key != names.LARGEST_FREE}
+    wanted = _replace(node, metadata=_replace(node.metadata, annotations=annotations), status=status)
+    Change(snapshot.cluster.name, node, wanted, amounts=Reason.NODE_EMPTIED).plan(draft, Reason.NODE_UPDATED)
+    return tuple(each.id for each in draft.actions[known:])
 
 
 def _wanted(mirror: Mirror, offer: Offer) -> TreeNode:

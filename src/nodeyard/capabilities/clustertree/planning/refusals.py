@@ -46,7 +46,7 @@ def refuse(draft: Draft, tree: Tree) -> None:
     for overlap in tree.membership.overlaps:
         facts = {
             **facts_of(tree, overlap.placement),
-            "by": overlap.by.model.title,
+            "by": overlap.by,
             "leafNodes": list(overlap.nodes[:_NAMED]),
             "count": len(overlap.nodes),
         }
@@ -62,6 +62,8 @@ def facts_of(tree: Tree, placement: Placement) -> Object:
         facts["error"] = placement.fault
     if placement.rival:
         facts["by"] = placement.rival
+    elif elder := tree.membership.outranked.get(placement.name):
+        facts["by"] = elder
     stranger = tree.stranger(placement.name)
     if stranger is not None:
         facts["owner"] = stranger.metadata.annotations.get(MIRRORED_CLUSTER, "")

@@ -24,7 +24,9 @@ def ending(cluster: Cluster) -> Reason | None:
     return None if cluster.tree.enable else Reason.DISABLED
 
 
-def remove_node(draft: Draft, cluster: Cluster, node: TreeNode, why: Reason | None = None) -> None:
+def remove_node(
+    draft: Draft, cluster: Cluster, node: TreeNode, why: Reason | None = None, after: tuple[str, ...] = ()
+) -> None:
     """`why` is of the Cluster, or of the leaf; without it, no model asks for the node."""
     if is_going(node):
         return
@@ -36,6 +38,7 @@ def remove_node(draft: Draft, cluster: Cluster, node: TreeNode, why: Reason | No
         {**facts, "why": why.value} if why is not None else facts,
         Write(),
         disruption=Disruption.DELETES,
+        after=after,
         part_of=f"remove/{cluster.metadata.uid}",
     )
     lease = ObjectRef(api_version="coordination.k8s.io/v1", kind="Lease", namespace=LEASE_NAMESPACE, name=node.name)

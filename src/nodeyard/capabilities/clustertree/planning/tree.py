@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from nodeyard.capabilities.clustertree.planning.membership import Membership, share_out
+from nodeyard.capabilities.clustertree.planning.claims import NOTHING_TAKEN, Taken
+from nodeyard.capabilities.clustertree.planning.membership import Membership, share_out, taken_by
 from nodeyard.capabilities.clustertree.planning.models import Mode, Placement, placements
 from nodeyard.capabilities.clustertree.planning.ownership import is_adopted, ours
 from nodeyard.capabilities.clustertree.reasons import Reason
@@ -20,6 +21,8 @@ class Tree:
     membership: Membership
     mirrors: Mapping[str, TreeNode]
     """The nodes that are ours, by name."""
+    taken: Taken
+    """What elder Clusters have of the leaf."""
 
     @cached_property
     def refused(self) -> Mapping[int, Reason]:
@@ -60,6 +63,8 @@ class Tree:
             return Reason.MODELS_OVERLAP
         if self.stranger(placement.name) is not None:
             return Reason.NAME_TAKEN
+        if placement.name in self.membership.outranked:
+            return Reason.LEAF_SHARED
         is_missing = placement.model.mode is Mode.NODE and not self.membership.of(placement)
         return Reason.LEAF_NODE_MISSING if is_missing and self.snapshot.leaf.is_synced else None
 
@@ -67,4 +72,6 @@ class Tree:
 def resolve(snapshot: TreeSnapshot) -> Tree:
     cluster = snapshot.cluster
     placed = placements(cluster, snapshot.mirrors)
-    return Tree(snapshot, placed, share_out(placed, snapshot.leaf.nodes), ours(snapshot.mirrors, cluster.name))
+    taken = taken_by(snapshot.elders, snapshot.leaf.nodes) if snapshot.leaf.is_synced else NOTHING_TAKEN
+    members = share_out(placed, snapshot.leaf.nodes, taken)
+    return Tree(snapshot, placed, members, ours(snapshot.mirrors, cluster.name), taken)

@@ -1,0 +1,211 @@
+"""HTTP/1.1 for requests that are answered whole: the least work between a body and its answer.
+
+    pool = Pool("10.0.0.1", 6443, server_name=None, keepalive=45)
+    answer = await pool.ask("PATCH", request, context)
+
+An operator spends most of its time on requests, and most of a request is what surrounds it. Here one is a single write,
+and its answer one parse by llhttp. A connection carries one request at a time and is kept for the next; one that the
+server closed while it was idle is replaced without anybody noticing where the request may be repeated.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from collections.abc import Iterable
+from typing import Final, cast
+
+import httptools
+
+from nodeyard.client.transport import Response
+
+CONNECT_SECONDS: Final = 10.0
+# Requests that may be sent again on another connection where one is found closed.
+_REPEATABLE: Final = frozenset({"GET", "PUT", "DELETE"})
+_FIRST_FINAL_STATUS: Final = 200
+
+
+class CannotConnect(Exception):
+    """Nothing was sent. The text says where to, and why not."""
+
+
+class Connection(asyncio.Protocol):
+    """One connection, and the one request that is on it."""
+
+    def __init__(self) -> None:
+        self.is_open = False
+        self.has_heard = False
+        """Whether anything of an answer to the current request has come."""
+        self._transport: asyncio.Transport | None = None
+        self._parser = httptools.HttpResponseParser(self)
+        self._answer: asyncio.Future[Response] | None = None
+        self._headers: dict[str, str] = {}
+        self._warnings: list[str] = []
+        self._body: list[bytes] = []
+        self._ends_with_connection = False
+
+    async def ask(self, request: bytes) -> Response:
+        transport = self._transport
+        if transport is None or not self.is_open:
+            raise ConnectionResetError("the connection is closed")
+        self._answer = asyncio.get_running_loop().create_future()
+        self.has_heard = False
+        transport.write(request)
+        try:
+            return await self._answer
+        except BaseException:
+            # What still comes would be taken for the answer to the next request.
+            self.close()
+            raise
+        finally:
+            self._answer = None
+
+    def close(self) -> None:
+        self.is_open = False
+        if self._transport is not None:
+            self._transport.abort()
+
+    # what the socket tells
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport, self.is_open = cast(asyncio.Transport, transport), True
+
+    def data_received(self, data: bytes) -> None:
+        if self._answer is None:
+            # Nobody asked: a server that says goodbye.
+            self.close()
+            return
+        self.has_heard = True
+        try:
+            self._parser.feed_data(data)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+            self._fail(ConnectionError(f"the answer is no HTTP/1.1: {error}"))
+            self.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.is_open = False
+        if exc is None and self._ends_with_connection and self._answer is not None:
+            self._complete()
+        else:
+            self._fail(exc or ConnectionResetError("the server closed the connection"))
+
+    # what the parser tells
+
+    def on_message_begin(self) -> None:
+        self._headers, self._warnings, self._body = {}, [], []
+        self._ends_with_connection = False
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        key, text = name.decode("latin-1").lower(), value.decode("utf-8", "replace")
+        if key == "warning":
+            self._warnings.append(text)
+        self._headers[key] = text
+
+    def on_headers_complete(self) -> None:
+        headers, status = self._headers, self._parser.get_status_code()
+        has_body = status >= _FIRST_FINAL_STATUS and status not in (204, 304)
+        self._ends_with_connection = (
+            has_body and "content-length" not in headers and "chunked" not in headers.get("transfer-encoding", "")
+        )
+
+    def on_body(self, body: bytes) -> None:
+        self._body.append(body)
+
+    def on_message_complete(self) -> None:
+        if self._parser.get_status_code() < _FIRST_FINAL_STATUS:
+            return
+        if not self._parser.should_keep_alive():
+            self.is_open = False
+        self._complete()
+
+    def _complete(self) -> None:
+        self._ends_with_connection = False
+        if self._answer is not None and not self._answer.done():
+            body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
+            status = self._parser.get_status_code()
+            self._answer.set_result(Response(status, self._headers, body, tuple(self._warnings)))
+
+    def _fail(self, error: Exception) -> None:
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(error)
+
+
+class Pool:
+    """Connections to one server. How many requests are sent at once is for others to bound."""
+
+    def __init__(self, host: str, port: int, *, server_name: str | None, keepalive: float) -> None:
+        self._host, self._port = host, port
+        self._server_name = server_name
+        self._keepalive = keepalive
+        self._context: ssl.SSLContext | None = None
+        self._idle: list[tuple[float, Connection]] = []
+        """With when each was last used; the latest is the last."""
+        self._open: set[Connection] = set()
+
+    async def ask(self, method: str, request: bytes, context: ssl.SSLContext | None) -> Response:
+        """Raises CannotConnect, or OSError where it is not known what became of the request."""
+        if context is not self._context:
+            # Other credentials, or another authority: what was opened with the old ones ends with its request.
+            self._drop(connection for _, connection in self._idle)
+            self._context, self._idle = context, []
+        while True:
+            connection = self._rested()
+            is_fresh = connection is None
+            if connection is None:
+                connection = await self._connect(context)
+            try:
+                answer = await connection.ask(request)
+            except OSError:
+                self._open.discard(connection)
+                if is_fresh or connection.has_heard or method not in _REPEATABLE:
+                    raise
+            except BaseException:
+                self._open.discard(connection)
+                raise
+            else:
+                self._keep(connection, context)
+                return answer
+
+    def close(self) -> None:
+        self._drop(list(self._open))
+        self._idle = []
+
+    def _rested(self) -> Connection | None:
+        """The one used last, so that those which are not needed grow old together."""
+        oldest = asyncio.get_running_loop().time() - self._keepalive
+        while self._idle:
+            since, connection = self._idle.pop()
+            if connection.is_open and since >= oldest:
+                return connection
+            self._drop((connection,))
+        return None
+
+    def _keep(self, connection: Connection, context: ssl.SSLContext | None) -> None:
+        if not connection.is_open or context is not self._context:
+            self._drop((connection,))
+            return
+        now = asyncio.get_running_loop().time()
+        while self._idle and self._idle[0][0] < now - self._keepalive:
+            self._drop((self._idle.pop(0)[1],))
+        self._idle.append((now, connection))
+
+    def _drop(self, connections: Iterable[Connection]) -> None:
+        for connection in connections:
+            connection.close()
+            self._open.discard(connection)
+
+    async def _connect(self, context: ssl.SSLContext | None) -> Connection:
+        loop = asyncio.get_running_loop()
+        server_name = self._server_name if context is not None else None
+        try:
+            async with asyncio.timeout(CONNECT_SECONDS):
+                _, connection = await loop.create_connection(
+                    Connection, self._host, self._port, ssl=context, server_hostname=server_name
+                )
+        except TimeoutError:
+            raise CannotConnect(f"{self._host}:{self._port}: no answer in {CONNECT_SECONDS:g} s") from None
+        except OSError as error:
+            why = str(error) or type(error).__name__
+            raise CannotConnect(f"{self._host}:{self._port}: {why}") from error
+        self._open.add(connection)
+        return connection

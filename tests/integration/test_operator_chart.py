@@ -1,0 +1,300 @@
+"""The operator's chart and that of its definitions, rendered by the real helm."""
+
+import pytest
+from tests.builders.charts import RenderError, read, run
+from tests.builders.installs import CNPG, DEFINITIONS, EVERYTHING, OPERATOR, STORAGE, container, installed, one, schema
+from typer.testing import CliRunner
+
+from nodeyard import __version__
+from nodeyard.admission.reach import ByService
+from nodeyard.app import operator
+from nodeyard.app.capabilities import CAPABILITIES
+from nodeyard.app.charts import ACCOUNT
+from nodeyard.capabilities.affinity.controller import AFFINITY
+from nodeyard.capabilities.profiles.controller import PROFILES
+from nodeyard.cli import cluster
+from nodeyard.cli.app import app
+from nodeyard.client.config import Config
+from nodeyard.kube.names import NAMESPACE
+from nodeyard.plan.brake import Limit
+from nodeyard.process import logs
+from nodeyard.runtime import rbac
+from nodeyard.runtime.health import Address
+
+NAMES = [each.name for each in CAPABILITIES]
+RIGHTS = {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
+REFUSED = {
+    "a group of all": (
+        {"affinity": {"ownerKinds": [{**CNPG, "apiGroup": "*"}]}},
+        "at '/affinity/ownerKinds/0/apiGroup': '*' does not match pattern",
+    ),
+    "all of a group": (
+        {"affinity": {"ownerKinds": [CNPG, {**CNPG, "resources": ["clusters", "*"]}]}},
+        "at '/affinity/ownerKinds/1/resources/1': '*' does not match pattern",
+    ),
+    "all subresources": (
+        {"affinity": {"ownerKinds": [{**CNPG, "resources": ["clusters/*"]}]}},
+        "at '/affinity/ownerKinds/0/resources/0': 'clusters/*' does not match pattern",
+    ),
+    "a kind without its group": (
+        {"affinity": {"ownerKinds": [{"resources": ["clusters"]}]}},
+        "at '/affinity/ownerKinds/0': missing property 'apiGroup'",
+    ),
+    "a service's kinds of all": (
+        {"profiles": {"serviceKinds": [{**STORAGE, "objects": ["*"]}]}},
+        "at '/profiles/serviceKinds/0/objects/0': '*' does not match pattern",
+    ),
+    "a capability that there is not": (
+        {"capabilities": ["sparse"]},
+        "at '/capabilities/0': value must be one of 'spares', 'pools', 'affinity', 'clustertree', 'profiles'",
+    ),
+    "no capability": ({"capabilities": []}, "at '/capabilities': minItems: got 0, want 1"),
+    "a value that there is not": ({"replicaCount": 3}, "additional properties 'replicaCount' not allowed"),
+    "a brake of another form": ({"maxDisruption": "10%"}, "at '/maxDisruption': '10%' does not match pattern"),
+}
+
+
+@pytest.fixture(scope="module")
+def default():
+    return installed()
+
+
+@pytest.fixture(scope="module")
+def everything():
+    return installed(**EVERYTHING)
+
+
+@pytest.fixture
+def operated(monkeypatch, tmp_path):
+    """What `nodeyard run` would do with the arguments of a Deployment, and does not; certificates are in `tmp_path`."""
+
+    async def note(operation, _stopped):
+        started.append(operation)
+
+    started = []
+    monkeypatch.setattr(operator, "operate", note)
+    monkeypatch.setattr(logs, "configure", lambda _level: None)
+    monkeypatch.setattr(cluster, "configuration", lambda _path: Config("https://10.0.0.1", source="nowhere"))
+
+    def run(objects):
+        arguments = [each.replace("/certificates", str(tmp_path)) for each in container(objects)["args"]]
+        result = CliRunner().invoke(app, arguments)
+        assert result.exit_code == 0, result.output
+        return started.pop()
+
+    return run
+
+
+def rights(objects):
+    """By kind, namespace and name: helm puts them in an order of its own."""
+    found = [each for each in objects if each["kind"] in RIGHTS]
+    named = {(each["kind"], each["metadata"].get("namespace"), each["metadata"]["name"]): each for each in found}
+    assert len(named) == len(found)
+    return named
+
+
+# both charts
+
+
+@pytest.mark.parametrize("chart", [OPERATOR, DEFINITIONS], ids=["operator", "definitions"])
+def test_helm_finds_no_fault_in_it(chart):
+    assert "0 chart(s) failed" in run("lint", "--strict", "--namespace", NAMESPACE, chart)
+
+
+@pytest.mark.parametrize("chart", [OPERATOR, DEFINITIONS], ids=["operator", "definitions"])
+def test_it_is_of_this_version_and_knows_every_capability(chart):
+    assert read((chart / "Chart.yaml").read_text())["appVersion"] == __version__
+    assert read((chart / "values.yaml").read_text())["capabilities"] == NAMES
+    assert schema(chart)["properties"]["capabilities"]["items"]["enum"] == NAMES
+
+
+def test_every_value_has_a_form_that_it_is_held_to():
+    assert read((OPERATOR / "values.yaml").read_text()).keys() == schema(OPERATOR)["properties"].keys() - {"global"}
+
+
+@pytest.mark.parametrize(("values", "message"), REFUSED.values(), ids=REFUSED)
+def test_a_value_that_cannot_be_meant_is_refused_by_its_path(values, message):
+    with pytest.raises(RenderError) as refused:
+        installed(**values)
+
+    assert message in str(refused.value)
+
+
+def test_another_namespace_is_refused_with_the_reason():
+    with pytest.raises(RenderError, match="namespace default: Nodeyard runs in nodeyard-system alone"):
+        installed(namespace="default")
+
+
+# rights
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES, ids=NAMES)
+def test_a_capability_alone_has_the_rights_that_it_declares_and_no_others(capability):
+    objects = installed(capabilities=[capability.name])
+
+    assert rights(objects) == rights([*rbac.roles(capability, ACCOUNT), *rbac.viewer_and_editor(capability)])
+    assert f"--capabilities={capability.name}" in container(objects)["args"]
+
+
+def test_by_default_there_are_the_rights_of_all(default):
+    names = {each["metadata"]["name"] for each in default if each["kind"] == "ClusterRole"}
+
+    assert {f"nodeyard-{name}" for name in NAMES} <= names
+    account = one(default, "ServiceAccount")["metadata"]
+    subjects = [each["subjects"] for each in default if each["kind"].endswith("Binding")]
+    granted = {"kind": "ServiceAccount", "name": account["name"], "namespace": account["namespace"]}
+    assert all(each == [granted] for each in subjects)
+    assert one(default, "Deployment")["spec"]["template"]["spec"]["serviceAccountName"] == account["name"]
+
+
+def test_roles_for_people_can_be_left_out():
+    objects = installed(capabilities=["spares"], peopleRoles=False)
+
+    assert one(objects, "ClusterRole")["metadata"]["name"] == "nodeyard-spares"
+
+
+def test_owner_kinds_may_be_read_and_join_what_affinity_gathers(everything):
+    role = one(everything, "ClusterRole", "nodeyard-affinity-owner-kinds")
+
+    assert role["metadata"]["labels"][rbac.aggregation_label(AFFINITY)] == "true"
+    assert role["rules"] == [
+        {"apiGroups": ["postgresql.cnpg.io"], "resources": ["clusters"], "verbs": ["get", "list", "watch"]}
+    ]
+
+
+def test_profiles_of_services_may_be_read_and_their_objects_written(everything):
+    role = one(everything, "ClusterRole", "nodeyard-profiles-service-kinds")
+
+    assert role["metadata"]["labels"][rbac.aggregation_label(PROFILES)] == "true"
+    reading = ["get", "list", "watch"]
+    group = ["storage.example.com"]
+    assert role["rules"] == [
+        {"apiGroups": group, "resources": ["storageprofiles"], "verbs": reading},
+        {"apiGroups": group, "resources": ["storageagents"], "verbs": [*reading, "create", "patch", "delete"]},
+    ]
+
+
+def test_kinds_of_others_are_of_no_concern_where_their_capability_does_not_run():
+    values = {key: EVERYTHING[key] for key in ("affinity", "profiles", "policies")}
+
+    objects = installed(capabilities=["clustertree"], **values)
+
+    names = {each["metadata"]["name"] for each in objects}
+    assert not names & {"nodeyard-affinity-owner-kinds", "nodeyard-profiles-service-kinds"}
+    assert not [each for each in objects if each["kind"] == "ValidatingAdmissionPolicy"]
+
+
+def test_policies_spare_the_account_that_the_operator_has(everything):
+    policy = one(everything, "ValidatingAdmissionPolicy", "nodeyard-spares-guard-nodes")
+
+    (condition,) = policy["spec"]["matchConditions"]
+    assert condition["expression"] == f"request.userInfo.username != '{rbac.username(ACCOUNT)}'"
+
+
+# the process
+
+
+def test_its_arguments_start_all_capabilities_with_a_leader_and_webhooks(default, operated):
+    operation = operated(default)
+
+    assert operation.capabilities == CAPABILITIES
+    assert operation.settings.leader_elect
+    assert not operation.settings.observe
+    assert operation.settings.limit == Limit()
+    assert not operation.install_crds
+    assert (operation.health, operation.metrics) == (Address("", 8081), Address("", 8082))
+    assert operation.webhooks.bind == Address("", 9443)
+    service = one(default, "Service", "nodeyard-webhooks")
+    assert operation.webhooks.reach == ByService(NAMESPACE, service["metadata"]["name"])
+
+
+def test_its_ports_are_those_that_services_and_probes_ask_for(default, operated):
+    operation, pod = operated(default), container(default)
+
+    ports = {each["name"]: each["containerPort"] for each in pod["ports"]}
+    listening = {"health": operation.health, "metrics": operation.metrics, "webhooks": operation.webhooks.bind}
+    assert ports == {name: address.port for name, address in listening.items()}
+    asked = {pod[probe]["httpGet"]["port"] for probe in ("startupProbe", "livenessProbe", "readinessProbe")}
+    assert asked == {"health"}
+    for name in ("webhooks", "metrics"):
+        (port,) = one(default, "Service", f"nodeyard-{name}")["spec"]["ports"]
+        assert port["targetPort"] == name
+
+
+def test_what_may_be_chosen_arrives(operated, tmp_path):
+    operation = operated(installed(**{**EVERYTHING, "maxDisruption": "3,1%"}))
+
+    assert (operation.settings.observe, operation.settings.take_over) == (True, True)
+    assert operation.settings.limit == Limit(nodes=3, percent=1)
+    assert operation.webhooks.folder == tmp_path
+
+
+def test_the_folder_of_ones_own_certificates_is_mounted(everything):
+    pod = one(everything, "Deployment")["spec"]["template"]["spec"]
+
+    mounted = {each["mountPath"]: each["name"] for each in container(everything)["volumeMounts"]}
+    volumes = {each["name"]: each for each in pod["volumes"]}
+    assert volumes[mounted["/certificates"]]["secret"]["secretName"] == "own-certificates"
+
+
+def test_without_webhooks_and_metrics_nothing_is_listened_for(operated):
+    objects = installed(webhooks={"enabled": False}, metrics={"enabled": False}, networkPolicy={"enabled": True})
+    operation = operated(objects)
+
+    assert operation.webhooks is None
+    assert operation.metrics is None
+    assert not [each for each in objects if each["kind"] == "Service"]
+    assert [each["name"] for each in container(objects)["ports"]] == ["health"]
+    assert one(objects, "NetworkPolicy")["spec"]["ingress"] == [{"ports": [{"port": "health"}]}]
+
+
+@pytest.mark.parametrize(
+    ("image", "reference"),
+    [
+        ({}, f"nodeyard:{__version__}"),
+        ({"repository": "example.com/fleet/nodeyard", "tag": "2"}, "example.com/fleet/nodeyard:2"),
+        ({"digest": f"sha256:{'0' * 64}"}, f"nodeyard:{__version__}@sha256:{'0' * 64}"),
+    ],
+    ids=["by default", "elsewhere", "pinned"],
+)
+def test_the_image_is_named_by_tag_or_by_digest(image, reference):
+    assert container(installed(capabilities=["spares"], image=image))["image"] == reference
+
+
+def test_every_selector_finds_the_pods_and_none_can_be_overwritten():
+    objects = installed(networkPolicy={"enabled": True}, capabilities=["pools"], pod={"labels": {"team": "fleet"}})
+    labels = one(objects, "Deployment")["spec"]["template"]["metadata"]["labels"]
+    selectors = [
+        one(objects, "Deployment")["spec"]["selector"]["matchLabels"],
+        one(objects, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"],
+        one(objects, "NetworkPolicy")["spec"]["podSelector"]["matchLabels"],
+        *(each["spec"]["selector"] for each in objects if each["kind"] == "Service"),
+    ]
+
+    assert len(selectors) == 5
+    assert all(each.items() <= labels.items() and each for each in selectors)
+    assert labels["nodeyard.dev/pools"] == "true"
+    assert labels["team"] == "fleet"
+
+
+# definitions
+
+
+def test_the_definitions_are_those_of_the_capabilities_and_outlive_the_chart():
+    objects = installed(DEFINITIONS)
+
+    bare = {each["metadata"]["name"]: each["spec"] for each in objects}
+    wanted = [definition for capability in CAPABILITIES for definition in capability.definitions()]
+    assert bare == {each["metadata"]["name"]: each["spec"] for each in wanted}
+    kept = [each["metadata"]["annotations"]["helm.sh/resource-policy"] for each in objects]
+    assert set(kept) == {"keep"}
+
+
+def test_definitions_of_others_and_of_other_capabilities_are_left_out():
+    objects = installed(DEFINITIONS, capabilities=["spares", "affinity"], **{"except": ["tenants.apps.cozystack.io"]})
+
+    assert {each["metadata"]["name"] for each in objects} == {
+        "nodetemplates.nyallocator.cybozu.io",
+        "affinityclasses.cozystack.io",
+        "applicationdefinitions.cozystack.io",
+    }

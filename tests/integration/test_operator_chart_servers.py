@@ -1,0 +1,162 @@
+"""The operator's charts on API servers: accepted field by field, installed by helm, with the rights that it takes."""
+
+import itertools
+
+import pytest
+from tests.builders.charts import run
+from tests.builders.installs import CNPG, DEFINITIONS, EVERYTHING, OPERATOR, USER, installed, one
+
+from nodeyard.app.capabilities import CAPABILITIES
+from nodeyard.kube.names import NAMESPACE
+from nodeyard.runtime import rbac
+from nodeyard.testing.session import APPLY, Session
+
+RULES_REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
+ACCESS_REVIEW = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+NOBODY = rbac.username("nobody")
+ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
+RELEASE = "nodeyard"
+NOT_EMBEDDED = {"NetworkPolicy"}
+"""Kinds that the embedded server does not serve."""
+
+
+class Cluster:
+    """Where the charts are installed."""
+
+    def __init__(self, api):
+        self.api = api
+        self.http = Session(api.url, api.authority.pem, api.admin_token)
+
+    def try_out(self, obj):
+        """Applied without being stored; the warnings."""
+        path = f"{self.api.rest.collection(obj)}/{obj['metadata']['name']}"
+        query = {"fieldManager": "helm", "force": "true", "fieldValidation": "Strict", "dryRun": "All"}
+        answer = self.http.patch(path, obj, APPLY, query=query)
+        assert answer.status in (200, 201), f"{path}: {answer.message}"
+        return answer.warnings
+
+    def granted(self, user, namespace):
+        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SelfSubjectRulesReview"}
+        headers = {"Impersonate-User": user}
+        answer = self.http.post(RULES_REVIEW, {**review, "spec": {"namespace": namespace}}, headers=headers)
+        return set(rights_of(answer.json["status"]["resourceRules"]))
+
+    def may(self, verb, group, resource):
+        attributes = {"verb": verb, "group": group, "resource": resource}
+        review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
+        answer = self.http.post(ACCESS_REVIEW, {**review, "spec": {"user": USER, "resourceAttributes": attributes}})
+        return answer.json["status"]["allowed"]
+
+
+@pytest.fixture(scope="module")
+def cluster(api):
+    api.rest.replace_or_create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    return Cluster(api)
+
+
+@pytest.fixture
+def release(cluster):
+    """`release(capabilities=[...])` installs the operator's chart, or upgrades it to these values."""
+
+    def helm(*arguments, values=None):
+        run(*arguments, "--namespace", NAMESPACE, "--kubeconfig", cluster.api.kubeconfig, values=values)
+
+    def upgrade(**values):
+        # Other tests' operators have left a role that gathers rights, as who installs by hand has.
+        helm("upgrade", "--install", RELEASE, OPERATOR, "--take-ownership", values=values)
+
+    yield upgrade
+    helm("uninstall", RELEASE, "--ignore-not-found")
+
+
+def rights_of(rules):
+    """Each right alone: group, resource, verb, and the name or none."""
+    for rule in rules:
+        names = rule.get("resourceNames") or [""]
+        yield from itertools.product(rule["apiGroups"], rule["resources"], rule["verbs"], names)
+
+
+def test_everything_that_can_be_rendered_is_accepted_field_by_field(cluster):
+    objects = [each for each in installed(**EVERYTHING) if cluster.api.is_real or each["kind"] not in NOT_EMBEDDED]
+
+    assert {"Deployment", "Service", "PodDisruptionBudget", "ClusterRole"} <= {each["kind"] for each in objects}
+    for each in objects:
+        cluster.try_out(each)
+
+
+def test_every_definition_is_accepted_field_by_field(cluster):
+    for each in installed(DEFINITIONS):
+        assert not cluster.try_out(each), each["metadata"]["name"]
+
+
+def test_its_pods_are_as_restricted_as_a_namespace_can_ask_for(cluster):
+    level = {"pod-security.kubernetes.io/warn": "restricted"}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "chart-restricted", "labels": level}}
+    deployment = one(installed(), "Deployment")
+    elsewhere = {**deployment, "metadata": {**deployment["metadata"], "namespace": "chart-restricted"}}
+    cluster.api.rest.replace_or_create(namespace)
+
+    assert not cluster.try_out(elsewhere)
+    if cluster.api.is_real:
+        (warning,) = cluster.try_out(as_root(elsewhere))
+        assert "would violate PodSecurity" in warning
+
+
+def as_root(deployment):
+    template = deployment["spec"]["template"]
+    pod = {**template["spec"], "securityContext": {"runAsUser": 0}}
+    return {**deployment, "spec": {**deployment["spec"], "template": {**template, "spec": pod}}}
+
+
+def test_installed_its_account_may_do_all_that_the_capabilities_declare(cluster, release, eventually):
+    release()
+
+    wanted = {namespace: declared(namespace) for namespace in (NAMESPACE, "kube-node-lease")}
+    # A real server learns of roles by a watch, a moment later.
+    eventually(lambda: all(wanted[each] <= cluster.granted(USER, each) for each in wanted), "it has its rights")
+    for namespace, rights in wanted.items():
+        assert not rights & cluster.granted(NOBODY, namespace), "it is the chart that grants them"
+
+
+def declared(namespace):
+    found = set()
+    for capability in CAPABILITIES:
+        local = rbac.local_rules(capability) if namespace == NAMESPACE else ()
+        elsewhere = rbac.rules_elsewhere(capability).get(namespace, ())
+        found.update(rights_of([*rbac.rules(capability), *local, *elsewhere]))
+    return found
+
+
+def test_owners_of_other_kinds_may_be_read_once_they_are_named(cluster, release, eventually):
+    group, (plural,) = CNPG["apiGroup"], CNPG["resources"]
+    release(capabilities=["affinity"])
+    eventually(lambda: cluster.may("get", "cozystack.io", "affinityclasses"), "it has its other rights")
+    assert not cluster.may("get", group, plural)
+
+    release(capabilities=["affinity"], affinity={"ownerKinds": [CNPG]})
+
+    for verb in ("get", "list", "watch"):
+        eventually(lambda verb=verb: cluster.may(verb, group, plural), f"it may {verb} {plural}")
+    assert not cluster.may("patch", group, plural)
+    assert not cluster.may("get", group, "backups")
+
+    release(capabilities=["affinity"])
+
+    eventually(lambda: not cluster.may("get", group, plural), "the right goes with its value")
+    assert cluster.may("get", "cozystack.io", "affinityclasses")
+
+
+def test_a_capability_that_is_taken_out_loses_the_role_that_owns_its_webhooks(cluster, release):
+    release(capabilities=["spares", "affinity"])
+    assert cluster.http.get(f"{ROLES}/nodeyard-affinity").status == 200
+
+    release(capabilities=["spares"])
+
+    assert cluster.http.get(f"{ROLES}/nodeyard-affinity").status == 404
+    assert cluster.http.get(f"{ROLES}/nodeyard-spares").status == 200
+    (args,) = (each["args"] for each in deployed(cluster)["spec"]["template"]["spec"]["containers"])
+    assert "--capabilities=spares" in args
+
+
+def deployed(cluster):
+    return cluster.http.get(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/nodeyard").json

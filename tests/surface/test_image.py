@@ -1,0 +1,26 @@
+"""The Dockerfile, which CI does not build: what can be told of it without."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+DOCKERFILE = (ROOT / "Dockerfile").read_text()
+UV = re.compile(r"uv==([0-9.]+)")
+
+
+def test_it_installs_with_the_uv_that_the_makefile_pins():
+    assert UV.findall(DOCKERFILE) == UV.findall((ROOT / "Makefile").read_text())
+
+
+def test_it_copies_what_there_is_and_what_is_not_ignored():
+    copied = [path for line in re.findall(r"^COPY (?!--from)(.*) \S+$", DOCKERFILE, re.M) for path in line.split()]
+    ignored = (ROOT / ".dockerignore").read_text().splitlines()
+
+    assert {"pyproject.toml", "uv.lock", "src"} <= set(copied)
+    assert all((ROOT / path).exists() for path in copied)
+    assert {line.removeprefix("!") for line in ignored if line.startswith("!")} == set(copied)
+
+
+def test_it_runs_as_the_user_that_the_chart_names():
+    (user,) = re.findall(r"^USER (\d+):\d+$", DOCKERFILE, re.M)
+    assert f"runAsUser: {user}\n" in (ROOT / "charts/nodeyard/templates/deployment.yaml").read_text()

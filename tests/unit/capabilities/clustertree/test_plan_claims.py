@@ -1,0 +1,192 @@
+"""Several Clusters that lead to one leaf: each leaf node counts for one of them, the one that came first."""
+
+from datetime import timedelta
+
+import msgspec
+import pytest
+
+from nodeyard.capabilities.clustertree import names
+from nodeyard.capabilities.clustertree.messages import text
+from nodeyard.capabilities.clustertree.planning.claims import elders, leaf_of
+
+from ....builders.trees import NOW, Yard, cluster, grown, leaf, leaf_node, one, party, reasons, refused, unheard, whole
+
+LEAF = "a-leaf"
+NODES = (leaf_node("n1", pool="gpu"), leaf_node("n2"))
+
+
+def noted(name, since, *models, leaf=LEAF, created=NOW):
+    """A Cluster that mirrors a leaf."""
+    metadata = {"annotations": {names.LEAF: f"{leaf} {since}"}, "creationTimestamp": created.isoformat()}
+    return cluster(name, *models, metadata=metadata)
+
+
+def fresh(*models, elders=(), nodes=NODES, **given):
+    """A Cluster that has just been made."""
+    own = cluster("east", *models, metadata={"finalizers": []})
+    return Yard(own, leaf(*nodes, uid=LEAF, **given), elders=elders)
+
+
+def capacity(yard, node):
+    return yard.roots[node].status.capacity["cpu"]
+
+
+# the note
+
+
+def test_which_leaf_it_mirrors_is_noted_with_the_finalizer_before_the_first_node():
+    planned = fresh().plan()
+
+    care, node = planned.plan.actions
+    assert (care.reason, node.reason, node.after) == ("FinalizerAdded", "NodeCreated", (care.id,))
+    note = {names.LEAF: "a-leaf 2030-01-01T00:00:00.000Z"}
+    assert planned.write(care).body == {"metadata": {"annotations": note, "finalizers": [names.FINALIZER]}}
+    assert leaf_of(fresh().settled().cluster) == LEAF
+
+
+def test_the_note_stands_for_as_long_as_the_leaf_is_the_same():
+    yard = fresh().settled().later(3600)
+
+    assert reasons(yard.plan()) == []
+    assert reasons(yard.with_(leaf=unheard()).plan()) == []
+
+
+def test_another_leaf_is_noted_and_one_that_does_not_say_who_it_is_is_not():
+    yard = fresh().settled().later(60)
+
+    moved = yard.with_(leaf=leaf(*NODES, uid="b-leaf"))
+    assert reasons(moved.plan()) == [("east", "ClusterNoted")]
+    assert moved.settled().cluster.metadata.annotations[names.LEAF] == "b-leaf 2030-01-01T00:01:00.000Z"
+    unnamed = yard.with_(leaf=leaf(*NODES)).settled()
+    assert names.LEAF not in unnamed.cluster.metadata.annotations
+
+
+def test_nodes_that_are_older_than_such_notes_tell_since_when_it_mirrors():
+    yard = grown(nodes=NODES)
+    node = yard.roots["kosmos-east"]
+    made = msgspec.structs.replace(node.metadata, creation_timestamp=NOW - timedelta(days=9))
+    old = yard.with_roots(msgspec.structs.replace(node, metadata=made)).with_(leaf=leaf(*NODES, uid=LEAF))
+
+    assert old.settled().cluster.metadata.annotations[names.LEAF] == "a-leaf 2029-12-23T00:00:00.000Z"
+
+
+def test_the_note_goes_with_the_last_node():
+    yard = fresh().settled()
+    spec = msgspec.structs.replace(yard.cluster.tree, enable=False)
+    off = msgspec.structs.replace(yard.cluster.spec, cluster_tree_options=spec)
+
+    ended = yard.with_(cluster=msgspec.structs.replace(yard.cluster, spec=off))
+    first = ended.after(ended.plan())
+
+    assert leaf_of(first.cluster) == LEAF
+    assert leaf_of(first.settled().cluster) == ""
+    assert first.settled().cluster.metadata.finalizers == ()
+
+
+# who comes first
+
+
+@pytest.mark.parametrize(
+    ("other", "is_elder"),
+    [
+        (noted("west", "2029-12-31T00:00:00.000Z"), True),
+        (noted("west", "2030-01-02T00:00:00.000Z"), False),
+        (noted("west", "2030-01-01T00:00:00.000Z", created=NOW - timedelta(1)), True),
+        (noted("west", "2030-01-01T00:00:00.000Z", created=NOW + timedelta(1)), False),
+        (noted("west", "2030-01-01T00:00:00.000Z"), False),
+        (noted("ants", "2030-01-01T00:00:00.000Z"), True),
+    ],
+    ids=["mirrors longer", "mirrors shorter", "made before", "made after", "later by name", "first by name"],
+)
+def test_who_mirrors_longer_comes_first_then_who_was_made_first(other, is_elder):
+    own = noted("east", "2030-01-01T00:00:00.000Z")
+
+    assert elders(own, (own, other), LEAF) == ((other,) if is_elder else ())
+    assert elders(other, (own, other), LEAF) == (() if is_elder else (own,))
+
+
+def test_who_does_not_mirror_the_leaf_yet_comes_last_however_old_it_is():
+    other = noted("west", "2030-01-02T00:00:00.000Z")
+    old = cluster("east", metadata={"creationTimestamp": (NOW - timedelta(99)).isoformat()})
+    elsewhere = noted("east", "2029-01-01T00:00:00.000Z", leaf="b-leaf")
+
+    assert elders(old, (other,), LEAF) == elders(elsewhere, (other,), LEAF) == (other,)
+
+
+# what is left
+
+
+@pytest.mark.parametrize("models", [(), (one("n1"),), (party("gpu", pool="gpu"), whole())], ids=["all", "one", "both"])
+@pytest.mark.parametrize("first", [(), (party("all", {}),)], ids=["the whole", "an empty selector"])
+@pytest.mark.parametrize("nodes", [NODES, ()], ids=["nodes", "none yet"])
+def test_of_a_leaf_that_another_has_whole_nothing_is_left(models, first, nodes):
+    yard = fresh(*models, elders=(cluster("west", *first),), nodes=nodes)
+
+    planned = yard.plan()
+
+    assert reasons(planned) == []
+    assert set(refused(planned)) == {("east", "LeafMirroredByAnother")}
+    told = text("LeafMirroredByAnother", planned.plan.blocked[0].facts)
+    assert told.startswith("leafModels[0] of Cluster east makes no node: Cluster west leads to the same leaf")
+
+
+def test_when_the_first_goes_the_second_has_it_all():
+    yard = fresh(elders=(cluster("west"),)).settled()
+
+    assert capacity(yard.with_(elders=()).settled(), "kosmos-east") == "8"
+
+
+def test_models_that_select_different_leaf_nodes_stand_beside_each_other():
+    yard = fresh(party("gpu", pool="gpu"), elders=(cluster("west", one("n2")),))
+
+    assert refused(yard.plan()) == []
+    assert capacity(yard.settled(), "kosmos-gpu-0") == "4"
+
+
+def test_the_whole_is_what_is_left_of_it():
+    yard = fresh(elders=(cluster("west", one("n2")), cluster("north", party("gpu", pool="none"))))
+
+    assert refused(yard.plan()) == []
+    assert capacity(yard.settled(), "kosmos-east") == "4"
+
+
+def test_a_party_is_told_of_what_another_cluster_has():
+    nodes = (*NODES, leaf_node("n3", pool="gpu"))
+    yard = fresh(party("gpu", pool="gpu"), elders=(cluster("west", one("n1")),), nodes=nodes)
+
+    (blocked,) = yard.plan().plan.blocked
+
+    assert text(blocked.reason, blocked.facts) == (
+        "leafModels[0] of Cluster east also selects n1, which Cluster west has; a leaf node counts once"
+    )
+    assert capacity(yard.settled(), "kosmos-gpu-0") == "4"
+
+
+def test_models_of_another_that_make_no_sense_take_nothing():
+    yard = fresh(elders=(cluster("west", party("odd", {"matchExpressions": [{"key": "a", "operator": "Near"}]})),))
+
+    assert capacity(yard.settled(), "kosmos-east") == "8"
+
+
+@pytest.mark.parametrize("models", [(), (one("n1"),)], ids=["all", "one"])
+def test_a_node_that_was_there_stays_as_it_is_and_offers_nothing_until_the_first_is_gone(models):
+    yard = fresh(*models).settled().later(60)
+    (name,) = yard.roots
+
+    second = yard.with_(elders=(cluster("west"),)).settled()
+
+    before, after = yard.roots[name], second.roots[name]
+    assert set(after.status.capacity.values()) == set(after.status.allocatable.values()) == {"0"}
+    assert (after.metadata.labels, after.status.conditions) == (before.metadata.labels, before.status.conditions)
+    assert second.with_(elders=()).settled().roots[name].status.capacity == before.status.capacity
+
+
+def test_leaf_nodes_of_another_cluster_are_explained():
+    yard = fresh(party("gpu", pool="gpu"), elders=(cluster("west", one("n1")),))
+
+    decision = yard.why("Cluster", "east")
+
+    assert (decision.rule, decision.would_change) == ("LeafMirroredByAnother", ("EditLeafModels",))
+    assert {each.name: each.reason for each in decision.candidates} == {"n1": "InOtherCluster", "n2": "NotSelected"}
+    node = yard.why("Node", "kosmos-gpu-0")
+    assert {each.name: each.reason for each in node.candidates} == {"n1": "InOtherCluster", "n2": "NotSelected"}

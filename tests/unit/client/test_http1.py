@@ -1,0 +1,152 @@
+"""Requests on raw connections: what servers may answer, and what becomes of connections meanwhile."""
+
+import asyncio
+from contextlib import asynccontextmanager
+
+import pytest
+
+from nodeyard.client.http1 import CannotConnect, Pool
+
+REQUEST = b"GET /x HTTP/1.1\r\nHost: a\r\n\r\n"
+OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+
+class Script:
+    """A server that answers each request with the next text, and closes where a text is None."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.connections = 0
+        self.asked = []
+        self.closed = asyncio.Event()
+
+    async def __call__(self, reader, writer):
+        self.connections += 1
+        try:
+            while self.answers:
+                self.asked.append(await reader.readuntil(b"\r\n\r\n"))
+                answer = self.answers.pop(0)
+                if answer is None:
+                    break
+                writer.write(answer)
+                await writer.drain()
+                if b"Connection: close" in answer:
+                    break
+            else:
+                await reader.read()
+        except asyncio.IncompleteReadError:
+            pass
+        finally:
+            writer.close()
+            self.closed.set()
+
+
+@asynccontextmanager
+async def pool_on(script, keepalive=30.0):
+    server = await asyncio.start_server(script, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    pool = Pool("127.0.0.1", port, server_name=None, keepalive=keepalive)
+    try:
+        yield pool
+    finally:
+        pool.close()
+        server.close()
+        await server.wait_closed()
+
+
+@pytest.mark.parametrize(
+    ("answer", "body"),
+    [
+        (OK, b"ok"),
+        (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n3\r\n, k\r\n0\r\n\r\n", b"ok, k"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" + OK, b"ok"),
+        (b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nuntil the end", b"until the end"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", b""),
+    ],
+    ids=["of a known length", "in chunks", "after a provisional one", "until the connection ends", "empty"],
+)
+async def test_an_answer_is_read_whole(answer, body):
+    async with pool_on(Script(answer)) as pool:
+        response = await pool.ask("GET", REQUEST, None)
+    assert (response.status, response.body) == (200, body)
+
+
+async def test_header_names_are_in_lower_case_and_every_warning_is_kept():
+    answer = b'HTTP/1.1 204 No Content\r\nX-Kind: Node\r\nWarning: 299 - "a"\r\nwarning: 299 - "b"\r\n\r\n'
+    async with pool_on(Script(answer)) as pool:
+        response = await pool.ask("GET", REQUEST, None)
+    assert response.headers["x-kind"] == "Node"
+    assert response.warnings == ('299 - "a"', '299 - "b"')
+
+
+async def test_a_connection_is_used_again():
+    script = Script(OK, OK, OK)
+    async with pool_on(script) as pool:
+        for _ in range(3):
+            await pool.ask("PATCH", REQUEST, None)
+    assert script.connections == 1
+
+
+async def test_one_that_the_server_gives_up_is_not():
+    script = Script(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", OK)
+    async with pool_on(script) as pool:
+        for _ in range(2):
+            assert (await pool.ask("PATCH", REQUEST, None)).body == b"ok"
+    assert script.connections == 2
+
+
+async def test_one_that_was_idle_too_long_is_not():
+    script = Script(OK, OK)
+    async with pool_on(script, keepalive=-1.0) as pool:
+        for _ in range(2):
+            await pool.ask("PATCH", REQUEST, None)
+    assert script.connections == 2
+
+
+async def test_a_read_is_repeated_where_its_connection_turns_out_to_be_closed():
+    script = Script(OK, None, OK)
+    async with pool_on(script) as pool:
+        await pool.ask("GET", REQUEST, None)
+        assert (await pool.ask("GET", REQUEST, None)).body == b"ok"
+    assert script.connections == 2
+
+
+async def test_a_patch_is_not_repeated():
+    script = Script(OK, None, OK)
+    async with pool_on(script) as pool:
+        await pool.ask("PATCH", REQUEST, None)
+        with pytest.raises(ConnectionError):
+            await pool.ask("PATCH", REQUEST, None)
+    assert len(script.asked) == 2
+
+
+async def test_an_answer_that_breaks_off_is_an_error_and_nothing_is_repeated():
+    half = b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\nConnection: close\r\n\r\nhalf"
+    script = Script(OK, half, OK)
+    async with pool_on(script) as pool:
+        await pool.ask("GET", REQUEST, None)
+        with pytest.raises(ConnectionError):
+            await pool.ask("GET", REQUEST, None)
+    assert len(script.asked) == 2
+
+
+async def test_what_is_no_http_is_said_to_be_none():
+    async with pool_on(Script(b"SSH-2.0-OpenSSH_9.2\r\n\r\n")) as pool:
+        with pytest.raises(ConnectionError, match="no HTTP/1.1"):
+            await pool.ask("GET", REQUEST, None)
+
+
+async def test_a_late_answer_is_never_taken_for_the_next_one():
+    script = Script(b"", OK)
+    async with pool_on(script) as pool:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await pool.ask("GET", REQUEST, None)
+        await asyncio.wait_for(script.closed.wait(), 5)
+        assert (await pool.ask("GET", REQUEST, None)).body == b"ok"
+    assert script.connections == 2
+
+
+async def test_where_nobody_listens_nothing_was_sent():
+    with pytest.raises(CannotConnect, match=r"127\.0\.0\.1:1: "):
+        await Pool("127.0.0.1", 1, server_name=None, keepalive=1.0).ask("GET", REQUEST, None)

@@ -1,0 +1,113 @@
+"""The audit by which rights are proved to be neither too many nor too few: what it takes for use of a right."""
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+from tests.builders import labels
+from tests.builders.requests import Asked, Right, asked
+from tests.builders.rights import COUNTED, Audit
+
+from nodeyard.kube.names import NAMESPACE
+from nodeyard.runtime.capability import Rule
+
+LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
+OWN = f"{LEASES}/nodeyard-labels"
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+PARTS = Rule("parts.test", ("*",), ("get", "create", "patch"))
+HOLDING = Rule("parts.test", ("*/finalizers",), ("update",))
+CAPABILITY = replace(labels.LABELS, rbac=(PARTS, HOLDING))
+ENGINE = {
+    "create events.events.k8s.io",
+    COUNTED,
+    f"create leases.coordination.k8s.io in {NAMESPACE}",
+    f"get leases.coordination.k8s.io in {NAMESPACE} named nodeyard-labels",
+    f"update leases.coordination.k8s.io in {NAMESPACE} named nodeyard-labels",
+}
+PARTS_RIGHTS = {f"{verb} *.parts.test" for verb in PARTS.verbs} | {"update *.parts.test/finalizers"}
+SCREW = "/apis/parts.test/v1/namespaces/default/screws/m4"
+
+
+@pytest.fixture
+def audit():
+    return Audit(CAPABILITY)
+
+
+def ask(audit, method, path, body=None, status=200, **query):
+    """Whether the answer to a request got lost."""
+    found = asked(method, path, query)
+    audit.hear(found, b"" if body is None else msgspec.json.encode(body))
+    return audit.loses(found, status)
+
+
+def test_before_anything_is_asked_for_every_right_is_needless(audit):
+    assert audit.needless(patience=0) == ENGINE | PARTS_RIGHTS
+    assert audit.beyond() == set()
+
+
+def test_a_right_that_is_known_to_be_rare_is_none_and_has_to_be_there(audit):
+    assert audit.needless(ENGINE, patience=0) == PARTS_RIGHTS
+    assert audit.needless(ENGINE | PARTS_RIGHTS | {"get moons"}, patience=0) == {"get moons"}
+
+
+def test_what_is_asked_for_rests_on_the_narrowest_right(audit):
+    ask(audit, "GET", OWN)
+    ask(audit, "POST", EVENTS)
+    left = audit.needless(PARTS_RIGHTS, patience=0)
+    assert ENGINE - left == {
+        "create events.events.k8s.io",
+        f"get leases.coordination.k8s.io in {NAMESPACE} named nodeyard-labels",
+    }
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "right"),
+    [
+        ("DELETE", SCREW, "delete screws.parts.test"),
+        ("GET", f"{LEASES}/another", "get leases.coordination.k8s.io"),
+        ("GET", LEASES.replace(NAMESPACE, "default") + "/nodeyard-labels", "get leases.coordination.k8s.io"),
+        ("GET", "/api/v1/nodes", "list nodes"),
+    ],
+)
+def test_what_no_right_covers_is_told(audit, method, path, right):
+    ask(audit, method, path)
+    assert audit.beyond() == {right}
+
+
+def test_an_apply_that_creates_takes_both_rights(audit):
+    ask(audit, "PATCH", SCREW, status=200)
+    assert "create *.parts.test" in audit.needless(ENGINE, patience=0)
+    ask(audit, "PATCH", SCREW, status=201)
+    assert "create *.parts.test" not in audit.needless(ENGINE, patience=0)
+
+
+def test_an_owner_whose_deletion_is_blocked_takes_the_right_to_its_finalizers(audit):
+    owner = {"apiVersion": "parts.test/v1", "kind": "Box", "name": "b", "uid": "u"}
+    ask(audit, "PATCH", SCREW, {"metadata": {"ownerReferences": [owner]}})
+    assert "update *.parts.test/finalizers" in audit.needless(ENGINE, patience=0)
+    ask(audit, "PATCH", SCREW, {"metadata": {"ownerReferences": [{**owner, "blockOwnerDeletion": True}]}})
+    assert "update *.parts.test/finalizers" not in audit.needless(ENGINE, patience=0)
+
+
+def test_of_the_answers_to_writes_one_is_lost_for_each_kind_of_the_capability(audit):
+    assert not ask(audit, "GET", SCREW)
+    assert not ask(audit, "PATCH", SCREW, status=409)
+    assert ask(audit, "PATCH", SCREW)
+    assert not ask(audit, "PATCH", f"{SCREW}/status")
+    assert ask(audit, "PATCH", SCREW.replace("screws", "nails"))
+    assert not ask(audit, "PUT", OWN), "the engine has its own tests"
+
+
+def test_a_kind_may_stand_for_others_that_are_not_there():
+    rule = Rule("parts.test", ("screws", "bolts"), ("get",))
+    audit = Audit(replace(labels.LABELS, rbac=(rule,)), alike={"bolts": "screws"})
+    assert audit.needless(ENGINE, patience=0) == {"get screws.parts.test"}
+    audit.hear(Asked(Right("parts.test", "bolts", "get"), "default", "m4"), b"")
+    assert (audit.needless(ENGINE, patience=0), audit.beyond()) == (set(), set())
+
+
+def test_a_right_on_everything_that_is_used_for_one_fixed_name_is_loose(audit):
+    ask(audit, "GET", SCREW)
+    assert audit.loose("m4") == {"get *.parts.test"}
+    ask(audit, "GET", f"{SCREW}0")
+    assert audit.loose("m4") == set()
