@@ -99,8 +99,6 @@ def _bind(text: str) -> Address | None:
 
 def webhooks_of(bind: str, url: str, service: str, folder: Path | None) -> Webhooks | None:
     from nodeyard.admission.reach import Reach, parse_service, parse_url
-    from nodeyard.admission.upkeep import Webhooks
-    from nodeyard.app.webhooks import is_loopback
     from nodeyard.cli import cluster
 
     address = cluster.option("--webhook-bind", _bind, bind)
@@ -113,6 +111,10 @@ def webhooks_of(bind: str, url: str, service: str, folder: Path | None) -> Webho
         reach = cluster.option("--webhook-service", parse_service, service)
     if address is None:
         return None
+    # With them come certificates, and the libraries for those.
+    from nodeyard.admission.upkeep import Webhooks
+    from nodeyard.app.webhooks import is_loopback
+
     if reach is None and not is_loopback(address.host):
         raise Failure(
             f"--webhook-bind {bind}: say how the API server gets there, by --webhook-service or --webhook-url"

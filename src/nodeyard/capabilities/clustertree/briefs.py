@@ -13,7 +13,6 @@ from nodeyard.capabilities.clustertree.snapshot import TreeNode, TreeSnapshot
 from nodeyard.capabilities.clustertree.types import ClusterTreeOptions
 from nodeyard.kube.conditions import UNKNOWN
 from nodeyard.kube.moments import read
-from nodeyard.schema.cel.moments import parse_duration
 
 CREDENTIAL_GRACE: Final = timedelta(minutes=10)
 """Where a Cluster does not say."""
@@ -66,6 +65,9 @@ def brief_of(snapshot: TreeSnapshot, nodes: Iterable[LeaseNode | tuple[str, str,
 
 def credential_grace(options: ClusterTreeOptions) -> timedelta:
     """What the Cluster asks for; the usual where it asks for nothing, or for what is no length of time."""
+    # With CEL around it, which is more than all the rest of an operator: not where nobody mirrors clusters.
+    from nodeyard.schema.cel.moments import parse_duration
+
     parsed = parse_duration(options.credential_grace)
     if parsed is None or parsed.nanoseconds < 0:
         return CREDENTIAL_GRACE

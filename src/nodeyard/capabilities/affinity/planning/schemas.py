@@ -24,7 +24,6 @@ from nodeyard.capabilities.affinity.planning.keywords import (
 from nodeyard.capabilities.affinity.planning.restrictions import BRANCHES, restriction
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.names import LABEL_VALUE_MAX
-from nodeyard.schema.definition.defaults import default_faults
 
 MAX_DEPTH: Final = 48
 CLASS_FIELD: Final = "affinityClass"
@@ -168,6 +167,9 @@ class _Conversion:
         value = plain(given.get("default"))
         if value is None:
             return
+        # With CEL around it: not where nobody defines applications.
+        from nodeyard.schema.definition.defaults import default_faults
+
         if default_faults({**node, "default": value}, path):
             self._leave_out("default", path)
         else:
