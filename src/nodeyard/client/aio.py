@@ -138,11 +138,11 @@ class AioTransport:
         self, method: str, target: str, headers: Mapping[str, str], body: bytes, keys: Keys, seconds: float
     ) -> Response:
         try:
-            async with asyncio.timeout(seconds):
-                if self._proxy:
+            if self._proxy:
+                async with asyncio.timeout(seconds):
                     return await self._send_by_proxy(method, target, headers, body, keys)
-                request = self._head(method, target, headers, len(body), keys) + body
-                return await self._pool.ask(method, request, self._context(keys))
+            request = self._head(method, target, headers, len(body), keys) + body
+            return await self._pool.ask(method, request, self._context(keys), seconds)
         except CannotConnect as error:
             raise TransportError(f"{method} {_path(target)}: cannot connect to {error}", may_have_run=False) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:

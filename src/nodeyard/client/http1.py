@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, cast
 
 import httptools
 
-from nodeyard.client.transport import Response
+from nodeyard.client.transport import REQUEST_SECONDS, Response
 
 CONNECT_SECONDS: Final = 10.0
 # Requests that may be sent again on another connection where one is found closed.
@@ -27,6 +27,28 @@ _FIRST_FINAL_STATUS: Final = 200
 
 class CannotConnect(Exception):
     """Nothing was sent. The text says where to, and why not."""
+
+
+class Headers(Mapping[str, str]):
+    """Decoded when they are asked for: of most answers none ever is."""
+
+    __slots__ = ("_fields",)
+
+    def __init__(self, fields: list[tuple[bytes, bytes]]) -> None:
+        self._fields = fields
+
+    def __getitem__(self, name: str) -> str:
+        wanted = name.lower().encode()
+        for key, value in reversed(self._fields):
+            if key.lower() == wanted:
+                return value.decode("utf-8", "replace")
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({key.lower().decode("latin-1"): None for key, _ in self._fields})
+
+    def __len__(self) -> int:
+        return len({key.lower() for key, _ in self._fields})
 
 
 class Connection(asyncio.Protocol):
@@ -39,17 +61,20 @@ class Connection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
         self._answer: asyncio.Future[Response] | None = None
-        self._headers: dict[str, str] = {}
-        self._warnings: list[str] = []
+        self._fields: list[tuple[bytes, bytes]] = []
         self._body: list[bytes] = []
-        self._ends_with_connection = False
+        self._has_headers = False
 
-    async def ask(self, request: bytes) -> Response:
+    async def ask(self, request: bytes, deadline: float) -> Response:
+        """Raises TimeoutError when the loop's time is past the deadline."""
         transport = self._transport
         if transport is None or not self.is_open:
             raise ConnectionResetError("the connection is closed")
-        self._answer = asyncio.get_running_loop().create_future()
+        loop = asyncio.get_running_loop()
+        self._answer = loop.create_future()
         self.has_heard = False
+        # Cheaper than a timeout around it, and this is done for every request.
+        timer = loop.call_at(deadline, self._fail, TimeoutError())
         transport.write(request)
         try:
             return await self._answer
@@ -58,6 +83,7 @@ class Connection(asyncio.Protocol):
             self.close()
             raise
         finally:
+            timer.cancel()
             self._answer = None
 
     def close(self) -> None:
@@ -84,7 +110,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_open = False
-        if exc is None and self._ends_with_connection and self._answer is not None:
+        if exc is None and self._has_headers and self._ends_with_connection():
             self._complete()
         else:
             self._fail(exc or ConnectionResetError("the server closed the connection"))
@@ -92,21 +118,13 @@ class Connection(asyncio.Protocol):
     # what the parser tells
 
     def on_message_begin(self) -> None:
-        self._headers, self._warnings, self._body = {}, [], []
-        self._ends_with_connection = False
+        self._fields, self._body, self._has_headers = [], [], False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        key, text = name.decode("latin-1").lower(), value.decode("utf-8", "replace")
-        if key == "warning":
-            self._warnings.append(text)
-        self._headers[key] = text
+        self._fields.append((name, value))
 
     def on_headers_complete(self) -> None:
-        headers, status = self._headers, self._parser.get_status_code()
-        has_body = status >= _FIRST_FINAL_STATUS and status not in (204, 304)
-        self._ends_with_connection = (
-            has_body and "content-length" not in headers and "chunked" not in headers.get("transfer-encoding", "")
-        )
+        self._has_headers = self._parser.get_status_code() >= _FIRST_FINAL_STATUS
 
     def on_body(self, body: bytes) -> None:
         self._body.append(body)
@@ -118,16 +136,27 @@ class Connection(asyncio.Protocol):
             self.is_open = False
         self._complete()
 
+    def _ends_with_connection(self) -> bool:
+        """Of an answer that has begun: whether nothing else says where it ends."""
+        headers = Headers(self._fields)
+        return "content-length" not in headers and "chunked" not in headers.get("transfer-encoding", "")
+
     def _complete(self) -> None:
-        self._ends_with_connection = False
+        self._has_headers = False
         if self._answer is not None and not self._answer.done():
             body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
-            status = self._parser.get_status_code()
-            self._answer.set_result(Response(status, self._headers, body, tuple(self._warnings)))
+            warnings = tuple(value.decode("utf-8", "replace") for name, value in self._fields if _is_warning(name))
+            self._answer.set_result(Response(self._parser.get_status_code(), Headers(self._fields), body, warnings))
+        # An idle connection keeps nothing of what it brought.
+        self._fields, self._body = [], []
 
     def _fail(self, error: Exception) -> None:
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(error)
+
+
+def _is_warning(name: bytes) -> bool:
+    return len(name) == 7 and name.lower() == b"warning"
 
 
 class Pool:
@@ -142,8 +171,11 @@ class Pool:
         """With when each was last used; the latest is the last."""
         self._open: set[Connection] = set()
 
-    async def ask(self, method: str, request: bytes, context: ssl.SSLContext | None) -> Response:
-        """Raises CannotConnect, or OSError where it is not known what became of the request."""
+    async def ask(
+        self, method: str, request: bytes, context: ssl.SSLContext | None, seconds: float = REQUEST_SECONDS
+    ) -> Response:
+        """Raises CannotConnect, or OSError, TimeoutError among them, where it is not known what became of it."""
+        deadline = asyncio.get_running_loop().time() + seconds
         if context is not self._context:
             # Other credentials, or another authority: what was opened with the old ones ends with its request.
             self._drop(connection for _, connection in self._idle)
@@ -152,12 +184,14 @@ class Pool:
             connection = self._rested()
             is_fresh = connection is None
             if connection is None:
-                connection = await self._connect(context)
+                async with asyncio.timeout_at(deadline):
+                    connection = await self._connect(context)
             try:
-                answer = await connection.ask(request)
-            except OSError:
+                answer = await connection.ask(request, deadline)
+            except OSError as error:
                 self._open.discard(connection)
-                if is_fresh or connection.has_heard or method not in _REPEATABLE:
+                is_late = isinstance(error, TimeoutError)
+                if is_fresh or is_late or connection.has_heard or method not in _REPEATABLE:
                     raise
             except BaseException:
                 self._open.discard(connection)

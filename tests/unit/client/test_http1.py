@@ -76,6 +76,7 @@ async def test_header_names_are_in_lower_case_and_every_warning_is_kept():
     async with pool_on(Script(answer)) as pool:
         response = await pool.ask("GET", REQUEST, None)
     assert response.headers["x-kind"] == "Node"
+    assert list(response.headers) == ["x-kind", "warning"]
     assert response.warnings == ('299 - "a"', '299 - "b"')
 
 
@@ -140,8 +141,7 @@ async def test_a_late_answer_is_never_taken_for_the_next_one():
     script = Script(b"", OK)
     async with pool_on(script) as pool:
         with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.05):
-                await pool.ask("GET", REQUEST, None)
+            await pool.ask("GET", REQUEST, None, seconds=0.05)
         await asyncio.wait_for(script.closed.wait(), 5)
         assert (await pool.ask("GET", REQUEST, None)).body == b"ok"
     assert script.connections == 2

@@ -56,12 +56,12 @@ def _budget(view: View, snapshot: NodeSnapshot, resolution: Resolution, now: dat
     patience = timedelta(seconds=deadline_seconds(service, profile))
     due = _due(standing, patience)
     stalled = _stalled(view, service, group[1], now - patience) if due is not None and due <= now else ""
-    grants.settle(group, now, _has_written(view, service, name))
     is_granted = False
     if stalled:
         grants.wait(group, key)
     else:
-        is_granted = grants.ask(group, key, now, limit(service, profile, total) - unavailable)
+        room = limit(service, profile, total) - unavailable
+        is_granted = grants.ask(group, key, now, room, _has_written(view, service, name))
     return Budget(
         total=total,
         unavailable=unavailable,

@@ -22,7 +22,7 @@ LASTS: Final = timedelta(seconds=60)
 class Grants:
     def __init__(self) -> None:
         self._given: dict[Hashable, dict[str, datetime]] = {}
-        """Who was let through, and until when that counts."""
+        """Who was let through, and until when that counts; the first to lapse comes first."""
         self._waiting: dict[Hashable, dict[str, None]] = {}
         """In the order in which they came."""
         self._groups: dict[str, set[Hashable]] = {}
@@ -45,19 +45,23 @@ class Grants:
         groups = [group for group in self._groups.get(key, ()) if key in self._given.get(group, ())]
         return [each for group in groups for each in self.next(group)]
 
-    def settle(self, group: Hashable, now: datetime, has_written: Callable[[str], bool]) -> None:
-        """Who has written is seen to be disturbed from then on, and is not counted here too."""
-        for key, until in list(self._given.get(group, {}).items()):
-            if until <= now or has_written(key):
-                _drop(self._given, group, key)
+    def ask(self, group: Hashable, key: str, now: datetime, room: int, has_written: Callable[[str], bool]) -> bool:
+        """Whether one more of a group may be disturbed, where there is room for so many; else it waits.
 
-    def ask(self, group: Hashable, key: str, now: datetime, room: int) -> bool:
-        """Whether one more of a group may be disturbed, where there is room for so many; else it waits."""
-        given = self._given.get(group, {})
-        if key not in given and len(given) >= room:
+        Who has written is seen to be disturbed from then on, and not counted here too. That is looked into only where
+        it decides: thousands may be let through at once.
+        """
+        given = self._given.setdefault(group, {})
+        is_known = given.pop(key, None) is not None
+        if not is_known and len(given) >= room:
+            for each in [each for each, until in given.items() if until <= now or has_written(each)]:
+                del given[each]
+        if not is_known and len(given) >= room:
+            if not given:
+                del self._given[group]
             self.wait(group, key)
             return False
-        self._given.setdefault(group, {})[key] = now + LASTS
+        given[key] = now + LASTS
         self._groups.setdefault(key, set()).add(group)
         return True
 
@@ -71,7 +75,7 @@ class Grants:
 
     def lapse(self, group: Hashable) -> datetime | None:
         """When the first place is free again that nobody has made use of."""
-        return min(self._given.get(group, {}).values(), default=None)
+        return next(iter(self._given.get(group, {}).values()), None)
 
 
 def _drop(
