@@ -191,9 +191,9 @@ def test_before_the_crd_goes_it_takes_nothing_new():
 
 
 def test_what_was_made_before_the_crd_was_closed_has_time_to_be_told():
-    made = planned(definition=definition(**GOING), crd=closed(1))
+    made = planned(definition=definition(**GOING), crd=closed(closings.SETTLE.total_seconds() / 2))
     assert done(made) == ([], [Reason.DEFINITION_CLOSED])
-    assert made.wake_at == NOW - timedelta(seconds=1) + closings.SETTLE
+    assert made.wake_at == NOW + closings.SETTLE / 2
     assert done(planned(definition=definition(**GOING), crd=closed(60), applications=1)) == (
         [], [Reason.DEFINITION_IN_USE]
     )  # fmt: skip
