@@ -7,7 +7,7 @@ from nodeyard.client.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, N
 from nodeyard.process.clock import settle
 from nodeyard.watch.inquiring import DISCOVERY_SECONDS
 
-from .test_watches import COUNT, NODE_WATCH, Stage
+from .stages import COUNT, NODE_WATCH, Stage
 
 
 class Counting:

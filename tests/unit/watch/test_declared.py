@@ -12,7 +12,7 @@ from nodeyard.watch.informer import STALLED_SECONDS
 from nodeyard.watch.inquiring import DISCOVERY_SECONDS
 
 from .builders import refusal
-from .test_watches import NODE_WATCH, WIDGETS, Stage
+from .stages import NODE_WATCH, WIDGETS, Stage
 
 OTHER_WIDGETS = untyped("other.dev", "v1", "widgets", "Widget", namespaced=False)
 MAPS = Watch(CONFIG_MAPS, label_selector="declares=yes")

@@ -7,9 +7,9 @@ from nodeyard.process.clock import settle
 from nodeyard.runtime.capability import Aggregate, Watch
 
 from .builders import refusal
+from .stages import COUNT, NODE_WATCH, WIDGETS
 from .test_declared import look, make, names, register
 from .test_declared import stage as stage  # a fixture
-from .test_watches import COUNT, NODE_WATCH, WIDGETS
 
 PATH = "/apis/example.dev/v1/widgets"
 

@@ -1,27 +1,11 @@
 """New kinds are found soon: where their definitions are watched, and in a few looks after one was missed."""
 
-import asyncio
-
-import pytest
-
-from nodeyard.apiserver.server import Server
 from nodeyard.client.resources import CUSTOM_RESOURCE_DEFINITIONS
 from nodeyard.runtime.capability import Watch
 from nodeyard.runtime.served import Served
 from nodeyard.watch.inquiring import AFTERWARDS_SECONDS, DISCOVERY_SECONDS
 
-from .test_watches import NODE_WATCH, WIDGETS, Stage
-
-
-@pytest.fixture
-async def stage(clock):
-    server = Server(clock, seed=1)
-    await server.start(())
-    stage = Stage(clock, server)
-    yield stage
-    await stage.stop()
-    await server.stop()
-    assert [task for task in asyncio.all_tasks() if "informer" in task.get_name()] == []
+from .stages import NODE_WATCH, WIDGETS
 
 
 async def test_where_definitions_are_watched_a_new_kind_is_watched_at_once(stage, clock):

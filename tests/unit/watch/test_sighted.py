@@ -7,9 +7,9 @@ from nodeyard.kube.objects import PartialObject
 from nodeyard.runtime.capability import Watch
 from nodeyard.watch.sightings import MOST
 
+from .stages import WIDGETS
 from .test_declared import NODE_WATCH, Tap, look, make, register
 from .test_declared import stage as stage  # a fixture
-from .test_watches import WIDGETS
 
 PATH = "/apis/example.dev/v1/widgets"
 

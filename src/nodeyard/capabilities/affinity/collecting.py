@@ -148,12 +148,9 @@ def collect_application(view: View, kind: str, namespace: str, name: str) -> App
 
 def _other_release(view: View, kind: str, namespace: str, name: str) -> str:
     """What it was released as before its definition changed the prefix."""
-    wanted = f"{kind}/{namespace}/{name}"
-    for release in view.indexed(names.RELEASE_KIND, names.BY_NAMESPACE, namespace):
-        found: str = release["metadata"]["name"]
-        if wanted in watched.release_application(release) and found.endswith(name):
-            return found
-    return ""
+    releases = view.indexed(names.RELEASE_KIND, names.BY_APPLICATION, f"{kind}/{namespace}/{name}")
+    found = (str(release["metadata"]["name"]) for release in releases)
+    return next((each for each in found if each.endswith(name)), "")
 
 
 # definitions

@@ -125,7 +125,11 @@ AFFINITY: Final = Capability(
         Watch(
             watched.RELEASES,
             keys_in=keys.release_keys,
-            indexes={names.BY_CLASS: watched.release_classes, names.BY_NAMESPACE: watched.namespace_of},
+            indexes={
+                names.BY_CLASS: watched.release_classes,
+                names.BY_APPLICATION: watched.release_application,
+                names.BY_NAMESPACE: watched.namespace_of,
+            },
             optional=True,
         ),
         Watch(watched.CRDS, keys.crd_keys, label_selector=names.DECLARED_BY),

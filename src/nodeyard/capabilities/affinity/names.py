@@ -99,6 +99,7 @@ APPLICATION_KEY_PREFIX: Final = "application/"
 BY_CLASS: Final = "class"
 """HelmReleases, Tenants and applications by the classes they name."""
 BY_NAMESPACE: Final = "namespace"
+BY_APPLICATION: Final = "application"
 
 
 def class_key(name: str) -> str:
