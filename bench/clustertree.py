@@ -140,12 +140,12 @@ async def _measure_tree(root: Running, running: Operator, found: Sequence[Leaf])
         await asyncio.sleep(2 * 10)  # every lease has been renewed once more before ages count
         async with churning.aging(opened) as ages:
             quiet = await churning.touch(ways, shown, others[-QUIET_NODES:])
-            known, cpu, began = len(running.written()), running.cpu_seconds(), time.perf_counter()
+            known, cpu, began = len(await running.written()), running.cpu_seconds(), time.perf_counter()
             turns = churning.mixed(hot, others[:-QUIET_NODES])
             changes = await churning.churn(ways, turns, int(PER_SECOND * SECONDS), PER_SECOND)
             await _settle(shown, found)
             seconds, cpu = time.perf_counter() - began, running.cpu_seconds() - cpu
-        written = running.written()[known:]
+        written = (await running.written())[known:]
     waits = churning.waits(shown, changes)
     return {
         CHURN_P99: churning.percentile(waits, 0.99),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import urllib.error
 import urllib.request
@@ -13,6 +14,7 @@ from pathlib import Path
 from prometheus_client.parser import text_string_to_metric_families
 
 from bench.load import Call
+from bench.recorder import FLUSH_SECONDS
 from bench.replay import recorded
 from bench.servers import cpu_seconds
 from nodeyard.testing.ports import LOOPBACK, free_port
@@ -63,8 +65,9 @@ class Operator:
         with urllib.request.urlopen(f"{self.address}/metrics", timeout=10) as answer:
             return Counters(answer.read().decode())
 
-    def written(self) -> list[Call]:
-        """Everything up to now."""
+    async def written(self) -> list[Call]:
+        """Everything up to now; the last of it is on its way to the file."""
+        await asyncio.sleep(2 * FLUSH_SECONDS)
         return recorded(self.record)
 
     def cpu_seconds(self) -> float:

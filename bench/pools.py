@@ -142,7 +142,7 @@ async def _generate(size: Size, sent: Sent) -> Numbers:
                 server_cpu = cpu_seconds(server.processes) - server_cpu
             await _settle(opened, running, size)
             cpu, peak = running.cpu_seconds() - cpu, running.peak_mb()
-            sent.calls = running.written()
+            sent.calls = await running.written()
     return _numbers(ended - began, sent.calls, size) | {CPU: cpu, SERVER_CPU: server_cpu, MEMORY: peak}
 
 
@@ -175,10 +175,10 @@ async def _change(size: Size) -> Numbers:
 
 
 async def _cost(opened: aiohttp.ClientSession, running: Operator, size: Size, change: Change) -> Numbers:
-    known = len(running.written())
+    known = len(await running.written())
     await fleet.change(opened, change.cluster, POOL, change.fields)
     await _settle(opened, running, size)
-    cost = Cost.of(running.written()[known:], change.cluster, POOL)
+    cost = Cost.of((await running.written())[known:], change.cluster, POOL)
     return {
         change.own: cost.pool,
         f"{change.name}: status writes": cost.statuses,

@@ -43,7 +43,7 @@ ROLES = 20
 EDITED_ROLE = 7
 EDITS = 50
 SERIES = 3
-ROUNDS = 3
+ROUNDS = 5
 PATIENCE_SECONDS = 900.0
 
 SECONDS = "seconds until all concerned nodes report"
@@ -146,11 +146,11 @@ async def _edit_nodes(world: World, opened: aiohttp.ClientSession, nodes: int) -
 
 async def _edit_series(opened: aiohttp.ClientSession, running: Operator, numbers: Sequence[int]) -> Numbers:
     edited = [fleet.node_name(number) for number in numbers[:EDITS]]
-    known, before, cpu = len(running.written()), running.counters(), running.cpu_seconds()
+    known, before, cpu = len(await running.written()), running.counters(), running.cpu_seconds()
     waits = [await _edit_node(opened, name) for name in edited]
     await _settle(running)
     after, cpu = running.counters(), running.cpu_seconds() - cpu
-    cost = Cost.of(running.written()[known:], edited)
+    cost = Cost.of((await running.written())[known:], edited)
     for name in edited:
         await fleet.choose(opened, fleet.node_path(name), None)
     await _settle(running)
@@ -178,7 +178,7 @@ async def _edit_role(world: World, opened: aiohttp.ClientSession, sent: Sent) ->
     path = fleet.role_path(EDITED_ROLE)
     with _operator(world.server) as running:
         await _settle(running)
-        known = len(running.written())
+        known = len(await running.written())
         async with fleet.changes(opened, fleet.NODES) as changed:
             server_cpu = cpu_seconds(world.server.processes)
             cpu, began = running.cpu_seconds(), time.perf_counter()
@@ -187,10 +187,10 @@ async def _edit_role(world: World, opened: aiohttp.ClientSession, sent: Sent) ->
             server_cpu = cpu_seconds(world.server.processes) - server_cpu
             await _settle(running)
         cpu, peak = running.cpu_seconds() - cpu, running.peak_mb()
-        sent.there = running.written()[known:]
+        sent.there = (await running.written())[known:]
         await fleet.choose(opened, path, FIRST)
         await _settle(running)
-        sent.back = running.written()[known + len(sent.there) :]
+        sent.back = (await running.written())[known + len(sent.there) :]
     cost = {CPU: cpu, SERVER_CPU: server_cpu, MEMORY: peak}
     return _numbers(ended - began, sent.there, world.concerned) | cost
 

@@ -7,6 +7,7 @@ Imports no more than it needs: the memory of this process is the operator's.
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import sys
 from collections.abc import Mapping
@@ -20,25 +21,36 @@ import msgspec
 from bench.load import Call
 from nodeyard.client.transport import Response, Stream, Transport
 
+FLUSH_SECONDS = 0.3
 _READS = ("GET", "HEAD")
 
 
 class RecordingTransport:
-    """Passes everything on; each write is one line of the file before it is sent, so no process's end loses one."""
+    """Passes everything on; each write is one line of the file soon after it was sent."""
 
     def __init__(self, inner: Transport, record: Path) -> None:
         self._inner = inner
         self._file = record.open("ab", buffering=0)
+        self._sent: list[Call] = []
 
     async def request(self, method: str, path: str, **given: Any) -> Response:
         if method not in _READS:
-            self._file.write(msgspec.json.encode(_call(method, path, given)) + b"\n")
+            if not self._sent:
+                asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._flush)
+            self._sent.append(_call(method, path, given))
         return await self._inner.request(method, path, **given)
+
+    def _flush(self) -> None:
+        sent, self._sent = self._sent, []
+        if not sent:
+            return
+        self._file.write(b"".join(msgspec.json.encode(each) + b"\n" for each in sent))
 
     def stream(self, path: str, **given: Any) -> AbstractAsyncContextManager[Stream]:
         return self._inner.stream(path, **given)
 
     async def close(self) -> None:
+        self._flush()
         self._file.close()
         await self._inner.close()
 

@@ -137,7 +137,7 @@ async def _converge(nodes: int, sent: Sent) -> Numbers:
                 server_cpu = cpu_seconds(server.processes) - server_cpu
                 await _settle(opened, running, nodes)
             cpu, peak = running.cpu_seconds() - cpu, running.peak_mb()
-            sent.calls = running.written()
+            sent.calls = await running.written()
     return _numbers(ended - began, sent.calls, nodes) | {CPU: cpu, SERVER_CPU: server_cpu, MEMORY: peak}
 
 
@@ -183,11 +183,11 @@ async def _react(nodes: int) -> Numbers:
                 await _settle(opened, running, nodes)
                 async with fleet.heartbeats(opened, nodes, HEARTBEATS) as beats:
                     rested = await _rest(running, beats)
-                    known, plans = len(running.written()), running.counters().plans
+                    known, plans = len(await running.written()), running.counters().plans
                     waits = await _arrivals(opened, claims)
                 await _settle(opened, running, nodes + ARRIVALS)
             plans = running.counters().plans - plans
-            tally, peak = Tally.of(running.written()[known:]), running.peak_mb()
+            tally, peak = Tally.of((await running.written())[known:]), running.peak_mb()
     waits.sort()
     return {
         MEDIAN: waits[len(waits) // 2] * 1000,

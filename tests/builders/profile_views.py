@@ -66,6 +66,9 @@ class ProfilesView:
         of = _INDEXES[kind][index]
         return [each for each in self.all(kind) if value in of(each)]
 
+    def counted(self, kind: str, index: str, value: str) -> int:
+        return len(self.indexed(kind, index, value))
+
     def aggregate(self, name: str, group: str) -> Any:
         found = _AGGREGATES[name]
         return counted(each for each in self.all(found.kind) if group in found.group(each))

@@ -18,6 +18,7 @@ from typing import Final
 from nodeyard.apply.events import Occurrence, event_object, name_of, namespace_of, series_object
 from nodeyard.apply.patience import Patience, asked_pause, is_trouble
 from nodeyard.client.api import Client
+from nodeyard.client.decoding import Partial
 from nodeyard.client.errors import AlreadyExists, ClientError, NotFound
 from nodeyard.client.resources import EVENTS
 from nodeyard.plan.model import ObjectRef
@@ -29,6 +30,8 @@ QUEUE_SIZE: Final = 4096
 SERIES_MAX: Final = 4096
 TOLD_EVERY: Final = 1000
 """Of events that do not fit, the first and then every so many are told of in the log."""
+
+_EVENTS: Final = EVENTS.decoded_as(Partial)
 
 log = get_logger("recorder")
 
@@ -146,7 +149,7 @@ class Recorder:
         if count > 1:
             event["series"] = series_object(count, series.last)
         try:
-            await self._client.create(EVENTS, event)
+            await self._client.create(_EVENTS, event)
         except AlreadyExists:
             # An earlier attempt had arrived without an answer.
             series.written = count
@@ -156,7 +159,7 @@ class Recorder:
         namespace = namespace_of(series.occurrence.object)
         patch = {"series": series_object(count, series.last)}
         try:
-            await self._client.patch(EVENTS, series.name, patch, namespace)
+            await self._client.patch(_EVENTS, series.name, patch, namespace)
         except NotFound:
             return False
         return True

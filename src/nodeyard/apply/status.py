@@ -98,15 +98,16 @@ class StatusWriter:
             message = f"status is written on our own server only, not in cluster {ref.cluster}"
             return StatusResult(object=ref, result=Result.FAILED, message=message)
         status = self._lacking.trimmed(ref, wanted.status)
-        difference = _difference(cached, status)
-        if difference is None or self._answered.get(ref) == (status, _status_of(cached)):
+        shown = _status_of(cached)
+        difference = _difference(cached, shown, status)
+        if difference is None or self._answered.get(ref) == (status, shown):
             return StatusResult(object=ref, result=Result.DONE)
         resource = self._lookup(ref.api_version, ref.kind)
         if resource is None:
             return StatusResult(object=ref, result=Result.FAILED, message=f"{ref.kind} is not served")
         attempt = _Attempt(wanted, status, difference)
         if self._lacking.is_worth_offering(ref):
-            attempt.status, attempt.difference = wanted.status, _difference(cached, wanted.status)
+            attempt.status, attempt.difference = wanted.status, _difference(cached, shown, wanted.status)
         while True:
             async with self._turn:
                 if not may_write():
@@ -215,9 +216,8 @@ def _result_of(error: ClientError) -> Result:
     return Result.CONFLICT if has_moved_on(error) else Result.FAILED
 
 
-def _difference(cached: Any | None, wanted: Object) -> Json | None:
-    """The merge patch that is needed, None where nothing is."""
-    shown = _status_of(cached)
+def _difference(cached: Any | None, shown: Object, wanted: Object) -> Json | None:
+    """The merge patch that is needed where this status is shown, None where nothing is."""
     # A struct does not tell an empty value from none; a patch for the sake of that alone would be sent for ever.
     is_struct = cached is not None and not isinstance(cached, dict)
     return None if is_struct and _is_alike(shown, wanted) else merge_diff(shown, wanted)

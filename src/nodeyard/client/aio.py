@@ -238,15 +238,40 @@ def _pause(method: str, response: Response) -> float | None:
 
 
 async def _chunks(answer: aiohttp.ClientResponse, path: str, idle_timeout: float) -> AsyncIterator[bytes]:
+    patience = _Patience(answer.content, idle_timeout)
     try:
-        while True:
-            async with asyncio.timeout(idle_timeout):
-                chunk = await answer.content.readany()
-            if not chunk:
-                return
+        while chunk := await answer.content.readany():
+            patience.renew()
             yield chunk
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
         raise _translated(error, f"GET {path}", f"silent for {idle_timeout:g} s") from error
+    finally:
+        patience.end()
+
+
+class _Patience:
+    """Fails a stream that says nothing for so long. What it says costs a look at the clock: the timer finds out, once
+    it goes off, how much longer there is to wait."""
+
+    def __init__(self, content: aiohttp.StreamReader, seconds: float) -> None:
+        self._content = content
+        self._seconds = seconds
+        self._loop = asyncio.get_running_loop()
+        self._heard_at = self._loop.time()
+        self._timer = self._loop.call_later(seconds, self._look)
+
+    def renew(self) -> None:
+        self._heard_at = self._loop.time()
+
+    def end(self) -> None:
+        self._timer.cancel()
+
+    def _look(self) -> None:
+        due = self._heard_at + self._seconds
+        if due <= self._loop.time():
+            self._content.set_exception(TimeoutError())
+        else:
+            self._timer = self._loop.call_at(due, self._look)
 
 
 def _translated(error: Exception, what: str, timed_out: str) -> TransportError:

@@ -2,20 +2,30 @@
 
     log = get_logger("reconciler")
     log.info("claiming node", node="n1", reason="MatchesTemplate")
+    with bound(key="spares/rack-1"): ...            # every line in there says that too
 
-Lines of libraries that log by the standard module come out in the same form.
+There is a line for each write, so a line costs little. Lines of libraries that log by the standard module come out in
+the same form.
 """
 
 from __future__ import annotations
 
 import logging
 import sys
+import time
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from contextvars import ContextVar, Token
+from functools import lru_cache
 from typing import Any, Literal, TextIO, cast
 
 import msgspec
 import structlog
 
 Form = Literal["auto", "json", "text"]
+
+_BOUND: ContextVar[Mapping[str, Any]] = ContextVar("bound")
+_NOTHING: Mapping[str, Any] = {}
 
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
@@ -27,12 +37,7 @@ def configure(level: str = "info", form: Form = "auto", stream: TextIO | None = 
     output = stream if stream is not None else sys.stderr
     is_text = form == "text" or (form == "auto" and output.isatty())
     structlog.configure(
-        processors=[
-            structlog.contextvars.merge_contextvars,
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="%H:%M:%S" if is_text else "iso", utc=not is_text, key="time"),
-            *_rendering(is_text, output),
-        ],
+        processors=_text_processors(output) if is_text else [_to_json],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         logger_factory=structlog.WriteLoggerFactory(file=output),
         cache_logger_on_first_use=True,
@@ -46,27 +51,45 @@ def get_logger(name: str) -> structlog.typing.FilteringBoundLogger:
     return cast(structlog.typing.FilteringBoundLogger, structlog.get_logger(component=name))
 
 
-def _rendering(is_text: bool, output: TextIO) -> list[Any]:
-    if is_text:
-        return [
-            _plain,
-            structlog.dev.ConsoleRenderer(
-                colors=output.isatty(),
-                timestamp_key="time",
-                pad_event_to=0,
-                exception_formatter=structlog.dev.plain_traceback,
-            ),
-        ]
+def bound(**fields: Any) -> AbstractContextManager[None]:
+    """What every line says from here to its end, in tasks begun meanwhile too."""
+    return _Bound(fields)
+
+
+def bind(**fields: Any) -> None:
+    """What every line of this task says from here on."""
+    _BOUND.set({**_BOUND.get(_NOTHING), **fields})
+
+
+class _Bound(AbstractContextManager[None]):
+    def __init__(self, fields: Mapping[str, Any]) -> None:
+        self._fields = fields
+        self._token: Token[Mapping[str, Any]]
+
+    def __enter__(self) -> None:
+        self._token = _BOUND.set({**_BOUND.get(_NOTHING), **self._fields})
+
+    def __exit__(self, *_error: object) -> None:
+        _BOUND.reset(self._token)
+
+
+def _text_processors(output: TextIO) -> list[Any]:
     return [
-        structlog.processors.format_exc_info,
-        structlog.processors.EventRenamer("message"),
-        structlog.processors.JSONRenderer(serializer=_to_json),
+        _with_bound,
+        structlog.processors.add_log_level,
+        structlog.processors.TimeStamper(fmt="%H:%M:%S", utc=False, key="time"),
+        structlog.dev.ConsoleRenderer(
+            colors=output.isatty(),
+            timestamp_key="time",
+            pad_event_to=0,
+            exception_formatter=structlog.dev.plain_traceback,
+        ),
     ]
 
 
-def _plain(_logger: Any, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
+def _with_bound(_logger: Any, _method: str, event: structlog.typing.EventDict) -> structlog.typing.EventDict:
     """Structs as what they say: the other form encodes them as they are."""
-    return {key: _shown(value) for key, value in event.items()}
+    return {key: _shown(value) for key, value in {**_BOUND.get(_NOTHING), **event}.items()}
 
 
 def _shown(value: Any) -> Any:
@@ -75,8 +98,23 @@ def _shown(value: Any) -> Any:
     return msgspec.to_builtins(value) if isinstance(value, msgspec.Struct) else value
 
 
-def _to_json(event: Any, **_: Any) -> str:
-    return msgspec.json.encode(event, enc_hook=str).decode()
+def _to_json(logger: Any, method: str, event: structlog.typing.EventDict) -> str:
+    if "exc_info" in event:
+        event = structlog.processors.format_exc_info(logger, method, event)
+    message = event.pop("event")
+    level = "error" if method == "exception" else method
+    line = {"time": _now(), "level": level, "message": message, **_BOUND.get(_NOTHING), **event}
+    return msgspec.json.encode(line, enc_hook=str).decode()
+
+
+def _now() -> str:
+    second, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
+    return f"{_second(second)}.{nanoseconds // 1000:06d}Z"
+
+
+@lru_cache(maxsize=4)
+def _second(second: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
 
 
 class _Forward(logging.Handler):

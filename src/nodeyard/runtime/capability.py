@@ -95,6 +95,9 @@ class View(Protocol):
 
     def indexed(self, kind: str, index: str, value: str) -> Sequence[Any]: ...
 
+    def counted(self, kind: str, index: str, value: str) -> int:
+        """How many are indexed so, in time that does not grow with them."""
+
     def aggregate(self, name: str, group: str) -> Any: ...
 
     def is_synced(self, kind: str) -> bool:

@@ -15,15 +15,13 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, Final
 
-import structlog
-
 from nodeyard.apply.ways import Target
 from nodeyard.client.api import Client, Observer
 from nodeyard.client.resources import Resource
 from nodeyard.kube.json import Json
 from nodeyard.plan.model import ObjectRef
 from nodeyard.process.clock import Clock
-from nodeyard.process.logs import get_logger
+from nodeyard.process.logs import bind, get_logger
 from nodeyard.runtime.capability import Capability, Elsewhere, Key, View, Watch
 from nodeyard.runtime.contact import Contact
 from nodeyard.runtime.line import Line
@@ -113,7 +111,7 @@ class Cluster:
 
     async def run(self) -> None:
         """Until cancelled; then it is disconnected."""
-        structlog.contextvars.bind_contextvars(capability=self._capability.name, cluster=self.name)
+        bind(capability=self._capability.name, cluster=self.name)
         while True:
             try:
                 async with asyncio.TaskGroup() as tasks:

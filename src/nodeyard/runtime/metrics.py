@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 
 from nodeyard.apply.outcome import Outcome, Result
@@ -66,7 +66,7 @@ class CapabilityMetrics:
     def __init__(self, all: LoopMetrics, capability: str) -> None:
         self._all = all
         self._capability = capability
-        self._plans: dict[Key, Counter[str]] = {}
+        self._plans: dict[Key, Mapping[str, int]] = {}
         self._held: set[Key] = set()
         self._reason = ""
         self.latency = all.latency.labels(capability)
@@ -90,25 +90,24 @@ class CapabilityMetrics:
         self._reconciles(result).inc()
 
     def planned(self, plan: Plan, *, is_held: bool) -> None:
-        counts = Counter(blocked.reason for blocked in plan.blocked)
-        counts[""] = len(plan.actions)
-        self._change(plan.key, counts)
-        (self._held.add if is_held else self._held.discard)(plan.key)
-        self._held_keys.set(len(self._held))
+        counts = Counter(blocked.reason for blocked in plan.blocked) if plan.blocked else {}
+        self._change(plan.key, {**counts, "": len(plan.actions)})
+        if is_held != (plan.key in self._held):
+            (self._held.add if is_held else self._held.discard)(plan.key)
+            self._held_keys.set(len(self._held))
 
     def forget(self, key: Key) -> None:
         """The key names nothing any more, or is another's now."""
-        self._change(key, Counter())
+        self._change(key, {})
         del self._plans[key]
         self._held.discard(key)
         self._held_keys.set(len(self._held))
 
     def applied(self, key: Key, outcome: Outcome) -> None:
         left = sum(each.result is not Result.DONE for each in outcome.results)
-        self._change(key, Counter({**self._plans.get(key, {}), "": left}))
-        pairs = Counter((each.action.verb.value, each.result.value) for each in outcome.results)
-        for pair, count in pairs.items():
-            self._actions(*pair).inc(count)
+        self._change(key, {**self._plans.get(key, {}), "": left})
+        for each in outcome.results:
+            self._actions(each.action.verb.value, each.result.value).inc()
 
     def observing(self, reason: str) -> None:
         """Empty: not any more."""
@@ -120,9 +119,9 @@ class CapabilityMetrics:
         if reason:
             self._all.observing.labels(self._capability, reason).set(1)
 
-    def _change(self, key: Key, counts: Counter[str]) -> None:
-        before = self._plans.get(key, Counter())
+    def _change(self, key: Key, counts: Mapping[str, int]) -> None:
+        before = self._plans.get(key, {})
         self._plans[key] = counts
         for reason in before.keys() | counts.keys():
-            if change := counts[reason] - before[reason]:
+            if change := counts.get(reason, 0) - before.get(reason, 0):
                 (self._blocked(reason) if reason else self._pending).inc(change)

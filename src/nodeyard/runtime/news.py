@@ -10,8 +10,7 @@ while the pass lasts, and make the key due only where they turn out to be anythi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -48,17 +47,16 @@ class News:
         self._passes: dict[Key, _Pass] = {}
         self._fresh: set[Key] = set()
 
-    @contextmanager
-    def following(self, key: Key) -> Iterator[None]:
-        """For as long as a pass takes, from before it looks at the cache."""
-        current = self._passes[key] = _Pass()
-        try:
-            yield
-        finally:
-            del self._passes[key]
-            self._fresh.discard(key)
-            if current.has_surprise:
-                self._due(key)
+    def begin(self, key: Key) -> None:
+        """Before a pass looks at the cache."""
+        self._passes[key] = _Pass()
+
+    def end(self, key: Key) -> None:
+        """However the pass ended."""
+        ended = self._passes.pop(key)
+        self._fresh.discard(key)
+        if ended.has_surprise:
+            self._due(key)
 
     def writes(self, key: Key, refs: Iterable[ObjectRef], expected: Iterable[ObjectRef] = ()) -> None:
         """What the plan of the key is about to write, and of which of it the outcome is known beforehand."""

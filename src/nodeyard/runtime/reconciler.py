@@ -18,7 +18,6 @@ from random import Random
 from typing import Any, Final, Protocol
 
 import msgspec
-import structlog
 
 from nodeyard.apply.outcome import Outcome, Result
 from nodeyard.apply.standing import Standing
@@ -26,7 +25,7 @@ from nodeyard.apply.status import StatusResult
 from nodeyard.plan.brake import Braked, brake
 from nodeyard.plan.model import ObjectRef, Plan, Planned
 from nodeyard.process.clock import Clock
-from nodeyard.process.logs import get_logger
+from nodeyard.process.logs import bound, get_logger
 from nodeyard.runtime.briefs import Briefs
 from nodeyard.runtime.capability import Capability, Event, Key, Living, Measure, StatusWrite, View, Watch
 from nodeyard.runtime.elections import Gate
@@ -109,13 +108,15 @@ class Reconciler:
         id = f"{self._tools.random.getrandbits(32):08x}"
         began = self._tools.clock.monotonic()
         self._tools.lag.begin(key)
-        with structlog.contextvars.bound_contextvars(reconcile=id, capability=self._capability.name, key=key):
+        self._tools.news.begin(key)
+        with bound(reconcile=id, capability=self._capability.name, key=key):
             try:
-                with self._tools.news.following(key):
-                    verdict = await self._pass(key)
+                verdict = await self._pass(key)
             except Exception:
                 _log.exception("reconcile failed")
                 verdict = Verdict(Ending.ERROR)
+            finally:
+                self._tools.news.end(key)
         self._tools.metrics.reconcile_seconds.observe(self._tools.clock.monotonic() - began)
         self._tools.metrics.ended(verdict.ending.value)
         self._tools.lag.end(key, verdict)

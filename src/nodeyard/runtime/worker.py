@@ -59,7 +59,7 @@ class Workers:
         while True:
             key = await self._queue.take()
             task = self._passes[key] = asyncio.create_task(self._pass(key), name=f"reconcile {key}")
-            await asyncio.wait({task})
+            await _ended(task)
 
     async def _pass(self, key: Key) -> Verdict:
         verdict = Verdict(Ending.ERROR)
@@ -80,3 +80,15 @@ class Workers:
             self._queue.forget(key)
         if verdict.wake_after is not None:
             self._queue.add_after(key, verdict.wake_after)
+
+
+async def _ended(task: asyncio.Task[Verdict]) -> None:
+    """Until it has, however; and with less ado than `asyncio.wait`, for there is one for each pass."""
+    ended = asyncio.get_running_loop().create_future()
+
+    def tell(_task: asyncio.Task[Verdict]) -> None:
+        if not ended.done():
+            ended.set_result(None)
+
+    task.add_done_callback(tell)
+    await ended

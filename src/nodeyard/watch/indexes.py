@@ -35,6 +35,10 @@ class Index:
             answer = self._answers[value] = tuple(objects[key] for key in sorted(objects))
         return answer
 
+    def count(self, value: str) -> int:
+        """How many `find` would answer; nothing is sorted for it."""
+        return len(self._objects.get(value, ()))
+
     def values(self) -> Iterable[str]:
         """Every value that some object has."""
         return self._objects.keys()

@@ -58,13 +58,20 @@ class CacheView:
         return self._feed(kind).cache.all()
 
     def indexed(self, kind: str, index: str, value: str) -> Sequence[Any]:
+        return self._index(kind, index).find(value)
+
+    def counted(self, kind: str, index: str, value: str) -> int:
+        """How many are indexed so, in time that does not grow with them."""
+        return self._index(kind, index).count(value)
+
+    def _index(self, kind: str, index: str) -> Index:
         found = self._indexes.get((kind, index))
         if found is None:
             self.look()
             found = self._indexes.get((kind, index))
         if found is None:
             raise KeyError(f'{kind} has no index "{index}"')
-        return found.find(value)
+        return found
 
     def aggregate(self, name: str, group: str) -> Any:
         found = self._folds.get(name)

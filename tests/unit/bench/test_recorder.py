@@ -56,6 +56,7 @@ async def test_a_write_is_passed_on_and_kept_with_its_query_type_and_body(transp
 
     assert answer.status == 200
     assert inner.asked == [("PATCH", NODE, given)]
+    await transport.close()
     kept = Call("PATCH", f"{NODE}?fieldManager=nodeyard%20spares", b'{"spec":{}}', "application/merge-patch+json")
     assert recorded(tmp_path / "writes") == [kept]
 
@@ -64,6 +65,7 @@ async def test_reads_are_passed_on_and_not_kept(transport, inner, tmp_path):
     await transport.request("GET", NODE)
     async with transport.stream("/api/v1/nodes") as stream:
         assert stream == "/api/v1/nodes"
+    await transport.close()
 
     assert len(inner.asked) == 1
     assert recorded(tmp_path / "writes") == []
@@ -72,6 +74,7 @@ async def test_reads_are_passed_on_and_not_kept(transport, inner, tmp_path):
 async def test_renewals_of_the_operators_own_lease_are_not_the_fleets(transport, tmp_path):
     await transport.request("PATCH", LEASE, body=b"{}")
     await transport.request("PATCH", NODE, body=b"{}")
+    await transport.close()
 
     assert [call.path for call in recorded(tmp_path / "writes")] == [NODE]
 

@@ -1,5 +1,6 @@
 """Logs are JSON for machines and lines for people."""
 
+import asyncio
 import io
 import json
 import logging
@@ -68,6 +69,39 @@ def test_libraries_that_use_the_standard_module_come_out_alike():
     logging.getLogger("aiohttp.server").error("broken %s", "pipe")
     line = json.loads(stream.getvalue())
     assert (line["message"], line["level"], line["component"]) == ("broken pipe", "error", "aiohttp.server")
+
+
+async def test_what_is_bound_is_said_by_every_line_until_it_ends_also_in_tasks_begun_meanwhile():
+    stream = io.StringIO()
+    logs.configure(stream=stream)
+    log = logs.get_logger("x")
+
+    async def another():
+        logs.bind(cluster="leaf-1")
+        log.info("in a task")
+
+    with logs.bound(key="a", reconcile="1"):
+        with logs.bound(key="b"):
+            log.info("inner")
+        log.info("outer", reconcile="own")
+        await asyncio.create_task(another())
+    log.info("after")
+    lines = {line["message"]: line for line in map(json.loads, stream.getvalue().splitlines())}
+    said = {name: (line.get("key"), line.get("reconcile"), line.get("cluster")) for name, line in lines.items()}
+    assert said == {
+        "inner": ("b", "1", None),
+        "outer": ("a", "own", None),
+        "in a task": ("a", "1", "leaf-1"),
+        "after": (None, None, None),
+    }
+
+
+def test_the_time_is_utc_to_the_microsecond(monkeypatch):
+    monkeypatch.setattr(logs.time, "time_ns", lambda: 1_794_779_849_000_042_999)
+    stream = io.StringIO()
+    logs.configure(stream=stream)
+    logs.get_logger("x").info("now")
+    assert json.loads(stream.getvalue())["time"] == "2026-11-15T21:57:29.000042Z"
 
 
 def test_an_unknown_level_is_refused():

@@ -48,6 +48,16 @@ def test_what_is_found_comes_by_name_and_is_sorted_once():
     assert index.find("x") is index.find("x")
 
 
+def test_it_counts_what_it_would_find():
+    index = Index(zones)
+    one = node("a", 1, zones="x_y")
+    move(index, None, one)
+    move(index, None, node("b", 2, zones="x"))
+    assert (index.count("x"), index.count("y"), index.count("z")) == (2, 1, 0)
+    move(index, one, None)
+    assert (index.count("x"), index.count("y")) == (1, 0)
+
+
 def test_a_value_named_twice_counts_once():
     index = Index(lambda _obj: ["x", "x"])
     move(index, None, node("a", 1))

@@ -87,7 +87,7 @@ def collect_role(view: View, namespace: str, name: str) -> RoleSnapshot | None:
     role: OpenStackDataPlaneRole | None = view.get(names.ROLE_KIND, name, namespace)
     if role is None:
         return None
-    return RoleSnapshot(role, len(view.indexed(names.NODE_KIND, names.BY_ROLE, f"{namespace}/{name}")))
+    return RoleSnapshot(role, view.counted(names.NODE_KIND, names.BY_ROLE, f"{namespace}/{name}"))
 
 
 def collect_service(view: View, name: str) -> ServiceSnapshot | None:

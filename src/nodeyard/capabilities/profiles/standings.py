@@ -34,22 +34,25 @@ def standing_of(view: View, service: Service, namespace: str, profile: str) -> S
     """Of all objects that have a profile."""
     if not service.makes_object:
         return Standing()
-    found: Standing = view.aggregate(aggregate(service).name, f"{namespace}/{profile}")
+    found: Standing = view.aggregate(_name(service), f"{namespace}/{profile}")
     return found
 
 
 def aggregate(service: Service) -> Aggregate:
     """By `namespace/profile`. It is named by what it is of: a declaration that has changed does not find the numbers of
     what it said before."""
-    kind = watched.viewed(service.object_api_version, service.object_kind)
     return Aggregate(
-        name=f"{kind} by {service.profile_field}",
-        kind=kind,
+        name=_name(service),
+        kind=watched.viewed(service.object_api_version, service.object_kind),
         empty=Standing,
         group=watched.by_profile(service.profile_field),
         add=add,
         remove=remove,
     )
+
+
+def _name(service: Service) -> str:
+    return f"{watched.viewed(service.object_api_version, service.object_kind)} by {service.profile_field}"
 
 
 def add(standing: Standing, obj: Object) -> Standing:

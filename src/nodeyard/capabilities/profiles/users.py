@@ -17,12 +17,12 @@ from nodeyard.runtime.capability import View
 def members(view: View, service: Service, namespace: str, profile: str) -> int:
     """How many nodes have a profile; in time that does not grow with them."""
     choice = f"{namespace}/{service.annotation_key}={profile}"
-    count = len(view.indexed(names.NODE_KIND, names.BY_ANNOTATION, choice))
+    count = view.counted(names.NODE_KIND, names.BY_ANNOTATION, choice)
     for role in view.indexed(names.ROLE_KIND, names.BY_ANNOTATION, choice):
         value = f"{namespace}/{role.metadata.name}"
-        count += len(view.indexed(names.NODE_KIND, names.BY_ROLE, value))
-        count -= len(view.indexed(names.NODE_KIND, watched.BY_ROLE_KEY, f"{value}/{service.annotation_key}"))
-    return count + len(view.indexed(names.NODE_KIND, watched.SELECTED, _selected(service, namespace, profile)))
+        count += view.counted(names.NODE_KIND, names.BY_ROLE, value)
+        count -= view.counted(names.NODE_KIND, watched.BY_ROLE_KEY, f"{value}/{service.annotation_key}")
+    return count + view.counted(names.NODE_KIND, watched.SELECTED, _selected(service, namespace, profile))
 
 
 def users(view: View, service: Service, namespace: str, profile: str) -> Iterator[str]:
