@@ -38,9 +38,9 @@ _CREATED, _FURTHER = 201, 300
 
 
 def unregistered(capability: Capability) -> set[str]:
-    """Rare: who has no mutating webhooks writes their configuration only to take out what an earlier version put there,
-    and makes it where it vanished at that moment."""
-    return {f"{verb} {_MUTATING} named {configuration_name(capability.name)}" for verb in ("create", "patch")}
+    """Rare: who has no mutating webhooks writes their configuration only to take out what an earlier version put
+    there."""
+    return {f"patch {_MUTATING} named {configuration_name(capability.name)}"}
 
 
 class Grant(NamedTuple):

@@ -145,7 +145,7 @@ class Connection(asyncio.Protocol):
         self._has_headers = False
         if self._answer is not None and not self._answer.done():
             body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
-            warnings = tuple(value.decode("utf-8", "replace") for name, value in self._fields if _is_warning(name))
+            warnings = tuple([value.decode("utf-8", "replace") for name, value in self._fields if _is_warning(name)])
             self._answer.set_result(Response(self._parser.get_status_code(), Headers(self._fields), body, warnings))
         # An idle connection keeps nothing of what it brought.
         self._fields, self._body = [], []

@@ -14,7 +14,8 @@ _API = "rbac.authorization.k8s.io/v1"
 _LABELS = {"app.kubernetes.io/name": "nodeyard"}
 _ENGINE = (Rule("events.k8s.io", ("events",), ("create", "patch")),)
 """What the loop itself needs, whatever it runs."""
-_CONFIGURATIONS = ("validatingwebhookconfigurations", "mutatingwebhookconfigurations")
+_CONFIGURATIONS = {"validatingwebhookconfigurations": False, "mutatingwebhookconfigurations": True}
+"""Of webhooks, by whether those mutate."""
 _SECRETS = (
     Rule("", ("secrets",), ("get", "update"), (WEBHOOK_CERTIFICATES,)),
     Rule("", ("secrets",), ("create",)),
@@ -79,15 +80,18 @@ def _election(capability: Capability) -> tuple[Rule, ...]:
 
 
 def _registration(capability: Capability) -> tuple[Rule, ...]:
-    """Of its own webhook configurations alone: an apply that creates is judged by the name too.
+    """Of its own webhook configurations alone: an apply that creates is judged by the name too. Of a kind that it has
+    no webhooks of, only to take out what an earlier version put there.
 
     They are owned by the role itself, so that they go when it is deleted.
     """
     if not capability.webhooks:
         return ()
-    verbs, names = ("get", "create", "patch"), (configuration_name(capability.name),)
+    group, name = "admissionregistration.k8s.io", configuration_name(capability.name)
+    used = {webhook.mutates for webhook in capability.webhooks}
     return (
-        Rule("admissionregistration.k8s.io", _CONFIGURATIONS, verbs, names),
+        Rule(group, tuple(_CONFIGURATIONS), ("get", "patch"), (name,)),
+        Rule(group, tuple(each for each, mutates in _CONFIGURATIONS.items() if mutates in used), ("create",), (name,)),
         Rule("rbac.authorization.k8s.io", ("clusterroles",), ("get",), (service_account(capability),)),
     )
 

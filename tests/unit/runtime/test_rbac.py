@@ -2,31 +2,32 @@
 
 from dataclasses import replace
 
+import pytest
 from tests.builders import labels
 from tests.builders.badges import BADGES
-from tests.builders.guards import GUARDED
+from tests.builders.guards import GUARDED, guarded, mutating, validating
 
 from nodeyard.runtime import rbac
 from nodeyard.runtime.capability import Rule
 
-CONFIGURATIONS = ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"]
 
+@pytest.mark.parametrize("mutates", [False, True])
+def test_webhooks_bring_the_right_to_register_them_and_no_others(mutates):
+    capability = guarded(mutating() if mutates else validating())
+    made = "mutatingwebhookconfigurations" if mutates else "validatingwebhookconfigurations"
+    configurations = ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"]
+    group, name = ["admissionregistration.k8s.io"], ["nodeyard-labels"]
 
-def test_webhooks_bring_the_right_to_register_them_and_no_others():
-    added = [rule for rule in rbac.rules(GUARDED) if rule not in rbac.rules(labels.LABELS)]
+    added = [rule for rule in rbac.rules(capability) if rule not in rbac.rules(labels.LABELS)]
 
     assert added == [
-        {
-            "apiGroups": ["admissionregistration.k8s.io"],
-            "resources": CONFIGURATIONS,
-            "verbs": ["get", "create", "patch"],
-            "resourceNames": ["nodeyard-labels"],
-        },
+        {"apiGroups": group, "resources": configurations, "verbs": ["get", "patch"], "resourceNames": name},
+        {"apiGroups": group, "resources": [made], "verbs": ["create"], "resourceNames": name},
         {
             "apiGroups": ["rbac.authorization.k8s.io"],
             "resources": ["clusterroles"],
             "verbs": ["get"],
-            "resourceNames": ["nodeyard-labels"],
+            "resourceNames": name,
         },
     ]
 

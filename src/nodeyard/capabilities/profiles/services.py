@@ -110,6 +110,8 @@ def registry(declarations: Sequence[ProfileService]) -> Registry:
     for kind, rivals in makers.items():
         for name in rivals:
             faults.setdefault(name, _made_twice(name, kind, rivals))
+    for name, fault in list(_versions_apart([each for each in sound if each.name not in faults])):
+        faults.setdefault(name, fault)
     counted = [*BUILT_IN, *(each for each in sound if each.name not in faults)]
     return Registry(tuple(sorted(counted, key=lambda service: service.name)), claims, faults)
 
@@ -275,3 +277,17 @@ def _made_twice(name: str, kind: _GroupKind, rivals: Sequence[str]) -> str:
     others = ", ".join(each for each in rivals if each != name)
     fault = f"spec.object.kind {what!r} of {group or 'the core group'} is made by {others} too, and none of them counts"
     return _about(name, f"{fault}: they would write the same object of a node, so give each service a kind of its own")
+
+
+def _versions_apart(services: Sequence[Service]) -> Iterator[tuple[str, str]]:
+    """A kind that is one's profile and another's object, each in a version of its own: it is watched in one alone."""
+    makers = {_made(each): each for each in services if each.makes_object}
+    for chooser in services:
+        maker = makers.get(_group_kind(chooser.profile_api_version, chooser.profile_kind))
+        if maker is None or maker.object_api_version == chooser.profile_api_version:
+            continue
+        chosen = f"{chooser.profile_api_version!r}: {chooser.profile_kind} is the object of {maker.name} in "
+        made = f"{maker.object_api_version!r}: {maker.object_kind} is the profile of {chooser.name} in "
+        remedy = ", and neither counts: name the kind in one version"
+        yield chooser.name, _about(chooser.name, f"spec.profile.apiVersion {chosen}{maker.object_api_version}{remedy}")
+        yield maker.name, _about(maker.name, f"spec.object.apiVersion {made}{chooser.profile_api_version}{remedy}")

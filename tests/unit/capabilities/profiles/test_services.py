@@ -269,6 +269,32 @@ def test_of_two_that_make_one_kind_neither_counts() -> None:
     assert found.claimed_twice == {}
 
 
+def _chained(version: str) -> list[Any]:
+    """What one makes is what nodes choose of the other."""
+    made = {"apiVersion": "disks.example.com/v1", "kind": "DiskAgent"}
+    chosen = {"apiVersion": f"disks.example.com/{version}", "kind": "DiskAgent"}
+    return [build.profile_service("disks", object=made), build.profile_service("tiers", profile=chosen)]
+
+
+def test_what_one_makes_may_be_the_profile_of_another_in_the_same_version() -> None:
+    found = registry(_chained("v1"))
+
+    assert found.faults == {}
+    assert {each.name for each in found.services} >= {"disks", "tiers"}
+
+
+def test_a_kind_is_not_the_object_of_one_and_the_profile_of_another_in_two_versions() -> None:
+    found = registry(_chained("v2"))
+
+    assert found.services == BUILT_IN
+    assert found.faults == {
+        "tiers": "ProfileService tiers: spec.profile.apiVersion 'disks.example.com/v2': DiskAgent is the object of "
+        "disks in disks.example.com/v1, and neither counts: name the kind in one version",
+        "disks": "ProfileService disks: spec.object.apiVersion 'disks.example.com/v1': DiskAgent is the profile of "
+        "tiers in disks.example.com/v2, and neither counts: name the kind in one version",
+    }
+
+
 def test_the_order_of_the_declarations_does_not_matter() -> None:
     declarations = [
         build.profile_service("storage"),
