@@ -190,7 +190,8 @@ class Estate:
             "observedGeneration": generation,
             "lastTransitionTime": "2030-01-01T00:00:00Z",
         }
-        body = {"status": {"observedGeneration": generation, "lastAttemptedRevision": "1.2.3", "conditions": [ready]}}
+        tried = {"lastAttemptedGeneration": generation, "lastAttemptedRevision": "1.2.3"}
+        body = {"status": {"observedGeneration": generation, **tried, "conditions": [ready]}}
         where = self.path(names.RELEASE_KIND, release["metadata"]["name"], namespace)
         answer = self.http.patch(f"{where}/status", body)
         assert answer.status == 200, answer.content

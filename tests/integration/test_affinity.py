@@ -161,6 +161,40 @@ def test_while_a_class_changes_pods_of_both_are_admitted_until_the_release_is_re
     assert platform.pod(acme, "postgres-moving", nodeSelector=DC2).status == 201
 
 
+def test_who_changes_the_class_again_on_the_way_keeps_the_pods_of_all_until_the_release_is_ready(platform):
+    space = platform.tenant(unique("rover"), allowedAffinityClasses=["dc1", "dc2", "gpu"])
+    platform.released("Postgres", space, "roving", affinityClass="dc1")
+    platform.install(space, "postgres-roving", nodeSelector=DC1)
+    platform.report("Postgres", space, "roving")
+    platform.told("Postgres", "roving", "Ready", "InstallSucceeded", space)
+
+    def labels():
+        return platform.release("Postgres", space, "roving")["metadata"]["labels"]
+
+    for wanted in ("dc2", "gpu"):
+        platform.patch("Postgres", "roving", {"spec": {"affinityClass": wanted}}, space)
+        platform.until(lambda wanted=wanted: labels().get(names.AFFINITY_CLASS) == wanted, "the release changes")
+        platform.report("Postgres", space, "roving", "False")
+        platform.told("Postgres", "roving", "Ready", "InstallFailed", space)
+
+    assert labels()[names.PREVIOUS_CLASS] == "dc2_dc1"
+    gpu = {"node.kubernetes.io/gpu": "true"}
+    platform.until(lambda: platform.pod(space, "postgres-roving", nodeSelector=gpu).status == 201, "the new one counts")
+    stamps = [
+        labels_of(platform.pod(space, "postgres-roving", nodeSelector=each))[names.AFFINITY_CLASS]
+        for each in (DC1, DC2, gpu)
+    ]
+    assert stamps == ["dc1", "dc2", "gpu"]
+    assert platform.pod(space, "postgres-roving").status == 403
+
+    platform.report("Postgres", space, "roving")
+    platform.until(lambda: names.PREVIOUS_CLASS not in labels(), "the change is over")
+    for over in (DC1, DC2):
+        platform.until(
+            lambda over=over: platform.pod(space, "postgres-roving", nodeSelector=over).status == 403, "it is over"
+        )
+
+
 def test_a_withdrawn_class_stays_where_it_is_and_is_not_given_anew(platform, acme):
     platform.released("Postgres", acme, "kept", affinityClass="dc1")
     tenant = acme.removeprefix("tenant-")

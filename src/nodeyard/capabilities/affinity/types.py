@@ -219,7 +219,11 @@ class ApplicationStatus(NullableStruct, frozen=True):
     release: Annotated[str, Meta(description="The HelmRelease, in the application's namespace.")] = ""
     affinity_class: Annotated[str, Meta(description="The class in effect; empty for none.")] = ""
     previous_affinity_class: Annotated[
-        str, Meta(description="The class before, which pods may have until the release is ready.")
+        str,
+        Meta(
+            description="The class before, which pods may have until the release is ready; several where it changed "
+            "more than once."
+        ),
     ] = ""
     node_selector: Annotated[StringMap, Meta(description="The labels that the class selects nodes by.")] = {}
     conditions: Annotated[Slice[Condition], Meta(description="How it stands.")] = ()

@@ -12,6 +12,7 @@ from typing import Any, Final
 from nodeyard.admission.configurations import VALIDATING
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.planning.choice import wanted_class
+from nodeyard.capabilities.affinity.planning.previous import previous_classes
 from nodeyard.capabilities.affinity.types import AffinityClass, ApplicationDefinition, Tenant
 from nodeyard.client.resources import (
     API_SERVICES,
@@ -104,7 +105,7 @@ def application_classes(application: Object) -> Iterable[str]:
 
 def release_classes(release: Object) -> Iterable[str]:
     labels = labels_of(release)
-    return sorted({labels[key] for key in (names.AFFINITY_CLASS, names.PREVIOUS_CLASS) if labels.get(key)})
+    return sorted({each for each in (labels.get(names.AFFINITY_CLASS), *previous_classes(labels)) if each})
 
 
 def release_application(release: Object) -> Iterable[str]:

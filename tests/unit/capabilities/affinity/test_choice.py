@@ -4,6 +4,7 @@ import pytest
 
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.planning.choice import choose
+from nodeyard.capabilities.affinity.planning.previous import previous_classes, previous_label
 from nodeyard.capabilities.affinity.planning.releasing import release_object
 from nodeyard.capabilities.affinity.reasons import Reason
 
@@ -128,34 +129,53 @@ def previous(wanted, release):
 
 
 def test_nothing_is_before_the_first_release():
-    assert previous("dc1", None) is None
+    assert previous("dc1", None) == ()
 
 
 def test_a_changed_class_is_kept_as_the_one_before():
-    assert previous("dc2", released("dc1")) == "dc1"
+    assert previous("dc2", released("dc1")) == ("dc1",)
 
 
 def test_no_class_before_is_kept_as_none():
-    assert previous("dc1", released("", names.NONE)) == ""
+    assert previous("dc1", released("", names.NONE)) == ("",)
 
 
 def test_who_gives_up_the_class_keeps_none_before():
-    assert previous("", released("dc1", names.EXPLICIT, previous="dc2")) is None
+    assert previous("", released("dc1", names.EXPLICIT, previous="dc2")) == ()
 
 
 def test_the_class_before_stays_until_the_release_is_ready_at_its_generation():
     release = released("dc2", names.EXPLICIT, previous="dc1")
-    assert previous("dc2", release) == "dc1"
-    assert previous("dc2", with_ready(release, generation=2)) == "dc1"
-    assert previous("dc2", with_ready(release, "False")) == "dc1"
-    assert previous("dc2", with_ready(release)) is None
+    assert previous("dc2", release) == ("dc1",)
+    assert previous("dc2", with_ready(release, generation=2)) == ("dc1",)
+    assert previous("dc2", with_ready(release, "False")) == ("dc1",)
+    assert previous("dc2", with_ready(release)) == ()
 
 
 def test_who_changes_back_midway_keeps_the_one_in_between():
-    assert previous("dc1", released("dc2", names.EXPLICIT, previous="dc1")) == "dc2"
+    assert previous("dc1", released("dc2", names.EXPLICIT, previous="dc1")) == ("dc2",)
 
 
-def test_a_third_class_midway_keeps_the_one_that_is_running():
+def test_a_third_class_midway_keeps_all_that_may_be_running():
     release = released("dc2", names.EXPLICIT, previous="dc1")
-    assert previous("dc3", with_ready(release, "Unknown", lastAttemptedGeneration=2)) == "dc1"
-    assert previous("dc3", with_ready(release, "False", lastAttemptedGeneration=3)) == "dc2"
+    assert previous("dc3", with_ready(release, "Unknown", lastAttemptedGeneration=2)) == ("dc1",)
+    assert previous("dc3", with_ready(release, "False", lastAttemptedGeneration=3)) == ("dc2", "dc1")
+    assert previous("dc3", with_ready(release, lastAttemptedGeneration=3)) == ("dc2",)
+
+
+def test_a_third_class_that_is_among_those_before_is_none_of_them():
+    release = released("dc2", names.EXPLICIT, previous="dc3_dc1")
+    assert previous("dc1", with_ready(release, "False", lastAttemptedGeneration=3)) == ("dc2", "dc3")
+
+
+def test_who_had_no_class_midway_may_have_pods_anywhere():
+    release = released("dc2", names.EXPLICIT, previous="")
+    assert previous("dc3", with_ready(release, "False", lastAttemptedGeneration=3)) == ("",)
+
+
+def test_the_label_has_as_many_as_there_is_room_for_the_latest_first():
+    long = [f"{letter * 30}" for letter in "abc"]
+    assert previous_label(long) == f"{long[0]}_{long[1]}"
+    assert previous_classes({names.PREVIOUS_CLASS: previous_label(long)}) == tuple(long[:2])
+    assert previous_label(["x" * 63, "y"]) == "x" * 63
+    assert previous_label(["dc1", ""]) == ""

@@ -187,6 +187,15 @@ def test_pods_of_the_class_before_are_admitted_until_the_release_is_ready():
     assert place(subject({ZONE: "dc3"}), changing, around).decision is Decision.DENIED
 
 
+def test_pods_of_all_classes_before_are_admitted_where_it_changed_more_than_once():
+    around = Around(*(affinity_class(name) for name in ("dc1", "dc2", "dc3")))
+    changing = owned(affinity_class="dc3", previous="dc2_dc1")
+
+    found = [place(subject({ZONE: zone}), changing, around) for zone in ("dc1", "dc2", "dc3", "dc4")]
+    assert [each.affinity_class for each in found[:3]] == ["dc1", "dc2", "dc3"]
+    assert [each.decision for each in found] == [*[Decision.ALLOWED] * 3, Decision.DENIED]
+
+
 def test_where_there_was_no_class_before_any_pod_is_admitted_until_then():
     placement = place(subject(), owned(previous=""), Around(affinity_class("dc1")))
 

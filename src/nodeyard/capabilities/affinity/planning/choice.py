@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.planning.previous import NO_CLASS, previous_classes
 from nodeyard.capabilities.affinity.planning.schemas import CLASS_FIELD
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.snapshot import ApplicationSnapshot
@@ -31,8 +32,8 @@ class Choice:
     """`explicit`, `default` or `none`: what the release remembers it by."""
     reason: Reason = Reason.CLASS_NONE
     facts: Object = field(default_factory=dict)
-    previous: str | None = None
-    """The class before, which pods may still have; empty where there was none; None where nothing is changing."""
+    previous: tuple[str, ...] = ()
+    """The classes before, which pods may still have, the latest first; none where nothing is changing."""
     is_blocking: bool = False
     """Nothing is released, and what is released is left as it is."""
 
@@ -67,7 +68,7 @@ class _Had:
 
     name: str
     source: str
-    previous: str | None
+    previous: tuple[str, ...]
 
 
 def _had(snapshot: ApplicationSnapshot) -> _Had | None:
@@ -76,9 +77,7 @@ def _had(snapshot: ApplicationSnapshot) -> _Had | None:
         return None
     labels = release["metadata"].get("labels") or {}
     annotations = release["metadata"].get("annotations") or {}
-    return _Had(
-        labels.get(names.AFFINITY_CLASS, ""), annotations.get(names.CLASS_SOURCE, ""), labels.get(names.PREVIOUS_CLASS)
-    )
+    return _Had(labels.get(names.AFFINITY_CLASS, ""), annotations.get(names.CLASS_SOURCE, ""), previous_classes(labels))
 
 
 def is_released(application: Object, release: Object) -> bool:
@@ -157,18 +156,19 @@ def _facts(snapshot: ApplicationSnapshot, name: str, **more: object) -> Object:
     return facts
 
 
-# the class before
+# the classes before
 
 
-def _previous(snapshot: ApplicationSnapshot, had: _Had, name: str) -> str | None:
-    """What pods may still be made by: the class whose templates the cluster has until the release is ready."""
+def _previous(snapshot: ApplicationSnapshot, had: _Had, name: str) -> tuple[str, ...]:
+    """What pods may still be made by: the classes whose templates the cluster has until the release is ready."""
     if not name:
-        return None
+        return ()
+    earlier = () if is_ready(snapshot.release) else had.previous
     if had.name == name:
-        return None if had.previous is None or is_ready(snapshot.release) else had.previous
-    if had.previous is None or had.previous == name or _is_attempted(snapshot.release):
-        return had.name
-    return had.previous
+        return earlier
+    is_made = not earlier or name in earlier or _is_attempted(snapshot.release)
+    found = (had.name, *earlier) if is_made else earlier
+    return (NO_CLASS,) if NO_CLASS in found else tuple(dict.fromkeys(each for each in found if each != name))
 
 
 def is_ready(release: Object | None) -> bool:

@@ -18,6 +18,7 @@ from nodeyard.capabilities.affinity.planning.definitions import definition_facts
 from nodeyard.capabilities.affinity.planning.inheritance import standings
 from nodeyard.capabilities.affinity.planning.lineage import Owned, Step
 from nodeyard.capabilities.affinity.planning.naming import lineage, tenant_facts
+from nodeyard.capabilities.affinity.planning.previous import previous_classes, shown
 from nodeyard.capabilities.affinity.pods import PodSnapshot
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.snapshot import (
@@ -107,8 +108,8 @@ def _class_step(affinity_class: AffinityClass) -> Candidate:
 def _release_step(name: str, labels: Mapping[str, str]) -> Candidate:
     application = f"{labels.get(names.APPLICATION_KIND, '')} {labels.get(names.APPLICATION_NAME, '')}".strip()
     facts: Object = {"application": application or "no application", "class": labels.get(names.AFFINITY_CLASS, "")}
-    if names.PREVIOUS_CLASS in labels:
-        facts["previous"] = labels[names.PREVIOUS_CLASS]
+    if previous := previous_classes(labels):
+        facts["previous"] = shown(previous)
     return _taken(name, Reason.RELEASE_OF, facts)
 
 

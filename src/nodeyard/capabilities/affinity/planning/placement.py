@@ -21,6 +21,7 @@ from nodeyard.capabilities.affinity.planning.compiled import compiled
 from nodeyard.capabilities.affinity.planning.containment import Counterexample, Inside, Outside, Verdict
 from nodeyard.capabilities.affinity.planning.daemons import contains_pod
 from nodeyard.capabilities.affinity.planning.lineage import Lineage, Owned, Unknown
+from nodeyard.capabilities.affinity.planning.previous import previous_classes
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.sentences.placement import sentence
 from nodeyard.capabilities.affinity.snapshot import Standing
@@ -126,11 +127,11 @@ def _place_owned(subject: Subject, lineage: Owned, around: Surroundings) -> Plac
     judged = _judge(subject, name, facts, around)
     if judged.is_inside:
         return judged
-    previous = labels.get(names.PREVIOUS_CLASS)
-    if previous is None or not _is_inside(subject, previous, around):
-        return judged
-    facts = {**facts, "previous": previous}
-    return Placement(Decision.ALLOWED, Reason.INSIDE_PREVIOUS, facts, affinity_class=previous)
+    for previous in previous_classes(labels):
+        if _is_inside(subject, previous, around):
+            facts = {**facts, "previous": previous}
+            return Placement(Decision.ALLOWED, Reason.INSIDE_PREVIOUS, facts, affinity_class=previous)
+    return judged
 
 
 def _named(lineage: Owned) -> Object:

@@ -140,7 +140,7 @@ def _release(draft: Draft, snapshot: ApplicationSnapshot, choice: Choice) -> Non
         name=body["metadata"]["name"],
         uid="" if live is None else live["metadata"].get("uid", ""),
     )
-    facts = facts_of(snapshot, **{"class": choice.name, "previous": choice.previous or ""})
+    facts = facts_of(snapshot, **{"class": choice.name, "previous": choice.previous[0] if choice.previous else ""})
     if live is None:
         draft.act(Verb.APPLY, ref, Reason.RELEASE_APPLIED, facts, Write(body=body), diff=diff(None, body))
         return

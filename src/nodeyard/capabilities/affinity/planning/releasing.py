@@ -7,6 +7,7 @@ from typing import Final
 
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.planning.choice import Choice
+from nodeyard.capabilities.affinity.planning.previous import previous_label
 from nodeyard.capabilities.affinity.snapshot import ApplicationSnapshot
 from nodeyard.capabilities.affinity.types import AffinityClass, ChartRef
 from nodeyard.kube.json import Object
@@ -87,8 +88,8 @@ def _labels(snapshot: ApplicationSnapshot, choice: Choice) -> dict[str, str]:
         labels.pop(key, None)
     if choice.name:
         labels[names.AFFINITY_CLASS] = choice.name
-    if choice.previous is not None:
-        labels[names.PREVIOUS_CLASS] = choice.previous
+    if choice.previous:
+        labels[names.PREVIOUS_CLASS] = previous_label(choice.previous)
     return labels
 
 

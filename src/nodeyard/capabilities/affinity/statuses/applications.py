@@ -15,6 +15,7 @@ from nodeyard.apply.outcome import Outcome, Result
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.planning.choice import choose, is_released, release_condition
 from nodeyard.capabilities.affinity.planning.placement import enforcement_of, is_exempt
+from nodeyard.capabilities.affinity.planning.previous import previous_classes, shown
 from nodeyard.capabilities.affinity.planning.releases import application_ref, facts_of
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.snapshot import ApplicationSnapshot
@@ -85,7 +86,7 @@ def _status_of(
         version=str(((release or {}).get("status") or {}).get("lastAttemptedRevision") or ""),
         release="" if release is None else release["metadata"]["name"],
         affinity_class=name,
-        previous_affinity_class=labels.get(names.PREVIOUS_CLASS, ""),
+        previous_affinity_class=shown(previous_classes(labels)),
         node_selector={} if affinity_class is None else affinity_class.spec.node_selector,
         conditions=with_all(_present(snapshot.application), conditions, generation, now),
     )
@@ -155,6 +156,6 @@ def _enforced(snapshot: ApplicationSnapshot, release: Object | None) -> Conditio
         return said(kind, FALSE, Reason.EXEMPT, facts)
     if not snapshot.is_asked:
         return said(kind, FALSE, Reason.NOT_ASKED, facts)
-    if names.PREVIOUS_CLASS in labels:
-        return said(kind, TRUE, Reason.SWITCHING, {**facts, "previous": labels[names.PREVIOUS_CLASS]})
+    if previous := previous_classes(labels):
+        return said(kind, TRUE, Reason.SWITCHING, {**facts, "previous": shown(previous)})
     return said(kind, TRUE, Reason.ENFORCED, facts)
