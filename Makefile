@@ -13,7 +13,7 @@ DISTRIBUTED := --dist loadfile --no-loadscope-reorder
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-real controlplane lint check bench crds builtins format clean
+.PHONY: help setup demo compiled test test-real controlplane lint check bench crds builtins format clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,10 +33,16 @@ endif
 demo: setup ## a simulated fleet on the embedded API server (ONCE=1 converges and exits, REAL=1 on the real control plane)
 	$(BIN)/nodeyard demo $(if $(ONCE),--once) $(if $(REAL),--real) $(if $(NODES),--nodes $(NODES))
 
-test: setup ## everything on the embedded server
+# On a fresh clone each of the processes of a run would compile every test for itself.
+compiled: setup
+	@test -d tests/__pycache__ || { \
+		$(BIN)/pytest --collect-only -qq tests/unit >/dev/null 2>&1 & \
+		$(BIN)/pytest --collect-only -qq tests --ignore=tests/unit >/dev/null 2>&1; wait; }
+
+test: setup compiled ## everything on the embedded server
 	$(BIN)/pytest -m "not real" -n $(TEST_WORKERS) $(DISTRIBUTED) $(ARGS)
 
-test-real: setup controlplane ## what involves the real control plane
+test-real: setup controlplane compiled ## what involves the real control plane
 # Servers in Go spend a fifth of their time collecting garbage that there is room for.
 	GOGC=400 $(BIN)/pytest -m real -n $(REAL_WORKERS) $(DISTRIBUTED) $(ARGS)
 

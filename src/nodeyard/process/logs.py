@@ -37,7 +37,7 @@ def configure(level: str = "info", form: Form = "auto", stream: TextIO | None = 
     output = stream if stream is not None else sys.stderr
     is_text = form == "text" or (form == "auto" and output.isatty())
     structlog.configure(
-        processors=_text_processors(output) if is_text else [_to_json],
+        processors=_text_processors(output) if is_text else [json_line],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         logger_factory=structlog.WriteLoggerFactory(file=output),
         cache_logger_on_first_use=True,
@@ -98,7 +98,8 @@ def _shown(value: Any) -> Any:
     return msgspec.to_builtins(value) if isinstance(value, msgspec.Struct) else value
 
 
-def _to_json(logger: Any, method: str, event: structlog.typing.EventDict) -> str:
+def json_line(logger: Any, method: str, event: structlog.typing.EventDict) -> str:
+    """A processor that does everything: what is bound, level and time, and the form."""
     if "exc_info" in event:
         event = structlog.processors.format_exc_info(logger, method, event)
     message = event.pop("event")

@@ -14,11 +14,11 @@ from nodeyard.process import logs
 @pytest.fixture(autouse=True)
 def _restored():
     root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
+    handlers, level, configuration = root.handlers[:], root.level, structlog.get_config()
     yield
     root.handlers[:] = handlers
     root.setLevel(level)
-    structlog.reset_defaults()
+    structlog.configure(**configuration)
 
 
 class Terminal(io.StringIO):
