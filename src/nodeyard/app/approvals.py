@@ -6,6 +6,7 @@ The id is a hash of what is held and does not depend on the limit that the opera
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from nodeyard.app.inspection import Inspection
 from nodeyard.client.api import Client
@@ -13,9 +14,11 @@ from nodeyard.kube.names import APPROVE
 from nodeyard.plan.brake import Limit
 from nodeyard.plan.model import ObjectRef, Plan
 from nodeyard.runtime.capability import Capability
-from nodeyard.runtime.roots import root_ref
+from nodeyard.runtime.roots import annotations_of, root_ref
 
-_NOTHING_UNASKED = Limit(nodes=0, percent=0)
+_NOTHING_UNASKED: Final = Limit(nodes=0, percent=0)
+REMEMBERED: Final = 10
+"""Approvals on one root."""
 
 
 class NotHeld(LookupError):
@@ -34,20 +37,27 @@ async def approve(client: Client, inspection: Inspection, id: str) -> Approved:
         held = look.braked.held
         if held is None or held.id != id:
             continue
-        root = next((ref for each in look.roots if (ref := root_ref(look.capability, each))), None)
-        if root is None:
+        found = next(((each, ref) for each in look.roots if (ref := root_ref(look.capability, each))), None)
+        if found is None:
             raise NotHeld(f"plan {id} of {look.capability.name} has no root object to approve it on")
-        await _annotate(client, look.capability, root, id)
-        return Approved(held, root)
+        root, ref = found
+        await _annotate(client, look.capability, ref, with_approval(annotations_of(root).get(APPROVE, ""), id))
+        return Approved(held, ref)
     known = [f"{look.braked.held.id} ({look.capability.name})" for look in disruptive if look.braked.held]
     raise NotHeld(f"no disruptive plan has the id {id}; there are: {', '.join(known) or 'none'}")
 
 
-async def _annotate(client: Client, capability: Capability, root: ObjectRef, id: str) -> None:
+def with_approval(given: str, id: str) -> str:
+    """What is approved already stays approved: it may be on its way. The oldest are over, and go."""
+    others = [part for each in given.split(",") if (part := each.strip()) and part != id]
+    return ",".join([*others, id][-REMEMBERED:])
+
+
+async def _annotate(client: Client, capability: Capability, root: ObjectRef, approved: str) -> None:
     resource = next(
         watch.resource
         for watch in capability.watches
         if (watch.resource.api_version, watch.resource.kind) == (root.api_version, root.kind)
     )
-    patch = {"metadata": {"uid": root.uid, "annotations": {APPROVE: id}}}
+    patch = {"metadata": {"uid": root.uid, "annotations": {APPROVE: approved}}}
     await client.patch(resource, root.name, patch, root.namespace)

@@ -18,6 +18,7 @@ import msgspec
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.apply.patience import Patience
+from nodeyard.apply.pauses import Pauses
 from nodeyard.apply.running import Running, log
 from nodeyard.apply.sending import unguarded_list
 from nodeyard.apply.verdicts import Again, Verdict, done, ended, verdict_of
@@ -57,6 +58,7 @@ class Applier:
         manner = Manner(f"nodeyard-{capability}", clock, self._patience, self._random, in_flight)
         self._ways = Ways(Target(client, lookup, on_written, on_deleted), elsewhere, manner)
         self._running: dict[str, Running] = {}
+        self._pauses = Pauses(clock)
 
     async def apply(self, planned: Planned, *, may_write: Callable[[], bool], dry_run: bool = False) -> Outcome:
         """Carry the plan out. An older one of the same key is replaced: what it has in flight is waited for."""
@@ -88,6 +90,8 @@ class Applier:
         write = running.planned.write(action) if action.id in running.planned.writes else Write()
         if unguarded := unguarded_list(action, write):
             return ended(action, Result.FAILED, f"not sent: a patch of {unguarded} needs a resourceVersion")
+        if refused := self._pauses.of(action):
+            return refused
         failures = 0
         while True:
             way = self._ways.find(ref.cluster)
@@ -103,11 +107,11 @@ class Applier:
                     _announce(action)
                 verdict = await _attempt(way, resource, action, write, running.is_dry, failures)
             if isinstance(verdict, ActionResult):
-                return verdict
+                return self._pauses.noted(verdict)
             failures += 1
             pause = self._patience.pause(failures, verdict.retry_after, self._random)
             if pause is None:
-                return ended(action, Result.FAILED, verdict.message, verdict.retry_after or 0.0)
+                return self._pauses.noted(ended(action, Result.FAILED, verdict.message, verdict.retry_after or 0.0))
             await running.wait(pause)
 
 

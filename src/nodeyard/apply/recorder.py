@@ -15,6 +15,8 @@ from datetime import datetime, timedelta
 from random import Random
 from typing import Final
 
+import msgspec
+
 from nodeyard.apply.events import Occurrence, event_object, name_of, namespace_of, series_object
 from nodeyard.apply.patience import Patience, asked_pause, is_trouble
 from nodeyard.client.api import Client
@@ -118,7 +120,7 @@ class Recorder:
         series.is_queued = False
         try:
             await self._persist(series)
-        except ClientError as error:
+        except (ClientError, msgspec.MsgspecError) as error:
             self.lost += 1
             log.warning("an event is lost", object=str(series.occurrence.object), error=str(error))
 

@@ -140,12 +140,11 @@ class StatusWriter:
     async def _compare_again(self, resource: Resource[Any], attempt: _Attempt) -> None:
         ref = attempt.wanted.object
         found = await self._client.get(resource.decoded_as(dict), ref.name, ref.namespace)
-        metadata = found["metadata"]
-        if ref.uid and metadata.get("uid") != ref.uid:
+        if _is_another(ref, found):
             attempt.difference = None
             return
         attempt.difference = merge_diff(found.get("status") or {}, attempt.status)
-        attempt.resource_version = metadata["resourceVersion"]
+        attempt.resource_version = found["metadata"]["resourceVersion"]
 
     async def _send(self, resource: Resource[Any], attempt: _Attempt) -> None:
         ref, wanted = attempt.wanted.object, attempt.wanted
@@ -168,8 +167,11 @@ class StatusWriter:
         if not attempt.wanted.has_subresource or resource.path() in self._whole:
             return False
         try:
-            await self._client.get(resource.decoded_as(dict), ref.name, ref.namespace)
+            found = await self._client.get(resource.decoded_as(dict), ref.name, ref.namespace)
         except ClientError:
+            return False
+        if _is_another(ref, found):
+            # The one meant was gone: that says nothing about its kind.
             return False
         self._whole.add(resource.path())
         return True
@@ -208,6 +210,10 @@ class _Attempt:
 
     def ended(self, result: Result, message: str = "") -> StatusResult:
         return StatusResult(object=self.wanted.object, result=result, message=message, requests=self.requests)
+
+
+def _is_another(ref: ObjectRef, found: Object) -> bool:
+    return bool(ref.uid) and found["metadata"].get("uid") != ref.uid
 
 
 def _result_of(error: ClientError) -> Result:

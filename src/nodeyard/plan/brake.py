@@ -2,7 +2,8 @@
 
 Both bounds have to be exceeded, the number of nodes and their share, so that neither a small fleet nor a large one is
 held up by its size. What is held is a plan of its own, whose id is to be approved: the id stays the same while harmless
-things come and go around it, and changes with what is held.
+things come and go around it, and changes with what is held. Where that is several undertakings, or one and more, the id
+is theirs joined, and who approves it approves each.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from nodeyard.plan.identity import approval_identity, with_actions
+from nodeyard.plan.identity import approvals, with_actions
 from nodeyard.plan.model import Action, Blocked, Disruption, ObjectRef, Plan
 from nodeyard.plan.reasons import EngineReason
 
+_JOINT = "-"
 _LIMIT = re.compile(r"(?P<nodes>\d+)(?:,(?P<percent>\d+)%)?")
 
 
@@ -57,18 +59,22 @@ def brake(plan: Plan, limit: Limit, managed: int, approved: Collection[str] = ()
     The parts have ids. A plan that stays whole is given back as it came: an id costs more than making the plan, and who
     shows it gives it one.
     """
-    disturbed = disturbed_nodes(filter(_is_counted, plan.actions))
+    counted = list(filter(_is_counted, plan.actions))
+    if not limit.is_exceeded(len(disturbed_nodes(counted)), managed):
+        return Braked(plan, None)
+    let_go = {part for id in approved for part in id.split(_JOINT)}
+    asked = {id: actions for id, actions in approvals(plan, counted).items() if id not in let_go}
+    counted = [action for actions in asked.values() for action in actions]
+    disturbed = disturbed_nodes(counted)
     if not limit.is_exceeded(len(disturbed), managed):
         return Braked(plan, None)
-    held_ids = _with_dependents(plan.actions)
-    held = msgspec.structs.replace(plan, blocked=(), decisions=(), wake_at=None)
-    held = with_actions(held, (action for action in plan.actions if action.id in held_ids))
-    held = msgspec.structs.replace(held, id=approval_identity(held))
-    if held.id in approved:
-        return Braked(plan, None)
+    held_ids = _with_dependents(plan.actions, counted)
+    held_actions = tuple(action for action in plan.actions if action.id in held_ids)
+    id = _JOINT.join(sorted(asked))
+    held = msgspec.structs.replace(plan, id=id, actions=held_actions, blocked=(), decisions=(), wake_at=None)
     now = with_actions(plan, (action for action in plan.actions if action.id not in held_ids))
-    facts = {"id": held.id, "nodes": len(disturbed), "managed": managed, "limit": str(limit)}
-    return Braked(msgspec.structs.replace(now, blocked=plan.blocked + _blocked(held.actions, facts)), held)
+    facts = {"id": id, "nodes": len(disturbed), "managed": managed, "limit": str(limit)}
+    return Braked(msgspec.structs.replace(now, blocked=plan.blocked + _blocked(held_actions, facts)), held)
 
 
 def disturbed_nodes(actions: Iterable[Action]) -> set[str]:
@@ -98,14 +104,14 @@ def _placed(node: str, cluster: str) -> str:
     return f"{cluster}:{node}" if cluster and ":" not in node else node
 
 
-def _with_dependents(actions: tuple[Action, ...]) -> set[str]:
-    """The ids of what is disruptive and not granted, and of all that comes after it, at any remove."""
+def _with_dependents(actions: Iterable[Action], first: Iterable[Action]) -> set[str]:
+    """The ids of the first, and of all that comes after them, at any remove."""
     dependents: dict[str, list[str]] = {}
     for action in actions:
         for each in action.after:
             dependents.setdefault(each, []).append(action.id)
     held: set[str] = set()
-    pending = [action.id for action in actions if _is_counted(action)]
+    pending = [action.id for action in first]
     while pending:
         if (each := pending.pop()) not in held:
             held.add(each)

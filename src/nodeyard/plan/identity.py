@@ -5,7 +5,8 @@ plan. Nor do moments inside a diff count: a plan that writes down when a drain b
 and could never be approved.
 
 What is held for approval may be a step of something larger. Its other steps are then covered by the same id: a release
-that a restart cut in two is not asked about twice.
+that a restart cut in two is not asked about twice. Where several such undertakings are held together each has its own
+id, so that one which is done does not take the approval of the others with it.
 """
 
 from __future__ import annotations
@@ -26,23 +27,23 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 
 def identity(plan: Plan) -> str:
     """The same in every process, and whatever order the actions are listed in."""
-    digest = sha256(_encode([plan.capability, plan.key]))
     named = {action.id: _subject(action) for action in plan.actions}
-    for line in sorted(_line(action, named) for action in plan.actions):
-        digest.update(b"\n")
-        digest.update(line)
-    return digest.hexdigest()[:_DIGITS]
+    return _digest(plan, (_line(action, named) for action in plan.actions))
 
 
-def approval_identity(plan: Plan) -> str:
-    """What an approval of this plan is for: its undertakings, and of what is part of none, exactly that."""
-    digest = sha256(_encode([plan.capability, plan.key]))
-    named = {action.id: _subject(action) for action in plan.actions}
-    lines = {_encode(["part of", each.part_of]) if each.part_of else _line(each, named) for each in plan.actions}
-    for line in sorted(lines):
-        digest.update(b"\n")
-        digest.update(line)
-    return digest.hexdigest()[:_DIGITS]
+def approvals(plan: Plan, actions: Iterable[Action]) -> dict[str, list[Action]]:
+    """Actions of a plan by the id of what is to be approved: their undertaking, or all that are part of none, exactly
+    those."""
+    together: dict[str, list[Action]] = {}
+    for action in actions:
+        together.setdefault(action.part_of, []).append(action)
+    return {_approval(plan, undertaking, parts): parts for undertaking, parts in together.items()}
+
+
+def _approval(plan: Plan, undertaking: str, parts: list[Action]) -> str:
+    if undertaking:
+        return _digest(plan, (_encode(["part of", undertaking]),))
+    return identity(msgspec.structs.replace(plan, actions=tuple(parts)))
 
 
 def identified(plan: Plan) -> Plan:
@@ -53,6 +54,14 @@ def identified(plan: Plan) -> Plan:
 def with_actions(plan: Plan, actions: Iterable[Action]) -> Plan:
     """The plan that does only these, with an id of its own."""
     return identified(msgspec.structs.replace(plan, actions=tuple(actions)))
+
+
+def _digest(plan: Plan, lines: Iterable[bytes]) -> str:
+    digest = sha256(_encode([plan.capability, plan.key]))
+    for line in sorted(lines):
+        digest.update(b"\n")
+        digest.update(line)
+    return digest.hexdigest()[:_DIGITS]
 
 
 def _subject(action: Action) -> Json:

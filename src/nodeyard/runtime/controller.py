@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, Final
 
 from nodeyard.apply.applier import Applier
 from nodeyard.apply.recorder import Recorder
@@ -33,6 +33,7 @@ from nodeyard.runtime.clusters import Clusters
 from nodeyard.runtime.elections import Elections, Gate
 from nodeyard.runtime.findings import Findings
 from nodeyard.runtime.lag import Lag
+from nodeyard.runtime.leader import first_of
 from nodeyard.runtime.loops import LoopContext, LoopGate
 from nodeyard.runtime.metrics import LoopMetrics
 from nodeyard.runtime.news import News, Subject
@@ -48,6 +49,9 @@ from nodeyard.runtime.worker import Workers
 from nodeyard.watch.identity import identity_of
 from nodeyard.watch.sources import Source
 from nodeyard.watch.watches import Watches
+
+# Events that the server does not take at a stop are lost; the lease is not kept from others for their sake.
+DRAIN_SECONDS: Final = 5.0
 
 _log = get_logger("controller")
 
@@ -223,7 +227,7 @@ class Controller:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         # Reviews are answered, and told of, by whoever is asked.
         if self._ownership.may_write_any or self.capability.webhooks:
-            await self._recorder.drain()
+            await first_of(self._recorder.drain(), self._place.clock.sleep(DRAIN_SECONDS))
         await self._queue.close()
         self._think.close()
 

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final, TypeVar
 
+import msgspec
+
 from nodeyard.client.api import Client
 from nodeyard.client.errors import AlreadyExists, ClientError, Conflict, NotFound, TransportTimeout
 from nodeyard.client.resources import LEASES, NAMESPACES
@@ -29,6 +31,9 @@ from nodeyard.runtime.lease import Lease, LeaseSpec, Marks, acquired, manifest, 
 T = TypeVar("T")
 
 _LEASES: Final = LEASES.decoded_as(Lease)
+
+# The last: an answer that makes no sense, from whatever stands in front of the server.
+UNANSWERED: Final = (ClientError, TimeoutError, msgspec.MsgspecError)
 
 _log = get_logger("leader")
 
@@ -65,7 +70,8 @@ class Leader:
         namespace: str = NAMESPACE,
         marks: Marks = Marks(),  # noqa: B008 - frozen
     ) -> None:
-        """`on_change` is called where the election runs, when we became leader (True) or ceased to be (False)."""
+        """`on_change` is called where the election runs, when we became leader (True) or ceased to be (False); with
+        True also when a right to write comes back that had lapsed unnoticed."""
         self.name = name
         self.identity = identity
         self.holder = ""
@@ -124,12 +130,14 @@ class Leader:
         try:
             is_ours = await self._within(self._try(), min(self._timing.deadline, self._left()))
             self.error = ""
-        except (ClientError, TimeoutError) as error:
+        except UNANSWERED as error:
             # Whether a write arrived is not known: look before the next one.
             self._is_known = False
             is_ours = False
             self._report_failure(error)
         if is_ours:
+            # After a standstill the lease may still be ours: what was due meanwhile was not done, and is due again.
+            self._leads = self._leads and self.may_write()
             self._valid_until = sent + self._timing.duration - self._timing.margin
         elif not self.may_write() or self.holder != self.identity:
             self._valid_until = 0.0
@@ -242,7 +250,7 @@ class Leader:
         try:
             await self._within(self._give_back(), self._timing.deadline)
             _log.info("released", lease=self.name, identity=self.identity)
-        except (ClientError, TimeoutError) as error:
+        except UNANSWERED as error:
             self._report_failure(error)
 
     async def _give_back(self) -> None:

@@ -21,10 +21,8 @@ from functools import partial
 from random import Random
 from typing import Final, Protocol
 
-import msgspec
-
 from nodeyard.client.api import Client, DeleteOptions
-from nodeyard.client.errors import ClientError, Conflict, NotFound
+from nodeyard.client.errors import Conflict, NotFound
 from nodeyard.client.resources import LEASES
 from nodeyard.kube.names import CAPABILITY, NAMESPACE, SHARE_KEY
 from nodeyard.process.clock import Clock
@@ -32,7 +30,7 @@ from nodeyard.process.logs import get_logger
 from nodeyard.runtime.apportioning import patience, ranked, replica_lease, replica_prefix, share_lease
 from nodeyard.runtime.capability import Key
 from nodeyard.runtime.elections import CLOSED, Gate
-from nodeyard.runtime.leader import Leader, Timing, first_of, within
+from nodeyard.runtime.leader import UNANSWERED, Leader, Timing, first_of, within
 from nodeyard.runtime.lease import Lease, Marks
 from nodeyard.runtime.replicas import Replicas
 from nodeyard.runtime.share import Share
@@ -144,7 +142,7 @@ class Shares:
         asked_at = self._clock.monotonic()
         try:
             leases = await within(self._list(), self._timing.deadline, self._clock, "Leases")
-        except (ClientError, TimeoutError, msgspec.MsgspecError) as error:
+        except UNANSWERED as error:
             self.error = str(error) or type(error).__name__
             _log.warning("leases not read", capability=self._capability, reason=self.error)
             return self._timing.retry
@@ -246,7 +244,7 @@ class Shares:
             _log.info("deleted", lease=name, reason="nobody needs it any more")
         except (NotFound, Conflict):
             return
-        except (ClientError, TimeoutError) as error:
+        except UNANSWERED as error:
             _log.warning("not deleted", lease=name, reason=str(error))
 
     # making

@@ -6,7 +6,9 @@ Each pass is a task of its own, so that losing the lease can end it at once and 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
 
 from nodeyard.process.clock import Clock
 from nodeyard.runtime.backoff import Failures
@@ -17,7 +19,9 @@ from nodeyard.runtime.verdict import RETRIED, Ending, Verdict
 
 
 class Workers:
-    def __init__(self, queue: Queue, reconcile: Callable[[Key], Awaitable[Verdict]], failures: Failures) -> None:
+    def __init__(
+        self, queue: Queue, reconcile: Callable[[Key], Coroutine[Any, Any, Verdict]], failures: Failures
+    ) -> None:
         self._queue = queue
         self._reconcile = reconcile
         self._failures = failures
@@ -58,18 +62,16 @@ class Workers:
     async def _work(self) -> None:
         while True:
             key = await self._queue.take()
-            task = self._passes[key] = asyncio.create_task(self._pass(key), name=f"reconcile {key}")
+            task = self._passes[key] = asyncio.create_task(self._reconcile(key), name=f"reconcile {key}")
+            task.add_done_callback(partial(self._end, key))
             await _ended(task)
 
-    async def _pass(self, key: Key) -> Verdict:
-        verdict = Verdict(Ending.ERROR)
-        try:
-            verdict = await self._reconcile(key)
-            return verdict
-        finally:
-            del self._passes[key]
-            self._requeue(key, verdict)
-            self._queue.done(key)
+    def _end(self, key: Key, task: asyncio.Task[Verdict]) -> None:
+        """Told by the task, however it ended: of one that is cancelled before it has begun, no line runs."""
+        has_failed = task.cancelled() or task.exception() is not None
+        del self._passes[key]
+        self._requeue(key, Verdict(Ending.ERROR) if has_failed else task.result())
+        self._queue.done(key)
 
     def _requeue(self, key: Key, verdict: Verdict) -> None:
         if verdict.ending in RETRIED:

@@ -32,6 +32,19 @@ async def test_what_is_turned_away_is_sent_again(world, trouble):
     assert world.line.count("PATCH") == 3
 
 
+async def test_a_long_pause_is_kept_by_the_plans_made_meanwhile_too_and_by_nobody_else(world):
+    await world.node("n1")
+    await world.node("n2")
+    world.line.trouble["PATCH"] = [status(429, retry_after=30)]
+    first = only(await world.apply(planned((action("n1"), patch()))))
+    await world.clock.advance(20)
+    again, other = (await world.apply(planned((action("n1"), patch()), (action("n2"), patch())))).results
+    assert (again.result, again.message, round(again.retry_after)) == (Result.FAILED, first.message, 10)
+    assert (other.result, world.line.count("PATCH")) == (Result.DONE, 2)
+    await world.clock.advance(10)
+    assert only(await world.apply(planned((action("n1"), patch())))).result is Result.DONE
+
+
 async def test_the_pause_the_server_asks_for_is_kept(world):
     await world.node("n1")
     world.line.trouble["PATCH"] = [status(429, retry_after=4)]

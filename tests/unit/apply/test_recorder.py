@@ -11,6 +11,7 @@ from nodeyard.apply import recorder as recording
 from nodeyard.apply.recorder import Recorder
 from nodeyard.client.api import Client
 from nodeyard.client.resources import EVENTS
+from nodeyard.client.transport import Response
 from nodeyard.plan.model import ObjectRef
 from nodeyard.process.clock import settle
 
@@ -141,6 +142,16 @@ async def test_what_the_server_will_not_take_is_lost_and_the_next_is_recorded(wo
         (event,) = await events(world)
     assert event["reason"] == "Released"
     assert recorder.lost == 1
+
+
+async def test_an_answer_that_is_no_object_loses_one_event_and_not_those_after_it(world):
+    recorder = recorder_of(world)
+    world.line.trouble["POST"] = [Response(200, {}, b"<html>back soon</html>")]
+    async with running(recorder):
+        recorder.record(Told())
+        recorder.record(Told(reason="Released"))
+        (event,) = await events(world)
+    assert (event["reason"], recorder.lost) == ("Released", 1)
 
 
 async def test_a_full_queue_drops_and_counts(world):

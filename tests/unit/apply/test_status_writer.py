@@ -210,6 +210,16 @@ async def test_an_object_that_is_gone_is_not_taken_for_one_without_the_subresour
     assert [path for method, path, _ in world.line.sent if method == "PATCH"] == ["/api/v1/nodes/n1/status"] * 2
 
 
+async def test_nor_is_one_that_has_been_made_anew_by_then(world):
+    made = await world.node("n1")
+    statuses = writer(world)
+    world.line.trouble["PATCH"] = [status(404, "NotFound")]
+    for uid in ("of-the-one-before", made["metadata"]["uid"]):
+        one = StatusWrite(object=node_ref("n1", uid=uid), status=WANTED)
+        await statuses.write([one], lambda _ref: None, may_write=lambda: True)
+    assert [path for method, path, _ in world.line.sent if method == "PATCH"] == ["/api/v1/nodes/n1/status"] * 2
+
+
 async def test_a_field_that_the_definition_lacks_is_left_out_and_not_sent_for_its_own_sake(world):
     made = await world.node("n1")
     statuses = writer(world)

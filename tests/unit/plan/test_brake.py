@@ -133,3 +133,20 @@ def test_an_approval_of_an_undertaking_is_for_what_is_left_of_it_and_for_no_othe
     assert other.id != first.id
     more = [*steps("u", "n1"), *THREE]
     assert brake(plan(*more), SMALL, managed=4, approved=[first.id]).held is not None
+
+
+def test_an_approval_of_several_undertakings_is_for_each_of_them():
+    u, v = ([disruptive(f"{name}{number}", part_of=name) for number in range(3)] for name in "uv")
+    both = brake(plan(*u, *v), SMALL, managed=6).held
+    assert brake(plan(*v), SMALL, managed=6, approved=[both.id]).held is None
+    now, held = brake(plan(*u, *v, *THREE), SMALL, managed=9, approved=[both.id])
+    assert ids(now.actions) == ids([*u, *v])
+    assert ids(held.actions) == ids(THREE)
+
+
+def test_what_an_approval_lets_go_does_not_wait_for_what_came_to_it_since():
+    u, v = ([disruptive(f"{name}{number}", part_of=name) for number in range(3)] for name in "uv")
+    first = brake(plan(*u), SMALL, managed=6).held
+    now, held = brake(plan(*u, *v), SMALL, managed=6, approved=[first.id])
+    assert ids(now.actions) == ids(u)
+    assert (ids(held.actions), now.blocked[0].facts["nodes"]) == (ids(v), 3)

@@ -8,6 +8,7 @@ import pytest
 from nodeyard.apiserver.server import Server
 from nodeyard.client.errors import TransportTimeout
 from nodeyard.client.resources import LEASES
+from nodeyard.client.transport import Response
 from nodeyard.kube.names import NAMESPACE
 from nodeyard.process.clock import parse_time
 from nodeyard.runtime.leader import Leader, lease_name
@@ -32,6 +33,7 @@ class Line:
         self.is_cut = False
         self.hangs = False
         self.loses_answers = False
+        self.is_closed_for_maintenance = False
         self.writes = 0
 
     async def request(self, method, path, **options):
@@ -39,6 +41,8 @@ class Line:
             await asyncio.Event().wait()
         if self.is_cut:
             raise TransportTimeout("cut", may_have_run=True)
+        if self.is_closed_for_maintenance:
+            return Response(200, {}, b"<html>back soon</html>")
         self.writes += method != "GET"
         response = await self._transport.request(method, path, **options)
         if self.loses_answers:
@@ -47,6 +51,18 @@ class Line:
 
     async def close(self):
         await self._transport.close()
+
+
+class Late:
+    """A clock by which time has passed that nobody could use: the process stood still."""
+
+    def __init__(self, clock):
+        self.by = 0.0
+        self._clock = clock
+        self.now, self.sleep = clock.now, clock.sleep
+
+    def monotonic(self):
+        return self._clock.monotonic() + self.by
 
 
 class Candidate:
@@ -90,6 +106,28 @@ async def test_the_first_one_leads_and_makes_what_it_needs(server, clock):
         assert one.changes == [True]
         spec = await lease(server)
         assert (spec["holderIdentity"], spec["leaseDurationSeconds"]) == ("one", 15)
+
+
+async def test_a_right_that_lapsed_in_a_standstill_and_came_back_is_told_again(server, clock):
+    late = Late(clock)
+    async with candidates(server, late, "one") as (one,):
+        await clock.advance(1)
+        late.by = 11
+        assert not one.leader.may_write()
+        await clock.advance(3)
+        assert one.leader.may_write()
+        assert one.changes == [True, True]
+
+
+async def test_answers_that_are_no_lease_are_outlived(server, clock):
+    async with candidates(server, clock, "one") as (one,):
+        await clock.advance(1)
+        one.line.is_closed_for_maintenance = True
+        await clock.advance(20)
+        assert not one.leader.may_write()
+        one.line.is_closed_for_maintenance = False
+        await clock.advance(5)
+        assert one.leader.may_write()
 
 
 async def test_renewals_are_micro_timestamps_and_on_time(server, clock):

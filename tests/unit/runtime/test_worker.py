@@ -103,6 +103,16 @@ async def test_aborted_passes_are_tried_again_and_the_workers_live_on(queue, wor
     assert passes.ended == ["a"]
 
 
+async def test_a_pass_that_is_aborted_before_it_has_begun_is_tried_again_too(queue, workers, passes, clock):
+    queue.add_after("a", 0)
+    await asyncio.sleep(0)
+    assert not queue.is_idle
+    assert passes.begun == []
+    await workers.abort()
+    await clock.advance(10)
+    assert passes.ended == ["a"]
+
+
 async def test_a_stop_lets_a_pass_finish_and_takes_no_other(queue, passes, clock):
     workers = Workers(queue, passes, Failures(Random(1)))
     workers.start(1)

@@ -65,7 +65,9 @@ def _told(ref: ObjectRef, reason: str, template: str, nodes: list[str]) -> Event
 
 
 def _failure(ref: ObjectRef, reason: str, nodes: list[str], error: str) -> Event:
-    return Event(ref, WARNING, f"{reason}{FAILED}", f"{messages.nodes(_listed(nodes))}: {error}")
+    """It fails at every pass until something changes."""
+    message = f"{messages.nodes(_listed(nodes))}: {error}"
+    return Event(ref, WARNING, f"{reason}{FAILED}", message, is_standing=True)
 
 
 def _of_what_is_held(snapshot: SparesSnapshot, refs: dict[str, ObjectRef], plan: Plan) -> list[Event]:

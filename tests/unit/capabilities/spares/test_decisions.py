@@ -13,7 +13,7 @@ from nodeyard.kube.names import MIRRORED_NODE
 from nodeyard.kube.objects import Node
 from nodeyard.plan.model import Decision, ObjectRef
 
-from ....builders.spares import NOW, node, owned, snapshot, spare, template, unread
+from ....builders.spares import NOW, apply, node, owned, snapshot, spare, template, unread
 
 COMPUTE = {"matchLabels": {"role": "compute"}}
 
@@ -148,3 +148,10 @@ def refs(seen: SparesSnapshot) -> list[ObjectRef]:
     nodes = [ObjectRef(api_version="v1", kind="Node", name=each.metadata.name) for each in seen.nodes]
     kinds = [ObjectRef(api_version=names.API_VERSION, kind=names.KIND, name=each.name) for each in seen.templates]
     return nodes + kinds
+
+
+def test_of_many_nodes_on_their_way_back_each_says_what_it_waits_for() -> None:
+    fleet = [owned(f"n{number:02}", "web") for number in range(12)]
+    seen = snapshot(fleet, [template("web", 0, releasePolicy="Release")])
+    leaving = apply(seen, plan(seen, NOW))
+    assert {why(leaving, "Node", each.metadata.name).rule for each in fleet} == {Reason.SETTLING.value}

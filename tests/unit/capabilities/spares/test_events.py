@@ -30,6 +30,7 @@ def test_failures_are_a_warning_with_the_servers_words() -> None:
     [event] = told(snapshot([spare("a")], [template("web")]), a=Result.DENIED)
     assert (event.type, event.reason) == ("Warning", "ClaimedFailed")
     assert event.message == "1 node (a): the server said no"
+    assert event.is_standing
 
 
 def test_a_conflict_is_no_news() -> None:

@@ -68,6 +68,12 @@ def test_the_first_step_cordons_and_says_since_when() -> None:
     assert planned.write(action).body["spec"] == {"unschedulable": True}
 
 
+def test_a_cordon_is_bound_to_what_was_seen_or_one_of_others_could_be_taken_for_ours() -> None:
+    seen = owned("a", "web")
+    [write] = plan(snapshot([seen], [giving()]), NOW).writes.values()
+    assert write.resource_version == seen.metadata.resource_version != ""
+
+
 def test_an_empty_node_goes_back_when_the_cordon_has_settled() -> None:
     seen = leaving()
     waiting = plan(seen, NOW)
@@ -158,9 +164,18 @@ def test_one_approval_is_for_the_whole_release_also_when_part_of_it_is_done() ->
     assert held_id(otherwise) != held_id(seen)
 
 
-def first_of(planned: Planned) -> Planned:
-    only = msgspec.structs.replace(planned.plan, actions=planned.plan.actions[:1])
+def first_of(planned: Planned, count: int = 1) -> Planned:
+    only = msgspec.structs.replace(planned.plan, actions=planned.plan.actions[:count])
     return msgspec.structs.replace(planned, plan=only)
+
+
+def test_an_approval_of_two_releases_holds_when_one_of_them_is_done() -> None:
+    fleet = [owned(name, name[:1]) for name in ("a1", "a2", "b1", "b2", "b3")]
+    seen = snapshot(fleet, [template(name, 0, releasePolicy="Release") for name in ("a", "b")])
+    begun = apply(seen, first_of(plan(seen, NOW), 3))
+    left = plan(begun, NOW).plan
+    assert [action.object.name for action in left.actions] == ["b2", "b3"]
+    assert brake(left, Limit(nodes=1, percent=0), 5, [held_id(seen)]).held is None
 
 
 def test_while_pods_are_not_known_nothing_goes_back() -> None:
@@ -207,6 +222,13 @@ def test_victims_are_not_ready_then_empty_then_of_the_crowded_zone_then_by_name(
     for keep, gone in ((5, ["b2"]), (4, ["b2", "c1"]), (3, ["a1", "b2", "c1"]), (2, ["a1", "a2", "b2", "c1"])):
         planned = plan(snapshot(nodes, [giving(keep, template=described())], pods), NOW)
         assert sorted(each.object.name for each in planned.plan.actions if each.reason == "Releasing") == gone
+
+
+def test_a_node_that_is_being_deleted_is_one_of_those_too_many() -> None:
+    going = owned("c", "web")
+    going = msgspec.structs.replace(going, metadata=msgspec.structs.replace(going.metadata, deletion_timestamp=NOW))
+    seen = snapshot([owned("a", "web"), owned("b", "web"), going], [giving(2, template=described())])
+    assert reasons(seen) == []
 
 
 def test_a_plan_does_not_change_its_mind_about_who_goes() -> None:

@@ -92,9 +92,7 @@ def _stay_rule(node: Node, draft: Draft) -> Reason:
     """A node on its way back waits for something; any other is simply kept."""
     if names.RELEASE not in node.metadata.annotations:
         return Reason.KEPT
-    waits = {Reason.WAITING.value, Reason.SETTLING.value, Reason.PODS_UNKNOWN.value}
-    found = (each for each in draft.blocked if each.reason in waits and node.metadata.name in each.facts["nodes"])
-    return next((Reason(each.reason) for each in found), Reason.WAITING)
+    return draft.waits.get(node.metadata.name, Reason.WAITING)
 
 
 def _node_candidates(node: Node, spare: Spare | None, fleet: Fleet) -> Iterator[Candidate]:

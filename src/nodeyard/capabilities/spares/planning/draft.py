@@ -42,6 +42,8 @@ class Draft(draft.Draft):
         super().__init__(now)
         self.after: tuple[str, ...] = ()
         """What has to succeed before the actions that are added now."""
+        self.waits: dict[str, Reason] = {}
+        """What each node that is on its way back waits for."""
 
     def edit(self, edit: Edit, reason: Reason, facts: Object, disturbance: Disturbance = HARMLESS) -> str:
         return self.change(edit.node, edit.change(), reason, facts, disturbance)

@@ -1,8 +1,9 @@
 """One node, one patch: the changes that a step wants are gathered in an `Edit` and leave as a single merge patch.
 
 `spec.taints` is one value to the API server, so a patch that has it replaces the whole list. It, and every patch that
-gives a node another owner, carries the resourceVersion of what was looked at: a taint that somebody adds meanwhile
-makes the write fail and the plan be made again, and is never lost.
+gives a node another owner or cordons it, carries the resourceVersion of what was looked at: a taint that somebody adds
+meanwhile makes the write fail and the plan be made again, and is never lost; nor is a cordon taken for ours that
+somebody else has set.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class Edit:
         body: Object = {"metadata": metadata} if metadata else {}
         if spec:
             body["spec"] = spec
-        return Change(body, self._diff(), names.TEMPLATE_LABEL in self.labels or self.moves_taints)
+        return Change(body, self._diff(), names.TEMPLATE_LABEL in self.labels or bool(spec))
 
     def _diff(self) -> tuple[FieldChange, ...]:
         metadata = self.node.metadata

@@ -41,6 +41,7 @@ def release(draft: Draft, snapshot: SparesSnapshot, template: Resolved, victims:
     for node in victims:
         reason = _advance(draft, snapshot, template, node)
         if reason is not None:
+            draft.waits[node.metadata.name] = reason
             waiting.setdefault(reason, []).append(node.metadata.name)
     for reason, nodes in waiting.items():
         draft.block_nodes(template.ref, reason, nodes, template=template.name)

@@ -62,7 +62,8 @@ def _serve(draft: Draft, fleet: Fleet, turn: Turn) -> None:
     ours = [node for node in nodes if template.matches(node)]
     victims: list[Node] = []
     if template.template.releases:
-        victims = choose(ours, template, fleet.snapshot, len(turn.kept) - template.desired)
+        staying = sum(not _is_going(node) for node in turn.kept)
+        victims = choose(ours, template, fleet.snapshot, staying - template.desired)
         release(draft, fleet.snapshot, template, victims)
     leaving = {node.metadata.name for node in victims}
     repair(draft, template, (node for node in ours if node.metadata.name not in leaving) if leaving else ours)
@@ -111,6 +112,7 @@ def _sum_up(draft: Draft, template: Resolved, rehearsed: Draft) -> None:
         finalizers.remove(draft, template)
         return
     draft.blocked += rehearsed.blocked
+    draft.waits |= rehearsed.waits
     draft.block(
         template.ref,
         Reason.DRY_RUN,
