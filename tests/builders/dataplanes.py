@@ -108,7 +108,7 @@ class Dataplane:
 
     def hash_of(self, node: str, kind: str = names.COMPUTE_KIND) -> str:
         obj = self.find(kind, node)
-        return "" if obj is None else obj["metadata"]["annotations"].get(names.HASH, "")
+        return "" if obj is None else obj["metadata"].get("annotations", {}).get(names.HASH, "")
 
     def choice(self, node: str, service: str) -> Object:
         found: Object = ((self.see(names.NODE_KIND, node).get("status") or {}).get("profiles") or {}).get(service) or {}

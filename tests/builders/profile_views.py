@@ -25,7 +25,7 @@ _INDEXES: Mapping[str, Mapping[str, Callable[[Any], Iterable[str]]]] = {
     },
     names.ROLE_KIND: {names.BY_ANNOTATION: watched.by_annotation},
     names.SERVICE_KIND: {},
-    **{each.kind: {names.BY_NODE: watched.by_node} for each in watched.CONFIGURATIONS},
+    **{each.kind: {} for each in watched.CONFIGURATIONS},
     **{watched.viewed(each.profile_api_version, each.profile_kind): _PROFILE_INDEXES for each in BUILT_IN},
     **{
         watched.viewed(each.object_api_version, each.object_kind): {

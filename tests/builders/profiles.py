@@ -180,7 +180,7 @@ def snapshot(
     *,
     services: Sequence[Service] = SERVICES,
     objects: Mapping[str, Object] | None = None,
-    configurations: Mapping[str, Object] | None = None,
+    configurations: Mapping[str, Sequence[Object]] | None = None,
     budgets: Mapping[str, Budget] | None = None,
     claimed_twice: Mapping[str, Sequence[str]] | None = None,
     troubles: Mapping[str, Trouble] | None = None,

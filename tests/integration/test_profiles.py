@@ -134,6 +134,11 @@ def test_a_changed_profile_reaches_its_nodes_one_at_a_time_and_stops_where_one_f
         return [node for node in nodes if plane.condition(NODE, node, "RolloutDone").get("reason") == STALLED]
 
     plane.until(lambda: len(stopped()) == len(nodes), "the rollout stops")
+
+    def progress():
+        return plane.condition(names.COMPUTE_PROFILE_KIND, "p", "Progressing")
+
+    plane.until(lambda: progress().get("reason") == STALLED, "the profile says so too")
     assert len(told()) == 1
 
     for wanted in (2, 3, 4):

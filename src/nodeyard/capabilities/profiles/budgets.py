@@ -14,14 +14,13 @@ from nodeyard.capabilities.profiles.planning.availability import (
     deadline_seconds,
     is_available,
     limit,
-    moment,
     written_at,
 )
 from nodeyard.capabilities.profiles.planning.resolution import Resolution, resolve
 from nodeyard.capabilities.profiles.planning.rollout import is_disturbing
-from nodeyard.capabilities.profiles.planning.services import wish_for
+from nodeyard.capabilities.profiles.planning.services import is_held, wish_for
 from nodeyard.capabilities.profiles.snapshot import Budget, NodeSnapshot, Service
-from nodeyard.capabilities.profiles.standings import Standing, standing_of
+from nodeyard.capabilities.profiles.standings import standing_of
 from nodeyard.capabilities.profiles.users import members
 from nodeyard.runtime.capability import View
 
@@ -34,7 +33,7 @@ def budgets(view: View, snapshot: NodeSnapshot, now: datetime, grants: Grants) -
         return found
     for name, resolution in resolve(snapshot).items():
         live = snapshot.objects.get(name)
-        if live is None or not resolution.is_settled:
+        if live is None or not resolution.is_settled or is_held(snapshot, resolution.service):
             continue
         if is_disturbing(live, wish_for(snapshot, name).rendered.hash):
             found[name] = _budget(view, snapshot, resolution, now, grants)
@@ -54,14 +53,15 @@ def _budget(view: View, snapshot: NodeSnapshot, resolution: Resolution, now: dat
     total = max(standing.total, members(view, service, namespace, name) if profile else 0)
     unavailable = standing.total - standing.available
     patience = timedelta(seconds=deadline_seconds(service, profile))
-    due = _due(standing, patience)
-    stalled = _stalled(view, service, group[1], now - patience) if due is not None and due <= now else ""
+    due = standing.due(patience)
+    stalled = stalled_object(view, service, group[1], now - patience) if due is not None and due <= now else ""
     is_granted = False
     if stalled:
         grants.wait(group, key)
     else:
         room = limit(service, profile, total) - unavailable
         is_granted = grants.ask(group, key, now, room, _has_written(view, service, name))
+        unavailable += 0 if is_granted else grants.count(group)
     return Budget(
         total=total,
         unavailable=unavailable,
@@ -73,15 +73,8 @@ def _budget(view: View, snapshot: NodeSnapshot, resolution: Resolution, now: dat
     )
 
 
-def _due(standing: Standing, patience: timedelta) -> datetime | None:
-    """When the first of those that do not run what they were told is past its deadline."""
-    told = (moment(text) for text in standing.told)
-    first = min((each for each in told if each is not None), default=None)
-    return None if first is None else first + patience
-
-
-def _stalled(view: View, service: Service, group: str, since: datetime) -> str:
-    """Which object has not done what it was told by then: the first by name."""
+def stalled_object(view: View, service: Service, group: str, since: datetime) -> str:
+    """Which object of a group has not done what it was told by then: the first by name."""
     kind = watched.viewed(service.object_api_version, service.object_kind)
     for each in view.indexed(kind, watched.UNAVAILABLE, group):
         told = written_at(each)

@@ -44,7 +44,7 @@ def collect_node(view: View, namespace: str, name: str, now: datetime, grants: G
         claimed_twice=services.claimed_twice,
         profiles={service.name: _profiles(view, service, node, role) for service in seen},
         objects=_objects(view, node, seen),
-        configurations=_configurations(view, node),
+        configurations=_configurations(view, node, seen),
         budgets=granted,
         troubles=troubles,
     )
@@ -99,11 +99,14 @@ def _objects(view: View, node: OpenStackDataPlaneNode, services: Sequence[Servic
     return {name: each for name, each in found.items() if each is not None}
 
 
-def _configurations(view: View, node: OpenStackDataPlaneNode) -> Mapping[str, Object]:
-    """By the service they are for, whichever kind they are kept in."""
-    value = f"{node.metadata.namespace}/{node.name}"
-    found: dict[str, Object] = {}
-    for resource in watched.CONFIGURATIONS:
-        for each in view.indexed(resource.kind, names.BY_NODE, value):
-            found[each["metadata"]["labels"].get(names.SERVICE_LABEL, "")] = each
+def _configurations(
+    view: View, node: OpenStackDataPlaneNode, services: Sequence[Service]
+) -> Mapping[str, Sequence[Object]]:
+    """By their name: a copy that somebody keeps has the same labels, and is none of ours."""
+    found = {}
+    for service in services:
+        if service.makes_object:
+            name = names.config_name(node.name, service.name)
+            each = (view.get(resource.kind, name, node.metadata.namespace) for resource in watched.CONFIGURATIONS)
+            found[service.name] = tuple(obj for obj in each if obj is not None)
     return found

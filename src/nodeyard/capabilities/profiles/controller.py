@@ -140,8 +140,7 @@ def _object_keys(service: Service) -> Callable[[Object | None, Object | None], I
 
 
 def _configuration_keys(old: Object | None, new: Object | None) -> Iterable[Key]:
-    obj = new or old
-    return [] if obj is None else [f"{NODE}/{value}" for value in watched.by_node(obj)]
+    return [f"{NODE}/{value}" for obj in (old, new) if obj is not None for value in watched.by_node(obj)]
 
 
 def _service_keys(view: View, old: ProfileService | None, new: ProfileService | None) -> Iterable[Key]:
@@ -183,7 +182,7 @@ def _collect(view: View, key: Key, now: datetime) -> NodeSnapshot | Membership |
         case "node", [namespace, name]:
             return collect_node(view, namespace, name, now, _GRANTS)
         case "profile", [service, namespace, name]:
-            return memberships.collect_profile(view, service, namespace, name)
+            return memberships.collect_profile(view, service, namespace, name, now)
         case "role", [namespace, name]:
             return memberships.collect_role(view, namespace, name)
         case "service", [name]:
@@ -194,7 +193,7 @@ def _collect(view: View, key: Key, now: datetime) -> NodeSnapshot | Membership |
 def _plan(snapshot: Any, now: datetime, explain: Sequence[ObjectRef]) -> Planned:
     if isinstance(snapshot, NodeSnapshot):
         return plan(snapshot, now, explain)
-    return memberships.plan_nothing(memberships.key_of(snapshot))
+    return memberships.plan_nothing(snapshot, now)
 
 
 def _status(snapshot: Any, planned: Plan, outcome: Outcome, now: datetime) -> Sequence[StatusWrite]:
@@ -271,12 +270,7 @@ PROFILES: Final = Capability(
         _profile_watch(TELEMETRY, watched.TELEMETRY_PROFILES),
         _object_watch(NOVA, watched.COMPUTES),
         _object_watch(NEUTRON, watched.AGENTS),
-        *(
-            Watch(
-                each, _configuration_keys, indexes={names.BY_NODE: watched.by_node}, label_selector=names.SERVICE_LABEL
-            )
-            for each in watched.CONFIGURATIONS
-        ),
+        *(Watch(each, _configuration_keys, label_selector=names.SERVICE_LABEL) for each in watched.CONFIGURATIONS),
     ),
     declared=_declared,
     collect=_collect,

@@ -73,6 +73,10 @@ class Grants:
         """Who may ask again, now that one is done."""
         return list(islice(self._waiting.get(group, ()), NEXT))
 
+    def count(self, group: Hashable) -> int:
+        """How many were let through. Right after somebody was not: those who have not written yet."""
+        return len(self._given.get(group, ()))
+
     def lapse(self, group: Hashable) -> datetime | None:
         """When the first place is free again that nobody has made use of."""
         return next(iter(self._given.get(group, {}).values()), None)

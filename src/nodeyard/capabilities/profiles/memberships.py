@@ -7,16 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import islice
 
 import msgspec
 
 from nodeyard.capabilities.profiles import names, watched
+from nodeyard.capabilities.profiles.budgets import stalled_object
 from nodeyard.capabilities.profiles.collecting import known
 from nodeyard.capabilities.profiles.configuration import judgement
+from nodeyard.capabilities.profiles.configuration.judgement import Judgement
 from nodeyard.capabilities.profiles.configuration.rendering import profile_hash
 from nodeyard.capabilities.profiles.messages import text
+from nodeyard.capabilities.profiles.planning.availability import deadline_seconds
 from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.snapshot import Profile, Service
 from nodeyard.capabilities.profiles.standings import Standing, standing_of
@@ -44,6 +47,10 @@ class ProfileSnapshot:
     """The first of them by name."""
     standing: Standing = field(default_factory=Standing)
     """How the service objects that have it stand."""
+    due: datetime | None = None
+    """When the first of those that are awaited is past its deadline."""
+    stalled: str = ""
+    """Which one is."""
 
     @property
     def updated(self) -> int:
@@ -66,20 +73,26 @@ class ServiceSnapshot:
 Membership = ProfileSnapshot | RoleSnapshot | ServiceSnapshot
 
 
-def collect_profile(view: View, service_name: str, namespace: str, name: str) -> ProfileSnapshot | None:
+def collect_profile(view: View, service_name: str, namespace: str, name: str, now: datetime) -> ProfileSnapshot | None:
     service = next((each for each in known(view).services if each.name == service_name), None)
     if service is None:
         return None
     raw = view.get(watched.viewed(service.profile_api_version, service.profile_kind), name, namespace)
     if raw is None:
         return None
+    profile, standing = watched.seen(service, raw), standing_of(view, service, namespace, name)
+    patience = timedelta(seconds=deadline_seconds(service, profile))
+    due = standing.due(patience)
+    is_late = due is not None and due <= now
     return ProfileSnapshot(
         service,
         raw,
-        watched.seen(service, raw),
+        profile,
         members(view, service, namespace, name),
         tuple(islice(users(view, service, namespace, name), LISTED)),
-        standing_of(view, service, namespace, name),
+        standing,
+        due,
+        stalled_object(view, service, f"{namespace}/{name}", now - patience) if is_late else "",
     )
 
 
@@ -95,8 +108,11 @@ def collect_service(view: View, name: str) -> ServiceSnapshot | None:
     return None if service is None else ServiceSnapshot(service, known(view).faults.get(name, ""))
 
 
-def plan_nothing(key: str) -> Planned:
-    return Planned(plan=Plan(capability=names.CAPABILITY, key=key))
+def plan_nothing(snapshot: Membership, now: datetime) -> Planned:
+    """A profile is looked at again when one of its objects could be late."""
+    due = snapshot.due if isinstance(snapshot, ProfileSnapshot) else None
+    wake_at = due if due is not None and due > now else None
+    return Planned(plan=Plan(capability=names.CAPABILITY, key=key_of(snapshot), wake_at=wake_at))
 
 
 def status_membership(snapshot: Membership, now: datetime) -> list[StatusWrite]:
@@ -125,7 +141,7 @@ def _of_profile(snapshot: ProfileSnapshot, now: datetime) -> list[StatusWrite]:
     generation = snapshot.profile.generation
     judged = judgement.of_profile(snapshot.service, snapshot.profile.name, snapshot.profile.config)
     conditions = before.conditions
-    for condition in (_sound(snapshot, judged.faults), _progress(snapshot)):
+    for condition in (_sound(snapshot, judged), _progress(snapshot)):
         observed = msgspec.structs.replace(condition, observed_generation=generation)
         conditions = with_condition(conditions, observed, now)
     after = ProfileStatus(
@@ -156,23 +172,25 @@ def _decoded(status: object) -> ProfileStatus:
         return ProfileStatus()
 
 
-def _sound(snapshot: ProfileSnapshot, faults: Sequence[object]) -> Condition:
-    if not faults:
+def _sound(snapshot: ProfileSnapshot, judged: Judgement) -> Condition:
+    if not judged.faults and not judged.warnings:
         return _true(READY)
-    facts = {"profile": snapshot.profile.name, "error": "; ".join(map(str, faults))}
-    message = text(Reason.CONFIG_INVALID, facts)
-    return Condition(type=READY, status=FALSE, reason=Reason.CONFIG_INVALID.value, message=message)
+    reason = Reason.CONFIG_INVALID if judged.faults else Reason.CONFIG_DOUBTFUL
+    facts = {"profile": snapshot.profile.name, "error": "; ".join(judged.faults or judged.warnings)}
+    status = FALSE if judged.faults else TRUE
+    return Condition(type=READY, status=status, reason=reason.value, message=text(reason, facts))
 
 
 def _progress(snapshot: ProfileSnapshot) -> Condition:
     """True while it is on its way to its nodes."""
     standing = snapshot.standing
     is_done = standing.is_done and snapshot.updated == standing.total
-    reason = Reason.AVAILABLE if is_done else Reason.ROLLING
+    reason = Reason.STALLED if snapshot.stalled else Reason.AVAILABLE if is_done else Reason.ROLLING
     facts = {"profile": snapshot.profile.name, "updated": snapshot.updated, "total": standing.total}
-    return Condition(
-        type=PROGRESSING, status=FALSE if is_done else TRUE, reason=reason.value, message=text(reason, facts)
-    )
+    if snapshot.stalled:
+        facts |= {"service": snapshot.service.name, "stalled": snapshot.stalled}
+    status = TRUE if reason is Reason.ROLLING else FALSE
+    return Condition(type=PROGRESSING, status=status, reason=reason.value, message=text(reason, facts))
 
 
 def _profile_wire(status: ProfileStatus) -> Object:

@@ -116,7 +116,7 @@ def _role_not_found(facts: Facts) -> str:
         f"OpenStackDataPlaneRole {facts.get('role', '')}, the spec.role of node {facts.get('node', '')}, does not exist"
     )
     if facts.get("service"):
-        return f"{said}: what it chooses for {facts['service']} is not known, and what is deployed stays as it is"
+        return f"{said}: what {facts['service']} has from it is not known, and what is deployed stays as it is"
     return f"{said}: create it, or name another. The node's own annotations count meanwhile"
 
 
@@ -222,9 +222,8 @@ _TEXTS: Mapping[str, Callable[[Facts], str]] = {
     Reason.CONFIG_INVALID: lambda facts: (
         f"The configuration of {_profile(facts)} is not right{_if(facts, 'error', ': {}')}. What is deployed stays"
     ),
-    Reason.CONFIG_EMPTY: lambda facts: (
-        f"The configuration of {_profile(facts)} is empty{_if(facts, 'field', ' (spec.{})')}: text after a '|' has to "
-        "be indented further than its key"
+    Reason.CONFIG_DOUBTFUL: lambda facts: (
+        f"The configuration of {_profile(facts)} may not be what was meant{_if(facts, 'error', ': {}')}"
     ),
     Reason.FORBIDDEN: _forbidden,
     Reason.NOT_SERVED: lambda facts: (

@@ -73,8 +73,6 @@ BY_ANNOTATION: Final = "annotation"
 """Nodes and roles by each annotation, as `key=value`, with the namespace first: `ns/key=value`."""
 BY_ROLE: Final = "role"
 """Nodes by their role, as `namespace/role`."""
-BY_NODE: Final = "node"
-"""Service objects and their configuration by node, as `namespace/node`."""
 
 
 def node_key(namespace: str, name: str) -> str:

@@ -32,7 +32,7 @@ class Reason(StrEnum):
     ATTACHMENTS_DIFFER = "NetworkAttachmentsDiffer"
     VARS_INVALID = "AnsibleVarsInvalid"
     CONFIG_INVALID = "ConfigurationInvalid"
-    CONFIG_EMPTY = "ConfigurationEmpty"
+    CONFIG_DOUBTFUL = "ConfigurationDoubtful"
     FORBIDDEN = "MissingRight"
     NOT_SERVED = "KindNotServed"
     FOREIGN = "NotOurs"

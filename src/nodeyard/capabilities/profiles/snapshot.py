@@ -76,7 +76,7 @@ class Budget:
     total: int = 0
     """Objects that have this profile, or are to have it."""
     unavailable: int = 0
-    """Those that do not run what they were last told, ours excluded."""
+    """Those that do not run what they were last told, or are about to be told, ours excluded."""
     is_granted: bool = True
     """Whether this node may be among those that are disturbed now."""
     is_stalled: bool = False
@@ -108,8 +108,8 @@ class NodeSnapshot:
     """By service and name: those that the node or its role name, and those that select nodes by label."""
     objects: Mapping[str, Object] = field(default_factory=dict)
     """By service: the object there is for this node."""
-    configurations: Mapping[str, Object] = field(default_factory=dict)
-    """By service: the ConfigMap or Secret there is for this node."""
+    configurations: Mapping[str, Sequence[Object]] = field(default_factory=dict)
+    """By service: what there is by the name of this node's configuration, a ConfigMap, a Secret, or both."""
     budgets: Mapping[str, Budget] = field(default_factory=dict)
     """By service, for the profile that the node is to have."""
     troubles: Mapping[str, Trouble] = field(default_factory=dict)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 
 from nodeyard.capabilities.profiles import names, watched
-from nodeyard.capabilities.profiles.planning.availability import annotation, is_available
+from nodeyard.capabilities.profiles.planning.availability import annotation, is_available, moment
 from nodeyard.capabilities.profiles.snapshot import Service
 from nodeyard.kube.json import Object
 from nodeyard.runtime.capability import Aggregate, View
@@ -28,6 +29,12 @@ class Standing:
     @property
     def is_done(self) -> bool:
         return self.available == self.total
+
+    def due(self, patience: timedelta) -> datetime | None:
+        """When the first of those that do not run what they were told is past its deadline."""
+        told = (moment(text) for text in self.told)
+        first = min((each for each in told if each is not None), default=None)
+        return None if first is None else first + patience
 
 
 def standing_of(view: View, service: Service, namespace: str, profile: str) -> Standing:

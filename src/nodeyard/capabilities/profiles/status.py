@@ -44,7 +44,7 @@ PROFILE_FAULTS = frozenset(
 )
 ROLE_FAULTS = frozenset({Reason.ROLE_NOT_FOUND, Reason.ATTACHMENTS_DIFFER, Reason.VARS_INVALID})
 WAITING = frozenset({Reason.BUDGET_SPENT, Reason.STALLED})
-NOTICES = frozenset({Reason.PINNED, Reason.DELETING, Reason.CONFIG_EMPTY})
+NOTICES = frozenset({Reason.PINNED, Reason.DELETING})
 _BAD = (Result.DENIED, Result.FAILED, Result.UNKNOWN)
 
 

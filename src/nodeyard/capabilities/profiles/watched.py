@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.planning.availability import is_available
+from nodeyard.capabilities.profiles.planning.availability import is_available, mapping
 from nodeyard.capabilities.profiles.snapshot import Profile, Service
 from nodeyard.capabilities.profiles.types import (
     OpenStackDataPlaneNode,
@@ -95,8 +95,8 @@ def selected(node: OpenStackDataPlaneNode) -> Iterable[str]:
 
 
 def selecting(profile: Object) -> Iterable[str]:
-    spec = profile.get("spec") or {}
-    return (profile["metadata"]["namespace"],) if spec.get("nodeSelector") is not None else ()
+    has_selector = isinstance(mapping(profile.get("spec")).get("nodeSelector"), Mapping)
+    return (profile["metadata"]["namespace"],) if has_selector else ()
 
 
 def by_node(obj: Object) -> Iterable[str]:
@@ -115,23 +115,23 @@ def unavailable(field: str) -> Any:
 
 def named(obj: Object, field: str) -> str:
     """What a field of an object's spec says."""
-    value = (obj.get("spec") or {}).get(field)
+    value = mapping(obj.get("spec")).get(field)
     return value if isinstance(value, str) else ""
 
 
 def seen(service: Service, profile: Object) -> Profile:
     """A profile of any service, read leniently: what is malformed is as if it were not there."""
-    metadata, spec = profile["metadata"], profile.get("spec") or {}
-    selector, deadline = spec.get("nodeSelector"), spec.get("progressDeadlineSeconds")
+    metadata, spec = profile["metadata"], mapping(profile.get("spec"))
+    selector, priority, deadline = (spec.get(each) for each in ("nodeSelector", "priority", "progressDeadlineSeconds"))
     return Profile(
         name=metadata["name"],
         uid=metadata.get("uid", ""),
         generation=metadata.get("generation") or 0,
         config=named(profile, service.config_field) if service.config_field else "",
         node_selector=selector if isinstance(selector, Mapping) else None,
-        priority=spec.get("priority") or 0,
+        priority=priority if isinstance(priority, int) else 0,
         max_unavailable=spec.get("maxUnavailable"),
-        deadline_seconds=deadline if isinstance(deadline, int) else None,
+        deadline_seconds=deadline if isinstance(deadline, int) and deadline > 0 else None,
         render_as=spec.get("renderAs") or "",
         is_deleting="deletionTimestamp" in metadata,
     )

@@ -80,6 +80,12 @@ def test_as_many_are_let_through_at_once_as_the_profile_allows(namespace: str, l
     assert sum(granted(view(namespace, limit=limit), namespace)) == expected
 
 
+def test_who_waits_is_told_how_many_are_before_it_also_of_those_who_have_not_written_yet(namespace: str) -> None:
+    seen = view(namespace, compute("n0", namespace, NEW), limit=2)
+    assert budget(seen, namespace, 1).is_granted
+    assert budget(seen, namespace, 2).unavailable == 2
+
+
 def test_who_has_been_told_and_does_not_run_it_yet_counts(namespace: str) -> None:
     told = compute("n0", namespace, NEW)
     assert granted(view(namespace, told, limit=2), namespace) == [True, True, False, False]

@@ -88,6 +88,12 @@ def test_a_reason_of_somebody_else_is_its_own_text() -> None:
             "another. The node's own annotations count meanwhile",
         ),
         (
+            Reason.ROLE_NOT_FOUND,
+            {"node": "edpm-compute-0", "role": "gone", "service": "nova"},
+            "OpenStackDataPlaneRole gone, the spec.role of node edpm-compute-0, does not exist: what nova has from it "
+            "is not known, and what is deployed stays as it is",
+        ),
+        (
             Reason.ROLLING,
             {"profile": "shared", "updated": 1, "total": 3},
             "Profile shared is being rolled out: 1 of 3 have it",

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from datetime import timedelta
 
+import pytest
+
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.plan import plan
 from nodeyard.capabilities.profiles.planning.availability import limit
@@ -18,6 +20,7 @@ from ....builders.profiles import (
     SEED_NODE_ANNOTATIONS,
     SEED_ROLE_ANNOTATIONS,
     SHARED,
+    compute_body,
     node,
     profile,
     role,
@@ -27,6 +30,7 @@ from ....builders.profiles import (
 COMPUTE = [profile("dell-r740-shared-cpus", SHARED), profile("dell-r740-dedicated-cpus", DEDICATED)]
 NETWORK = [profile("dpdk", DPDK)]
 TELEMETRY = [profile("collector", "[a]\nb = c\n")]
+CUSTOM = "[DEFAULT]\ndebug = true\n"
 
 
 def world(own=None, inherited=SEED_ROLE_ANNOTATIONS, **given):
@@ -57,16 +61,22 @@ def bodies(each, now=NOW):
 def applied(each, now=NOW, *, reported=True):
     """The world after its plan was carried out and, where they do, its operators have reported."""
     objects, configurations = dict(each.objects), dict(each.configurations)
-    for kind, body in bodies(each, now).items():
+    for body in (write.body for write in plan(each, now).writes.values()):
         stored = _stored(body)
         service = body["metadata"]["labels"][names.SERVICE_LABEL]
-        if kind in ("ConfigMap", "Secret"):
-            configurations[service] = stored
+        if body["kind"] in ("ConfigMap", "Secret"):
+            configurations[service] = (stored,)
         else:
             hash = body["metadata"]["annotations"][names.HASH]
             told = {"hash": {names.REPORTED_HASH: hash}, "conditions": [{"type": "Ready", "status": "True"}]}
             objects[service] = {**stored, "status": told if reported else {}}
     return replace(each, objects=objects, configurations=configurations)
+
+
+def customised(each):
+    """Its user has added configuration to the compute."""
+    compute = each.objects["nova"]
+    return replace(each, objects={"nova": {**compute, "spec": {**compute["spec"], "customServiceConfig": CUSTOM}}})
 
 
 def _stored(body):
@@ -133,11 +143,8 @@ def test_a_hand_edit_of_the_profile_name_is_reverted():
 
 
 def test_what_the_user_adds_to_the_object_is_rendered_last_and_never_written():
-    after = applied(world())
-    compute = after.objects["nova"]
-    added = {**compute, "spec": {**compute["spec"], "customServiceConfig": "[DEFAULT]\ndebug = true\n"}}
-    found = bodies(replace(after, objects={"nova": added}))
-    assert found["ConfigMap"]["data"]["03-nova-custom.conf"] == "[DEFAULT]\ndebug = true\n"
+    found = bodies(customised(applied(world())))
+    assert found["ConfigMap"]["data"]["03-nova-custom.conf"] == CUSTOM
     assert "customServiceConfig" not in found["NovaExternalCompute"]["spec"]
 
 
@@ -145,6 +152,17 @@ def test_a_cell_that_is_gone_takes_the_compute_with_it():
     after = applied(world())
     gone = replace(after, role=role(annotations={names.COMPUTE_PROFILE: "dell-r740-shared-cpus"}))
     assert done(gone) == [("ServiceObjectDeleted", "NovaExternalCompute"), ("ConfigurationDeleted", "ConfigMap")]
+    compute, configuration = plan(gone, NOW).plan.actions
+    assert (compute.disruption, compute.disrupts) == (Disruption.DELETES, (NODE,))
+    assert configuration.disruption is Disruption.NONE
+
+
+def test_a_compute_that_its_operator_still_tidies_up_after_is_not_deleted_again():
+    after = applied(world())
+    compute = after.objects["nova"]
+    going = {**compute, "metadata": {**compute["metadata"], "deletionTimestamp": "2030-01-01T00:00:00Z"}}
+    gone = replace(after, role=role(), objects={"nova": going}, configurations={})
+    assert done(gone) == []
 
 
 def test_a_profile_that_nobody_chooses_any_more_is_cleared_and_the_compute_stays():
@@ -186,6 +204,22 @@ def test_a_role_that_goes_takes_nothing_from_what_is_deployed():
     assert "RoleNotFound" in blocked(after)
 
 
+def test_what_a_node_chooses_itself_reaches_what_is_deployed_while_its_role_is_missing():
+    own = {names.NETWORK_PROFILE: "dpdk"}
+    after = replace(applied(world(own)), role=None)
+    other = replace(after, node=node(annotations={names.NETWORK_PROFILE: "sriov"}))
+    profiles = {**other.profiles, "neutron": {"dpdk": NETWORK[0], "sriov": profile("sriov", "[ovs]\na = b\n")}}
+    assert done(replace(other, profiles=profiles)) == [
+        ("ConfigurationWritten", "ConfigMap"),
+        ("ServiceReconfigured", "OVNMetadataAgent"),
+    ]
+
+
+def test_a_profile_that_changes_while_the_role_is_missing_waits_for_what_the_role_says_of_that():
+    after = replace(applied(world({names.NETWORK_PROFILE: "dpdk"})), role=None)
+    assert done(replace(after, profiles={**after.profiles, "neutron": {"dpdk": profile("dpdk", "[a]\nb = c\n")}})) == []
+
+
 def test_a_configuration_that_does_not_parse_is_not_deployed():
     broken = {"dell-r740-shared-cpus": Profile("dell-r740-shared-cpus", config="no section = here\n")}
     after = replace(applied(world()), profiles={"nova": broken, "neutron": {}, "telemetry": {}})
@@ -221,14 +255,28 @@ def test_a_changed_profile_reconfigures_its_nodes():
     assert bodies(after)["NovaExternalCompute"]["metadata"]["annotations"][names.GENERATION] == "2"
 
 
-def test_another_generation_of_the_same_content_writes_nothing():
-    assert done(changed(applied(world()), SHARED, generation=9)) == []
+def test_another_generation_of_the_same_content_is_told_and_disturbs_nobody():
+    after = changed(applied(world()), SHARED, generation=9)
+    assert done(after) == [("ServiceObjectUpdated", "NovaExternalCompute")]
+    assert plan(after, NOW).plan.actions[0].disruption is Disruption.NONE
+    before = applied(world()).objects["nova"]["metadata"]["annotations"]
+    told = bodies(after)["NovaExternalCompute"]["metadata"]["annotations"]
+    assert told == {**before, names.GENERATION: "9"}
 
 
 def test_a_node_without_a_grant_waits_its_turn():
     waiting = replace(changed(applied(world())), budgets={"nova": Budget(total=8, unavailable=2, is_granted=False)})
     assert done(waiting) == []
     assert blocked(waiting)["MaxUnavailable"]["unavailable"] == 2
+
+
+@pytest.mark.parametrize("is_ready", [True, False])
+def test_a_compute_from_before_us_waits_its_turn_too_where_it_works(is_ready):
+    status = {"conditions": [{"type": "Ready", "status": str(is_ready)}]}
+    before = {**compute_body(spec={"cellName": "nova-cell1"}), "status": status}
+    found = replace(world(), objects={"nova": before}, budgets={"nova": Budget(total=8, is_granted=False)})
+    assert ("MaxUnavailable" in blocked(found)) is is_ready
+    assert (done(found) == []) is is_ready
 
 
 def test_a_rollout_past_its_deadline_stops_for_the_others():
@@ -257,6 +305,34 @@ def test_a_node_that_does_not_follow_keeps_the_profile_as_it_has_it():
     assert "PinnedByPolicy" in blocked(pinned)
 
 
+def test_a_hand_edit_of_what_is_pinned_is_reverted_and_not_taken_for_the_profile():
+    pinned = replace(applied(world()), node=node(profileUpdatePolicy="Manual"))
+    edited = configured(pinned, {"02-nova-profile.conf": "[DEFAULT]\nmine = 1\n"})
+    assert done(edited) == [("ConfigurationWritten", "ConfigMap")]
+    assert bodies(edited)["ConfigMap"]["data"] == {"02-nova-profile.conf": SHARED}
+
+
+def test_a_hand_edit_beside_what_is_pinned_is_reverted_and_the_pin_holds():
+    pinned = replace(
+        changed(customised(applied(customised(applied(world()))))), node=node(profileUpdatePolicy="Manual")
+    )
+    edited = configured(pinned, {"02-nova-profile.conf": SHARED, "03-nova-custom.conf": "[DEFAULT]\nmine = 1\n"})
+    assert bodies(edited)["ConfigMap"]["data"] == {"02-nova-profile.conf": SHARED, "03-nova-custom.conf": CUSTOM}
+    assert "PinnedByPolicy" in blocked(edited)
+
+
+def test_what_the_user_adds_is_rendered_beside_what_is_pinned():
+    pinned = replace(changed(applied(world())), node=node(profileUpdatePolicy="Manual"))
+    found = bodies(customised(pinned))["ConfigMap"]["data"]
+    assert found == {"02-nova-profile.conf": SHARED, "03-nova-custom.conf": CUSTOM}
+
+
+def configured(each, data):
+    """Its configuration as somebody has edited it by hand."""
+    (present,) = each.configurations["nova"]
+    return replace(each, configurations={"nova": ({**present, "data": data},)})
+
+
 def test_a_node_that_does_not_follow_goes_over_to_another_profile():
     own = node(annotations={names.COMPUTE_PROFILE: "dell-r740-dedicated-cpus"}, profileUpdatePolicy="Manual")
     switched = replace(applied(world()), node=own)
@@ -267,8 +343,28 @@ def test_a_secret_takes_the_place_of_a_config_map():
     after = applied(world())
     secret = replace(COMPUTE[0], render_as="Secret")
     moved = replace(after, profiles={"nova": {secret.name: secret}, "neutron": {}, "telemetry": {}})
-    assert ("ConfigurationDeleted", "ConfigMap") in done(moved)
-    assert ("ConfigurationWritten", "Secret") in done(moved)
+    written, deleted = plan(moved, NOW).plan.actions[:2]
+    assert (written.reason, written.object.kind) == ("ConfigurationWritten", "Secret")
+    assert (deleted.reason, deleted.object.kind) == ("ConfigurationDeleted", "ConfigMap")
+    assert deleted.after == (written.id,)
+
+
+def test_a_config_map_that_is_left_beside_the_secret_goes():
+    secret = replace(COMPUTE[0], render_as="Secret")
+    before = applied(world())
+    after = applied(replace(world(), profiles={**world().profiles, "nova": {secret.name: secret}}))
+    both = replace(after, configurations={"nova": (*before.configurations["nova"], *after.configurations["nova"])})
+    assert done(both) == [("ConfigurationDeleted", "ConfigMap")]
+
+
+def test_a_configuration_of_another_node_is_neither_written_nor_deleted():
+    (present,) = applied(world()).configurations["nova"]
+    owner = {**present["metadata"]["ownerReferences"][0], "name": "edpm", "uid": "other"}
+    theirs = {**present, "metadata": {**present["metadata"], "ownerReferences": [owner]}}
+    taken = replace(world(), configurations={"nova": (theirs,)})
+    assert done(taken) == []
+    assert "NotOurs" in blocked(taken)
+    assert done(replace(taken, role=role())) == []
 
 
 def test_the_budget_is_a_number_or_a_share_and_at_least_one():

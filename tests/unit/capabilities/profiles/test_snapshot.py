@@ -1,21 +1,50 @@
-"""What follows from a snapshot is worked out once for it, and anew for another."""
+"""What a snapshot is made of; what follows from it is worked out once for it, and anew for another."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from nodeyard.capabilities.profiles import names
+from nodeyard.capabilities.profiles.collecting import collect_node
+from nodeyard.capabilities.profiles.controller import PROFILES
+from nodeyard.capabilities.profiles.grants import Grants
 from nodeyard.capabilities.profiles.planning.inheritance import inherited
 from nodeyard.capabilities.profiles.planning.resolution import resolve
 from nodeyard.capabilities.profiles.planning.services import wish_for
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot
+from nodeyard.kube.json import Object
 
 from ....builders import profiles as build
+from ....builders.profile_views import ProfilesView
 
 
 def snapshot(value: str = "a") -> NodeSnapshot:
     node = build.node(annotations={names.COMPUTE_PROFILE: value})
     return build.snapshot(node, build.role(), nova=[build.profile("a", build.SHARED), build.profile("b")])
+
+
+def test_the_configuration_of_a_node_is_found_by_its_name_and_a_copy_is_not() -> None:
+    labels = {names.NODE_LABEL: "n0", names.SERVICE_LABEL: names.NOVA}
+    kept, copy = (config_map(name, labels) for name in (names.config_name("n0", names.NOVA), "zz-backup"))
+    view: Any = ProfilesView(build.node_body("n0"), kept, copy)
+    found = collect_node(view, build.NAMESPACE, "n0", build.NOW, Grants())
+    assert found is not None
+    assert [each["metadata"]["name"] for each in found.configurations[names.NOVA]] == [kept["metadata"]["name"]]
+
+
+def config_map(name: str, labels: dict[str, str]) -> Object:
+    metadata = {"name": name, "namespace": build.NAMESPACE, "labels": labels}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {}}
+
+
+@pytest.mark.parametrize("to", ["n1", "n0"])
+def test_a_configuration_whose_label_is_changed_wakes_the_node_that_it_was_of(to: str) -> None:
+    watch = next(each for each in PROFILES.watches if each.resource.kind == "ConfigMap")
+    before, after = (config_map("c", {names.NODE_LABEL: node}) for node in ("n0", to))
+    assert names.node_key(build.NAMESPACE, "n0") in watch.keys(before, after)
 
 
 def test_whoever_asks_next_gets_what_the_first_was_told() -> None:

@@ -357,6 +357,19 @@ def test_a_profile_that_nodes_have_is_not_deleted():
     )
 
 
+def test_a_profile_that_is_still_deployed_is_not_deleted_although_another_is_chosen_by_now():
+    elsewhere = compute_body("n1", "dell-r740-dedicated-cpus", namespace="elsewhere")
+    view = ProfilesView(ROLE, node(), compute_body("edpm-compute-0", "dell-r740-dedicated-cpus"), elsewhere)
+
+    verdict = deleted(compute_profile_body("dell-r740-dedicated-cpus"), view)
+
+    assert (verdict.is_allowed, verdict.code) == (False, 403)
+    assert verdict.message == (
+        "ComputeProfile dell-r740-dedicated-cpus is still what the NovaExternalCompute of 1 node (edpm-compute-0) has: "
+        "delete it when they have another"
+    )
+
+
 def test_a_profile_of_the_same_name_of_another_service_or_namespace_is_not_in_use():
     view = ProfilesView(ROLE, node())
 

@@ -43,10 +43,14 @@ class Rendered:
 
 def render(service: Service, node_name: str, profile: Profile | None, custom: str, defaults: str = "") -> Rendered:
     """What a node's service reads: its defaults, its profile, and the custom part of its service object."""
-    parts = {DEFAULTS: defaults, PROFILE: profile.config if profile else "", CUSTOM: custom}
-    files = {name.format(service=service.name): text for name, text in parts.items() if text}
+    files = files_of(service, defaults, profile.config if profile else "", custom)
     judged = judgement.of_node(service, node_name, profile, custom, defaults) + _limits(service, node_name, files)
     return Rendered(files, hash_of(files), judged.faults, judged.warnings)
+
+
+def files_of(service: Service, defaults: str, config: str, custom: str) -> Mapping[str, str]:
+    parts = {DEFAULTS: defaults, PROFILE: config, CUSTOM: custom}
+    return {name.format(service=service.name): text for name, text in parts.items() if text}
 
 
 def hash_of(files: Mapping[str, str]) -> str:

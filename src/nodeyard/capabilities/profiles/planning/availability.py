@@ -6,13 +6,15 @@ import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.snapshot import DEFAULT_DEADLINE_SECONDS, DEFAULT_MAX_UNAVAILABLE, Profile, Service
 from nodeyard.kube.json import Object
 
 _FORM = "%Y-%m-%dT%H:%M:%SZ"
+_LONGEST: Final = 2**31 - 1
+"""Seconds. What the built-in profiles can say; one of a declared kind may have any number, and no date is so far."""
 
 
 def annotation(obj: Object, key: str) -> str:
@@ -24,11 +26,20 @@ def is_available(obj: Object) -> bool:
     asked = annotation(obj, names.HASH)
     if not asked:
         return True
-    status: Mapping[str, Any] = obj.get("status") or {}
-    is_ready = any(
-        each.get("type") == "Ready" and each.get("status") == "True" for each in status.get("conditions") or ()
-    )
-    return is_ready and (status.get("hash") or {}).get(names.REPORTED_HASH) == asked
+    reported = mapping(mapping(obj.get("status")).get("hash")).get(names.REPORTED_HASH)
+    return bool(reported == asked) and is_ready(obj)
+
+
+def is_ready(obj: Object) -> bool:
+    """Whether its operator says that it works, with whatever it has."""
+    conditions = mapping(obj.get("status")).get("conditions")
+    known = map(mapping, conditions if isinstance(conditions, list) else ())
+    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in known)
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """What a kind that no code knows may have as something else is as if it were not there."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def written_at(obj: Object) -> datetime | None:
@@ -52,7 +63,7 @@ def written(moment: datetime) -> str:
 
 def deadline_seconds(service: Service, profile: Profile | None) -> int:
     given = profile.deadline_seconds if profile is not None else None
-    return given or service.deadline_seconds or DEFAULT_DEADLINE_SECONDS
+    return min(given or service.deadline_seconds or DEFAULT_DEADLINE_SECONDS, _LONGEST)
 
 
 def limit(service: Service, profile: Profile | None, total: int) -> int:

@@ -33,7 +33,7 @@ _CHANGES: Mapping[str, tuple[Reason, ...]] = {
     Reason.PINNED: (Reason.FOLLOW_PROFILE,),
     Reason.STALLED: (Reason.MEND_OPERATOR,),
 }
-_NOTICES = (Reason.PINNED, Reason.CONFIG_EMPTY)
+_NOTICES = (Reason.PINNED,)
 """Said about a service, and in nobody's way."""
 
 

@@ -47,8 +47,25 @@ class Draft(draft.Draft):
         version = "" if live is None else live["metadata"].get("resourceVersion", "")
         return self._add(action, Write(body=body, resource_version=version))
 
-    def delete(self, live: Object, reason: Reason, facts: Object) -> str:
-        action = Action(id=_id(live), verb=Verb.DELETE, object=ref_to(live, live), reason=reason.value, facts=facts)
+    def delete(
+        self,
+        live: Object,
+        reason: Reason,
+        facts: Object,
+        *,
+        disrupts: tuple[str, ...] = (),
+        after: tuple[str, ...] = (),
+    ) -> str:
+        action = Action(
+            id=_id(live),
+            verb=Verb.DELETE,
+            object=ref_to(live, live),
+            reason=reason.value,
+            facts=facts,
+            disruption=Disruption.DELETES if disrupts else Disruption.NONE,
+            disrupts=disrupts,
+            after=tuple(each for each in after if each),
+        )
         return self._add(action, Write(propagation="Background"))
 
     def changes(self, live: Object | None, body: Object) -> tuple[FieldChange, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nodeyard.capabilities.profiles import names
+from nodeyard.capabilities.profiles.planning.availability import mapping
 from nodeyard.capabilities.profiles.planning.inheritance import Effective
 from nodeyard.capabilities.profiles.planning.resolution import Resolution
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Service
@@ -24,12 +25,18 @@ def owner_of(metadata: ObjectMeta) -> Object:
 
 def is_ours(snapshot: NodeSnapshot, service: Service, live: Object) -> bool:
     """Whether an object of the node's name is this node's: one that names another node is not touched."""
-    named = (live.get("spec") or {}).get(service.node_field)
+    named = mapping(live.get("spec")).get(service.node_field)
     labels = live["metadata"].get("labels") or {}
     return (
         named in (None, "", snapshot.node.name)
         and labels.get(names.NODE_LABEL, snapshot.node.name) == snapshot.node.name
     )
+
+
+def is_of_another(snapshot: NodeSnapshot, configuration: Object) -> bool:
+    """Whether a configuration is another node's: `a` with service `b-c` and `a-b` with service `c` name it alike."""
+    owners = configuration["metadata"].get("ownerReferences") or ()
+    return any(each["kind"] == names.NODE_KIND and each["name"] != snapshot.node.name for each in owners)
 
 
 def service_object(
@@ -68,9 +75,9 @@ def _compute_fields(effective: Effective, cell: str) -> Object:
 
 def custom_config(live: Object | None) -> str:
     """What the object's user adds; never ours."""
-    return str(((live or {}).get("spec") or {}).get(names.CUSTOM_CONFIG) or "")
+    return str(mapping((live or {}).get("spec")).get(names.CUSTOM_CONFIG) or "")
 
 
 def profile_of(live: Object, service: Service) -> str:
     """The profile that an object has now."""
-    return str((live.get("spec") or {}).get(service.profile_field) or "")
+    return str(mapping(live.get("spec")).get(service.profile_field) or "")

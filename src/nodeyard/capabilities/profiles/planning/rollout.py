@@ -13,6 +13,7 @@ from nodeyard.capabilities.profiles.planning.availability import (
     annotation,
     deadline_seconds,
     is_available,
+    is_ready,
     written,
     written_at,
 )
@@ -34,7 +35,7 @@ class Turn:
 
 def is_disturbing(live: Object | None, hash: str) -> bool:
     """Whether giving the object this configuration takes something away that works."""
-    return live is not None and annotation(live, names.HASH) not in ("", hash) and is_available(live)
+    return live is not None and annotation(live, names.HASH) != hash and is_ready(live) and is_available(live)
 
 
 def take_turn(live: Object | None, hash: str, budget: Budget) -> Turn:
@@ -52,8 +53,6 @@ def told(live: Object | None, resolution: Resolution, hash: str, draft: Draft) -
     generation = str(resolution.profile.generation if resolution.profile is not None else 0)
     since = written(draft.now)
     if live is not None and annotation(live, names.HASH) == hash:
-        # Another generation of the same content is not worth a write for every node.
-        generation = annotation(live, names.GENERATION) or generation
         since = annotation(live, names.WRITTEN) or since
     return {names.HASH: hash, names.GENERATION: generation, names.WRITTEN: since}
 

@@ -7,16 +7,23 @@ does not parse, a cell that would change.
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.configuration.objects import SECRET, config_object
-from nodeyard.capabilities.profiles.configuration.rendering import PROFILE, Rendered, render
-from nodeyard.capabilities.profiles.planning.availability import annotation, deadline_seconds
+from nodeyard.capabilities.profiles.configuration.rendering import PROFILE, Rendered, files_of, hash_of, render
+from nodeyard.capabilities.profiles.planning.availability import annotation, deadline_seconds, mapping
 from nodeyard.capabilities.profiles.planning.draft import Draft, ref_to
 from nodeyard.capabilities.profiles.planning.inheritance import Effective, inherited
-from nodeyard.capabilities.profiles.planning.objects import custom_config, is_ours, profile_of, service_object
+from nodeyard.capabilities.profiles.planning.objects import (
+    custom_config,
+    is_of_another,
+    is_ours,
+    profile_of,
+    service_object,
+)
 from nodeyard.capabilities.profiles.planning.resolution import (
     Resolution,
     cell,
@@ -80,23 +87,35 @@ def keep(draft: Draft, snapshot: NodeSnapshot, resolution: Resolution, effective
     live = snapshot.objects.get(service.name)
     if live is not None and not is_ours(snapshot, service, live):
         draft.block(ref, Reason.FOREIGN, facts_of(snapshot, resolution, object=str(ref_to(live))))
-    elif live is not None and is_role_missing(snapshot):
-        # What it has from its role is not known, and must not be taken away.
-        return
+    elif is_held(snapshot, service):
+        draft.block(ref, Reason.ROLE_NOT_FOUND, facts_of(snapshot, resolution))
     elif wants_object(snapshot, resolution):
         _bring(draft, snapshot, resolution, effective, live)
     else:
         _remove(draft, snapshot, resolution, live)
 
 
+def is_held(snapshot: NodeSnapshot, service: Service) -> bool:
+    """Whether the object stays as it is because of a missing role: its cell, its key and its defaults may be the
+    role's, which are not known and must not be taken away."""
+    return service.name == names.NOVA and service.name in snapshot.objects and is_role_missing(snapshot)
+
+
 def _remove(draft: Draft, snapshot: NodeSnapshot, resolution: Resolution, live: Object | None) -> None:
     """Nothing asks for it any more: what was made for the node goes, and only that."""
     service = resolution.service
-    if live is not None and (live["metadata"].get("labels") or {}).get(names.SERVICE_LABEL) == service.name:
-        draft.delete(live, Reason.OBJECT_DELETED, facts_of(snapshot, resolution))
-    configuration = snapshot.configurations.get(service.name)
-    if configuration is not None:
-        draft.delete(configuration, Reason.CONFIGURATION_DELETED, facts_of(snapshot, resolution))
+    if live is not None and _is_to_go(live, service):
+        facts = facts_of(snapshot, resolution)
+        draft.delete(live, Reason.OBJECT_DELETED, facts, disrupts=(snapshot.node.name,))
+    for configuration in snapshot.configurations.get(service.name, ()):
+        if not is_of_another(snapshot, configuration):
+            draft.delete(configuration, Reason.CONFIGURATION_DELETED, facts_of(snapshot, resolution))
+
+
+def _is_to_go(live: Object, service: Service) -> bool:
+    """One whose operator is still tidying up after it goes already."""
+    labels = live["metadata"].get("labels") or {}
+    return labels.get(names.SERVICE_LABEL) == service.name and "deletionTimestamp" not in live["metadata"]
 
 
 def _bring(
@@ -104,11 +123,15 @@ def _bring(
 ) -> None:
     service, ref = resolution.service, node_ref(snapshot)
     wanted_cell = _cell(snapshot, resolution)
-    present_cell = str(((live or {}).get("spec") or {}).get("cellName") or "")
+    present_cell = str(mapping((live or {}).get("spec")).get("cellName") or "")
     if present_cell and wanted_cell and present_cell != wanted_cell:
         facts = facts_of(snapshot, resolution, **{"from": present_cell, "to": wanted_cell})
         draft.block(ref, Reason.CELL_CHANGED, facts)
         return
+    for configuration in snapshot.configurations.get(service.name, ()):
+        if is_of_another(snapshot, configuration):
+            draft.block(ref, Reason.FOREIGN, facts_of(snapshot, resolution, object=str(ref_to(configuration))))
+            return
     wish = wish_for(snapshot, service.name)
     if wish.is_pinned:
         draft.block(ref, Reason.PINNED, facts_of(snapshot, resolution))
@@ -137,11 +160,11 @@ def _write(
     facts = facts_of(snapshot, resolution, hash=rendered.hash)
     profile = resolution.profile
     configuration = config_object(snapshot.node, service, rendered, profile.render_as if profile else "", None)
-    present = snapshot.configurations.get(service.name)
-    if present is not None and present["kind"] != configuration["kind"]:
-        draft.delete(present, Reason.CONFIGURATION_DELETED, facts)
-        present = None
-    first = draft.apply(present, configuration, Reason.CONFIGURATION_WRITTEN, facts)
+    present = {each["kind"]: each for each in snapshot.configurations.get(service.name, ())}
+    kept = present.pop(configuration["kind"], None)
+    first = draft.apply(kept, configuration, Reason.CONFIGURATION_WRITTEN, facts)
+    for each in present.values():
+        draft.delete(each, Reason.CONFIGURATION_DELETED, facts, after=(first,))
     body = service_object(snapshot, resolution, effective, wanted_cell, told(live, resolution, rendered.hash, draft))
     is_news = live is not None and annotation(live, names.HASH) != rendered.hash
     reason = Reason.OBJECT_CREATED if live is None else Reason.OBJECT_UPDATED
@@ -160,42 +183,57 @@ def _write(
 @once
 def wish_for(snapshot: NodeSnapshot, service_name: str) -> Wish:
     """The configuration that the node should have for a service: the profile as it is, or as it is pinned."""
-    resolution, effective = resolve(snapshot)[service_name], inherited(snapshot)
-    service = resolution.service
-    live, present = snapshot.objects.get(service.name), snapshot.configurations.get(service.name)
-    pinned = _pinned(resolution, effective, live, present)
+    resolution, defaults = resolve(snapshot)[service_name], _defaults(snapshot, service_name)
+    custom = custom_config(snapshot.objects.get(service_name))
+    pinned = _pinned(snapshot, resolution)
     profile = pinned or resolution.profile
-    rendered = render(service, snapshot.node.name, profile, custom_config(live), _defaults(service, effective))
-    is_behind = pinned is not None and resolution.profile is not None and pinned.config != resolution.profile.config
-    return Wish(replace(resolution, profile=profile), rendered, is_behind)
+    rendered = render(resolution.service, snapshot.node.name, profile, custom, defaults)
+    return Wish(replace(resolution, profile=profile), rendered, is_pinned=pinned is not None)
 
 
-def _defaults(service: Service, effective: Effective) -> str:
+def _defaults(snapshot: NodeSnapshot, service_name: str) -> str:
     """What the node, or its role, has for the service whatever its profile."""
-    nova = effective.section.nova if service.name == names.NOVA else None
+    nova = inherited(snapshot).section.nova if service_name == names.NOVA else None
     return "" if nova is None else nova.custom_service_config
 
 
-def _deployed_text(service: Service, present: Object) -> str:
-    """The profile's part of a configuration that is there."""
-    text = str((present.get("data") or {}).get(PROFILE.format(service=service.name), ""))
-    return base64.b64decode(text).decode() if present["kind"] == SECRET else text
-
-
-def _pinned(
-    resolution: Resolution, effective: Effective, live: Object | None, present: Object | None
-) -> Profile | None:
-    """The profile as the node has it, where it does not follow: by the text that is deployed."""
-    if effective.update_policy != UpdatePolicy.MANUAL or live is None or present is None:
+def _pinned(snapshot: NodeSnapshot, resolution: Resolution) -> Profile | None:
+    """The profile as the node has it, where it does not follow what has changed since."""
+    profile, live = resolution.profile, snapshot.objects.get(resolution.service.name)
+    if profile is None or live is None or _is_following(snapshot):
         return None
-    if resolution.profile is None or profile_of(live, resolution.service) != resolution.profile.name:
+    if profile_of(live, resolution.service) != profile.name:
+        return None
+    text = _deployed_text(snapshot, resolution.service, live)
+    if text is None or text == profile.config:
         return None
     generation = annotation(live, names.GENERATION)
-    return replace(
-        resolution.profile,
-        config=_deployed_text(resolution.service, present),
-        generation=int(generation) if generation.isdigit() else resolution.profile.generation,
-    )
+    return replace(profile, config=text, generation=int(generation) if generation.isdigit() else profile.generation)
+
+
+def _is_following(snapshot: NodeSnapshot) -> bool:
+    """Whether changes of a profile reach the node. A role that is missing may have said that they do not."""
+    if is_role_missing(snapshot) and not snapshot.node.wanted.profile_update_policy:
+        return False
+    return inherited(snapshot).update_policy == UpdatePolicy.AUTOMATIC
+
+
+def _deployed_text(snapshot: NodeSnapshot, service: Service, live: Object) -> str | None:
+    """The profile's part of the configuration that is there; None where that is not what was written."""
+    for present in snapshot.configurations.get(service.name, ()):
+        files = _files(present)
+        text = files.get(PROFILE.format(service=service.name), "")
+        whole = files_of(service, _defaults(snapshot, service.name), text, custom_config(live))
+        if hash_of(files) == annotation(present, names.HASH) or hash_of(whole) == annotation(live, names.HASH):
+            return text
+    return None
+
+
+def _files(configuration: Object) -> Mapping[str, str]:
+    data = configuration.get("data") or {}
+    if configuration["kind"] != SECRET:
+        return data
+    return {name: base64.b64decode(text).decode(errors="replace") for name, text in data.items()}
 
 
 def _cell(snapshot: NodeSnapshot, resolution: Resolution) -> str:

@@ -12,6 +12,7 @@ from nodeyard.capabilities.profiles.configuration.judgement import of_profile
 from nodeyard.capabilities.profiles.planning.resolution import resolve
 from nodeyard.capabilities.profiles.reviews.verdicts import counted
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Profile, Service
+from nodeyard.capabilities.profiles.standings import standing_of
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode, OpenStackDataPlaneRole, Source, annotation_of
 from nodeyard.capabilities.profiles.users import choosers
 from nodeyard.kube.json import Object
@@ -77,13 +78,15 @@ def _review_content(asked: _Asked, new: Object, old: Object | None, view: View) 
 
 
 def _review_removal(asked: _Asked, old: Object | None, view: View) -> Verdict:
-    nodes = _users(asked, old, view)
-    if not nodes:
-        return allowed(*_waiting_roles(asked, view))
-    return denied(
-        f"{asked} is in use by {counted(nodes)}: choose another by {asked.service.annotation_key} on them or their "
-        "role, or empty it to have none, then delete it"
-    )
+    if nodes := _users(asked, old, view):
+        return denied(
+            f"{asked} is in use by {counted(nodes)}: choose another by {asked.service.annotation_key} on them or their "
+            "role, or empty it to have none, then delete it"
+        )
+    if nodes := _deployed(asked, view):
+        kind = asked.service.object_kind
+        return denied(f"{asked} is still what the {kind} of {counted(nodes)} has: delete it when they have another")
+    return allowed(*_waiting_roles(asked, view))
 
 
 def _waiting_roles(asked: _Asked, view: View) -> Iterator[str]:
@@ -106,8 +109,21 @@ def _users(asked: _Asked, profile: Object | None, view: View) -> list[str]:
     return sorted({node.name for node in (*chosen, *selected) if node is not None and not node.is_deleting})
 
 
+def _deployed(asked: _Asked, view: View) -> list[str]:
+    """The nodes whose service has the profile, although another is chosen for them by now, or none."""
+    service = asked.service
+    kind = watched.viewed(service.object_api_version, service.object_kind)
+    if not service.makes_object or not watched.is_seen(view, kind):
+        return []
+    if not standing_of(view, service, asked.namespace, asked.name).total:
+        return []
+    having = watched.by_profile(service.profile_field)
+    found = (each["metadata"] for each in view.all(kind) if f"{asked.namespace}/{asked.name}" in having(each))
+    return sorted(each["name"] for each in found if "deletionTimestamp" not in each)
+
+
 def _selects(profile: Object | None) -> bool:
-    return ((profile or {}).get("spec") or {}).get("nodeSelector") is not None
+    return profile is not None and any(watched.selecting(profile))
 
 
 def _selected(asked: _Asked, view: View) -> Iterator[OpenStackDataPlaneNode]:
