@@ -192,8 +192,14 @@ def test_at_rest_nothing_but_leases_is_written(wood, tree_operator):
     east = wood.cluster("east", one(n1), party("rest", {}))
     wood.until_condition(east, "Ready", "True")
     wood.until(lambda: wood.see(east)["status"].get("leasesRenewedTime"), "it is told that leases are renewed")
-    before = tree_operator.written()
 
+    def is_at_rest():
+        before = tree_operator.written()
+        wood.until_renewed(n1)
+        return tree_operator.written() == before
+
+    wood.until(is_at_rest, "what the first round found out is told")
+    before = tree_operator.written()
     for _ in range(2):
         wood.until_renewed(n1)
         wood.until_renewed("kosmos-rest-1")
