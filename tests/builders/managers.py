@@ -6,6 +6,7 @@ from random import Random
 
 from tests.builders import labels
 
+from nodeyard.apiserver.server import Server
 from nodeyard.client.errors import TransportError
 from nodeyard.client.resources import EVENTS, NODES
 from nodeyard.runtime.crds import install
@@ -51,6 +52,17 @@ class Tap:
 
 def cut(_method, _path):
     return TransportError("cut", may_have_run=False)
+
+
+@asynccontextmanager
+async def a_world(clock):
+    """With nothing in it."""
+    server = Server(clock, seed=1)
+    await server.start(())
+    world = World(server, clock)
+    await world.prepare()
+    yield world
+    await server.stop()
 
 
 class World:

@@ -2,9 +2,8 @@
 
 import pytest
 from tests.builders.labels import API_VERSION, LABELS
-from tests.builders.managers import World
+from tests.builders.managers import a_world
 
-from nodeyard.apiserver.server import Server
 from nodeyard.app.approvals import NotHeld, approve
 from nodeyard.app.inspection import inspecting
 from nodeyard.plan.brake import Limit, parse_limit
@@ -13,14 +12,10 @@ from nodeyard.plan.model import ObjectRef
 
 @pytest.fixture
 async def world(clock):
-    server = Server(clock, seed=1)
-    await server.start(())
-    world = World(server, clock)
-    await world.prepare()
-    await world.add_rule("a", "blue", disruptive=True)
-    await world.add_nodes("a", "n1", "n2", "n3")
-    yield world
-    await server.stop()
+    async with a_world(clock) as world:
+        await world.add_rule("a", "blue", disruptive=True)
+        await world.add_nodes("a", "n1", "n2", "n3")
+        yield world
 
 
 async def test_the_held_plan_is_found_by_its_id_whatever_the_limit_and_goes(world, clock):

@@ -2,9 +2,8 @@
 
 import pytest
 from tests.builders import labels
-from tests.builders.managers import World
+from tests.builders.managers import a_world
 
-from nodeyard.apiserver.server import Server
 from nodeyard.client.resources import LEASES, NAMESPACES
 from nodeyard.kube.names import NAMESPACE
 from nodeyard.plan.brake import parse_limit
@@ -15,12 +14,8 @@ FEW = parse_limit("2,10%")
 
 @pytest.fixture
 async def world(clock):
-    server = Server(clock, seed=1)
-    await server.start(())
-    world = World(server, clock)
-    await world.prepare()
-    yield world
-    await server.stop()
+    async with a_world(clock) as world:
+        yield world
 
 
 async def many(world, **options):

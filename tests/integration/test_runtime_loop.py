@@ -6,9 +6,8 @@ from datetime import timedelta
 
 import pytest
 from tests.builders import labels
-from tests.builders.managers import World
+from tests.builders.managers import a_world
 
-from nodeyard.apiserver.server import Server
 from nodeyard.client.resources import LEASES, NODES
 from nodeyard.process.clock import rfc3339
 from nodeyard.runtime.thinking import InThread
@@ -16,12 +15,8 @@ from nodeyard.runtime.thinking import InThread
 
 @pytest.fixture
 async def world(clock):
-    server = Server(clock, seed=1)
-    await server.start(())
-    world = World(server, clock)
-    await world.prepare()
-    yield world
-    await server.stop()
+    async with a_world(clock) as world:
+        yield world
 
 
 async def test_what_a_rule_says_comes_to_be(world, clock):

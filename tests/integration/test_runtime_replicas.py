@@ -6,21 +6,16 @@ from contextlib import AsyncExitStack
 
 import pytest
 from tests.builders import labels
-from tests.builders.managers import World, cut
+from tests.builders.managers import a_world, cut
 
-from nodeyard.apiserver.server import Server
 from nodeyard.client.resources import LEASES, NODES
 from nodeyard.kube.names import NAMESPACE
 
 
 @pytest.fixture
 async def world(clock):
-    server = Server(clock, seed=1)
-    await server.start(())
-    world = World(server, clock)
-    await world.prepare()
-    yield world
-    await server.stop()
+    async with a_world(clock) as world:
+        yield world
 
 
 def leads(manager):
@@ -188,3 +183,20 @@ async def test_a_loop_of_a_capability_runs_until_the_stop(world, clock):
     async with world.manager(capability=dataclasses.replace(labels.LABELS, loops=(loop,))):
         await clock.advance(5)
     assert seen[-1] == "stopped"
+
+
+async def test_events_that_the_server_does_not_take_keep_the_lease_from_nobody(world, clock):
+    async def hang(_method, path):
+        if "/events" in path:
+            await clock.sleep(3600)
+
+    await world.add_rule("a", "blue")
+    await world.add_nodes("a", "n1")
+    async with asyncio.timeout(10), world.manager() as manager:
+        manager.tap.before = hang
+        await clock.advance(5)
+        assert await world.teams() == {"n1": "blue"}
+        passing = asyncio.create_task(clock.advance(8))
+    await passing
+    lease = await world.client.get(LEASES, "nodeyard-labels", NAMESPACE)
+    assert lease["spec"]["holderIdentity"] == ""

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from tests.builders import labels
 from tests.builders.leaves import Forest, leaves, node, secret
-from tests.builders.managers import World, cut
+from tests.builders.managers import a_world, cut
 
 from nodeyard.apiserver.server import Server
 from nodeyard.client.resources import LEASES, NODES, SECRETS
@@ -23,15 +23,11 @@ SHARED = replace(labels.LABELS, is_shared=True)
 
 @pytest.fixture
 async def world(clock):
-    server = Server(clock, seed=1)
-    await server.start(())
-    world = World(server, clock)
-    await world.prepare()
-    for rule in RULES:
-        await world.add_rule(rule, "blue")
-        await world.add_nodes(rule, f"{rule}-n1", f"{rule}-n2")
-    yield world
-    await server.stop()
+    async with a_world(clock) as world:
+        for rule in RULES:
+            await world.add_rule(rule, "blue")
+            await world.add_nodes(rule, f"{rule}-n1", f"{rule}-n2")
+        yield world
 
 
 def has(manager):

@@ -5,6 +5,7 @@ The id is a hash of what is held and does not depend on the limit that the opera
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,7 +15,7 @@ from nodeyard.kube.names import APPROVE
 from nodeyard.plan.brake import Limit
 from nodeyard.plan.model import ObjectRef, Plan
 from nodeyard.runtime.capability import Capability
-from nodeyard.runtime.roots import annotations_of, root_ref
+from nodeyard.runtime.roots import approved_on, root_ref
 
 _NOTHING_UNASKED: Final = Limit(nodes=0, percent=0)
 REMEMBERED: Final = 10
@@ -41,16 +42,15 @@ async def approve(client: Client, inspection: Inspection, id: str) -> Approved:
         if found is None:
             raise NotHeld(f"plan {id} of {look.capability.name} has no root object to approve it on")
         root, ref = found
-        await _annotate(client, look.capability, ref, with_approval(annotations_of(root).get(APPROVE, ""), id))
+        await _annotate(client, look.capability, ref, with_approval(approved_on(root), id))
         return Approved(held, ref)
     known = [f"{look.braked.held.id} ({look.capability.name})" for look in disruptive if look.braked.held]
     raise NotHeld(f"no disruptive plan has the id {id}; there are: {', '.join(known) or 'none'}")
 
 
-def with_approval(given: str, id: str) -> str:
+def with_approval(given: Sequence[str], id: str) -> str:
     """What is approved already stays approved: it may be on its way. The oldest are over, and go."""
-    others = [part for each in given.split(",") if (part := each.strip()) and part != id]
-    return ",".join([*others, id][-REMEMBERED:])
+    return ",".join([*(each for each in given if each != id), id][-REMEMBERED:])
 
 
 async def _annotate(client: Client, capability: Capability, root: ObjectRef, approved: str) -> None:

@@ -3,6 +3,8 @@
 import pytest
 
 from nodeyard.app.approvals import REMEMBERED, with_approval
+from nodeyard.kube.names import APPROVE
+from nodeyard.runtime.roots import approved_on
 
 
 @pytest.mark.parametrize(
@@ -15,9 +17,10 @@ from nodeyard.app.approvals import REMEMBERED, with_approval
     ],
 )
 def test_an_approval_is_added_to_those_there_are(given, then):
-    assert with_approval(given, "new") == then
+    root = {"metadata": {"annotations": {APPROVE: given}}}
+    assert with_approval(approved_on(root), "new") == then
 
 
 def test_only_the_latest_are_kept():
-    given = ",".join(f"id{number}" for number in range(REMEMBERED))
-    assert with_approval(given, "new") == ",".join([*(f"id{number}" for number in range(1, REMEMBERED)), "new"])
+    given = [f"id{number}" for number in range(REMEMBERED)]
+    assert with_approval(given, "new") == ",".join([*given[1:], "new"])

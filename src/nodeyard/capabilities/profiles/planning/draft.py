@@ -8,7 +8,7 @@ from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.kube.json import Object
 from nodeyard.plan import draft
 from nodeyard.plan.diff import diff
-from nodeyard.plan.model import Action, Disruption, FieldChange, ObjectRef, Verb, Write
+from nodeyard.plan.model import Disruption, FieldChange, ObjectRef, Verb, Write
 from nodeyard.plan.owned import outcome
 
 
@@ -31,21 +31,19 @@ class Draft(draft.Draft):
         changed = self.changes(live, body)
         if not changed:
             return ""
-        disruption = Disruption.REPLACES if disrupts else Disruption.NONE
-        action = Action(
-            id=_id(body),
-            verb=Verb.APPLY,
-            object=ref_to(body, live),
-            reason=reason.value,
-            facts=facts,
-            diff=changed,
-            disruption=disruption,
-            disrupts=disrupts,
-            after=tuple(each for each in after if each),
-        )
         # Bound to what was looked at: whatever somebody else does meanwhile is planned with, not written over.
         version = "" if live is None else live["metadata"].get("resourceVersion", "")
-        return self._add(action, Write(body=body, resource_version=version))
+        return self.act(
+            Verb.APPLY,
+            ref_to(body, live),
+            reason,
+            facts,
+            Write(body=body, resource_version=version),
+            diff=changed,
+            disruption=Disruption.REPLACES if disrupts else Disruption.NONE,
+            disrupts=disrupts,
+            after=after,
+        )
 
     def delete(
         self,
@@ -56,32 +54,22 @@ class Draft(draft.Draft):
         disrupts: tuple[str, ...] = (),
         after: tuple[str, ...] = (),
     ) -> str:
-        action = Action(
-            id=_id(live),
-            verb=Verb.DELETE,
-            object=ref_to(live, live),
-            reason=reason.value,
-            facts=facts,
+        return self.act(
+            Verb.DELETE,
+            ref_to(live, live),
+            reason,
+            facts,
+            Write(propagation="Background"),
             disruption=Disruption.DELETES if disrupts else Disruption.NONE,
             disrupts=disrupts,
-            after=tuple(each for each in after if each),
+            after=after,
         )
-        return self._add(action, Write(propagation="Background"))
 
     def changes(self, live: Object | None, body: Object) -> tuple[FieldChange, ...]:
         if live is None:
             return diff(None, body)
         after = outcome(live, body, self._manager)
         return () if after is live else diff(live, after)
-
-    def _add(self, action: Action, write: Write) -> str:
-        self.actions.append(action)
-        self.writes[action.id] = write
-        return action.id
-
-
-def _id(obj: Object) -> str:
-    return f"{obj['kind']}/{obj['metadata']['namespace']}/{obj['metadata']['name']}"
 
 
 def ref_to(obj: Object, live: Object | None = None) -> ObjectRef:
