@@ -1,5 +1,6 @@
 """Profiles on both servers: what nodes and roles choose becomes service objects, and changes reach their nodes."""
 
+import json
 import subprocess
 
 import pytest
@@ -239,3 +240,81 @@ def test_why_tells_what_a_node_chose_and_what_that_shadowed(story, api, operator
     assert "dell-r740-dedicated-cpus" in done.stdout
     assert "dell-r740-shared-cpus" in done.stdout
     assert "collector" in done.stdout
+
+
+def test_each_wrong_choice_has_a_reason_of_its_own_and_changes_nothing(plane, operator):
+    operator(PROFILES)
+    plane.compute_profile("p", SHARED)
+    plane.role(annotations={names.CELL: "nova-cell1", names.COMPUTE_PROFILE: "p"})
+    plane.node("n0", labels={"rack": "a"})
+    plane.settled("n0", "p")
+    deployed = plane.see(COMPUTE, "n0")["spec"], plane.hash_of("n0")
+
+    def told(reason):
+        def is_told():
+            conditions = plane.see(NODE, "n0")["status"]["conditions"]
+            return reason in {each["reason"] for each in conditions if each["status"] == "False"}
+
+        plane.until(is_told, f"{reason} is told")
+        assert (plane.see(COMPUTE, "n0")["spec"], plane.hash_of("n0")) == deployed
+
+    plane.annotate(NODE, "n0", {names.COMPUTE_PROFILE: "Not, a Name"})
+    told("ProfileInvalid")
+    plane.annotate(NODE, "n0", {names.COMPUTE_PROFILE: "nowhere"})
+    told("ProfileNotFound")
+    plane.annotate(NODE, "n0", {names.COMPUTE_PROFILE: None})
+    plane.patch(NODE, "n0", {"spec": {"role": "nobody"}})
+    told("RoleNotFound")
+    plane.patch(NODE, "n0", {"spec": {"role": "edpm-compute"}})
+    plane.until(lambda: plane.is_ready("n0"), "the role is found again")
+    for name in ("one", "two"):
+        plane.compute_profile(name, DEDICATED, nodeSelector={"rack": "a"}, priority=5)
+    plane.annotate(ROLE, "edpm-compute", {names.COMPUTE_PROFILE: None})
+    told("ProfileAmbiguous")
+    plane.annotate(NODE, "n0", {names.COMPUTE_PROFILE: "p"})
+    plane.until(lambda: plane.is_ready("n0"), "who chooses by annotation ends the tie")
+
+
+def test_who_does_not_follow_keeps_the_text_it_has_until_it_does(plane, operator):
+    operator(PROFILES)
+    plane.compute_profile("p", SHARED)
+    plane.role(annotations={names.CELL: "nova-cell1", names.COMPUTE_PROFILE: "p"})
+    plane.node("n0", profileUpdatePolicy="Manual")
+    plane.node("n1")
+    for node in ("n0", "n1"):
+        plane.settled(node, "p")
+    before = plane.hash_of("n0")
+
+    def text(node):
+        return plane.configuration(node, "nova")["data"]["02-nova-profile.conf"]
+
+    plane.patch(names.COMPUTE_PROFILE_KIND, "p", {"spec": {"customComputeServiceConfig": DEDICATED}})
+    plane.until(lambda: text("n1") == DEDICATED, "who follows has the new text")
+    assert (text("n0"), plane.hash_of("n0")) == (SHARED, before)
+    plane.settled("n1", "p")
+
+    plane.patch(NODE, "n0", {"spec": {"profileUpdatePolicy": "Automatic"}})
+    plane.until(lambda: text("n0") == DEDICATED and plane.hash_of("n0") != before, "now it follows")
+
+
+def test_plan_shows_which_nodes_an_edit_would_reconfigure_and_changes_nothing(api, story, operator, tmp_path):
+    operator(PROFILES)
+    story.settled("edpm-compute-0", "dell-r740-shared-cpus")
+    story.until(lambda: story.hash_of("edpm-compute-1"), "the second node has its compute")
+    story.report("edpm-compute-1")
+    role = story.see(ROLE, "edpm-compute")
+    annotations = {**role["metadata"]["annotations"], names.COMPUTE_PROFILE: "dell-r740-dedicated-cpus"}
+    metadata = {"name": "edpm-compute", "namespace": story.namespace, "annotations": annotations}
+    edited = {key: role[key] for key in ("apiVersion", "kind", "spec")} | {"metadata": metadata}
+    file = tmp_path / "role.json"
+    file.write_text(json.dumps(edited))
+
+    command = [*PROGRAM, "plan", "-f", str(file), "-o", "json", "--kubeconfig", str(api.kubeconfig)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    assert done.returncode == 2, done.stdout + done.stderr
+    touched = {
+        action["object"]["name"] for plan in json.loads(done.stdout)["items"] for action in plan.get("actions", ())
+    }
+    assert touched == {"edpm-compute-0", "edpm-compute-0-nova-config"}
+    assert story.see(ROLE, "edpm-compute")["metadata"]["resourceVersion"] == role["metadata"]["resourceVersion"]
