@@ -118,6 +118,10 @@ class Dataplane:
         conditions = (self.see(kind, name).get("status") or {}).get("conditions") or ()
         return next((each for each in conditions if each["type"] == type), {})
 
+    def events(self, kind: str, reason: str) -> list[Object]:
+        found = self.rest.get(f"/apis/events.k8s.io/v1/namespaces/{self.namespace}/events")["items"]
+        return [each for each in found if (each["regarding"]["kind"], each["reason"]) == (kind, reason)]
+
     # waiting
 
     def until(self, condition: Callable[[], Any], what: str, timeout: float = PATIENCE) -> Any:

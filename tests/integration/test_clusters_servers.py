@@ -125,9 +125,9 @@ async def test_a_leaf_is_watched_and_written_to(api, leaf, grove):
     await grove.add_leaf("oak", leaf.kubeconfig)
     async with grove.operating(api):
         await grove.is_seen("n1")
-        report = await grove.reports("oak", connected="true", synced="true")
-        assert report["uid"] == await uid_of(grove.leaf)
-        assert report["own"] == await uid_of(grove.root) != report["uid"]
+        own = await uid_of(grove.root)
+        report = await grove.reports("oak", connected="true", synced="true", own=own)
+        assert report["uid"] == await uid_of(grove.leaf) != own
         await grove.add_node("n2")
         await grove.is_seen("n2")
 

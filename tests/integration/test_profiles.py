@@ -1,6 +1,7 @@
 """Profiles on both servers: what nodes and roles choose becomes service objects, and changes reach their nodes."""
 
 import json
+import re
 import subprocess
 
 import pytest
@@ -10,6 +11,7 @@ from tests.builders.profiles import DEDICATED, DPDK, SEED_NODE_ANNOTATIONS, SEED
 
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.controller import PROFILES
+from nodeyard.plan.brake import parse_limit
 from nodeyard.testing import foreign
 
 COMPUTE, AGENT, NODE, ROLE = names.COMPUTE_KIND, names.AGENT_KIND, names.NODE_KIND, names.ROLE_KIND
@@ -295,6 +297,34 @@ def test_who_does_not_follow_keeps_the_text_it_has_until_it_does(plane, operator
 
     plane.patch(NODE, "n0", {"spec": {"profileUpdatePolicy": "Automatic"}})
     plane.until(lambda: text("n0") == DEDICATED and plane.hash_of("n0") != before, "now it follows")
+
+
+def test_what_a_role_takes_from_many_nodes_waits_until_somebody_approves(api, plane, operator):
+    operator(PROFILES, limit=parse_limit("2,10%"))
+    plane.compute_profile("p", SHARED)
+    plane.role(annotations={names.CELL: "nova-cell1", names.COMPUTE_PROFILE: "p"})
+    nodes = [plane.node(f"n{number}") for number in range(4)]
+    for node in nodes:
+        plane.settled(node, "p")
+
+    plane.annotate(NODE, "n3", {names.CELL: ""})
+    plane.until(lambda: not plane.has(COMPUTE, "n3"), "what a node gives up by itself goes")
+    plane.annotate(ROLE, "edpm-compute", {names.CELL: None})
+
+    def held():
+        conditions = [plane.condition(NODE, node, "RolloutDone") for node in nodes[:3]]
+        return [each["message"] for each in conditions if each.get("reason") == "NeedsApproval"]
+
+    (message,) = set(plane.until(lambda: found if len(found := held()) == 3 else None, "all three are held"))
+    assert all(plane.has(COMPUTE, node) and plane.configuration(node, "nova")["data"] for node in nodes[:3])
+    (id,) = re.findall(r"held: 3 of \d+ managed nodes .* `nodeyard approve (\w+)` lets it go", message)
+    told = plane.until(lambda: plane.events(ROLE, "NeedsApproval"), "the role tells of it")
+    assert [each["note"] for each in told] == [message]
+
+    command = [*PROGRAM, "approve", id, "--kubeconfig", str(api.kubeconfig)]
+    subprocess.run(command, capture_output=True, timeout=60, check=True)
+    plane.until(lambda: not any(plane.has(COMPUTE, node) for node in nodes), "all computes are gone")
+    assert id in plane.see(ROLE, "edpm-compute")["metadata"]["annotations"]["nodeyard.dev/approve"]
 
 
 def planned(api, plane, *options):

@@ -191,3 +191,19 @@ def test_one_approval_is_for_the_whole_release_its_evictions_and_a_restart_inclu
     assert not second.held
     assert yard.events(web, "NeedsApproval") == [told]
     assert all(taints(yard.get(name))[names.SPARE_TAINT] for name in nodes)
+
+
+def test_the_brake_holds_a_taint_that_evicts_from_many_nodes(yard, operator, eventually):
+    running = operator("spares", limit=parse_limit("2,10%"))
+    yard.spares(3)
+    web = yard.template("web", 3)
+    nodes = yard.until_owned(web, 3)
+
+    evicting = {"key": "reserved", "value": "web", "effect": "NoExecute"}
+    yard.change(web, template={"spec": {"taints": [evicting]}})
+
+    held = eventually(lambda: running.held.get(names.KEY), "the plan is held")
+    assert not any("reserved" in taints(node) for node in yard.owned(web))
+    yard.annotate(web, approve=held.id)
+    eventually(lambda: all("reserved" in taints(node) for node in yard.owned(web)), "the nodes are tainted")
+    assert len(yard.owned(web)) == len(nodes)

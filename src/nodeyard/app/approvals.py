@@ -5,11 +5,11 @@ The id is a hash of what is held and does not depend on the limit that the opera
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
-from nodeyard.app.inspection import Inspection
+from nodeyard.app.inspection import Inspection, Look
 from nodeyard.client.api import Client
 from nodeyard.kube.names import APPROVE
 from nodeyard.plan.brake import Limit
@@ -38,7 +38,7 @@ async def approve(client: Client, inspection: Inspection, id: str) -> Approved:
         held = look.braked.held
         if held is None or held.id != id:
             continue
-        found = next(((each, ref) for each in look.roots if (ref := root_ref(look.capability, each))), None)
+        found = next(((each, ref) for each in _places(look, held) if (ref := root_ref(look.capability, each))), None)
         if found is None:
             raise NotHeld(f"plan {id} of {look.capability.name} has no root object to approve it on")
         root, ref = found
@@ -46,6 +46,12 @@ async def approve(client: Client, inspection: Inspection, id: str) -> Approved:
         return Approved(held, ref)
     known = [f"{look.braked.held.id} ({look.capability.name})" for look in disruptive if look.braked.held]
     raise NotHeld(f"no disruptive plan has the id {id}; there are: {', '.join(known) or 'none'}")
+
+
+def _places(look: Look, held: Plan) -> Iterable[Any]:
+    """Where it can be approved, the best first: what is shared with other keys where all of them see it."""
+    is_shared = any(action.shared_by for action in held.actions)
+    return (*look.wider, *look.roots) if is_shared else look.roots
 
 
 def with_approval(given: Sequence[str], id: str) -> str:

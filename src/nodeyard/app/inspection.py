@@ -54,6 +54,7 @@ class Look:
     braked: Braked
     decisions: tuple[Decision, ...]
     roots: Sequence[Any]
+    wider: Sequence[Any] = ()
 
     @property
     def has_changes(self) -> bool:
@@ -164,9 +165,9 @@ class Inspection:
         if snapshot is None:
             return None
         plan = identified(capability.plan(snapshot, now, explain).plan)
-        roots = capability.roots(view, key)
-        braked = brake(plan, limit, capability.managed(snapshot), approvals(roots))
-        return Look(capability, key, braked, plan.decisions, roots)
+        roots, wider = capability.roots(view, key), capability.wider(view, key)
+        braked = brake(plan, limit, capability.managed(snapshot), approvals((*roots, *wider)))
+        return Look(capability, key, braked, plan.decisions, roots, wider)
 
 
 @asynccontextmanager

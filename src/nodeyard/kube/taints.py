@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from nodeyard.kube.json import Object
+from nodeyard.kube.objects import Taint
 
 NO_SCHEDULE = "NoSchedule"
 PREFER_NO_SCHEDULE = "PreferNoSchedule"
@@ -72,6 +73,12 @@ def with_taint(taints: list[Object], taint: Object) -> list[Object]:
     if any(is_same(each, taint) for each in taints):
         return [taint if is_same(each, taint) else each for each in taints]
     return [*taints, taint]
+
+
+def evicts(before: Iterable[Taint], after: Iterable[Taint]) -> bool:
+    """Whether pods may have to leave that could stay: a taint that evicts is new, or says something else."""
+    known = {(taint.key, taint.value) for taint in before if taint.effect == NO_EXECUTE}
+    return any(taint.effect == NO_EXECUTE and (taint.key, taint.value) not in known for taint in after)
 
 
 def render(taint: Object) -> str:

@@ -4,6 +4,9 @@ Both bounds have to be exceeded, the number of nodes and their share, so that ne
 held up by its size. What is held is a plan of its own, whose id is to be approved: the id stays the same while harmless
 things come and go around it, and changes with what is held. Where that is several undertakings, or one and more, the id
 is theirs joined, and who approves it approves each.
+
+An undertaking in which plans of several keys have a part is judged by all the nodes that it disturbs: a thousand plans
+of one node each are no less than one plan of a thousand.
 """
 
 from __future__ import annotations
@@ -60,21 +63,40 @@ def brake(plan: Plan, limit: Limit, managed: int, approved: Collection[str] = ()
     shows it gives it one.
     """
     counted = list(filter(_is_counted, plan.actions))
-    if not limit.is_exceeded(len(disturbed_nodes(counted)), managed):
+    if not limit.is_exceeded(_disturbed_in_all(counted), managed):
         return Braked(plan, None)
     let_go = {part for id in approved for part in id.split(_JOINT)}
-    asked = {id: actions for id, actions in approvals(plan, counted).items() if id not in let_go}
-    counted = [action for actions in asked.values() for action in actions]
-    disturbed = disturbed_nodes(counted)
-    if not limit.is_exceeded(len(disturbed), managed):
+    asked = _asked(plan, counted, limit, managed, let_go)
+    if not asked:
         return Braked(plan, None)
+    counted = [action for actions in asked.values() for action in actions]
     held_ids = _with_dependents(plan.actions, counted)
     held_actions = tuple(action for action in plan.actions if action.id in held_ids)
     id = _JOINT.join(sorted(asked))
     held = msgspec.structs.replace(plan, id=id, actions=held_actions, blocked=(), decisions=(), wake_at=None)
     now = with_actions(plan, (action for action in plan.actions if action.id not in held_ids))
-    facts = {"id": id, "nodes": len(disturbed), "managed": managed, "limit": str(limit)}
+    facts = {"id": id, "nodes": _disturbed_in_all(counted), "managed": managed, "limit": str(limit)}
     return Braked(msgspec.structs.replace(now, blocked=plan.blocked + _blocked(held_actions, facts)), held)
+
+
+def _asked(
+    plan: Plan, counted: Iterable[Action], limit: Limit, managed: int, let_go: Collection[str]
+) -> dict[str, list[Action]]:
+    """What has to be approved, by its id. What is too much by itself does not hold up what is not."""
+    asked = {id: actions for id, actions in approvals(plan, counted).items() if id not in let_go}
+    shared = {id: actions for id, actions in asked.items() if limit.is_exceeded(_shared_by(actions), managed)}
+    own = {id: actions for id, actions in asked.items() if id not in shared}
+    disturbed = disturbed_nodes(action for actions in own.values() for action in actions)
+    return asked if limit.is_exceeded(len(disturbed), managed) else shared
+
+
+def _disturbed_in_all(actions: Collection[Action]) -> int:
+    """Those of the plan itself, or of the largest undertaking that it has a part in."""
+    return max(len(disturbed_nodes(actions)), _shared_by(actions))
+
+
+def _shared_by(actions: Iterable[Action]) -> int:
+    return max((action.shared_by for action in actions), default=0)
 
 
 def disturbed_nodes(actions: Iterable[Action]) -> set[str]:

@@ -48,6 +48,7 @@ class Draft:
         after: tuple[str, ...] = (),
         part: str = "",
         part_of: str = "",
+        shared_by: int = 0,
         is_granted: bool = False,
     ) -> str:
         """Add an action; its id. `part` tells several actions on one object apart."""
@@ -64,6 +65,7 @@ class Draft:
             disruption=disruption,
             disrupts=disrupts,
             part_of=part_of,
+            shared_by=shared_by,
             is_granted=is_granted,
             after=tuple(each for each in after if each),
         )

@@ -5,8 +5,9 @@ plan. Nor do moments inside a diff count: a plan that writes down when a drain b
 and could never be approved.
 
 What is held for approval may be a step of something larger. Its other steps are then covered by the same id: a release
-that a restart cut in two is not asked about twice. Where several such undertakings are held together each has its own
-id, so that one which is done does not take the approval of the others with it.
+that a restart cut in two is not asked about twice, and one in which several keys have a part is asked about once. Where
+several such undertakings are held together each has its own id, so that one which is done does not take the approval of
+the others with it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _encode = msgspec.json.Encoder(order="deterministic").encode
 def identity(plan: Plan) -> str:
     """The same in every process, and whatever order the actions are listed in."""
     named = {action.id: _subject(action) for action in plan.actions}
-    return _digest(plan, (_line(action, named) for action in plan.actions))
+    return _digest([plan.capability, plan.key], (_line(action, named) for action in plan.actions))
 
 
 def approvals(plan: Plan, actions: Iterable[Action]) -> dict[str, list[Action]]:
@@ -42,7 +43,8 @@ def approvals(plan: Plan, actions: Iterable[Action]) -> dict[str, list[Action]]:
 
 def _approval(plan: Plan, undertaking: str, parts: list[Action]) -> str:
     if undertaking:
-        return _digest(plan, (_encode(["part of", undertaking]),))
+        # Whichever keys have a part in it.
+        return _digest([plan.capability], (_encode(["part of", undertaking]),))
     return identity(msgspec.structs.replace(plan, actions=tuple(parts)))
 
 
@@ -56,8 +58,8 @@ def with_actions(plan: Plan, actions: Iterable[Action]) -> Plan:
     return identified(msgspec.structs.replace(plan, actions=tuple(actions)))
 
 
-def _digest(plan: Plan, lines: Iterable[bytes]) -> str:
-    digest = sha256(_encode([plan.capability, plan.key]))
+def _digest(whose: list[str], lines: Iterable[bytes]) -> str:
+    digest = sha256(_encode(whose))
     for line in sorted(lines):
         digest.update(b"\n")
         digest.update(line)

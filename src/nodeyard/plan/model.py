@@ -98,6 +98,9 @@ class Action(_Struct, frozen=True):
     part_of: str = ""
     """The undertaking that it is a step of, named so that no other is called the same: one approval is for all of its
     steps, also for those that are left when some are done, and whichever objects they turn out to concern."""
+    shared_by: int = 0
+    """How many nodes its undertaking disturbs in all, where plans of several keys have a part in it: the brake counts
+    those, though each plan shows its own."""
     is_granted: bool = False
     """Its disruption was counted, and let pass, with an earlier step of the same undertaking, as that step's trace on
     the object shows: the brake does not ask again."""

@@ -287,6 +287,9 @@ class Capability:
     """The keys that are due when contact with a further cluster is made, lost or regained, or a watch there fails."""
     roots: Callable[[View, Key], Sequence[Any]] = lambda _view, _key: ()
     """The root objects of a key: where pause and approval stand."""
+    wider: Callable[[View, Key], Sequence[Any]] = lambda _view, _key: ()
+    """Objects that several keys depend on: where an undertaking is approved in which all of them have a part. Whether
+    they are paused does not concern the key."""
     plans_pauses: bool = False
     """The planner itself leaves paused roots alone, since others share their key. Else a key whose roots are all paused
     is not planned at all."""

@@ -143,7 +143,7 @@ class Reconciler:
             _log.info("leaving alone", reason="paused")
             # A loop goes on, and what it was told may come to differ without an event.
             return Verdict(Ending.PAUSED, OBSERVE_SECONDS if capability.brief is not None else None)
-        planned, braked = await self._plan(snapshot, now, approvals(roots))
+        planned, braked = await self._plan(snapshot, now, approvals((*roots, *capability.wider(tools.view, key))))
         self._note(key, braked)
         if observing:
             return await self._observe(braked.now, roots, observing, now)

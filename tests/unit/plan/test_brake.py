@@ -150,3 +150,22 @@ def test_what_an_approval_lets_go_does_not_wait_for_what_came_to_it_since():
     now, held = brake(plan(*u, *v), SMALL, managed=6, approved=[first.id])
     assert ids(now.actions) == ids(u)
     assert (ids(held.actions), now.blocked[0].facts["nodes"]) == (ids(v), 3)
+
+
+SHARED = disruptive("n1", part_of="remove 7", shared_by=3)
+
+
+def test_an_undertaking_of_many_plans_is_judged_by_all_its_nodes_and_approved_once():
+    first, second = plan(SHARED, key="a"), plan(disruptive("n2", part_of="remove 7", shared_by=3), key="b")
+    held = brake(first, SMALL, managed=10).held
+    assert brake(second, SMALL, managed=10).held.id == held.id
+    assert brake(second, SMALL, managed=10, approved=[held.id]) == (second, None)
+    assert brake(first, SMALL, managed=40) == (first, None)
+
+
+def test_an_undertaking_of_many_plans_does_not_hold_what_is_of_the_plan_alone():
+    alone = disruptive("n9")
+    now, held = brake(plan(SHARED, alone), SMALL, managed=10)
+    assert ids(now.actions) == ids([alone])
+    assert ids(held.actions) == ids([SHARED])
+    assert now.blocked[0].facts["nodes"] == 3

@@ -9,9 +9,10 @@ from typing import Final
 from nodeyard.capabilities.profiles import names, watched
 from nodeyard.capabilities.profiles.budgets import budgets
 from nodeyard.capabilities.profiles.grants import Grants
+from nodeyard.capabilities.profiles.losses import losses
 from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.services import Registry, registry
-from nodeyard.capabilities.profiles.snapshot import Budget, NodeSnapshot, Profile, Service, Trouble
+from nodeyard.capabilities.profiles.snapshot import Budget, Loss, NodeSnapshot, Profile, Service, Trouble
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode, OpenStackDataPlaneRole, annotation_of
 from nodeyard.kube.json import Object
 from nodeyard.runtime.capability import View
@@ -37,6 +38,7 @@ def collect_node(view: View, namespace: str, name: str, now: datetime, grants: G
     troubles = _troubles(view, services.services)
     seen = [service for service in services.services if service.name not in troubles]
     granted: dict[str, Budget] = {}
+    lost: dict[str, Loss] = {}
     snapshot = NodeSnapshot(
         node=node,
         role=role,
@@ -46,10 +48,12 @@ def collect_node(view: View, namespace: str, name: str, now: datetime, grants: G
         objects=_objects(view, node, seen),
         configurations=_configurations(view, node, seen),
         budgets=granted,
+        losses=lost,
         troubles=troubles,
     )
-    # Who is disturbed is known by what the node is to have: the last of the snapshot follows from the rest of it.
+    # Who is disturbed is known by what the node is to have: these two of the snapshot follow from the rest of it.
     granted.update(budgets(view, snapshot, now, grants))
+    lost.update(losses(view, snapshot))
     return snapshot
 
 

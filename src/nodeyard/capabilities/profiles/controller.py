@@ -215,6 +215,18 @@ def _roots(view: View, key: Key) -> Sequence[Any]:
     return () if found is None else (found,)
 
 
+def _wider(view: View, key: Key) -> Sequence[Any]:
+    """What a role takes away from its nodes is approved on the role."""
+    nodes = _roots(view, key)
+    found = [view.get(names.ROLE_KIND, node.wanted.role, node.metadata.namespace) for node in nodes if node.wanted.role]
+    return [role for role in found if role is not None]
+
+
+def _managed(snapshot: Any) -> int:
+    losses = snapshot.losses.values() if isinstance(snapshot, NodeSnapshot) else ()
+    return max((loss.managed for loss in losses), default=0)
+
+
 def _all_keys(view: View) -> Iterable[Key]:
     yield from (_node_key(node) for node in view.all(names.NODE_KIND))
     for role in view.all(names.ROLE_KIND):
@@ -296,6 +308,8 @@ PROFILES: Final = Capability(
         Rule("", ("configmaps", "secrets"), (*_READ, "create", "patch", "delete")),
     ),
     roots=_roots,
+    wider=_wider,
+    managed=_managed,
     keys_of=_keys_of,
     all_keys=_all_keys,
     metrics=ProfilesMetrics,

@@ -20,6 +20,7 @@ from nodeyard.capabilities.profiles.configuration.judgement import Judgement
 from nodeyard.capabilities.profiles.configuration.rendering import profile_hash
 from nodeyard.capabilities.profiles.messages import text
 from nodeyard.capabilities.profiles.planning.availability import deadline_seconds
+from nodeyard.capabilities.profiles.planning.services import role_ref
 from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.snapshot import Profile, Service
 from nodeyard.capabilities.profiles.standings import Standing, standing_of
@@ -215,14 +216,7 @@ def _of_role(snapshot: RoleSnapshot, now: datetime) -> list[StatusWrite]:
     after = _role_wire(metadata.generation, snapshot.nodes, conditions)
     if after == _role_wire(before.observed_generation, before.node_count, before.conditions):
         return []
-    ref = ObjectRef(
-        api_version=names.DATAPLANE_API_VERSION,
-        kind=names.ROLE_KIND,
-        namespace=metadata.namespace,
-        name=metadata.name,
-        uid=metadata.uid,
-    )
-    return [StatusWrite(object=ref, status=after)]
+    return [StatusWrite(object=role_ref(snapshot.role), status=after)]
 
 
 def _role_wire(generation: int, nodes: int, conditions: tuple[Condition, ...]) -> Object:

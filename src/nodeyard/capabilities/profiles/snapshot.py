@@ -88,6 +88,17 @@ class Budget:
 
 
 @dataclass(frozen=True)
+class Loss:
+    """Service objects that go because a role does not ask for them any more: all of its nodes together."""
+
+    role_uid: str
+    nodes: int
+    """How many lose theirs."""
+    managed: int
+    """How many nodes there are."""
+
+
+@dataclass(frozen=True)
 class Trouble:
     """Why a kind cannot be seen."""
 
@@ -112,6 +123,8 @@ class NodeSnapshot:
     """By service: what there is by the name of this node's configuration, a ConfigMap, a Secret, or both."""
     budgets: Mapping[str, Budget] = field(default_factory=dict)
     """By service, for the profile that the node is to have."""
+    losses: Mapping[str, Loss] = field(default_factory=dict)
+    """By service: where the node has an object that its role no longer asks for."""
     troubles: Mapping[str, Trouble] = field(default_factory=dict)
     """By service: why its kinds cannot be seen, such as a missing right, with verb and resource."""
     known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)

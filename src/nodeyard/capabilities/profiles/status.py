@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from datetime import datetime
 
 import msgspec
@@ -21,6 +21,7 @@ from nodeyard.kube.conditions import FALSE, TRUE, to_wire, with_condition
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Condition
 from nodeyard.plan.model import Blocked, Plan
+from nodeyard.plan.reasons import EngineReason
 from nodeyard.runtime.capability import StatusWrite
 
 READY = "Ready"
@@ -43,7 +44,7 @@ PROFILE_FAULTS = frozenset(
     }
 )
 ROLE_FAULTS = frozenset({Reason.ROLE_NOT_FOUND, Reason.ATTACHMENTS_DIFFER, Reason.VARS_INVALID})
-WAITING = frozenset({Reason.BUDGET_SPENT, Reason.STALLED})
+WAITING = frozenset({Reason.BUDGET_SPENT, Reason.STALLED, EngineReason.NEEDS_APPROVAL})
 NOTICES = frozenset({Reason.PINNED, Reason.DELETING})
 _BAD = (Result.DENIED, Result.FAILED, Result.UNKNOWN)
 
@@ -135,7 +136,7 @@ def _conditions(
     return conditions
 
 
-def _about(kind: str, blocked: Sequence[Blocked], reasons: frozenset[Reason]) -> Condition:
+def _about(kind: str, blocked: Sequence[Blocked], reasons: Container[str]) -> Condition:
     for each in blocked:
         if each.reason in reasons:
             return Condition(type=kind, status=FALSE, reason=each.reason, message=text(each.reason, each.facts))

@@ -3,12 +3,13 @@
 from datetime import timedelta
 
 import msgspec
+import pytest
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.snapshot import NodeInfo
 from nodeyard.kube.names import label_value_faults
 from nodeyard.kube.objects import OwnerReference, Taint
-from nodeyard.plan.model import Verb
+from nodeyard.plan.model import Disruption, Verb
 
 from ....builders.trees import (
     NOW,
@@ -140,6 +141,16 @@ def test_taints_of_model_and_leaf_are_set_and_those_of_others_survive():
         {"key": "mine", "effect": "NoExecute"},
     ]
     assert only_write(planned).resource_version == node.metadata.resource_version
+
+
+@pytest.mark.parametrize(("effect", "disruption"), [("NoSchedule", Disruption.NONE), ("NoExecute", Disruption.EVICTS)])
+def test_a_models_new_taint_is_disruptive_where_it_evicts(effect, disruption):
+    yard = grown(one("n1"), nodes=[leaf_node("n1")])
+
+    planned = yard.with_(cluster=cluster("east", one("n1", taints=[f"team=a:{effect}"]))).plan()
+
+    (action,) = planned.plan.actions
+    assert action.disruption is disruption
 
 
 def test_the_fixed_taint_is_put_back():

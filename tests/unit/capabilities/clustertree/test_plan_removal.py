@@ -48,7 +48,7 @@ def test_all_nodes_go_each_with_its_lease_and_then_the_finalizer(ending):
         ("n2", "LeaseRemoved"),
     ]
     node, lease = planned.plan.actions[:2]
-    assert (node.verb, node.disruption, node.part_of) == (Verb.DELETE, Disruption.DELETES, "remove/uid-east")
+    assert (node.verb, node.disruption, node.part_of) == (Verb.DELETE, Disruption.DELETES, "remove/uid-east/1")
     assert node.object.uid == "uid-n1"
     assert (lease.object.namespace, lease.after, lease.disruption) == ("kube-node-lease", (node.id,), Disruption.NONE)
     assert reasons(done) == [("east", "FinalizerRemoved")]

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.plan import plan
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
 from nodeyard.kube.names import POOL_DRAINING
 from nodeyard.kube.objects import Node
+from nodeyard.plan.model import Disruption
 
 from ....builders.spares import (
     NOW,
@@ -46,6 +49,27 @@ def test_what_was_lost_is_put_back() -> None:
     assert after.metadata.labels["tier"] == "web"
     assert after.metadata.annotations["for"] == "bar"
     assert after.spec.taints == (taint("dedicated=web:NoSchedule"),)
+
+
+@pytest.mark.parametrize(
+    ("present", "wanted", "disruption"),
+    [
+        ([], "dedicated=web:NoSchedule", Disruption.NONE),
+        ([], "dedicated=web:NoExecute", Disruption.EVICTS),
+        (["dedicated=db:NoExecute"], "dedicated=web:NoExecute", Disruption.EVICTS),
+        (["dedicated=web:NoSchedule"], "dedicated=web:NoExecute", Disruption.EVICTS),
+    ],
+)
+def test_a_taint_that_evicts_counts_as_disruption(present: list[str], wanted: str, disruption: Disruption) -> None:
+    seen = snapshot([owned("a", "web", taints=present)], [template("web", template=described(taints=[wanted]))])
+    (action,) = plan(seen, NOW).plan.actions
+    assert action.disruption is disruption
+
+
+def test_a_claim_is_harmless_though_its_taint_evicts() -> None:
+    seen = snapshot([spare("a")], [template("web", template=described(taints=["dedicated=web:NoExecute"]))])
+    (action,) = plan(seen, NOW).plan.actions
+    assert action.disruption is Disruption.NONE
 
 
 def test_what_was_changed_by_hand_is_put_right() -> None:

@@ -13,14 +13,16 @@ from nodeyard.capabilities.clustertree.planning.availability import READY
 from nodeyard.capabilities.clustertree.planning.ownership import node_ref
 from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.snapshot import TreeNode
+from nodeyard.capabilities.clustertree.types import Cluster
 from nodeyard.kube.json import Object
+from nodeyard.kube.taints import evicts
 from nodeyard.plan.draft import Draft
-from nodeyard.plan.model import Verb, Write
+from nodeyard.plan.model import Disruption, Verb, Write
 
 
 @dataclass(frozen=True)
 class Change:
-    cluster: str
+    cluster: Cluster
     present: TreeNode
     wanted: TreeNode
     after: tuple[str, ...] = ()
@@ -33,7 +35,7 @@ class Change:
         main = patches.of_main(self.present, self.wanted)
         status = patches.of_status(self.present, self.wanted, draft.now)
         if main:
-            self._send(draft, main, reason, {"what": main.fields()})
+            self._send(draft, main, reason, {"what": main.fields()}, evicts=self._evicts)
         if not status:
             return True
         if main and status.is_guarded:
@@ -41,21 +43,36 @@ class Change:
         self._send(draft, status, *self._of_status(status.body), subresource="status")
         return True
 
-    def _send(self, draft: Draft, patch: patches.Patch, reason: Reason, facts: Object, subresource: str = "") -> None:
+    @property
+    def _evicts(self) -> bool:
+        return evicts(self.present.spec.taints, self.wanted.spec.taints)
+
+    def _send(
+        self,
+        draft: Draft,
+        patch: patches.Patch,
+        reason: Reason,
+        facts: Object,
+        subresource: str = "",
+        *,
+        evicts: bool = False,
+    ) -> None:
         metadata = self.present.metadata
         draft.act(
             Verb.PATCH,
             node_ref(metadata.name, metadata.uid),
             reason,
-            {"cluster": self.cluster, "node": metadata.name, **facts},
+            {"cluster": self.cluster.name, "node": metadata.name, **facts},
             Write(
                 body=patch.body,
                 subresource=subresource,
                 resource_version=metadata.resource_version if patch.is_guarded else "",
             ),
             diff=patch.diff(self.present),
+            disruption=Disruption.EVICTS if evicts else Disruption.NONE,
             after=self.after,
             part=subresource,
+            part_of=f"taint/{self.cluster.metadata.uid}/{self.cluster.metadata.generation}" if evicts else "",
         )
 
     def _of_status(self, body: Object) -> tuple[Reason, Object]:

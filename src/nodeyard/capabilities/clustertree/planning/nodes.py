@@ -45,7 +45,7 @@ def keep(draft: Draft, mirror: Mirror, steady: Steady, after: tuple[str, ...]) -
         return False
     known = len(draft.actions)
     reason = Reason.NODE_UPDATED if is_adopted(mirror.node) else Reason.NODE_ADOPTED
-    is_whole = Change(mirror.snapshot.cluster.name, mirror.node, wanted, after).plan(draft, reason)
+    is_whole = Change(mirror.snapshot.cluster, mirror.node, wanted, after).plan(draft, reason)
     if offer.held_until is not None:
         draft.wake(offer.held_until)
     elif len(draft.actions) == known:
@@ -56,7 +56,7 @@ def keep(draft: Draft, mirror: Mirror, steady: Steady, after: tuple[str, ...]) -
 def keep_unseen(draft: Draft, snapshot: TreeSnapshot, node: TreeNode) -> None:
     """Leave the node as it is, but for what the line tells of it."""
     status = _replace(node.status, conditions=unseen(node, snapshot, draft.now))
-    Change(snapshot.cluster.name, node, _replace(node, status=status)).plan(draft, Reason.NODE_UPDATED)
+    Change(snapshot.cluster, node, _replace(node, status=status)).plan(draft, Reason.NODE_UPDATED)
 
 
 def empty(draft: Draft, snapshot: TreeSnapshot, node: TreeNode, *, is_gone: bool = False) -> tuple[str, ...]:
@@ -72,7 +72,7 @@ def empty(draft: Draft, snapshot: TreeSnapshot, node: TreeNode, *, is_gone: bool
     )
     annotations = {key: text for key, text in node.metadata.annotations.items() if key != names.LARGEST_FREE}
     wanted = _replace(node, metadata=_replace(node.metadata, annotations=annotations), status=status)
-    Change(snapshot.cluster.name, node, wanted, amounts=Reason.NODE_EMPTIED).plan(draft, Reason.NODE_UPDATED)
+    Change(snapshot.cluster, node, wanted, amounts=Reason.NODE_EMPTIED).plan(draft, Reason.NODE_UPDATED)
     return tuple(each.id for each in draft.actions[known:])
 
 

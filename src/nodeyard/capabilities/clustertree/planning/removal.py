@@ -1,6 +1,7 @@
 """Nodes that are not wanted any more go, each with its lease: of a model that is gone, or of the whole Cluster.
 
-Nothing of it needs the leaf. All that goes belongs to one undertaking of the Cluster, so that one approval is for all.
+Nothing of it needs the leaf. All that goes belongs to one undertaking of the Cluster as it is specified now, so that
+one approval is for all, and what another edit takes away is asked about anew.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def remove_node(
         Write(),
         disruption=Disruption.DELETES,
         after=after,
-        part_of=f"remove/{cluster.metadata.uid}",
+        part_of=f"remove/{cluster.metadata.uid}/{cluster.metadata.generation}",
     )
     lease = ObjectRef(api_version="coordination.k8s.io/v1", kind="Lease", namespace=LEASE_NAMESPACE, name=node.name)
     draft.act(Verb.DELETE, lease, Reason.LEASE_REMOVED, facts, Write(), after=(gone,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import NamedTuple
 
 from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.kube.json import Object
@@ -10,6 +11,16 @@ from nodeyard.plan import draft
 from nodeyard.plan.diff import diff
 from nodeyard.plan.model import Disruption, FieldChange, ObjectRef, Verb, Write
 from nodeyard.plan.owned import outcome
+
+
+class Undertaking(NamedTuple):
+    """What a step is part of where other nodes have steps of it too."""
+
+    name: str = ""
+    nodes: int = 0
+
+
+ALONE = Undertaking()
 
 
 class Draft(draft.Draft):
@@ -53,6 +64,7 @@ class Draft(draft.Draft):
         *,
         disrupts: tuple[str, ...] = (),
         after: tuple[str, ...] = (),
+        undertaking: Undertaking = ALONE,
     ) -> str:
         return self.act(
             Verb.DELETE,
@@ -63,6 +75,8 @@ class Draft(draft.Draft):
             disruption=Disruption.DELETES if disrupts else Disruption.NONE,
             disrupts=disrupts,
             after=after,
+            part_of=undertaking.name,
+            shared_by=undertaking.nodes,
         )
 
     def changes(self, live: Object | None, body: Object) -> tuple[FieldChange, ...]:

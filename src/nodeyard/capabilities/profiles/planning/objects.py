@@ -33,6 +33,12 @@ def is_ours(snapshot: NodeSnapshot, service: Service, live: Object) -> bool:
     )
 
 
+def is_made_by(live: Object, service: Service) -> bool:
+    """Whether it was made for the service, and is to stay: one whose operator still tidies up after it goes already."""
+    labels = live["metadata"].get("labels") or {}
+    return labels.get(names.SERVICE_LABEL) == service.name and "deletionTimestamp" not in live["metadata"]
+
+
 def is_of_another(snapshot: NodeSnapshot, configuration: Object) -> bool:
     """Whether a configuration is another node's: `a` with service `b-c` and `a-b` with service `c` name it alike."""
     owners = configuration["metadata"].get("ownerReferences") or ()

@@ -88,6 +88,11 @@ def wants_object(snapshot: NodeSnapshot, resolution: Resolution) -> bool:
     return said(snapshot, service.create_when) is not None and (resolution.is_settled or exists)
 
 
+def asking_key(service: Service) -> str:
+    """The annotation by which a node or its role ask for the service's object."""
+    return service.create_when or service.annotation_key
+
+
 def cell(snapshot: NodeSnapshot) -> tuple[str, Source] | None:
     """The cell of the node's compute service, and who says so."""
     return said(snapshot, names.CELL)

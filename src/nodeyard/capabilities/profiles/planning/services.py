@@ -15,10 +15,11 @@ from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.configuration.objects import SECRET, config_object
 from nodeyard.capabilities.profiles.configuration.rendering import PROFILE, Rendered, files_of, hash_of, render
 from nodeyard.capabilities.profiles.planning.availability import annotation, deadline_seconds, mapping
-from nodeyard.capabilities.profiles.planning.draft import Draft, ref_to
+from nodeyard.capabilities.profiles.planning.draft import ALONE, Draft, Undertaking, ref_to
 from nodeyard.capabilities.profiles.planning.inheritance import Effective, inherited
 from nodeyard.capabilities.profiles.planning.objects import (
     custom_config,
+    is_made_by,
     is_of_another,
     is_ours,
     profile_of,
@@ -34,7 +35,7 @@ from nodeyard.capabilities.profiles.planning.resolution import (
 from nodeyard.capabilities.profiles.planning.rollout import is_disturbing, take_turn, told, watch_progress
 from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.snapshot import Budget, NodeSnapshot, Profile, Service, once
-from nodeyard.capabilities.profiles.types import State, UpdatePolicy
+from nodeyard.capabilities.profiles.types import OpenStackDataPlaneRole, State, UpdatePolicy
 from nodeyard.kube.json import Object
 from nodeyard.plan.model import ObjectRef
 
@@ -55,6 +56,17 @@ def node_ref(snapshot: NodeSnapshot) -> ObjectRef:
     return ObjectRef(
         api_version=names.DATAPLANE_API_VERSION,
         kind=names.NODE_KIND,
+        namespace=metadata.namespace,
+        name=metadata.name,
+        uid=metadata.uid,
+    )
+
+
+def role_ref(role: OpenStackDataPlaneRole) -> ObjectRef:
+    metadata = role.metadata
+    return ObjectRef(
+        api_version=names.DATAPLANE_API_VERSION,
+        kind=names.ROLE_KIND,
         namespace=metadata.namespace,
         name=metadata.name,
         uid=metadata.uid,
@@ -103,19 +115,16 @@ def is_held(snapshot: NodeSnapshot, service: Service) -> bool:
 
 def _remove(draft: Draft, snapshot: NodeSnapshot, resolution: Resolution, live: Object | None) -> None:
     """Nothing asks for it any more: what was made for the node goes, and only that."""
-    service = resolution.service
-    if live is not None and _is_to_go(live, service):
-        facts = facts_of(snapshot, resolution)
-        draft.delete(live, Reason.OBJECT_DELETED, facts, disrupts=(snapshot.node.name,))
+    service, facts = resolution.service, facts_of(snapshot, resolution)
+    gone: tuple[str, ...] = ()
+    if live is not None and is_made_by(live, service):
+        loss = snapshot.losses.get(service.name)
+        undertaking = Undertaking(f"remove {service.name} {loss.role_uid}", loss.nodes) if loss else ALONE
+        disrupts = (snapshot.node.name,)
+        gone = (draft.delete(live, Reason.OBJECT_DELETED, facts, disrupts=disrupts, undertaking=undertaking),)
     for configuration in snapshot.configurations.get(service.name, ()):
         if not is_of_another(snapshot, configuration):
-            draft.delete(configuration, Reason.CONFIGURATION_DELETED, facts_of(snapshot, resolution))
-
-
-def _is_to_go(live: Object, service: Service) -> bool:
-    """One whose operator is still tidying up after it goes already."""
-    labels = live["metadata"].get("labels") or {}
-    return labels.get(names.SERVICE_LABEL) == service.name and "deletionTimestamp" not in live["metadata"]
+            draft.delete(configuration, Reason.CONFIGURATION_DELETED, facts, after=gone)
 
 
 def _bring(

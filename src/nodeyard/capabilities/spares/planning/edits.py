@@ -15,6 +15,7 @@ from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.planning.taints import Taints, identity, title, to_wire
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.objects import Node
+from nodeyard.kube.taints import evicts
 from nodeyard.plan.model import FieldChange, ObjectRef
 
 
@@ -25,6 +26,8 @@ class Change(NamedTuple):
     diff: tuple[FieldChange, ...]
     is_guarded: bool
     """Whether it may only meet the node as it was seen."""
+    evicts: bool = False
+    """Whether pods may have to leave the node for it."""
 
 
 class Edit:
@@ -58,6 +61,10 @@ class Edit:
         moved = self.unschedulable != self.node.spec.unschedulable
         return not (self.labels or self.annotations or moved or self.moves_taints)
 
+    @property
+    def evicts(self) -> bool:
+        return self.moves_taints and evicts(self.node.spec.taints, self.taints)
+
     def change(self) -> Change:
         """The patch that makes these changes."""
         metadata: Object = {}
@@ -73,7 +80,7 @@ class Edit:
         body: Object = {"metadata": metadata} if metadata else {}
         if spec:
             body["spec"] = spec
-        return Change(body, self._diff(), names.TEMPLATE_LABEL in self.labels or bool(spec))
+        return Change(body, self._diff(), names.TEMPLATE_LABEL in self.labels or bool(spec), self.evicts)
 
     def _diff(self) -> tuple[FieldChange, ...]:
         metadata = self.node.metadata
