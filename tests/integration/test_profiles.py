@@ -232,16 +232,26 @@ def test_why_tells_what_a_node_chose_and_what_that_shadowed(story, api, operator
     operator(PROFILES)
     story.settled("edpm-compute-0", "dell-r740-shared-cpus")
     story.until(lambda: story.hash_of("edpm-compute-1"), "the second node has its compute")
-    done = subprocess.run(
-        [*PROGRAM, "why", "osdpnode/edpm-compute-1", "-n", story.namespace, "--kubeconfig", str(api.kubeconfig)],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    assert "dell-r740-dedicated-cpus" in done.stdout
-    assert "dell-r740-shared-cpus" in done.stdout
-    assert "collector" in done.stdout
+    node = why(api, story, "osdpnode/edpm-compute-1")
+    assert "dell-r740-dedicated-cpus" in node
+    assert "dell-r740-shared-cpus" in node
+    assert "collector" in node
+
+
+def why(api, plane, subject):
+    command = [*PROGRAM, "why", subject, "-n", plane.namespace, "--kubeconfig", str(api.kubeconfig)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    return " ".join(done.stdout.split())
+
+
+def test_why_tells_who_has_a_profile_and_for_whom_a_role_decides(api, story, operator):
+    operator(PROFILES)
+    story.settled("edpm-compute-0", "dell-r740-shared-cpus")
+    role = why(api, story, "osdprole/edpm-compute")
+    assert "nova: GivenToNodes: ComputeProfile dell-r740-shared-cpus, for 1 of its 2 nodes" in role
+    assert "telemetry: GivenToNodes: TelemetryProfile collector, for 2 of its 2 nodes" in role
+    profile = why(api, story, "networkprofile/dpdk")
+    assert f"edpm-compute-1: UsedByNode: The node chooses it by its own annotation {names.NETWORK_PROFILE}" in profile
 
 
 def test_each_wrong_choice_has_a_reason_of_its_own_and_changes_nothing(plane, operator):

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from nodeyard.apply.outcome import Outcome
-from nodeyard.capabilities.profiles import definition, memberships, names, watched
+from nodeyard.capabilities.profiles import definition, memberships, names, overviews, watched
 from nodeyard.capabilities.profiles.budgets import group_of
 from nodeyard.capabilities.profiles.collecting import collect_node, known
 from nodeyard.capabilities.profiles.events import events
@@ -193,7 +193,7 @@ def _collect(view: View, key: Key, now: datetime) -> NodeSnapshot | Membership |
 def _plan(snapshot: Any, now: datetime, explain: Sequence[ObjectRef]) -> Planned:
     if isinstance(snapshot, NodeSnapshot):
         return plan(snapshot, now, explain)
-    return memberships.plan_nothing(snapshot, now)
+    return overviews.plan_nothing(snapshot, now, explain)
 
 
 def _status(snapshot: Any, planned: Plan, outcome: Outcome, now: datetime) -> Sequence[StatusWrite]:
@@ -241,13 +241,19 @@ def _all_keys(view: View) -> Iterable[Key]:
 
 
 def _keys_of(view: View, ref: ObjectRef) -> Iterable[Key]:
-    """Nodes explain themselves, and the objects and profiles that belong to them."""
-    if ref.kind == names.NODE_KIND:
-        return (names.node_key(ref.namespace, ref.name),)
+    """Nodes explain themselves and what is made for them; roles, profiles and declared services who has them."""
+    own = {names.NODE_KIND: NODE, names.ROLE_KIND: ROLE}.get(ref.kind)
+    if own is not None and ref.api_version == names.DATAPLANE_API_VERSION:
+        return (f"{own}/{ref.namespace}/{ref.name}",)
+    if (ref.kind, ref.api_version) == (names.SERVICE_KIND, names.SERVICE_API_VERSION):
+        return (f"{SERVICE}/{ref.name}",)
+    found = []
     for service in known(view).services:
         if (ref.kind, ref.api_version) == (service.object_kind, service.object_api_version):
-            return (names.node_key(ref.namespace, ref.name),)
-    return ()
+            found.append(names.node_key(ref.namespace, ref.name))
+        if (ref.kind, ref.api_version) == (service.profile_kind, service.profile_api_version):
+            found.append(names.profile_key(service.name, ref.namespace, ref.name))
+    return found
 
 
 _READ: Final = ("get", "list", "watch")

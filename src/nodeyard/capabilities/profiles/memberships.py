@@ -5,7 +5,7 @@ Nothing is decided here: the nodes are, each by itself. Only status is written.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
@@ -24,17 +24,48 @@ from nodeyard.capabilities.profiles.planning.services import role_ref
 from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.snapshot import Profile, Service
 from nodeyard.capabilities.profiles.standings import Standing, standing_of
-from nodeyard.capabilities.profiles.types import OpenStackDataPlaneRole, ProfileService, ProfileStatus
+from nodeyard.capabilities.profiles.types import (
+    OpenStackDataPlaneRole,
+    ProfileService,
+    ProfileStatus,
+    Source,
+    annotation_of,
+)
 from nodeyard.capabilities.profiles.users import members, users
 from nodeyard.kube.conditions import FALSE, TRUE, to_wire, with_condition
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Condition
-from nodeyard.plan.model import ObjectRef, Plan, Planned
+from nodeyard.plan.draft import NAMED
+from nodeyard.plan.model import ObjectRef
 from nodeyard.runtime.capability import StatusWrite, View
 
 READY = "Ready"
 PROGRESSING = "Progressing"
 LISTED = 100
+
+
+@dataclass(frozen=True)
+class Follower:
+    """Who uses a profile: a node or role that names it, or a node that it selects."""
+
+    source: Source
+    name: str
+    nodes: int = 1
+    """Of a role: how many it has."""
+    followers: int = 1
+    """Of a role: for how many of them its choice counts."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """What a role says about one service."""
+
+    service: Service
+    value: str | None
+    """None where it says nothing."""
+    followers: int
+    """For how many of its nodes that counts."""
+    exists: bool
 
 
 @dataclass(frozen=True)
@@ -52,6 +83,8 @@ class ProfileSnapshot:
     """When the first of those that are awaited is past its deadline."""
     stalled: str = ""
     """Which one is."""
+    used_by: Sequence[Follower] = ()
+    """Roles, and the first of the nodes that have it by themselves."""
 
     @property
     def updated(self) -> int:
@@ -63,6 +96,8 @@ class ProfileSnapshot:
 class RoleSnapshot:
     role: OpenStackDataPlaneRole
     nodes: int = 0
+    given: Sequence[Given] = ()
+    """By service."""
 
 
 @dataclass(frozen=True)
@@ -94,26 +129,48 @@ def collect_profile(view: View, service_name: str, namespace: str, name: str, no
         standing,
         due,
         stalled_object(view, service, f"{namespace}/{name}", now - patience) if is_late else "",
+        tuple(_used_by(view, service, namespace, name)),
     )
+
+
+def _used_by(view: View, service: Service, namespace: str, profile: str) -> Iterator[Follower]:
+    choice = f"{namespace}/{service.annotation_key}={profile}"
+    for role in view.indexed(names.ROLE_KIND, names.BY_ANNOTATION, choice):
+        nodes, followers = _followers(view, service, f"{namespace}/{role.metadata.name}")
+        yield Follower(Source.ROLE, role.metadata.name, nodes, followers)
+    selected = names.profile_key(service.name, namespace, profile)
+    for source, index, value in (
+        (Source.NODE, names.BY_ANNOTATION, choice),
+        (Source.SELECTOR, watched.SELECTED, selected),
+    ):
+        for node in islice(view.indexed(names.NODE_KIND, index, value), NAMED):
+            yield Follower(source, node.name)
+
+
+def _followers(view: View, service: Service, role: str) -> tuple[int, int]:
+    """How many nodes a role has, and how many of them leave the choice for a service to it."""
+    nodes = view.counted(names.NODE_KIND, names.BY_ROLE, role)
+    return nodes, nodes - view.counted(names.NODE_KIND, watched.BY_ROLE_KEY, f"{role}/{service.annotation_key}")
 
 
 def collect_role(view: View, namespace: str, name: str) -> RoleSnapshot | None:
     role: OpenStackDataPlaneRole | None = view.get(names.ROLE_KIND, name, namespace)
     if role is None:
         return None
-    return RoleSnapshot(role, view.counted(names.NODE_KIND, names.BY_ROLE, f"{namespace}/{name}"))
+    nodes = view.counted(names.NODE_KIND, names.BY_ROLE, f"{namespace}/{name}")
+    return RoleSnapshot(role, nodes, tuple(_given(view, each, role) for each in known(view).services))
+
+
+def _given(view: View, service: Service, role: OpenStackDataPlaneRole) -> Given:
+    namespace, value = role.metadata.namespace, annotation_of(role, service.annotation_key)
+    _, followers = _followers(view, service, f"{namespace}/{role.metadata.name}")
+    kind = watched.viewed(service.profile_api_version, service.profile_kind)
+    return Given(service, value, followers, value is not None and view.get(kind, value, namespace) is not None)
 
 
 def collect_service(view: View, name: str) -> ServiceSnapshot | None:
     service: ProfileService | None = view.get(names.SERVICE_KIND, name)
     return None if service is None else ServiceSnapshot(service, known(view).faults.get(name, ""))
-
-
-def plan_nothing(snapshot: Membership, now: datetime) -> Planned:
-    """A profile is looked at again when one of its objects could be late."""
-    due = snapshot.due if isinstance(snapshot, ProfileSnapshot) else None
-    wake_at = due if due is not None and due > now else None
-    return Planned(plan=Plan(capability=names.CAPABILITY, key=key_of(snapshot), wake_at=wake_at))
 
 
 def status_membership(snapshot: Membership, now: datetime) -> list[StatusWrite]:
@@ -176,22 +233,32 @@ def _decoded(status: object) -> ProfileStatus:
 def _sound(snapshot: ProfileSnapshot, judged: Judgement) -> Condition:
     if not judged.faults and not judged.warnings:
         return _true(READY)
-    reason = Reason.CONFIG_INVALID if judged.faults else Reason.CONFIG_DOUBTFUL
-    facts = {"profile": snapshot.profile.name, "error": "; ".join(judged.faults or judged.warnings)}
+    reason, facts = judged_as(snapshot, judged)
     status = FALSE if judged.faults else TRUE
     return Condition(type=READY, status=status, reason=reason.value, message=text(reason, facts))
 
 
+def judged_as(snapshot: ProfileSnapshot, judged: Judgement) -> tuple[Reason, Object]:
+    reason = Reason.CONFIG_INVALID if judged.faults else Reason.CONFIG_DOUBTFUL
+    return reason, {"profile": snapshot.profile.name, "error": "; ".join(judged.faults or judged.warnings)}
+
+
 def _progress(snapshot: ProfileSnapshot) -> Condition:
     """True while it is on its way to its nodes."""
+    reason, facts = standing_as(snapshot)
+    status = TRUE if reason is Reason.ROLLING else FALSE
+    return Condition(type=PROGRESSING, status=status, reason=reason.value, message=text(reason, facts))
+
+
+def standing_as(snapshot: ProfileSnapshot) -> tuple[Reason, Object]:
+    """How far it has come."""
     standing = snapshot.standing
     is_done = standing.is_done and snapshot.updated == standing.total
     reason = Reason.STALLED if snapshot.stalled else Reason.AVAILABLE if is_done else Reason.ROLLING
-    facts = {"profile": snapshot.profile.name, "updated": snapshot.updated, "total": standing.total}
+    facts: Object = {"profile": snapshot.profile.name, "updated": snapshot.updated, "total": standing.total}
     if snapshot.stalled:
         facts |= {"service": snapshot.service.name, "stalled": snapshot.stalled}
-    status = TRUE if reason is Reason.ROLLING else FALSE
-    return Condition(type=PROGRESSING, status=status, reason=reason.value, message=text(reason, facts))
+    return reason, facts
 
 
 def _profile_wire(status: ProfileStatus) -> Object:

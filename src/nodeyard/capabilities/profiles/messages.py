@@ -182,6 +182,17 @@ def _progress(facts: Facts) -> str:
     return f"{facts.get('updated', 0)} of {facts.get('total', 0)} have it"
 
 
+def _followers(facts: Facts) -> str:
+    """Of the nodes of a role, those that leave a choice to it."""
+    nodes, followers = facts.get("nodes", 0), facts.get("followers", 0)
+    return f"{followers} of its {_count(nodes, 'node')}"
+
+
+def _said_nothing(facts: Facts) -> str:
+    key, role = facts.get("key", "the annotation"), facts.get("role", "")
+    return f"{key} of role {role} is empty" if facts.get("is_empty") else f"Role {role} does not have {key}"
+
+
 def _reconciled(facts: Facts) -> str:
     return f"Node {facts['node']} gets what is chosen for it" if facts.get("node") else "Everything is as it should be"
 
@@ -246,6 +257,17 @@ _TEXTS: Mapping[str, Callable[[Facts], str]] = {
     Reason.RECONCILED: _reconciled,
     Reason.ROLLING: _rolling,
     Reason.AVAILABLE: lambda facts: f"{_capital(_profile(facts))} is rolled out: {_progress(facts)}",
+    Reason.SHARED: lambda facts: (
+        f"Role {facts.get('role', '')} has {_count(facts.get('nodes', 0), 'node')}, and says this for those that do "
+        "not choose for themselves"
+    ),
+    Reason.GIVEN: lambda facts: f"{_capital(_profile(facts))}, for {_followers(facts)}",
+    Reason.SILENT: lambda facts: (
+        f"{_said_nothing(facts)}: each node has what it or the nodeSelector of a {facts.get('kind') or 'profile'} says"
+    ),
+    Reason.USED_BY_NODE: says("The node chooses it by its own annotation {key}"),
+    Reason.USED_BY_ROLE: lambda facts: f"The role chooses it by {facts.get('key', '')}, for {_followers(facts)}",
+    Reason.USED_BY_SELECTOR: says("Its nodeSelector fits the node, and nobody has chosen another"),
     # what would change it
     Reason.ANNOTATE_NODE: lambda facts: (
         f"Annotate the node with {_keys(facts)}: it counts for this node alone, over its role; an empty value means "

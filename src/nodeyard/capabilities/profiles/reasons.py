@@ -46,6 +46,12 @@ class Reason(StrEnum):
     RECONCILED = "Reconciled"
     ROLLING = "RollingOut"
     AVAILABLE = "Available"
+    SHARED = "RoleHasNodes"
+    GIVEN = "GivenToNodes"
+    SILENT = "RoleSilent"
+    USED_BY_NODE = "UsedByNode"
+    USED_BY_ROLE = "UsedByRole"
+    USED_BY_SELECTOR = "UsedBySelector"
     # what would change it
     ANNOTATE_NODE = "AnnotateNode"
     ANNOTATE_ROLE = "AnnotateRole"

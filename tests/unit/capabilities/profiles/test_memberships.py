@@ -20,9 +20,9 @@ from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.memberships import (
     ProfileSnapshot,
     collect_profile,
-    plan_nothing,
     status_membership,
 )
+from nodeyard.capabilities.profiles.overviews import plan_nothing
 from nodeyard.capabilities.profiles.planning.availability import written
 from nodeyard.kube.json import Object
 
