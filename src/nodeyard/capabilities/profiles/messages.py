@@ -228,6 +228,10 @@ _TEXTS: Mapping[str, Callable[[Facts], str]] = {
         f"{_service(facts)} is in cell {facts.get('from', '')} and cannot move to {facts.get('to', '')}: set "
         f"{names.CELL} back, or delete the {names.COMPUTE_KIND} first"
     ),
+    Reason.CELL_INVALID: lambda facts: (
+        f"The annotation {names.CELL} of {_speaker(facts)} is {facts.get('cell', '')!r}, which cannot be the name of a "
+        f"cell{_if(facts, 'error', ': {}')}. Write the cell's name: a compute never leaves the cell that it is made in"
+    ),
     Reason.ATTACHMENTS_DIFFER: says("Node {node}: {error}"),
     Reason.VARS_INVALID: says("Node {node}: {error}"),
     Reason.CONFIG_INVALID: lambda facts: (

@@ -29,6 +29,7 @@ class Reason(StrEnum):
     SERVICE_INVALID = "DeclarationInvalid"
     UNKNOWN_SERVICE = "UnknownService"
     CELL_CHANGED = "CellImmutable"
+    CELL_INVALID = "CellInvalid"
     ATTACHMENTS_DIFFER = "NetworkAttachmentsDiffer"
     VARS_INVALID = "AnsibleVarsInvalid"
     CONFIG_INVALID = "ConfigurationInvalid"

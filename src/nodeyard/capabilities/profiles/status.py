@@ -37,6 +37,7 @@ PROFILE_FAULTS = frozenset(
         Reason.AMBIGUOUS,
         Reason.CLAIMED_TWICE,
         Reason.CELL_CHANGED,
+        Reason.CELL_INVALID,
         Reason.CONFIG_INVALID,
         Reason.FORBIDDEN,
         Reason.NOT_SERVED,

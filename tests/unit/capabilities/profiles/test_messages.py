@@ -71,6 +71,12 @@ def test_a_reason_of_somebody_else_is_its_own_text() -> None:
             "or delete the NovaExternalCompute first",
         ),
         (
+            Reason.CELL_INVALID,
+            {**ABOUT, "source": "Node", "cell": "Cell 1", "error": "no"},
+            "The annotation nova.openstack.org/cell of node edpm-compute-0 is 'Cell 1', which cannot be the name of a "
+            "cell: no. Write the cell's name: a compute never leaves the cell that it is made in",
+        ),
+        (
             Reason.IN_USE,
             {"kind": "ComputeProfile", "profile": "shared", "users": [f"n{index}" for index in range(7)]},
             "ComputeProfile shared is chosen for 7 nodes: n0, n1, n2, n3, n4 and 2 more. Choose another first",

@@ -181,6 +181,13 @@ def test_a_cell_cannot_change_once_there_is_a_compute():
     assert (facts["from"], facts["to"]) == ("nova-cell1", "nova-cell2")
 
 
+def test_no_compute_is_made_in_a_cell_that_cannot_be():
+    wrong = replace(world(), role=role(annotations={**SEED_ROLE_ANNOTATIONS, names.CELL: "Nova cell1"}))
+    assert "NovaExternalCompute" not in bodies(wrong)
+    facts = blocked(wrong)["CellInvalid"]
+    assert (facts["cell"], facts["source"]) == ("Nova cell1", "Role")
+
+
 def test_a_profile_that_is_missing_leaves_what_is_deployed():
     after = replace(applied(world()), profiles={"nova": {}, "neutron": {}, "telemetry": {}})
     assert done(after) == []

@@ -116,6 +116,15 @@ def test_a_choice_that_is_no_name_is_denied_with_key_and_value(make, value):
     assert "is not the name of one ComputeProfile" in verdict.message
 
 
+@pytest.mark.parametrize("make", [node_body, role_body])
+def test_a_cell_that_is_no_name_is_denied(make):
+    verdict = created(make("x", annotations={names.CELL: "Cell 1"}))
+
+    assert (verdict.is_allowed, verdict.code) == (False, 422)
+    assert f"The annotation {names.CELL} of " in verdict.message
+    assert "'Cell 1'" in verdict.message
+
+
 def test_a_choice_of_a_declared_service_is_judged_alike():
     view = ProfilesView(service_body("storage"))
 

@@ -37,6 +37,7 @@ from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.snapshot import Budget, NodeSnapshot, Profile, Service, once
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneRole, State, UpdatePolicy
 from nodeyard.kube.json import Object
+from nodeyard.kube.names import subdomain_faults
 from nodeyard.plan.model import ObjectRef
 
 _UNCLEAR = (State.NOT_FOUND, State.INVALID, State.AMBIGUOUS)
@@ -131,7 +132,11 @@ def _bring(
     draft: Draft, snapshot: NodeSnapshot, resolution: Resolution, effective: Effective, live: Object | None
 ) -> None:
     service, ref = resolution.service, node_ref(snapshot)
-    wanted_cell = _cell(snapshot, resolution)
+    wanted_cell, source = _cell(snapshot, resolution)
+    if faults := subdomain_faults(wanted_cell) if wanted_cell else ():
+        facts = {"cell": wanted_cell, "source": source, "error": faults[0]}
+        draft.block(ref, Reason.CELL_INVALID, facts_of(snapshot, resolution, **facts))
+        return
     present_cell = str(mapping((live or {}).get("spec")).get("cellName") or "")
     if present_cell and wanted_cell and present_cell != wanted_cell:
         facts = facts_of(snapshot, resolution, **{"from": present_cell, "to": wanted_cell})
@@ -245,8 +250,7 @@ def _files(configuration: Object) -> Mapping[str, str]:
     return {name: base64.b64decode(text).decode(errors="replace") for name, text in data.items()}
 
 
-def _cell(snapshot: NodeSnapshot, resolution: Resolution) -> str:
-    if resolution.service.name != names.NOVA:
-        return ""
-    found = cell(snapshot)
-    return "" if found is None else found[0]
+def _cell(snapshot: NodeSnapshot, resolution: Resolution) -> tuple[str, str]:
+    """Which one, and who says so; empty where none."""
+    found = cell(snapshot) if resolution.service.name == names.NOVA else None
+    return ("", "") if found is None else (found[0], found[1].value)

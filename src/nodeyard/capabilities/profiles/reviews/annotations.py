@@ -25,14 +25,25 @@ def choice_faults(new: Choosing, old: Choosing | None, services: Registry) -> tu
     """What this change brings, and what was wrong before it."""
     fresh: list[str] = []
     standing: list[str] = []
-    before = annotations_of(old)
-    for service in services.services:
-        value = annotations_of(new).get(service.annotation_key)
-        faults = subdomain_faults(value) if value else []
-        if faults:
-            said = text(Reason.INVALID, _facts(new, service, error=faults[0]))
-            (standing if before.get(service.annotation_key) == value else fresh).append(said)
+    before, after = annotations_of(old), annotations_of(new)
+    for key, said in _wrong(new, services):
+        (standing if before.get(key) == after[key] else fresh).append(said)
     return fresh, standing
+
+
+def _wrong(new: Choosing, services: Registry) -> Iterator[tuple[str, str]]:
+    """Keys, and what is wrong with their values."""
+    given = annotations_of(new)
+    for service in services.services:
+        if faults := _name_faults(given.get(service.annotation_key)):
+            yield service.annotation_key, text(Reason.INVALID, _facts(new, service, error=faults[0]))
+    if faults := _name_faults(given.get(names.CELL)):
+        yield names.CELL, text(Reason.CELL_INVALID, {**_speaker(new), "cell": given[names.CELL], "error": faults[0]})
+
+
+def _name_faults(value: str | None) -> list[str]:
+    """Of an empty one none: it says that there is to be nothing."""
+    return subdomain_faults(value) if value else []
 
 
 def choice_warnings(new: Choosing, old: Choosing | None, services: Registry, view: View) -> Iterator[str]:
@@ -59,10 +70,8 @@ def _missing(new: Choosing, service: Service, value: str, view: View) -> Iterato
 
 def _facts(obj: Choosing, service: Service, **more: object) -> Object:
     value = annotations_of(obj).get(service.annotation_key, "")
-    is_node = isinstance(obj, OpenStackDataPlaneNode)
     return {
-        "source": (Source.NODE if is_node else Source.ROLE).value,
-        "node" if is_node else "role": obj.metadata.name,
+        **_speaker(obj),
         "service": service.name,
         "key": service.annotation_key,
         "kind": service.profile_kind,
@@ -70,3 +79,9 @@ def _facts(obj: Choosing, service: Service, **more: object) -> Object:
         "profile": value,
         **more,
     }
+
+
+def _speaker(obj: Choosing) -> Object:
+    is_node = isinstance(obj, OpenStackDataPlaneNode)
+    source = Source.NODE if is_node else Source.ROLE
+    return {"source": source.value, "node" if is_node else "role": obj.metadata.name}
