@@ -130,10 +130,13 @@ class Feed:
         await self._end()
 
     async def stop(self) -> None:
-        """End the watch and forget the objects."""
+        """End the watch and forget the objects. With it ends whatever was wrong: who waits for that is told."""
+        was_waited_for = self.informer is not None and (bool(self.informer.error) or not self.informer.is_synced)
         self.is_kept = False
         await self._end()
         self.cache.clear()
+        if was_waited_for:
+            _tell(self.on_trouble)
 
     async def _end(self) -> None:
         task, self._task, self.informer = self._task, None, None

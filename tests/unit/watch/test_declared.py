@@ -313,6 +313,20 @@ async def test_a_kind_that_may_not_be_watched_says_so_and_holds_nothing_up(stage
     assert stage.troubles == [1, 1], "told again when it is well"
 
 
+async def test_trouble_with_a_kind_ends_with_the_kind_and_that_is_told(stage, clock):
+    await stage.define_widgets()
+    stage.tap.refused.add("/apis/example.dev/v1/widgets")
+    view = register(stage)
+    stage.named = [marking("widget")]
+    await stage.start()
+    await clock.advance(1)
+    assert (len(stage.troubles), view.is_synced("Widget")) == (1, False)
+    await stage.client.delete(CUSTOM_RESOURCE_DEFINITIONS, "widgets.example.dev")
+    await clock.advance(DISCOVERY_SECONDS + 1)
+    assert (view.is_synced("Widget"), view.trouble("Widget")) == (True, "")
+    assert len(stage.troubles) == 2
+
+
 async def test_a_kind_that_a_capability_insists_on_still_fails_readiness(stage, clock):
     await stage.define_widgets()
     stage.tap.refused.add("/apis/example.dev/v1/widgets")
