@@ -91,7 +91,7 @@ class Dataplane:
         return found
 
     def has(self, kind: str, name: str) -> bool:
-        return self.rest.status(self.path(kind, name)) == 200
+        return self.rest.exists(self.path(kind, name))
 
     def find(self, kind: str, name: str) -> Object | None:
         try:

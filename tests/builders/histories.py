@@ -18,7 +18,7 @@ class History:
 
     def events(self) -> list[dict[str, Any]]:
         """Everything since then, in the order in which it happened."""
-        query = {"resourceVersion": self._since, "timeoutSeconds": 1}
+        query = {"resourceVersion": self._since, "timeoutSeconds": 3}
         with self._session.watch("/api/v1/nodes", query=query) as events:
             return list(events)
 

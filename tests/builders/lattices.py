@@ -205,7 +205,7 @@ class Lattice:
         return done.returncode, " ".join(done.stdout.split())
 
     def exists(self, path: str) -> bool:
-        return self.rest.status(path) == 200
+        return self.rest.exists(path)
 
     # waiting
 
@@ -268,7 +268,7 @@ class History:
 
     def events(self) -> list[Object]:
         """What was there first, and all changes until now, in order. Ask once a minute: the server forgets."""
-        return [*self._first, *self._changes(1)]
+        return [*self._first, *self._changes(3)]
 
     def deletion(self, name: str) -> int:
         """The moment at which an object was deleted, for comparison with others: its resourceVersion."""

@@ -106,7 +106,7 @@ class Holders:
         return name.removeprefix(self._prefix) if is_key else ""
 
     def _events(self, path):
-        query = {"resourceVersion": self._since, "timeoutSeconds": 1}
+        query = {"resourceVersion": self._since, "timeoutSeconds": 3}
         with self._session.watch(path, query=query) as events:
             return list(events)
 

@@ -109,17 +109,21 @@ def test_every_mutating_call_is_noted_with_its_round(http, hooks, register, conf
     assert found == {"first.example.com/first": "yes", "second.example.com/second": "yes"}
 
 
-def test_a_failure_that_was_ignored_is_noted(http, hooks, register, configmaps, audited):
+def test_a_failure_that_was_ignored_is_noted(http, hooks, register, configmaps, audited, fresh, eventually):
     nowhere = {"url": "https://127.0.0.1:1/", "caBundle": hooks.ca_bundle}
     ignored = {"clientConfig": nowhere, "failurePolicy": "Ignore"}
     name = register("Mutating", ignored)
     register("Validating", {"name": "probe.example.com"}, {"name": "two.example.com", **ignored})
     register.settle()
 
-    http.post(configmaps, {"metadata": {"name": "a"}})
+    def noted() -> dict[str, str] | None:
+        made = fresh("a")
+        http.post(configmaps, {"metadata": {"name": made}})
+        found = remarks(audited(made))
+        return found if f"failed-open.{MUTATION}/round_0_index_0" in found else None
 
     told = json.dumps({"configuration": name, "webhook": "one.example.com", "mutated": False}, separators=(",", ":"))
-    assert remarks(audited("a")) == {
+    assert eventually(noted, "the mutating webhook is called, too") == {
         f"failed-open.{MUTATION}/round_0_index_0": "one.example.com",
         f"{MUTATION}/round_0_index_0": told,
         "failed-open.validating.webhook.admission.k8s.io/round_0_index_1": "two.example.com",

@@ -62,6 +62,7 @@ def test_a_budget_with_room_pays_for_an_eviction(http, pods, budgets, eventually
 def test_a_budget_that_is_used_up_refuses(http, pods, budgets, eventually):
     run(http, pods, "a")
     budget(http, budgets, eventually, allowed=0, minAvailable=1)
+    eventually(lambda: http.get(f"{budgets}/b").json["status"]["currentHealthy"] == 1, "the pod is counted")
 
     answer = evict(http, pods, "a")
 

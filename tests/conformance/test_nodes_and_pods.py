@@ -6,6 +6,9 @@ import pytest
 
 from nodeyard.testing.session import STRATEGIC, TABLE
 
+EMPTYING = 90.0
+"""Each test leaves a namespace behind, and the real controller empties them in turn, five seconds late."""
+
 
 def pod(name: str, **spec) -> dict:
     return {
@@ -268,7 +271,7 @@ def test_a_deleted_namespace_takes_its_objects_along(http, fresh, eventually):
     marked = http.delete(f"/api/v1/namespaces/{name}")
 
     assert marked.json["status"]["phase"] == "Terminating"
-    eventually(lambda: http.get(f"/api/v1/namespaces/{name}").status == 404, "the namespace is gone")
+    eventually(lambda: http.get(f"/api/v1/namespaces/{name}").status == 404, "the namespace is gone", EMPTYING)
     assert http.get(f"/api/v1/namespaces/{name}/configmaps/a").status == 404
 
 
@@ -284,7 +287,7 @@ def test_a_terminating_namespace_takes_nothing_new(http, fresh, eventually):
     assert (answer.status, answer.reason) == (403, "Forbidden")
     assert answer.causes[0]["reason"] == "NamespaceTerminating"
     http.patch(f"/api/v1/namespaces/{name}/configmaps/held", {"metadata": {"finalizers": None}})
-    eventually(lambda: http.get(f"/api/v1/namespaces/{name}").status == 404, "the namespace is gone")
+    eventually(lambda: http.get(f"/api/v1/namespaces/{name}").status == 404, "the namespace is gone", EMPTYING)
 
 
 @pytest.mark.parametrize("name", ["default", "kube-system"])

@@ -63,7 +63,7 @@ def test_a_policy_can_know_who_asks(http, configmaps, enforce):
     assert http.post(configmaps, {"metadata": {"name": "a"}}).message.endswith("denied request: not you")
 
 
-def test_parameters_come_from_an_object(http, configmaps, enforce, namespace):
+def test_parameters_come_from_an_object(http, configmaps, enforce, namespace, eventually):
     http.post(configmaps, {"metadata": {"name": "limits"}, "data": {"max": "2"}})
     enforce(
         {"expression": "!has(object.data) || size(object.data) <= int(params.data.max)", "message": "too much data"},
@@ -71,7 +71,9 @@ def test_parameters_come_from_an_object(http, configmaps, enforce, namespace):
         binding={"paramRef": {"name": "limits", "namespace": namespace, "parameterNotFoundAction": "Deny"}},
     )
 
-    assert http.post(configmaps, {"metadata": {"name": "a"}, "data": {"a": "1", "b": "2"}}).status == 201
+    small = {"metadata": {"name": "a"}, "data": {"a": "1", "b": "2"}}
+    eventually(lambda: http.post(configmaps, small, query={"dryRun": "All"}).status == 201, "the parameters are found")
+    assert http.post(configmaps, small).status == 201
     assert http.post(configmaps, {"metadata": {"name": "b"}, "data": {"a": "1", "b": "2", "c": "3"}}).status == 422
 
 

@@ -6,7 +6,7 @@ import pytest
 
 
 @pytest.fixture
-def bob(api, namespace, fresh):
+def bob(api, http, namespace, configmaps, fresh, eventually):
     """Someone who may write configmaps and approve them, here; `headers` make a request his."""
     name = fresh("bob")
     rules = [
@@ -14,7 +14,9 @@ def bob(api, namespace, fresh):
         {"apiGroups": ["apps"], "resources": ["deployments/scale"], "resourceNames": ["web"], "verbs": ["patch"]},
     ]
     api.user(name, rules=rules, namespace=namespace)
-    return {"Impersonate-User": name}
+    headers = {"Impersonate-User": name}
+    eventually(lambda: http.get(f"{configmaps}/nothing", headers=headers).status == 404, "the role takes effect")
+    return headers
 
 
 def configmap(name: str, **data: str) -> dict:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 
 import pytest
@@ -44,10 +43,10 @@ def test_one_with_a_service_is_listed_with_it(http: Session, registered: dict):
 
 def test_a_watch_tells_of_it(http: Session, registered: dict):
     version = int(registered["metadata"]["resourceVersion"]) - 1
-    query = {"watch": "true", "resourceVersion": version, "timeoutSeconds": 1}
-    query["fieldSelector"] = f"metadata.name=v1.{GROUP}"
+    query = {"resourceVersion": version, "fieldSelector": f"metadata.name=v1.{GROUP}"}
 
-    first = json.loads(http.get(PATH, query=query).content.splitlines()[0])
+    with http.watch(PATH, query=query) as events:
+        first = next(events)
 
     assert (first["type"], first["object"]["metadata"]["name"]) == ("ADDED", f"v1.{GROUP}")
 

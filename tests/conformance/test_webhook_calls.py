@@ -57,12 +57,18 @@ def called(http, hooks, configmaps: str) -> bool:
     return answer.status == 201 and bool(hooks.requests)
 
 
+def is_service_known(http, configmaps: str) -> bool:
+    answer = http.post(configmaps, configmap("probe"), query={"dryRun": "All"})
+    return 'service "hook" not found' not in answer.message
+
+
 def test_a_server_with_another_name_than_the_service_is_not_trusted(
-    http, hooks, register, configmaps, namespace, service
+    http, hooks, register, configmaps, namespace, service, eventually
 ):
     config = by_service(hooks, namespace, port=hooks.port)
     register("Validating", {"clientConfig": config}, {"name": "probe.example.com"})
     register.settle()
+    eventually(lambda: is_service_known(http, configmaps), "the service is known")
 
     answer = http.post(configmaps, configmap())
 
@@ -83,11 +89,12 @@ def test_a_service_that_is_not_there_fails_the_write(http, hooks, register, conf
     )
 
 
-def test_a_service_without_that_port_fails_the_write(http, hooks, register, configmaps, namespace):
+def test_a_service_without_that_port_fails_the_write(http, hooks, register, configmaps, namespace, eventually):
     spec = {"ports": [{"port": 443}]}
     http.post(f"/api/v1/namespaces/{namespace}/services", {"metadata": {"name": "hook"}, "spec": spec})
     register("Validating", {"clientConfig": by_service(hooks, namespace, port=8443)}, {"name": "probe.example.com"})
     register.settle()
+    eventually(lambda: is_service_known(http, configmaps), "the service is known")
 
     answer = http.post(configmaps, configmap())
 

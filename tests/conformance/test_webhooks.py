@@ -13,6 +13,12 @@ def configmap(name: str = "a", **labels: str) -> dict:
     return {"metadata": {"name": name, "labels": labels}, "data": {"k": "v"}}
 
 
+def called(http, hooks, configmaps: str) -> list[str]:
+    hooks.forget()
+    http.post(configmaps, configmap("probe"), query={"dryRun": "All"})
+    return list(hooks.paths)
+
+
 def test_a_webhook_is_told_the_whole_story(http, hooks, register, configmaps, namespace):
     register("Validating", {})
     register.settle()
@@ -55,10 +61,10 @@ def test_a_denial_may_choose_its_code(http, hooks, register, configmaps):
     assert http.post(configmaps, configmap()).status == 429
 
 
-def test_a_mutation_is_stored_and_seen_by_validation(http, hooks, register, configmaps):
+def test_a_mutation_is_stored_and_seen_by_validation(http, hooks, register, configmaps, eventually):
     register("Mutating", {"path": "/patch"})
     register("Validating", {"path": "/look", "name": "two.example.com"})
-    register.settle()
+    eventually(lambda: called(http, hooks, configmaps) == ["/patch", "/look"], "both webhooks are called")
     hooks.answer("/patch", patch({"op": "add", "path": "/metadata/labels/added", "value": "yes"}))
     hooks.requests.clear()
 

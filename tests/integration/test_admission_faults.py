@@ -23,9 +23,9 @@ LABEL = "faults.test/asked"
 TENANT, OTHER = "tenant-faults-{}", "faults-other-{}"
 _numbers = itertools.count(1)
 RESTLESS = Terms(
-    valid=timedelta(days=90), renew_before=timedelta(days=90) - timedelta(seconds=2), interval=0.2, settle=0.5
+    valid=timedelta(days=90), renew_before=timedelta(days=90) - timedelta(seconds=4), interval=0.2, settle=2.0
 )
-"""A new certificate every other second."""
+"""A new certificate every few seconds, and time enough for clients that connect with the bundle they read before."""
 
 
 def judge(review, _view):

@@ -272,6 +272,9 @@ def test_a_class_in_use_is_not_deleted_and_its_users_are_named(platform):
     platform.affinity_class(name, nodeSelector={"used": "yes"})
     home = platform.tenant(tenant, defaultAffinityClass=name, allowedAffinityClasses=[name])
     platform.released("Redis", home, "cache")
+    users = [{"kind": "Redis", "namespace": home, "name": "cache"},
+             {"kind": "Tenant", "namespace": ROOT, "name": tenant}]  # fmt: skip
+    platform.until(lambda: platform.status(names.CLASS_KIND, name).get("inUseBy") == users, "they are named")
 
     answer = platform.delete(names.CLASS_KIND, name)
 
@@ -279,9 +282,6 @@ def test_a_class_in_use_is_not_deleted_and_its_users_are_named(platform):
     assert (
         f'AffinityClass "{name}" is in use by 2 objects: Redis {home}/cache, Tenant {ROOT}/{tenant}' in answer.message
     )
-    users = [{"kind": "Redis", "namespace": home, "name": "cache"},
-             {"kind": "Tenant", "namespace": ROOT, "name": tenant}]  # fmt: skip
-    platform.until(lambda: platform.status(names.CLASS_KIND, name).get("inUseBy") == users, "they are named")
 
 
 def test_a_definition_in_use_is_not_deleted(platform, acme):

@@ -125,8 +125,10 @@ def declared(rest):
     def declare(schema=None, example="postgres"):
         made.append(Declared(rest, schema, example))
         assert made[-1].serve() == [Reason.DEFINITION_SERVED]
-        path = f"/apis/{names.APPS_API_VERSION}/{made[-1].kind.lower()}s"
-        until(lambda: rest.status(path) == 200, f"{made[-1].kind} is served")
+        base, kind = f"/apis/{names.APPS_API_VERSION}", made[-1].kind
+        until(lambda: rest.status(f"{base}/{kind.lower()}s") == 200, f"{kind} is served")
+        # A real server lists a new kind a moment after it serves it.
+        until(lambda: kind in [each["kind"] for each in (found(rest, base) or {}).get("resources", ())], "it is listed")
         return made[-1]
 
     yield declare

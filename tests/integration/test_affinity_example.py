@@ -74,8 +74,11 @@ def test_the_examples_applications_run_where_their_classes_say(estate, kubectl, 
         node = estate.see("Node", pod["spec"]["nodeName"])
         assert node["metadata"]["labels"][ZONE] == "dc1"
     assert rows(kubectl, "postgres", "-n", ACME) == [["main-db", "True", "1.0.0", "dc1"]]
-    assert rows(kubectl, "afc", "dc1") == [["dc1", "Deny", "3", "4", "True"]]
-    assert rows(kubectl, "tenants", "-n", ACME) == [["web", "tenant-acme-web", "dc1", '["dc1"]', "True"]]
+    for what, row in (
+        (("afc", "dc1"), ["dc1", "Deny", "3", "4", "True"]),
+        (("tenants", "-n", ACME), ["web", "tenant-acme-web", "dc1", '["dc1"]', "True"]),
+    ):
+        estate.until(lambda what=what, row=row: rows(kubectl, *what) == [row], f"{what[0]} are shown as they are")
     assert "affinity application/Postgres/tenant-acme/main-db: nothing to do" in run("plan")
     assert estate.world.faults == []
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from tests.builders.estates import DRY, definition_body, pod_body, unique
+from tests.builders.estates import DRY, ROOT, definition_body, pod_body, unique
 from tests.builders.guards import SECRET
 from tests.builders.loads import Load
 
@@ -13,6 +13,7 @@ from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.runtime import rbac
 from nodeyard.runtime.health import Address
+from nodeyard.testing import foreign
 from nodeyard.testing.operators import LOCAL_WEBHOOKS, Operator
 from nodeyard.testing.ports import free_port
 
@@ -104,7 +105,9 @@ def elsewhere(api, lone_estate):
     assert answer.status == 201, answer.content
     yield service
     lone_estate.http.delete(f"{SERVICES}/{name}")
-    lone_estate.api.rest.replace_or_create(AFFINITY.kinds[1].definition())
+    foreign.install(lone_estate.api.rest, [AFFINITY.kinds[1].definition()])
+    tenants = lone_estate.path(names.TENANT_KIND, namespace=ROOT)
+    lone_estate.until(lambda: lone_estate.http.get(tenants).status == 200, "tenants are served again")
 
 
 def test_where_cozystack_serves_the_group_no_kind_is_made_and_releases_alone_are_enforced(lone_estate, elsewhere):

@@ -90,7 +90,10 @@ def test_a_pod_whose_owner_was_made_anew_is_not_of_its_application(platform, hom
     metadata = old["metadata"]
     former = {"apiVersion": "apps/v1", "kind": "StatefulSet", "name": metadata["name"], "uid": metadata["uid"]}
 
-    answer = platform.post(pod_body(home, "orphan", [former], nodeSelector=WEST), **DRY)
+    def labels():
+        answer = platform.post(pod_body(home, "orphan", [former], nodeSelector=WEST), **DRY)
+        assert answer.status == 201, answer.content
+        return labels_of(answer.json)
 
-    assert answer.status == 201, answer.content
-    assert labels_of(answer.json) == {}
+    # Until the watch has told of it, the one that is gone is still known.
+    platform.until(lambda: labels() == {}, "it is of nobody")

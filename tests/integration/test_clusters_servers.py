@@ -169,7 +169,8 @@ async def test_a_kubeconfig_that_would_run_a_program_is_refused(api, leaf, grove
     await grove.add_leaf("evil", leaves.exec_kubeconfig(leaf.url))
     await grove.add_leaf("oak", leaf.kubeconfig)
     async with grove.operating(api):
-        report = await grove.reports("evil", connected="false", synced="false")
+        await grove.reports("evil", connected="false", synced="false")
+        report = await until(lambda: _error(grove, "evil"), "an error is reported")
         assert "commands are not run for this kubeconfig" in report["error"]
         await grove.reports("oak", connected="true")
 
@@ -206,6 +207,7 @@ async def test_a_leaf_that_is_cut_off_and_back_goes_on_where_it_was(api, grove, 
     await grove.add_leaf("oak", wire.kubeconfig)
     async with grove.operating(api) as running:
         await grove.is_seen("n1")
+        await grove.reports("oak", connected="true")
         wire.add(TruncateEvents(), path="watch=true")
         wire.add(Drop())
         await grove.add_node("n2")

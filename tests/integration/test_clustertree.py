@@ -102,8 +102,13 @@ def test_models_of_all_three_kinds_share_the_leaf_among_them(wood):
     gold = wood.get("kosmos-gpu-2")
     assert gold["metadata"]["labels"]["tier"] == "gold"
     assert dict(TAINT, key="t") in gold["spec"]["taints"]
-    items = wood.see(east)["status"]["clusterTreeStatus"]["leafNodeItems"]
-    assert [each["leafNodeName"] for each in items] == sorted([f"kosmos-{east}", n1, "kosmos-gpu-2"])
+    mirrors = sorted([f"kosmos-{east}", n1, "kosmos-gpu-2"])
+    wood.until(lambda: listed(wood, east) == mirrors, "the status lists them")
+
+
+def listed(wood, cluster):
+    tree = (wood.see(cluster).get("status") or {}).get("clusterTreeStatus") or {}
+    return [each["leafNodeName"] for each in tree.get("leafNodeItems") or ()]
 
 
 def test_changed_models_add_and_remove_nodes_and_keep_the_others(wood):
@@ -117,7 +122,7 @@ def test_changed_models_add_and_remove_nodes_and_keep_the_others(wood):
     wood.until_mirrors(east, "kosmos-b-1")
     wood.until_labels("kosmos-b-1", tier="gold")
     assert wood.get("kosmos-b-1")["metadata"]["uid"] == uid
-    assert wood.lease("kosmos-a-0") is None
+    wood.until(lambda: wood.lease("kosmos-a-0") is None, "its lease is gone")
 
     wood.change(east, leafModels=[party("b"), whole()])
     wood.until_mirrors(east, "kosmos-b-1", f"kosmos-{east}")
@@ -139,7 +144,7 @@ def test_a_name_that_a_real_node_has_is_refused_until_it_is_free(wood):
     assert "is left alone" in message
     assert wood.get(n1)["metadata"]["labels"]["mine"] == "yes"
     assert MIRRORED_NODE not in wood.get(n1)["metadata"]["labels"]
-    assert ("NodeNameTaken", message) in wood.events(east)
+    wood.until(lambda: ("NodeNameTaken", message) in wood.events(east), "it is told")
     wood.remove(n1)
     wood.until_mirrors(east, n1)
     wood.until_condition(east, "Ready", "True")

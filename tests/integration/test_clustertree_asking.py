@@ -59,6 +59,7 @@ def test_why_names_the_leaf_nodes_and_what_each_brings(wood, tree_operator, node
     other = wood.leaf.node("other")
     east = wood.cluster("east", party("gpu"), one(other))
     wood.until_offers("kosmos-gpu-0", cpu="8")
+    wood.until_mirrors(east, "kosmos-gpu-0", other)
 
     node = nodeyard("why", "node/kosmos-gpu-0")
     assert gpu in node

@@ -86,9 +86,16 @@ def test_on_kosmos_own_definition_a_cluster_is_mirrored_and_its_status_written_o
         lambda: ((wood.see(east).get("status") or {}).get("clusterTreeStatus") or {}).get("leafNodeItems") == items,
         "the nodes are listed in a status without subresource",
     )
+    wood.until_renewed(name)
+    wood.until_renewed(name)
+
+    def is_all_said():
+        before = statuses(running)
+        wood.until_renewed(name)
+        return statuses(running) == before
+
     # By then all that there is to say has been offered, and what this definition lacks is known.
-    wood.until_renewed(name)
-    wood.until_renewed(name)
+    wood.until(is_all_said, "a round goes by without a word")
     before = statuses(running)
 
     wood.leaf.pod("p", n1, cpu="1")

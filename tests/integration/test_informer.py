@@ -29,8 +29,8 @@ _numbers = itertools.count(1)
 
 
 @asynccontextmanager
-async def connected(kubeconfig):
-    client = Client(AioTransport(load_config(kubeconfig)), timeout=2.0)
+async def connected(kubeconfig, **options):
+    client = Client(AioTransport(load_config(kubeconfig)), **options)
     try:
         yield client
     finally:
@@ -76,7 +76,7 @@ async def space(api):
 class Follower:
     """An informer of a space that gives up silence and waits sooner than one in production."""
 
-    def __init__(self, client, space):
+    def __init__(self, client, space, idle_timeout):
         self.cache = Cache(dict)
         self._moved = asyncio.Event()
         self.cache.listen(lambda _old, _new: self._moved.set())
@@ -88,7 +88,7 @@ class Follower:
             Random(1),
             on_synced=self._moved.set,
             backoff=Backoff(first=0.01, most=0.1),
-            idle_timeout=0.5,
+            idle_timeout=idle_timeout,
         )
 
     async def until(self, truth):
@@ -99,9 +99,9 @@ class Follower:
 
 
 @asynccontextmanager
-async def following(kubeconfig, space):
-    async with connected(kubeconfig) as client:
-        follower = Follower(client, space)
+async def following(kubeconfig, space, idle_timeout=0.5):
+    async with connected(kubeconfig, timeout=2.0) as client:
+        follower = Follower(client, space, idle_timeout)
         task = asyncio.create_task(follower.informer.run())
         try:
             yield follower
@@ -130,7 +130,7 @@ async def test_what_is_there_and_what_changes_is_in_the_cache(api, space):
 async def test_a_server_that_refuses_to_stream_is_listed_in_pages(api, space, faults):
     await space.make("a")
     faults.add(Status(422), path="sendInitialEvents")
-    async with following(faults.kubeconfig, space) as follower:
+    async with following(faults.kubeconfig, space, idle_timeout=SOON) as follower:
         await follower.until(await space.truth())
         await space.make("b")
         await follower.until(await space.truth())

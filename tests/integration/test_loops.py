@@ -41,13 +41,13 @@ class Loop:
     async def __call__(self, context):
         while not context.stopped.is_set():
             context.changed.clear()
+            self.rounds += 1
             briefs = {key: brief for key, brief in context.briefs.items() if context.gate_of(key).may_write()}
             for key in briefs.keys() - self.known.keys():
                 context.publish(f"team/{key}", threading.current_thread().name, keys=(key,))
             for key in self.known.keys() - briefs.keys():
                 context.publish(f"team/{key}", None)
             self.known = briefs
-            self.rounds += 1
             await first_of(context.stopped.wait(), context.changed.wait())
 
 
@@ -65,13 +65,16 @@ async def test_what_a_loop_finds_out_on_its_own_thread_is_planned_with_at_once(a
         await fleet.add_rule("a", "ignored")
         await fleet.add_nodes("a", 2)
         await fleet.are_all("leases")
-        view, key = running.manager.controllers[0].view, fleet.name("a")
+        controller, key = running.manager.controllers[0], fleet.name("a")
+        view = controller.view
         assert loop.known[key] == (await fleet.rule("a")).metadata.uid
         assert view.finding(f"team/{key}") == "leases"
 
         await fleet.client.delete(labels.RULES, key)
         await until(lambda: _is(lambda: key not in loop.known), "the loop has heard that it is gone")
         await until(lambda: _is(lambda: view.finding(f"team/{key}") is None), "what it said is taken back")
+        if is_shared:
+            await until(lambda: _is(lambda: not controller.gate_of(key).may_write()), "its share is given up")
         await fleet.client.create(labels.RULES, labels.rule(key, "ignored"))
         await until(lambda: _is(lambda: view.finding(f"team/{key}") == "leases"), "it is looked at again")
 

@@ -81,13 +81,19 @@ async def test_health_and_metrics_tell_how_it_is_going(api, fleet):
         await fleet.add_rule("a", "blue")
         await fleet.add_nodes("a", 1)
         await fleet.are_all("blue")
+        done = 'nodeyard_actions_total{capability="labels",result="Done",verb="Patch"}'
+
+        async def is_counted():
+            return done in (await page(port, "/metrics"))[1]
+
+        await until(is_counted, "the write is counted")
         _, text = await page(port, "/metrics")
         for part in (
             'nodeyard_leader{capability="labels"} 1.0',
             'nodeyard_queue_depth{capability="labels"}',
             'nodeyard_queue_latency_seconds_count{capability="labels"}',
             'nodeyard_reconcile_seconds_count{capability="labels"}',
-            'nodeyard_actions_total{capability="labels",result="Done",verb="Patch"} 1.0',
+            f"{done} 1.0",
             'nodeyard_client_requests_total{code="200",resource="nodes",verb="patch"} 1.0',
             "nodeyard_informer_objects{",
             "nodeyard_informer_silence_seconds{",
@@ -100,6 +106,11 @@ async def test_a_held_plan_goes_when_it_is_approved(api, fleet):
     settings = {"limit": parse_limit("2,10%")}
     async with operator(api.kubeconfig, settings=settings) as running:
         await fleet.add_nodes("a", 4)
+
+        async def are_known():
+            return len(running.manager.controllers[0].view.indexed("Node", "rule", fleet.name("a"))) == 4
+
+        await until(are_known, "the nodes are known")
         await fleet.add_rule("a", "blue", disruptive=True)
 
         async def is_held():

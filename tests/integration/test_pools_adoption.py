@@ -107,6 +107,7 @@ def test_nothing_is_written_while_the_cluster_is_paused_and_all_is_made_up_for_a
     lattices.ready(name)
     lattices.pause(name, is_on=True)
     lattices.conditioned(name, "Ready", "False", "ClusterPaused")
+    lattices.until(lambda: lattices.told(name, "ClusterPaused"), "it is told")
     contents, written = lattices.contents(name), lattices.operator.written()
 
     lattices.change_pools(name, extra=pool(2, labels={TIER: "gold"}), late=pool(1), default=None)

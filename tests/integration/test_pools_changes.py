@@ -179,7 +179,7 @@ def test_plan_says_how_many_nodes_a_change_replaces_and_why_and_changes_nothing(
 
 
 def test_why_answers_about_a_pool_its_cluster_its_node_and_a_service(lattices, prod):
-    (node,) = lattices.nodes_of(prod, "labelled")
+    (node,) = lattices.joined(prod, "labelled", 1)
     name = node["metadata"]["name"]
     lattices.service("questioned", {TIER: "platinum"})
 

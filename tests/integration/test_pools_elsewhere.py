@@ -88,8 +88,12 @@ def test_a_pool_is_drained_through_the_secret_and_nothing_here_is_touched(lattic
     guard(workload.rest, node, lattices.until)
     lattices.change_pools(kept, leaves=None)
 
-    status = lattices.conditioned(kept, "PoolsDrained", "False", "DrainTimeout")
-    (blocking,) = status["workerPools"]["leaves"]["blockingPods"]
+    lattices.conditioned(kept, "PoolsDrained", "False", "DrainTimeout")
+
+    def refused():
+        return [each for each in lattices.pool(kept, "leaves").get("blockingPods", ()) if each["message"]]
+
+    (blocking,) = lattices.until(refused, "the eviction is refused")
     assert (blocking["pod"], blocking["node"]) == ("default/far", node)
     assert "The disruption budget far" in blocking["message"]
     there = workload.rest.get(f"/api/v1/nodes/{node}")

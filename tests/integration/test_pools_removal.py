@@ -52,8 +52,14 @@ def test_a_drain_that_a_budget_blocks_is_told_with_its_pods_and_takes_nothing_aw
     pods = guard(nodes[0], "db", 2)
 
     lattices.change_pools(prod, guarded=None)
-    status = lattices.conditioned(prod, "PoolsDrained", "False", "DrainTimeout")
+    lattices.conditioned(prod, "PoolsDrained", "False", "DrainTimeout")
 
+    def refused():
+        status = lattices.status(prod)
+        blocking = status["workerPools"]["guarded"].get("blockingPods")
+        return status if blocking and all(each["message"] for each in blocking) else None
+
+    status = lattices.until(refused, "the evictions are refused")
     told = status["workerPools"]["guarded"]
     assert told["phase"] == "Blocked"
     assert [each["pod"] for each in told["blockingPods"]] == sorted(f"default/{each}" for each in pods)
@@ -90,25 +96,32 @@ def test_a_pool_that_comes_back_is_opened_again_but_for_what_others_closed(latti
     )
     assert annotations(lattices.node(open_))[names.CORDONED_BY] == f"{prod}/returning"
 
+    def marks():
+        marked = [lattices.node(closed), lattices.node(open_), lattices.deployment(prod, "returning")]
+        there = {key for each in marked for key in annotations(each)}
+        return {POOL_DRAINING, names.CORDONED_BY, names.DRAIN_STARTED} & there
+
     lattices.change_pools(prod, returning=pool(2))
 
     lattices.until(lambda: not is_closed(lattices.node(open_)), "our cordon is undone")
     lattices.joined(prod, "returning", 2)
     lattices.conditioned(prod, "PoolsDrained", "True")
+    lattices.until(lambda: not marks(), "nothing tells of the drain any more")
+    lattices.until(lambda: lattices.told(prod, "NodeUncordoned"), "it is told")
     assert is_closed(lattices.node(closed))
-    for each in (closed, open_):
-        assert not {POOL_DRAINING, names.CORDONED_BY} & set(annotations(lattices.node(each)))
-    deployment = lattices.deployment(prod, "returning")
-    assert names.DRAIN_STARTED not in annotations(deployment)
-    assert deployment["spec"]["replicas"] == 2
+    assert lattices.replicas(prod, "returning") == 2
     assert lattices.machines_of(prod, "returning") == machines
     assert len(lattices.machines.pods("web")) == 1
 
     written = lattices.operator.written()
     lattices.change_pools(prod, returning={"displayName": "Returned"})
     lattices.ready(prod)
-    sent = {each for each, count in lattices.operator.written().items() if count > written.get(each, 0)}
-    assert sent == {f"patch {names.CLUSTER_PLURAL}.{names.GROUP}"}
+
+    def sent():
+        return {each for each, count in lattices.operator.written().items() if count > written.get(each, 0)}
+
+    lattices.until(sent, "the status is written")
+    assert sent() == {f"patch {names.CLUSTER_PLURAL}.{names.GROUP}"}
 
 
 def test_forced_out_a_pool_goes_whatever_its_budgets_say_and_what_comes_back_is_another(lattices, prod, guard):

@@ -53,6 +53,7 @@ def test_the_designs_story_comes_true(story, operator):
     assert not story.has(AGENT, "edpm-compute-0")
     story.until(lambda: story.find(AGENT, "edpm-compute-1"), "the second node has an agent")
     assert story.see(AGENT, "edpm-compute-1")["spec"]["networkProfileName"] == "dpdk"
+    story.until(lambda: story.choice("edpm-compute-1", "nova"), "the second node says what it chose")
     assert story.choice("edpm-compute-1", "nova")["source"] == "Node"
     assert story.choice("edpm-compute-1", "nova")["shadowed"] == ["Role=dell-r740-shared-cpus"]
     telemetry = story.choice("edpm-compute-1", "telemetry")
@@ -285,6 +286,7 @@ def test_each_wrong_choice_has_a_reason_of_its_own_and_changes_nothing(plane, op
     plane.until(lambda: plane.is_ready("n0"), "the role is found again")
     for name in ("one", "two"):
         plane.compute_profile(name, DEDICATED, nodeSelector={"rack": "a"}, priority=5)
+        plane.until(lambda name=name: plane.condition(names.COMPUTE_PROFILE_KIND, name, "Ready"), f"{name} is known")
     plane.annotate(ROLE, "edpm-compute", {names.COMPUTE_PROFILE: None})
     told("ProfileAmbiguous")
     plane.annotate(NODE, "n0", {names.COMPUTE_PROFILE: "p"})
@@ -305,7 +307,7 @@ def test_who_does_not_follow_keeps_the_text_it_has_until_it_does(plane, operator
         return plane.configuration(node, "nova")["data"]["02-nova-profile.conf"]
 
     plane.patch(names.COMPUTE_PROFILE_KIND, "p", {"spec": {"customComputeServiceConfig": DEDICATED}})
-    plane.until(lambda: text("n1") == DEDICATED, "who follows has the new text")
+    plane.until(lambda: text("n1") == DEDICATED and plane.hash_of("n1") != before, "who follows has the new text")
     assert (text("n0"), plane.hash_of("n0")) == (SHARED, before)
     plane.settled("n1", "p")
 
@@ -357,6 +359,7 @@ def test_plan_shows_which_nodes_an_edit_would_reconfigure_and_changes_nothing(ap
     story.until(lambda: story.hash_of("edpm-compute-1"), "the second node has its compute")
     story.report("edpm-compute-1")
     story.until(lambda: planned(api, story) == set(), "nothing is left to do")
+    story.until(lambda: story.see(ROLE, "edpm-compute").get("status"), "the role counts its nodes")
     role = story.see(ROLE, "edpm-compute")
     annotations = {**role["metadata"]["annotations"], names.COMPUTE_PROFILE: "dell-r740-dedicated-cpus"}
     metadata = {"name": "edpm-compute", "namespace": story.namespace, "annotations": annotations}

@@ -19,7 +19,7 @@ ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 SERVICES = f"/apis/{names.SERVICE_API_VERSION}/{names.SERVICE_PLURAL}"
 
 
-def definition(kind, plural):
+def definition(kind, plural, scope="Namespaced"):
     schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {
         "name": VERSION,
@@ -33,13 +33,14 @@ def definition(kind, plural):
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": f"{plural}.{GROUP}"},
-        "spec": {"group": GROUP, "scope": "Namespaced", "names": named, "versions": [version]},
+        "spec": {"group": GROUP, "scope": scope, "names": named, "versions": [version]},
     }
 
 
 @pytest.fixture(scope="module")
 def storage_kinds(api):
     kinds = [definition("StorageProfile", "storageprofiles"), definition("StorageAgent", "storageagents")]
+    kinds.append(definition("WideProfile", "wideprofiles", scope="Cluster"))
     foreign.install(api.rest, [*PROFILES.definitions(), *kinds])
 
 
@@ -77,7 +78,9 @@ def rights():
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
         "metadata": {"name": "storage-for-nodeyard", "labels": {aggregation_label(PROFILES): "true"}},
-        "rules": [{"apiGroups": [GROUP], "resources": ["storageprofiles", "storageagents"], "verbs": ["*"]}],
+        "rules": [
+            {"apiGroups": [GROUP], "resources": ["storageprofiles", "storageagents", "wideprofiles"], "verbs": ["*"]}
+        ],
     }
 
 
@@ -113,8 +116,12 @@ def test_a_declared_service_is_like_a_built_in_one_and_says_which_right_it_lacks
     def fault():
         return plane.condition(names.NODE_KIND, "n0", "ProfilesReady")
 
-    plane.until(lambda: fault().get("reason") == "MissingRight", "the missing right is told of")
-    assert "storageprofiles" in fault()["message"] or "storageagents" in fault()["message"]
+    def is_told():
+        told = fault()
+        named = [each for each in ("storageprofiles", "storageagents") if each in told.get("message", "")]
+        return told.get("reason") == "MissingRight" and named
+
+    plane.until(is_told, "the missing right is told of, with what it is for")
 
     api.rest.create(rights())
     try:
@@ -172,3 +179,34 @@ def test_configuration_that_is_declared_to_be_text_is_not_read_as_ini(
     agent = f"/apis/{GROUP}/{VERSION}/namespaces/{plane.namespace}/storageagents/n0"
     plane.until(lambda: api.rest.status(agent) == 200, "the object is made", timeout=90)
     assert plane.configuration("n0", "storage")["data"]["02-storage-profile.conf"] == text
+
+
+def test_a_kind_that_is_cluster_scoped_is_told_of_and_stops_nothing_else(api, plane, declared, permitted, operator):
+    wide = {"apiVersion": f"{GROUP}/{VERSION}", "kind": "WideProfile"}
+    api.rest.create({**wide, "metadata": {"name": "everywhere"}, "spec": {"nodeSelector": {}}})
+    api.rest.create(
+        service_body(
+            "wide", annotationKey=f"{GROUP}/wide-profile", profile=wide, object=None, nodeField=None, profileField=None
+        )
+    )
+    try:
+        operator(PROFILES)
+        plane.node("n0", role="", annotations={f"{GROUP}/wide-profile": "everywhere", KEY: "fast"})
+        api.rest.create(storage_profile(plane.namespace, "[disk]\nkind = nvme\n"))
+
+        def fault():
+            return plane.condition(names.NODE_KIND, "n0", "ProfilesReady")
+
+        plane.until(lambda: fault().get("reason") == "KindNotNamespaced", "the node tells of it", timeout=90)
+        assert "WideProfile.storage.example.dev is cluster-scoped" in fault()["message"]
+
+        def service():
+            conditions = (api.rest.get(f"{SERVICES}/wide").get("status") or {}).get("conditions") or [{}]
+            return conditions[0].get("message", "")
+
+        plane.until(lambda: "is cluster-scoped" in service(), "the declaration tells of it")
+        agent = f"/apis/{GROUP}/{VERSION}/namespaces/{plane.namespace}/storageagents/n0"
+        plane.until(lambda: api.rest.status(agent) == 200, "the other service goes on", timeout=90)
+    finally:
+        api.rest.call("DELETE", f"{SERVICES}/wide")
+        api.rest.call("DELETE", f"/apis/{GROUP}/{VERSION}/wideprofiles/everywhere")

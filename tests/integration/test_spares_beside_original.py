@@ -55,7 +55,7 @@ def observing(yard, template):
 
 
 def test_beside_a_living_original_nothing_else_is_written_and_everyone_is_told(yard, operator, nyallocator, eventually):
-    nyallocator.lead()
+    nyallocator.lead(seconds=120)
     yard.spares(2)
     web = yard.template("web", 2)
     yard.until_settled()
@@ -73,11 +73,12 @@ def test_beside_a_living_original_nothing_else_is_written_and_everyone_is_told(y
     assert yard.see(web)["metadata"]["generation"] == 1
     assert "finalizers" not in yard.see(web)["metadata"]
     assert running.metric("nodeyard_observing", reason="nyallocator (nyallocator-7d9f_1)") == 1
-    assert set(running.written()) == {"create events.events.k8s.io", "patch nodetemplates.nyallocator.cybozu.io"}
+    told = {"create events.events.k8s.io", "patch nodetemplates.nyallocator.cybozu.io"}
+    eventually(lambda: set(running.written()) == told, "the event and the condition are all that is written")
 
 
 def test_it_begins_at_once_when_the_original_gives_its_lease_back(yard, operator, nyallocator):
-    nyallocator.lead()
+    nyallocator.lead(seconds=120)
     yard.spares(2)
     web = yard.template("web", 2)
     running = operator("spares")
@@ -85,7 +86,7 @@ def test_it_begins_at_once_when_the_original_gives_its_lease_back(yard, operator
 
     nyallocator.lead(holder="")
 
-    yard.until_owned(web, 2, timeout=5)
+    yard.until_owned(web, 2, timeout=15)
     assert running.metric("nodeyard_observing") == 0
     assert observing(yard, web) == []
 
@@ -93,12 +94,12 @@ def test_it_begins_at_once_when_the_original_gives_its_lease_back(yard, operator
 def test_it_begins_as_soon_as_the_lease_of_an_original_that_has_died_expires(yard, operator, nyallocator):
     yard.spares(2)
     web = yard.template("web", 2)
-    nyallocator.lead(seconds=8)
+    nyallocator.lead(seconds=120)
     operator("spares")
-    yard.until_told(web, "OriginalAlive", timeout=7)
-    nyallocator.lead(seconds=3)
+    yard.until_told(web, "OriginalAlive")
+    nyallocator.lead(seconds=3, holder="nyallocator-7d9f_2")
 
-    yard.until_owned(web, 2, timeout=10)
+    yard.until_owned(web, 2)
 
 
 def test_told_to_take_over_it_writes_beside_a_living_original(yard, operator, nyallocator):

@@ -24,13 +24,16 @@ def example_nodes(api):
     return [node for node in api.rest.get(NODES)["items"] if node["metadata"]["name"].startswith("example-")]
 
 
+def left_over(api):
+    return {node["metadata"]["name"] for node in example_nodes(api) if labels(node).get(names.SPARE_LABEL) == "true"}
+
+
 def test_it_does_what_its_readme_says(api, applied, kubectl, eventually):
     def row():
         return kubectl("get", "nodetemplate", "compute", "--no-headers").stdout.split()[:4]
 
     eventually(lambda: row() == ["compute", "10", "10", "True"], "ten nodes")
     owned = [node for node in example_nodes(api) if labels(node).get(names.TEMPLATE_LABEL) == "compute"]
-    left = [node for node in example_nodes(api) if labels(node).get(names.SPARE_LABEL) == "true"]
     zones = [labels(node)[ZONE] for node in owned]
     assert sorted(map(zones.count, sorted(set(zones)))) == [3, 3, 4]
     assert zones.count("zone-a") == 4
@@ -40,7 +43,7 @@ def test_it_does_what_its_readme_says(api, applied, kubectl, eventually):
         assert node["metadata"]["annotations"]["for"] == "bar"
         assert taints(node)["foo"] == ("bar", "NoSchedule")
         assert names.SPARE_TAINT not in taints(node)
-    assert {node["metadata"]["name"] for node in left} == {"example-11", "example-12"}
+    eventually(lambda: left_over(api) == {"example-11", "example-12"}, "what is left over is labelled")
 
     kubectl("label", "node", "example-01", "baz=other", "--overwrite")
     eventually(lambda: labels(api.rest.get(f"{NODES}/example-01"))["baz"] == "qux", "it is put right")

@@ -32,7 +32,7 @@ def test_writes_that_fail_are_made_good_and_no_node_is_taken_too_many(api, yard,
 def test_a_write_that_hangs_is_settled_by_reading_and_holds_up_no_other_node(
     api, yard, faults, operator, eventually, monkeypatch
 ):
-    monkeypatch.setattr(sending, "WRITE_SECONDS", 3.0)
+    monkeypatch.setattr(sending, "WRITE_SECONDS", 8.0)
     yard.spares(8)
     history = History(api)
     operator("spares", through=faults.kubeconfig).leading()
@@ -41,8 +41,8 @@ def test_a_write_that_hangs_is_settled_by_reading_and_holds_up_no_other_node(
     hung = faults.add(HalfOpen(), method="PATCH", path="/nodes/", times=2)
     web = yard.template("web", 8)
 
-    eventually(lambda: hung.hits == 2 and len(yard.owned(web)) == 6, "the others are claimed", timeout=2.5)
-    yard.until_owned(web, 8, timeout=10)
+    eventually(lambda: hung.hits == 2 and len(yard.owned(web)) == 6, "the others are claimed", timeout=7.5)
+    yard.until_owned(web, 8)
 
     history.assert_sound({web: 8})
 

@@ -1,10 +1,12 @@
 """When there is nothing to do, nothing is done: no write, and no plan either."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from tests.builders.yards import labels
 
 from nodeyard.capabilities.spares import names
+from nodeyard.testing.operators import SHORT
 from nodeyard.testing.session import MERGE
 
 PLANS = "nodeyard_plan_seconds_count"
@@ -35,9 +37,10 @@ def test_an_operator_that_starts_on_what_is_done_writes_nothing(yard, operator, 
 
 def test_heartbeats_cause_no_plan_and_no_write(yard, operator, eventually):
     nodes = yard.spares(4)
-    running = operator("spares")
+    running = operator("spares", lease=replace(SHORT, duration=60))  # one that comes back is a reason to plan
     web = yard.template("web", 2)
     yard.until_owned(web, 2)
+    yard.until_told(web, "Claimed")
     eventually(lambda: sum(names.SPARE_LABEL in labels(node) for node in yard.all()) == 2, "the others are labelled")
     yard.until_settled()
     plans, written = rest(running, eventually), running.written()
@@ -67,8 +70,11 @@ def test_a_shortage_that_lasts_is_told_once_however_many_spares_arrive(yard, ope
     assert yard.events(web, "NoSpareNodesFound") == [short]
     (held,) = yard.events(other, "HighPriorityNodeTemplateExists")
     assert not held.get("series")
-    claims = yard.events(web, "Claimed")
-    assert sum(each.get("series", {}).get("count", 1) for each in claims) == 3
+    eventually(lambda: times(yard.events(web, "Claimed")) == 3, "each claim is told once")
+
+
+def times(events):
+    return sum(each.get("series", {}).get("count", 1) for each in events)
 
 
 def rest(running, eventually):

@@ -51,7 +51,7 @@ def test_a_lowered_count_gives_a_node_back_as_it_was_once_its_pods_are_gone(yard
     assert labels(yard.get(name))[names.TEMPLATE_LABEL] == web
     yard.rest.call("DELETE", f"{PODS}/{pod}")
     yard.until_owned(web, 0)
-    assert shape(yard.get(name)) == before
+    eventually(lambda: shape(yard.get(name)) == before, "the node is as it was, without the taint of its cordon")
     assert taints(yard.get(name))[names.SPARE_TAINT] == ("maybe", "PreferNoSchedule")
     yard.until_told(web, "Released")
 

@@ -1,12 +1,14 @@
 """Two operators at once, one of them dying, and somebody else who writes to the same nodes."""
 
 import threading
+from dataclasses import replace
 
 from tests.builders.histories import History
 from tests.builders.yards import labels, taints
 
 from nodeyard.capabilities.spares import names
 from nodeyard.testing.faults import HalfOpen
+from nodeyard.testing.operators import SHORT
 from nodeyard.testing.rest import RestError
 
 
@@ -27,12 +29,13 @@ def test_one_leads_and_the_other_takes_over_when_it_is_killed(yard, operator):
 
 
 def test_a_leader_that_stops_in_good_order_is_followed_at_once(yard, operator, eventually):
-    first = operator("spares", identity="first").leading()
-    second = operator("spares", identity="second")
+    lease = replace(SHORT, duration=60)
+    first = operator("spares", identity="first", lease=lease).leading()
+    second = operator("spares", identity="second", lease=lease)
 
     first.stop()
 
-    eventually(lambda: second.leads, "the second leads", timeout=2)
+    eventually(lambda: second.leads, "the second leads", timeout=20)
 
 
 def test_a_leader_killed_while_it_claims_leaves_nothing_twice_and_nothing_half(api, yard, faults, operator, eventually):
@@ -131,7 +134,7 @@ def test_a_release_that_one_operator_began_is_ended_by_the_next(yard, operator, 
 
     operator("spares", identity="second")
 
-    yard.until_owned(web, 0)
+    yard.until_owned(web, 0, timeout=40)
     node = yard.get(name)
     assert not node["spec"].get("unschedulable")
     assert taints(node)[names.SPARE_TAINT] == ("true", "NoSchedule")

@@ -62,6 +62,7 @@ def test_every_right_is_used_no_other_is_needed_and_all_are_bound_as_narrowly_as
         # Repaired twice in the same words: the second time the event is counted, which is a patch.
         yard.patch(name, {"metadata": {"labels": {"team": "drifted"}}})
         eventually(lambda: labels(yard.get(name))["team"] == "web", "the drift is repaired")
+        yard.until_told(web, "Updated")
     eventually(lambda: any(each.get("series") for each in yard.events(web, "Updated")), "the event is counted")
     yard.pod("busy", name)
     yard.delete(web)

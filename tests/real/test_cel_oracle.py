@@ -102,6 +102,7 @@ class Kind:
     def install(self, *, without_rules: bool = False) -> None:
         definition = without(self._definition) if without_rules else self._definition
         foreign.install(self._rest, [definition])
+        until(lambda: self._rest.status(self.path) == 200, "the kind is served")
         if not without_rules:
             until(lambda: self.refuses({"canary": True}), "the rules are in force")
 
@@ -189,7 +190,7 @@ def test_rules_answer_what_was_recorded(rest: Rest, cases: list[Case]) -> None:
     kind = Kind(rest, {name: case["schema"] for name, case in fields.items()})
     kind.install(without_rules=True)
     old = {name: case["old"] for name, case in fields.items() if "old" in case}
-    stored = rest.create(kind.object(old))
+    stored = rest.call("POST", kind.path, kind.object(old))
     kind.install()
 
     updated = {name: fields[name]["value"] for name in old}

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,6 +59,14 @@ def another_process() -> Iterator[tuple[subprocess.Popen[str], Path, list[int]]]
         parent.kill()
 
 
+@pytest.fixture
+def _apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where control planes of other processes do not clear away what is left of ours."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+
+@pytest.mark.usefixtures("_apart")
 def test_kill_9_of_the_test_process_ends_all_of_it_and_the_next_one_cleans_up() -> None:
     with another_process() as (parent, directory, pids):
         assert len(pids) == 2

@@ -2,6 +2,7 @@
 
 import pytest
 import pytest_asyncio
+from tests.builders.operators import until
 
 from nodeyard.client import errors
 from nodeyard.client.aio import AioTransport
@@ -35,7 +36,13 @@ async def client(plane):
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def catalog(client):
-    return await client.catalog()
+    objects = [*(sample.object for sample in SAMPLES), *REFUSED_BY_WEBHOOKS.values()]
+
+    async def whole():
+        catalog = await client.catalog()
+        return catalog if all(catalog.by_kind(obj["apiVersion"], obj["kind"]) for obj in objects) else None
+
+    return await until(whole, "every kind is listed")
 
 
 def resource(catalog, obj):

@@ -129,6 +129,10 @@ class View(Protocol):
     def plural(self, kind: str) -> str:
         """The plural of a watched kind; of one that a user declared empty while the server does not have it."""
 
+    def is_namespaced(self, kind: str) -> bool:
+        """Whether objects of a watched kind are in namespaces; of one that a user declared True while that is not
+        known."""
+
     def cluster(self, name: str) -> ClusterView:
         """A further cluster, also where it is not connected yet or not any more. No name is our own."""
 

@@ -195,8 +195,10 @@ class Reconciler:
 
     def _note(self, key: Key, braked: Braked) -> None:
         """What is held, for all who ask, and once in the log."""
-        known = self.held.pop(key, None)
-        if braked.held is not None:
+        known = self.held.get(key)
+        if braked.held is None:
+            self.held.pop(key, None)
+        else:
             self.held[key] = braked.held
             if known is None or known.id != braked.held.id:
                 _log.warning("holding", reason="NeedsApproval", id=braked.held.id, actions=len(braked.held.actions))

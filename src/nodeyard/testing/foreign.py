@@ -125,10 +125,30 @@ def definitions(*names: str) -> list[dict[str, Any]]:
 
 
 def install(rest: Rest, objects: Iterable[dict[str, Any]], timeout: float = 60.0) -> None:
-    """Create or replace these definitions, and wait until the server serves their kinds."""
-    wanted = {rest.replace_or_create(each)["metadata"]["name"] for each in objects}
+    """Create or replace these definitions, and wait until the server serves their kinds and says so."""
+    definitions = [rest.replace_or_create(each) for each in objects]
+    wanted = {each["metadata"]["name"] for each in definitions}
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     until(lambda: wanted <= _established(rest.get(path)["items"]), "the definitions are established", timeout)
+    until(lambda: _told(definitions) <= _discovered(rest, definitions), "the kinds are discovered", timeout)
+
+
+def _told(definitions: Iterable[dict[str, Any]]) -> set[tuple[str, str]]:
+    """Group version and plural of everything that they serve."""
+    return {
+        (f"{each['spec']['group']}/{version['name']}", each["spec"]["names"]["plural"])
+        for each in definitions
+        for version in each["spec"]["versions"]
+        if version["served"]
+    }
+
+
+def _discovered(rest: Rest, definitions: Iterable[dict[str, Any]]) -> set[tuple[str, str]]:
+    found = set()
+    for group_version in {each for each, _ in _told(definitions)}:
+        if rest.exists(path := f"/apis/{group_version}"):
+            found |= {(group_version, each["name"]) for each in rest.get(path)["resources"]}
+    return found
 
 
 def _established(items: Iterable[dict[str, Any]]) -> set[str]:

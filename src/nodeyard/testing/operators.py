@@ -232,9 +232,6 @@ class Operators:
             self._api.user(user, rules=granted, namespace=namespace)
         if (role := rbac.declared_role(capability)) is not None:
             _gather(rest, user, role)
-        everywhere = [(rule, "") for rule in rules]
-        single = [(rule, namespace) for namespace, granted in local.items() for rule in granted]
-        _await_rights(rest, user, [*everywhere, *single])
         if options.through is None:
             return load_kubeconfig([kubeconfig])
         config = load_kubeconfig([options.through])
@@ -255,26 +252,3 @@ def _gather(rest: Any, user: str, role: Object) -> None:
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
         }
     )
-
-
-def _await_rights(rest: Any, user: str, rules: Sequence[tuple[Object, str]]) -> None:
-    """A real server learns of new roles by a watch, a moment later."""
-    until(lambda: all(_is_allowed(rest, user, rule, namespace) for rule, namespace in rules), f"{user} has its rights")
-
-
-def _is_allowed(rest: Any, user: str, rule: Object, namespace: str) -> bool:
-    resource, _, subresource = rule["resources"][0].partition("/")
-    attributes = {
-        "group": rule["apiGroups"][0],
-        "resource": resource,
-        "subresource": subresource,
-        "verb": rule["verbs"][0],
-        "namespace": namespace,
-        "name": rule.get("resourceNames", [""])[0],
-    }
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SubjectAccessReview",
-        "spec": {"user": user, "groups": ["system:authenticated"], "resourceAttributes": attributes},
-    }
-    return bool(rest.call("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)["status"]["allowed"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import http.client
 import json
 import ssl
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -45,6 +46,16 @@ class Rest:
             return self._send("GET", path, None, "", timeout)[0]
         except (OSError, http.client.HTTPException):
             return 0
+
+    def exists(self, path: str) -> bool:
+        """RestError where the answer is neither yes nor no, OSError where there is none."""
+        try:
+            self.get(path)
+        except RestError as error:
+            if error.status != HTTPStatus.NOT_FOUND:
+                raise
+            return False
+        return True
 
     def call(
         self,

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from nodeyard.testing.rest import Rest
+from nodeyard.testing.waiting import until
 
 RBAC = "rbac.authorization.k8s.io"
 
@@ -28,6 +29,27 @@ def grant(rest: Rest, user: str, rules: Sequence[dict[str, Any]], namespace: str
         "roleRef": {"apiGroup": RBAC, "kind": scope, "name": metadata["name"]},
     }
     rest.replace_or_create(binding)
+    # A real server learns of new roles by a watch, a moment later.
+    until(lambda: all(_is_allowed(rest, user, rule, namespace or "") for rule in rules), f"{user} has its rights")
+
+
+def _is_allowed(rest: Rest, user: str, rule: Mapping[str, Any], namespace: str) -> bool:
+    """Judged by the first of all that a rule allows."""
+    spec: dict[str, Any] = {"user": user, "groups": ["system:authenticated"]}
+    if rule.get("resources"):
+        resource, _, subresource = rule["resources"][0].partition("/")
+        spec["resourceAttributes"] = {
+            "group": rule["apiGroups"][0],
+            "resource": resource,
+            "subresource": subresource,
+            "verb": rule["verbs"][0],
+            "namespace": namespace,
+            "name": rule.get("resourceNames", [""])[0],
+        }
+    else:
+        spec["nonResourceAttributes"] = {"path": rule["nonResourceURLs"][0], "verb": rule["verbs"][0]}
+    review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec}
+    return bool(rest.call("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)["status"]["allowed"])
 
 
 def token_table(tokens: Mapping[str, tuple[str, Iterable[str]]]) -> str:

@@ -104,6 +104,9 @@ class CacheView:
     def plural(self, kind: str) -> str:
         return self._feed(kind).resource.plural
 
+    def is_namespaced(self, kind: str) -> bool:
+        return self._feed(kind).resource.namespaced
+
     @property
     def is_answered(self) -> bool:
         """Whether what was asked about the server itself is known; a plan made before would be made of guesses."""

@@ -50,10 +50,15 @@ def test_users_that_would_share_a_file_do_not() -> None:
 
 
 class Recorder:
-    """Takes objects as an API server would."""
+    """Takes objects as an API server would, which learns a moment later what they allow."""
 
     def __init__(self) -> None:
         self.objects: list[dict[str, Any]] = []
+        self.asked: list[dict[str, Any]] = []
+
+    def call(self, _method: str, _path: str, review: dict[str, Any]) -> dict[str, Any]:
+        self.asked.append(review["spec"])
+        return {"status": {"allowed": len(self.asked) > 1}}
 
     def replace_or_create(self, obj: dict[str, Any]) -> None:
         self.objects.append(obj)
@@ -70,3 +75,7 @@ def test_rules_become_a_role_and_its_binding(namespace: str | None, kind: str) -
     assert role["metadata"].get("namespace") == namespace
     assert binding["roleRef"] == {"apiGroup": users.RBAC, "kind": kind, "name": role["metadata"]["name"]}
     assert binding["subjects"][0]["name"] == "alice"
+    assert rest.asked[-1]["user"] == "alice"
+    attributes = rest.asked[-1]["resourceAttributes"]
+    assert (attributes["verb"], attributes["resource"], attributes["namespace"]) == ("get", "pods", namespace or "")
+    assert len(rest.asked) == 2

@@ -73,10 +73,22 @@ def _troubles(view: View, services: Sequence[Service]) -> Mapping[str, Trouble]:
     return found
 
 
+def scope_fault(view: View, service: Service) -> str:
+    """What is wrong with the kinds that a service names, which only the server knows."""
+    troubles = _troubles(view, (service,)).values()
+    return next((each.message for each in troubles if each.reason is Reason.NOT_NAMESPACED), "")
+
+
+def _cluster_scoped(kind: str) -> str:
+    return f"{kind} is cluster-scoped, and profiles and what is made by them are in the namespace of their node"
+
+
 def _trouble(view: View, api_version: str, kind: str) -> Trouble | None:
     viewed, group = watched.viewed(api_version, kind), api_version.rpartition("/")[0]
     if not view.versions(group, kind):
         return Trouble(Reason.NOT_SERVED, f"the server does not have {viewed}")
+    if not view.is_namespaced(viewed):
+        return Trouble(Reason.NOT_NAMESPACED, _cluster_scoped(viewed))
     if view.is_synced(viewed):
         return None
     return Trouble(Reason.FORBIDDEN, view.trouble(viewed) or f"{viewed} has not been told yet")

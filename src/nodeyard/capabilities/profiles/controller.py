@@ -100,14 +100,14 @@ def _profile_keys(service_name: str) -> Callable[[View, Object | None, Object | 
         service = next((each for each in known(view).services if each.name == service_name), None)
         if profile is None or service is None or (old and new and _same_profile(old, new)):
             return
-        metadata = profile["metadata"]
-        yield names.profile_key(service.name, metadata["namespace"], metadata["name"])
+        namespace, name = watched.namespace_of(profile), profile["metadata"]["name"]
+        yield names.profile_key(service.name, namespace, name)
         if any(list(watched.selecting(each)) for each in (old, new) if each is not None):
             nodes = view.all(names.NODE_KIND)
-            yield from (_node_key(node) for node in nodes if node.metadata.namespace == metadata["namespace"])
+            yield from (_node_key(node) for node in nodes if node.metadata.namespace == namespace)
             return
-        for node in users(view, service, metadata["namespace"], metadata["name"]):
-            yield names.node_key(metadata["namespace"], node)
+        for node in users(view, service, namespace, name):
+            yield names.node_key(namespace, node)
 
     return keys
 
@@ -126,14 +126,14 @@ def _object_keys(service: Service) -> Callable[[Object | None, Object | None], I
         for obj in (old, new):
             if obj is None:
                 continue
-            metadata = obj["metadata"]
-            yield names.node_key(metadata["namespace"], metadata["name"])
+            namespace = watched.namespace_of(obj)
+            yield names.node_key(namespace, obj["metadata"]["name"])
             if profile := watched.named(obj, service.profile_field):
-                yield names.profile_key(service.name, metadata["namespace"], profile)
+                yield names.profile_key(service.name, namespace, profile)
         if old is not None and new is None:
-            yield from _GRANTS.release(names.node_key(old["metadata"]["namespace"], old["metadata"]["name"]))
+            yield from _GRANTS.release(names.node_key(watched.namespace_of(old), old["metadata"]["name"]))
         if old is not None and not is_available(old) and (new is None or is_available(new)):
-            group = f"{old['metadata']['namespace']}/{watched.named(old, service.profile_field)}"
+            group = f"{watched.namespace_of(old)}/{watched.named(old, service.profile_field)}"
             yield from _GRANTS.next(group_of(service, group))
 
     return keys

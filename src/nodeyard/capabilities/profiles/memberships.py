@@ -14,7 +14,7 @@ import msgspec
 
 from nodeyard.capabilities.profiles import names, watched
 from nodeyard.capabilities.profiles.budgets import stalled_object
-from nodeyard.capabilities.profiles.collecting import known
+from nodeyard.capabilities.profiles.collecting import known, scope_fault
 from nodeyard.capabilities.profiles.configuration import judgement
 from nodeyard.capabilities.profiles.configuration.judgement import Judgement
 from nodeyard.capabilities.profiles.configuration.rendering import profile_hash
@@ -111,7 +111,7 @@ Membership = ProfileSnapshot | RoleSnapshot | ServiceSnapshot
 
 def collect_profile(view: View, service_name: str, namespace: str, name: str, now: datetime) -> ProfileSnapshot | None:
     service = next((each for each in known(view).services if each.name == service_name), None)
-    if service is None:
+    if service is None or not namespace:
         return None
     raw = view.get(watched.viewed(service.profile_api_version, service.profile_kind), name, namespace)
     if raw is None:
@@ -170,7 +170,12 @@ def _given(view: View, service: Service, role: OpenStackDataPlaneRole) -> Given:
 
 def collect_service(view: View, name: str) -> ServiceSnapshot | None:
     service: ProfileService | None = view.get(names.SERVICE_KIND, name)
-    return None if service is None else ServiceSnapshot(service, known(view).faults.get(name, ""))
+    if service is None:
+        return None
+    declared = known(view)
+    fault = declared.faults.get(name, "")
+    counting = next((each for each in declared.services if each.name == name and not each.is_built_in), None)
+    return ServiceSnapshot(service, fault or (scope_fault(view, counting) if counting else ""))
 
 
 def status_membership(snapshot: Membership, now: datetime) -> list[StatusWrite]:

@@ -245,6 +245,10 @@ _TEXTS: Mapping[str, Callable[[Facts], str]] = {
         f"{facts.get('service', 'The service')} cannot be looked after"
         f"{_if(facts, 'error', ': {}') or _if(facts, 'resource', ': the server does not have {}')}. Install its CRD"
     ),
+    Reason.NOT_NAMESPACED: lambda facts: (
+        f"{facts.get('service', 'The service')} cannot be looked after{_if(facts, 'error', ': {}')}. Declare a "
+        f"{names.SERVICE_KIND} with namespaced kinds"
+    ),
     Reason.FOREIGN: lambda facts: (
         f"{facts.get('object', 'The object')} is not of node {facts.get('node', '')} and is left alone: rename or "
         "delete it"

@@ -36,6 +36,7 @@ class Reason(StrEnum):
     CONFIG_DOUBTFUL = "ConfigurationDoubtful"
     FORBIDDEN = "MissingRight"
     NOT_SERVED = "KindNotServed"
+    NOT_NAMESPACED = "KindNotNamespaced"
     FOREIGN = "NotOurs"
     PINNED = "PinnedByPolicy"
     BUDGET_SPENT = "MaxUnavailable"

@@ -41,6 +41,7 @@ PROFILE_FAULTS = frozenset(
         Reason.CONFIG_INVALID,
         Reason.FORBIDDEN,
         Reason.NOT_SERVED,
+        Reason.NOT_NAMESPACED,
         Reason.FOREIGN,
     }
 )

@@ -96,7 +96,12 @@ def selected(node: OpenStackDataPlaneNode) -> Iterable[str]:
 
 def selecting(profile: Object) -> Iterable[str]:
     has_selector = isinstance(mapping(profile.get("spec")).get("nodeSelector"), Mapping)
-    return (profile["metadata"]["namespace"],) if has_selector else ()
+    return (namespace_of(profile),) if has_selector else ()
+
+
+def namespace_of(obj: Object) -> str:
+    """Empty of a kind that is declared though it is cluster-scoped: nobody's, and told of where it matters."""
+    return str(obj["metadata"].get("namespace", ""))
 
 
 def by_node(obj: Object) -> Iterable[str]:
@@ -106,11 +111,11 @@ def by_node(obj: Object) -> Iterable[str]:
 
 def by_profile(field: str) -> Any:
     """Service objects by the profile that this field of their spec names."""
-    return lambda obj: (f"{obj['metadata']['namespace']}/{named(obj, field)}",)
+    return lambda obj: (f"{namespace_of(obj)}/{named(obj, field)}",)
 
 
 def unavailable(field: str) -> Any:
-    return lambda obj: () if is_available(obj) else (f"{obj['metadata']['namespace']}/{named(obj, field)}",)
+    return lambda obj: () if is_available(obj) else (f"{namespace_of(obj)}/{named(obj, field)}",)
 
 
 def named(obj: Object, field: str) -> str:
