@@ -43,12 +43,28 @@ class Stage:
         return parse_time(lease["spec"]["renewTime"])
 
 
+class Late:
+    """Watches that tell nothing before a time has passed."""
+
+    def __init__(self, inner, clock, seconds):
+        self._inner, self._clock, self._seconds = inner, clock, seconds
+        self.close, self.request = inner.close, inner.request
+
+    @asynccontextmanager
+    async def stream(self, path, **options):
+        await self._clock.sleep(self._seconds)
+        async with self._inner.stream(path, **options) as events:
+            yield events
+
+
 @asynccontextmanager
-async def staged(seed=1, **options):
+async def staged(seed=1, late=0, **options):
     clock = VirtualClock()
     server = Server(clock, seed=seed)
     await server.start()
     client = connect(server)
+    if late:
+        client.transport = Late(client.transport, clock, late)
     try:
         async with World(client, clock, seed, **options) as world:
             yield Stage(clock, server, client, world)
@@ -244,6 +260,18 @@ async def test_a_world_settles_when_nothing_more_will_happen(stage):
     await stage.pass_time(60)
     assert waiting.done()
     assert set((await stage.phases()).values()) == {"Running"}
+
+
+async def test_a_world_is_not_settled_before_it_has_been_told_of_what_it_made():
+    async with staged(late=10) as stage:
+        await stage.pass_time(1)
+        (name,) = await stage.world.add_nodes(1)
+        waiting = asyncio.create_task(stage.world.settled())
+        await stage.pass_time(5)
+        assert not waiting.done()
+        await stage.pass_time(60)
+        assert waiting.done()
+        assert await stage.ready(name) == "True"
 
 
 MACHINES = """

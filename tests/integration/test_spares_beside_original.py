@@ -102,6 +102,18 @@ def test_it_begins_as_soon_as_the_lease_of_an_original_that_has_died_expires(yar
     yard.until_owned(web, 2)
 
 
+def test_a_last_renewal_before_the_original_dies_is_waited_for_and_no_longer(yard, operator, nyallocator):
+    """A renewal is no event: it is seen when the lease would have run out without it."""
+    yard.spares(2)
+    web = yard.template("web", 2)
+    nyallocator.lead(seconds=12)
+    operator("spares")
+    yard.until_told(web, "OriginalAlive", timeout=11)
+    nyallocator.lead(seconds=3)
+
+    yard.until_owned(web, 2, timeout=40)
+
+
 def test_told_to_take_over_it_writes_beside_a_living_original(yard, operator, nyallocator):
     nyallocator.lead()
     yard.spares(2)

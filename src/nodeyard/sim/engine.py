@@ -97,6 +97,10 @@ class Engine:
         """Note something about an object that its API server does not know."""
         self._consider(self.index.mark(key, mark, is_on=is_on))
 
+    def follows(self, kind: Kind) -> bool:
+        """Whether it will be told of objects of a kind."""
+        return kind in self._book.kinds
+
     @property
     def is_settled(self) -> bool:
         """Everything is known, nothing is being done, and nothing will happen by itself but what repeats."""

@@ -14,18 +14,18 @@ from types import TracebackType
 from typing import Final, Self
 
 from nodeyard.client.api import Client
-from nodeyard.client.resources import NODES, PODS
+from nodeyard.client.resources import NODES, PODS, Resource
 from nodeyard.kube.json import Object
 from nodeyard.process.clock import Clock
 from nodeyard.sim.book import load_book
 from nodeyard.sim.engine import Engine
 from nodeyard.sim.functions import Functions
-from nodeyard.sim.index import Key
+from nodeyard.sim.index import Key, key_of
 from nodeyard.sim.machines import names
 from nodeyard.sim.machines.controllers import Controllers, Surroundings, node_of
 from nodeyard.sim.nodes import NodeShape, node, spare_node
 from nodeyard.sim.releases import Releases
-from nodeyard.sim.scheduler import NODE, Scheduler
+from nodeyard.sim.scheduler import NODE, POD, Scheduler
 from nodeyard.sim.stage_format import Kind
 
 STAGES: Final = ("nodes", "pods", "scheduling", "drains")
@@ -69,8 +69,11 @@ class World:
         )
         self.engine.listen(self._scheduler.see)
         self.engine.listen(self._see_machine)
+        self.engine.listen(self._see_made)
         self._running: asyncio.Task[None] | None = None
         self._made = 0
+        self._unseen: set[Key] = set()
+        """What was made here and the watch has not told of yet."""
 
     async def run(self) -> None:
         """Let the world go on until cancelled."""
@@ -114,7 +117,7 @@ class World:
                 objects.append(node(name, now, zone=zone, shape=shape, labels=labels, taints=taints))
         for start in range(0, count, _MAKING_AT_ONCE):
             batch = objects[start : start + _MAKING_AT_ONCE]
-            await asyncio.gather(*(self._client.create(NODES, obj) for obj in batch))
+            await asyncio.gather(*(self._make(NODES, NODE, obj) for obj in batch))
         return [obj["metadata"]["name"] for obj in objects]
 
     async def add_pods(
@@ -125,8 +128,20 @@ class World:
         requests = {"cpu": cpu, "memory": memory}
         for start in range(0, count, _MAKING_AT_ONCE):
             batch = [_pod(name, namespace, requests) for name in names[start : start + _MAKING_AT_ONCE]]
-            await asyncio.gather(*(self._client.create(PODS, obj) for obj in batch))
+            await asyncio.gather(*(self._make(PODS, POD, obj) for obj in batch))
         return names
+
+    async def _make(self, resource: Resource[Object], kind: Kind, obj: Object) -> None:
+        if self.engine.follows(kind):
+            self._unseen.add(key_of(kind, obj))
+        try:
+            await self._client.create(resource, obj)
+        except BaseException:
+            self._unseen.discard(key_of(kind, obj))
+            raise
+
+    def _see_made(self, kind: Kind, obj: Object, _is_there: bool) -> None:
+        self._unseen.discard(key_of(kind, obj))
 
     # happening
 
@@ -160,7 +175,7 @@ class World:
         quiet = 0
         while quiet < 2:
             await self._clock.sleep(_LOOK_SECONDS)
-            quiet = quiet + 1 if self.engine.is_settled else 0
+            quiet = quiet + 1 if self.engine.is_settled and not self._unseen else 0
 
     @property
     def faults(self) -> list[str]:
