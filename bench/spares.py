@@ -93,7 +93,6 @@ def run() -> Iterator[Result]:
             Requirement(STEADY_PLANS, OPERATOR, at_most=0),
             Requirement(MEMORY, OPERATOR, at_most=150),
         ],
-        rounds=1,
         warm_up=False,
     )
 
