@@ -260,12 +260,11 @@ async def test_a_lease_that_may_not_be_written_concerns_itself_alone(yard, api, 
 
         async def is_told():
             found = desk.finding("oak")
-            failed = dict(found.failed) if found else {}
-            # A real server learns of rights a moment later, and refuses both leases until then.
-            return failed if 'cannot patch resource "leases"' in failed.get(second.name, "") else None
+            return found and dict(found.failed)
 
         failed = await until(is_told, "the failure is told", PATIENCE)
         assert list(failed) == [second.name]
+        assert 'cannot patch resource "leases"' in failed[second.name]
         await yard.is_renewed("n1")
     await client.close()
 

@@ -294,13 +294,19 @@ async def test_a_definition_and_its_declaration_at_once_are_watched_within_a_sec
     assert names(view.all("Widget")) == ["a"]
 
 
-async def test_a_kind_that_may_not_be_watched_says_so_and_holds_nothing_up(stage, clock):
+async def forbidden(stage, clock):
+    """A view of a kind that is named, served, and not ours to watch."""
     await stage.define_widgets()
     stage.tap.refused.add("/apis/example.dev/v1/widgets")
     view = register(stage)
     stage.named = [marking("widget")]
     await stage.start()
     await clock.advance(1)
+    return view
+
+
+async def test_a_kind_that_may_not_be_watched_says_so_and_holds_nothing_up(stage, clock):
+    view = await forbidden(stage, clock)
     assert not view.is_synced("Widget")
     assert view.trouble("Widget") == "cannot watch widgets.example.dev: forbidden: as asked"
     assert stage.watches.is_synced
@@ -314,12 +320,7 @@ async def test_a_kind_that_may_not_be_watched_says_so_and_holds_nothing_up(stage
 
 
 async def test_trouble_with_a_kind_ends_with_the_kind_and_that_is_told(stage, clock):
-    await stage.define_widgets()
-    stage.tap.refused.add("/apis/example.dev/v1/widgets")
-    view = register(stage)
-    stage.named = [marking("widget")]
-    await stage.start()
-    await clock.advance(1)
+    view = await forbidden(stage, clock)
     assert (len(stage.troubles), view.is_synced("Widget")) == (1, False)
     await stage.client.delete(CUSTOM_RESOURCE_DEFINITIONS, "widgets.example.dev")
     await clock.advance(DISCOVERY_SECONDS + 1)

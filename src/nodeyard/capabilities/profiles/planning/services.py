@@ -38,6 +38,7 @@ from nodeyard.capabilities.profiles.snapshot import Budget, NodeSnapshot, Profil
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneRole, State, UpdatePolicy
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import subdomain_faults
+from nodeyard.kube.objects import ObjectMeta
 from nodeyard.plan.model import ObjectRef
 
 _UNCLEAR = (State.NOT_FOUND, State.INVALID, State.AMBIGUOUS)
@@ -53,21 +54,17 @@ class Wish:
 
 
 def node_ref(snapshot: NodeSnapshot) -> ObjectRef:
-    metadata = snapshot.node.metadata
-    return ObjectRef(
-        api_version=names.DATAPLANE_API_VERSION,
-        kind=names.NODE_KIND,
-        namespace=metadata.namespace,
-        name=metadata.name,
-        uid=metadata.uid,
-    )
+    return _ref(names.NODE_KIND, snapshot.node.metadata)
 
 
 def role_ref(role: OpenStackDataPlaneRole) -> ObjectRef:
-    metadata = role.metadata
+    return _ref(names.ROLE_KIND, role.metadata)
+
+
+def _ref(kind: str, metadata: ObjectMeta) -> ObjectRef:
     return ObjectRef(
         api_version=names.DATAPLANE_API_VERSION,
-        kind=names.ROLE_KIND,
+        kind=kind,
         namespace=metadata.namespace,
         name=metadata.name,
         uid=metadata.uid,
