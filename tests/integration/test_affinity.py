@@ -342,5 +342,12 @@ def test_a_dry_run_leaves_no_trace(platform, acme):
 
     assert (refused.status, admitted.status) == (403, 201)
     assert platform.operator.metric("nodeyard_affinity_reviews_total") == before
-    events = platform.http.get(f"/apis/events.k8s.io/v1/namespaces/{acme}/events").json["items"]
-    assert not [each for each in events if each["regarding"]["name"] == "dry" and each["type"] == "Warning"]
+
+    def warnings():
+        events = platform.http.get(f"/apis/events.k8s.io/v1/namespaces/{acme}/events").json["items"]
+        return [each for each in events if each["regarding"]["name"] == "dry" and each["type"] == "Warning"]
+
+    # Events are written in their order: had the dry run been told of, that would stand before this one.
+    assert platform.pod(acme, "postgres-dry").status == 403
+    (told,) = platform.until(warnings, "the refusal that was meant is told")
+    assert (told.get("series") or {}).get("count", 1) == 1
