@@ -62,7 +62,7 @@ def test_the_designs_story_comes_true(story, operator):
     assert files["02-nova-profile.conf"] == SHARED
 
 
-def test_a_roles_choice_reaches_its_nodes_but_not_those_that_choose_for_themselves(story, operator):
+def test_a_roles_choice_reaches_its_nodes_but_not_those_that_choose_for_themselves(api, story, operator):
     operator(PROFILES)
     story.settled("edpm-compute-0", "dell-r740-shared-cpus")
     story.until(lambda: story.hash_of("edpm-compute-1"), "the second node has its compute")
@@ -73,6 +73,7 @@ def test_a_roles_choice_reaches_its_nodes_but_not_those_that_choose_for_themselv
     story.annotate(ROLE, "edpm-compute", {names.COMPUTE_PROFILE: "tuned"})
 
     story.settled("edpm-compute-0", "tuned")
+    story.until(lambda: planned(api, story) == set(), "nothing is left to do")
     assert story.see(COMPUTE, "edpm-compute-1")["metadata"]["resourceVersion"] == own
 
 
@@ -293,7 +294,7 @@ def test_each_wrong_choice_has_a_reason_of_its_own_and_changes_nothing(plane, op
     plane.until(lambda: plane.is_ready("n0"), "who chooses by annotation ends the tie")
 
 
-def test_who_does_not_follow_keeps_the_text_it_has_until_it_does(plane, operator):
+def test_who_does_not_follow_keeps_the_text_it_has_until_it_does(api, plane, operator):
     operator(PROFILES)
     plane.compute_profile("p", SHARED)
     plane.role(annotations={names.CELL: "nova-cell1", names.COMPUTE_PROFILE: "p"})
@@ -308,8 +309,9 @@ def test_who_does_not_follow_keeps_the_text_it_has_until_it_does(plane, operator
 
     plane.patch(names.COMPUTE_PROFILE_KIND, "p", {"spec": {"customComputeServiceConfig": DEDICATED}})
     plane.until(lambda: text("n1") == DEDICATED and plane.hash_of("n1") != before, "who follows has the new text")
-    assert (text("n0"), plane.hash_of("n0")) == (SHARED, before)
     plane.settled("n1", "p")
+    plane.until(lambda: planned(api, plane) == set(), "nothing is left to do")
+    assert (text("n0"), plane.hash_of("n0")) == (SHARED, before)
 
     plane.patch(NODE, "n0", {"spec": {"profileUpdatePolicy": "Automatic"}})
     plane.until(lambda: text("n0") == DEDICATED and plane.hash_of("n0") != before, "now it follows")
