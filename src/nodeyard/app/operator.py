@@ -9,17 +9,17 @@ What can be wrong with the options is found before anything is started, and said
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import secrets
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from nodeyard.app.connections import Connections
 from nodeyard.client.config import Config
+from nodeyard.process import collector
 from nodeyard.process.clock import SystemClock
 from nodeyard.process.logs import get_logger
 from nodeyard.process.metrics import Metrics
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from nodeyard.admission.upkeep import Webhooks
 
 _log = get_logger("operator")
-
-
-GC_THRESHOLDS: Final = (10_000, 20, 20)
 
 
 class CannotListen(OSError):
@@ -114,12 +111,9 @@ async def operate(operation: Operation, stopped: Callable[[], Awaitable[None]]) 
 
 
 async def _settle_memory(watches: Watches) -> None:
-    """What the first lists brought stays for long: the collector need not walk it again and again."""
+    """What the first lists brought stays for long."""
     await watches.synced()
-    gc.collect()
-    gc.freeze()
-    # Nor what each event brings: it is gone by the next, and in no cycle.
-    gc.set_threshold(*GC_THRESHOLDS)
+    collector.settle()
 
 
 async def _admit(
