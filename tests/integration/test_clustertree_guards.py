@@ -17,6 +17,13 @@ TEXT, YES = {"type": "string"}, {"type": "boolean"}
 TEXTS = {"type": "object", "additionalProperties": TEXT}
 
 
+EVICTING = {"key": "example.com/maintenance", "effect": "NoExecute"}
+
+
+def is_tainted(node):
+    return any(taint["key"] == EVICTING["key"] for taint in node["spec"]["taints"])
+
+
 def some(required=(), **properties):
     return {"type": "object", "properties": properties, **({"required": list(required)} if required else {})}
 
@@ -126,6 +133,25 @@ def test_more_nodes_than_the_brake_lets_go_wait_for_an_approval(wood, operator):
     held = wood.until(lambda: running.held.get(east), "the plan is held")
     wood.annotate(east, approve=held.id)
     wood.until_mirrors(east)
+
+
+def test_taints_that_evict_wait_for_an_approval_and_the_truth_about_the_leaf_does_not(wood, operator):
+    nodes = [wood.leaf.node(f"n{number}", cpu="2") for number in range(4)]
+    running = operator(hurried(), limit=Limit(nodes=2, percent=50))
+    east = wood.cluster("east", *(one(node) for node in nodes))
+    wood.until_mirrors(east, *nodes)
+    wood.until_condition(east, "Ready", "True")
+
+    wood.change(east, leafModels=[one(node, taints=[EVICTING]) for node in nodes])
+    wood.until_condition(east, "Ready", "False", "NeedsApproval")
+    wood.leaf.turn(nodes[0], "False")
+
+    wood.until_ready(nodes[0], "False")
+    assert not any(is_tainted(wood.get(node)) for node in nodes)
+    held = wood.until(lambda: running.held.get(east), "the plan is held")
+    wood.annotate(east, approve=held.id)
+    wood.until(lambda: all(is_tainted(wood.get(node)) for node in nodes), "all are tainted")
+    wood.until_condition(east, "Ready", "True")
 
 
 def test_while_kosmos_renews_the_leases_nothing_is_written(wood, operator):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,7 +11,7 @@ from nodeyard.capabilities.clustertree.planning import models, steady
 from nodeyard.capabilities.clustertree.planning.briefing import lease_nodes
 from nodeyard.capabilities.clustertree.planning.ownership import is_ours
 from nodeyard.kube.quantity import parse
-from nodeyard.plan.model import Planned, Verb
+from nodeyard.plan.model import Action, Planned, Verb
 
 from ..builders.trees import (
     NOW,
@@ -125,8 +127,11 @@ def check(yard: Yard, planned: Planned, own: str) -> None:
             assert node is not None
             assert is_ours(node, own)
             assert action.object.uid == node.metadata.uid
-    guarded = [each.object.name for each in planned.plan.actions if planned.write(each).resource_version]
-    assert len(guarded) == len(set(guarded))
+    guarded: dict[str, list[Action]] = {}
+    for action in planned.plan.actions:
+        if planned.write(action).resource_version:
+            guarded.setdefault(action.object.name, []).append(action)
+    assert all(first.id in second.after for each in guarded.values() for first, second in pairwise(each))
     assert all(each.diff for each in planned.plan.actions if each.verb is not Verb.DELETE)
 
 

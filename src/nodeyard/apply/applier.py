@@ -5,7 +5,8 @@
 
 An action starts when all it comes after are done. Before each request it is asked whether we may still write: a lost
 lease, a pause or a newer plan of the key holds whatever has not been sent; what is in flight finishes. One failing
-object never stops the others. An action goes to the cluster that its object names (`ways`).
+object never stops the others. An action goes to the cluster that its object names (`ways`). Where several are bound to
+one version of an object, each that comes after another is bound to what that one made of it.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from nodeyard.apply.ways import Elsewhere, Lookup, Manner, OnDeleted, OnWritten,
 from nodeyard.client.api import Client
 from nodeyard.client.errors import AlreadyExists, ApiError, ServerError, TransportError
 from nodeyard.client.resources import Resource
+from nodeyard.kube.identity import identity_of
 from nodeyard.kube.json import Json
 from nodeyard.plan.model import Action, Planned, Verb, Write
 from nodeyard.process.clock import Clock
@@ -87,7 +89,7 @@ class Applier:
     async def _carry_out(self, running: Running, action: Action) -> ActionResult:
         """Attempt after attempt, until there is a result or patience ends."""
         ref = action.object
-        write = running.planned.write(action) if action.id in running.planned.writes else Write()
+        write = running.write(action)
         if unguarded := unguarded_list(action, write):
             return ended(action, Result.FAILED, f"not sent: a patch of {unguarded} needs a resourceVersion")
         if refused := self._pauses.of(action):
@@ -120,7 +122,7 @@ async def _attempt(
 ) -> Verdict:
     try:
         answer = await way.sender.send(resource, action, write, dry_run=is_dry, failures=failures)
-        verdict: Verdict = done(action, answer)
+        verdict: Verdict = done(action, answer, version=_version(answer))
     except msgspec.ValidationError as error:
         # Done, but the answer does not decode into the type asked for; the watch sets such an object aside.
         return done(action, message=f"the answer does not decode: {error}")
@@ -155,6 +157,10 @@ def _announce(action: Action) -> None:
 def _is_repeatable(action: Action, write: Write) -> bool:
     """Whether sending it twice does no more than sending it once; the server may have done it before it failed."""
     return not write.json_patch or bool(write.resource_version)
+
+
+def _version(answer: Json) -> str:
+    return "" if answer is None or _is_status(answer) else identity_of(type(answer)).version(answer)
 
 
 def _is_status(answer: Json) -> bool:

@@ -36,6 +36,9 @@ class ActionResult(msgspec.Struct, frozen=True, kw_only=True):
     """Of a denial: the policy or webhook that refused."""
     answer: Json = None
     """The object as the server answered, decoded; overlays the cache until the watch confirms it."""
+    version: str = ""
+    """The resourceVersion that this very write led to; empty where its own answer did not come, since what is read
+    later may be the work of others too."""
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

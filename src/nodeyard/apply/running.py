@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
+import msgspec
+
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.apply.schedule import Schedule
 from nodeyard.apply.verdicts import ended
-from nodeyard.plan.model import Action, Planned
+from nodeyard.plan.model import Action, Planned, Write
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
 
@@ -42,6 +44,20 @@ class Running:
         if self._is_replaced.is_set():
             return REPLACED
         return "" if self.is_dry or self._may_write() else NOT_ALLOWED
+
+    def write(self, action: Action) -> Write:
+        """What to send, bound to the version that was looked at, or to what actions before this made of just that."""
+        write = self._planned_write(action)
+        if not write.resource_version:
+            return write
+        for earlier in (self._results[each] for each in action.after):
+            seen = self._planned_write(earlier.action).resource_version
+            if earlier.version and seen == write.resource_version and earlier.action.object == action.object:
+                return msgspec.structs.replace(write, resource_version=earlier.version)
+        return write
+
+    def _planned_write(self, action: Action) -> Write:
+        return self.planned.writes.get(action.id) or Write()
 
     async def wait(self, seconds: float) -> None:
         """Sleep, but not longer than the plan stands."""

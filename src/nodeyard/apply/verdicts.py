@@ -26,8 +26,8 @@ class Again(msgspec.Struct, frozen=True):
 Verdict = ActionResult | Again
 
 
-def done(action: Action, answer: Json = None, message: str = "") -> ActionResult:
-    return ActionResult(action=action, result=Result.DONE, answer=answer, message=message)
+def done(action: Action, answer: Json = None, message: str = "", version: str = "") -> ActionResult:
+    return ActionResult(action=action, result=Result.DONE, answer=answer, message=message, version=version)
 
 
 def ended(action: Action, result: Result, message: str, retry_after: float = 0.0) -> ActionResult:

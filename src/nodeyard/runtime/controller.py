@@ -21,6 +21,7 @@ from nodeyard.apply.recorder import Recorder
 from nodeyard.apply.status import StatusWriter
 from nodeyard.client.api import Client
 from nodeyard.client.resources import Resource
+from nodeyard.kube.identity import identity_of
 from nodeyard.kube.json import Json
 from nodeyard.plan.model import ObjectRef, Plan
 from nodeyard.process.clock import Clock
@@ -46,7 +47,6 @@ from nodeyard.runtime.settings import Settings
 from nodeyard.runtime.thinking import Thinker
 from nodeyard.runtime.webhooks import Review, Verdict
 from nodeyard.runtime.worker import Workers
-from nodeyard.watch.identity import identity_of
 from nodeyard.watch.sources import Source
 from nodeyard.watch.watches import Watches
 

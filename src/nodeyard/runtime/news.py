@@ -10,7 +10,7 @@ while the pass lasts, and make the key due only where they turn out to be anythi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -33,11 +33,11 @@ class _Pass:
     written: set[Subject] = field(default_factory=set)
     expected: set[Subject] = field(default_factory=set)
     heard: list[tuple[Subject, str]] = field(default_factory=list)
-    answers: Mapping[Subject, str] = field(default_factory=dict)
+    answers: Mapping[Subject, Collection[str]] = field(default_factory=dict)
 
     @property
     def has_surprise(self) -> bool:
-        return any(self.answers.get(subject) != version for subject, version in self.heard)
+        return any(version not in self.answers.get(subject, ()) for subject, version in self.heard)
 
 
 class News:
@@ -64,8 +64,8 @@ class News:
         current.written = set(map(subject_of, refs))
         current.expected = set(map(subject_of, expected))
 
-    def answered(self, key: Key, versions: Mapping[Subject, str]) -> None:
-        """Everything was carried out; the versions that the expected writes led to."""
+    def answered(self, key: Key, versions: Mapping[Subject, Collection[str]]) -> None:
+        """Everything was carried out; the versions that the expected writes led to, each write to one."""
         self._passes[key].answers = versions
 
     def changed(self, key: Key, subject: Subject, version: str = "") -> bool:

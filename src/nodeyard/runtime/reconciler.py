@@ -38,7 +38,6 @@ from nodeyard.runtime.roots import approvals, is_paused, root_ref
 from nodeyard.runtime.settings import Settings
 from nodeyard.runtime.thinking import Thinker
 from nodeyard.runtime.verdict import RETRIED, Ending, Verdict, verdict_of, wake_after
-from nodeyard.watch.identity import identity_of
 
 SYNC_SECONDS: Final = 0.25
 OBSERVE_SECONDS: Final = 30.0
@@ -314,13 +313,12 @@ def _foreseen(planned: Planned) -> dict[str, ObjectRef]:
     return {each.id: each.object for each in planned.plan.actions if each.id in bound and not each.object.cluster}
 
 
-def _versions(outcome: Outcome, expected: Mapping[str, ObjectRef]) -> dict[Subject, str]:
+def _versions(outcome: Outcome, expected: Mapping[str, ObjectRef]) -> dict[Subject, set[str]]:
     """What the expected writes led to, where the server's answer tells it."""
-    found = {}
+    found: dict[Subject, set[str]] = {}
     for each in outcome.results:
-        if each.action.id in expected and each.answer is not None:
-            version = identity_of(type(each.answer)).version(each.answer)
-            found[subject_of(each.action.object)] = version
+        if each.action.id in expected and each.version:
+            found.setdefault(subject_of(each.action.object), set()).add(each.version)
     return found
 
 

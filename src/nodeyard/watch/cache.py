@@ -20,9 +20,9 @@ from typing import Any, Generic, TypeAlias, TypeVar
 import msgspec
 
 from nodeyard.client.decoding import Malformed
+from nodeyard.kube.identity import Key, identity_of, is_at_least
 from nodeyard.kube.selectors import LabelSelector
 from nodeyard.watch.derived import Derived
-from nodeyard.watch.identity import Key, identity_of, is_at_least
 from nodeyard.watch.overlay import Overlay, Own
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from nodeyard.watch.identity import Key
+from nodeyard.kube.identity import Key
 
 
 class Derived(Protocol):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from nodeyard.watch.identity import Key
+from nodeyard.kube.identity import Key
 
 
 class _Move(NamedTuple):

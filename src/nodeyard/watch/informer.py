@@ -29,11 +29,11 @@ from nodeyard.client.errors import (
 )
 from nodeyard.client.resources import Resource
 from nodeyard.client.watching import Bookmark, Change
+from nodeyard.kube.identity import Key, identity_of
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
 from nodeyard.watch.backoff import Backoff
 from nodeyard.watch.cache import Cache
-from nodeyard.watch.identity import Key, identity_of
 from nodeyard.watch.phases import Happening, Phase, State, after
 from nodeyard.watch.sources import Source
 

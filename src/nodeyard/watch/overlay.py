@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from nodeyard.watch.identity import Key, is_at_least
+from nodeyard.kube.identity import Key, is_at_least
 
 T = TypeVar("T")
 

@@ -15,10 +15,10 @@ from typing import Any
 
 from nodeyard.client.decoding import Malformed
 from nodeyard.client.resources import Resource
+from nodeyard.kube.identity import Key
 from nodeyard.watch.aggregates import Fold
 from nodeyard.watch.facts import Inquiry
 from nodeyard.watch.feeds import Feed, full_name
-from nodeyard.watch.identity import Key
 from nodeyard.watch.indexes import Index
 from nodeyard.watch.sightings import Sightings
 

@@ -24,6 +24,7 @@ from nodeyard.client.api import Client
 from nodeyard.client.discovery import Catalog
 from nodeyard.client.errors import ClientError, NotFound
 from nodeyard.client.resources import API_SERVICES, CUSTOM_RESOURCE_DEFINITIONS
+from nodeyard.kube.identity import Key
 from nodeyard.kube.json import Json
 from nodeyard.plan.model import ObjectRef
 from nodeyard.process.clock import Clock
@@ -33,7 +34,6 @@ from nodeyard.watch.attachments import Attachment, Hearing
 from nodeyard.watch.declared import Declared
 from nodeyard.watch.facts import Facts
 from nodeyard.watch.feeds import Feed, Watched, full_name
-from nodeyard.watch.identity import Key
 from nodeyard.watch.indexes import Index
 from nodeyard.watch.informer import Report
 from nodeyard.watch.inquiring import DISCOVERY_SECONDS, Inquirer

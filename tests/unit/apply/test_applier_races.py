@@ -71,3 +71,39 @@ async def test_a_patch_of_an_atomic_list_is_not_sent_without_a_precondition(worl
     assert result.result is Result.FAILED
     assert "needs a resourceVersion" in result.message
     assert world.line.sent == []
+
+
+def two_steps(node):
+    """Two patches of one node in turn, both bound to the version that was read."""
+    name, uid, version = (node["metadata"][key] for key in ("name", "uid", "resourceVersion"))
+    marked = patch({"metadata": {"annotations": {"step": "first"}}}, resource_version=version)
+    tainted = patch({"spec": {"taints": with_taint(taints_of(node), OURS)}}, resource_version=version)
+    ref = node_ref(name, uid)
+    return planned((action("first", object=ref), marked), (action("second", object=ref, after=("first",)), tainted))
+
+
+async def test_a_write_that_follows_another_is_bound_to_what_that_one_made(world):
+    outcome = await world.apply(two_steps(await world.node("n1")))
+
+    assert [each.result for each in outcome.results] == [Result.DONE, Result.DONE]
+    assert OURS in taints_of(await world.client.get(NODES, "n1"))
+
+
+async def test_what_others_wrote_in_between_still_refuses_it(world):
+    plan = two_steps(await world.node("n1"))
+    world.line.after["PATCH"] = [lambda: add_foreign(world, "n1", "example.com/foreign")]
+
+    outcome = await world.apply(plan)
+
+    assert [each.result for each in outcome.results] == [Result.DONE, Result.CONFLICT]
+    assert OURS not in taints_of(await world.client.get(NODES, "n1"))
+
+
+async def test_what_was_read_in_place_of_an_answer_is_not_what_the_write_made(world):
+    """Others may have written between our write and our reading."""
+    plan = two_steps(await world.node("n1"))
+    world.line.trouble["PATCH"] = [NoAnswer(after_sending=True)]
+
+    outcome = await world.apply(plan)
+
+    assert [each.result for each in outcome.results] == [Result.DONE, Result.CONFLICT]

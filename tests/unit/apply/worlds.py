@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from random import Random
 from typing import Any
 
@@ -53,13 +53,17 @@ class NoAnswer(Exception):
 
 
 class Line:
-    """A transport that answers from `trouble` first (method to what goes wrong, in order), and counts."""
+    """A transport that answers from `trouble` first (method to what goes wrong, in order), and counts.
+
+    `after` is what others do when the server has carried a request out, by method and in order.
+    """
 
     def __init__(self, inner: Any) -> None:
         self._inner = inner
         self.stream, self.close = inner.stream, inner.close
         self.trouble: dict[str, list[Response | NoAnswer]] = {}
         self.before: Callable[[str, str], None] | None = None
+        self.after: dict[str, list[Callable[[], Awaitable[None]]]] = {}
         self.sent: list[tuple[str, str, Any]] = []
         self.timeouts: dict[str, list[float]] = {}
         self.gate: asyncio.Event | None = None
@@ -92,6 +96,8 @@ class Line:
                 await self._inner.request(method, path, **options)
             raise TransportError("the connection was cut", may_have_run=trouble.may_have_run)
         response: Response = await self._inner.request(method, path, **options)
+        if others := self.after.get(method):
+            await others.pop(0)()
         return response
 
 

@@ -57,7 +57,7 @@ def test_a_write_that_ends_as_it_was_foreseen_makes_nothing_due():
     with following(news, "a"):
         news.writes("a", [REF], expected=[REF])
         assert news.changed("a", N1, "7") is False
-        news.answered("a", {N1: "7"})
+        news.answered("a", {N1: {"7"}})
     assert told == []
 
 
@@ -66,7 +66,7 @@ def test_a_change_after_the_foreseen_write_makes_the_key_due_when_the_pass_ends(
     with following(news, "a"):
         news.writes("a", [REF], expected=[REF])
         news.changed("a", N1, "7")
-        news.answered("a", {N1: "7"})
+        news.answered("a", {N1: {"7"}})
         news.changed("a", N1, "8")
         assert told == []
     assert told == ["a"]

@@ -272,6 +272,10 @@ _TEXTS: Mapping[str, Callable[[Facts], str]] = {
         f"Leases of Cluster {facts['cluster']} are not renewed while its leaf does not answer", facts
     ),
     Reason.NO_NODES: says("Cluster {cluster} has no nodes, so no leases"),
+    Reason.NODES_PENDING: lambda facts: (
+        f"Of Cluster {facts['cluster']} {_listed(list(facts.get('nodes', ())))} could not be made yet: something "
+        "changed meanwhile, and it is tried again"
+    ),
     Reason.LEASE_MOVED: lambda facts: (
         f"Somebody else renews the leases of {_listed(list(facts.get('nodes', ())))}: Kosmos' clustertree manager is "
         "alive. Scale it to zero to hand over; until then this capability only observes"

@@ -52,6 +52,7 @@ class Reason(StrEnum):
     LEASES_LATE = "LeasesLate"
     LEASES_STOPPED = "LeasesStopped"
     NO_NODES = "NoNodes"
+    NODES_PENDING = "NodesPending"
     LEASE_MOVED = "LeaseMovedByAnother"
     # why a leaf node does not count
     COUNTED = "Counted"

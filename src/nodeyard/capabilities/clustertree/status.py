@@ -125,7 +125,7 @@ def _conditions(snapshot: TreeSnapshot, plan: Plan, outcome: Outcome, now: datet
         ConditionType.RESOURCES_SYNCED: _resources_synced(snapshot, failures),
         ConditionType.LEASES_RENEWED: _leases_renewed(snapshot, nodes, _leases_renewed_time(snapshot, nodes, now)),
     }
-    parts[ConditionType.READY] = _ready(snapshot, plan, failures, parts.values())
+    parts[ConditionType.READY] = _ready(snapshot, plan, failures, _pending(outcome), parts.values())
     for kind, verdict in parts.items():
         present = find(conditions, kind)
         wanted = present if verdict.is_early and present is not None else _condition(kind, verdict)
@@ -189,7 +189,19 @@ def _leases_renewed(snapshot: TreeSnapshot, nodes: Sequence[str], renewed: str) 
     return Verdict(TRUE, Reason.LEASES_RENEWED, facts)
 
 
-def _ready(snapshot: TreeSnapshot, plan: Plan, failures: Sequence[ActionResult], parts: Iterable[Verdict]) -> Verdict:
+def _pending(outcome: Outcome) -> list[str]:
+    """The nodes that the pass was to make and has not made."""
+    creations = [each for each in outcome.results if each.action.reason == Reason.NODE_CREATED]
+    return sorted(each.action.object.name for each in creations if each.result is not Result.DONE)
+
+
+def _ready(
+    snapshot: TreeSnapshot,
+    plan: Plan,
+    failures: Sequence[ActionResult],
+    pending: Sequence[str],
+    parts: Iterable[Verdict],
+) -> Verdict:
     """The first thing that stands in the way; before all others what a person is waited for."""
     facts = _facts(snapshot)
     refused = _first(plan.blocked, {EngineReason.NEEDS_APPROVAL}) or _first(plan.blocked, REFUSALS)
@@ -203,6 +215,8 @@ def _ready(snapshot: TreeSnapshot, plan: Plan, failures: Sequence[ActionResult],
     for part in parts:
         if part.status != TRUE and part.reason != Reason.NO_NODES:
             return part
+    if pending:
+        return Verdict(FALSE, Reason.NODES_PENDING, {**facts, "nodes": pending})
     overlap = _first(plan.blocked, {Reason.MODELS_OVERLAP})
     if overlap is not None:
         # A model that gets no node at all is refused; one that gets a smaller one is only told of.

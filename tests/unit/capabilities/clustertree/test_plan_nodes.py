@@ -295,7 +295,7 @@ def test_a_node_left_by_kosmos_is_taken_over():
     planned = yard.plan()
     settled = yard.settled()
 
-    assert reasons(planned) == [("kosmos-east", "NodeAdopted")]
+    assert reasons(planned) == [("kosmos-east", "ConditionsChanged"), ("kosmos-east", "NodeAdopted")]
     node = settled.roots["kosmos-east"]
     assert node.spec.provider_id == "kosmos://east/kosmos-east"
     assert node.metadata.annotations[names.MODEL] == "cluster"
@@ -323,15 +323,25 @@ def test_a_reference_to_a_cluster_of_the_same_name_that_is_no_more_is_replaced()
     assert only_write(planned).resource_version == node.metadata.resource_version
 
 
-def test_two_patches_that_are_both_bound_to_a_version_are_two_passes():
+def test_what_is_true_of_the_leaf_comes_before_what_may_be_held_or_refused():
     yard = grown(one("n1"), nodes=[leaf_node("n1")])
 
-    yard = yard.with_(leaf=leaf(leaf_node("n1", ready="False", taints=["a:NoSchedule"])))
-    first = yard.plan()
-    second = yard.after(first).plan()
+    planned = yard.with_(leaf=leaf(leaf_node("n1", ready="False", taints=["a:NoSchedule"]))).plan()
 
-    assert (reasons(first), first.is_final) == ([("n1", "NodeUpdated")], False)
-    assert (reasons(second), second.is_final) == ([("n1", "ConditionsChanged")], True)
+    status, main = planned.plan.actions
+    assert reasons(planned) == [("n1", "ConditionsChanged"), ("n1", "NodeUpdated")]
+    assert (planned.write(status).subresource, status.after, main.after) == ("status", (), (status.id,))
+    assert planned.is_final
+
+
+@pytest.mark.parametrize("changed", [{"taints": ["a:NoSchedule"], "cpu": "64"}, {"disk": "ssd", "ready": "False"}])
+def test_two_patches_of_one_node_are_both_bound_to_its_version(changed):
+    yard = grown(one("n1"), nodes=[leaf_node("n1")])
+
+    planned = yard.with_(leaf=leaf(leaf_node("n1", **changed))).plan()
+
+    version = yard.roots["n1"].metadata.resource_version
+    assert [planned.write(each).resource_version for each in planned.plan.actions] == [version, version]
 
 
 def test_a_node_deleted_by_hand_is_created_again():

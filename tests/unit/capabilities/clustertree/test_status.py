@@ -265,6 +265,14 @@ def test_a_write_that_fails_is_named():
     assert "boom" in next(each["message"] for each in said["conditions"] if each["type"] == "Ready")
 
 
+@pytest.mark.parametrize("result", [Result.CONFLICT, Result.SKIPPED, Result.HELD])
+def test_a_cluster_whose_nodes_are_still_to_be_made_is_not_ready(result):
+    said = passed(Yard(cluster("east"), leaf(N1)), result)
+
+    assert (said["nodes"], conditions(said)["Ready"]) == (0, ("False", "NodesPending"))
+    assert "kosmos-east" in next(each["message"] for each in said["conditions"] if each["type"] == "Ready")
+
+
 def test_amounts_that_cannot_be_read_are_told_with_their_pods():
     usage = Usage(unreadable=frozenset({"shop/odd"}))
     said = passed(grown(nodes=[N1]).with_(leaf=leaf(N1, used={"n1": usage})))

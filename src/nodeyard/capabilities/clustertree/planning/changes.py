@@ -1,7 +1,7 @@
 """An existing node brought to what is wanted of it, by at most two patches: of metadata and spec, and of status.
 
-Each that replaces a list is bound to the version that was looked at. Where both are, the second would fail for the
-first: it is left for the next pass, which begins when the first is answered.
+Each that replaces a list is bound to the version that was looked at. Where there are both, both are, and that of status
+comes first: what is true of the leaf does not wait for a change that is held for an approval, or that is refused.
 """
 
 from __future__ import annotations
@@ -30,18 +30,17 @@ class Change:
     amounts: Reason = Reason.RESOURCES_CHANGED
     """Why the node offers something else."""
 
-    def plan(self, draft: Draft, reason: Reason) -> bool:
-        """Add what is to be sent, the change of metadata and spec for this reason; whether that is all of it."""
+    def plan(self, draft: Draft, reason: Reason) -> None:
+        """Add what is to be sent, the change of metadata and spec for this reason."""
         main = patches.of_main(self.present, self.wanted)
         status = patches.of_status(self.present, self.wanted, draft.now)
+        is_bound = bool(main and status)
+        after = self.after
+        if status:
+            told = self._of_status(status.body)
+            after += (self._send(draft, status, *told, after, is_bound=is_bound, subresource="status"),)
         if main:
-            self._send(draft, main, reason, {"what": main.fields()}, evicts=self._evicts)
-        if not status:
-            return True
-        if main and status.is_guarded:
-            return False
-        self._send(draft, status, *self._of_status(status.body), subresource="status")
-        return True
+            self._send(draft, main, reason, {"what": main.fields()}, after, is_bound=is_bound, evicts=self._evicts)
 
     @property
     def _evicts(self) -> bool:
@@ -53,12 +52,14 @@ class Change:
         patch: patches.Patch,
         reason: Reason,
         facts: Object,
-        subresource: str = "",
+        after: tuple[str, ...],
         *,
+        is_bound: bool,
+        subresource: str = "",
         evicts: bool = False,
-    ) -> None:
+    ) -> str:
         metadata = self.present.metadata
-        draft.act(
+        return draft.act(
             Verb.PATCH,
             node_ref(metadata.name, metadata.uid),
             reason,
@@ -66,11 +67,11 @@ class Change:
             Write(
                 body=patch.body,
                 subresource=subresource,
-                resource_version=metadata.resource_version if patch.is_guarded else "",
+                resource_version=metadata.resource_version if is_bound or patch.is_guarded else "",
             ),
             diff=patch.diff(self.present),
             disruption=Disruption.EVICTS if evicts else Disruption.NONE,
-            after=self.after,
+            after=after,
             part=subresource,
             part_of=f"taint/{self.cluster.metadata.uid}/{self.cluster.metadata.generation}" if evicts else "",
         )

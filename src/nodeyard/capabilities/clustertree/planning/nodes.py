@@ -45,12 +45,12 @@ def keep(draft: Draft, mirror: Mirror, steady: Steady, after: tuple[str, ...]) -
         return False
     known = len(draft.actions)
     reason = Reason.NODE_UPDATED if is_adopted(mirror.node) else Reason.NODE_ADOPTED
-    is_whole = Change(mirror.snapshot.cluster, mirror.node, wanted, after).plan(draft, reason)
+    Change(mirror.snapshot.cluster, mirror.node, wanted, after).plan(draft, reason)
     if offer.held_until is not None:
         draft.wake(offer.held_until)
     elif len(draft.actions) == known:
         steady.note(name, made_of)
-    return is_whole
+    return True
 
 
 def keep_unseen(draft: Draft, snapshot: TreeSnapshot, node: TreeNode) -> None:

@@ -2,10 +2,10 @@
 
 import pytest
 
+from nodeyard.kube.identity import identity_of, is_at_least
 from nodeyard.kube.objects import Node
-from nodeyard.watch.identity import identity_of, is_at_least
 
-from .builders import node, wire
+from ..watch.builders import node, wire
 
 
 @pytest.mark.parametrize(
