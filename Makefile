@@ -5,9 +5,9 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 PYTEST_WORKERS ?= 2
 # Most of them wait for a server more than they compute.
-TEST_WORKERS ?= 5
+TEST_WORKERS ?= 6
 REAL_WORKERS ?= 5
-# As collected: files of long waits come before the many short ones, which level the workers out at the end.
+# As tests/conftest.py has ordered them.
 DISTRIBUTED := --dist loadfile --no-loadscope-reorder
 # Tests start hundreds of programs: none should compile what it imports again.
 export PYTHONDONTWRITEBYTECODE :=

@@ -8,9 +8,14 @@ from typing import Any
 
 from nodeyard.testing.rest import RestError
 
+PAUSE_SECONDS = 0.02
+
 
 class Load:
-    """Threads that do things again and again; what they answer is a fault."""
+    """Threads that do things again and again, each up to fifty times a second; what they answer is a fault.
+
+    As fast as they can they would take the processor from whom they test, and from every other test.
+    """
 
     def __init__(self) -> None:
         self.faults: list[Any] = []
@@ -23,7 +28,7 @@ class Load:
         self.counts.append(0)
 
         def run() -> None:
-            while not self._stopped.is_set():
+            while not self._stopped.wait(PAUSE_SECONDS):
                 try:
                     fault = action()
                 except (OSError, RestError) as error:

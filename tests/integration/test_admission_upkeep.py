@@ -1,10 +1,8 @@
 """Certificates and registration over time: shared, rotated, repaired, left alone; on both servers."""
 
 import base64
-import itertools
 import socket
 import ssl
-import threading
 from dataclasses import replace
 from datetime import timedelta
 
@@ -23,11 +21,11 @@ from tests.builders.guards import (
     look,
     validating,
 )
+from tests.builders.loads import Load
 
 from nodeyard.admission.certificates import Terms, authorities_in
 from nodeyard.process.certificates import Authority
 from nodeyard.testing.operators import LOCAL_WEBHOOKS
-from nodeyard.testing.rest import RestError
 
 RESTLESS = Terms(
     valid=timedelta(days=90), renew_before=timedelta(days=90) - timedelta(seconds=2), interval=0.2, settle=0.5
@@ -123,25 +121,14 @@ def test_certificates_rotate_without_a_refused_request(api, start, registered, e
     running = start(guarded(validating(failure_policy="Fail")), terms=RESTLESS)
     registered()
     eventually(lambda: running.metric("nodeyard_webhook_reviews_total") or ask(api), "the API server asks")
-    seen, stopped, faults, asked = [], threading.Event(), [], itertools.count()
+    seen, load = [], Load()
+    load.repeat(lambda: ask(api))
 
-    def keep_asking():
-        while not stopped.is_set():
-            try:
-                next(asked)
-                ask(api)
-            except RestError as error:
-                faults.append(str(error))
-
-    asking = threading.Thread(target=keep_asking)
-    asking.start()
-    try:
+    with load:
         eventually(lambda: len(noted(seen, presented(running.ports["webhooks"]))) >= 4, "three rotations", timeout=60)
-    finally:
-        stopped.set()
-        asking.join()
-    assert faults == []
-    assert next(asked) > 10
+
+    assert load.faults == []
+    assert load.counts[0] > 10
     assert len(bundle(registered())) >= 2
 
 

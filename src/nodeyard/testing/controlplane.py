@@ -70,6 +70,7 @@ class ControlPlane:
         self._site = Site(self._home.path, arguments or {})
         self.authority = Authority()
         self.admin_token = secrets.token_hex(16)
+        self._rest: Rest | None = None
         self._write_credentials({self.admin_token: ("admin", (ADMIN_GROUP,)), **(tokens or {})})
 
         service_accounts = not {"serviceaccount", "serviceaccount-controller"}.isdisjoint(controllers)
@@ -110,7 +111,10 @@ class ControlPlane:
     @property
     def rest(self) -> Rest:
         """Blocking requests as the administrator."""
-        return Rest(self.url, self.authority.pem, self.admin_token)
+        # A server that was started again may have another port.
+        if self._rest is None or self._rest.url != self.url:
+            self._rest = Rest(self.url, self.authority.pem, self.admin_token)
+        return self._rest
 
     def start(self) -> Self:
         """Start whatever does not run, and return when all of it is ready."""
@@ -158,6 +162,8 @@ class ControlPlane:
 
     def close(self) -> None:
         """End everything at once and remove the temporary directory."""
+        if self._rest is not None:
+            self._rest.close()
         self.kill()
         self._home.close()
         _open.discard(self)

@@ -44,6 +44,7 @@ class EmbeddedServer(Background):
         self.directory = self._home.path
         self.authority = Authority()
         self.admin_token = secrets.token_hex(16)
+        self._rest: Rest | None = None
         self.kubeconfig = self.directory / "admin.kubeconfig"
         self._controllers = tuple(controllers)
         self._services = services
@@ -79,6 +80,8 @@ class EmbeddedServer(Background):
         return self
 
     def close(self) -> None:
+        if self._rest is not None:
+            self._rest.close()
         super().close()
         self._home.close()
 
@@ -100,7 +103,10 @@ class EmbeddedServer(Background):
 
     @property
     def rest(self) -> Rest:
-        return Rest(self.url, self.authority.pem, self.admin_token)
+        # A server that was started again may have another port.
+        if self._rest is None or self._rest.url != self.url:
+            self._rest = Rest(self.url, self.authority.pem, self.admin_token)
+        return self._rest
 
     def user(
         self,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import http.server
 import json
+import socket
 import ssl
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,7 @@ class Script:
     def __init__(self, folder: Path) -> None:
         self.answers: dict[str, list[tuple[int, Any]]] = {"GET /api/v1": [(200, RESOURCES)]}
         self.heard: list[tuple[str, Any, str | None]] = []
+        self.connections: list[socket.socket] = []
         self.authority = Authority()
         self.ca_file = folder / "ca.crt"
         self.ca_file.write_bytes(self.authority.pem)
@@ -45,7 +48,13 @@ class Script:
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Answers from the script of its server."""
+    """Answers from the script of its server, one request after the other as long as the client stays."""
+
+    protocol_version = "HTTP/1.1"
+
+    def setup(self) -> None:
+        super().setup()
+        self.server.script.connections.append(self.connection)  # type: ignore[attr-defined]
 
     def answer(self) -> None:
         script: Script = self.server.script  # type: ignore[attr-defined]
@@ -54,9 +63,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         script.heard.append((request, json.loads(body) if body else None, self.headers["Authorization"]))
         queue = script.answers[request]
         status, answer = queue.pop(0) if len(queue) > 1 else queue[0]
+        content = answer.encode() if isinstance(answer, str) else json.dumps(answer).encode()
         self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
         self.end_headers()
-        self.wfile.write(answer.encode() if isinstance(answer, str) else json.dumps(answer).encode())
+        self.wfile.write(content)
 
     do_GET = do_POST = do_PUT = answer  # noqa: N815 - the names are http.server's
 
@@ -84,6 +95,26 @@ def test_requests_carry_the_token_and_answers_are_decoded(script: Script) -> Non
     script.answers["GET /api/v1/nodes"] = [(200, {"items": []})]
     assert script.rest.get("/api/v1/nodes") == {"items": []}
     assert script.heard == [("GET /api/v1/nodes", None, "Bearer secret")]
+
+
+def test_a_connection_is_kept_until_the_server_hangs_up(script: Script) -> None:
+    rest = script.rest
+    script.answers["GET /readyz"] = [(200, "ok")]
+    assert (rest.get("/readyz"), rest.get("/readyz"), len(script.connections)) == ("ok", "ok", 1)
+
+    script.connections[0].shutdown(socket.SHUT_RDWR)
+
+    assert (rest.get("/readyz"), len(script.connections)) == ("ok", 2)
+    rest.close()
+    assert (rest.get("/readyz"), len(script.connections)) == ("ok", 3)
+
+
+def test_threads_do_not_share_a_connection_at_once(script: Script) -> None:
+    rest = script.rest
+    script.answers["GET /readyz"] = [(200, "ok")]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda _: rest.get("/readyz"), range(40))) == ["ok"] * 40
+    assert 1 <= len(script.connections) <= 4
 
 
 def test_an_answer_that_is_no_json_is_text(script: Script) -> None:
