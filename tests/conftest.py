@@ -14,8 +14,6 @@ from nodeyard.process.logs import json_line
 
 HERE = Path(__file__).parent
 WAITING = ("conformance", "integration", "real", "surface")
-LONGEST = ("test_clustertree_contact.py", "test_lost_nodes.py", "test_shares_processes.py")
-STRIDE = 5
 COMPUTING_BETWEEN = 2
 
 # As in production. What is meant for terminals costs more than most of what it tells of.
@@ -40,20 +38,14 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files that wait for servers go first, those of one kind apart from each other and with some between them that
-    compute: neither cores nor workers stand idle for long. The many short ones level the workers out at the end."""
+    """Between files that wait for servers come some that compute: neither cores nor workers stand idle for long. The
+    rest of these, many and short, level the workers out at the end."""
     files: dict[Path, list[pytest.Item]] = {}
     for item in items:
         files.setdefault(item.path, []).append(item)
     waiting, computing = filter(_waits, files), filterfalse(_waits, files)
-    ordered = [each for path in _apart(list(waiting)) for each in (path, *islice(computing, COMPUTING_BETWEEN))]
+    ordered = [each for path in waiting for each in (path, *islice(computing, COMPUTING_BETWEEN))]
     items[:] = [item for path in chain(ordered, computing) for item in files[path]]
-
-
-def _apart(waiting: list[Path]) -> list[Path]:
-    longest = [path for path in waiting if path.name in LONGEST]
-    others = [path for path in waiting if path.name not in LONGEST]
-    return longest + [path for first in range(STRIDE) for path in others[first::STRIDE]]
 
 
 def _waits(path: Path) -> bool:

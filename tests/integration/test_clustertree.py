@@ -205,11 +205,11 @@ def test_a_node_that_kosmos_left_is_taken_over(wood):
 
     wood.cluster("east")
     wood.until_offers(name, cpu="3")
+    wood.until_spec(name, lambda spec: spec.get("providerID") == f"kosmos://{east}/{name}")
 
     node = wood.get(name)
     assert node["metadata"]["uid"] == uid
     assert node["metadata"]["labels"]["kept"] == "yes"
-    assert node["spec"]["providerID"] == f"kosmos://{east}/{name}"
     assert node["metadata"]["ownerReferences"][0]["name"] == east
     wood.until_events(east, "NodeAdopted")
 

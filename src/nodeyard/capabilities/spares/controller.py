@@ -17,7 +17,7 @@ from nodeyard.capabilities.spares.messages import text
 from nodeyard.capabilities.spares.metrics import SparesMetrics
 from nodeyard.capabilities.spares.plan import plan
 from nodeyard.capabilities.spares.policies import policies
-from nodeyard.capabilities.spares.snapshot import SparesSnapshot, collect, is_ready, needs_pods
+from nodeyard.capabilities.spares.snapshot import SparesSnapshot, collect, is_ready, is_spare, is_workload, needs_pods
 from nodeyard.capabilities.spares.status import status
 from nodeyard.capabilities.spares.types import NodeTemplate
 from nodeyard.client import resources
@@ -65,11 +65,26 @@ def _template_keys(old: NodeTemplate | None, new: NodeTemplate | None) -> Iterab
     return _NOTHING if is_alike else _EVERYTHING
 
 
-def _pod_keys(old: Pod | None, new: Pod | None) -> Iterable[Key]:
-    """A pod matters by being on a node or not, and by being finished or not."""
-    before, after = (pod and (pod.spec.node_name, pod.status.phase) for pod in (old, new))
-    is_terminating = bool(new and new.metadata.deletion_timestamp) != bool(old and old.metadata.deletion_timestamp)
-    return _EVERYTHING if before != after or is_terminating else _NOTHING
+def _pod_keys(view: View, old: Pod | None, new: Pod | None) -> Iterable[Key]:
+    """A pod matters by being a node's workload, or going, where the node is a spare or on its way to be one.
+
+    Those of nodes in use come and go all day. When one of these is to be given back they are looked at as they are."""
+    before, after = map(_burden, (old, new))
+    if before == after:
+        return _NOTHING
+    nodes = {burden[0] for burden in (before, after) if burden is not None}
+    return _EVERYTHING if any(_is_to_be_empty(view.get("Node", name)) for name in nodes) else _NOTHING
+
+
+def _burden(pod: Pod | None) -> tuple[str, str, bool] | None:
+    """Which node it keeps from being empty, as which pod, and whether it goes already; None where it keeps none."""
+    if pod is None or not pod.spec.node_name or not is_workload(pod):
+        return None
+    return pod.spec.node_name, pod.metadata.uid, pod.metadata.deletion_timestamp is not None
+
+
+def _is_to_be_empty(node: Node | None) -> bool:
+    return node is not None and (names.RELEASE in node.metadata.annotations or is_spare(node))
 
 
 def _lease_keys(old: Lease | None, new: Lease | None) -> Iterable[Key]:
@@ -124,7 +139,7 @@ SPARES: Final = Capability(
         Watch(TEMPLATES, _template_keys),
         Watch(
             resources.PODS.decoded_as(Pod),
-            _pod_keys,
+            keys_in=_pod_keys,
             indexes={names.PODS_BY_NODE: _pods_by_node},
             needed=_pods_are_needed,
         ),

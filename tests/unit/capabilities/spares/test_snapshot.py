@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+import pytest
+
 from nodeyard.capabilities.spares import names
+from nodeyard.capabilities.spares.controller import SPARES
 from nodeyard.capabilities.spares.snapshot import collect, needs_pods
 from nodeyard.client.decoding import Malformed
 from nodeyard.kube.objects import Pod
@@ -80,3 +84,45 @@ def test_templates_that_did_not_decode_are_no_longer_what_they_were() -> None:
     seen = collect(view, names.KEY, NOW)
     assert seen.malformed == {"web": broken}
     assert [each.name for each in seen.templates] == ["other"]
+
+
+GIVEN = [
+    spare("stock"),
+    owned("busy", "web"),
+    owned("leaving", "web", annotations={names.RELEASE: "{}"}),
+    node("foreign"),
+]
+PODS = next(watch for watch in SPARES.watches if watch.resource.kind == "Pod")
+
+
+def is_planned(old: Pod | None, new: Pod | None) -> bool:
+    assert PODS.keys_in is not None
+    return bool(list(PODS.keys_in(FakeView(Node=GIVEN), old, new)))
+
+
+@pytest.mark.parametrize(
+    ("name", "is_looked_at"), [("stock", True), ("leaving", True), ("busy", False), ("foreign", False), ("gone", False)]
+)
+def test_pods_are_planned_for_where_their_node_is_to_be_empty(name: str, is_looked_at: bool) -> None:
+    assert is_planned(None, pod("p", name)) is is_looked_at
+    assert is_planned(pod("p", name), None) is is_looked_at
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "is_news"),
+    [
+        (pod("p", ""), pod("p", "stock"), True),
+        (pod("p", "stock"), pod("p", "stock", phase="Succeeded"), True),
+        (pod("p", "stock"), pod("p", "stock", is_deleting=True), True),
+        (msgspec.structs.replace(pod("p", "stock"), metadata=pod("q", "stock").metadata), pod("p", "stock"), True),
+        (pod("p", "stock", phase="Pending"), pod("p", "stock"), False),
+        (pod("p", "stock", phase="Succeeded"), None, False),
+        (None, pod("p", "stock", owner="DaemonSet"), False),
+        (None, pod("p", ""), False),
+    ],
+    ids=["bound", "finished", "going", "another of its name", "begun", "finished before", "of a DaemonSet", "unbound"],
+)
+def test_pods_are_planned_for_when_they_come_to_be_workload_or_cease_to(
+    old: Pod | None, new: Pod | None, is_news: bool
+) -> None:
+    assert is_planned(old, new) is is_news
