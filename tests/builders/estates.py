@@ -68,7 +68,7 @@ def unique(word: str) -> str:
 class Estate:
     def __init__(self, api: Any) -> None:
         self.api = api
-        self.http = Session(api.url, api.authority.pem, api.admin_token)
+        self.http = Session(api.url, api.authority.pem, api.admin_token, keeps=True)
         self.plurals = dict(_plurals)
         self._made: list[str] = []
         self.operator: Any = None

@@ -8,11 +8,11 @@ from typing import Any
 
 from nodeyard.testing.rest import RestError
 
-PAUSE_SECONDS = 0.02
+PAUSE_SECONDS = 0.05
 
 
 class Load:
-    """Threads that do things again and again, each up to fifty times a second; what they answer is a fault.
+    """Threads that do things again and again, each up to twenty times a second; what they answer is a fault.
 
     As fast as they can they would take the processor from whom they test, and from every other test.
     """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import ssl
 
 import pytest
 
@@ -22,8 +21,7 @@ class CertificateSession(Session):
         user = json.loads(kubeconfig.read_text())["users"][0]["user"]
         pair = tmp_path / "pair.pem"
         pair.write_bytes(base64.b64decode(user["client-certificate-data"]) + base64.b64decode(user["client-key-data"]))
-        self._trust = ssl.create_default_context(cadata=api.authority.pem.decode())
-        self._trust.load_cert_chain(pair)
+        self._connections.trust.load_cert_chain(pair)
 
 
 @pytest.fixture

@@ -1,19 +1,17 @@
 """A small blocking client for what the control plane itself has to ask: is it ready, and please keep these objects.
 
 Tests that start a server are often not asynchronous, and must not lean on the client they prove. They ask often while
-they wait, so connections are kept: to make one costs more than most answers.
+they wait, so connections are kept.
 """
 
 from __future__ import annotations
 
 import http.client
 import json
-import select
-import ssl
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import urlsplit
 
+from nodeyard.testing.kept import Connections
 from nodeyard.testing.waiting import until
 
 TIMEOUT = 30.0
@@ -37,17 +35,13 @@ class Rest:
 
     def __init__(self, url: str, authority: bytes, token: str) -> None:
         self.url = url
-        parts = urlsplit(url)
-        self._host, self._port = parts.hostname or "", parts.port
-        self._trust = ssl.create_default_context(cadata=authority.decode())
+        self._connections = Connections(url, authority)
         self._token = token
         self._plurals: dict[tuple[str, str], tuple[str, bool]] = {}
-        self._idle: list[http.client.HTTPSConnection] = []
 
     def close(self) -> None:
         """Hang up. Whoever asks again connects again."""
-        while self._idle:
-            self._idle.pop().close()
+        self._connections.close()
 
     def status(self, path: str, timeout: float = 2.0) -> int:
         """The status code of a GET; 0 when nobody answers."""
@@ -120,37 +114,11 @@ class Rest:
         headers = {"Authorization": f"Bearer {self._token}"}
         if body is not None:
             headers["Content-Type"] = content_type
-        connection = self._connection(timeout)
-        try:
+        with self._connections.one(timeout) as connection:
             connection.request(method, path, None if body is None else json.dumps(body), headers)
             response = connection.getresponse()
             content = response.read()
-        except BaseException:
-            connection.close()
-            raise
-        # One that the server wants closed has no socket any more.
-        if connection.sock is not None:
-            self._idle.append(connection)
         try:
             return response.status, json.loads(content)
         except ValueError:
             return response.status, content.decode(errors="replace")
-
-    def _connection(self, timeout: float) -> http.client.HTTPSConnection:
-        """One that is kept, where the server has not hung up on it meanwhile, or else a new one."""
-        while True:
-            try:
-                connection = self._idle.pop()
-            except IndexError:
-                return http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=self._trust)
-            if _is_silent(connection):
-                connection.sock.settimeout(timeout)
-                return connection
-            connection.close()
-
-
-def _is_silent(connection: http.client.HTTPSConnection) -> bool:
-    """Between two requests a server has nothing to say, unless that it hangs up."""
-    poll = select.poll()
-    poll.register(connection.sock, select.POLLIN)
-    return not poll.poll(0)

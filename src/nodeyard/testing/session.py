@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import http.client
 import json
-import ssl
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
+
+from nodeyard.testing.kept import Connections
 
 JSON = "application/json"
 MERGE = "application/merge-patch+json"
@@ -54,13 +55,12 @@ class Answer:
 
 
 class Session:
-    """Requests as the bearer of one token; without one as nobody."""
+    """Requests as the bearer of one token; without one as nobody. Each has a connection of its own, unless `keeps`."""
 
-    def __init__(self, url: str, authority: bytes, token: str = "") -> None:
-        parts = urlsplit(url)
-        self._host, self._port = parts.hostname or "", parts.port
-        self._trust = ssl.create_default_context(cadata=authority.decode())
+    def __init__(self, url: str, authority: bytes, token: str = "", *, keeps: bool = False) -> None:
+        self._connections = Connections(url, authority)
         self._token = token
+        self._keeps = keeps
 
     def request(
         self,
@@ -74,8 +74,7 @@ class Session:
         headers: Mapping[str, str] | None = None,
     ) -> Answer:
         """A body that is neither bytes nor None goes as JSON."""
-        connection = self._connect(30.0)
-        try:
+        with self._connections.one(30.0) as connection:
             connection.request(
                 method,
                 _target(path, query),
@@ -83,9 +82,10 @@ class Session:
                 self._headers(body, content_type, accept, headers),
             )
             response = connection.getresponse()
-            return Answer(response.status, response.headers, response.read())
-        finally:
-            connection.close()
+            answer = Answer(response.status, response.headers, response.read())
+            if not self._keeps:
+                connection.close()
+        return answer
 
     def get(self, path: str, **options: Any) -> Answer:
         return self.request("GET", path, **options)
@@ -107,7 +107,7 @@ class Session:
         self, path: str, *, query: Mapping[str, Any] | None = None, accept: str = JSON, timeout: float = 10.0
     ) -> Iterator[Iterator[dict[str, Any]]]:
         """The events of a watch as they come; waiting longer than `timeout` for one raises TimeoutError."""
-        connection = self._connect(timeout)
+        connection = self._connections.new(timeout)
         try:
             target = _target(path, {"watch": "true", "timeoutSeconds": 60, **(query or {})})
             connection.request("GET", target, headers=self._headers(None, JSON, accept, None))
@@ -117,9 +117,6 @@ class Session:
             yield (json.loads(line) for line in iter(response.readline, b"") if line.strip())
         finally:
             connection.close()
-
-    def _connect(self, timeout: float) -> http.client.HTTPSConnection:
-        return http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=self._trust)
 
     def _headers(self, body: Any, content_type: str, accept: str, headers: Mapping[str, str] | None) -> dict[str, str]:
         sent = {"Accept": accept, "User-Agent": "conformance/1"}
