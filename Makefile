@@ -6,7 +6,7 @@ UV := $(shell command -v uv 2>/dev/null)
 PYTEST_WORKERS ?= 2
 # Most of them wait for a server more than they compute.
 TEST_WORKERS ?= 6
-REAL_WORKERS ?= 5
+REAL_WORKERS ?= 4
 # As tests/conftest.py has ordered them.
 DISTRIBUTED := --dist loadfile --no-loadscope-reorder
 # Tests start hundreds of programs: none should compile what it imports again.

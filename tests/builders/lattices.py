@@ -34,7 +34,7 @@ WRITTEN = (
 )
 """The kinds that an operator writes of a cluster."""
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
-PATIENCE = 60.0
+PATIENCE = 100.0
 PROGRAM = (sys.executable, "-c", "from nodeyard.cli import main; main()")
 
 _numbers = itertools.count(1)

@@ -69,7 +69,7 @@ def test_an_application_is_not_installed_a_second_time_under_another_prefix(esta
 
 
 def test_a_kind_goes_only_when_nothing_is_left_of_it_and_nothing_more_can_come(estate, monkeypatch):
-    monkeypatch.setattr(closings, "SETTLE", timedelta(seconds=8))
+    monkeypatch.setattr(closings, "SETTLE", timedelta(seconds=20))
     kind = estate.definition(unique("Atlas").title())
     estate.released(kind, ROOT, "mine")
     crd = f"{estate.plurals[kind][1]}.{names.APPS_GROUP}"
