@@ -42,15 +42,15 @@ PRIORITIES = 10
 SECONDS = 5.0
 GROWTH = 13.0
 REPEATED = 10
-"""A tenth of the nodes is planned so often in a round, which then takes as long as with all: 0.2 s once is chance."""
+"""A tenth of the nodes, which then takes as long as all of them: 0.2 s measured once is chance."""
 
 
 @dataclass(frozen=True)
 class Size:
     nodes: int
     templates: int
-
     times: int = 1
+    """How often it is planned in a round."""
 
     @property
     def name(self) -> str:
