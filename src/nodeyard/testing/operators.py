@@ -156,13 +156,13 @@ class Operator(Background):
         return float(sum(sample.value for sample in self._samples(name, labels)))
 
     def written(self) -> dict[str, float]:
-        """How many requests that write it has sent, by verb and resource, leases left out."""
-        return {
-            f"{sample.labels['verb']} {sample.labels['resource']}": sample.value
-            for sample in self._samples("nodeyard_client_requests_total", {})
-            if sample.labels["verb"] not in ("get", "list", "watch")
-            and not sample.labels["resource"].startswith("lease")
-        }
+        """How many requests that write it has sent, by verb and resource, leases left out; whatever was answered."""
+        counted: dict[str, float] = {}
+        for sample in self._samples("nodeyard_client_requests_total", {}):
+            verb, resource = sample.labels["verb"], sample.labels["resource"]
+            if verb not in ("get", "list", "watch") and not resource.startswith("lease"):
+                counted[f"{verb} {resource}"] = counted.get(f"{verb} {resource}", 0) + sample.value
+        return counted
 
     def refused(self) -> list[str]:
         """What it had no right to do."""
