@@ -12,9 +12,11 @@ from __future__ import annotations
 import base64
 import itertools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
+import pytest
 import yaml
 
 from nodeyard.capabilities.affinity import names
@@ -22,7 +24,7 @@ from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.kube.json import Object
 from nodeyard.sim import foreign as stand_ins
 from nodeyard.testing import foreign
-from nodeyard.testing.operators import LOCAL_WEBHOOKS
+from nodeyard.testing.operators import LOCAL_WEBHOOKS, Operators
 from nodeyard.testing.session import Answer, Session
 from nodeyard.testing.waiting import until
 
@@ -65,6 +67,19 @@ def unique(word: str) -> str:
     return f"{word}{next(_numbers)}"
 
 
+@contextmanager
+def an_estate(api: Any) -> Iterator[Estate]:
+    """With operators of its own. They are there until it is empty again, and not for longer, whatever happens: the
+    next one on this server would be asked by their webhooks too."""
+    with ExitStack() as ending:
+        estate = Estate(api)
+        estate.operators = Operators(api, pytest.fail)
+        ending.callback(estate.unregister)
+        ending.callback(estate.operators.close)
+        ending.callback(estate.close)
+        yield estate
+
+
 class Estate:
     def __init__(self, api: Any) -> None:
         self.api = api
@@ -104,6 +119,16 @@ class Estate:
     def see(self, kind: str, name: str, namespace: str = "") -> Object | None:
         answer = self.http.get(self.path(kind, name, namespace))
         return None if answer.status in GONE else answer.json
+
+    def listed(self, kind: str, namespace: str) -> list[Object]:
+        """All of a namespace. A server whose definition of the kind was just changed asks for a moment."""
+
+        def answered() -> list[Answer]:
+            answer = self.http.get(self.path(kind, namespace=namespace))
+            return [answer] if answer.status == 200 else []
+
+        found: list[Object] = self.until(answered, f"{kind} can be listed")[0].json["items"]
+        return found
 
     def patch(self, kind: str, name: str, body: Object, namespace: str = "", **options: Any) -> Answer:
         return self.http.patch(self.path(kind, name, namespace), body, **options)
@@ -211,9 +236,9 @@ class Estate:
 
     # the operator
 
-    def start(self, operators: Any, **options: Any) -> Any:
+    def start(self, **options: Any) -> Any:
         """An operator whose webhooks the API server asks."""
-        self.operator = operators(AFFINITY, webhooks=LOCAL_WEBHOOKS, **options)
+        self.operator = self.operators(AFFINITY, webhooks=LOCAL_WEBHOOKS, **options)
         probe = class_body("probe", nodeSelector={"a": "b"})
 
         def is_asked() -> bool:

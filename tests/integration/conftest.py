@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from datetime import timedelta
 
 import pytest
-from tests.builders.estates import Estate, install_kinds
+from tests.builders.estates import an_estate, install_kinds
 from tests.builders.guards import MUTATING, SECRET, VALIDATING, discard
 from tests.builders.lattices import Lattice
 from tests.builders.rights import Audit
@@ -104,7 +104,8 @@ def affinity_kinds(api):
     """The definitions of affinity and of Flux, on the server; kinds that are not declared any more go soon."""
     install_kinds(api)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(closings, "SETTLE", timedelta(seconds=0.5))
+        # A real one that is deleted within a second of a change may stay for minutes: see `closings`.
+        patched.setattr(closings, "SETTLE", timedelta(seconds=2 if api.is_real else 0.5))
         yield
 
 
@@ -112,23 +113,16 @@ def affinity_kinds(api):
 def estate(api, affinity_kinds):
     """Classes, tenants and applications of one file, with an operator that runs all the while and is asked at
     admission. Use names of your own for each test (`estates.unique`)."""
-    estate, operators = Estate(api), Operators(api, pytest.fail)
-    estate.start(operators)
-    yield estate
-    estate.close()
-    operators.close()
-    estate.unregister()
+    with an_estate(api) as estate:
+        estate.start()
+        yield estate
 
 
 @pytest.fixture
 def lone_estate(api, affinity_kinds):
     """The same of one test alone, which starts its own operators; they have to be there still when it ends."""
-    estate, operators = Estate(api), Operators(api, pytest.fail)
-    estate.operators = operators
-    yield estate
-    estate.close()
-    operators.close()
-    estate.unregister()
+    with an_estate(api) as estate:
+        yield estate
 
 
 @pytest.fixture

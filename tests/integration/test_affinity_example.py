@@ -5,12 +5,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.builders.estates import Estate
+from tests.builders.estates import an_estate
 from tests.builders.lattices import PROGRAM
 from tests.builders.release_worlds import ReleaseWorld
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.testing.operators import Operators
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "03-affinity"
 FILES = ("classes", "definitions", "tenants", "applications")
@@ -22,17 +21,13 @@ PATIENCE = 60.0
 @pytest.fixture(scope="module")
 def estate(api, affinity_kinds):
     """The operator at work, Flux beside it, and the example applied."""
-    with ReleaseWorld(api) as world:
+    with ReleaseWorld(api) as world, an_estate(api) as estate:
         world.add_nodes(6, zones=("dc1", "dc2"), prefix="affinity-example")
-        estate, operators = Estate(api), Operators(api, pytest.fail)
         estate.world = world
-        estate.start(operators)
+        estate.start()
         for name in FILES:
             apply(estate, EXAMPLE / f"{name}.yaml")
         yield estate
-        estate.close()
-        operators.close()
-        estate.unregister()
 
 
 def apply(estate, file):

@@ -39,7 +39,7 @@ def restarted(estate, **options):
 
 def test_while_nobody_answers_pods_of_tenants_are_refused_and_others_admitted(lone_estate, plain):
     estate = lone_estate
-    estate.start(estate.operators)
+    estate.start()
     home = estate.tenant(unique("home"))
     assert estate.post(pod_body(home, "before", [])).status == 201
 
@@ -50,14 +50,14 @@ def test_while_nobody_answers_pods_of_tenants_are_refused_and_others_admitted(lo
     assert "failed calling webhook" in refused.message
     for namespace in (plain, "default", "kube-system"):
         assert estate.post(pod_body(namespace, unique("other-"), [])).status == 201
-    estate.start(estate.operators)
+    estate.start()
     estate.until(lambda: estate.post(pod_body(home, unique("after-"), [])).status == 201, "somebody answers again")
 
 
 def test_before_everything_is_known_pods_of_tenants_are_refused_and_others_admitted(lone_estate, plain, monkeypatch):
     estate = lone_estate
     monkeypatch.setattr("tests.builders.estates.LOCAL_WEBHOOKS", at_free_port())
-    estate.start(estate.operators)
+    estate.start()
     home = estate.tenant(unique("home"))
     monkeypatch.setattr(Operator, "ready", lambda self: self)
     blind = [each for each in rbac.rules(AFFINITY, installs_crds=True) if "nodes" not in each["resources"]]
@@ -73,7 +73,7 @@ def test_before_everything_is_known_pods_of_tenants_are_refused_and_others_admit
     assert any("not checked" in each for each in answer.warnings)
     starting.stop()
     monkeypatch.undo()
-    estate.start(estate.operators)
+    estate.start()
 
 
 def at_free_port():
@@ -112,7 +112,7 @@ def elsewhere(api, lone_estate):
 
 def test_where_cozystack_serves_the_group_no_kind_is_made_and_releases_alone_are_enforced(lone_estate, elsewhere):
     estate = lone_estate
-    running = estate.start(estate.operators)
+    running = estate.start()
     estate.affinity_class(name := unique("class"), nodeSelector={ZONE: "here"})
     namespace = f"tenant-{unique('theirs')}"
     estate.make({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
@@ -168,7 +168,7 @@ RESTLESS = Terms(
 def test_certificates_rotate_while_pods_are_reviewed_and_every_answer_is_right(lone_estate, monkeypatch):
     estate = lone_estate
     monkeypatch.setattr("tests.builders.estates.LOCAL_WEBHOOKS", replace(LOCAL_WEBHOOKS, terms=RESTLESS))
-    estate.start(estate.operators)
+    estate.start()
     home = estate.tenant(unique("home"))
     estate.make(release_body(home, estate.affinity_class(unique("class"), nodeSelector={ZONE: "here"})))
     estate.install(home, "postgres-db")

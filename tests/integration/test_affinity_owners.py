@@ -4,14 +4,13 @@ import subprocess
 
 import pytest
 from tests.builders import badges
-from tests.builders.estates import Estate, class_body, owner_of, pod_body, unique
+from tests.builders.estates import an_estate, class_body, owner_of, pod_body, unique
 from tests.builders.lattices import PROGRAM
 
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.runtime import rbac
 from nodeyard.testing import foreign
-from nodeyard.testing.operators import Operators
 
 ZONE = "topology.kubernetes.io/zone"
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
@@ -54,12 +53,9 @@ class Operated:
 @pytest.fixture(scope="module")
 def estate(api, affinity_kinds):
     """With an operator of just the rights that it declares, said so: it is refused some of what it asks for here."""
-    estate, operators = Estate(api), Operators(api, pytest.fail)
-    estate.start(operators, rules=rbac.rules(AFFINITY, installs_crds=True))
-    yield estate
-    estate.close()
-    operators.close()
-    estate.unregister()
+    with an_estate(api) as estate:
+        estate.start(rules=rbac.rules(AFFINITY, installs_crds=True))
+        yield estate
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ RARE = {COUNTED, RENEWED, ADOPTING}
 def test_every_right_is_used_and_no_other_is_needed(audited, lone_estate):
     """The life of a tenant, of its application, and of pods whose owners are not known yet."""
     estate, audit = lone_estate, audited(AFFINITY)
-    estate.start(estate.operators)
+    estate.start()
     chosen = estate.affinity_class(unique("class"), nodeSelector={ZONE: "here"})
     kind = estate.definition(unique("store").title())
     tenant = unique("tenant")

@@ -3,23 +3,20 @@
 from datetime import timedelta
 
 import pytest
-from tests.builders.estates import ROOT, Estate, unique
+from tests.builders.estates import ROOT, an_estate, unique
 
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.capabilities.affinity.planning import closings
-from nodeyard.testing.operators import Operators
 
 CRD = "CustomResourceDefinition"
 
 
 @pytest.fixture(scope="module")
 def estate(api, affinity_kinds):
-    estate, operators = Estate(api), Operators(api, pytest.fail)
-    estate.operator = operators(AFFINITY)
-    yield estate
-    estate.close()
-    operators.close()
+    with an_estate(api) as estate:
+        estate.operator = estate.operators(AFFINITY)
+        yield estate
 
 
 def change(estate, kind, **spec):
@@ -90,8 +87,7 @@ def test_a_kind_goes_only_when_nothing_is_left_of_it_and_nothing_more_can_come(e
     estate.until(is_closed, "the kind is closed")
     late = estate.until(refusal, "nothing more can be made")
     assert "its ApplicationDefinition is being deleted" in late
-    left = estate.http.get(estate.path(kind, namespace=ROOT)).json["items"]
-    for each in left:
+    for each in estate.listed(kind, ROOT):
         # Made before the rule was in force: it is kept, can be changed, and keeps its kind.
         name = each["metadata"]["name"]
         assert estate.patch(kind, name, {"spec": {"replicas": 2}}, ROOT).status == 200

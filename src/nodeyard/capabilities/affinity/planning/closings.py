@@ -15,6 +15,8 @@ from nodeyard.capabilities.affinity import names
 from nodeyard.kube import moments
 from nodeyard.kube.json import Object
 
+# Not much less: API servers make the storage of a changed CRD anew, and one that is deleted within that second may stay
+# for minutes, since they notice only at their next round that their first try to empty it came too early.
 SETTLE: timedelta = timedelta(seconds=5)
 _RULES: Final = "x-kubernetes-validations"
 _RULE: Final[Object] = {
