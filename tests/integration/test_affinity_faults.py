@@ -1,12 +1,14 @@
 """When things are not as they should be: nobody answers, nobody knows yet, somebody else serves the group."""
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from tests.builders.estates import DRY, ROOT, definition_body, pod_body, unique
+from tests.builders.estates import DRY, ROOT, application_body, definition_body, pod_body, unique
 from tests.builders.guards import SECRET
 from tests.builders.loads import Load
+from tests.builders.nested import with_nested
 
 from nodeyard.admission.certificates import Terms
 from nodeyard.capabilities.affinity import names
@@ -21,6 +23,8 @@ ZONE = "topology.kubernetes.io/zone"
 SERVICES = "/apis/apiregistration.k8s.io/v1/apiservices"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 FORBIDDEN = 403
+RELEASES = "helmreleases.helm.toolkit.fluxcd.io"
+LEVELS = 5_000
 
 
 @pytest.fixture
@@ -194,3 +198,56 @@ def test_certificates_rotate_while_pods_are_reviewed_and_every_answer_is_right(l
 def certificate(estate):
     """Which is served, or about to be."""
     return estate.api.rest.get(SECRET)["data"]["tls.crt"]
+
+
+@pytest.fixture
+def deep(lone_estate):
+    """Makes releases that cannot be read, and says how the server answered. They go before the estate is emptied."""
+    path = lone_estate.path(names.RELEASE_KIND, namespace=ROOT)
+    made = []
+
+    def make(name):
+        body = release_body(ROOT, "none")
+        body["metadata"]["name"], body["spec"]["values"] = name, "NESTED"
+        made.append(f"{path}/{name}")
+        return lone_estate.http.post(path, with_nested(json.dumps(body).encode(), LEVELS)).status
+
+    yield make
+    for each in made:
+        lone_estate.http.delete(each)
+
+
+def test_a_release_that_is_nested_too_deeply_to_be_read_keeps_no_other_from_being_looked_after(lone_estate, deep):
+    estate = lone_estate
+    # The embedded server takes no more levels than we can read.
+    taken, aside = (201, 2) if estate.api.is_real else (400, 0)
+    assert deep("before") == taken
+
+    estate.operator = estate.operators(AFFINITY)
+    kind = estate.definition(unique("Shelf").title())
+    estate.released(kind, ROOT, "first")
+    assert deep("meanwhile") == taken
+    estate.released(kind, ROOT, "second")
+
+    def is_counted():
+        return estate.operator.metric("nodeyard_informer_malformed_objects", resource=RELEASES) == aside
+
+    estate.until(is_counted, "they are told of")
+
+
+def test_an_application_that_is_nested_too_deeply_to_be_read_is_refused(lone_estate):
+    estate = lone_estate
+    estate.start()
+    body = definition_body(kind := unique("Vault").title())
+    body["spec"]["application"]["openAPISchema"] = json.dumps({"x-kubernetes-preserve-unknown-fields": True})
+    estate.make(body)
+    estate.plurals[kind] = (names.APPS_API_VERSION, body["spec"]["application"]["plural"], True)
+    estate.told(names.DEFINITION_KIND, kind.lower(), "Ready", "Served")
+    estate.released(kind, ROOT, "plain", options={"any": ["form"]})
+    deep = json.dumps(application_body(kind, ROOT, "deep", options="NESTED")).encode()
+
+    refused = estate.http.post(estate.path(kind, namespace=ROOT), with_nested(deep, LEVELS))
+
+    assert refused.status == (422 if estate.api.is_real else 400)
+    if estate.api.is_real:
+        assert f"{kind} {ROOT}/deep: it is nested more than" in refused.message

@@ -4,6 +4,7 @@ not synced   as the webhook's failure policy would have it, and with the reason:
              denies; deciding from a cache that has not been told everything would refuse what is right
 looks up     only then the answer is waited for: objects are read, and the capability is asked again, until it decides
              or the time is over; what was not read by then it is told as unreadable
+too deep     denied: what cannot be read cannot be looked after
 raises       500, so that the API server applies the failure policy; the error is in the log
 """
 
@@ -27,6 +28,7 @@ from nodeyard.runtime.webhooks import LookedUp, Lookup, Review, Unreadable, Verd
 OK: Final = 200
 BAD_REQUEST: Final = 400
 INTERNAL_ERROR: Final = 500
+UNPROCESSABLE: Final = 422
 UNAVAILABLE: Final = 503
 # What of a webhook's timeout is for the way there and back.
 MARGIN: Final = 0.2
@@ -87,6 +89,9 @@ class Reviewer:
         except wire.NotAReview as error:
             self._tell(Ended.MALFORMED, time.perf_counter() - began)
             return Answer(BAD_REQUEST, str(error).encode())
+        except wire.TooDeep as error:
+            self._tell(Ended.DENIED, time.perf_counter() - began)
+            return Answer(OK, wire.answer(error.review, _undecodable(error)))
         if not self._controlled.is_synced:
             self._tell(Ended.NOT_SYNCED, time.perf_counter() - began)
             return Answer(OK, wire.answer(review, self._unsynced()))
@@ -149,6 +154,16 @@ class Reviewer:
             code=UNAVAILABLE,
             reason="ServiceUnavailable",
         )
+
+
+def _undecodable(error: wire.TooDeep) -> Verdict:
+    review = error.review
+    what = (
+        f"{review.kind.kind} {review.namespace}/{review.name}"
+        if review.namespace
+        else f"{review.kind.kind} {review.name}"
+    )
+    return denied(f"{what}: {error}, which cannot be read here; nest it less", code=UNPROCESSABLE, reason="Invalid")
 
 
 def _ended(verdict: Verdict) -> Ended:

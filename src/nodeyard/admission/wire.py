@@ -8,6 +8,7 @@ from typing import Final
 import msgspec
 
 from nodeyard.admission.differences import difference
+from nodeyard.kube import nesting
 from nodeyard.kube.json import Object
 from nodeyard.runtime.webhooks import Review, Verdict
 
@@ -21,6 +22,14 @@ class NotAReview(ValueError):
     """The text says what came instead."""
 
 
+class TooDeep(ValueError):
+    """What shall be stored cannot be read as a whole: the review without what is too deep in it."""
+
+    def __init__(self, review: Review) -> None:
+        super().__init__(nesting.TOO_DEEP)
+        self.review = review
+
+
 class _Question(msgspec.Struct, rename="camel"):
     request: Review | None = None
     api_version: str = ""
@@ -31,6 +40,17 @@ _decode = msgspec.json.Decoder(_Question).decode
 
 
 def read(body: bytes) -> Review:
+    """Raises TooDeep only for what is about to be stored: what is stored already has to be seen to go, or to change."""
+    try:
+        return _read(body)
+    except RecursionError:
+        review = _read(nesting.shallow(body))
+    if nesting.is_cut(msgspec.json.encode(review.object)):
+        raise TooDeep(review)
+    return review
+
+
+def _read(body: bytes) -> Review:
     try:
         question = _decode(body)
     except msgspec.MsgspecError as error:

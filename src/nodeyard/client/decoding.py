@@ -6,6 +6,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from nodeyard.kube import nesting
+
 T = TypeVar("T")
 
 
@@ -54,8 +56,12 @@ def decoder_for(type: Any) -> msgspec.json.Decoder[Any]:
 
 
 def decode_as(type: type[T], body: bytes) -> T:
-    decoded: T = decoder_for(type).decode(body)
-    return decoded
+    """Raises msgspec.DecodeError for what is no JSON, and its ValidationError for what does not fit."""
+    try:
+        decoded: T = decoder_for(type).decode(body)
+        return decoded
+    except RecursionError:
+        raise msgspec.ValidationError(nesting.TOO_DEEP) from None
 
 
 def malformed(raw: bytes | msgspec.Raw, error: str, type: str) -> Malformed:

@@ -12,8 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
-
+from nodeyard.client.decoding import decode_as
 from nodeyard.client.errors import ClientError, NotFound, error_from_answer
 from nodeyard.client.resources import Resource, untyped
 from nodeyard.client.transport import Transport
@@ -100,8 +99,7 @@ async def _get(transport: Transport, path: str) -> Object:
     response = await transport.request("GET", path, headers={"Accept": _AGGREGATED})
     if response.status != 200:
         raise error_from_answer(response.status, response.headers, response.body)
-    decoded: Object = msgspec.json.decode(response.body)
-    return decoded
+    return decode_as(dict[str, Any], response.body)
 
 
 def _aggregated(document: Object) -> Iterable[Known]:

@@ -192,7 +192,7 @@ def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
 def _status_in(code: int, body: bytes) -> Status:
     try:
         status = _decode_status(body)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError):
         status = Status()
     if status.kind == "Status":
         return msgspec.structs.replace(status, code=status.code or code)

@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from nodeyard.client.decoding import Malformed, decode_as, decoder_for, malformed
+from nodeyard.kube import nesting
 
 T = TypeVar("T")
 
@@ -36,15 +37,26 @@ def decode_page(type: type[T], body: bytes) -> Page[T]:
     try:
         decoded: _List[T] = decoder_for(_LIST_OF[type]).decode(body)
         return Page(decoded.items or [], decoded.metadata.resource_version, decoded.metadata.continue_)
-    except msgspec.ValidationError:
-        return _one_by_one(type, body)
+    except (msgspec.ValidationError, RecursionError):
+        return _one_by_one(type, _apart(body))
 
 
-def _one_by_one(type: type[T], body: bytes) -> Page[T]:
-    raw: _List[msgspec.Raw] = decoder_for(_LIST_OF[msgspec.Raw]).decode(body)
+def _apart(body: bytes) -> _List[msgspec.Raw]:
+    decode = decoder_for(_LIST_OF[msgspec.Raw]).decode
+    try:
+        found: _List[msgspec.Raw] = decode(body)
+    except RecursionError:
+        found = decode(nesting.shallow(body))
+    return found
+
+
+def _one_by_one(type: type[T], raw: _List[msgspec.Raw]) -> Page[T]:
     items: list[T] = []
     broken: list[Malformed] = []
     for item in raw.items or ():
+        if nesting.is_cut(bytes(item)):
+            broken.append(malformed(item, nesting.TOO_DEEP, "LISTED"))
+            continue
         try:
             items.append(decode_as(type, bytes(item)))
         except msgspec.ValidationError as error:

@@ -11,6 +11,7 @@ import msgspec
 
 from nodeyard.client.decoding import Malformed, decode_partial, decoder_for, malformed
 from nodeyard.client.errors import Status, error_from_status
+from nodeyard.kube import nesting
 
 T = TypeVar("T")
 
@@ -53,12 +54,18 @@ class EventDecoder(Generic[T]):
 
     def decode(self, line: bytes) -> Change[T] | Bookmark | Malformed:
         """Raises ApiError for an ERROR event, and msgspec.DecodeError for a line that is no JSON."""
+        try:
+            return self._decode(line)
+        except RecursionError:
+            return _malformed(nesting.shallow(line), nesting.TOO_DEEP)
+
+    def _decode(self, line: bytes) -> Change[T] | Bookmark | Malformed:
         if line.startswith(_CHANGES):
             try:
                 change: Change[T] = self._decode_change(line)
                 return change
             except msgspec.ValidationError as error:
-                return _malformed(line, error)
+                return _malformed(line, str(error))
         frame = _decode_frame(line)
         if frame.type == "BOOKMARK":
             metadata = decode_partial(frame.object).metadata
@@ -67,9 +74,9 @@ class EventDecoder(Generic[T]):
         if frame.type == "ERROR":
             raise error_from_status(_decode_status(frame.object))
         # A change whose type does not come first, as some proxies and aggregated servers write it.
-        return self.decode(b'{"type":"%s","object":%s}' % (frame.type.encode(), bytes(frame.object)))
+        return self._decode(b'{"type":"%s","object":%s}' % (frame.type.encode(), bytes(frame.object)))
 
 
-def _malformed(line: bytes, error: Exception) -> Malformed:
+def _malformed(line: bytes, error: str) -> Malformed:
     frame = _decode_frame(line)
-    return malformed(frame.object, str(error), frame.type)
+    return malformed(frame.object, error, frame.type)

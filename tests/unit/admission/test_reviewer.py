@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.builders.guards import guarded, mutating, validating
+from tests.builders.nested import with_nested
 from tests.builders.reviews import question
 
 from nodeyard.admission.metrics import AdmissionMetrics
@@ -267,3 +268,14 @@ async def test_an_error_in_what_is_told_does_not_change_the_answer(look, control
     monkeypatch.setattr(controlled, "reviewed", lambda _review, _verdict: 1 / 0)
 
     assert response(await look(lambda _review, _view: allowed()))["allowed"]
+
+
+def test_what_is_nested_too_deeply_is_denied_and_the_remedy_said(ask, counted):
+    body = with_nested(question(name="a", namespace="ns", object={"spec": "NESTED"}), 5_000)
+
+    answer = response(ask(validating(), body))
+
+    assert (answer["allowed"], answer["status"]["code"], answer["status"]["reason"]) == (False, 422, "Invalid")
+    assert answer["status"]["message"].startswith("LabelRule ns/a: it is nested more than 500 levels deep")
+    assert "nest it less" in answer["status"]["message"]
+    assert counted("denied") == 1

@@ -4,6 +4,7 @@ import base64
 import json
 
 import pytest
+from tests.builders.nested import with_nested
 from tests.builders.reviews import question
 
 from nodeyard.admission import wire
@@ -32,6 +33,27 @@ def test_a_question_is_read_as_the_api_server_puts_it():
     assert (review.object, review.old_object, review.dry_run) == ({"a": 1}, {"a": 0}, True)
     assert (review.user.username, review.user.groups) == ("jane", ("devs",))
     assert (review.resource.resource, review.kind.kind) == ("labelrules", "LabelRule")
+
+
+def test_what_is_nested_too_deeply_to_be_read_is_said_to_be():
+    body = with_nested(question(name="a", object={"metadata": {"name": "a"}, "spec": "NESTED"}), 5_000)
+
+    with pytest.raises(wire.TooDeep) as refused:
+        wire.read(body)
+
+    assert (refused.value.review.uid, refused.value.review.name) == ("u-1", "a")
+
+
+@pytest.mark.parametrize(
+    "after", [{"operation": "DELETE", "object": None}, {"operation": "UPDATE", "object": {"a": 1}}]
+)
+def test_what_is_stored_already_may_be_as_deep_as_it_likes(after):
+    body = with_nested(question(**after, oldObject={"metadata": {"name": "a"}, "spec": "NESTED"}), 5_000)
+
+    review = wire.read(body)
+
+    assert review.object == after["object"]
+    assert review.old_object["metadata"] == {"name": "a"}
 
 
 def test_nulls_are_what_is_absent():

@@ -2,6 +2,7 @@
 
 import msgspec
 import pytest
+from tests.builders.nested import nested
 
 from nodeyard.client import errors
 from nodeyard.client.errors import error_from_answer
@@ -90,6 +91,10 @@ def test_a_body_that_is_no_status_is_quoted():
     assert isinstance(error, errors.ServerError)
     assert error.code == 502
     assert error.message == "<html>bad gateway</html>"
+
+
+def test_a_body_that_is_nested_too_deeply_is_quoted():
+    assert error_from_answer(500, {}, f'{{"x":{nested(5_000)}}}'.encode()).message.startswith('{"x":{"a":')
 
 
 def test_an_empty_body_still_has_words():

@@ -2,10 +2,12 @@
 
 import msgspec
 import pytest
+from tests.builders.nested import with_nested
 
-from nodeyard.client.decoding import Malformed
+from nodeyard.client.decoding import Malformed, Partial
 from nodeyard.client.errors import Expired
 from nodeyard.client.watching import Bookmark, Change, EventDecoder
+from nodeyard.kube.nesting import TOO_DEEP
 
 
 class Meta(msgspec.Struct):
@@ -66,6 +68,19 @@ def test_an_object_that_does_not_fit_poisons_only_itself():
         "5",
     )
     assert "spec" in event.error
+
+
+@pytest.mark.parametrize("order", [(b'"type":"ADDED"', b'"object":%s'), (b'"object":%s', b'"type":"ADDED"')])
+@pytest.mark.parametrize("view", [dict, View, Partial])
+def test_an_object_nested_too_deeply_poisons_only_itself(order, view):
+    body = b'{"metadata":{"managedFields":["NESTED"],"name":"a","namespace":"ns","uid":"u"},"spec":{"n":"NESTED"}}'
+    line = b"{%s}" % b",".join(order) % with_nested(body, 5_000)
+
+    event = EventDecoder(view).decode(line)
+
+    assert isinstance(event, Malformed)
+    assert (event.type, event.namespace, event.name, event.uid) == ("ADDED", "ns", "a", "u")
+    assert event.error == TOO_DEEP
 
 
 def test_a_torn_line_is_no_event():

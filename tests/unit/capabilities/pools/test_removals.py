@@ -15,6 +15,7 @@ from nodeyard.kube.names import POOL_DRAINING
 from nodeyard.plan.brake import Limit, brake
 from nodeyard.plan.model import Disruption, Plan, Verb
 
+from ....builders.nested import nested
 from ....builders.pools import NOW
 from ....builders.removals import TEMPLATE, World, deployment, member, node, pod
 
@@ -288,8 +289,9 @@ def test_a_template_is_restored_to_what_it_was(policy: str, template: Object) ->
     assert not wanted(back).plan().actions
 
 
-def test_a_record_that_cannot_be_read_is_dropped() -> None:
-    broken = deployment("gpu", metadata={"annotations": {names.MARKED: "{"}})
+@pytest.mark.parametrize("text", ["{", f'{{"x":{nested(5_000)}}}'], ids=["torn", "nested"])
+def test_a_record_that_cannot_be_read_is_dropped(text: str) -> None:
+    broken = deployment("gpu", metadata={"annotations": {names.MARKED: text}})
     back = wanted(World.of(deployments={"gpu": broken})).passed()
     assert not annotations_of(back)
     assert template_of(back) == TEMPLATE

@@ -13,6 +13,7 @@ from nodeyard.kube.names import POOL_DRAINING
 from nodeyard.kube.objects import Node
 from nodeyard.plan.model import Disruption
 
+from ....builders.nested import nested
 from ....builders.spares import (
     NOW,
     apply,
@@ -164,7 +165,8 @@ def test_an_edited_template_keeps_the_memory_of_what_was_displaced_first() -> No
     assert find(after, "a").metadata.labels["tier"] == "before"
 
 
-def test_a_spoilt_record_is_no_record() -> None:
-    given = owned("a", "web", labels={"tier": "web"}, annotations={names.RECORD: "{"})
+@pytest.mark.parametrize("text", ["{", f'{{"x":{nested(5_000)}}}'], ids=["torn", "nested"])
+def test_a_spoilt_record_is_no_record(text: str) -> None:
+    given = owned("a", "web", labels={"tier": "web"}, annotations={names.RECORD: text})
     seen = snapshot([given], [template("web", template=described(), prune=True)])
     assert find(converge(seen)[0], "a").metadata.labels["tier"] == "web"

@@ -10,6 +10,7 @@ import pytest
 
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.plan import plan
+from nodeyard.capabilities.spares.planning.record import release_of
 from nodeyard.capabilities.spares.planning.releases import SETTLE
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
 from nodeyard.kube.names import POOL_DRAINING
@@ -17,6 +18,7 @@ from nodeyard.kube.objects import Node, Pod
 from nodeyard.plan.brake import Limit, brake
 from nodeyard.plan.model import Disruption, Planned
 
+from ....builders.nested import nested
 from ....builders.spares import (
     NOW,
     apply,
@@ -194,6 +196,11 @@ def test_a_node_that_is_wanted_again_is_uncordoned_and_kept() -> None:
     assert not after.spec.unschedulable
     assert names.RELEASE not in after.metadata.annotations
     assert owner_of(after) == "web"
+
+
+@pytest.mark.parametrize("text", ["{", f'{{"x":{nested(5_000)}}}'], ids=["torn", "nested"])
+def test_a_note_that_somebody_has_spoilt_is_none(text: str) -> None:
+    assert release_of(spare("a", annotations={names.RELEASE: text})) is None
 
 
 def test_a_cordon_of_others_is_not_undone() -> None:

@@ -87,7 +87,7 @@ def mark_of(deployment: Object) -> Mark:
     text = meta.annotations(deployment).get(names.MARKED)
     try:
         return msgspec.json.decode(text, type=Mark) if text else _NONE
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return _NONE
 
 

@@ -71,7 +71,7 @@ def record_of(node: Node) -> Record | None:
         return None
     try:
         return _RECORD.decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
 
 
@@ -81,5 +81,5 @@ def release_of(node: Node) -> ReleaseNote | None:
         return None
     try:
         return _RELEASE.decode(text)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None

@@ -1,0 +1,42 @@
+"""JSON that is nested more deeply than can be decoded: what is too deep is cut out, so that the rest can be read. Pure.
+
+API servers take ten thousand levels, decoders here about one thousand. Whoever may make an object of a kind that has
+fields of any form shall not keep all others of that kind from being read.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+# Far more than any object that means something has, and far less than decoders take.
+MOST_LEVELS: Final = 500
+TOO_DEEP: Final = f"it is nested more than {MOST_LEVELS} levels deep"
+# Stands where something was cut out.
+_CUT: Final = rb'"\u0000cut"'
+# Strings as a whole, since brackets in them are text.
+_TOKENS: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]')
+_OPENING: Final = frozenset((b"[", b"{"))
+_CLOSING: Final = frozenset((b"]", b"}"))
+
+
+def shallow(raw: bytes) -> bytes:
+    """The same JSON down to so many levels. By counting: nothing here depends on how deep it is."""
+    parts = []
+    depth = kept = 0
+    for token in _TOKENS.finditer(raw):
+        found = token.group()
+        if found in _OPENING:
+            depth += 1
+            if depth == MOST_LEVELS + 1:
+                parts += [raw[kept : token.start()], _CUT]
+        elif found in _CLOSING:
+            if depth == MOST_LEVELS + 1:
+                kept = token.end()
+            depth -= 1
+    return b"".join([*parts, raw[kept:]])
+
+
+def is_cut(raw: bytes) -> bool:
+    """Whether something was cut out of it."""
+    return _CUT in raw
