@@ -43,7 +43,7 @@ ROLES = 20
 EDITED_ROLE = 7
 EDITS = 50
 SERIES = 3
-ROUNDS = 5
+ROUNDS = 7
 PATIENCE_SECONDS = 900.0
 
 SECONDS = "seconds until all concerned nodes report"
