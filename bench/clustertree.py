@@ -99,7 +99,7 @@ def _trees() -> Result:
             Requirement(LEASED, EMBEDDED, at_least=LEAVES * NODES),
             *(Requirement(OLDEST, each, at_most=15.0) for each in both),
         ],
-        rounds=1,
+        rounds=ROUNDS,
         warm_up=False,
     )
 

@@ -1,16 +1,17 @@
 """Where planners run. They are pure, so it does not matter to them; it matters to everyone else.
 
 In production each capability has one worker thread: a slow plan delays neither the watches nor another capability's
-plans. What the event loop hands over in one of its turns goes there together, and what is done by the time it looks
-comes back together, since the way costs as much as a small plan does. In simulation they run in place, so that virtual
-time stands still meanwhile.
+plans. The way there and back costs as much as a small plan does: what is handed over while the thread is at work is
+taken up by it without being called, and what is done by the time the event loop looks comes back together. In
+simulation they run in place, so that virtual time stands still meanwhile.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeAlias, TypeVar
 
@@ -28,8 +29,10 @@ class Thinker(Protocol):
 class InThread:
     def __init__(self, name: str) -> None:
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"plan-{name}")
-        self._pending: list[_Task] = []
-        """Handed over in this turn of the event loop."""
+        self._tasks: deque[_Task] = deque()
+        """Handed over, and not begun."""
+        self._is_thinking = False
+        """Whether the thread will look for more."""
         self._done: deque[_Done] = deque()
         """Answers that the event loop has not fetched yet."""
         self._is_called = False
@@ -38,36 +41,53 @@ class InThread:
     async def __call__(self, work: Callable[[], T], /) -> T:
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
-        if not self._pending:
-            loop.call_soon(self._hand_over, loop)
-        self._pending.append((answer, work))
+        self._tasks.append((answer, work))
+        if not self._is_thinking:
+            self._call_thread(loop)
         return await answer
 
     def close(self) -> None:
-        """Does not wait for a plan nobody will read."""
+        """Does not wait for a plan nobody will read, nor has anybody wait for one that nobody makes."""
         self._executor.shutdown(wait=False, cancel_futures=True)
+        self._is_thinking = False
+        for answer, _ in self._taken():
+            answer.cancel()
 
-    def _hand_over(self, loop: asyncio.AbstractEventLoop) -> None:
-        tasks, self._pending = self._pending, []
+    def _call_thread(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._is_thinking = True
         try:
-            self._executor.submit(self._think, loop, tasks)
+            self._executor.submit(self._think, loop)
         except RuntimeError:
-            # It was closed meanwhile: whoever waits is not to wait for ever.
-            for answer, _ in tasks:
-                answer.cancel()
+            # It was closed.
+            self.close()
 
-    def _think(self, loop: asyncio.AbstractEventLoop, tasks: Sequence[_Task]) -> None:
-        """In the worker thread: one after another."""
-        for answer, work in tasks:
-            if answer.cancelled():
-                continue
-            try:
-                self._done.append((answer, work(), None))
-            except BaseException as error:
-                self._done.append((answer, None, error))
-            if not self._is_called:
-                self._is_called = True
-                loop.call_soon_threadsafe(self._fetch)
+    def _think(self, loop: asyncio.AbstractEventLoop) -> None:
+        """In the worker thread: one after another, until there is nothing left."""
+        while True:
+            for answer, work in self._taken():
+                self._do(loop, answer, work)
+            # Before looking a last time: who hands over from here on calls, and once too often does no harm.
+            self._is_thinking = False
+            if not self._tasks:
+                return
+            self._is_thinking = True
+
+    def _taken(self) -> Iterator[_Task]:
+        """All there are, each to whoever asks first."""
+        with contextlib.suppress(IndexError):
+            while True:
+                yield self._tasks.popleft()
+
+    def _do(self, loop: asyncio.AbstractEventLoop, answer: asyncio.Future[Any], work: Callable[[], Any]) -> None:
+        if answer.cancelled():
+            return
+        try:
+            self._done.append((answer, work(), None))
+        except BaseException as error:
+            self._done.append((answer, None, error))
+        if not self._is_called:
+            self._is_called = True
+            loop.call_soon_threadsafe(self._fetch)
 
     def _fetch(self) -> None:
         # Before looking: what is done from here on calls again, and once too often does no harm.

@@ -81,3 +81,57 @@ async def test_whoever_asks_after_it_was_closed_does_not_wait_for_ever():
     think.close()
     with pytest.raises(asyncio.CancelledError):
         await asyncio.wait_for(think(lambda: None), 10)
+
+
+async def test_what_is_handed_over_while_it_is_at_work_is_taken_up_too(think):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def hold():
+        begun.set()
+        go_on.wait(10)
+
+    holding = asyncio.ensure_future(think(hold))
+    await asyncio.sleep(0)
+    await asyncio.to_thread(begun.wait, 10)
+    others = [asyncio.ensure_future(think(lambda number=number: number)) for number in range(20)]
+    await asyncio.sleep(0)
+    go_on.set()
+
+    assert await asyncio.wait_for(asyncio.gather(*others), 10) == list(range(20))
+    await holding
+
+
+async def test_nothing_is_lost_however_hand_overs_and_the_end_of_work_meet(think):
+    async def ask(number):
+        found = []
+        for turn in range(200):
+            if turn % (number + 2) == 0:
+                await asyncio.sleep(0)
+            found.append(await think(lambda turn=turn: turn))
+        return found
+
+    answers = await asyncio.wait_for(asyncio.gather(*map(ask, range(8))), 60)
+
+    assert answers == [list(range(200))] * 8
+
+
+async def test_what_was_not_begun_when_it_is_closed_is_cancelled():
+    think = InThread("tests")
+    begun, go_on = threading.Event(), threading.Event()
+
+    def hold():
+        begun.set()
+        return go_on.wait(10)
+
+    holding = asyncio.ensure_future(think(hold))
+    await asyncio.sleep(0)
+    await asyncio.to_thread(begun.wait, 10)
+    waiting = asyncio.ensure_future(think(lambda: None))
+    await asyncio.sleep(0)
+
+    think.close()
+
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(waiting, 10)
+    go_on.set()
+    assert await asyncio.wait_for(holding, 10)
