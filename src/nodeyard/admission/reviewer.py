@@ -27,8 +27,8 @@ from nodeyard.runtime.webhooks import LookedUp, Lookup, Review, Unreadable, Verd
 
 OK: Final = 200
 BAD_REQUEST: Final = 400
-INTERNAL_ERROR: Final = 500
 UNPROCESSABLE: Final = 422
+INTERNAL_ERROR: Final = 500
 UNAVAILABLE: Final = 503
 # What of a webhook's timeout is for the way there and back.
 MARGIN: Final = 0.2
@@ -158,12 +158,8 @@ class Reviewer:
 
 def _undecodable(error: wire.TooDeep) -> Verdict:
     review = error.review
-    what = (
-        f"{review.kind.kind} {review.namespace}/{review.name}"
-        if review.namespace
-        else f"{review.kind.kind} {review.name}"
-    )
-    return denied(f"{what}: {error}, which cannot be read here; nest it less", code=UNPROCESSABLE, reason="Invalid")
+    ref = ObjectRef(api_version="", kind=review.kind.kind, name=review.name, namespace=review.namespace)
+    return denied(f"{ref}: {error}, which cannot be read here; nest it less", code=UNPROCESSABLE, reason="Invalid")
 
 
 def _ended(verdict: Verdict) -> Ended:

@@ -91,7 +91,6 @@ async def test_what_is_handed_over_while_it_is_at_work_is_taken_up_too(think):
         go_on.wait(10)
 
     holding = asyncio.ensure_future(think(hold))
-    await asyncio.sleep(0)
     await asyncio.to_thread(begun.wait, 10)
     others = [asyncio.ensure_future(think(lambda number=number: number)) for number in range(20)]
     await asyncio.sleep(0)
@@ -124,7 +123,6 @@ async def test_what_was_not_begun_when_it_is_closed_is_cancelled():
         return go_on.wait(10)
 
     holding = asyncio.ensure_future(think(hold))
-    await asyncio.sleep(0)
     await asyncio.to_thread(begun.wait, 10)
     waiting = asyncio.ensure_future(think(lambda: None))
     await asyncio.sleep(0)
