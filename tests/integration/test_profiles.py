@@ -13,6 +13,7 @@ from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.controller import PROFILES
 from nodeyard.plan.brake import parse_limit
 from nodeyard.testing import foreign
+from nodeyard.testing.session import MERGE
 
 COMPUTE, AGENT, NODE, ROLE = names.COMPUTE_KIND, names.AGENT_KIND, names.NODE_KIND, names.ROLE_KIND
 STALLED = "ProgressDeadlineExceeded"
@@ -75,6 +76,34 @@ def test_a_roles_choice_reaches_its_nodes_but_not_those_that_choose_for_themselv
     story.settled("edpm-compute-0", "tuned")
     story.until(lambda: planned(api, story) == set(), "nothing is left to do")
     assert story.see(COMPUTE, "edpm-compute-1")["metadata"]["resourceVersion"] == own
+
+
+def test_a_config_map_of_the_users_own_is_left_alone_until_it_goes(api, story, operator):
+    path = f"/api/v1/namespaces/{story.namespace}/configmaps"
+    metadata = {"name": names.config_name("edpm-compute-0", "nova"), "namespace": story.namespace}
+    theirs = api.rest.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"notes": "mine"}})
+    operator(PROFILES)
+    refused = "ConfigurationWrittenFailed"
+    story.until(lambda: story.condition(NODE, "edpm-compute-0", "Ready").get("reason") == refused, "it is told")
+    said = story.condition(NODE, "edpm-compute-0", "Ready")["message"]
+    assert f"{metadata['name']}: exists and is not ours: rename or delete it" in said
+    story.until(lambda: story.has(COMPUTE, "edpm-compute-1"), "the other node gets its own")
+    assert story.configuration("edpm-compute-0", "nova") == theirs
+    assert not story.has(COMPUTE, "edpm-compute-0")
+
+    api.rest.call("DELETE", f"{path}/{metadata['name']}")
+    story.settled("edpm-compute-0", "dell-r740-shared-cpus")
+    assert story.configuration("edpm-compute-0", "nova")["data"] == {"02-nova-profile.conf": SHARED}
+
+
+def test_a_configuration_that_lost_its_label_gets_it_back(api, story, operator):
+    operator(PROFILES)
+    story.settled("edpm-compute-0", "dell-r740-shared-cpus")
+    path = f"/api/v1/namespaces/{story.namespace}/configmaps/{names.config_name('edpm-compute-0', 'nova')}"
+    before = api.rest.get(path)["metadata"]["labels"]
+    taken = {"metadata": {"labels": {names.SERVICE_LABEL: None}}}
+    api.rest.call("PATCH", path, taken, content_type=MERGE)
+    story.until(lambda: api.rest.get(path)["metadata"]["labels"] == before, "the label is back")
 
 
 def test_an_empty_choice_opts_out_and_removing_it_follows_the_role_again(story, operator):

@@ -25,11 +25,12 @@ from nodeyard.apply.sending import unguarded_list
 from nodeyard.apply.verdicts import Again, Verdict, done, ended, verdict_of
 from nodeyard.apply.ways import Elsewhere, Lookup, Manner, OnDeleted, OnWritten, Target, Way, Ways, nowhere
 from nodeyard.client.api import Client
-from nodeyard.client.errors import AlreadyExists, ApiError, ServerError, TransportError
+from nodeyard.client.errors import AlreadyExists, ApiError, NotFound, ServerError, TransportError
 from nodeyard.client.resources import Resource
 from nodeyard.kube.identity import identity_of
 from nodeyard.kube.json import Json
 from nodeyard.plan.model import Action, Planned, Verb, Write
+from nodeyard.plan.owned import fields_of
 from nodeyard.process.clock import Clock
 
 IN_FLIGHT: Final = 32
@@ -121,6 +122,8 @@ async def _attempt(
     way: Way, resource: Resource[Any], action: Action, write: Write, is_dry: bool, failures: int
 ) -> Verdict:
     try:
+        if write.is_first and await _is_anothers(way, resource, action, write):
+            return ended(action, Result.FAILED, "exists and is not ours: rename or delete it")
         answer = await way.sender.send(resource, action, write, dry_run=is_dry, failures=failures)
         verdict: Verdict = done(action, answer, version=_version(answer))
     except msgspec.ValidationError as error:
@@ -139,6 +142,15 @@ async def _attempt(
     if isinstance(verdict, ActionResult) and verdict.result is Result.DONE and not is_dry:
         _tell(way.target, resource, action, verdict.answer)
     return verdict
+
+
+async def _is_anothers(way: Way, resource: Resource[Any], action: Action, write: Write) -> bool:
+    """Whether there is an object of this name that we have never applied."""
+    try:
+        found = await way.sender.read(resource, action.object)
+    except NotFound:
+        return False
+    return not fields_of(found, way.sender.manager_of(write))
 
 
 def _tell(target: Target, resource: Resource[Any], action: Action, answer: Json) -> None:

@@ -33,8 +33,8 @@ class Sender:
         self, resource: Resource[Any], action: Action, write: Write, *, dry_run: bool = False, failures: int = 0
     ) -> Json:
         """The server's answer: the object, a Status, or None. After `failures` it is given more time."""
-        field_manager, ref = write.field_manager or self._field_manager, action.object
-        client = self._client_for(field_manager, answer_seconds(failures))
+        ref = action.object
+        client = self._client_for(self.manager_of(write), answer_seconds(failures))
         match action.verb:
             case Verb.CREATE if write.subresource:
                 return await client.create_part(
@@ -56,6 +56,9 @@ class Sender:
             case Verb.EVICT:
                 seconds = (write.body or {}).get("gracePeriodSeconds")
                 return await client.evict(ref.name, ref.namespace, grace_seconds=seconds, uid=ref.uid, dry_run=dry_run)
+
+    def manager_of(self, write: Write) -> str:
+        return write.field_manager or self._field_manager
 
     async def read(self, resource: Resource[Any], ref: ObjectRef, subresource: str = "") -> Object:
         """The object as it is now, whole."""

@@ -8,7 +8,7 @@ from nodeyard.client.resources import CONFIG_MAPS, NAMESPACES, NODES, PODS
 from nodeyard.plan.model import ObjectRef, Verb, Write
 
 from ...builders.plans import action, config_ref, node_ref, planned, pod_ref
-from .worlds import patch
+from .worlds import NoAnswer, patch, status
 
 
 def only(outcome):
@@ -58,6 +58,40 @@ async def test_an_apply_that_is_not_forced_leaves_to_others_what_is_theirs(world
     result = only(await world.apply(planned((action("a", Verb.APPLY, config_ref("c")), write))))
     assert result.result is Result.CONFLICT
     assert '"they"' in result.message
+
+
+def first(**data):
+    return planned((action("a", Verb.APPLY, config_ref("c")), Write(body={"data": data}, is_first=True)))
+
+
+async def test_a_first_apply_makes_what_is_not_there(world):
+    result = only(await world.apply(first(a="1")))
+    assert result.result is Result.DONE
+    assert result.answer["data"] == {"a": "1"}
+
+
+async def test_a_first_apply_leaves_alone_what_somebody_else_made(world):
+    made = await world.config("c", theirs="2")
+    result = only(await world.apply(first(a="1")))
+    assert result.result is Result.FAILED
+    assert result.message == "exists and is not ours: rename or delete it"
+    assert await world.client.get(CONFIG_MAPS, "c", "default") == made
+
+
+async def test_a_first_apply_goes_on_with_what_we_made_before(world):
+    await world.apply(first(a="1", b="1"))
+    result = only(await world.apply(first(a="2")))
+    assert result.result is Result.DONE
+    assert result.answer["data"] == {"a": "2"}
+
+
+async def test_a_first_apply_asks_again_when_nobody_says_what_is_there(world):
+    await world.config("c", theirs="2")
+    world.line.trouble["GET"] = [status(503, "ServiceUnavailable"), NoAnswer(after_sending=False)]
+    result = only(await world.apply(first(a="1")))
+    assert result.result is Result.FAILED
+    assert "not ours" in result.message
+    assert world.line.count("PATCH") == 0
 
 
 async def test_a_merge_patch_changes_only_its_fields(world):

@@ -37,6 +37,7 @@ class Draft(draft.Draft):
         *,
         disrupts: tuple[str, ...] = (),
         after: tuple[str, ...] = (),
+        is_first: bool = False,
     ) -> str:
         """Apply an object of ours, where that changes something; the action's id, empty where it does not."""
         changed = self.changes(live, body)
@@ -49,7 +50,7 @@ class Draft(draft.Draft):
             ref_to(body, live),
             reason,
             facts,
-            Write(body=body, resource_version=version),
+            Write(body=body, resource_version=version, is_first=is_first),
             diff=changed,
             disruption=Disruption.REPLACES if disrupts else Disruption.NONE,
             disrupts=disrupts,

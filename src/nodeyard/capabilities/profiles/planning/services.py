@@ -173,7 +173,7 @@ def _write(
     configuration = config_object(snapshot.node, service, rendered, profile.render_as if profile else "", None)
     present = {each["kind"]: each for each in snapshot.configurations.get(service.name, ())}
     kept = present.pop(configuration["kind"], None)
-    first = draft.apply(kept, configuration, Reason.CONFIGURATION_WRITTEN, facts)
+    first = draft.apply(kept, configuration, Reason.CONFIGURATION_WRITTEN, facts, is_first=kept is None)
     for each in present.values():
         draft.delete(each, Reason.CONFIGURATION_DELETED, facts, after=(first,))
     body = service_object(snapshot, resolution, effective, wanted_cell, told(live, resolution, rendered.hash, draft))
