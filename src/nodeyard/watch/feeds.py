@@ -96,15 +96,17 @@ class Feed:
         return 0 if self.informer is None else self.informer.restarts
 
     def serve(self, catalog: Catalog) -> None:
-        """Note whether the server has the kind, and in which version and plural; a watch in another one is ended
-        first."""
+        """Note whether the server has the kind, and in which version and plural.
+
+        A watch in another one is ended first: until then nothing is known of the kind, least of all that there is none.
+        """
         best = next((found for each in self._versions if (found := _watched(catalog, each)) is not None), None)
         if best is not None and best != self.resource:
             if self.is_running:
-                best = None
-            else:
-                self.source = replace(self.source, resource=best.decoded_as(self.source.resource.view))
-                self.resource = best
+                self.is_served = None
+                return
+            self.source = replace(self.source, resource=best.decoded_as(self.source.resource.view))
+            self.resource = best
         self.is_served = best is not None
 
     def start(self, client: Client, clock: Clock, random: Random, on_missing: Callable[[], None]) -> None:

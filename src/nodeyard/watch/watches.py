@@ -188,14 +188,19 @@ class Watches:
             if self._is_held:
                 await feed.rest()
                 continue
-            is_wanted = feed.is_wanted
-            if is_wanted and not feed.is_running:
+            if not feed.is_wanted and (feed.is_running or feed.is_kept):
+                _log.info("ending the watch", resource=str(feed.source), reason="not served or not needed")
+                await feed.stop()
+                self._turn_over(feed)
+            if feed.is_wanted and not feed.is_running:
                 _log.info("watching", resource=str(feed.source))
                 feed.start(self._client, self._clock, self._random, self.rediscover)
                 self.on_watching(feed)
-            elif not is_wanted and (feed.is_running or feed.is_kept):
-                _log.info("ending the watch", resource=str(feed.source), reason="not served or not needed")
-                await feed.stop()
+
+    def _turn_over(self, feed: Feed) -> None:
+        """To the version that the server has of its kind now, where the watch was ended for that."""
+        if feed.is_served is None and self._catalog is not None:
+            feed.serve(self._catalog)
 
     def _drop(self) -> None:
         """Feeds of kinds that nobody declares any more."""

@@ -70,3 +70,13 @@ class Stage:
             CUSTOM_RESOURCE_DEFINITIONS, {"metadata": {"name": "widgets.example.dev"}, "spec": spec}
         )
         await settle()
+
+    async def serve_widgets_as(self, name):
+        """In one more version."""
+        found = await self.client.get(CUSTOM_RESOURCE_DEFINITIONS, "widgets.example.dev")
+        versions = found["spec"]["versions"]
+        further = {**versions[0], "name": name, "storage": False}
+        await self.client.patch(
+            CUSTOM_RESOURCE_DEFINITIONS, "widgets.example.dev", {"spec": {"versions": [*versions, further]}}
+        )
+        await settle()

@@ -107,6 +107,27 @@ async def test_an_older_version_is_watched_where_the_server_does_not_have_the_ne
     assert [(obj["apiVersion"], obj["metadata"]["name"]) for obj in view.all("Widget")] == [("example.dev/v1", "w")]
 
 
+async def test_when_a_newer_version_comes_nobody_takes_the_kind_for_empty(stage):
+    seen = []
+
+    def look(_key=""):
+        seen.append((view.is_synced("Widget"), [obj["apiVersion"] for obj in view.all("Widget")]))
+        return seen[-1]
+
+    newer = replace(WIDGETS, version="v2")
+    watch = Watch(newer, keys=lambda old, new: ["widget"], optional=True, older=("v1",))
+    view = stage.watches.register((watch,), (), mark=look, on_synced=lambda _feed: None)
+    await stage.define_widgets()
+    await stage.client.create(WIDGETS, {"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"}})
+    await stage.start()
+    assert look() == (True, ["example.dev/v1"])
+
+    await stage.serve_widgets_as("v2")
+    await stage.clock.advance(DISCOVERY_SECONDS + 1)
+    assert look() == (True, ["example.dev/v2"])
+    assert (True, []) not in seen
+
+
 async def test_metadata_only_is_asked_for_and_kept_as_that(stage):
     await stage.client.create(CONFIG_MAPS, {"metadata": {"name": "c", "namespace": "default"}, "data": {"x": "y"}})
     view = stage.register(Watch(CONFIG_MAPS, keys=lambda old, new: [], metadata_only=True))
