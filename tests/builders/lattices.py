@@ -93,6 +93,18 @@ class Lattice:
         """Pause the Cluster, as `clusterctl move` does."""
         self.patch(self.path(name, "clusters", name), {"spec": {"paused": is_on or None}})
 
+    def move_away(self, name: str) -> None:
+        """What `clusterctl move` does here in the end, the Cluster last: finalizers are taken off, nobody tidies."""
+        control_plane = self.path(
+            name, "kubeadmcontrolplanes", names.control_plane(name), names.CONTROL_PLANE_API_VERSION
+        )
+        machines = [self.path(name, "machines", each["metadata"]["name"]) for each in self.listed(name, "machines")]
+        for path in (control_plane, *machines, self.path(name, "clusters", name)):
+            # The garbage collector may be there first.
+            with suppress(RestError):
+                self.patch(path, {"metadata": {"finalizers": None}})
+                self.rest.call("DELETE", path)
+
     def lead(self, name: str, config: Object) -> None:
         """Have the kubeconfig of a cluster lead there."""
         metadata = {

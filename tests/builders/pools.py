@@ -92,8 +92,10 @@ def cluster_body(
 
 
 def cluster(name: str = "prod", *, status: Object | None = None, **given: Any) -> LatticeCluster:
+    """As we keep it once its Cluster has come up."""
     body = cluster_body(name, **given)
-    found = {"finalizers": [names.FINALIZER], **_stored(name), **body["metadata"]}
+    annotations = {names.CLUSTER_UID: f"uid-{name}", **body["metadata"].get("annotations", {})}
+    found = {"finalizers": [names.FINALIZER], **_stored(name), **body["metadata"], "annotations": annotations}
     return msgspec.convert({**body, "metadata": found, "status": status or {}}, LatticeCluster)
 
 

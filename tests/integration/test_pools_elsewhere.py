@@ -75,6 +75,26 @@ def test_a_cluster_that_is_to_manage_itself_has_no_workers_before_its_pivot(api,
     lattices.until(lambda: lattices.status(name)["pivoted"], "the status says so")
 
 
+def test_a_cluster_that_was_moved_to_another_management_cluster_is_not_made_a_second_time(lattices):
+    name = lattices.cluster(lattices.name("moved"))
+    lattices.machines.initialized(name)
+    path = lattices.path(name, "clusters", name)
+    uid = lattices.rest.get(path)["metadata"]["uid"]
+
+    def noted():
+        return lattices.see(name)["metadata"]["annotations"].get(names.CLUSTER_UID) == uid
+
+    lattices.until(noted, "it is noted that it has come up")
+    lattices.pause(name, is_on=True)
+    lattices.move_away(name)
+
+    lattices.conditioned(name, "Ready", "False", "ClusterGone")
+    assert not lattices.exists(path)
+    assert names.CLUSTER_UID in lattices.condition(name, "Ready")["message"]
+    lattices.delete(name)
+    lattices.until(lambda: not lattices.exists(f"{CLUSTERS}/{name}"), "it can be deleted")
+
+
 def test_workers_start_without_a_pivot(lattices, kept):
     lattices.until(lambda: lattices.status(kept).get("pivoted") is False, "it is known to be another cluster")
     assert lattices.status(kept)["phase"] == "Ready"

@@ -70,6 +70,7 @@ def _management(view: View, lc: LatticeCluster) -> Management:
     return Management(
         namespace=view.get("Namespace", namespace),
         cluster=view.get("Cluster", lc.name, namespace),
+        other_clusters=[name for name in _clusters(view, namespace) if name != lc.name],
         infrastructure=_infrastructure(view, lc.name, namespace),
         control_plane=view.get("KubeadmControlPlane", names.control_plane(lc.name), namespace),
         deployments={each["metadata"]["name"]: each for each in deployments},
@@ -81,6 +82,10 @@ def _management(view: View, lc: LatticeCluster) -> Management:
             for each in view.indexed(resource.kind, BY_NAMESPACE, namespace)
         ],
     )
+
+
+def _clusters(view: View, namespace: str) -> list[str]:
+    return sorted(each["metadata"]["name"] for each in view.indexed("Cluster", BY_NAMESPACE, namespace))
 
 
 def _api_version(view: View, resource: Resource[Any]) -> str:

@@ -22,6 +22,7 @@ FAILED = "Failed"
 
 _QUIET = frozenset(
     {
+        Reason.CLUSTER_NOTED,
         Reason.FINALIZER_ADDED,
         Reason.FINALIZER_REMOVED,
         Reason.TEMPLATE_CREATED,
@@ -40,6 +41,7 @@ _TOLD: frozenset[str] = REFUSALS | {
     Reason.VERSION_STOPPED,
     Reason.SKEW,
     Reason.CLUSTER_PAUSED,
+    Reason.CLUSTER_GONE,
 }
 _BAD = (Result.DENIED, Result.FAILED, Result.UNKNOWN)
 

@@ -112,6 +112,7 @@ _TEXTS: Mapping[str, Callable[[Facts], str]] = {
     Reason.POOL_ADOPTED: says("Takes over what was there before as pool {pool} of {cluster}; no node is replaced"),
     Reason.POOL_SCALED: says("Scales pool {pool} from {from} to {to}"),
     Reason.REPLICAS_TAKEN_OVER: says("Takes over the number of nodes of pool {pool}, which stays {to}"),
+    Reason.CLUSTER_NOTED: says("Notes that the Cluster of {cluster} has come up: it is not made a second time"),
     Reason.FINALIZER_ADDED: says("Takes {cluster} into care"),
     Reason.FINALIZER_REMOVED: says("Is done with {cluster}"),
     Reason.DRAIN_STARTED: says("Begins to drain pool {pool}, which is not wanted any more"),
@@ -128,6 +129,9 @@ _TEXTS: Mapping[str, Callable[[Facts], str]] = {
     Reason.PODS_UNKNOWN: says("Which pods run on the nodes of pool {pool} is not known yet"),
     Reason.WORKLOAD_UNREACHABLE: _with_error("The cluster of pool {pool} cannot be reached"),
     Reason.MACHINES_MARKING: says("Waits until all machines of pool {pool} know how they are to go"),
+    Reason.MACHINES_UNSEEN: says(
+        "Pool {pool} has {replicas} machines, of which {machines} can be seen: it is not deleted before all can"
+    ),
     Reason.DEPLOYMENT_DELETING: says("The MachineDeployment of pool {pool} is being deleted"),
     Reason.NOT_PIVOTED: _with_error("Workers start when {cluster} has taken over its own Cluster API objects"),
     Reason.CONTROL_PLANE_PENDING: says("Workers start when the control plane of {cluster} runs"),
@@ -139,6 +143,11 @@ _TEXTS: Mapping[str, Callable[[Facts], str]] = {
     Reason.INVALID: says("{error}"),
     Reason.PAUSED: says("{cluster} is paused"),
     Reason.CLUSTER_PAUSED: says("The Cluster of {cluster} is paused: nothing is written"),
+    Reason.CLUSTER_GONE: says(
+        "The Cluster of {cluster} had come up and is not here any more: it was moved to another management cluster, or "
+        "deleted. It is not made a second time. Delete this LatticeCluster, or take its annotation "
+        f"{names.CLUSTER_UID} off to have the cluster made anew"
+    ),
     Reason.NODE_CLASS_NOT_FOUND: says("Pool {pool} names the LatticeNodeClass {class}, which does not exist"),
     Reason.NODE_CLASS_UNFIT: _with_error("The LatticeNodeClass {class} does not fit pool {pool}"),
     Reason.KEY_REFUSED: lambda facts: (
@@ -188,6 +197,7 @@ _TEXTS: Mapping[str, Callable[[Facts], str]] = {
     Reason.CHANGE_POLICY: says("Change spec.poolDeletionPolicy"),
     Reason.END_PAUSE: says("End the pause"),
     Reason.MOVE_OUT: says(f'Move the cluster out, or annotate it with {names.ORPHAN_ON_DELETE}: "true"'),
+    Reason.FORGET_CLUSTER: says(f"Take the annotation {names.CLUSTER_UID} off to have the cluster made anew"),
     Reason.CHANGE_REPLICAS: says("Change the replicas of the pool"),
     Reason.WAIT_CONTROL_PLANE: says("It changes by itself when the control plane is there"),
 }

@@ -33,6 +33,8 @@ CORDONED_BY: Final = "lattice.dev/cordoned-by"
 """Annotation of a node that we cordoned for a drain: the cluster and pool. Only such a cordon is undone."""
 ORPHAN_ON_DELETE: Final = "lattice.dev/orphan-on-delete"
 """Annotation of a LatticeCluster: its deletion leaves the cluster alone."""
+CLUSTER_UID: Final = "lattice.dev/cluster-uid"
+"""Annotation of a LatticeCluster: the uid of its Cluster, once that has come up. It is never made a second time."""
 FINALIZER: Final = "lattice.dev/cluster"
 TRUE: Final = "true"
 

@@ -19,7 +19,7 @@ from nodeyard.capabilities.pools.planning import pools, templates
 from nodeyard.capabilities.pools.planning.adoption import belonging, removed
 from nodeyard.capabilities.pools.planning.decisions import decide
 from nodeyard.capabilities.pools.planning.deletion import delete_cluster
-from nodeyard.capabilities.pools.planning.foundation import cluster_ref, lay
+from nodeyard.capabilities.pools.planning.foundation import cluster_ref, is_gone, lay, note
 from nodeyard.capabilities.pools.planning.notices import give_notice
 from nodeyard.capabilities.pools.planning.observed import control_plane_infrastructure, is_deleting, is_paused
 from nodeyard.capabilities.pools.planning.pivot import may_scale
@@ -87,6 +87,8 @@ def _plan(draft: Draft, snapshot: PoolsSnapshot, wanted: Sequence[Pool], version
         draft.block(ref, Reason.NAMESPACE_GOING, {**facts, "namespace": names.namespace(lc.name)})
     elif is_deleting(management.cluster):
         draft.block(ref, Reason.CLUSTER_GOING, facts)
+    elif is_gone(snapshot):
+        draft.block(ref, Reason.CLUSTER_GONE, facts)
     else:
         _reconcile(draft, snapshot, wanted, versions)
 
@@ -101,6 +103,7 @@ def _reconcile(draft: Draft, snapshot: PoolsSnapshot, wanted: Sequence[Pool], ve
     except generation.Unfit as unfit:
         draft.block(ref, Reason.INVALID, {"cluster": lc.name, "error": unfit.message})
         return
+    note(draft, snapshot, ground)
     if versions.stop is not None:
         draft.block(ref, versions.stop.reason, {"cluster": lc.name, **versions.stop.facts})
     is_scaling = may_scale(snapshot)

@@ -108,6 +108,8 @@ class Management:
 
     namespace: Namespace | None = None
     cluster: Object | None = None
+    other_clusters: Sequence[str] = ()
+    """Clusters of other names that somebody has put there."""
     infrastructure: Object | None = None
     control_plane: Object | None = None
     deployments: Mapping[str, Object] = field(default_factory=dict)

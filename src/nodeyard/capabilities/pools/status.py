@@ -63,7 +63,7 @@ REFUSALS = frozenset(
     }
 )
 DRAINS = frozenset({Reason.DRAINING, Reason.DRAIN_TIMEOUT, Reason.PODS_UNKNOWN, Reason.WORKLOAD_UNREACHABLE})
-LEAVING = DRAINS | {Reason.MACHINES_MARKING}
+LEAVING = DRAINS | {Reason.MACHINES_MARKING, Reason.MACHINES_UNSEEN}
 """About pools that go: no fault of those that stay."""
 CHANGES = frozenset(
     {Reason.POOL_CREATED, Reason.POOL_UPDATED, Reason.POOL_ROLLED, Reason.POOL_ADOPTED, Reason.POOL_SCALED}

@@ -231,6 +231,21 @@ def test_a_namespace_with_a_machine_deployment_of_another_cluster_stays() -> Non
     assert reason is None
 
 
+@pytest.mark.parametrize(
+    ("theirs", "kept"),
+    [
+        ({"other_clusters": ["another"]}, "another"),
+        ({"machines": [machine("a-0", "", spec={"clusterName": "another"})]}, "a-0"),
+    ],
+    ids=["cluster", "machine"],
+)
+def test_a_namespace_with_anything_of_another_cluster_stays(theirs: Any, kept: str) -> None:
+    draft, reason = plan(deleted(Management(namespace=namespace(), **theirs)))
+    [action] = draft.actions
+    assert (action.reason, action.facts["kept"]) == (Reason.FINALIZER_REMOVED, [kept])
+    assert reason is None
+
+
 def test_machines_of_another_cluster_are_not_counted() -> None:
     theirs = machine("a", "b", node="a-0", spec={"clusterName": "another"})
     foreign = deployment("theirs", spec={"clusterName": "another"})

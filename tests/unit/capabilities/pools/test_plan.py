@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from nodeyard.capabilities.pools import names
@@ -91,6 +92,36 @@ def test_a_cluster_that_stays_here_is_scaled_when_its_control_plane_runs():
     assert done(world) == []
     fresh = with_deployment(world, settled(with_replicas(world.management.deployments["c-pool-default"], 0)))
     assert done(fresh) == [("PoolScaled", "c-pool-default")]
+
+
+CLUSTERS_SERVED = Served({**SERVED.versions, "Cluster": ("v1beta2",)})
+
+
+def test_which_cluster_has_come_up_is_noted_once():
+    lc = cluster("c", workers=1)
+    world = running(cluster("c", workers=1, metadata={"annotations": {names.CLUSTER_UID: "another"}}))
+    assert done(world) == [("ClusterNoted", "c")]
+    assert write(world, "ClusterNoted").body == {"metadata": {"annotations": {names.CLUSTER_UID: "uid-c"}}}
+    assert done(replace(world, cluster=lc)) == []
+
+
+def test_before_it_has_come_up_nothing_is_noted():
+    bare = msgspec.structs.replace(SEED.metadata, annotations={})
+    world = running(msgspec.structs.replace(SEED, metadata=bare), *CLASSES)
+    coming = {**world.management.cluster, "status": {}}
+    assert "ClusterNoted" not in dict(done(with_management(world, cluster=coming)))
+
+
+def test_a_cluster_that_was_moved_away_is_not_made_a_second_time():
+    world = snapshot(SEED, *CLASSES, served=CLUSTERS_SERVED)
+    assert done(world) == []
+    assert blocked(world) == {"ClusterGone": {"cluster": "prod"}}
+
+
+def test_it_is_made_anew_when_the_note_is_taken_off():
+    bare = msgspec.structs.replace(SEED.metadata, annotations={})
+    world = snapshot(msgspec.structs.replace(SEED, metadata=bare), *CLASSES, served=CLUSTERS_SERVED)
+    assert ("ClusterApplied", "prod") in done(world)
 
 
 def test_a_provider_that_is_not_installed_is_named():
@@ -311,6 +342,15 @@ def test_of_two_deployments_of_one_pool_the_one_with_machines_is_used_and_nothin
     world = with_deployment(running(lc), legacy(lc, replicas=0))
     assert blocked(world)["TwoMachineDeployments"]["kept"] == "c-pool-default"
     assert not any(reason == "PoolDeleted" for reason, _ in done(world))
+
+
+def test_one_without_a_version_keeps_none_until_it_is_its_turn():
+    lc = cluster("c", workers=3)
+    world = running(lc)
+    bare = changed(legacy(lc), "spec.template.spec.version", None)
+    waiting = settled(world.management.control_plane, version="v1.30.0")
+    world = with_management(world, deployments={bare["metadata"]["name"]: bare}, control_plane=waiting)
+    assert "version" not in write(world, "PoolAdopted").body["spec"]["template"]["spec"]
 
 
 def test_a_foreign_machine_deployment_is_never_touched():

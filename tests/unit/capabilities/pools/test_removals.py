@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
 
 from nodeyard.capabilities.pools import names
+from nodeyard.capabilities.pools.planning.leaving import LeavingPool
 from nodeyard.capabilities.pools.snapshot import Workload
 from nodeyard.capabilities.pools.types import PoolPhase
 from nodeyard.kube.json import Object
@@ -354,6 +357,27 @@ def test_an_approval_stands_though_machines_come_and_go() -> None:
         assert held is not None
         ids.add(held.id)
     assert len(ids) == 1
+
+
+@pytest.mark.parametrize("policy", ["Drain", "Orphan", "Force"])
+def test_a_pool_with_machines_that_are_not_seen_is_not_deleted(policy: str) -> None:
+    hidden = deployment("gpu", status={"replicas": 3})
+    world = World.of(deployments={"gpu": hidden}, policy=policy).passed().settled().passed().later(minutes=5)
+    outcome = world.plan()
+    assert "PoolDeleted" not in outcome.reasons()
+    found = outcome.blocked("MachinesUnseen")
+    assert (found["replicas"], found["machines"]) == (3, 2)
+    assert outcome.removals["gpu"].phase is PoolPhase.BLOCKED
+
+
+def test_what_is_put_back_and_taken_out_once_more_is_asked_about_anew() -> None:
+    world = World.of()
+    snapshot = world.snapshot
+    again = msgspec.structs.replace(snapshot.cluster.metadata, generation=9)
+    later = replace(snapshot, cluster=msgspec.structs.replace(snapshot.cluster, metadata=again))
+    assert LeavingPool(later, deployment("gpu"), "gpu").undertaking != (
+        LeavingPool(snapshot, deployment("gpu"), "gpu").undertaking
+    )
 
 
 def test_another_policy_is_another_approval() -> None:

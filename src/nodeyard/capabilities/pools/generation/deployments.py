@@ -53,13 +53,14 @@ def machine_deployment(
             selector=selector,
             template={
                 "metadata": given(labels=dict(sorted(labels.items())), annotations=_forced() if force else None),
-                "spec": {
-                    "clusterName": lc.name,
-                    "version": with_v(version),
-                    "bootstrap": {"configRef": reference(names.BOOTSTRAP_GROUP, "KubeadmConfigTemplate", bootstrap)},
-                    "infrastructureRef": reference(names.INFRASTRUCTURE_GROUP, infrastructure_kind, infrastructure),
-                    "deletion": _deletion(lc),
-                },
+                "spec": given(
+                    clusterName=lc.name,
+                    # What was there before us may have none, and gets one when it is its turn.
+                    version=with_v(version) if version else None,
+                    bootstrap={"configRef": reference(names.BOOTSTRAP_GROUP, "KubeadmConfigTemplate", bootstrap)},
+                    infrastructureRef=reference(names.INFRASTRUCTURE_GROUP, infrastructure_kind, infrastructure),
+                    deletion=_deletion(lc),
+                ),
             },
         ),
     }

@@ -23,6 +23,7 @@ _CHANGES: Mapping[str, tuple[Reason, ...]] = {
     Reason.DRAIN_TIMEOUT: (Reason.MEND_BUDGET, Reason.CHANGE_POLICY, Reason.READD_POOL),
     Reason.DRAINING: (Reason.READD_POOL, Reason.CHANGE_POLICY),
     Reason.CLUSTER_PAUSED: (Reason.END_PAUSE,),
+    Reason.CLUSTER_GONE: (Reason.FORGET_CLUSTER,),
     Reason.SELF_MANAGED: (Reason.MOVE_OUT,),
     Reason.NOT_PIVOTED: (Reason.WAIT_CONTROL_PLANE,),
     Reason.CONTROL_PLANE_PENDING: (Reason.WAIT_CONTROL_PLANE,),

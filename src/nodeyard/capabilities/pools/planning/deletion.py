@@ -107,6 +107,12 @@ def _machines(snapshot: PoolsSnapshot) -> list[Machine]:
 
 def _of_others(snapshot: PoolsSnapshot) -> list[str]:
     """What would go with the namespace and is another cluster's."""
+    management, name = snapshot.management, snapshot.cluster.name
+    machines = [each.metadata.name for each in management.machines if each.spec.cluster_name != name]
+    return [*management.other_clusters, *_deployments_of_others(snapshot), *machines]
+
+
+def _deployments_of_others(snapshot: PoolsSnapshot) -> list[str]:
     name = snapshot.cluster.name
     deployments = snapshot.management.deployments.values()
     return [meta.name(each) for each in deployments if (each.get("spec") or {}).get("clusterName") != name]
@@ -136,7 +142,7 @@ def _wait(draft: Draft, snapshot: PoolsSnapshot, reason: Reason, **more: object)
         "cluster": lc.name,
         "namespace": names.namespace(lc.name),
         "machines": len(_machines(snapshot)),
-        "deployments": len(snapshot.management.deployments) - len(_of_others(snapshot)),
+        "deployments": len(snapshot.management.deployments) - len(_deployments_of_others(snapshot)),
         **more,
     }
     draft.block(cluster_ref(snapshot), reason, facts)

@@ -6,12 +6,14 @@ from nodeyard.capabilities.pools import generation, names
 from nodeyard.capabilities.pools.planning import templates
 from nodeyard.capabilities.pools.planning.applying import apply, changes
 from nodeyard.capabilities.pools.planning.observed import control_plane_infrastructure
+from nodeyard.capabilities.pools.planning.pivot import is_initialized
 from nodeyard.capabilities.pools.planning.rolling import replacement
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
+from nodeyard.kube import meta
 from nodeyard.plan.diff import diff
 from nodeyard.plan.draft import Draft
-from nodeyard.plan.model import ObjectRef, Verb, Write
+from nodeyard.plan.model import FieldChange, ObjectRef, Verb, Write
 
 
 def cluster_ref(snapshot: PoolsSnapshot) -> ObjectRef:
@@ -34,6 +36,36 @@ def add_finalizer(draft: Draft, snapshot: PoolsSnapshot) -> str:
         Write(body=patch, resource_version=metadata.resource_version),
         diff=diff(before, patch),
         part="finalizer",
+    )
+
+
+def is_gone(snapshot: PoolsSnapshot) -> bool:
+    """Whether its Cluster had come up and is not here any more.
+
+    `clusterctl move` takes it to another management cluster, which this LatticeCluster does not follow. Made anew here,
+    it would be a second control plane by the same name.
+    """
+    is_noted = names.CLUSTER_UID in snapshot.cluster.metadata.annotations
+    return is_noted and snapshot.management.cluster is None and bool(snapshot.served.of("Cluster"))
+
+
+def note(draft: Draft, snapshot: PoolsSnapshot, ground: tuple[str, ...]) -> None:
+    """Write down which Cluster has come up."""
+    metadata, cluster = snapshot.cluster.metadata, snapshot.management.cluster
+    if cluster is None or not is_initialized(snapshot):
+        return
+    uid = meta.uid(cluster)
+    if metadata.annotations.get(names.CLUSTER_UID) == uid:
+        return
+    draft.act(
+        Verb.PATCH,
+        cluster_ref(snapshot),
+        Reason.CLUSTER_NOTED,
+        {"cluster": metadata.name},
+        Write(body={"metadata": {"annotations": {names.CLUSTER_UID: uid}}}),
+        diff=(FieldChange(path=f"metadata.annotations[{names.CLUSTER_UID}]", to=uid),),
+        part="note",
+        after=ground,
     )
 
 

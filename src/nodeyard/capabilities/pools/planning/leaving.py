@@ -80,8 +80,10 @@ class LeavingPool:
 
     @property
     def undertaking(self) -> str:
-        """All steps of its removal under one policy: they are approved together."""
-        return f"remove {self.owner} {meta.uid(self.deployment)} {self.policy.value}"
+        """All steps of its removal under one policy: they are approved together. One that is put back, and taken out
+        by a later edit, is asked about anew."""
+        edit = self.snapshot.cluster.metadata.generation
+        return f"remove {self.owner} {meta.uid(self.deployment)} {self.policy.value} {edit}"
 
     def node_ref(self, node: Node) -> ObjectRef:
         metadata = node.metadata

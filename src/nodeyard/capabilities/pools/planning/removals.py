@@ -94,7 +94,7 @@ def _drain(draft: Draft, pool: LeavingPool) -> Removal:
     assert started is not None, "the mark says when"
     progress = drain(draft, pool, started)
     if progress.reason is None:
-        return _delete(draft, pool)
+        return _delete_whole(draft, pool)
     return _waiting(draft, pool, progress.reason, progress.facts, progress.pods, progress.nodes)
 
 
@@ -103,6 +103,15 @@ def _hand_over(draft: Draft, pool: LeavingPool) -> Removal:
     unaware = [each.metadata.name for each in pool.machines if not has_arrived(pool, each)]
     if unaware:
         return _waiting(draft, pool, Reason.MACHINES_MARKING, {"missing": len(unaware), "names": unaware[:NAMED]})
+    return _delete_whole(draft, pool)
+
+
+def _delete_whole(draft: Draft, pool: LeavingPool) -> Removal:
+    """Delete it, unless it has machines that we do not see: of those nothing is known, least of all that they are
+    empty."""
+    counted = observed.counters(pool.deployment).replicas
+    if counted > len(pool.machines):
+        return _waiting(draft, pool, Reason.MACHINES_UNSEEN, {"replicas": counted})
     return _delete(draft, pool)
 
 
