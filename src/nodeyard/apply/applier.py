@@ -1,12 +1,13 @@
 """The applier: carries a plan out, concurrently and bounded, and says of each action what became of it.
 
-    plan ─▶ schedule (after) ─▶ workers ─▶ attempt: hold? ─▶ send ─▶ verdict ─▶ result
-                                                                └─▶ no answer: settle by a GET
+    plan ─▶ schedule (after) ─▶ workers ─▶ attempt: turn ─▶ hold? ─▶ send ─▶ verdict ─▶ result
+                                                                        └─▶ no answer: settle by a GET
 
-An action starts when all it comes after are done. Before each request it is asked whether we may still write: a lost
-lease, a pause or a newer plan of the key holds whatever has not been sent; what is in flight finishes. One failing
-object never stops the others. An action goes to the cluster that its object names (`ways`). Where several are bound to
-one version of an object, each that comes after another is bound to what that one made of it.
+An action starts when all it comes after are done. Right before each request is sent, when it has waited for its turn on
+the connections too, it is asked whether we may still write: a lost lease, a pause or a newer plan of the key holds
+whatever has not been sent; what is in flight finishes. One failing object never stops the others. An action goes to the
+cluster that its object names (`ways`). Where several are bound to one version of an object, each that comes after
+another is bound to what that one made of it.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from nodeyard.apply.sending import unguarded_list
 from nodeyard.apply.verdicts import Again, Verdict, done, ended, verdict_of
 from nodeyard.apply.ways import Elsewhere, Lookup, Manner, OnDeleted, OnWritten, Target, Way, Ways, nowhere
 from nodeyard.client.api import Client
-from nodeyard.client.errors import AlreadyExists, ApiError, NotFound, ServerError, TransportError
+from nodeyard.client.errors import AlreadyExists, ApiError, NotFound, ServerError, TransportError, Withheld
 from nodeyard.client.resources import Resource
 from nodeyard.kube.identity import identity_of
 from nodeyard.kube.json import Json
@@ -108,7 +109,7 @@ class Applier:
                     return ended(action, Result.HELD, hold)
                 if not failures and not running.is_dry:
                     _announce(action)
-                verdict = await _attempt(way, resource, action, write, running.is_dry, failures)
+                verdict = await _attempt(way, resource, action, write, running, failures)
             if isinstance(verdict, ActionResult):
                 return self._pauses.noted(verdict)
             failures += 1
@@ -119,16 +120,19 @@ class Applier:
 
 
 async def _attempt(
-    way: Way, resource: Resource[Any], action: Action, write: Write, is_dry: bool, failures: int
+    way: Way, resource: Resource[Any], action: Action, write: Write, running: Running, failures: int
 ) -> Verdict:
+    is_dry = running.is_dry
     try:
         if write.is_first and await _is_anothers(way, resource, action, write):
             return ended(action, Result.FAILED, "exists and is not ours: rename or delete it")
-        answer = await way.sender.send(resource, action, write, dry_run=is_dry, failures=failures)
+        answer = await way.sender.send(resource, action, write, hold=running.hold, dry_run=is_dry, failures=failures)
         verdict: Verdict = done(action, answer, version=_version(answer))
     except msgspec.ValidationError as error:
         # Done, but the answer does not decode into the type asked for; the watch sets such an object aside.
         return done(action, message=f"the answer does not decode: {error}")
+    except Withheld as error:
+        return ended(action, Result.HELD, str(error))
     except TransportError as error:
         verdict = Again(str(error))
         if error.may_have_run and not is_dry:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from nodeyard.client.api import Client, DeleteOptions, PatchForm
 from nodeyard.client.resources import Resource
-from nodeyard.client.transport import NOTHING, REQUEST_SECONDS, Response, Transport
+from nodeyard.client.transport import NOTHING, REQUEST_SECONDS, Hold, Response, Transport
 from nodeyard.kube.json import Json, Object
 from nodeyard.plan.model import Action, ObjectRef, Verb, Write
 
@@ -27,14 +27,23 @@ class Sender:
     def __init__(self, client: Client, field_manager: str) -> None:
         self._client = client
         self._field_manager = field_manager
-        self._clients: dict[tuple[str, float], Client] = {}
 
     async def send(
-        self, resource: Resource[Any], action: Action, write: Write, *, dry_run: bool = False, failures: int = 0
+        self,
+        resource: Resource[Any],
+        action: Action,
+        write: Write,
+        *,
+        hold: Hold | None = None,
+        dry_run: bool = False,
+        failures: int = 0,
     ) -> Json:
-        """The server's answer: the object, a Status, or None. After `failures` it is given more time."""
+        """The server's answer: the object, a Status, or None. After `failures` it is given more time.
+
+        Withheld where `hold` says, once its turn has come, why it must not be sent any more.
+        """
         ref = action.object
-        client = self._client_for(self.manager_of(write), answer_seconds(failures))
+        client = once(self._client, self.manager_of(write), answer_seconds(failures), hold)
         match action.verb:
             case Verb.CREATE if write.subresource:
                 return await client.create_part(
@@ -62,7 +71,7 @@ class Sender:
 
     async def read(self, resource: Resource[Any], ref: ObjectRef, subresource: str = "") -> Object:
         """The object as it is now, whole."""
-        client = self._client_for(self._field_manager, answer_seconds())
+        client = once(self._client, self._field_manager, answer_seconds())
         return await client.get(resource.decoded_as(dict), ref.name, ref.namespace, subresource=subresource)
 
     async def _patch(
@@ -86,28 +95,30 @@ class Sender:
             dry_run=dry_run,
         )
 
-    def _client_for(self, field_manager: str, seconds: float) -> Client:
-        client = self._clients.get((field_manager, seconds))
-        if client is None:
-            client = self._clients[field_manager, seconds] = self._client.managed_by(field_manager)
-            client.transport = Once(client.transport, seconds)
-        return client
-
 
 def answer_seconds(failures: int = 0) -> float:
     """Longer each time: a webhook may keep the server from answering for as long as we would wait at first."""
     return min(WRITE_SECONDS * 2.0**failures, REQUEST_SECONDS)
 
 
+def once(client: Client, field_manager: str, seconds: float, hold: Hold | None = None) -> Client:
+    """The client for one attempt, on the same connections; making it costs next to nothing beside a request."""
+    made = client.managed_by(field_manager)
+    made.transport = Once(client.transport, seconds, hold)
+    return made
+
+
 class Once:
     """A transport that never repeats a request by itself: between two attempts the right to write may be lost.
 
-    Nor does it wait for an answer longer than `seconds`, whatever the client would.
+    So it may while a request waits for its turn: `hold` is asked when that has come. Nor does it wait for an answer
+    longer than `seconds`, whatever the client would.
     """
 
-    def __init__(self, transport: Transport, seconds: float | None = None) -> None:
+    def __init__(self, transport: Transport, seconds: float, hold: Hold | None = None) -> None:
         self._transport = transport
-        self._seconds = answer_seconds() if seconds is None else seconds
+        self._seconds = seconds
+        self._hold = hold
         self.stream = transport.stream
         self.close = transport.close
 
@@ -121,9 +132,17 @@ class Once:
         body: bytes = b"",
         timeout: float = REQUEST_SECONDS,
         retry: bool = True,
+        hold: Hold | None = None,
     ) -> Response:
         return await self._transport.request(
-            method, path, query=query, headers=headers, body=body, timeout=min(timeout, self._seconds), retry=False
+            method,
+            path,
+            query=query,
+            headers=headers,
+            body=body,
+            timeout=min(timeout, self._seconds),
+            retry=False,
+            hold=hold or self._hold,
         )
 
 

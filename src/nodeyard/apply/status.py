@@ -17,12 +17,13 @@ from nodeyard.apply.lacking import Lacking
 from nodeyard.apply.outcome import Result
 from nodeyard.apply.patience import Patience, asked_pause, is_trouble
 from nodeyard.apply.running import NOT_ALLOWED
-from nodeyard.apply.sending import Once
+from nodeyard.apply.sending import answer_seconds, once
 from nodeyard.apply.verdicts import has_moved_on
 from nodeyard.apply.ways import Lookup, OnWritten
 from nodeyard.client.api import Client
-from nodeyard.client.errors import AdmissionDenied, ClientError, NotFound
+from nodeyard.client.errors import AdmissionDenied, ClientError, NotFound, Withheld
 from nodeyard.client.resources import Resource
+from nodeyard.client.transport import Hold
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.patch import merge_diff
 from nodeyard.plan.model import ObjectRef
@@ -71,7 +72,7 @@ class StatusWriter:
         on_written: OnWritten = lambda _resource, _answer: None,
     ) -> None:
         self._client = client.managed_by(f"nodeyard-{capability}")
-        self._client.transport = Once(self._client.transport)
+        self._reader = self._client_for_once()
         self._lookup = lookup
         self._clock = clock
         self._turn = asyncio.Semaphore(in_flight)
@@ -105,13 +106,13 @@ class StatusWriter:
         resource = self._lookup(ref.api_version, ref.kind)
         if resource is None:
             return StatusResult(object=ref, result=Result.FAILED, message=f"{ref.kind} is not served")
-        attempt = _Attempt(wanted, status, difference)
+        attempt = _Attempt(wanted, status, difference, lambda: "" if may_write() else NOT_ALLOWED)
         if self._lacking.is_worth_offering(ref):
             attempt.status, attempt.difference = wanted.status, _difference(cached, shown, wanted.status)
         while True:
             async with self._turn:
-                if not may_write():
-                    return attempt.ended(Result.HELD, NOT_ALLOWED)
+                if hold := attempt.hold():
+                    return attempt.ended(Result.HELD, hold)
                 ended = await self._try(resource, attempt)
             if isinstance(ended, StatusResult):
                 return ended
@@ -131,6 +132,9 @@ class StatusWriter:
             return 0.0 if is_whole else attempt.ended(Result.DONE, "the object is gone")
         except msgspec.ValidationError as error:
             return attempt.ended(Result.DONE, f"the answer does not decode: {error}")
+        except Withheld as error:
+            attempt.requests -= 1
+            return attempt.ended(Result.HELD, str(error))
         except ClientError as error:
             if self._leaves_out(attempt, error):
                 return 0.0
@@ -139,7 +143,7 @@ class StatusWriter:
 
     async def _compare_again(self, resource: Resource[Any], attempt: _Attempt) -> None:
         ref = attempt.wanted.object
-        found = await self._client.get(resource.decoded_as(dict), ref.name, ref.namespace)
+        found = await self._reader.get(resource.decoded_as(dict), ref.name, ref.namespace)
         if _is_another(ref, found):
             attempt.difference = None
             return
@@ -153,7 +157,8 @@ class StatusWriter:
         if metadata := {name: value for name, value in pairs if value}:
             patch["metadata"] = metadata
         part = "status" if wanted.has_subresource and resource.path() not in self._whole else ""
-        answer = await self._client.patch(resource, ref.name, patch, ref.namespace, subresource=part)
+        client = self._client_for_once(attempt.hold)
+        answer = await client.patch(resource, ref.name, patch, ref.namespace, subresource=part)
         if len(self._answered) >= REMEMBERED:
             self._answered.clear()
         self._answered[ref] = attempt.status, _status_of(answer)
@@ -161,13 +166,16 @@ class StatusWriter:
             self._lacking.taken(ref)
         self._on_written(resource, answer)
 
+    def _client_for_once(self, hold: Hold | None = None) -> Client:
+        return once(self._client, self._client.field_manager, answer_seconds(), hold)
+
     async def _lacks_subresource(self, resource: Resource[Any], attempt: _Attempt) -> bool:
         """After a 404: whether the object is there, and only its status has no place of its own."""
         ref = attempt.wanted.object
         if not attempt.wanted.has_subresource or resource.path() in self._whole:
             return False
         try:
-            found = await self._client.get(resource.decoded_as(dict), ref.name, ref.namespace)
+            found = await self._reader.get(resource.decoded_as(dict), ref.name, ref.namespace)
         except ClientError:
             return False
         if _is_another(ref, found):
@@ -199,8 +207,9 @@ class StatusWriter:
 class _Attempt:
     """One status on its way."""
 
-    def __init__(self, wanted: Wanted, status: Object, difference: Json) -> None:
+    def __init__(self, wanted: Wanted, status: Object, difference: Json, hold: Hold) -> None:
         self.wanted = wanted
+        self.hold = hold
         self.status = status
         """What is wanted, of what the server has fields for."""
         self.difference = difference

@@ -23,11 +23,11 @@ from yarl import URL
 
 from nodeyard import __version__
 from nodeyard.client.config import Config
-from nodeyard.client.errors import TransportError, TransportTimeout, retry_after_seconds
+from nodeyard.client.errors import TransportError, TransportTimeout, Withheld, retry_after_seconds
 from nodeyard.client.http1 import CONNECT_SECONDS, CannotConnect, Pool
 from nodeyard.client.keyring import Keyring, Keys
 from nodeyard.client.tls import client_context
-from nodeyard.client.transport import NOTHING, REQUEST_SECONDS, Response, Stream
+from nodeyard.client.transport import NOTHING, REQUEST_SECONDS, Hold, Response, Stream
 from nodeyard.process.clock import Clock, SystemClock
 
 IN_FLIGHT: Final = 32
@@ -83,10 +83,11 @@ class AioTransport:
         body: bytes = b"",
         timeout: float = REQUEST_SECONDS,
         retry: bool = True,
+        hold: Hold | None = None,
     ) -> Response:
         target = _target(path, query)
         async with self._turn:
-            return await self._persist(method, target, headers, body, timeout, retry)
+            return await self._persist(method, target, headers, body, timeout, retry, hold)
 
     @asynccontextmanager
     async def stream(
@@ -116,7 +117,14 @@ class AioTransport:
         await self._session.close()
 
     async def _persist(
-        self, method: str, target: str, headers: Mapping[str, str], body: bytes, timeout: float, retry: bool
+        self,
+        method: str,
+        target: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        timeout: float,
+        retry: bool,
+        hold: Hold | None,
     ) -> Response:
         """Once more with fresh credentials after a 401, and after a pause where the server asks for one."""
         loop = asyncio.get_running_loop()
@@ -124,7 +132,8 @@ class AioTransport:
         has_reloaded = False
         while True:
             keys = await self._keyring.current()
-            response = await self._send(method, target, headers, body, keys, max(deadline - loop.time(), 0.001))
+            seconds = max(deadline - loop.time(), 0.001)
+            response = await self._send(method, target, headers, body, keys, seconds, hold)
             if response.status == 401 and not has_reloaded:
                 has_reloaded = True
                 self._keyring.distrust(keys)
@@ -135,14 +144,23 @@ class AioTransport:
             await asyncio.sleep(wait)
 
     async def _send(
-        self, method: str, target: str, headers: Mapping[str, str], body: bytes, keys: Keys, seconds: float
+        self,
+        method: str,
+        target: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        keys: Keys,
+        seconds: float,
+        hold: Hold | None,
     ) -> Response:
         try:
             if self._proxy:
+                if hold is not None and (why := hold()):
+                    raise Withheld(why)
                 async with asyncio.timeout(seconds):
                     return await self._send_by_proxy(method, target, headers, body, keys)
             request = self._head(method, target, headers, len(body), keys) + body
-            return await self._pool.ask(method, request, self._context(keys), seconds)
+            return await self._pool.ask(method, request, self._context(keys), seconds, hold)
         except CannotConnect as error:
             raise TransportError(f"{method} {_path(target)}: cannot connect to {error}", may_have_run=False) from error
         except (aiohttp.ClientError, TimeoutError, OSError) as error:

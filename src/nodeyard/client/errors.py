@@ -2,6 +2,7 @@
 
     ClientError
     ├── ConfigError              a kubeconfig or credential that cannot be used
+    ├── Withheld                 not sent: who asked for it must not send it any more
     ├── TransportError           no answer; `may_have_run` says whether the server may have carried the request out
     │   └── TransportTimeout
     └── ApiError                 the server answered with a Status: code, reason, message, details, causes
@@ -31,6 +32,10 @@ class ClientError(Exception):
 
 class ConfigError(ClientError):
     """A configuration that cannot be used. The text names the file, the entry and what to do."""
+
+
+class Withheld(ClientError):
+    """Nothing was sent, and nothing is wrong with the way there. The text is what the request's `hold` said."""
 
 
 class TransportError(ClientError):

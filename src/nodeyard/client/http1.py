@@ -17,7 +17,8 @@ from typing import Final, cast
 
 import httptools
 
-from nodeyard.client.transport import REQUEST_SECONDS, Response
+from nodeyard.client.errors import Withheld
+from nodeyard.client.transport import REQUEST_SECONDS, Hold, Response
 
 CONNECT_SECONDS: Final = 10.0
 # Requests that may be sent again on another connection where one is found closed.
@@ -172,20 +173,33 @@ class Pool:
         self._open: set[Connection] = set()
 
     async def ask(
-        self, method: str, request: bytes, context: ssl.SSLContext | None, seconds: float = REQUEST_SECONDS
+        self,
+        method: str,
+        request: bytes,
+        context: ssl.SSLContext | None,
+        seconds: float = REQUEST_SECONDS,
+        hold: Hold | None = None,
     ) -> Response:
-        """Raises CannotConnect, or OSError, TimeoutError among them, where it is not known what became of it."""
+        """Raises CannotConnect, or OSError, TimeoutError among them, where it is not known what became of it.
+
+        Withheld where `hold` says why it must not be sent: asked on each connection that it would be sent on.
+        """
         deadline = asyncio.get_running_loop().time() + seconds
         if context is not self._context:
             # Other credentials, or another authority: what was opened with the old ones ends with its request.
             self._drop(connection for _, connection in self._idle)
             self._context, self._idle = context, []
+        broken: OSError | None = None
         while True:
             connection = self._rested()
             is_fresh = connection is None
             if connection is None:
                 async with asyncio.timeout_at(deadline):
                     connection = await self._connect(context)
+            if hold is not None and (why := hold()):
+                self._keep(connection, context)
+                # What was sent on a connection that broke may have arrived.
+                raise broken or Withheld(why)
             try:
                 answer = await connection.ask(request, deadline)
             except OSError as error:
@@ -193,6 +207,7 @@ class Pool:
                 is_late = isinstance(error, TimeoutError)
                 if is_fresh or is_late or connection.has_heard or method not in _REPEATABLE:
                     raise
+                broken = error
             except BaseException:
                 self._open.discard(connection)
                 raise

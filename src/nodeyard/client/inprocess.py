@@ -11,8 +11,8 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Protocol
 
-from nodeyard.client.errors import TransportTimeout
-from nodeyard.client.transport import NOTHING, REQUEST_SECONDS, Response, Stream
+from nodeyard.client.errors import TransportTimeout, Withheld
+from nodeyard.client.transport import NOTHING, REQUEST_SECONDS, Hold, Response, Stream
 from nodeyard.process.clock import Clock
 
 
@@ -54,7 +54,10 @@ class InProcessTransport:
         body: bytes = b"",
         timeout: float = REQUEST_SECONDS,
         retry: bool = True,
+        hold: Hold | None = None,
     ) -> Response:
+        if hold is not None and (why := hold()):
+            raise Withheld(why)
         answer = await self._exchange(method, path, _multi(query), _lower(headers), body)
         warnings = tuple(value for name, value in answer.headers if name.lower() == "warning")
         return Response(answer.status, _headers(answer.headers), answer.payload(), warnings)

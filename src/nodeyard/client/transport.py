@@ -6,14 +6,17 @@ injection wrap either.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 REQUEST_SECONDS: Final = 30.0
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+
+Hold: TypeAlias = Callable[[], str]
+"""Why a request must not be sent any more; empty while it may be."""
 
 
 class Response(NamedTuple):
@@ -45,11 +48,13 @@ class Transport(Protocol):
         body: bytes = b"",
         timeout: float = REQUEST_SECONDS,
         retry: bool = True,
+        hold: Hold | None = None,
     ) -> Response:
         """One request and its whole answer, whatever its status, within `timeout` seconds of being sent.
 
         Raises TransportError where there is none. `retry` allows a request that the server has turned away unread
-        (429, and 503 for reads, both with Retry-After) to be sent again while time is left.
+        (429, and 503 for reads, both with Retry-After) to be sent again while time is left. `hold` is asked each time
+        right before sending, when whatever had to be waited for is there; Withheld is raised with what it says.
         """
 
     def stream(

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 
 from nodeyard.client.errors import TransportError
-from nodeyard.client.transport import NOTHING, REQUEST_SECONDS, Response, Stream, Transport
+from nodeyard.client.transport import NOTHING, REQUEST_SECONDS, Hold, Response, Stream, Transport
 
 
 class Line:
@@ -42,11 +42,12 @@ class Line:
         body: bytes = b"",
         timeout: float = REQUEST_SECONDS,
         retry: bool = True,
+        hold: Hold | None = None,
     ) -> Response:
         far = self._end()
         try:
             return await far.request(
-                method, path, query=query, headers=headers, body=body, timeout=timeout, retry=retry
+                method, path, query=query, headers=headers, body=body, timeout=timeout, retry=retry, hold=hold
             )
         except TransportError:
             self._on_trouble()

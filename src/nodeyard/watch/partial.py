@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from nodeyard.client.api import Client
-from nodeyard.client.transport import NOTHING, REQUEST_SECONDS, Response, Stream, Transport
+from nodeyard.client.transport import NOTHING, REQUEST_SECONDS, Hold, Response, Stream, Transport
 
 # A server that cannot (a foreign aggregated one) falls back to whole objects, which decode the same.
 _ONE: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
@@ -50,10 +50,11 @@ class _Partial:
         body: bytes = b"",
         timeout: float = REQUEST_SECONDS,
         retry: bool = True,
+        hold: Hold | None = None,
     ) -> Response:
         wanted = {**headers, "Accept": self._form}
         return await self._transport.request(
-            method, path, query=query, headers=wanted, body=body, timeout=timeout, retry=retry
+            method, path, query=query, headers=wanted, body=body, timeout=timeout, retry=retry, hold=hold
         )
 
     @asynccontextmanager

@@ -5,10 +5,11 @@ import asyncio
 from nodeyard.apply.outcome import Result
 from nodeyard.apply.running import NOT_ALLOWED, REPLACED
 from nodeyard.client.resources import NODES
+from nodeyard.plan.model import Verb
 from nodeyard.process.clock import settle
 
 from ...builders.plans import action, node_ref, planned
-from .worlds import patch, status
+from .worlds import NoAnswer, patch, status
 
 
 def step(id, *after, node="n1", label="ours"):
@@ -41,6 +42,63 @@ async def test_a_lost_lease_stops_at_once_and_what_is_in_flight_finishes(world):
     outcome = await running
     assert results(outcome) == [Result.DONE] * 2 + [Result.HELD] * 4
     assert world.line.count("PATCH") == 2
+
+
+async def test_a_write_that_waits_for_its_turn_is_not_sent_when_the_lease_is_lost_meanwhile(world):
+    await world.node("n1")
+    world.line.turn = asyncio.Event()
+    leads = True
+    running = asyncio.ensure_future(world.applier.apply(planned(step("a"), step("b", "a")), may_write=lambda: leads))
+    await settle()
+    leads = False
+    world.line.turn.set()
+    outcome = await running
+    assert results(outcome) == [Result.HELD, Result.HELD]
+    assert {each.message for each in outcome.results} == {NOT_ALLOWED}
+    assert world.line.sent == []
+
+
+async def test_nor_is_one_whose_plan_is_replaced_meanwhile(world):
+    await world.node("n1")
+    world.line.turn = asyncio.Event()
+    older = asyncio.ensure_future(world.applier.apply(planned(step("old")), may_write=lambda: True))
+    await settle()
+    newer = asyncio.ensure_future(world.applier.apply(planned(step("new")), may_write=lambda: True))
+    await settle()
+    world.line.turn.set()
+    assert [each.message for each in (await older).results] == [REPLACED]
+    assert (await newer).is_complete
+    assert world.line.count("PATCH") == 1
+
+
+async def test_a_lease_lost_during_the_look_whether_the_object_is_ours_is_noticed_before_the_write(world):
+    leads = True
+
+    def lose(_method, _path):
+        nonlocal leads
+        leads = False
+
+    world.line.before = lose
+    write = patch({"metadata": {"labels": {"ours": "1"}}}, is_first=True)
+    plan = planned((action("a", Verb.APPLY, node_ref("n1")), write))
+    outcome = await world.apply(plan, may_write=lambda: leads)
+    assert results(outcome) == [Result.HELD]
+    assert [method for method, _, _ in world.line.sent] == ["GET"]
+
+
+async def test_what_became_of_a_write_is_found_out_by_one_who_has_lost_the_lease_too(world):
+    await world.node("n1")
+    leads = True
+
+    def lose(_method, _path):
+        nonlocal leads
+        leads = False
+
+    world.line.before = lose
+    world.line.trouble["PATCH"] = [NoAnswer(after_sending=True)]
+    outcome = await world.apply(planned(step("a")), may_write=lambda: leads)
+    assert results(outcome) == [Result.DONE]
+    assert [method for method, _, _ in world.line.sent] == ["PATCH", "GET"]
 
 
 async def test_a_lease_lost_during_a_pause_is_noticed_before_the_next_attempt(world):

@@ -11,6 +11,7 @@ import pytest
 
 from nodeyard.apply.lacking import OFFER_SECONDS
 from nodeyard.apply.outcome import Result
+from nodeyard.apply.running import NOT_ALLOWED
 from nodeyard.apply.status import StatusWriter
 from nodeyard.client.api import Client
 from nodeyard.client.resources import NODES, untyped
@@ -49,6 +50,19 @@ async def write(world, one, shown=None, may_write=lambda: True):
     running = asyncio.ensure_future(writer(world).write([one], lambda _ref: shown, may_write=may_write))
     (result,) = await world.finish(running)
     return result
+
+
+async def test_a_status_that_waits_for_its_turn_is_not_sent_when_the_lease_is_lost_meanwhile(world):
+    made = await world.node("n1")
+    world.line.turn = asyncio.Event()
+    leads = True
+    running = asyncio.ensure_future(writer(world).write([wanted()], lambda _ref: made, may_write=lambda: leads))
+    await settle()
+    leads = False
+    world.line.turn.set()
+    (result,) = await running
+    assert (result.result, result.message, result.requests) == (Result.HELD, NOT_ALLOWED, 0)
+    assert world.line.sent == []
 
 
 async def test_a_status_that_differs_is_patched_through_the_subresource(world):

@@ -12,9 +12,9 @@ import msgspec
 from nodeyard.apiserver.server import Server
 from nodeyard.apply.applier import Applier
 from nodeyard.client.api import Client
-from nodeyard.client.errors import TransportError
+from nodeyard.client.errors import TransportError, Withheld
 from nodeyard.client.resources import CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, SECRETS, Resource, untyped
-from nodeyard.client.transport import Response
+from nodeyard.client.transport import Hold, Response
 from nodeyard.plan.model import ObjectRef, Write
 from nodeyard.process.clock import VirtualClock, settle
 from nodeyard.sim.embedded import connect
@@ -55,7 +55,8 @@ class NoAnswer(Exception):
 class Line:
     """A transport that answers from `trouble` first (method to what goes wrong, in order), and counts.
 
-    `after` is what others do when the server has carried a request out, by method and in order.
+    `after` is what others do when the server has carried a request out, by method and in order. A request waits for
+    `turn` before it is sent, and for `gate` when it has been.
     """
 
     def __init__(self, inner: Any) -> None:
@@ -66,13 +67,18 @@ class Line:
         self.after: dict[str, list[Callable[[], Awaitable[None]]]] = {}
         self.sent: list[tuple[str, str, Any]] = []
         self.timeouts: dict[str, list[float]] = {}
+        self.turn: asyncio.Event | None = None
         self.gate: asyncio.Event | None = None
         self.in_flight = self.most_in_flight = 0
 
     def count(self, method: str) -> int:
         return sum(each[0] == method for each in self.sent)
 
-    async def request(self, method: str, path: str, **options: Any) -> Response:
+    async def request(self, method: str, path: str, *, hold: Hold | None = None, **options: Any) -> Response:
+        if self.turn is not None:
+            await self.turn.wait()
+        if hold is not None and (why := hold()):
+            raise Withheld(why)
         self.sent.append((method, path, msgspec.json.decode(options.get("body") or b"null")))
         self.timeouts.setdefault(method, []).append(options["timeout"])
         self.in_flight += 1

@@ -10,7 +10,8 @@ from aiohttp import web
 
 from nodeyard.client.aio import AioTransport
 from nodeyard.client.config import Config, Credentials, Material
-from nodeyard.client.errors import TransportError, TransportTimeout
+from nodeyard.client.errors import TransportError, TransportTimeout, Withheld
+from nodeyard.process.clock import settle
 
 
 @asynccontextmanager
@@ -251,6 +252,57 @@ async def test_waiting_for_a_turn_does_not_count_against_the_timeout():
         assert not done
         release.set()
         assert [answer.status for answer in await asyncio.gather(first, second)] == [200, 200]
+
+
+async def test_a_request_that_may_not_be_sent_any_more_when_its_turn_comes_is_not():
+    release, held = asyncio.Event(), asyncio.Event()
+    asked = []
+
+    async def handler(request):
+        asked.append(request.path)
+        held.set()
+        await release.wait()
+        return web.Response()
+
+    async with serving(handler) as server, connected(server, in_flight=1) as transport:
+        first = asyncio.create_task(transport.request("GET", "/slow"))
+        await held.wait()
+        why = ""
+        second = asyncio.create_task(transport.request("DELETE", "/x", hold=lambda: why))
+        await settle()
+        why = "the lease is lost"
+        release.set()
+        with pytest.raises(Withheld, match="the lease is lost"):
+            await second
+        await first
+        assert (await transport.request("GET", "/next", hold=lambda: "")).status == 200
+    assert asked == ["/slow", "/next"]
+
+
+async def test_nor_is_it_sent_again_with_fresh_credentials_after_a_401():
+    count = 0
+
+    async def handler(request):
+        nonlocal count
+        count += 1
+        return web.Response(status=401)
+
+    async with (
+        serving(handler) as server,
+        connected(Config(server, credentials=Credentials(token="bad"))) as transport,
+    ):
+        with pytest.raises(Withheld):
+            await transport.request("DELETE", "/x", hold=lambda: "the lease is lost" if count else "")
+    assert count == 1
+
+
+async def test_nor_is_it_handed_to_a_proxy():
+    async def handler(request):
+        raise AssertionError("it was sent")
+
+    async with serving(handler) as proxy, connected(Config("http://cluster.test", proxy=proxy)) as transport:
+        with pytest.raises(Withheld):
+            await transport.request("DELETE", "/x", hold=lambda: "the lease is lost")
 
 
 async def test_a_stream_is_read_as_it_comes():

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from nodeyard.client.errors import Withheld
 from nodeyard.client.http1 import CannotConnect, Pool
 
 REQUEST = b"GET /x HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -124,6 +125,24 @@ async def test_what_may_have_been_done_is_not_repeated(method, answer):
         await pool.ask(method, REQUEST, None)
         with pytest.raises(ConnectionError):
             await pool.ask(method, REQUEST, None)
+    assert len(script.asked) == 2
+
+
+async def test_what_may_not_be_sent_any_more_once_there_is_a_connection_leaves_that_to_the_next():
+    script = Script(OK)
+    async with pool_on(script) as pool:
+        with pytest.raises(Withheld, match="not now"):
+            await pool.ask("DELETE", REQUEST, None, hold=lambda: "not now")
+        assert (await pool.ask("DELETE", REQUEST, None, hold=lambda: "")).body == b"ok"
+    assert (script.connections, len(script.asked)) == (1, 1)
+
+
+async def test_what_may_not_be_repeated_any_more_may_still_have_been_done():
+    script = Script(OK, None, OK)
+    async with pool_on(script) as pool:
+        await pool.ask("DELETE", REQUEST, None)
+        with pytest.raises(ConnectionError):
+            await pool.ask("DELETE", REQUEST, None, hold=lambda: "not now" if len(script.asked) > 1 else "")
     assert len(script.asked) == 2
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from nodeyard.client.errors import TransportTimeout
+from nodeyard.client.errors import TransportTimeout, Withheld
 from nodeyard.client.inprocess import InProcessTransport
 from nodeyard.process.clock import VirtualClock
 
@@ -36,6 +36,13 @@ async def test_the_server_gets_lists_of_values_and_lower_case_headers():
     )
     headers = {"accept": "application/json", "content-type": "a/b"}
     assert seen == [("PATCH", "/x", {"force": ("true",)}, headers, b"{}")]
+
+
+async def test_a_request_that_may_not_be_sent_does_not_reach_the_server():
+    seen = []
+    with pytest.raises(Withheld, match="not now"):
+        await transport(Answer(), seen=seen).request("DELETE", "/x", hold=lambda: "not now")
+    assert seen == []
 
 
 async def test_the_answer_comes_back_with_its_warnings():

@@ -94,7 +94,9 @@ class Script:
     def watches(self):
         return [asked for asked in self.asked if asked.is_watch]
 
-    async def request(self, method, path, *, query=NOTHING, headers=NOTHING, body=b"", timeout=0, retry=True):
+    async def request(
+        self, method, path, *, query=NOTHING, headers=NOTHING, body=b"", timeout=0, retry=True, hold=None
+    ):
         self.asked.append(Asked(False, dict(query), self.clock.monotonic(), dict(headers)))
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
