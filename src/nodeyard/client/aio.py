@@ -155,15 +155,15 @@ class AioTransport:
     ) -> Response:
         try:
             if self._proxy:
+                if self._pool.is_closed:
+                    raise self._pool.closed()
                 if hold is not None and (why := hold()):
                     raise Withheld(why)
                 async with asyncio.timeout(seconds):
                     return await self._send_by_proxy(method, target, headers, body, keys)
             request = self._head(method, target, headers, len(body), keys) + body
             return await self._pool.ask(method, request, self._context(keys), seconds, hold)
-        except CannotConnect as error:
-            raise TransportError(f"{method} {_path(target)}: cannot connect to {error}", may_have_run=False) from error
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        except (CannotConnect, aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _translated(error, f"{method} {_path(target)}", f"no answer in {seconds:.3g} s") from error
 
     def _head(self, method: str, target: str, headers: Mapping[str, str], length: int, keys: Keys) -> bytes:
@@ -196,6 +196,8 @@ class AioTransport:
 
     async def _open(self, url: URL, headers: Mapping[str, str], keys: Keys, timeout: float) -> aiohttp.ClientResponse:
         try:
+            if self._pool.is_closed:
+                raise self._pool.closed()
             async with asyncio.timeout(timeout):
                 return await self._session.get(
                     url,
@@ -206,7 +208,7 @@ class AioTransport:
                     allow_redirects=False,
                     timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
                 )
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        except (CannotConnect, aiohttp.ClientError, TimeoutError, OSError) as error:
             raise _translated(error, f"GET {url.path}", f"no answer in {timeout:g} s") from error
 
     def _context(self, keys: Keys) -> ssl.SSLContext | None:
@@ -293,6 +295,8 @@ class _Patience:
 
 
 def _translated(error: Exception, what: str, timed_out: str) -> TransportError:
+    if isinstance(error, CannotConnect):
+        return TransportError(f"{what}: cannot connect to {error}", may_have_run=False)
     if isinstance(error, (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError)):
         return TransportError(f"{what}: cannot connect{_where_and_why(error)}", may_have_run=False)
     if isinstance(error, TimeoutError):

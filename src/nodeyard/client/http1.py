@@ -171,6 +171,7 @@ class Pool:
         self._idle: list[tuple[float, Connection]] = []
         """With when each was last used; the latest is the last."""
         self._open: set[Connection] = set()
+        self.is_closed = False
 
     async def ask(
         self,
@@ -189,16 +190,21 @@ class Pool:
             # Other credentials, or another authority: what was opened with the old ones ends with its request.
             self._drop(connection for _, connection in self._idle)
             self._context, self._idle = context, []
+        # What was sent on a connection that then broke may have arrived.
         broken: OSError | None = None
         while True:
+            if self.is_closed:
+                raise broken or self.closed()
             connection = self._rested()
             is_fresh = connection is None
             if connection is None:
                 async with asyncio.timeout_at(deadline):
                     connection = await self._connect(context)
+                if self.is_closed:
+                    self._drop((connection,))
+                    continue
             if hold is not None and (why := hold()):
                 self._keep(connection, context)
-                # What was sent on a connection that broke may have arrived.
                 raise broken or Withheld(why)
             try:
                 answer = await connection.ask(request, deadline)
@@ -216,8 +222,14 @@ class Pool:
                 return answer
 
     def close(self) -> None:
+        """For good: what is under way breaks, and nothing is sent any more."""
+        self.is_closed = True
         self._drop(list(self._open))
         self._idle = []
+
+    def closed(self) -> CannotConnect:
+        """What is said of a request that comes too late."""
+        return CannotConnect(f"{self._host}:{self._port}: closed by ourselves")
 
     def _rested(self) -> Connection | None:
         """The one used last, so that those which are not needed grow old together."""

@@ -382,6 +382,35 @@ async def test_leaving_a_stream_closes_its_connection():
             await gone.wait()
 
 
+async def test_what_waits_for_its_turn_when_the_transport_is_closed_is_not_sent():
+    asked, held = [], asyncio.Event()
+
+    async def handler(request):
+        asked.append(request.path)
+        held.set()
+        await asyncio.Event().wait()
+
+    async with serving(handler) as server, connected(server, in_flight=1) as transport:
+        first = asyncio.create_task(transport.request("DELETE", "/first"))
+        await held.wait()
+        second = asyncio.create_task(transport.request("DELETE", "/second"))
+        await settle()
+        await transport.close()
+        caught = await asyncio.gather(first, second, return_exceptions=True)
+    assert [(type(each), each.may_have_run) for each in caught] == [(TransportError, True), (TransportError, False)]
+    assert asked == ["/first"]
+
+
+@pytest.mark.parametrize("proxy", ["", "http://127.0.0.1:1"], ids=["directly", "by a proxy"])
+async def test_a_closed_transport_connects_to_nobody(proxy):
+    async with connected(Config("http://127.0.0.1:1", proxy=proxy)) as transport:
+        await transport.close()
+        for late in (transport.request("GET", "/x"), transport.stream("/x").__aenter__()):
+            with pytest.raises(TransportError, match="GET /x: cannot connect to .* closed by ourselves") as caught:
+                await late
+            assert caught.value.may_have_run is False
+
+
 class Tls:
     """A server and client certificates of two authorities."""
 

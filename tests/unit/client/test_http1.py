@@ -20,12 +20,20 @@ class Script:
         self.connections = 0
         self.asked = []
         self.closed = asyncio.Event()
+        self._news = asyncio.Condition()
+
+    async def has_asked(self, count):
+        async with self._news:
+            await self._news.wait_for(lambda: len(self.asked) >= count)
 
     async def __call__(self, reader, writer):
         self.connections += 1
         try:
             while self.answers:
-                self.asked.append(await reader.readuntil(b"\r\n\r\n"))
+                request = await reader.readuntil(b"\r\n\r\n")
+                async with self._news:
+                    self.asked.append(request)
+                    self._news.notify_all()
                 answer = self.answers.pop(0)
                 if answer is None:
                     break
@@ -144,6 +152,31 @@ async def test_what_may_not_be_repeated_any_more_may_still_have_been_done():
         with pytest.raises(ConnectionError):
             await pool.ask("DELETE", REQUEST, None, hold=lambda: "not now" if len(script.asked) > 1 else "")
     assert len(script.asked) == 2
+
+
+async def test_a_closed_pool_sends_nothing_again():
+    """What was under way on a kept connection looks as if the server had closed that while it was idle."""
+    script = Script(OK, b"", OK)
+    async with pool_on(script) as pool:
+        await pool.ask("DELETE", REQUEST, None)
+        under_way = asyncio.create_task(pool.ask("DELETE", REQUEST, None))
+        await script.has_asked(2)
+        pool.close()
+        with pytest.raises(ConnectionError):
+            await under_way
+    assert (script.connections, len(script.asked)) == (1, 2)
+
+
+async def test_a_closed_pool_sends_nothing_new():
+    script = Script(OK)
+    async with pool_on(script) as pool:
+        connecting = asyncio.create_task(pool.ask("DELETE", REQUEST, None))
+        await asyncio.sleep(0)
+        pool.close()
+        for late in (connecting, pool.ask("DELETE", REQUEST, None)):
+            with pytest.raises(CannotConnect, match="closed by ourselves"):
+                await late
+    assert script.asked == []
 
 
 async def test_what_is_no_http_is_said_to_be_none():
