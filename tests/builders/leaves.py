@@ -149,8 +149,8 @@ def secret(name, group, kubeconfig):
     }
 
 
-def node(name, zone="a"):
-    return {"metadata": {"name": name, "labels": {"zone": zone}}}
+def node(name, zone="a", **labels):
+    return {"metadata": {"name": name, "labels": {"zone": zone, **labels}}}
 
 
 def exec_kubeconfig(server, secret_argument="s3cret"):

@@ -159,6 +159,23 @@ async def test_another_cluster_under_the_same_name_shares_nothing_with_the_old_o
         assert report["uid"] == await uid_of(elm.client)
 
 
+async def test_nothing_that_was_planned_for_the_old_one_is_sent_to_the_new_one(yard, clock):
+    oak, elm = await yard.forest.grow("oak", "elm")
+    await oak.client.create(NODES, node("n1"))
+    await elm.client.create(NODES, node("n1", **{SEEN: "yes"}))
+    oak.refuses_writes = True
+    async with yard.operating():
+        await yard.client.create(SECRETS, secret("leaf-1", "g", "oak first"))
+        while ("PATCH", "/api/v1/nodes/n1") not in oak.requests:
+            await clock.advance(0.05)
+        await yard.rename("leaf-1", "elm first")
+        assert (await yard.report("leaf-1"))["nodes"] == "n1"
+        assert [method for method, _ in elm.requests if method == "PATCH"] == []
+        await elm.client.create(NODES, node("n2"))
+        await clock.advance(1)
+        assert (await seen(elm))["n2"] == "yes"
+
+
 async def test_credentials_that_are_rejected_say_so_until_better_ones_come(yard):
     await yard.forest.grow("oak")
     async with yard.operating():

@@ -12,6 +12,8 @@ another is bound to what that one made of it.
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable
 from random import Random
 from typing import Any, Final
@@ -28,6 +30,7 @@ from nodeyard.apply.ways import Elsewhere, Lookup, Manner, OnDeleted, OnWritten,
 from nodeyard.client.api import Client
 from nodeyard.client.errors import AlreadyExists, ApiError, NotFound, ServerError, TransportError, Withheld
 from nodeyard.client.resources import Resource
+from nodeyard.client.transport import Hold
 from nodeyard.kube.identity import identity_of
 from nodeyard.kube.json import Json
 from nodeyard.plan.model import Action, Planned, Verb, Write
@@ -64,9 +67,15 @@ class Applier:
         self._running: dict[str, Running] = {}
         self._pauses = Pauses(clock)
 
-    async def apply(self, planned: Planned, *, may_write: Callable[[], bool], dry_run: bool = False) -> Outcome:
-        """Carry the plan out. An older one of the same key is replaced: what it has in flight is waited for."""
-        running = Running(planned, self._carry_out, may_write, self._clock, dry_run=dry_run)
+    async def apply(
+        self, planned: Planned, *, may_write: Callable[[], bool], seen_at: float = math.inf, dry_run: bool = False
+    ) -> Outcome:
+        """Carry the plan out. An older one of the same key is replaced: what it has in flight is waited for.
+
+        `seen_at` is when what was planned for was looked at, by the monotonic clock: nothing goes to a further cluster
+        that has been taken for another one since.
+        """
+        running = Running(planned, self._carry_out, may_write, self._clock, seen_at=seen_at, dry_run=dry_run)
         if dry_run:
             return await running.run(self._in_flight)
         key = planned.plan.key
@@ -96,6 +105,7 @@ class Applier:
             return ended(action, Result.FAILED, f"not sent: a patch of {unguarded} needs a resourceVersion")
         if refused := self._pauses.of(action):
             return refused
+        hold = functools.partial(self._hold, running, ref.cluster) if ref.cluster else running.hold
         failures = 0
         while True:
             way = self._ways.find(ref.cluster)
@@ -105,11 +115,11 @@ class Applier:
             if resource is None:
                 return ended(action, Result.FAILED, f"the server does not serve {ref.kind} of {ref.api_version}")
             async with way.turn:
-                if hold := running.hold():
-                    return ended(action, Result.HELD, hold)
+                if why := hold():
+                    return ended(action, Result.HELD, why)
                 if not failures and not running.is_dry:
                     _announce(action)
-                verdict = await _attempt(way, resource, action, write, running, failures)
+                verdict = await _attempt(way, resource, action, write, hold, running.is_dry, failures)
             if isinstance(verdict, ActionResult):
                 return self._pauses.noted(verdict)
             failures += 1
@@ -118,15 +128,17 @@ class Applier:
                 return self._pauses.noted(ended(action, Result.FAILED, verdict.message, verdict.retry_after or 0.0))
             await running.wait(pause)
 
+    def _hold(self, running: Running, cluster: str) -> str:
+        return running.hold() or self._ways.swapped(cluster, running.seen_at)
+
 
 async def _attempt(
-    way: Way, resource: Resource[Any], action: Action, write: Write, running: Running, failures: int
+    way: Way, resource: Resource[Any], action: Action, write: Write, hold: Hold, is_dry: bool, failures: int
 ) -> Verdict:
-    is_dry = running.is_dry
     try:
         if write.is_first and await _is_anothers(way, resource, action, write):
             return ended(action, Result.FAILED, "exists and is not ours: rename or delete it")
-        answer = await way.sender.send(resource, action, write, hold=running.hold, dry_run=is_dry, failures=failures)
+        answer = await way.sender.send(resource, action, write, hold=hold, dry_run=is_dry, failures=failures)
         verdict: Verdict = done(action, answer, version=_version(answer))
     except msgspec.ValidationError as error:
         # Done, but the answer does not decode into the type asked for; the watch sets such an object aside.

@@ -23,9 +23,17 @@ NOT_ALLOWED = "writing is not allowed now"
 
 class Running:
     def __init__(
-        self, planned: Planned, carry_out: CarryOut, may_write: Callable[[], bool], clock: Clock, *, dry_run: bool
+        self,
+        planned: Planned,
+        carry_out: CarryOut,
+        may_write: Callable[[], bool],
+        clock: Clock,
+        *,
+        seen_at: float,
+        dry_run: bool,
     ) -> None:
         self.planned = planned
+        self.seen_at = seen_at
         self.is_dry = dry_run
         self.has_ended = asyncio.Event()
         self._carry_out = carry_out

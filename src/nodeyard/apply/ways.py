@@ -37,6 +37,9 @@ class Target:
     lookup: Lookup
     on_written: OnWritten = lambda _resource, _answer: None
     on_deleted: OnDeleted = lambda _resource, _ref: None
+    since: float = 0.0
+    """When it became this very server, by the monotonic clock: what was seen before was another one's, for all we know.
+    """
 
 
 Elsewhere: TypeAlias = Callable[[str], Target | str]
@@ -90,3 +93,9 @@ class Ways:
         if way is None or way.target is not target:
             way = self._further[cluster] = self._manner.way(target)
         return way
+
+    def swapped(self, cluster: str, seen_at: float) -> str:
+        """Why nothing that follows from what was seen then is sent there; empty where it may be."""
+        target = self._elsewhere(cluster)
+        is_newer = isinstance(target, Target) and target.since > seen_at
+        return f"cluster {cluster} may be another one than this was planned for" if is_newer else ""

@@ -76,13 +76,13 @@ class Cluster:
         self._following = following
         self._home = home
         self._line = Line(given.name, self._doubt)
-        client = Client(self._line, timeout=REQUEST_SECONDS, observe=around.observe)
+        client = self._client = Client(self._line, timeout=REQUEST_SECONDS, observe=around.observe)
         self._watches = Watches(client, around.clock, around.random, identifies=False)
         self._watches.hold()
         self._served = Served(client, around.clock)
         self._served.watch(watch.resource for watch in capability.cluster_watches if not watch.metadata_only)
         self.view = _registered(self._watches, capability, given.name, following, self._tell)
-        self.target = Target(client, self._served.find, self._wrote, self._deleted)
+        self.target = self._new_target()
         self._contact = Contact(
             given,
             around.connect,
@@ -129,6 +129,8 @@ class Cluster:
     async def forget(self) -> None:
         self.view.version = ""
         await self._watches.forget()
+        # Last, and while the line is cut: until here plans were made of what was known of the one before.
+        self.target = self._new_target()
 
     def learned(self, version: str) -> None:
         is_late = self.view.is_connected and self.view.version != version
@@ -170,6 +172,10 @@ class Cluster:
             self._following.due(key)
 
     # own writes
+
+    def _new_target(self) -> Target:
+        now = self._around.clock.monotonic()
+        return Target(self._client, self._served.find, self._wrote, self._deleted, since=now)
 
     def _wrote(self, resource: Resource[Any], answer: Json) -> None:
         self._watches.wrote(ref_of(answer, resource.api_version, resource.kind), answer)

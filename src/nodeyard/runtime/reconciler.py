@@ -53,7 +53,7 @@ _log = get_logger("reconciler")
 
 
 class Applying(Protocol):
-    async def apply(self, planned: Planned, *, may_write: Callable[[], bool]) -> Outcome: ...
+    async def apply(self, planned: Planned, *, may_write: Callable[[], bool], seen_at: float) -> Outcome: ...
 
 
 class Statuses(Protocol):
@@ -123,7 +123,7 @@ class Reconciler:
 
     async def _pass(self, key: Key) -> Verdict:
         tools, capability = self._tools, self._capability
-        now = tools.clock.now()
+        now, seen_at = tools.clock.now(), tools.clock.monotonic()
         if not tools.gate_of(key).may_write():
             return Verdict(Ending.NOT_LEADING)
         if not self.is_synced():
@@ -147,7 +147,7 @@ class Reconciler:
         if observing:
             return await self._observe(braked.now, roots, observing, now)
         is_final = planned.is_final and braked.held is None
-        outcome = await self._apply(msgspec.structs.replace(planned, plan=braked.now, is_final=is_final))
+        outcome = await self._apply(msgspec.structs.replace(planned, plan=braked.now, is_final=is_final), seen_at)
         outcome = msgspec.structs.replace(outcome, waited=tools.lag.waited(key))
         written = await self._report(snapshot, braked.now, outcome, self._refs(roots))
         return self._verdict(braked.now, outcome, written)
@@ -228,7 +228,7 @@ class Reconciler:
     def _refs(self, roots: Sequence[Any]) -> list[tuple[Any, ObjectRef]]:
         return [(root, ref) for root in roots if (ref := root_ref(self._capability, root)) is not None]
 
-    async def _apply(self, planned: Planned) -> Outcome:
+    async def _apply(self, planned: Planned, seen_at: float) -> Outcome:
         plan, tools = planned.plan, self._tools
         if not plan.actions:
             return Outcome()
@@ -240,7 +240,7 @@ class Reconciler:
             is_outdated = tools.news.has(plan.key) and tools.clock.monotonic() >= until
             return gate.may_write() and not is_outdated
 
-        outcome = await tools.applier.apply(planned, may_write=may_write)
+        outcome = await tools.applier.apply(planned, may_write=may_write, seen_at=seen_at)
         tools.metrics.applied(plan.key, outcome)
         if expected and outcome.is_complete:
             tools.news.answered(plan.key, _versions(outcome, expected))

@@ -1,5 +1,7 @@
 """Actions go to the cluster that their object names, each by its own way."""
 
+import asyncio
+
 import msgspec
 import pytest
 
@@ -8,6 +10,7 @@ from nodeyard.apply.ways import Target
 from nodeyard.client.api import Client
 from nodeyard.client.resources import NODES
 from nodeyard.plan.model import Verb, Write
+from nodeyard.process.clock import settle
 
 from ...builders.plans import action, node_ref, planned
 from .worlds import NoAnswer, World, lookup, patch
@@ -27,11 +30,17 @@ class Elsewhere:
     def __init__(self, leaf):
         self.written, self.deleted = [], []
         self.why = ""
+        self._leaf = leaf
+        self.swap(0.0)
+
+    def swap(self, now):
+        """Behind the name is another cluster from now on."""
         self._target = Target(
-            Client(leaf.line),
+            Client(self._leaf.line),
             lookup,
             lambda _resource, answer: self.written.append(answer["metadata"]["name"]),
             lambda _resource, ref: self.deleted.append(str(ref)),
+            since=now,
         )
 
     def __call__(self, cluster):
@@ -119,3 +128,29 @@ async def test_contact_that_goes_between_two_attempts_ends_the_action(world, lea
     [result] = outcome.results
     assert (result.result, result.message) == (Result.FAILED, "cluster leaf-1 is not connected: gone")
     assert leaf.line.count("PATCH") == 1
+
+
+async def test_a_plan_goes_to_no_cluster_that_was_swapped_since_it_was_looked_at(world, leaf, elsewhere):
+    await leaf.node("n1")
+    elsewhere.swap(5.0)
+    early = await world.apply(planned((there("a"), patch())), seen_at=4.0)
+    [result] = early.results
+    assert (result.result, result.message) == (
+        Result.HELD,
+        "cluster leaf-1 may be another one than this was planned for",
+    )
+    assert leaf.line.sent == []
+    assert (await world.apply(planned((there("a"), patch())), seen_at=5.0)).is_complete
+
+
+async def test_nor_does_a_write_that_waits_for_its_turn_meanwhile(world, leaf, elsewhere):
+    await leaf.node("n1")
+    leaf.line.turn = asyncio.Event()
+    plan = planned((there("a"), patch()))
+    running = asyncio.ensure_future(world.applier.apply(plan, may_write=lambda: True, seen_at=4.0))
+    await settle()
+    elsewhere.swap(5.0)
+    leaf.line.turn.set()
+    [result] = (await running).results
+    assert result.result is Result.HELD
+    assert leaf.line.sent == []

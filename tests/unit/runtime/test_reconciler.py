@@ -19,7 +19,6 @@ from nodeyard.runtime.metrics import LoopMetrics
 from nodeyard.runtime.news import News
 from nodeyard.runtime.reconciler import OBSERVE_SECONDS, Reconciler, Tools
 from nodeyard.runtime.settings import Settings
-from nodeyard.runtime.thinking import InPlace
 from nodeyard.runtime.verdict import Ending, Verdict
 
 
@@ -41,7 +40,8 @@ class Stage:
         self.lag = Lag(clock)
         self.hears = None
         self.sends_after = 0.0
-        self.allowed = None
+        self.thinks_for = 0.0
+        self.allowed = self.seen_at = None
 
     # the view
     def get(self, kind, _name, _namespace=""):
@@ -61,8 +61,9 @@ class Stage:
         return self.leads
 
     # the rest
-    async def apply(self, planned, *, may_write):
+    async def apply(self, planned, *, may_write, seen_at):
         self.story.append("apply")
+        self.seen_at = seen_at
         if self.hears is not None:
             self.news.changed("a", ("Node", "", self.hears))
         if self.sends_after:
@@ -78,6 +79,11 @@ class Stage:
         self.story.append("status")
         return [StatusResult(object=each.object, result=self.status_result, message="why") for each in writes]
 
+    async def think(self, work):
+        if self.thinks_for:
+            await self.clock.sleep(self.thinks_for)
+        return work()
+
     def record(self, event):
         self.story.append(event.reason)
 
@@ -88,7 +94,7 @@ class Stage:
             statuses=self,
             recorder=self,
             gate_of=lambda _key: self,
-            think=InPlace(),
+            think=self.think,
             clock=self.clock,
             metrics=LoopMetrics(Metrics()).of("labels"),
             random=Random(1),
@@ -109,6 +115,15 @@ async def test_a_pass_applies_then_writes_status_then_records(stage):
     verdict = await stage.reconciler().reconcile("a")
     assert stage.story == ["apply", "status", "Labelled"]
     assert verdict.ending is Ending.SETTLED
+
+
+async def test_what_is_applied_is_of_when_it_was_collected_however_long_planning_took(stage, clock):
+    await clock.advance(7.0)
+    stage.thinks_for = 3.0
+    running = asyncio.create_task(stage.reconciler().reconcile("a"))
+    await clock.advance(10.0)
+    await running
+    assert stage.seen_at == 7.0
 
 
 async def test_nothing_to_do_is_not_applied_but_told(stage):
@@ -217,7 +232,7 @@ def briefed(**options):
 
 
 async def test_loops_are_briefed_of_a_key_as_soon_as_it_is_collected(stage):
-    async def apply(_planned, *, may_write):
+    async def apply(_planned, *, may_write, seen_at):
         assert dict(stage.briefs.current) == {"a": ("blue", 2026)}
         return Outcome()
 
