@@ -24,7 +24,8 @@ from yarl import URL
 from nodeyard import __version__
 from nodeyard.client.config import Config
 from nodeyard.client.errors import TransportError, TransportTimeout, Withheld, retry_after_seconds
-from nodeyard.client.http1 import CONNECT_SECONDS, CannotConnect, Pool
+from nodeyard.client.framing import gathered, most_of
+from nodeyard.client.http1 import ANSWER_BYTES, CONNECT_SECONDS, CannotConnect, Pool
 from nodeyard.client.keyring import Keyring, Keys
 from nodeyard.client.tls import client_context
 from nodeyard.client.transport import NOTHING, REQUEST_SECONDS, Hold, Response, Stream
@@ -46,8 +47,10 @@ class AioTransport:
         *,
         clock: Clock | None = None,
         in_flight: int = IN_FLIGHT,
+        largest: int = ANSWER_BYTES,
         user_agent: str = f"nodeyard/{__version__}",
     ) -> None:
+        """`largest` is the most that an answer may have, in bytes; streams are for their readers to bound."""
         self._config = config
         self._keyring = Keyring(config, clock or SystemClock())
         self._turn = asyncio.Semaphore(in_flight)
@@ -58,8 +61,13 @@ class AioTransport:
         self._tls: tuple[Keys, ssl.SSLContext] | None = None
         self._server_name = config.server_name or None
         self._proxy = config.proxy or None
+        self._largest = largest
         self._pool = Pool(
-            where.host or "", where.port or 443, server_name=self._server_name, keepalive=KEEPALIVE_SECONDS
+            where.host or "",
+            where.port or 443,
+            server_name=self._server_name,
+            keepalive=KEEPALIVE_SECONDS,
+            largest=largest,
         )
         self._session = aiohttp.ClientSession(
             # The semaphore is the limit; the connector's own would let watches use up the requests' share.
@@ -192,7 +200,8 @@ class AioTransport:
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
         ) as answer:
             warnings = tuple(answer.headers.getall("Warning", ()))
-            return Response(answer.status, answer.headers, await answer.read(), warnings)
+            body = await gathered(answer.content.iter_any(), most_of(answer.status, self._largest))
+            return Response(answer.status, answer.headers, body, warnings)
 
     async def _open(self, url: URL, headers: Mapping[str, str], keys: Keys, timeout: float) -> aiohttp.ClientResponse:
         try:

@@ -20,8 +20,8 @@ import msgspec
 
 from nodeyard.client.decoding import Malformed, decode_as
 from nodeyard.client.discovery import Catalog, discover
-from nodeyard.client.errors import Expired, TransportError, error_from_answer
-from nodeyard.client.framing import LineFramer
+from nodeyard.client.errors import ClientError, Expired, TransportError, error_from_answer
+from nodeyard.client.framing import ERROR_BYTES, LineFramer, TooLarge, gathered
 from nodeyard.client.listing import Page, decode_page
 from nodeyard.client.resources import PODS, Resource
 from nodeyard.client.transport import NOTHING, REQUEST_SECONDS, Response, Stream, Transport
@@ -172,8 +172,7 @@ class Client:
         path = resource.path(namespace)
         async with self.transport.stream(path, query=query, timeout=self._timeout, idle_timeout=idle_timeout) as stream:
             if stream.status != 200:
-                body = b"".join([chunk async for chunk in stream.chunks])
-                raise error_from_answer(stream.status, stream.headers, body)
+                raise await _refusal(stream, f"watch of {resource}")
             yield _events(stream, EventDecoder(resource.view), f"watch of {resource}")
 
     async def catalog(self) -> Catalog:
@@ -335,6 +334,14 @@ class Client:
         return response
 
 
+async def _refusal(stream: Stream, what: str) -> ClientError:
+    try:
+        body = await gathered(stream.chunks, ERROR_BYTES)
+    except TooLarge as error:
+        return TransportError(f"{what}: {error}", may_have_run=True)
+    return error_from_answer(stream.status, stream.headers, body)
+
+
 async def _events(stream: Stream, decoder: EventDecoder[T], what: str) -> AsyncIterator[Event[T]]:
     framer = LineFramer()
     decode = decoder.decode
@@ -344,6 +351,8 @@ async def _events(stream: Stream, decoder: EventDecoder[T], what: str) -> AsyncI
                 yield decode(line)
     except msgspec.DecodeError as error:
         raise TransportError(f"{what}: a line is no event: {error}", may_have_run=True) from None
+    except TooLarge as error:
+        raise TransportError(f"{what}: {error}", may_have_run=True) from None
     if framer.rest:
         raise TransportError(f"{what}: ended in the middle of an event", may_have_run=True)
 

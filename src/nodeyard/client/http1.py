@@ -6,6 +6,8 @@
 An operator spends most of its time on requests, and most of a request is what surrounds it. Here one is a single write,
 and its answer one parse by llhttp. A connection carries one request at a time and is kept for the next; one that the
 server closed while it was idle is replaced without anybody noticing where the request may be repeated.
+
+What is kept of an answer has limits, its head included: who answers may be anybody.
 """
 
 from __future__ import annotations
@@ -18,12 +20,18 @@ from typing import Final, cast
 import httptools
 
 from nodeyard.client.errors import Withheld
+from nodeyard.client.framing import PART_BYTES, TooLarge, most_of
 from nodeyard.client.transport import REQUEST_SECONDS, Hold, Response
 
 CONNECT_SECONDS: Final = 10.0
 # Requests that may be sent again on another connection where one is found closed.
 _REPEATABLE: Final = frozenset({"GET", "PUT", "DELETE"})
 _FIRST_FINAL_STATUS: Final = 200
+
+ANSWER_BYTES: Final = 4 << 30
+"""Of an answer, where nothing else is said: a list of everything in a large cluster is hundreds of megabytes."""
+HEAD_BYTES: Final = 1 << 20
+"""Of what comes before the body."""
 
 
 class CannotConnect(Exception):
@@ -55,7 +63,7 @@ class Headers(Mapping[str, str]):
 class Connection(asyncio.Protocol):
     """One connection, and the one request that is on it."""
 
-    def __init__(self) -> None:
+    def __init__(self, largest: int) -> None:
         self.is_open = False
         self.has_heard = False
         """Whether anything of an answer to the current request has come."""
@@ -65,6 +73,10 @@ class Connection(asyncio.Protocol):
         self._fields: list[tuple[bytes, bytes]] = []
         self._body: list[bytes] = []
         self._has_headers = False
+        self._largest = largest
+        self._size = 0
+        """Bytes that have come of the answer, whatever they are."""
+        self._most = HEAD_BYTES
 
     async def ask(self, request: bytes, deadline: float) -> Response:
         """Raises TimeoutError when the loop's time is past the deadline."""
@@ -74,6 +86,7 @@ class Connection(asyncio.Protocol):
         loop = asyncio.get_running_loop()
         self._answer = loop.create_future()
         self.has_heard = False
+        self._size, self._most = 0, HEAD_BYTES
         # Cheaper than a timeout around it, and this is done for every request.
         timer = loop.call_at(deadline, self._fail, TimeoutError())
         transport.write(request)
@@ -108,6 +121,12 @@ class Connection(asyncio.Protocol):
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
             self._fail(ConnectionError(f"the answer is no HTTP/1.1: {error}"))
             self.close()
+            return
+        # Looked at afterwards, when it is known what has come: the limit of a body is not that of a head.
+        self._size += len(data)
+        if self._size + PART_BYTES * len(self._body) > self._most:
+            self._fail(TooLarge("the answer" if self._has_headers else "the head of the answer", self._most))
+            self.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.is_open = False
@@ -122,10 +141,15 @@ class Connection(asyncio.Protocol):
         self._fields, self._body, self._has_headers = [], [], False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._fields.append((name, value))
+        # Those after the body say nothing to us.
+        if not self._has_headers:
+            self._fields.append((name, value))
 
     def on_headers_complete(self) -> None:
-        self._has_headers = self._parser.get_status_code() >= _FIRST_FINAL_STATUS
+        status = self._parser.get_status_code()
+        self._has_headers = status >= _FIRST_FINAL_STATUS
+        if self._has_headers:
+            self._most = most_of(status, self._largest)
 
     def on_body(self, body: bytes) -> None:
         self._body.append(body)
@@ -163,10 +187,14 @@ def _is_warning(name: bytes) -> bool:
 class Pool:
     """Connections to one server. How many requests are sent at once is for others to bound."""
 
-    def __init__(self, host: str, port: int, *, server_name: str | None, keepalive: float) -> None:
+    def __init__(
+        self, host: str, port: int, *, server_name: str | None, keepalive: float, largest: int = ANSWER_BYTES
+    ) -> None:
+        """`largest` is the most that an answer may have, in bytes."""
         self._host, self._port = host, port
         self._server_name = server_name
         self._keepalive = keepalive
+        self._largest = largest
         self._context: ssl.SSLContext | None = None
         self._idle: list[tuple[float, Connection]] = []
         """With when each was last used; the latest is the last."""
@@ -261,7 +289,11 @@ class Pool:
         try:
             async with asyncio.timeout(CONNECT_SECONDS):
                 _, connection = await loop.create_connection(
-                    Connection, self._host, self._port, ssl=context, server_hostname=server_name
+                    lambda: Connection(self._largest),
+                    self._host,
+                    self._port,
+                    ssl=context,
+                    server_hostname=server_name,
                 )
         except TimeoutError:
             raise CannotConnect(f"{self._host}:{self._port}: no answer in {CONNECT_SECONDS:g} s") from None

@@ -305,6 +305,19 @@ async def test_nor_is_it_handed_to_a_proxy():
             await transport.request("DELETE", "/x", hold=lambda: "the lease is lost")
 
 
+@pytest.mark.parametrize("by_proxy", [False, True], ids=["directly", "by a proxy"])
+async def test_an_answer_that_is_too_large_is_none(by_proxy):
+    async def handler(request):
+        return web.Response(body=b"x" * 2_000_000)
+
+    async with serving(handler) as server:
+        config = Config("http://cluster.test", proxy=server) if by_proxy else Config(server)
+        async with connected(config, largest=1 << 20) as transport:
+            with pytest.raises(TransportError, match="GET /x: the answer is larger than 1 MiB") as caught:
+                await transport.request("GET", "/x")
+    assert caught.value.may_have_run is True
+
+
 async def test_a_stream_is_read_as_it_comes():
     proceed = asyncio.Event()
 

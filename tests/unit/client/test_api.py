@@ -246,6 +246,16 @@ async def test_a_torn_stream_is_the_transports_fault(end):
         await watched(Recorder(chunks=[line("ADDED", {}), end]))
 
 
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [(200, "watch of pods: a line is larger than 16 MiB"), (500, "watch of pods: the answer is larger than 16 MiB")],
+    ids=["an event", "a refusal"],
+)
+async def test_what_has_no_end_in_a_watch_is_given_up(status, says):
+    with pytest.raises(TransportError, match=f"^{says}$"):
+        await watched(Recorder(chunks=[b"x" * (1 << 20)] * 20, status=status))
+
+
 async def test_one_bad_object_does_not_end_the_watch():
     class View(msgspec.Struct):
         spec: dict[str, int]

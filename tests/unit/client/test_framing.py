@@ -1,9 +1,10 @@
 """Lines come out whole, however the bytes were cut."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeyard.client.framing import LineFramer
+from nodeyard.client.framing import LineFramer, TooLarge, gathered
 
 
 def test_a_line_may_come_in_many_chunks():
@@ -18,13 +19,50 @@ def test_a_chunk_may_hold_many_lines():
     assert LineFramer().feed(b"a\nb\n\nc\n") == [b"a", b"b", b"c"]
 
 
-def test_a_line_of_megabytes_has_no_limit():
+def test_a_line_may_have_megabytes():
     framer = LineFramer()
     chunk = b"x" * 65536
     for _ in range(48):
         assert framer.feed(chunk) == []
     assert framer.feed(b"\n") == [chunk * 48]
     assert framer.rest == b""
+
+
+def fed(framer, chunk, times):
+    return [framer.feed(chunk) for _ in range(times)]
+
+
+def test_a_line_without_an_end_is_given_up():
+    with pytest.raises(TooLarge, match="a line is larger than 16 MiB"):
+        fed(LineFramer(), b"x" * (1 << 20), 17)
+
+
+def test_so_is_one_that_begins_after_another():
+    framer = LineFramer(1 << 20)
+    with pytest.raises(TooLarge, match="a line is larger than 1 MiB"):
+        framer.feed(b"a\n" + b"x" * (1 << 20))
+
+
+def test_lines_that_end_do_not_add_up():
+    framer = LineFramer(1000)
+    for _ in range(100):
+        framer.feed(b"x" * 500)
+        assert framer.feed(b"y\n") == [b"x" * 500 + b"y"]
+
+
+def test_many_tiny_pieces_count_for_what_they_take():
+    with pytest.raises(TooLarge):
+        fed(LineFramer(1000), b"x", 100)
+
+
+async def test_an_answer_that_is_read_whole_has_a_limit():
+    async def chunks():
+        yield b"a" * 1000
+        yield b"b" * 1000
+
+    assert await gathered(chunks(), 3000) == b"a" * 1000 + b"b" * 1000
+    with pytest.raises(TooLarge, match="the answer is larger than"):
+        await gathered(chunks(), 2000)
 
 
 @given(st.lists(st.binary(min_size=1).filter(lambda line: b"\n" not in line)), st.lists(st.integers(0, 300)))

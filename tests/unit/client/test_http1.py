@@ -43,7 +43,7 @@ class Script:
                     break
             else:
                 await reader.read()
-        except asyncio.IncompleteReadError:
+        except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
             writer.close()
@@ -51,10 +51,10 @@ class Script:
 
 
 @asynccontextmanager
-async def pool_on(script, keepalive=30.0):
+async def pool_on(script, keepalive=30.0, **options):
     server = await asyncio.start_server(script, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    pool = Pool("127.0.0.1", port, server_name=None, keepalive=keepalive)
+    pool = Pool("127.0.0.1", port, server_name=None, keepalive=keepalive, **options)
     try:
         yield pool
     finally:
@@ -87,6 +87,13 @@ async def test_header_names_are_in_lower_case_and_every_warning_is_kept():
     assert response.headers["x-kind"] == "Node"
     assert list(response.headers) == ["x-kind", "warning"]
     assert response.warnings == ('299 - "a"', '299 - "b"')
+
+
+async def test_headers_after_the_body_are_left_out():
+    answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-After: 1\r\n\r\n"
+    async with pool_on(Script(answer)) as pool:
+        response = await pool.ask("GET", REQUEST, None)
+    assert (response.body, list(response.headers)) == (b"ok", ["transfer-encoding"])
 
 
 async def test_a_connection_is_used_again():
@@ -183,6 +190,58 @@ async def test_what_is_no_http_is_said_to_be_none():
     async with pool_on(Script(b"SSH-2.0-OpenSSH_9.2\r\n\r\n")) as pool:
         with pytest.raises(ConnectionError, match="no HTTP/1.1"):
             await pool.ask("GET", REQUEST, None)
+
+
+MIB = 1 << 20
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 9999999\r\n\r\n" + b"x" * 3 * MIB, "the answer is larger than 2 MiB"),
+        (CHUNKED + b"100000\r\n%s\r\n" % (b"x" * MIB) * 3, "the answer is larger than 2 MiB"),
+        (CHUNKED + b"2\r\nxx\r\n" * 50_000, "the answer is larger than 2 MiB"),
+        (CHUNKED + b"0\r\n" + b"a: b\r\n" * 500_000, "the answer is larger than 2 MiB"),
+        (b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + b"x" * 3 * MIB, "the answer is larger than 2 MiB"),
+        (b"HTTP/1.1 200 OK\r\nX: " + b"x" * 2 * MIB, "the head of the answer is larger than 1 MiB"),
+        (b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * 300_000, "the head of the answer is larger than 1 MiB"),
+        (b"HTTP/1.1 100 Continue\r\n\r\n" * 100_000, "the head of the answer is larger than 1 MiB"),
+    ],
+    ids=[
+        "of a known length",
+        "in chunks",
+        "in tiny chunks",
+        "in headers after the body",
+        "until the connection ends",
+        "in one header",
+        "in many headers",
+        "in provisional answers",
+    ],
+)
+async def test_an_answer_without_an_end_is_given_up(answer, says):
+    script = Script(answer, OK)
+    async with pool_on(script, largest=2 * MIB) as pool:
+        with pytest.raises(ConnectionError, match=f"^{says}$"):
+            await pool.ask("GET", REQUEST, None, seconds=5)
+        assert (await pool.ask("GET", REQUEST, None)).body == b"ok"
+    assert script.connections == 2
+
+
+async def test_less_is_kept_of_an_error():
+    answer = b"HTTP/1.1 500 Error\r\nContent-Length: 99999999\r\n\r\n" + b"x" * 17 * MIB
+    async with pool_on(Script(answer)) as pool:
+        with pytest.raises(ConnectionError, match="^the answer is larger than 16 MiB$"):
+            await pool.ask("GET", REQUEST, None, seconds=5)
+
+
+async def test_answers_on_one_connection_do_not_add_up():
+    answer = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (MIB, b"x" * MIB)
+    script = Script(*[answer] * 4)
+    async with pool_on(script, largest=2 * MIB) as pool:
+        for _ in range(4):
+            assert len((await pool.ask("GET", REQUEST, None)).body) == MIB
+    assert script.connections == 1
 
 
 async def test_a_late_answer_is_never_taken_for_the_next_one():
