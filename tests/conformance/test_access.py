@@ -102,6 +102,18 @@ def test_an_apply_that_creates_needs_the_right_to_create(acting, configmaps, nam
     assert 'cannot create resource "configmaps"' in answer.message
 
 
+def test_an_update_that_creates_needs_the_right_to_create(acting, namespace, eventually):
+    leases = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+    rules = [{"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["update", "list"]}]
+    user = acting(rules, namespace=namespace)
+    eventually(lambda: user.get(leases).status == 200, "the role takes effect")
+
+    answer = user.put(f"{leases}/a", {"metadata": {"name": "a"}, "spec": {"holderIdentity": "me"}})
+
+    assert answer.status == 403
+    assert 'cannot create resource "leases"' in answer.message
+
+
 def test_discovery_is_for_everyone_who_logged_in(acting):
     user = acting()
 

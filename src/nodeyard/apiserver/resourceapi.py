@@ -137,6 +137,9 @@ class ResourceApi:
         options = write_options(call.request, "UpdateOptions")
         obj = bodies.read_object(call, options.field_validation)
         check_name(call, obj)
+        if not subresource and call.resource.strategy.allows_create_on_update and self._is_missing(call):
+            self._check_may_create(call)
+            return await self._server.writer.create_by_update(call, obj, options)
         return await self._server.writer.change(call, lambda _: obj, options, subresource=subresource)
 
     async def _patch(self, call: Call, subresource: str) -> Response:
@@ -146,11 +149,12 @@ class ResourceApi:
         return self._written(call, await patching.patch(self._server.writer, call, given, subresource))
 
     def _check_may_create(self, call: Call) -> None:
-        """An apply that makes the object needs the right to create it as well."""
-        if call.request.user is not None:
-            return
-        if self._server.store.get(call.resource.key, call.namespace, call.name) is None:
+        """A write that makes the object needs the right to create it as well."""
+        if call.request.user is None and self._is_missing(call):
             self._server.access.authorizer.check(call.user, msgspec.structs.replace(call.info, verb="create"))
+
+    def _is_missing(self, call: Call) -> bool:
+        return self._server.store.get(call.resource.key, call.namespace, call.name) is None
 
     def _written(self, call: Call, written: Written) -> Response:
         status = 201 if written.created else 200

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Protocol
 
@@ -86,6 +86,15 @@ class Writer:
         if options.dry_run:
             return Written(obj, None, created=True)
         return self._commit(call, obj, None, created=True)
+
+    async def create_by_update(self, call: Call, obj: Object, options: WriteOptions) -> Written:
+        """Store what an update found missing, of a kind that allows it: a revision means nothing, a uid a mistake."""
+        given = obj["metadata"]
+        if uid := given.get("uid"):
+            raise _other_uid(call, uid, "")
+        _check_number(given.get("resourceVersion") or "0")
+        metadata = {name: value for name, value in given.items() if name != "resourceVersion"}
+        return await self.create(call, {**obj, "metadata": metadata}, replace(options, kind="CreateOptions"))
 
     def _place(self, call: Call, obj: Object) -> Object:
         """In the namespace of the URL; 400 where the object says otherwise."""
@@ -198,21 +207,12 @@ class Writer:
         if revision == "0":
             revision = None  # the same as none at all
         if uid and uid != current["uid"] and call.request.method == "PUT":
-            where = "/".join(part for part in (resource.plural, call.namespace, call.name) if part)
-            raise errors.conflict(
-                resource.group,
-                resource.plural,
-                call.name,
-                f"StorageError: invalid object, Code: 4, Key: /registry/{where}, ResourceVersion: 0, "
-                f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, "
-                f"UID in object meta: {current['uid']}",
-            )
+            raise _other_uid(call, uid, current["uid"])
         if not revision and not resource.strategy.allows_unconditional_update:
             fault = fields.invalid("metadata.resourceVersion", 0, "must be specified for an update")
             raise errors.invalid(resource.group, resource.plural, call.name, [fault])
         if revision and revision != current["resourceVersion"]:
-            if not str(revision).isdigit():
-                raise ApiError(500, "", f'strconv.ParseUint: parsing "{revision}": invalid syntax')
+            _check_number(revision)
             raise errors.modified(resource.group, resource.plural, call.name)
         return call.request.method == "PUT" and bool(revision)
 
@@ -304,6 +304,22 @@ def check_name(call: Call, obj: Object) -> None:
         )
     if name != call.name:
         raise errors.bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
+
+
+def _other_uid(call: Call, uid: str, current: str) -> ApiError:
+    where = "/".join(part for part in (call.resource.plural, call.namespace, call.name) if part)
+    return errors.conflict(
+        call.resource.group,
+        call.resource.plural,
+        call.name,
+        f"StorageError: invalid object, Code: 4, Key: /registry/{where}, ResourceVersion: 0, "
+        f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {current}",
+    )
+
+
+def _check_number(revision: str) -> None:
+    if not revision.isdigit():
+        raise ApiError(500, "", f'strconv.ParseUint: parsing "{revision}": invalid syntax')
 
 
 def _names_revision(obj: Object) -> bool:
