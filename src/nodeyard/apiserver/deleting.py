@@ -11,7 +11,7 @@ from nodeyard.apiserver.calls import Call
 from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.options import DeleteOptions
 from nodeyard.apiserver.rendering import canonical
-from nodeyard.apiserver.resources import Strategy
+from nodeyard.apiserver.resources import Resource, Strategy
 from nodeyard.apiserver.selection import Selection
 from nodeyard.apiserver.store import StaleError, Store, Stored
 from nodeyard.apiserver.writing import ATTEMPTS, Admission
@@ -49,7 +49,7 @@ class Deleter:
             await self._admission.mutate(attributes)
             await self._admission.validate(attributes)
             try:
-                return self._carry_out(call, stored, old, options)
+                return self._carry_out(resource, stored, old, options)
             except StaleError:
                 continue
         raise errors.modified(resource.group, resource.plural, name)
@@ -67,22 +67,26 @@ class Deleter:
                     raise
         return gone
 
-    def _carry_out(self, call: Call, stored: Stored, old: Object, options: DeleteOptions) -> Deleted:
-        if self._store.get(call.resource.key, *stored.key) is not stored:
+    def discard(self, resource: Resource) -> None:
+        """Delete all objects of a kind that is going, asking nobody: it may not even be served any more."""
+        for stored in list(self._store.list(resource.key)):
+            self._carry_out(resource, stored, stored.object(), DeleteOptions())
+
+    def _carry_out(self, resource: Resource, stored: Stored, old: Object, options: DeleteOptions) -> Deleted:
+        if self._store.get(resource.key, *stored.key) is not stored:
             raise StaleError
-        new = self._marked(call.resource.strategy, old, options)
+        new = self._marked(resource.strategy, old, options)
         is_gone = new is None
         if options.dry_run:
             return Deleted(new or old, is_gone)
         if new is None:
-            last = self._store.remove(call.resource.key, stored)
-            return Deleted(call.read(last), is_gone=True, stored=last)
+            last = self._store.remove(resource.key, stored)
+            return Deleted(_shown(last, old), is_gone=True, stored=last)
         if new == old:
             return Deleted(old, is_gone=False, stored=stored)
-        resource = call.resource
         kept = canonical(new, resource.kind, resource.api_version(resource.storage_version))
         committed = self._store.commit(resource.key, kept, stored.fields, expect=stored)
-        return Deleted(call.read(committed), is_gone=False, stored=committed)
+        return Deleted(_shown(committed, old), is_gone=False, stored=committed)
 
     def _marked(self, strategy: Strategy, old: Object, options: DeleteOptions) -> Object | None:
         """The object with its deletion written on it, or None where it can go at once."""
@@ -135,6 +139,11 @@ class Deleter:
             warnings=call.warnings,
             audit=call.audit,
         )
+
+
+def _shown(stored: Stored, old: Object) -> Object:
+    """In the version that the object was read in."""
+    return {**stored.object(), "apiVersion": old["apiVersion"]}
 
 
 def _finalizers(current: list[str], propagation: str) -> list[str]:

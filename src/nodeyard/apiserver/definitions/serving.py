@@ -13,6 +13,7 @@ from typing import Protocol
 
 from nodeyard.apiserver.definitions.resource import resource_of
 from nodeyard.apiserver.definitions.strategy import CLEANUP
+from nodeyard.apiserver.deleting import Deleter
 from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.registry import Registry
 from nodeyard.apiserver.resources import GroupResource
@@ -33,6 +34,7 @@ class Host(Protocol):
     registry: Registry
     clock: Clock
     hub: Hub
+    deleter: Deleter
 
     async def call(self, method: str, url: str, body: Json = None) -> Json: ...
 
@@ -163,15 +165,7 @@ class Definitions:
         spec, name = definition["spec"], definition["metadata"]["name"]
         resource = self._host.registry.get(spec["group"], spec["names"]["plural"])
         if resource is not None:
-            left = [stored.key for stored in self._host.store.list(resource.key)]
-            for key in left:
-                where = f"/namespaces/{key.namespace}" if key.namespace else ""
-                url = f"/apis/{spec['group']}/{resource.storage_version}{where}/{resource.plural}/{key.name}"
-                try:
-                    await self._host.call("DELETE", url)
-                except ApiError as error:
-                    if error.code != 404:
-                        raise
+            self._host.deleter.discard(resource)
             if self._host.store.count(resource.key):
                 return
         finalizers = [each for each in definition["metadata"].get("finalizers") or () if each != CLEANUP]

@@ -1,0 +1,89 @@
+"""Definitions that change while there are objects, want names that are taken, or go."""
+
+from __future__ import annotations
+
+import pytest
+
+from nodeyard.testing.session import JSON_PATCH
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+STRING = {"type": "string"}
+
+
+def version(name: str = "v1", *, served: bool = True, storage: bool = True, **fields: dict) -> dict:
+    spec = {"type": "object", "properties": fields}
+    schema = {"openAPIV3Schema": {"type": "object", "properties": {"spec": spec}}}
+    return {"name": name, "served": served, "storage": storage, "schema": schema}
+
+
+class Group:
+    """The kinds of an API group of the test's own."""
+
+    def __init__(self, http, name: str, namespace: str, eventually) -> None:
+        self.http, self.name, self.namespace, self.eventually = http, name, namespace, eventually
+
+    def define(self, plural: str, kind: str, *versions: dict, **names: object) -> None:
+        spec = {
+            "group": self.name,
+            "scope": "Namespaced",
+            "names": {"plural": plural, "kind": kind, **names},
+            "versions": versions or [version(a=STRING)],
+        }
+        answer = self.http.post(DEFINITIONS, {"metadata": {"name": f"{plural}.{self.name}"}, "spec": spec})
+        assert answer.status == 201, answer.content
+
+    def definition(self, plural: str) -> str:
+        return f"{DEFINITIONS}/{plural}.{self.name}"
+
+    def objects(self, plural: str, version: str = "v1") -> str:
+        return f"/apis/{self.name}/{version}/namespaces/{self.namespace}/{plural}"
+
+    def served(self, plural: str, version: str = "v1") -> str:
+        path = self.objects(plural, version)
+        self.eventually(lambda: self.http.get(path).status == 200, f"{plural} are served")
+        return path
+
+    def is_gone(self, plural: str) -> bool:
+        return self.http.get(self.definition(plural)).status == 404
+
+    def make(self, path: str, name: str, **spec: object) -> dict:
+        api_version = "/".join(path.split("/")[2:4])
+        answer = self.http.post(
+            path, {"apiVersion": api_version, "kind": "Foo", "metadata": {"name": name}, "spec": spec}
+        )
+        assert answer.status == 201, answer.content
+        return answer.json
+
+    def condition(self, plural: str, kind: str) -> tuple[str, str, str]:
+        found = self.http.get(self.definition(plural)).json["status"].get("conditions") or ()
+        return next(((c["status"], c["reason"], c["message"]) for c in found if c["type"] == kind), ("", "", ""))
+
+
+@pytest.fixture
+def group(http, fresh, namespace, eventually) -> Group:
+    return Group(http, f"{fresh('changing')}.example", namespace, eventually)
+
+
+# the end
+
+
+def test_a_definition_goes_though_what_is_stored_is_not_served(http, group, eventually):
+    group.define("foos", "Foo", version(storage=False, a=STRING), version("v2", served=False, a=STRING))
+    group.make(group.served("foos"), "x", a="1")
+
+    http.delete(group.definition("foos"))
+
+    eventually(lambda: group.is_gone("foos"), "the definition is gone")
+
+
+def test_a_definition_goes_though_nothing_of_it_is_served(http, group, eventually):
+    group.define("foos", "Foo", version(a=STRING))
+    group.make(path := group.served("foos"), "x", a="1")
+    http.patch(
+        group.definition("foos"), [{"op": "replace", "path": "/spec/versions/0/served", "value": False}], JSON_PATCH
+    )
+    eventually(lambda: http.get(path).status == 404, "foos are no longer served")
+
+    http.delete(group.definition("foos"))
+
+    eventually(lambda: group.is_gone("foos"), "the definition is gone")
