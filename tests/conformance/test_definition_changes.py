@@ -64,6 +64,45 @@ def group(http, fresh, namespace, eventually) -> Group:
     return Group(http, f"{fresh('changing')}.example", namespace, eventually)
 
 
+# objects under a new schema
+
+
+@pytest.fixture
+def changed(http, group, eventually) -> str:
+    """Where the Foos are, one of which was stored when the schema knew `old` and had no default for `b`."""
+    group.define("foos", "Foo", version(a=STRING, old=STRING))
+    path = group.served("foos")
+    group.make(path, "x", a="1", old="y")
+    definition = http.get(group.definition("foos")).json
+    newer = version(a=STRING, b={"type": "string", "default": "given"})
+    definition["spec"]["versions"] = [{**newer, "selectableFields": [{"jsonPath": ".spec.a"}]}]
+    assert http.put(group.definition("foos"), definition).status == 200
+    eventually(lambda: http.get(path, query={"fieldSelector": "spec.a=1"}).status == 200, "the new schema is served")
+    return path
+
+
+def test_an_old_object_is_read_as_the_new_schema_has_it(http, changed):
+    shown = http.get(f"{changed}/x").json
+    listed = http.get(changed).json["items"]
+
+    assert shown["spec"] == {"a": "1", "b": "given"}
+    assert [item["spec"] for item in listed] == [{"a": "1", "b": "given"}]
+
+
+def test_reading_it_so_is_no_change(http, changed):
+    before = http.get(f"{changed}/x").json["metadata"]
+    after = http.patch(f"{changed}/x", {"metadata": {"labels": {"l": "1"}}}).json["metadata"]
+
+    assert (before["generation"], after["generation"]) == (1, 1)
+
+
+def test_an_old_object_is_found_by_a_field_that_has_become_selectable(http, changed):
+    def found(selector: str) -> list[str]:
+        return [item["metadata"]["name"] for item in http.get(changed, query={"fieldSelector": selector}).json["items"]]
+
+    assert (found("spec.a=1"), found("spec.a=2")) == (["x"], [])
+
+
 # the end
 
 

@@ -187,6 +187,11 @@ class Store:
         self._record(resource, table, Event("DELETED", self.revision, last, expect))
         return last
 
+    def reread(self, resource: GroupResource, read: Callable[[Stored], Stored]) -> None:
+        """Keep what the objects of a resource are read as from now on: at the same revisions, and nobody is told."""
+        if table := self._tables.get(resource):
+            table.objects = {key: read(stored) for key, stored in table.objects.items()}
+
     def compact(self) -> None:
         """Forget all history, as etcd does every five minutes: older watches and continue tokens answer 410."""
         self._compacted = self.revision

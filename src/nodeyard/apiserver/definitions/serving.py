@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Protocol
 
+from nodeyard.apiserver.definitions.rereading import rereader
 from nodeyard.apiserver.definitions.resource import resource_of
 from nodeyard.apiserver.definitions.strategy import CLEANUP
 from nodeyard.apiserver.deleting import Deleter
@@ -101,7 +102,10 @@ class Definitions:
                 current.terminating = True
             return
         if current is None or self._generations.get(name) != generation:
-            self._host.registry.add(resource_of(definition))
+            resource = resource_of(definition)
+            if current is not None and (reread := rereader(current, resource)):
+                self._host.store.reread(resource.key, reread)
+            self._host.registry.add(resource)
             self._generations[name] = generation
 
     def _withdraw(self, definition: Object) -> None:
