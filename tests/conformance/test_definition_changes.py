@@ -126,3 +126,73 @@ def test_a_definition_goes_though_nothing_of_it_is_served(http, group, eventuall
     http.delete(group.definition("foos"))
 
     eventually(lambda: group.is_gone("foos"), "the definition is gone")
+
+
+# names
+
+
+def test_a_kind_whose_name_is_taken_is_not_served(http, group, eventually):
+    group.define("foos", "Foo")
+    group.served("foos")
+
+    group.define("bazes", "Foo")
+
+    told = ("False", "ListKindConflict", '"FooList" is already in use')
+    eventually(lambda: group.condition("bazes", "NamesAccepted") == told, "the name is refused")
+    assert group.condition("bazes", "Established") == ("False", "NotAccepted", "not all names are accepted")
+    assert http.get(group.objects("bazes")).status == 404
+    assert [each["name"] for each in http.get(f"/apis/{group.name}/v1").json["resources"]] == ["foos"]
+
+
+def test_a_short_name_can_be_taken_too(http, group, eventually):
+    group.define("foos", "Foo", shortNames=["fo"])
+    group.served("foos")
+
+    group.define("bars", "Bar", shortNames=["fo"])
+
+    told = ("False", "ShortNamesConflict", '"fo" is already in use')
+    eventually(lambda: group.condition("bars", "NamesAccepted") == told, "the name is refused")
+    assert http.get(group.definition("bars")).json["status"]["acceptedNames"] == {
+        "plural": "bars",
+        "singular": "bar",
+        "kind": "Bar",
+        "listKind": "BarList",
+    }
+    assert http.get(group.objects("bars")).status == 404
+
+
+def test_a_kind_is_served_once_its_name_is_free(http, group, eventually):
+    group.define("foos", "Foo")
+    group.served("foos")
+    group.define("bazes", "Foo")
+    eventually(lambda: group.condition("bazes", "NamesAccepted")[0] == "False", "the name is refused")
+
+    http.delete(group.definition("foos"))
+
+    group.make(group.served("bazes"), "x", a="1")
+    assert group.condition("bazes", "Established")[0] == "True"
+
+
+def test_a_definition_that_is_not_served_can_go(http, group, eventually):
+    group.define("foos", "Foo")
+    group.served("foos")
+    group.define("bazes", "Foo")
+    eventually(lambda: group.condition("bazes", "NamesAccepted")[0] == "False", "the name is refused")
+
+    http.delete(group.definition("bazes"))
+
+    eventually(lambda: group.is_gone("bazes"), "the definition is gone")
+    assert http.get(group.objects("foos")).status == 200
+
+
+def test_what_is_established_stays_so_whatever_name_it_wants_then(http, group, eventually):
+    group.define("foos", "Foo", shortNames=["fo"])
+    group.define("bars", "Bar")
+    group.served("foos")
+    group.served("bars")
+
+    http.patch(group.definition("bars"), {"spec": {"names": {"shortNames": ["fo"]}}})
+
+    eventually(lambda: group.condition("bars", "NamesAccepted")[0] == "False", "the name is refused")
+    assert group.condition("bars", "Established")[0] == "True"
+    group.served("bars")

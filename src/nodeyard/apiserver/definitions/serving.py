@@ -1,16 +1,18 @@
 """Keeps what is served in step with the definitions that are stored.
 
 A new kind is served as soon as its definition is: the store tells of the commit, the resource is in the registry before
-the create has been answered. Conditions follow at once from a task, and so does the end: a deleted definition's
-objects are deleted, then its finalizer is removed, then the kind is gone.
+the create has been answered. Only one whose names are taken waits until they are free. Conditions follow at once from a
+task, and so does the end: a deleted definition's objects are deleted, then its finalizer is removed, then the kind is
+gone.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
+from nodeyard.apiserver.definitions.naming import Verdict, judge
 from nodeyard.apiserver.definitions.rereading import rereader
 from nodeyard.apiserver.definitions.resource import resource_of
 from nodeyard.apiserver.definitions.strategy import CLEANUP
@@ -79,10 +81,17 @@ class Definitions:
             self._withdraw(definition)
             self._generations.pop(name, None)
             self._pending.pop(name, None)
-            return
-        self._serve(definition, name)
-        self._pending[name] = None
+        else:
+            self._serve(definition, name)
+            self._pending[name] = None
+        self._pending |= dict.fromkeys(self._waiting())
         self._wake.set()
+
+    def _waiting(self) -> Iterator[str]:
+        """Definitions that are not served: any change of another may set free the names they want."""
+        for stored in self._host.store.list(DEFINITIONS):
+            if stored.key.name not in self._generations:
+                yield stored.key.name
 
     def _heard_instance(self, key: GroupResource, event: Event) -> None:
         """The last object of a kind that is going may be the one just deleted."""
@@ -101,12 +110,16 @@ class Definitions:
             if current is not None:
                 current.terminating = True
             return
-        if current is None or self._generations.get(name) != generation:
-            resource = resource_of(definition)
-            if current is not None and (reread := rereader(current, resource)):
-                self._host.store.reread(resource.key, reread)
-            self._host.registry.add(resource)
-            self._generations[name] = generation
+        if current is None:
+            if self._judge(definition).has_conflict:
+                return
+        elif self._generations.get(name) == generation:
+            return
+        resource = resource_of(definition)
+        if current is not None and (reread := rereader(current, resource)):
+            self._host.store.reread(resource.key, reread)
+        self._host.registry.add(resource)
+        self._generations[name] = generation
 
     def _withdraw(self, definition: Object) -> None:
         spec = definition["spec"]
@@ -127,42 +140,40 @@ class Definitions:
             await self._host.call("PUT", f"{_URL}/{name}/status", {**definition, "status": status})
 
     def _status(self, definition: Object) -> Object:
-        names = definition["spec"]["names"]
+        """A kind that was established once stays so, whatever names it wants later."""
         status = definition.get("status") or {}
-        conflict = self._conflict(definition)
+        verdict = self._judge(definition)
         now = rfc3339(self._host.clock.now())
-        conditions = list(status.get("conditions") or ())
-        if conflict:
-            conditions = _set(conditions, now, "NamesAccepted", "False", conflict[0], conflict[1])
-            conditions = _set(conditions, now, "Established", "False", "NotAccepted", "not all names are accepted")
-            return {**status, "conditions": conditions}
-        accepted = {name: value for name, value in names.items() if value}
-        conditions = _set(conditions, now, "NamesAccepted", "True", "NoConflicts", "no conflicts found")
-        if not any(c["type"] == "Established" and c["status"] == "True" for c in conditions):
-            conditions = _set(
-                conditions, now, "Established", "True", "InitialNamesAccepted", "the initial names have been accepted"
+        accepted = "False" if verdict.has_conflict else "True"
+        conditions = status.get("conditions") or []
+        is_established = any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
+        conditions = _set(conditions, now, "NamesAccepted", accepted, verdict.reason, verdict.message)
+        if not is_established:
+            reason, message = (
+                ("NotAccepted", "not all names are accepted")
+                if verdict.has_conflict
+                else ("InitialNamesAccepted", "the initial names have been accepted")
             )
-        return {**status, "conditions": conditions, "acceptedNames": accepted}
+            conditions = _set(conditions, now, "Established", accepted, reason, message)
+        return {**status, "conditions": conditions, "acceptedNames": verdict.accepted}
 
-    def _conflict(self, definition: Object) -> tuple[str, str] | None:
-        """Reason and message where another definition of the group has one of the names."""
-        name, spec = definition["metadata"]["name"], definition["spec"]
-        for stored in self._host.store.list(DEFINITIONS):
-            other = stored.object()
-            if stored.key.name == name or other["spec"]["group"] != spec["group"]:
-                continue
-            taken = _names(((other.get("status") or {}).get("acceptedNames")) or {})
-            wanted, accepted = (
-                _names(spec["names"]),
-                _names(((definition.get("status") or {}).get("acceptedNames")) or {}),
-            )
-            for field, reason in (("kind", "KindConflict"), ("listKind", "ListKindConflict")):
-                value = spec["names"].get(field)
-                if value and value in _kinds(other) and value not in accepted:
-                    return reason, f'"{value}" is already in use'
-            for value in sorted(wanted & taken - accepted):
-                return "NamesConflict", f'"{value}" is already in use'
-        return None
+    def _judge(self, definition: Object) -> Verdict:
+        """Whether the names it wants are free in its group."""
+        name = definition["metadata"]["name"]
+        group = name.partition(".")[2]
+        others = (
+            self._accepted(stored.object())
+            for stored in self._host.store.list(DEFINITIONS)
+            if stored.key.name != name and stored.key.name.partition(".")[2] == group
+        )
+        return judge(definition["spec"]["names"], (definition.get("status") or {}).get("acceptedNames") or {}, others)
+
+    def _accepted(self, definition: Object) -> Object:
+        """The names that are its own: all it wants where it is served and only has not been told so yet."""
+        status = definition.get("status") or {}
+        is_untold = not status.get("conditions") and definition["metadata"]["name"] in self._generations
+        names: Object = definition["spec"]["names"] if is_untold else status.get("acceptedNames") or {}
+        return names
 
     async def _clean_up(self, definition: Object) -> None:
         """Delete the objects; when the last is gone, let the definition go."""
@@ -175,16 +186,6 @@ class Definitions:
         finalizers = [each for each in definition["metadata"].get("finalizers") or () if each != CLEANUP]
         metadata = {**definition["metadata"], "finalizers": finalizers}
         await self._host.call("PUT", f"{_URL}/{name}", {**definition, "metadata": metadata})
-
-
-def _names(names: Object) -> set[str]:
-    found = {names.get("plural", ""), names.get("singular", ""), *(names.get("shortNames") or ())}
-    return {name for name in found if name}
-
-
-def _kinds(definition: Object) -> set[str]:
-    accepted = (definition.get("status") or {}).get("acceptedNames") or {}
-    return {value for value in (accepted.get("kind"), accepted.get("listKind")) if value}
 
 
 def _set(conditions: Iterable[Object], now: str, kind: str, status: str, reason: str, message: str) -> list[Object]:
