@@ -69,6 +69,21 @@ def _changed(metadata: Mapping[str, Any], before: Mapping[str, Any]) -> Mapping[
     return {field: value for field, value in metadata.items() if value != before.get(field)}
 
 
+def distinct_owners(obj: Object) -> tuple[Object, list[str]]:
+    """The object with each owner named once, and the uids of those that were named again."""
+    owners = (obj.get("metadata") or {}).get("ownerReferences") or ()
+    if len(owners) < 2:
+        return obj, []
+    distinct: list[Object] = []
+    repeated: list[str] = []
+    for owner in owners:
+        if owner in distinct:
+            repeated.append(owner.get("uid", ""))
+        else:
+            distinct.append(owner)
+    return ({**obj, "metadata": {**obj["metadata"], "ownerReferences": distinct}} if repeated else obj), repeated
+
+
 def name_errors(metadata: Mapping[str, Any], faults: Faults, path: str = _PATH) -> list[FieldError]:
     errors: list[FieldError] = []
     prefix, name = metadata.get("generateName"), metadata.get("name")

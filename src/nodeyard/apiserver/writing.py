@@ -67,6 +67,7 @@ class Writer:
         obj = self._place(call, obj)
         if _names_revision(obj) and not options.dry_run:
             raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
+        obj = _with_distinct_owners(call, obj)
         if not is_owned:
             obj = self._own(call, None, obj, options)
         obj = self._begin_life(call, obj)
@@ -157,6 +158,8 @@ class Writer:
             old = call.read(stored)
             new = transform(old)
             names_revision = self._check_identity(call, new, old)
+            if call.request.method == "PUT":
+                new = _with_distinct_owners(call, new)
             if not is_owned:
                 new = self._own(call, old, new, options, subresource)
             try:
@@ -258,7 +261,9 @@ class Writer:
         after = attributes.object
         if after is None:
             raise errors.internal("admission removed the object")
-        return after if after is before else typing.read(call.resource, call.version, after)[0]
+        if after is not before:
+            after = typing.read(call.resource, call.version, after)[0]
+        return _with_distinct_owners(call, after, " after mutating admission happens")
 
     def _attributes(
         self,
@@ -293,6 +298,17 @@ class Writer:
     def _canonical(self, call: Call, obj: Object) -> Object:
         resource = call.resource
         return canonical(obj, resource.kind, resource.api_version(resource.storage_version))
+
+
+def _with_distinct_owners(call: Call, obj: Object, when: str = "") -> Object:
+    obj, repeated = metadata.distinct_owners(obj)
+    if repeated:
+        call.warnings.append(
+            f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, "
+            "and may reject such requests as early as 1.24; please fix your requests; "
+            f"duplicate UID(s) observed: {', '.join(repeated)}"
+        )
+    return obj
 
 
 def check_name(call: Call, obj: Object) -> None:
