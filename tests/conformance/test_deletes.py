@@ -34,6 +34,21 @@ def test_a_finalizer_holds_a_deleted_object_until_it_is_removed(http, configmaps
     assert http.get(f"{configmaps}/a").status == 404
 
 
+def test_whoever_removes_the_last_finalizer_is_shown_what_it_wrote_and_watchers_what_was_stored(http, configmaps):
+    http.post(configmaps, {"metadata": {"name": "a", "finalizers": ["x.y/z"]}, "data": {"k": "v"}})
+    held = http.delete(f"{configmaps}/a").json
+    with http.watch(configmaps, query={"resourceVersion": held["metadata"]["resourceVersion"]}) as events:
+        answer = http.patch(f"{configmaps}/a", {"metadata": {"finalizers": None}, "data": {"k": "w"}}).json
+        last = next(events)
+
+    assert "finalizers" not in answer["metadata"]
+    assert answer["data"] == {"k": "w"}
+    assert answer["metadata"]["resourceVersion"] == held["metadata"]["resourceVersion"]
+    assert last["type"] == "DELETED"
+    assert int(last["object"]["metadata"].pop("resourceVersion")) > int(held["metadata"].pop("resourceVersion"))
+    assert last["object"] == held
+
+
 def test_deleting_a_held_object_again_changes_nothing(http, configmaps):
     http.post(configmaps, {"metadata": {"name": "a", "finalizers": ["x.y/z"]}})
     first = http.delete(f"{configmaps}/a").json["metadata"]

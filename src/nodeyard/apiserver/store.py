@@ -175,13 +175,13 @@ class Store:
         self._record(resource, table, Event("ADDED" if current is None else "MODIFIED", self.revision, stored, current))
         return stored
 
-    def remove(self, resource: GroupResource, expect: Stored, obj: Object | None = None) -> Stored:
-        """Take an object out. `obj` is its last form where that differs (the deletion just decided)."""
+    def remove(self, resource: GroupResource, expect: Stored) -> Stored:
+        """Take an object out; returns it as watchers see it last, at the revision of its end."""
         table = self._table(resource)
         if table.objects.get(expect.key) is not expect:
             raise StaleError
         self.revision += 1
-        last = self._stored(expect.key, self.revision, obj if obj is not None else expect.object(), expect.fields)
+        last = self._stored(expect.key, self.revision, expect.object(), expect.fields)
         del table.objects[expect.key]
         table.ordered = None
         self._record(resource, table, Event("DELETED", self.revision, last, expect))

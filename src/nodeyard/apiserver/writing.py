@@ -194,7 +194,8 @@ class Writer:
         if options.dry_run:
             return Written(new, None)
         if is_over(strategy.holds(new), new):
-            return Written(new, self._store.remove(resource.key, stored, self._canonical(call, new)))
+            self._store.remove(resource.key, stored)  # watchers see what was stored, only the writer what it wrote
+            return Written(new, None)
         return self._commit(call, new, stored)
 
     def _check_identity(self, call: Call, new: Object, old: Object) -> bool:
