@@ -49,6 +49,22 @@ def test_whoever_removes_the_last_finalizer_is_shown_what_it_wrote_and_watchers_
     assert last["object"] == held
 
 
+def test_a_deleted_namespace_is_terminating_at_once(http, fresh):
+    name = fresh("ns")
+    namespaces, path = "/api/v1/namespaces", f"/api/v1/namespaces/{name}"
+    http.post(namespaces, {"metadata": {"name": name}})
+    made = http.post(f"{path}/configmaps", {"metadata": {"name": "a", "finalizers": ["x.y/z"]}}).json["metadata"]
+    query = {"resourceVersion": made["resourceVersion"], "fieldSelector": f"status.phase=Active,metadata.name={name}"}
+    with http.watch(namespaces, query=query) as events:
+        http.delete(path)
+        terminating = http.get(namespaces, query={"fieldSelector": "status.phase=Terminating"}).json["items"]
+        left = next(events)
+
+    assert name in [each["metadata"]["name"] for each in terminating]
+    assert (left["type"], left["object"]["status"]["phase"]) == ("DELETED", "Active")
+    http.patch(f"{path}/configmaps/a", {"metadata": {"finalizers": None}})
+
+
 def test_deleting_a_held_object_again_changes_nothing(http, configmaps):
     http.post(configmaps, {"metadata": {"name": "a", "finalizers": ["x.y/z"]}})
     first = http.delete(f"{configmaps}/a").json["metadata"]

@@ -12,7 +12,7 @@ from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.options import DeleteOptions
 from nodeyard.apiserver.rendering import canonical
 from nodeyard.apiserver.resources import Resource, Strategy
-from nodeyard.apiserver.selection import Selection
+from nodeyard.apiserver.selection import Selection, selectable
 from nodeyard.apiserver.store import StaleError, Store, Stored
 from nodeyard.apiserver.writing import ATTEMPTS, Admission
 from nodeyard.kube.json import Object
@@ -85,7 +85,7 @@ class Deleter:
         if new == old:
             return Deleted(old, is_gone=False, stored=stored)
         kept = canonical(new, resource.kind, resource.api_version(resource.storage_version))
-        committed = self._store.commit(resource.key, kept, stored.fields, expect=stored)
+        committed = self._store.commit(resource.key, kept, selectable(resource, new), expect=stored)
         return Deleted(_shown(committed, old), is_gone=False, stored=committed)
 
     def _marked(self, strategy: Strategy, old: Object, options: DeleteOptions) -> Object | None:
