@@ -114,6 +114,25 @@ def test_initial_events_end_with_a_bookmark_that_says_so(http, configmaps):
         )
 
 
+@pytest.mark.parametrize("query", [{}, {"resourceVersion": "0"}], ids=["no revision", "revision 0"])
+def test_a_watch_from_nowhere_tells_the_end_of_what_there_is_to_those_who_take_bookmarks(http, configmaps, query):
+    http.post(configmaps, configmap("a"))
+
+    with http.watch(configmaps, query={"allowWatchBookmarks": "true", **query}) as events:
+        assert seen(next(events)) == ("ADDED", "a")
+        assert next(events)["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
+
+
+def test_a_watch_from_a_revision_to_come_sees_what_comes_after_it(http, configmaps):
+    later = int(revision(http, configmaps)) + 5
+    with http.watch(configmaps, query={"resourceVersion": later}) as events:
+        made = [http.post(configmaps, configmap(f"a{number}")).json["metadata"] for number in range(10)]
+        after = [each["name"] for each in made if int(each["resourceVersion"]) > later]
+
+        assert 0 < len(after) < len(made)
+        assert seen(next(events)) == ("ADDED", after[0])
+
+
 def test_initial_events_can_be_declined(http, configmaps):
     http.post(configmaps, configmap("a"))
     query = {"sendInitialEvents": "false", "resourceVersionMatch": "NotOlderThan"}

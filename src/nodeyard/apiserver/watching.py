@@ -67,6 +67,7 @@ class Hub:
         watcher = _Watcher(self._begin(query))
         watchers = self._watchers.setdefault(query.resource.key, set())
         watcher.query = query
+        watcher.after = parse_revision(query.options.resource_version)
         watchers.add(watcher)
         return self._stream(query, watcher)
 
@@ -116,6 +117,8 @@ class Hub:
 
     def _dispatch(self, key: GroupResource, event: Event) -> None:
         for watcher in self._watchers.get(key, ()):
+            if event.revision <= watcher.after:
+                continue  # it asked for what comes later still
             line = seen(watcher.query.selection, event)
             if line is not None:
                 watcher.put(line)
@@ -162,13 +165,14 @@ class InStreamError(Exception):
 class _Watcher:
     """The lines one client has yet to be sent."""
 
-    __slots__ = ("_closed", "_lines", "_wake", "query")
+    __slots__ = ("_closed", "_lines", "_wake", "after", "query")
 
     def __init__(self, lines: deque[Line]) -> None:
         self._lines = lines
         self._wake = asyncio.Event()
         self._closed = False
         self.query: Query
+        self.after: int
         if lines:
             self._wake.set()
 
