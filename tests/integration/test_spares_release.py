@@ -4,6 +4,7 @@ import pytest
 from tests.builders.yards import NOT_READY, PODS, SPARE, labels, taints
 
 from nodeyard.capabilities.spares import names
+from nodeyard.kube.names import MIRRORED_NODE
 from nodeyard.plan.brake import parse_limit
 
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
@@ -73,6 +74,22 @@ def test_pods_are_evicted_after_a_time_but_never_against_their_budget(yard, oper
     yard.until_owned(web, 0, timeout=40)
     assert taints(yard.get(name))[names.SPARE_TAINT] == ("true", "NoSchedule")
     assert not is_cordoned(yard.get(name))
+
+
+def test_nodes_that_mirror_a_leaf_count_for_no_template_and_none_is_given_back_for_them(yard, operator):
+    name = yard.spare("one")
+    web = yard.template("web", 1, releasePolicy="Release")
+    theirs = {names.TEMPLATE_LABEL: web, MIRRORED_NODE: "true"}
+    mirror = yard.node("mirror", **theirs)
+    operator("spares")
+
+    yard.until_condition(web, "Sufficient", "True", "SufficientNodes")
+    yard.change(web, nodes=2)
+    yard.until_condition(web, "Sufficient", "False", "NoSpareNodesFound")
+
+    assert yard.see(web)["status"]["nodes"] == [name]
+    assert not is_cordoned(yard.get(name))
+    assert labels(yard.get(mirror)).items() >= theirs.items()
 
 
 def test_a_count_raised_again_keeps_the_node(yard, operator, eventually):

@@ -17,7 +17,15 @@ from nodeyard.capabilities.spares.messages import text
 from nodeyard.capabilities.spares.metrics import SparesMetrics
 from nodeyard.capabilities.spares.plan import plan
 from nodeyard.capabilities.spares.policies import policies
-from nodeyard.capabilities.spares.snapshot import SparesSnapshot, collect, is_ready, is_spare, is_workload, needs_pods
+from nodeyard.capabilities.spares.snapshot import (
+    SparesSnapshot,
+    collect,
+    is_ready,
+    is_spare,
+    is_workload,
+    needs_pods,
+    template_of,
+)
 from nodeyard.capabilities.spares.status import status
 from nodeyard.capabilities.spares.types import NodeTemplate
 from nodeyard.client import resources
@@ -124,7 +132,7 @@ def _roots(view: View, _key: Key) -> Sequence[NodeTemplate]:
 
 
 def _managed(snapshot: SparesSnapshot) -> int:
-    return sum(1 for node in snapshot.nodes if names.TEMPLATE_LABEL in node.metadata.labels)
+    return sum(1 for node in snapshot.nodes if template_of(node) is not None)
 
 
 def _keys_of(_view: View, ref: ObjectRef) -> Iterable[Key]:

@@ -18,6 +18,7 @@ from nodeyard.kube.objects import Node, Pod
 from nodeyard.runtime.capability import View
 
 _FINISHED = ("Succeeded", "Failed")
+_TREES = "clustertree"
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ def _pods(view: View, nodes: Iterable[Node], templates: Sequence[NodeTemplate]) 
     givers = {template.name for template in templates if template.releases}
     found: dict[str, Sequence[Pod]] = {}
     for node in nodes:
-        owner = node.metadata.labels.get(names.TEMPLATE_LABEL)
+        owner = template_of(node)
         if owner in givers or (owner is None and asks_for_empty and is_spare(node)):
             name = node.metadata.name
             if pods := [pod for pod in view.indexed("Pod", names.PODS_BY_NODE, name) if is_workload(pod)]:
@@ -89,9 +90,15 @@ def is_ready(node: Node) -> bool:
     return any(condition.type == "Ready" and condition.status == "True" for condition in node.status.conditions)
 
 
+def template_of(node: Node) -> str | None:
+    """The template that a node names. A mirrored one names none: its labels are about the leaf that it mirrors."""
+    named = node.metadata.labels.get(names.TEMPLATE_LABEL)
+    return None if named is not None and owner_elsewhere(node) == _TREES else named
+
+
 def owner_elsewhere(node: Node) -> str:
     """The capability that has this node by its own keys; empty where none has."""
     labels, annotations = node.metadata.labels, node.metadata.annotations
     if MIRRORED_NODE in labels or MIRRORED_CLUSTER in annotations:
-        return "clustertree"
+        return _TREES
     return "pools" if POOL_DRAINING in annotations else ""

@@ -15,11 +15,10 @@ from typing import Any
 import msgspec
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
-from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.messages import text
 from nodeyard.capabilities.spares.planning.templates import Resolved
 from nodeyard.capabilities.spares.planning.turns import LISTED
-from nodeyard.capabilities.spares.snapshot import SparesSnapshot
+from nodeyard.capabilities.spares.snapshot import SparesSnapshot, template_of
 from nodeyard.capabilities.spares.types import NodeTemplate, NodeTemplateStatus, Reason, ReconcileInfo, WouldDo
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Condition, Node
@@ -100,7 +99,7 @@ def accounts(snapshot: SparesSnapshot, plan: Plan, outcome: Outcome) -> Iterable
     nodes: dict[str, Node] = {}
     for node in snapshot.nodes:
         name = node.metadata.name
-        owner = node.metadata.labels.get(names.TEMPLATE_LABEL)
+        owner = template_of(node)
         account = None if owner is None else books.get(owner)
         if account is not None and (account.resolved.error or account.resolved.matches(node)):
             account.nodes[name] = node

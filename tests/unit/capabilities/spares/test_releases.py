@@ -276,6 +276,13 @@ def test_a_deleted_template_that_releases_stays_until_the_last_node_is_back() ->
     assert [owner_of(each) for each in after.nodes] == [None, None]
 
 
+def test_nothing_is_given_back_in_the_stead_of_a_node_that_a_pool_drains() -> None:
+    drained = owned("c", "web", annotations={POOL_DRAINING: "true"})
+    seen = snapshot([owned("a", "web"), owned("b", "web"), drained], [giving(2, template=described())])
+    assert reasons(seen) == []
+    assert reasons(snapshot(seen.nodes, [giving(1, template=described())])) == ["Releasing"]
+
+
 @pytest.mark.parametrize("policy", ["Retain", "Release"])
 def test_a_deleted_template_also_lets_go_of_a_node_that_a_pool_drains(policy: str) -> None:
     drained = owned("a", "web", annotations={POOL_DRAINING: "true"})

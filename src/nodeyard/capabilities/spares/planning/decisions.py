@@ -11,7 +11,7 @@ from nodeyard.capabilities.spares.planning.refusals import refusal
 from nodeyard.capabilities.spares.planning.stock import Spare
 from nodeyard.capabilities.spares.planning.templates import Resolved
 from nodeyard.capabilities.spares.planning.turns import Turn
-from nodeyard.capabilities.spares.snapshot import owner_elsewhere
+from nodeyard.capabilities.spares.snapshot import owner_elsewhere, template_of
 from nodeyard.capabilities.spares.types import Reason
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Node
@@ -76,7 +76,7 @@ def _node_rule(node: Node, spare: Spare | None, fleet: Fleet, draft: Draft) -> t
         return Reason(planned.reason), planned.facts
     if elsewhere := owner_elsewhere(node):
         return Reason.OWNED_ELSEWHERE, {"owner": elsewhere}
-    owner = node.metadata.labels.get(names.TEMPLATE_LABEL)
+    owner = template_of(node)
     if owner is not None:
         is_known = any(template.name == owner for template in fleet.templates) or owner in fleet.snapshot.malformed
         return (_stay_rule(node, draft) if is_known else Reason.DANGLING), {"template": owner}
@@ -97,7 +97,7 @@ def _stay_rule(node: Node, draft: Draft) -> Reason:
 
 def _node_candidates(node: Node, spare: Spare | None, fleet: Fleet) -> Iterator[Candidate]:
     """Every template, in the order in which they choose."""
-    owner = node.metadata.labels.get(names.TEMPLATE_LABEL)
+    owner = template_of(node)
     for template in fleet.templates:
         is_kept = owner == template.name and template.matches(node)
         reason = Reason.KEPT if is_kept else _why_not(template, node, spare)
@@ -128,7 +128,9 @@ def _why_not(template: Resolved, node: Node, spare: Spare | None) -> Reason:
     if not template.matches(node):
         return Reason.MISMATCH
     if spare is None:
-        return Reason.TAKEN if names.TEMPLATE_LABEL in node.metadata.labels else Reason.NOT_SPARE
+        if template_of(node) is not None:
+            return Reason.TAKEN
+        return Reason.OWNED_ELSEWHERE if owner_elsewhere(node) else Reason.NOT_SPARE
     if spare.taker == template.name:
         return Reason.CLAIMED
     if spare.taker:

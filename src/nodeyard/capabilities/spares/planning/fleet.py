@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.planning.stock import Stock
 from nodeyard.capabilities.spares.planning.templates import Resolved, resolve
-from nodeyard.capabilities.spares.snapshot import SparesSnapshot, is_spare
+from nodeyard.capabilities.spares.snapshot import SparesSnapshot, is_spare, template_of
 from nodeyard.kube.objects import Node
 
 
@@ -33,7 +33,7 @@ def survey(snapshot: SparesSnapshot) -> Fleet:
     spares: list[Node] = []
     unmarked: list[Node] = []
     for node in snapshot.nodes:
-        owner = node.metadata.labels.get(names.TEMPLATE_LABEL)
+        owner = template_of(node)
         if owner is not None:
             owned.setdefault(owner, []).append(node)
         elif is_spare(node):

@@ -62,7 +62,7 @@ def _serve(draft: Draft, fleet: Fleet, turn: Turn) -> None:
     ours = [node for node in nodes if template.matches(node)]
     victims: list[Node] = []
     if template.template.releases:
-        staying = sum(not _is_going(node) for node in turn.kept)
+        staying = sum(not (_is_going(node) or owner_elsewhere(node)) for node in turn.kept)
         victims = choose(ours, template, fleet.snapshot, staying - template.desired)
         release(draft, fleet.snapshot, template, victims)
     leaving = {node.metadata.name for node in victims}
