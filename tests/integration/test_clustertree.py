@@ -6,6 +6,7 @@ import pytest
 from tests.builders.woods import one, party, whole
 
 from nodeyard.capabilities.clustertree import names
+from nodeyard.capabilities.spares.names import TEMPLATE_LABEL
 from nodeyard.kube.names import MIRRORED_CLUSTER, MIRRORED_NODE
 
 TAINT = {"key": MIRRORED_NODE, "value": "true", "effect": "NoSchedule"}
@@ -43,7 +44,7 @@ def test_a_whole_cluster_is_one_node(wood):
 
 def test_a_leaf_node_is_a_node_of_its_own_name(wood):
     addresses = [{"type": "InternalIP", "address": "10.9.9.9"}, {"type": "Hostname", "address": "n1.leaf"}]
-    labels = {"zone": "z1", "node-role.kubernetes.io/worker": ""}
+    labels = {"zone": "z1", "node-role.kubernetes.io/worker": "", TEMPLATE_LABEL: "web"}
     taints = [{"key": "gpu", "value": "yes", "effect": "NoSchedule"}]
     n1 = wood.leaf.node("n1", labels=labels, taints=taints, addresses=addresses)
     wood.leaf.node("n2")
@@ -53,7 +54,7 @@ def test_a_leaf_node_is_a_node_of_its_own_name(wood):
 
     node = wood.get(n1)
     assert node["metadata"]["labels"]["zone"] == "z1"
-    assert "node-role.kubernetes.io/worker" not in node["metadata"]["labels"]
+    assert not {"node-role.kubernetes.io/worker", TEMPLATE_LABEL}.intersection(node["metadata"]["labels"])
     assert {(each["key"], each["effect"]) for each in node["spec"]["taints"]} >= {
         ("gpu", "NoSchedule"),
         (MIRRORED_NODE, "NoSchedule"),

@@ -41,6 +41,8 @@ MIRRORED_CLUSTER = "kosmos-io/owned-by-cluster"
 """Annotation of such a node: which leaf."""
 POOL_DRAINING = "lattice.dev/draining"
 """Annotation of a node that its worker pool is draining."""
+OWNERS_PREFIXES = ("nyallocator.cybozu.io/", "lattice.dev/", f"{GROUP}/")
+"""How label keys begin by which a node belongs to something in its own cluster: they say nothing in another one."""
 
 LABEL_VALUE_MAX = 63
 SUBDOMAIN_MAX = 253

@@ -7,7 +7,9 @@ import pytest
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.snapshot import NodeInfo
-from nodeyard.kube.names import label_value_faults
+from nodeyard.capabilities.pools import names as pools
+from nodeyard.capabilities.spares import names as spares
+from nodeyard.kube.names import CAPABILITY, label_value_faults
 from nodeyard.kube.objects import OwnerReference, Taint
 from nodeyard.plan.model import Disruption, Verb
 
@@ -107,6 +109,38 @@ def test_a_leaf_node_is_mirrored_with_its_labels_but_not_its_roles():
     assert metadata["labels"]["kosmos.io/node"] == "true"
     assert "node-role.kubernetes.io/control-plane" not in metadata["labels"]
     assert metadata["annotations"][names.MIRRORED_LABELS] == "disk,team"
+
+
+@pytest.mark.parametrize("key", [spares.TEMPLATE_LABEL, spares.OUT_LABEL, pools.POOL, CAPABILITY])
+def test_by_which_a_leaf_node_belongs_to_something_in_its_leaf_is_not_mirrored(key):
+    yard = grown(one("n1", labels={"lattice.dev/tier": "ours"}), nodes=[leaf_node("n1", disk="ssd", **{key: "web"})])
+
+    labels = yard.roots["n1"].metadata.labels
+
+    assert key not in labels
+    assert (labels["disk"], labels["lattice.dev/tier"]) == ("ssd", "ours")
+
+
+def test_a_mirror_that_has_such_a_label_from_an_earlier_version_loses_it():
+    yard = grown(one("n1"), nodes=[leaf_node("n1", disk="ssd", **{spares.TEMPLATE_LABEL: "web"})])
+    node = yard.roots["n1"]
+    recorded = {**node.metadata.annotations, names.MIRRORED_LABELS: f"disk,{spares.TEMPLATE_LABEL}"}
+    labels = {**node.metadata.labels, spares.TEMPLATE_LABEL: "web"}
+
+    planned = yard.with_roots(edited(node, labels=labels, annotations=recorded)).plan()
+
+    assert only_write(planned).body["metadata"] == {
+        "labels": {spares.TEMPLATE_LABEL: None},
+        "annotations": {names.MIRRORED_LABELS: "disk"},
+    }
+
+
+def test_a_taint_by_which_the_leaf_keeps_a_spare_free_is_mirrored():
+    taints = [f"{spares.SPARE_TAINT}=true:NoSchedule"]
+
+    yard = grown(one("n1"), nodes=[leaf_node("n1", taints=taints)])
+
+    assert [each.key for each in yard.roots["n1"].spec.taints] == ["kosmos.io/node", spares.SPARE_TAINT]
 
 
 def test_a_label_goes_with_the_leafs_and_a_persons_stays():

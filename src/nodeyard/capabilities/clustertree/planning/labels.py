@@ -1,7 +1,8 @@
 """The labels of a mirrored node.
 
-Some every such node has. Beyond these a node that mirrors one leaf node has its labels, without its roles; one that
-mirrors several has where they are and of which type, as far as all of them agree; and the leaf model's own come last.
+Some every such node has. Beyond these a node that mirrors one leaf node has its labels, without its roles and without
+those by which it belongs to a template or a pool of the leaf: the root may have one of the same name. One that mirrors
+several has where they are and of which type, as far as all of them agree; and the leaf model's own come last.
 What was set beyond the fixed ones is recorded, so that it goes when its reason goes. Labels of anybody else stay.
 """
 
@@ -22,12 +23,14 @@ from nodeyard.kube.names import (
     LABEL_VALUE_MAX,
     MIRRORED_NODE,
     OS,
+    OWNERS_PREFIXES,
     REGION,
     ROLE_PREFIX,
     ZONE,
 )
 
 FIXED: Final = frozenset((MIRRORED_NODE, names.ROLE_LABEL, HOSTNAME, ARCH, OS, names.OLD_OS_LABEL))
+_NOT_MIRRORED: Final = (ROLE_PREFIX, *OWNERS_PREFIXES)
 _PLACE: Final = (ZONE, REGION, INSTANCE_TYPE)
 _DIGITS: Final = 8
 _ARCH: Final = "amd64"
@@ -100,5 +103,5 @@ def _mirrored(mirror: Mirror) -> dict[str, str]:
         key: value
         for node in mirror.members
         for key, value in node.metadata.labels.items()
-        if not key.startswith(ROLE_PREFIX) and key not in FIXED
+        if not key.startswith(_NOT_MIRRORED) and key not in FIXED
     }
