@@ -135,6 +135,22 @@ def test_more_nodes_than_the_brake_lets_go_wait_for_an_approval(wood, operator):
     wood.until_mirrors(east)
 
 
+def test_an_approval_for_a_leaf_node_that_is_gone_is_not_for_one_that_goes_later(wood, operator):
+    n1, n2 = wood.leaf.node("n1"), wood.leaf.node("n2")
+    running = operator(hurried(), limit=Limit(nodes=0, percent=0))
+    east = wood.cluster("east", one(n1), one(n2))
+    wood.until_mirrors(east, n1, n2)
+
+    wood.leaf.remove(n1)
+    first = wood.until(lambda: running.held.get(east), "the removal is held")
+    wood.annotate(east, approve=first.id)
+    wood.until_mirrors(east, n2)
+    wood.leaf.remove(n2)
+
+    wood.until(lambda: (held := running.held.get(east)) and held.id != first.id, "the other is held too")
+    assert wood.mirrors(east) == [n2]
+
+
 def test_taints_that_evict_wait_for_an_approval_and_the_truth_about_the_leaf_does_not(wood, operator):
     nodes = [wood.leaf.node(f"n{number}", cpu="2") for number in range(4)]
     running = operator(hurried(), limit=Limit(nodes=2, percent=50))

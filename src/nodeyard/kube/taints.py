@@ -76,9 +76,14 @@ def with_taint(taints: list[Object], taint: Object) -> list[Object]:
 
 
 def evicts(before: Iterable[Taint], after: Iterable[Taint]) -> bool:
-    """Whether pods may have to leave that could stay: a taint that evicts is new, or says something else."""
+    """Whether pods may have to leave that could stay."""
+    return bool(evicting(before, after))
+
+
+def evicting(before: Iterable[Taint], after: Iterable[Taint]) -> list[Taint]:
+    """For which taints pods may have to leave that could stay: those that evict and are new, or say something else."""
     known = {(taint.key, taint.value) for taint in before if taint.effect == NO_EXECUTE}
-    return any(taint.effect == NO_EXECUTE and (taint.key, taint.value) not in known for taint in after)
+    return [taint for taint in after if taint.effect == NO_EXECUTE and (taint.key, taint.value) not in known]
 
 
 def render(taint: Object) -> str:

@@ -11,6 +11,7 @@ from nodeyard.capabilities.pools import names as pools
 from nodeyard.capabilities.spares import names as spares
 from nodeyard.kube.names import CAPABILITY, label_value_faults
 from nodeyard.kube.objects import OwnerReference, Taint
+from nodeyard.plan.brake import Limit, brake
 from nodeyard.plan.model import Disruption, Verb
 
 from ....builders.trees import (
@@ -185,6 +186,23 @@ def test_a_models_new_taint_is_disruptive_where_it_evicts(effect, disruption):
 
     (action,) = planned.plan.actions
     assert action.disruption is disruption
+
+
+def test_an_approval_of_one_taint_is_not_for_another_that_the_leaf_gets_later():
+    def tainted(taint, *nodes):
+        return yard.with_(leaf=leaf(*(leaf_node(name, taints=[taint] if name in nodes else []) for name in called)))
+
+    def held(yard, *approved):
+        return brake(yard.plan().plan, Limit(nodes=1, percent=0), len(yard.roots), approved).held
+
+    called = ("n1", "n2", "n3")
+    yard = grown(*map(one, called), nodes=map(leaf_node, called))
+
+    asked = held(tainted("repair=disk:NoExecute", "n1", "n2"))
+
+    assert held(tainted("repair=disk:NoExecute", "n1", "n2", "n3"), asked.id) is None
+    assert held(tainted("repair=fan:NoExecute", "n1", "n2"), asked.id) is not None
+    assert held(tainted("outage:NoExecute", *called), asked.id) is not None
 
 
 def test_the_fixed_taint_is_put_back():

@@ -153,6 +153,30 @@ def test_a_node_whose_leaf_node_is_gone_is_unknown_and_offers_nothing_for_as_lon
     assert reasons(held.plan()) == [("n1", "NodeRemoved"), ("n1", "LeaseRemoved")]
 
 
+def test_an_approval_is_for_exactly_the_nodes_that_the_leaf_lost_then():
+    names = ("n1", "n2", "n3")
+    yard = grown(*map(one, names), nodes=map(leaf_node, names))
+    two_lost, all_lost = yard.with_(leaf=leaf(leaf_node("n3"))), yard.with_(leaf=leaf())
+
+    asked = held_by(two_lost)
+
+    assert held_by(two_lost, approved=asked.id) is None
+    assert held_by(two_lost.later(60), approved=asked.id) is None
+    assert deleted(held_by(all_lost, approved=asked.id)) == ["n1", "n2", "n3"]
+
+
+def test_an_approval_of_what_a_version_of_the_cluster_takes_away_is_for_all_of_it_and_not_for_what_the_leaf_loses():
+    names = ("n1", "n2", "n3", "n4")
+    yard = grown(*map(one, names), nodes=map(leaf_node, names))
+    edit = yard.with_(cluster=cluster("east", one("n1"), one("n2"), metadata={"generation": 2}))
+
+    asked = held_by(edit)
+
+    assert deleted(asked) == ["n3", "n4"]
+    assert held_by(edit.without_root("n3"), approved=asked.id) is None
+    assert deleted(held_by(edit.with_(leaf=leaf()), approved=asked.id)) == ["n1", "n2"]
+
+
 def test_a_leaf_node_that_comes_back_while_its_mirror_waits_makes_it_well():
     yard = grown(one("n1"), nodes=[leaf_node("n1")])
     held = without_removals(yard.with_(leaf=leaf()), yard.with_(leaf=leaf()).plan())
@@ -173,6 +197,15 @@ def test_a_node_that_no_model_asks_for_offers_nothing_for_as_long_as_it_stays():
     assert {name: node.status.capacity["cpu"] for name, node in held.roots.items()} == {"n1": "0", "kosmos-east": "4"}
     assert held.roots["n1"].condition("Ready").status == "True"
     assert [each.is_alive for each in lease_nodes(held.seen(), held.now)] == [True, True]
+
+
+def held_by(yard, approved=""):
+    """What the brake holds of the yard's plan where it lets one node go."""
+    return brake(yard.plan().plan, Limit(nodes=1, percent=0), len(yard.roots), [approved]).held
+
+
+def deleted(plan):
+    return [action.object.name for action in plan.actions if action.reason == "NodeRemoved"]
 
 
 def without_removals(yard, planned):

@@ -15,7 +15,7 @@ from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.snapshot import TreeNode
 from nodeyard.capabilities.clustertree.types import Cluster
 from nodeyard.kube.json import Object
-from nodeyard.kube.taints import evicts
+from nodeyard.kube.taints import evicting
 from nodeyard.plan.draft import Draft
 from nodeyard.plan.model import Disruption, Verb, Write
 
@@ -40,11 +40,18 @@ class Change:
             told = self._of_status(status.body)
             after += (self._send(draft, status, *told, after, is_bound=is_bound, subresource="status"),)
         if main:
-            self._send(draft, main, reason, {"what": main.fields()}, after, is_bound=is_bound, evicts=self._evicts)
+            self._send(draft, main, reason, {"what": main.fields()}, after, is_bound=is_bound, part_of=self._eviction)
 
     @property
-    def _evicts(self) -> bool:
-        return evicts(self.present.spec.taints, self.wanted.spec.taints)
+    def _eviction(self) -> str:
+        """What is approved where pods may have to leave: these taints, on whichever nodes; empty where none has to.
+
+        The taints are named, for they may be the leaf's, and those that it gets later are another question."""
+        taints = evicting(self.present.spec.taints, self.wanted.spec.taints)
+        if not taints:
+            return ""
+        metadata, named = self.cluster.metadata, sorted(f"{each.key}={each.value}" for each in taints)
+        return f"taint/{metadata.uid}/{metadata.generation}/{','.join(named)}"
 
     def _send(
         self,
@@ -56,7 +63,7 @@ class Change:
         *,
         is_bound: bool,
         subresource: str = "",
-        evicts: bool = False,
+        part_of: str = "",
     ) -> str:
         metadata = self.present.metadata
         return draft.act(
@@ -70,10 +77,10 @@ class Change:
                 resource_version=metadata.resource_version if is_bound or patch.is_guarded else "",
             ),
             diff=patch.diff(self.present),
-            disruption=Disruption.EVICTS if evicts else Disruption.NONE,
+            disruption=Disruption.EVICTS if part_of else Disruption.NONE,
             after=after,
             part=subresource,
-            part_of=f"taint/{self.cluster.metadata.uid}/{self.cluster.metadata.generation}" if evicts else "",
+            part_of=part_of,
         )
 
     def _of_status(self, body: Object) -> tuple[Reason, Object]:

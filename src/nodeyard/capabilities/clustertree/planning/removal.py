@@ -1,7 +1,8 @@
 """Nodes that are not wanted any more go, each with its lease: of a model that is gone, or of the whole Cluster.
 
-Nothing of it needs the leaf. All that goes belongs to one undertaking of the Cluster as it is specified now, so that
-one approval is for all, and what another edit takes away is asked about anew.
+Nothing of that needs the leaf. All of it belongs to one undertaking of the Cluster as it is specified now, so that one
+approval is for all, and what another edit takes away is asked about anew. Nodes also go whose leaf node is gone. That
+is no version of the Cluster's, and may be others tomorrow: an approval is for exactly those that it was asked about.
 """
 
 from __future__ import annotations
@@ -40,7 +41,11 @@ def remove_node(
         Write(),
         disruption=Disruption.DELETES,
         after=after,
-        part_of=f"remove/{cluster.metadata.uid}/{cluster.metadata.generation}",
+        part_of="" if why is Reason.LEAF_NODE_MISSING else _undertaking(cluster),
     )
     lease = ObjectRef(api_version="coordination.k8s.io/v1", kind="Lease", namespace=LEASE_NAMESPACE, name=node.name)
     draft.act(Verb.DELETE, lease, Reason.LEASE_REMOVED, facts, Write(), after=(gone,))
+
+
+def _undertaking(cluster: Cluster) -> str:
+    return f"remove/{cluster.metadata.uid}/{cluster.metadata.generation}"
