@@ -193,6 +193,54 @@ def test_a_node_that_goes_takes_its_services_with_it(story, operator):
     story.until(lambda: not story.has(COMPUTE, "edpm-compute-0"), "its compute is gone", timeout=120)
 
 
+def test_an_object_that_was_there_before_is_told_and_stays_its_makers(plane, operator):
+    plane.network_profile("dpdk", DPDK)
+    node = plane.node("n0", role="")
+    metadata = {"name": node, "namespace": plane.namespace}
+    theirs = {"customServiceConfig": "[DEFAULT]\ndebug = true\n"}
+    plane.rest.create(
+        {"apiVersion": names.NEUTRON_API_VERSION, "kind": AGENT, "metadata": metadata, "spec": dict(theirs)}
+    )
+    operator(PROFILES)
+
+    plane.annotate(NODE, node, {names.NETWORK_PROFILE: "dpdk"})
+    plane.until(lambda: plane.hash_of(node, AGENT), "it is told")
+    told = plane.see(AGENT, node)
+    assert told["spec"] == {**theirs, "dataplaneNodeName": node, "networkProfileName": "dpdk"}
+    assert names.SERVICE_LABEL not in told["metadata"]["labels"]
+    assert "ownerReferences" not in told["metadata"]
+
+    plane.annotate(NODE, node, {names.NETWORK_PROFILE: None})
+    plane.until(lambda: not plane.hash_of(node, AGENT), "what was said is taken back")
+    left = plane.see(AGENT, node)
+    assert (left["metadata"]["uid"], left["spec"]) == (told["metadata"]["uid"], theirs)
+    assert not left["metadata"].get("labels")
+
+    plane.annotate(NODE, node, {names.NETWORK_PROFILE: "dpdk"})
+    plane.until(lambda: plane.hash_of(node, AGENT), "it is told again")
+    other = plane.node("n1", role="", annotations={names.NETWORK_PROFILE: "dpdk"})
+    plane.until(lambda: plane.has(AGENT, other), "another node's is made")
+    plane.delete(NODE, node)
+    plane.delete(NODE, other)
+    plane.until(lambda: not plane.has(AGENT, other), "what was made goes with its node")
+    assert plane.see(AGENT, node)["metadata"]["uid"] == told["metadata"]["uid"]
+
+
+def test_the_cell_of_a_compute_that_was_there_before_stays_when_nothing_asks_for_it(plane, operator):
+    plane.compute_profile("p", SHARED)
+    node = plane.node("n0", role="", annotations={names.CELL: "nova-cell1", names.COMPUTE_PROFILE: "p"})
+    metadata = {"name": node, "namespace": plane.namespace}
+    plane.rest.create({"apiVersion": names.NOVA_API_VERSION, "kind": COMPUTE, "metadata": metadata, "spec": {}})
+    operator(PROFILES)
+    plane.until(lambda: plane.hash_of(node), "it is told")
+
+    plane.annotate(NODE, node, {names.CELL: None})
+
+    plane.until(lambda: not plane.hash_of(node), "what was said is taken back")
+    assert plane.see(COMPUTE, node)["spec"] == {"cellName": "nova-cell1"}
+    plane.until(lambda: plane.is_ready(node), "nothing is left to do")
+
+
 def test_a_profile_says_who_has_it(story, operator):
     operator(PROFILES)
     story.settled("edpm-compute-0", "dell-r740-shared-cpus")

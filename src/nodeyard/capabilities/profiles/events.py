@@ -19,7 +19,7 @@ WARNING = "Warning"
 FAILED = "Failed"
 """Ends the reason of an event about a write that did not succeed."""
 
-_TOLD = frozenset({Reason.OBJECT_CREATED, Reason.OBJECT_RECONFIGURED, Reason.OBJECT_DELETED})
+_TOLD = frozenset({Reason.OBJECT_CREATED, Reason.OBJECT_RECONFIGURED, Reason.OBJECT_DELETED, Reason.OBJECT_LET_GO})
 _HELD = EngineReason.NEEDS_APPROVAL
 _PATIENT = WAITING - {Reason.STALLED}
 """They go on by themselves."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nodeyard.capabilities.profiles import names, watched
-from nodeyard.capabilities.profiles.planning.objects import is_made_by
+from nodeyard.capabilities.profiles.planning.objects import is_told
 from nodeyard.capabilities.profiles.planning.resolution import asking_key, resolve, wants_object
 from nodeyard.capabilities.profiles.snapshot import Loss, NodeSnapshot, Service
 from nodeyard.capabilities.profiles.types import annotation_of
@@ -24,8 +24,9 @@ def losses(view: View, snapshot: NodeSnapshot) -> Mapping[str, Loss]:
     for name, live in snapshot.objects.items():
         resolution = resolve(snapshot)[name]
         service = resolution.service
-        is_going = is_made_by(live, service) and resolution.is_settled and not wants_object(snapshot, resolution)
-        if is_going and annotation_of(snapshot.node, asking_key(service)) is None:
+        is_unasked = resolution.is_settled and not wants_object(snapshot, resolution)
+        is_lost = is_unasked and is_told(snapshot.node.metadata, service, live)
+        if is_lost and annotation_of(snapshot.node, asking_key(service)) is None:
             lost = _count(view, service, f"{role.metadata.namespace}/{role.metadata.name}")
             found[name] = Loss(role.metadata.uid, lost, len(view.all(names.NODE_KIND)))
     return found
@@ -37,5 +38,5 @@ def _count(view: View, service: Service, role: str) -> int:
     followers = (
         node for node in view.indexed(names.NODE_KIND, names.BY_ROLE, role) if annotation_of(node, key) is None
     )
-    objects = (view.get(kind, node.name, node.metadata.namespace) for node in followers)
-    return sum(obj is not None and is_made_by(obj, service) for obj in objects)
+    pairs = ((node, view.get(kind, node.name, node.metadata.namespace)) for node in followers)
+    return sum(obj is not None and is_told(node.metadata, service, obj) for node, obj in pairs)

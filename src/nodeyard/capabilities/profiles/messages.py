@@ -205,6 +205,9 @@ _TEXTS: Mapping[str, Callable[[Facts], str]] = {
         f"Reconfigures {_service(facts)}{_if(facts, 'profile', ', with {}')}{_if(facts, 'hash', ' ({})')}"
     ),
     Reason.OBJECT_DELETED: lambda facts: f"Deletes the object of {_service(facts)}, which nothing asks for any more",
+    Reason.OBJECT_LET_GO: lambda facts: (
+        f"Leaves the object of {_service(facts)}, which nothing asks for any more, to whoever made it"
+    ),
     Reason.CONFIGURATION_WRITTEN: lambda facts: f"Writes the configuration of {_service(facts)}",
     Reason.CONFIGURATION_DELETED: lambda facts: f"Deletes the configuration of {_service(facts)}",
     Reason.LABELLED: says("Labels node {node} with its role {role}"),

@@ -11,6 +11,7 @@ class Reason(StrEnum):
     OBJECT_UPDATED = "ServiceObjectUpdated"
     OBJECT_RECONFIGURED = "ServiceReconfigured"
     OBJECT_DELETED = "ServiceObjectDeleted"
+    OBJECT_LET_GO = "ServiceObjectLetGo"
     CONFIGURATION_WRITTEN = "ConfigurationWritten"
     CONFIGURATION_DELETED = "ConfigurationDeleted"
     LABELLED = "RoleLabelled"

@@ -38,6 +38,7 @@ class Draft(draft.Draft):
         disrupts: tuple[str, ...] = (),
         after: tuple[str, ...] = (),
         is_first: bool = False,
+        undertaking: Undertaking = ALONE,
     ) -> str:
         """Apply an object of ours, where that changes something; the action's id, empty where it does not."""
         changed = self.changes(live, body)
@@ -55,6 +56,8 @@ class Draft(draft.Draft):
             disruption=Disruption.REPLACES if disrupts else Disruption.NONE,
             disrupts=disrupts,
             after=after,
+            part_of=undertaking.name,
+            shared_by=undertaking.nodes,
         )
 
     def delete(

@@ -19,9 +19,11 @@ from nodeyard.capabilities.profiles.planning.draft import ALONE, Draft, Undertak
 from nodeyard.capabilities.profiles.planning.inheritance import Effective, inherited
 from nodeyard.capabilities.profiles.planning.objects import (
     custom_config,
-    is_made_by,
+    is_going,
+    is_made_for,
     is_of_another,
     is_ours,
+    left_alone,
     profile_of,
     service_object,
 )
@@ -114,15 +116,20 @@ def is_held(snapshot: NodeSnapshot, service: Service) -> bool:
 def _remove(draft: Draft, snapshot: NodeSnapshot, resolution: Resolution, live: Object | None) -> None:
     """Nothing asks for it any more: what was made for the node goes, and only that."""
     service, facts = resolution.service, facts_of(snapshot, resolution)
-    gone: tuple[str, ...] = ()
-    if live is not None and is_made_by(live, service):
-        loss = snapshot.losses.get(service.name)
-        undertaking = Undertaking(f"remove {service.name} {loss.role_uid}", loss.nodes) if loss else ALONE
-        disrupts = (snapshot.node.name,)
-        gone = (draft.delete(live, Reason.OBJECT_DELETED, facts, disrupts=disrupts, undertaking=undertaking),)
+    gone = "" if live is None or is_going(live) else _take_away(draft, snapshot, service, live, facts)
     for configuration in snapshot.configurations.get(service.name, ()):
         if not is_of_another(snapshot, configuration):
-            draft.delete(configuration, Reason.CONFIGURATION_DELETED, facts, after=gone)
+            draft.delete(configuration, Reason.CONFIGURATION_DELETED, facts, after=(gone,))
+
+
+def _take_away(draft: Draft, snapshot: NodeSnapshot, service: Service, live: Object, facts: Object) -> str:
+    """The object, or what we said on it where somebody else made it; the action's id, empty where there is nothing."""
+    loss, disrupts = snapshot.losses.get(service.name), (snapshot.node.name,)
+    undertaking = Undertaking(f"remove {service.name} {loss.role_uid}", loss.nodes) if loss else ALONE
+    if is_made_for(snapshot.node.metadata, service, live):
+        return draft.delete(live, Reason.OBJECT_DELETED, facts, disrupts=disrupts, undertaking=undertaking)
+    body = left_alone(live)
+    return draft.apply(live, body, Reason.OBJECT_LET_GO, facts, disrupts=disrupts, undertaking=undertaking)
 
 
 def _bring(
