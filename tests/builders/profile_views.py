@@ -21,6 +21,7 @@ _INDEXES: Mapping[str, Mapping[str, Callable[[Any], Iterable[str]]]] = {
         names.BY_ANNOTATION: watched.by_annotation,
         names.BY_ROLE: watched.by_role,
         watched.BY_ROLE_KEY: watched.by_role_key,
+        watched.WITHOUT_ROLE: watched.without_role,
         watched.SELECTED: watched.selected,
     },
     names.ROLE_KIND: {names.BY_ANNOTATION: watched.by_annotation},

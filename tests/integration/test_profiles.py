@@ -422,6 +422,27 @@ def test_what_a_role_takes_from_many_nodes_waits_until_somebody_approves(api, pl
     assert id in plane.see(ROLE, "edpm-compute")["metadata"]["annotations"]["nodeyard.dev/approve"]
 
 
+def test_what_a_selector_takes_from_many_nodes_waits_until_somebody_approves(api, plane, operator):
+    operator(PROFILES, limit=parse_limit("2,10%"))
+    plane.network_profile("dpdk", DPDK, spec={"nodeSelector": {"rack": "r1"}})
+    nodes = [plane.node(f"n{number}", role="", labels={"rack": "r1"}) for number in range(4)]
+    plane.until(lambda: all(plane.has(AGENT, node) for node in nodes), "all have an agent")
+
+    plane.patch(NODE, "n3", {"metadata": {"labels": {"rack": "r2"}}})
+    plane.until(lambda: not plane.has(AGENT, "n3"), "what a node gives up by itself goes")
+    plane.patch(names.NETWORK_PROFILE_KIND, "dpdk", {"spec": {"nodeSelector": None}})
+
+    (told,) = plane.until(lambda: plane.events(names.NETWORK_PROFILE_KIND, "NeedsApproval"), "the profile tells of it")
+    (id,) = re.findall(r"held: 3 of \d+ managed nodes .* `nodeyard approve (\w+)` lets it go", told["note"])
+    assert all(plane.has(AGENT, node) for node in nodes[:3])
+
+    command = [*PROGRAM, "approve", id, "--kubeconfig", str(api.kubeconfig)]
+    subprocess.run(command, capture_output=True, timeout=60, check=True)
+    plane.until(lambda: not any(plane.has(AGENT, node) for node in nodes), "all agents are gone")
+    approved = plane.see(names.NETWORK_PROFILE_KIND, "dpdk")["metadata"]["annotations"]["nodeyard.dev/approve"]
+    assert approved == id
+
+
 def planned(api, plane, *options):
     """What `nodeyard plan` would write in this namespace; others of the suite have theirs on the same server."""
     command = [*PROGRAM, "plan", *options, "-o", "json", "--capabilities", "profiles"]

@@ -1,12 +1,17 @@
 """A service that people declare works like a built-in one, once its declarer has granted the rights."""
 
+import re
+import subprocess
+
 import pytest
 from tests.builders.dataplanes import Dataplane
 from tests.builders.guards import VALIDATING, discard
+from tests.builders.lattices import PROGRAM
 from tests.builders.profiles import service_body
 
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.controller import PROFILES
+from nodeyard.plan.brake import parse_limit
 from nodeyard.runtime.rbac import aggregation_label
 from nodeyard.testing import foreign
 from nodeyard.testing.operators import LOCAL_WEBHOOKS
@@ -133,6 +138,30 @@ def test_a_declared_service_is_like_a_built_in_one_and_says_which_right_it_lacks
         assert plane.choice("n0", "storage")["source"] == "Node"
     finally:
         api.rest.call("DELETE", f"{ROLES}/storage-for-nodeyard")
+
+
+def test_what_a_selector_of_a_declared_service_takes_is_approved_on_its_declaration(
+    api, plane, declared, permitted, operator
+):
+    operator(PROFILES, limit=parse_limit("1,0%"))
+    path = f"/apis/{GROUP}/{VERSION}/namespaces/{plane.namespace}"
+    profile = storage_profile(plane.namespace, "[disk]\nkind = nvme\n")
+    api.rest.create({**profile, "spec": {**profile["spec"], "nodeSelector": {"rack": "r1"}}})
+    agents = [f"{path}/storageagents/{plane.node(name, role='', labels={'rack': 'r1'})}" for name in ("n0", "n1")]
+    plane.until(lambda: all(map(api.rest.exists, agents)), "both have an agent", timeout=90)
+
+    api.rest.call("PATCH", f"{path}/storageprofiles/fast", {"spec": {"nodeSelector": None}}, content_type=MERGE)
+
+    def held():
+        told = plane.condition(names.NODE_KIND, "n0", "RolloutDone")
+        return re.findall(r"`nodeyard approve (\w+)` lets it go", told.get("message", ""))
+
+    (id,) = plane.until(held, "it is held")
+    assert all(map(api.rest.exists, agents))
+    command = [*PROGRAM, "approve", id, "--kubeconfig", str(api.kubeconfig)]
+    subprocess.run(command, capture_output=True, timeout=60, check=True)
+    plane.until(lambda: not any(map(api.rest.exists, agents)), "both agents are gone")
+    assert api.rest.get(f"{SERVICES}/storage")["metadata"]["annotations"]["nodeyard.dev/approve"] == id
 
 
 def refusal(api, method, path, body=None):

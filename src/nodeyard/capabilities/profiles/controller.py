@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from nodeyard.apply.outcome import Outcome
-from nodeyard.capabilities.profiles import definition, memberships, names, overviews, watched
+from nodeyard.capabilities.profiles import definition, losses, memberships, names, overviews, watched
 from nodeyard.capabilities.profiles.budgets import group_of
 from nodeyard.capabilities.profiles.collecting import collect_node, known
 from nodeyard.capabilities.profiles.events import events
@@ -37,6 +37,7 @@ from nodeyard.client.resources import Resource, of_kind
 from nodeyard.kube.json import Object
 from nodeyard.plan.model import ObjectRef, Plan, Planned
 from nodeyard.runtime.capability import Capability, Event, Key, Kind, Rule, StatusWrite, View, Watch
+from nodeyard.runtime.roots import approved_on
 
 NODE: Final = "node"
 PROFILE: Final = "profile"
@@ -102,7 +103,8 @@ def _profile_keys(service_name: str) -> Callable[[View, Object | None, Object | 
             return
         namespace, name = watched.namespace_of(profile), profile["metadata"]["name"]
         yield names.profile_key(service.name, namespace, name)
-        if any(list(watched.selecting(each)) for each in (old, new) if each is not None):
+        is_selecting = any(list(watched.selecting(each)) for each in (old, new) if each is not None)
+        if is_selecting or (old and new and not _same_approvals(old, new)):
             nodes = view.all(names.NODE_KIND)
             yield from (_node_key(node) for node in nodes if node.metadata.namespace == namespace)
             return
@@ -114,9 +116,14 @@ def _profile_keys(service_name: str) -> Callable[[View, Object | None, Object | 
 
 def _same_profile(old: Object, new: Object) -> bool:
     """A status says nothing new about the profile itself."""
-    return all(
+    return _same_approvals(old, new) and all(
         old["metadata"].get(name) == new["metadata"].get(name) for name in ("uid", "generation", "deletionTimestamp")
     )
+
+
+def _same_approvals(old: Any, new: Any) -> bool:
+    """Of what a selector takes away, from whichever nodes: it does not select them any more."""
+    return approved_on(old) == approved_on(new)
 
 
 def _object_keys(service: Service) -> Callable[[Object | None, Object | None], Iterable[Key]]:
@@ -145,7 +152,7 @@ def _configuration_keys(old: Object | None, new: Object | None) -> Iterable[Key]
 
 def _service_keys(view: View, old: ProfileService | None, new: ProfileService | None) -> Iterable[Key]:
     """A declaration may concern every node, and the standing of every other declaration."""
-    if old is not None and new is not None and old.spec == new.spec:
+    if old is not None and new is not None and old.spec == new.spec and _same_approvals(old, new):
         return
     yield from (_node_key(node) for node in view.all(names.NODE_KIND))
     yield from (f"{SERVICE}/{each.metadata.name}" for each in view.all(names.SERVICE_KIND))
@@ -216,15 +223,19 @@ def _roots(view: View, key: Key) -> Sequence[Any]:
 
 
 def _wider(view: View, key: Key) -> Sequence[Any]:
-    """What a role takes away from its nodes is approved on the role."""
-    nodes = _roots(view, key)
-    found = [view.get(names.ROLE_KIND, node.wanted.role, node.metadata.namespace) for node in nodes if node.wanted.role]
-    return [role for role in found if role is not None]
+    """What a role takes away from its nodes is approved on the role; what a selector does, where that is said."""
+    found: list[Any] = []
+    for node in _roots(view, key):
+        if not node.wanted.role:
+            found += losses.roots(view, node, known(view).services)
+        elif (role := view.get(names.ROLE_KIND, node.wanted.role, node.metadata.namespace)) is not None:
+            found.append(role)
+    return found
 
 
 def _managed(snapshot: Any) -> int:
-    losses = snapshot.losses.values() if isinstance(snapshot, NodeSnapshot) else ()
-    return max((loss.managed for loss in losses), default=0)
+    lost = snapshot.losses.values() if isinstance(snapshot, NodeSnapshot) else ()
+    return max((loss.managed for loss in lost), default=0)
 
 
 def _all_keys(view: View) -> Iterable[Key]:
@@ -278,6 +289,7 @@ PROFILES: Final = Capability(
                 names.BY_ANNOTATION: watched.by_annotation,
                 names.BY_ROLE: watched.by_role,
                 watched.BY_ROLE_KEY: watched.by_role_key,
+                watched.WITHOUT_ROLE: watched.without_role,
                 watched.SELECTED: watched.selected,
             },
         ),

@@ -45,5 +45,8 @@ def events(snapshot: NodeSnapshot, plan: Plan, outcome: Outcome) -> Sequence[Eve
 
 
 def _approver(snapshot: NodeSnapshot) -> ObjectRef:
-    """What all nodes of a role wait for is told of once, where it is approved."""
-    return node_ref(snapshot) if snapshot.role is None else role_ref(snapshot.role)
+    """What many nodes wait for is told of once, where it is approved."""
+    if snapshot.role is not None:
+        return role_ref(snapshot.role)
+    roots = (loss.root for loss in snapshot.losses.values() if loss.root is not None)
+    return next(roots, node_ref(snapshot))

@@ -15,6 +15,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.types import ConfigFormat, OpenStackDataPlaneNode, OpenStackDataPlaneRole
 from nodeyard.kube.json import Object
+from nodeyard.plan.model import ObjectRef
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -89,13 +90,16 @@ class Budget:
 
 @dataclass(frozen=True)
 class Loss:
-    """Service objects that go because a role does not ask for them any more: all of its nodes together."""
+    """Service objects that go because a role, or a selector, does not ask for them any more: of all nodes together."""
 
-    role_uid: str
+    taker: str
+    """What takes them away, as it is now."""
     nodes: int
     """How many lose theirs."""
     managed: int
     """How many nodes there are."""
+    root: ObjectRef | None = None
+    """Where that is approved; None: on each node."""
 
 
 @dataclass(frozen=True)
@@ -124,7 +128,7 @@ class NodeSnapshot:
     budgets: Mapping[str, Budget] = field(default_factory=dict)
     """By service, for the profile that the node is to have."""
     losses: Mapping[str, Loss] = field(default_factory=dict)
-    """By service: where the node has an object that its role no longer asks for."""
+    """By service: where the node has an object that its role, or a selector, no longer asks for."""
     troubles: Mapping[str, Trouble] = field(default_factory=dict)
     """By service: why its kinds cannot be seen, such as a missing right, with verb and resource."""
     known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)

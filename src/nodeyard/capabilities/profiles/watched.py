@@ -50,6 +50,8 @@ UNAVAILABLE: Final = "unavailable"
 """Service objects that do not run what they were told, by `namespace/profile`."""
 SELECTED: Final = "selected"
 """Nodes by the profiles that select them, as their status says, by the key of the profile."""
+WITHOUT_ROLE: Final = "without-role"
+"""Nodes that have no role, by namespace."""
 BY_ROLE_KEY: Final = "role-key"
 """Nodes by their role and each annotation key of theirs, as `namespace/role/key`: those who choose for themselves."""
 
@@ -78,6 +80,10 @@ def by_annotation(obj: Any) -> Iterable[str]:
 
 def by_role(node: OpenStackDataPlaneNode) -> Iterable[str]:
     return (f"{node.metadata.namespace}/{node.wanted.role}",) if node.wanted.role else ()
+
+
+def without_role(node: OpenStackDataPlaneNode) -> Iterable[str]:
+    return () if node.wanted.role else (node.metadata.namespace,)
 
 
 def by_role_key(node: OpenStackDataPlaneNode) -> Iterable[str]:

@@ -346,6 +346,25 @@ def test_a_change_says_which_nodes_it_reconfigures():
     )
 
 
+def test_another_selector_or_priority_says_for_which_nodes_it_decides_otherwise():
+    def selecting(name, priority=1, **labels):
+        return network_profile_body(name, spec={"nodeSelector": labels, "priority": priority})
+
+    old, other = selecting("dpdk", rack="r1"), selecting("sriov", priority=2, rack="r2")
+    nodes = [node(name, labels={"rack": rack}, role="") for name, rack in (("a", "r1"), ("b", "r1"), ("c", "r2"))]
+    view = ProfilesView(old, other, *nodes, node("chooses", {names.NETWORK_PROFILE: "dpdk"}, labels={"rack": "r1"}))
+
+    moved = updated(old, selecting("dpdk", rack="r2", priority=3), view)
+    gone = updated(old, network_profile_body("dpdk"), view)
+
+    assert moved.warnings == (
+        "by this change NetworkProfile dpdk is not chosen any more for 2 nodes (a, b)",
+        "by this change NetworkProfile dpdk is chosen for 1 node (c)",
+    )
+    assert gone.warnings == ("by this change NetworkProfile dpdk is not chosen any more for 2 nodes (a, b)",)
+    assert quiet(updated(old, selecting("dpdk", rack="r1"), view))
+
+
 # deletion of profiles
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Profile, Service, once
-from nodeyard.capabilities.profiles.types import Source, State, annotation_of
+from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode, Source, State, annotation_of
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import subdomain_faults
 
@@ -120,13 +120,14 @@ def _annotated(snapshot: NodeSnapshot, key: str) -> Iterator[_Voice]:
 
 def _selecting(snapshot: NodeSnapshot, service: Service) -> Sequence[Profile]:
     """The profiles that select this node by its labels, highest priority first."""
-    labels = snapshot.node.metadata.labels.items()
-    selecting = [
-        profile
-        for profile in snapshot.profiles.get(service.name, {}).values()
-        if profile.node_selector is not None and profile.node_selector.items() <= labels
-    ]
+    profiles = snapshot.profiles.get(service.name, {}).values()
+    selecting = [profile for profile in profiles if selects(profile, snapshot.node)]
     return sorted(selecting, key=lambda profile: (-profile.priority, profile.name))
+
+
+def selects(profile: Profile, node: OpenStackDataPlaneNode) -> bool:
+    """Whether a profile would have the node, if nobody chose for it."""
+    return profile.node_selector is not None and profile.node_selector.items() <= node.metadata.labels.items()
 
 
 # the decision

@@ -125,7 +125,7 @@ def _remove(draft: Draft, snapshot: NodeSnapshot, resolution: Resolution, live: 
 def _take_away(draft: Draft, snapshot: NodeSnapshot, service: Service, live: Object, facts: Object) -> str:
     """The object, or what we said on it where somebody else made it; the action's id, empty where there is nothing."""
     loss, disrupts = snapshot.losses.get(service.name), (snapshot.node.name,)
-    undertaking = Undertaking(f"remove {service.name} {loss.role_uid}", loss.nodes) if loss else ALONE
+    undertaking = Undertaking(f"remove {service.name} {loss.taker}", loss.nodes) if loss else ALONE
     if is_made_for(snapshot.node.metadata, service, live):
         return draft.delete(live, Reason.OBJECT_DELETED, facts, disrupts=disrupts, undertaking=undertaking)
     body = left_alone(live)

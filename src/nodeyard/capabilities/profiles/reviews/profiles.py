@@ -67,11 +67,24 @@ def _review_content(asked: _Asked, new: Object, old: Object | None, view: View) 
     judgement = of_profile(asked.service, asked.name, config)
     if old is None:
         return judged(judgement.faults, [], judgement.warnings)
+    moved = list(_moved(asked, old, new, view))
     if config == watched.named(old, field):
-        return judged([], judgement.faults)
+        return judged([], judgement.faults, moved)
     nodes = _users(asked, old, view)
     told = [f"this change of {asked} reconfigures {asked.service.name} on {counted(nodes)}"] if nodes else []
-    return judged(judgement.faults, [], [*judgement.warnings, *told])
+    return judged(judgement.faults, [], [*judgement.warnings, *told, *moved])
+
+
+def _moved(asked: _Asked, old: Object, new: Object, view: View) -> Iterator[str]:
+    """For which nodes another selector or priority decides otherwise."""
+    was, will = (watched.seen(asked.service, each) for each in (old, new))
+    if (was.node_selector, was.priority) == (will.node_selector, will.priority):
+        return
+    before, after = ({node.name for node in _selected(asked, each, view)} for each in (old, new))
+    if before - after:
+        yield f"by this change {asked} is not chosen any more for {counted(sorted(before - after))}"
+    if after - before:
+        yield f"by this change {asked} is chosen for {counted(sorted(after - before))}"
 
 
 # deletion
@@ -105,7 +118,7 @@ def _users(asked: _Asked, profile: Object | None, view: View) -> list[str]:
         view.get(names.NODE_KIND, name, asked.namespace)
         for name in choosers(view, asked.service, asked.namespace, asked.name)
     )
-    selected = _selected(asked, view) if _selects(profile) else ()
+    selected = _selected(asked, profile, view) if profile is not None else ()
     return sorted({node.name for node in (*chosen, *selected) if node is not None and not node.is_deleting})
 
 
@@ -122,15 +135,15 @@ def _deployed(asked: _Asked, view: View) -> list[str]:
     return sorted(each["name"] for each in found if "deletionTimestamp" not in each)
 
 
-def _selects(profile: Object | None) -> bool:
-    return profile is not None and any(watched.selecting(profile))
-
-
-def _selected(asked: _Asked, view: View) -> Iterator[OpenStackDataPlaneNode]:
+def _selected(asked: _Asked, profile: Object, view: View) -> Iterator[OpenStackDataPlaneNode]:
+    """By the profile as it is here, whichever is stored."""
     service = asked.service
+    if not any(watched.selecting(profile)):
+        return
     kind = watched.viewed(service.profile_api_version, service.profile_kind)
     selecting = view.indexed(kind, watched.SELECTING, asked.namespace) if watched.is_seen(view, kind) else ()
     profiles = {each["metadata"]["name"]: watched.seen(service, each) for each in selecting}
+    profiles[asked.name] = watched.seen(service, profile)
     for node in view.all(names.NODE_KIND):
         if node.metadata.namespace == asked.namespace and _is_selected(asked, node, profiles, view):
             yield node
