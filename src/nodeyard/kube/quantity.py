@@ -16,8 +16,10 @@ NANO = 10**9
 MILLI = 10**6
 """Billionths in a thousandth."""
 _LARGEST_BINARY = (2**63 - 1) * NANO
+# Of digits and of powers of ten: more is more, or less, than anything there is, and takes for ever to write out.
+_MOST_DIGITS = 1000
 
-_FORM = re.compile(r"([+-]?)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[-+]?\d*)")
+_FORM = re.compile(r"([+-]?)(\d*+)(?:\.(\d*+))?([eEinumkKMGTP]*[-+]?\d*)")
 
 
 class Notation(Enum):
@@ -126,6 +128,8 @@ def _scan(text: str) -> tuple[Quantity, bool]:
         )
     sign, whole, fraction, suffix = match.groups()
     fraction = fraction or ""
+    if max(len(whole), len(fraction), len(suffix)) > _MOST_DIGITS:
+        raise QuantityError(f"quantities must have no more than {_MOST_DIGITS} digits")
     base, exponent, notation = _interpret(suffix)
     whole = whole.lstrip("0") or "0"
     digits = int(whole + fraction)
@@ -145,7 +149,7 @@ def _interpret(suffix: str) -> tuple[int, int, Notation]:
     if suffix in _BINARY:
         return 2, _BINARY[suffix], Notation.BINARY
     if len(suffix) > 1 and suffix[0] in "eE" and re.fullmatch(r"[+-]?\d+", suffix[1:]):
-        return 10, int(suffix[1:]), Notation.EXPONENT
+        return 10, max(-_MOST_DIGITS, min(int(suffix[1:]), _MOST_DIGITS)), Notation.EXPONENT
     raise QuantityError("unable to parse quantity's suffix")
 
 

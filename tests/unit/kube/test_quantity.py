@@ -89,3 +89,16 @@ def test_canonical_form_is_a_fixed_point(number: int, suffix: str) -> None:
 def test_adding_quantities_adds_their_amounts(a: int, b: int) -> None:
     assert (Quantity(a) + Quantity(b)).nano == a + b
     assert (of(a) + of(b)).nano == (a + b) * NANO
+
+
+@pytest.mark.parametrize(
+    ("written", "read"), [("1e3000000", "1e1000"), ("1e-3000000", "1n"), ("-1e3000000", "-1e1000")]
+)
+def test_a_power_of_ten_beyond_all_is_not_written_out(written: str, read: str) -> None:
+    assert parse(written) == parse(read)
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, f"0.{'9' * 5000}", f"1e{'9' * 5000}"], ids=["whole", "fraction", "power"])
+def test_a_number_without_end_is_no_quantity(text: str) -> None:
+    with pytest.raises(QuantityError, match="no more than 1000 digits"):
+        parse(text)
