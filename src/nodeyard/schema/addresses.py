@@ -24,8 +24,9 @@ _ATEXT = r"[!#-'*+\-/-9=?A-Z^-~\x80-\U0010ffff]"
 _DOT_ATOM = rf"{_ATEXT}+(?:\.{_ATEXT}+)*"
 _QUOTED = r'"(?:[\t !#-\[\]-~\x80-\U0010ffff]|\\[\t -~\x80-\U0010ffff])*"'
 _SPEC = rf"[ \t]*(?:{_DOT_ATOM}|(?!\"\"){_QUOTED})@[ \t]*(?:{_DOT_ATOM}|\[(?P<ip>[^\[\]\\\s]*)\])"
-_COMMENTS = r"(?:[ \t]*\((?:[^()\\]|\\.)*\))*[ \t]*"
-_PHRASE = rf"(?:[ \t]*(?:(?:{_ATEXT}|\.)+|{_QUOTED}){_COMMENTS})+"
+# Neither blanks nor words are given back once they are read: the ways to part a long row of them would have no end.
+_COMMENTS = r"(?:[ \t]*+\((?:[^()\\]|\\.)*+\))*+[ \t]*+"
+_PHRASE = rf"(?:[ \t]*(?:(?:{_ATEXT}|\.)++|{_QUOTED}){_COMMENTS})+"
 _BARE_EMAIL = re.compile(rf"{_SPEC}{_COMMENTS}")
 _NAMED_EMAIL = re.compile(rf"(?:{_PHRASE})?[ \t]*<{_SPEC}>{_COMMENTS}")
 

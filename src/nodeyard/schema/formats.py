@@ -34,7 +34,7 @@ _NANOSECONDS = {
     "m": 60 * 10**9,
     "h": 3600 * 10**9,
 }
-_DURATION_PART = re.compile(r"([0-9]+)[\t\n\f\r ]*([A-Za-zµ]+)")
+_DURATION_PART = re.compile(r"(?<![0-9])([0-9]++)[\t\n\f\r ]*([A-Za-zµ]+)")
 _DURATION_UNITS = ("ns", "us", "µs", "ms", "s", "m", "h", "hr", "d", "w", "wk")
 _DURATION_STEMS = ("nano", "micro", "milli", "sec", "min", "hour", "day", "week")
 
@@ -84,7 +84,9 @@ def _is_duration(text: str) -> bool:
             return True
     known = False
     for count, unit in _DURATION_PART.findall(text):
-        if int(count) >= 2**63:
+        digits = count.lstrip("0")
+        # Python refuses to read a number of some thousand digits.
+        if len(digits) > 19 or int(digits or "0") >= 2**63:
             return False
         word = unit.lower()
         known = known or word in _DURATION_UNITS or word.startswith(_DURATION_STEMS)

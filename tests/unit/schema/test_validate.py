@@ -84,3 +84,21 @@ def test_a_format_counts_only_where_the_server_checks_it() -> None:
     assert is_checked("", "ipv4")
     assert not is_checked("object", "ipv4")
     assert string_check("nonsense") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "is_valid"),
+    [
+        ("email", "a" * 30, False),
+        ("email", "a " * 30, False),
+        ("email", f"{'a (b) ' * 30}<a@b>", True),
+        ("duration", "1" * 5000 + "h", False),
+        ("duration", "0" * 5000 + "1 hour", True),
+        ("duration", "2 days 3h", True),
+    ],
+)
+def test_a_format_is_judged_however_long_and_ambiguous_the_text(name: str, text: str, is_valid: bool) -> None:
+    check = string_check(name)
+
+    assert check is not None
+    assert check(text) is is_valid
