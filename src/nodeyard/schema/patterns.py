@@ -36,6 +36,11 @@ def compile_pattern(source: str) -> re.Pattern[str]:
     return re.compile(_Reader(source).read())
 
 
+def check_pattern(source: str) -> None:
+    """Raises PatternError where Go would refuse to compile; nothing is made that could run."""
+    _Reader(source).read()
+
+
 @dataclass(frozen=True, slots=True)
 class _Flags:
     fold: bool = False

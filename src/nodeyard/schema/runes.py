@@ -119,7 +119,8 @@ def _where(holds: Callable[[str], bool]) -> Ranges:
     return tuple(spans)
 
 
-def class_text(ranges: Iterable[tuple[int, int]]) -> str:
+@lru_cache(maxsize=256)
+def class_text(ranges: Ranges) -> str:
     """These characters as a class of Python's `re`."""
     spans = "".join(_char(low) if low == high else f"{_char(low)}-{_char(high)}" for low, high in ranges)
     # An empty class does not parse; nothing is neither a character nor its opposite.

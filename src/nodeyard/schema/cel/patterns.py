@@ -27,6 +27,14 @@ def _engine() -> Any:
     return cel.NewEnv(variables={"text": text, "pattern": text}).compile("text.matches(pattern)")
 
 
+def re2_finds(pattern: str, text: str) -> bool:
+    """Whether the pattern occurs anywhere in the text, asked of RE2; EvaluationError where that does not take it."""
+    outcome = _engine().eval(data={"text": text, "pattern": pattern}).plain_value()
+    if outcome is True or outcome is False:
+        return bool(outcome)
+    raise EvaluationError(f"error parsing regexp: {outcome}")
+
+
 class Pattern:
     def __init__(self, source: str) -> None:
         try:
@@ -41,10 +49,7 @@ class Pattern:
         """Whether the pattern occurs anywhere in the text."""
         if not self._can_explode:
             return self._native.search(text) is not None
-        outcome = _engine().eval(data={"text": text, "pattern": self._source}).plain_value()
-        if outcome is True or outcome is False:
-            return bool(outcome)
-        raise EvaluationError(f"error parsing regexp: {outcome}")
+        return re2_finds(self._source, text)
 
     def find_all(self, text: str, limit: int = -1) -> list[str]:
         """What the pattern matches, from left to right, at most as many as the limit if it is not negative."""

@@ -171,3 +171,84 @@ def test_keys_of_the_platform_and_a_default_of_the_whole_are_not_the_schemas_to_
 def test_what_is_no_schema_of_an_object_is_refused(text, said):
     with pytest.raises(SchemaError, match=said):
         structural(text)
+
+
+# defaults, as far as they are judged
+
+
+ENDLESS = "^([a-z0-9]+-?)+$"
+# Enough for `re` to take some seconds, not hours.
+UNMATCHED = "a" * 26 + "!"
+
+
+FITTING = [
+    ("a text", {"type": "string", "pattern": ENDLESS, "default": "a-b"}),
+    ("a quantity", {INT_OR_STRING: True, "pattern": "^[0-9]+Gi$", "default": "10Gi"}),
+    ("a number that might be text", {INT_OR_STRING: True, "pattern": "^[0-9]+Gi$", "default": 10}),
+    ("a list", {"type": "array", "items": {"type": "string", "pattern": ENDLESS}, "default": ["a", "b"]}),
+    ("a map", {"type": "object", "additionalProperties": {"type": "string", "pattern": "^a"}, "default": {"x": "a"}}),
+    ("without the field that has the pattern",
+     {"type": "object", "properties": {"a": {"type": "string", "pattern": "^a", "default": "a"},
+                                       "b": {"type": "string", "anyOf": [{"pattern": "^b"}]}},
+      PRESERVE: True, "default": {}}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("given", [each[1] for each in FITTING], ids=[each[0] for each in FITTING])
+def test_a_default_that_its_patterns_match_is_kept(given):
+    assert of(field=given) == ({"field": given}, [])
+
+
+UNFITTING = [
+    ("a text", {"type": "string", "pattern": ENDLESS, "default": UNMATCHED}),
+    ("a list", {"type": "array", "items": {"type": "string", "pattern": ENDLESS}, "default": ["a", UNMATCHED]}),
+    ("a field", {"type": "object", "properties": {"a": {"type": "string", "pattern": ENDLESS}},
+                 PRESERVE: True, "default": {"a": UNMATCHED}}),
+    ("a map", {"type": "object", "additionalProperties": {"type": "string", "pattern": ENDLESS},
+               "default": {"x": UNMATCHED}}),
+    ("by cases, which are not judged", {"type": "string", "anyOf": [{"pattern": ENDLESS}], "default": UNMATCHED}),
+    ("a text too long to search", {"type": "string", "pattern": "^a", "default": "a" * 5000}),
+    ("an address that could be parted in many ways", {"type": "string", "format": "email", "default": "a " * 26}),
+    ("a number beyond all", {"type": "integer", "default": 10**400}),
+    ("an endless comparison",
+     {"type": "array", "items": {"type": "integer", "enum": list(range(9000))}, "default": [1] * 9000}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("given", [each[1] for each in UNFITTING], ids=[each[0] for each in UNFITTING])
+def test_a_default_that_is_not_seen_to_fit_is_left_out_at_once(given):
+    made = {word: said for word, said in given.items() if word != "default"}
+    assert of(field=given) == ({"field": made}, ["default of spec.field"])
+
+
+def test_no_pattern_of_a_user_is_compiled_for_re(monkeypatch):
+    def refuse(source):
+        raise AssertionError(f"compiled: {source}")
+
+    monkeypatch.setattr("nodeyard.schema.scalars.compile_pattern", refuse)
+    given = {"type": "string", "pattern": "^a", "default": "a"}
+    outer = {"type": "object", "properties": {"a": given}, PRESERVE: True, "default": {"a": "ab"}}
+    assert of(field=outer) == ({"field": outer}, [])
+
+
+def test_only_so_many_patterns_are_searched_for():
+    given = {f"f{number}": {"type": "string", "pattern": f"^{number}$", "default": f"{number}"} for number in range(99)}
+    assert of(**given)[1] == [f"default of spec.f{number}" for number in range(64, 99)]
+
+
+@pytest.mark.parametrize(
+    "pattern", ["a" * 5000, "a{" + "9" * 4090 + "}"], ids=["longer than any that is meant", "a count without end"]
+)
+def test_a_pattern_out_of_all_bounds_is_left_out(pattern):
+    given = {"type": "string", "pattern": pattern}
+    assert of(field=given) == ({"field": {"type": "string"}}, ["pattern of spec.field"])
+
+
+def test_parentheses_nest_as_deep_in_a_pattern_as_in_the_server():
+    given = {"type": "string", "pattern": "(" * 900 + ")" * 900, "default": "a"}
+    assert of(field=given) == ({"field": given}, [])
+
+
+def test_a_schema_longer_than_any_chart_has_is_refused():
+    with pytest.raises(SchemaError, match="262200 characters long, of at most 262144"):
+        structural(" " * 262_200)

@@ -10,12 +10,13 @@ Numbers are written as the server writes them back, so that what is there can be
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import msgspec
+
 from nodeyard.kube.json import Json, Object
-from nodeyard.schema.patterns import PatternError, compile_pattern
+from nodeyard.schema.patterns import PatternError, check_pattern
 
 INT_OR_STRING: Final = "x-kubernetes-int-or-string"
 PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
@@ -25,6 +26,7 @@ SILENT: Final = frozenset(
 )
 """They restrict nothing, so nothing is lost with them."""
 _MAX_COUNT: Final = 2**63 - 1
+_LONGEST_PATTERN: Final = 4096
 
 
 class UnsupportedError(ValueError):
@@ -87,8 +89,10 @@ def _text(keyword: str, value: Json, _given: Object) -> Object:
 
 def _pattern(keyword: str, value: Json, given: Object) -> Object:
     found = _text(keyword, value, given)
+    if len(value) > _LONGEST_PATTERN:
+        raise UnsupportedError(keyword)
     try:
-        compile_pattern(value)
+        check_pattern(value)
     except PatternError as error:
         raise UnsupportedError(keyword) from error
     return found
@@ -102,7 +106,7 @@ def _count(keyword: str, value: Json, _given: Object) -> Object:
 
 
 def _number(keyword: str, value: Json, _given: Object) -> Object:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or abs(value) > 2**63:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= 2**63:
         raise UnsupportedError(keyword)
     if keyword == "multipleOf" and value <= 0:
         raise UnsupportedError(keyword)
@@ -124,11 +128,8 @@ def _exclusive(keyword: str, value: Json, given: Object) -> Object:
 def _enum(keyword: str, value: Json, _given: Object) -> Object:
     if not isinstance(value, list) or not value:
         raise UnsupportedError(keyword)
-    distinct: list[Json] = []
-    for each in map(plain, value):
-        if not any(each == other and type(each) is type(other) for other in distinct):
-            distinct.append(each)
-    return {keyword: distinct}
+    distinct = {msgspec.json.encode(each, order="deterministic"): each for each in map(plain, value)}
+    return {keyword: list(distinct.values())}
 
 
 def _const(keyword: str, value: Json, given: Object) -> Object:

@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 
 from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.planning.defaults import Judge
 from nodeyard.capabilities.affinity.planning.keywords import (
     INT_OR_STRING,
     PRESERVE,
@@ -26,6 +27,7 @@ from nodeyard.kube.json import Json, Object
 from nodeyard.kube.names import LABEL_VALUE_MAX
 
 MAX_DEPTH: Final = 48
+MAX_LENGTH: Final = 256 * 1024
 CLASS_FIELD: Final = "affinityClass"
 _CLASS: Final[Object] = {
     "type": "string",
@@ -57,6 +59,8 @@ def structural(text: str) -> tuple[Object, tuple[str, ...]]:
 
 
 def _parsed(text: str) -> Object:
+    if len(text) > MAX_LENGTH:
+        raise SchemaError(f"it is {len(text)} characters long, of at most {MAX_LENGTH}")
     try:
         given = msgspec.json.decode(text) if text.strip() else {}
     except (msgspec.DecodeError, RecursionError) as error:
@@ -76,6 +80,7 @@ def _is_reserved(name: Json) -> bool:
 class _Conversion:
     def __init__(self) -> None:
         self.left_out: list[str] = []
+        self._judge = Judge()
 
     def without_reserved(self, properties: Object) -> Object:
         """Keys of the platform are not the user's to set."""
@@ -163,17 +168,13 @@ class _Conversion:
                 self._leave_out(keyword, path)
 
     def _default(self, node: Object, given: Object, path: str) -> None:
-        """A default that the schema itself refuses would make the server refuse the whole."""
         value = plain(given.get("default"))
         if value is None:
             return
-        # With CEL around it: not where nobody defines applications.
-        from nodeyard.schema.definition.defaults import default_faults
-
-        if default_faults({**node, "default": value}, path):
-            self._leave_out("default", path)
-        else:
+        if self._judge.accepts(node, value):
             node["default"] = value
+        else:
+            self._leave_out("default", path)
 
     def _leave_out(self, keyword: str, path: str) -> None:
         self.left_out.append(f"{keyword} of {path}")
