@@ -6,12 +6,15 @@ would have the same eviction in it.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from nodeyard.apply.outcome import ActionResult
 from nodeyard.apply.verdicts import ended
 from nodeyard.plan.model import Action, ObjectRef, Verb
 from nodeyard.process.clock import Clock
+
+LONGEST_SECONDS: Final = 300.0
+"""Whatever the server asks for: what stood in front of it may have said so, and a drain waits meanwhile."""
 
 _Asked: TypeAlias = tuple[Verb, ObjectRef]
 
@@ -36,7 +39,7 @@ class Pauses:
             asked = (result.action.verb, result.action.object)
             now = self._clock.monotonic()
             self._forget(asked, now)
-            self._refused[asked] = now + result.retry_after, result
+            self._refused[asked] = now + min(result.retry_after, LONGEST_SECONDS), result
         return result
 
     def _forget(self, asked: _Asked, now: float) -> None:

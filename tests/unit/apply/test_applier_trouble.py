@@ -45,6 +45,16 @@ async def test_a_long_pause_is_kept_by_the_plans_made_meanwhile_too_and_by_nobod
     assert only(await world.apply(planned((action("n1"), patch())))).result is Result.DONE
 
 
+async def test_a_pause_of_an_hour_is_kept_for_five_minutes(world):
+    await world.node("n1")
+    world.line.trouble["PATCH"] = [status(429, retry_after=3600)]
+    await world.apply(planned((action("n1"), patch())))
+    await world.clock.advance(299)
+    assert only(await world.apply(planned((action("n1"), patch())))).result is Result.FAILED
+    await world.clock.advance(1)
+    assert only(await world.apply(planned((action("n1"), patch())))).result is Result.DONE
+
+
 async def test_the_pause_the_server_asks_for_is_kept(world):
     await world.node("n1")
     world.line.trouble["PATCH"] = [status(429, retry_after=4)]

@@ -21,5 +21,9 @@ def test_the_server_is_given_the_time_it_asks_for():
     assert Backoff(first=1).seconds(1, Random(1), at_least=20) == 20
 
 
+def test_a_server_that_asks_for_an_hour_is_asked_again_after_a_minute():
+    assert Backoff(first=1, most=15).seconds(1, Random(1), at_least=3600) == 60
+
+
 def test_a_thousand_failures_wait_no_longer_than_the_limit():
     assert Backoff(most=30).seconds(1000, Random(1)) <= 30

@@ -237,6 +237,12 @@ async def test_the_server_is_given_the_time_it_asks_for(staged, clock):
     assert last - before == 12
 
 
+async def test_a_page_about_maintenance_does_not_end_the_watch_for_an_hour(staged, clock):
+    stage = await staged([bookmark(5, is_end=True), TORN], refusal(503, retry_after=3600), [added("a", 6), Hold()])
+    await clock.advance(62)
+    assert stage.names == {"a": 6}
+
+
 async def test_one_object_that_does_not_decode_is_set_aside_and_the_stream_goes_on(staged):
     bad = {"type": "MODIFIED", "object": {"metadata": {"name": "a", "resourceVersion": "6", "labels": 5}}}
     stage = await staged([added("a", 1), bookmark(5, is_end=True), bad, added("b", 7), Hold()])
