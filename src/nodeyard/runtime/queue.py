@@ -6,7 +6,8 @@
     key = await queue.take()        whoever takes a key has it alone ...
     queue.done(key)                 ... until it says so; what came meanwhile makes it due again
 
-Fresh events go before resyncs. Everything runs on one event loop; adding costs a heap push.
+Fresh events go before resyncs. Everything runs on one event loop; adding costs a heap push, and now and then a pass
+over all keys that wait.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from nodeyard.process.clock import Clock
 from nodeyard.runtime.capability import Key
 
 WINDOW_SECONDS: Final = 0.05
+_FEW: Final = 64
+"""Entries of the heap that may be out of date however few keys wait."""
 
 
 class Priority(IntEnum):
@@ -145,11 +148,14 @@ class Queue:
             self._schedule(key, wish)
 
     def _schedule(self, key: Key, wish: _Wish) -> None:
-        if wish.at <= self._clock.monotonic():
+        now = self._clock.monotonic()
+        if wish.at <= now:
             self._promote(key, wish)
-        else:
-            heapq.heappush(self._later, (wish.at, next(self._order), key))
-            self._arm()
+            return
+        heapq.heappush(self._later, (wish.at, next(self._order), key))
+        if len(self._later) > 2 * len(self._wishes) + _FEW:
+            self._tidy(now)
+        self._arm()
 
     def _promote(self, key: Key, wish: _Wish) -> None:
         heapq.heappush(self._ready, (wish.priority, next(self._order), key))
@@ -179,6 +185,13 @@ class Queue:
             wish = self._wishes.get(key)
             if wish is not None and wish.at == at and key not in self._working:
                 self._promote(key, wish)
+
+    def _tidy(self, now: float) -> None:
+        """Entries that were overtaken would else stay until their own time, which may be far."""
+        self._ripen(now)
+        waiting = ((wish.at, key) for key, wish in self._wishes.items() if wish.at > now and key not in self._working)
+        self._later = [(at, next(self._order), key) for at, key in waiting]
+        heapq.heapify(self._later)
 
     def _wake(self) -> None:
         while self._takers:

@@ -245,3 +245,38 @@ async def test_its_depth_can_be_asked_on_another_thread_while_keys_come(queue, r
     depths = await asking
     assert depths == sorted(depths)
     assert depths[0] >= 1000
+
+
+async def test_a_key_planned_often_with_a_far_wake_up_takes_no_more_room_each_time(queue, clock, worker):
+    for number in range(3):
+        queue.add_after(f"far-{number}", 500 + number)
+    busy = "-".join(("busy", "key"))
+    for _ in range(1000):
+        queue.add_after(busy, 900)
+        queue.add(busy)
+        await clock.advance(0.1)
+        worker.taken.clear()
+    assert sys.getrefcount(busy) < 100
+    queue.add_after(busy, 400)
+    await clock.advance(900)
+    assert worker.keys == [busy, "far-0", "far-1", "far-2"]
+
+
+class SuddenClock(VirtualClock):
+    """On which time can have passed before anybody was woken."""
+
+    passed = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.passed
+
+
+async def test_what_has_become_due_unnoticed_outlives_a_tidying():
+    clock = SuddenClock()
+    queue = Queue(clock)
+    queue.add_after("due", 1)
+    clock.passed = 2
+    for number in range(100):
+        queue.add_after("far", 900 - number)
+    assert await asyncio.wait_for(queue.take(), 1) == "due"
+    await queue.close()
