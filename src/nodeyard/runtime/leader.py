@@ -33,7 +33,7 @@ T = TypeVar("T")
 _LEASES: Final = LEASES.decoded_as(Lease)
 
 # The last: an answer that makes no sense, from whatever stands in front of the server.
-UNANSWERED: Final = (ClientError, TimeoutError, msgspec.MsgspecError)
+_FORESEEN: Final = (ClientError, TimeoutError, msgspec.MsgspecError)
 
 _log = get_logger("leader")
 
@@ -130,7 +130,8 @@ class Leader:
         try:
             is_ours = await self._within(self._try(), min(self._timing.deadline, self._left()))
             self.error = ""
-        except UNANSWERED as error:
+        except Exception as error:
+            # Whatever it is, a token file that is no text for example, it may pass: nobody begins an election anew.
             # Whether a write arrived is not known: look before the next one.
             self._is_known = False
             is_ours = False
@@ -250,7 +251,7 @@ class Leader:
         try:
             await self._within(self._give_back(), self._timing.deadline)
             _log.info("released", lease=self.name, identity=self.identity)
-        except UNANSWERED as error:
+        except Exception as error:
             self._report_failure(error)
 
     async def _give_back(self) -> None:
@@ -264,7 +265,12 @@ class Leader:
 
     def _report_failure(self, error: Exception) -> None:
         self.error = str(error) or type(error).__name__
-        _log.warning("lease not reached", lease=self.name, reason=self.error)
+        _log.warning("lease not reached", lease=self.name, reason=self.error, **traceback_of(error))
+
+
+def traceback_of(error: Exception) -> dict[str, Exception]:
+    """What a log needs beside the text: where an error came from that nobody foresaw."""
+    return {} if isinstance(error, _FORESEEN) else {"exc_info": error}
 
 
 async def within(work: Awaitable[T], seconds: float, clock: Clock, what: str) -> T:

@@ -30,7 +30,7 @@ from nodeyard.process.logs import get_logger
 from nodeyard.runtime.apportioning import patience, ranked, replica_lease, replica_prefix, share_lease
 from nodeyard.runtime.capability import Key
 from nodeyard.runtime.elections import CLOSED, Gate
-from nodeyard.runtime.leader import UNANSWERED, Leader, Timing, first_of, within
+from nodeyard.runtime.leader import Leader, Timing, first_of, traceback_of, within
 from nodeyard.runtime.lease import Lease, Marks
 from nodeyard.runtime.replicas import Replicas
 from nodeyard.runtime.share import Share
@@ -142,9 +142,9 @@ class Shares:
         asked_at = self._clock.monotonic()
         try:
             leases = await within(self._list(), self._timing.deadline, self._clock, "Leases")
-        except UNANSWERED as error:
+        except Exception as error:
             self.error = str(error) or type(error).__name__
-            _log.warning("leases not read", capability=self._capability, reason=self.error)
+            _log.warning("leases not read", capability=self._capability, reason=self.error, **traceback_of(error))
             return self._timing.retry
         self.error = ""
         keys = self._keys or frozenset()
@@ -244,8 +244,8 @@ class Shares:
             _log.info("deleted", lease=name, reason="nobody needs it any more")
         except (NotFound, Conflict):
             return
-        except UNANSWERED as error:
-            _log.warning("not deleted", lease=name, reason=str(error))
+        except Exception as error:
+            _log.warning("not deleted", lease=name, reason=str(error), **traceback_of(error))
 
     # making
 

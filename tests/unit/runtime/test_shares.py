@@ -3,12 +3,15 @@
 import asyncio
 
 import pytest
+from structlog.testing import capture_logs
 from tests.builders import replicas
 from tests.builders.replicas import KEYS
 
 from nodeyard.apiserver.server import Server
 from nodeyard.client.resources import LEASES
 from nodeyard.kube.names import NAMESPACE
+from nodeyard.process.logs import get_logger
+from nodeyard.runtime import leader
 from nodeyard.runtime.apportioning import ranked, replica_lease, share_lease
 from nodeyard.runtime.shares import REFUSED_SECONDS, STALE_SECONDS
 
@@ -121,6 +124,24 @@ async def test_a_short_outage_moves_nothing(fleet):
     two.mend()
     await fleet.pass_time(30)
     assert two.diary == []
+
+
+async def test_what_nobody_foresaw_is_outlived_and_told(fleet, monkeypatch):
+    monkeypatch.setattr(leader, "_log", get_logger("leader"))
+    one = fleet.add("one")
+    await fleet.until(lambda: one.has() == ALL, 3)
+    unforeseen = ValueError("a token with a line break")
+    one.tap.fail = lambda _method, _path: unforeseen
+    with capture_logs() as told:
+        await fleet.until(lambda: not one.has(), 15)
+    one.mend()
+    await fleet.until(lambda: one.has() == ALL, 30)
+    await fleet.pass_time(30)
+    assert (await fleet.leases())[replica_lease("trees", "one")] == "one"
+    assert {each["lease"] for each in told if each.get("exc_info") is unforeseen and "lease" in each} == {
+        *(share_lease("trees", key) for key in ("", *KEYS)),
+        replica_lease("trees", "one"),
+    }
 
 
 async def test_a_key_whose_lease_is_taken_by_force_is_lost_and_waited_for(fleet):
