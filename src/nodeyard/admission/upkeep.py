@@ -3,7 +3,8 @@
     bind ─▶ certificates ─▶ listen ─▶ caches synced ─▶ registered          and again, every few seconds
 
 Every replica serves, also one that follows; only the leader of a capability writes its configurations, and nobody does
-while that capability only observes. What fails is tried again at the next turn and meanwhile told by /readyz.
+while that capability only observes. What fails is tried again at the next turn and meanwhile told by /readyz, which
+fails for it while nothing listens and once the certificate has run out: until then, who asks is answered.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
@@ -79,6 +81,8 @@ class Admission:
             for webhook in each.capability.webhooks
         )
         self._wrong = "starting"
+        self._expires: datetime | None = None
+        """When the certificate runs out that is presented."""
         self._task: asyncio.Task[None] | None = None
 
     def bind(self, address: Address) -> int:
@@ -103,14 +107,24 @@ class Admission:
     def joined_to(self, health: Health) -> Health:
         """Its checks beside those of others."""
         return Health(
-            live={**health.live, "webhooks": self._ended}, ready={**health.ready, "webhooks": self._not_listening}
+            live={**health.live, "webhooks": self._ended},
+            ready={**health.ready, "webhooks": self._not_serving},
+            telling={**health.telling, "webhooks": self._troubled},
         )
 
     def _ended(self) -> str:
         return "their upkeep has ended" if self._task is not None and self._task.done() else ""
 
-    def _not_listening(self) -> str:
-        return "" if self._server.is_listening else f"not listening: {self._wrong}"
+    def _not_serving(self) -> str:
+        if not self._server.is_listening:
+            return f"not listening: {self._wrong}"
+        is_over = self._expires is not None and self._expires <= self._clock.now()
+        return f"the certificate ran out at {self._expires}" if is_over else ""
+
+    def _troubled(self) -> str:
+        if not self._server.is_listening or not self._wrong:
+            return ""
+        return f"not looked after, with a certificate until {self._expires}: {self._wrong}"
 
     # the turns
 
@@ -135,6 +149,7 @@ class Admission:
         if await self._server.present(served.pair):
             _log.info("presenting a certificate", expires=str(served.expires))
             self._metrics.expiry.set(served.expires.timestamp())
+        self._expires = served.expires
         if reach is None or self._observes:
             return
         for controller in self._controllers:

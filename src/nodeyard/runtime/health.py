@@ -3,7 +3,8 @@
     /healthz   the process can do its work: its lease loop lives
     /readyz    what it knows is current: every watch has told everything, and none is stale
 
-A check returns what is wrong, or nothing. `?verbose` lists all of them.
+A check returns what is wrong, or nothing. `?verbose` lists all of them. Some only tell: what is wrong then will do
+harm if nobody looks after it, and would do more if the process were taken out of service for it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ Check = Callable[[], str]
 class Health:
     live: Mapping[str, Check] = field(default_factory=dict)
     ready: Mapping[str, Check] = field(default_factory=dict)
+    telling: Mapping[str, Check] = field(default_factory=dict)
+    """Beside those of readiness, which does not depend on them."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ async def serve(address: Address, *, health: Health | None = None, metrics: Metr
     if health is not None:
         app.router.add_get("/healthz", _page(health.live))
         app.router.add_get("/livez", _page(health.live))
-        app.router.add_get("/readyz", _page(health.ready))
+        app.router.add_get("/readyz", _page(health.ready, health.telling))
     if metrics is not None:
         app.router.add_get("/metrics", _metrics_page(metrics))
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
@@ -76,13 +79,14 @@ async def serve(address: Address, *, health: Health | None = None, metrics: Metr
     return Listener(runner)
 
 
-def _page(checks: Mapping[str, Check]) -> Callable[[web.Request], Any]:
+def _page(checks: Mapping[str, Check], telling: Mapping[str, Check] | None = None) -> Callable[[web.Request], Any]:
     async def answer(request: web.Request) -> web.Response:
         found = {name: check() for name, check in checks.items()}
+        told = [f"[!] {name}: {wrong}" for name, check in (telling or {}).items() if (wrong := check())]
         is_well = not any(found.values())
-        if is_well and "verbose" not in request.query:
+        if is_well and not told and "verbose" not in request.query:
             return web.Response(text="ok\n")
-        lines = [f"[-] {name}: {wrong}" if wrong else f"[+] {name}: ok" for name, wrong in found.items()]
+        lines = [f"[-] {name}: {wrong}" if wrong else f"[+] {name}: ok" for name, wrong in found.items()] + told
         return web.Response(text="\n".join(lines) + "\n", status=200 if is_well else 503)
 
     return answer

@@ -17,8 +17,10 @@ async def get(listener, path):
 
 @pytest.fixture
 async def listener():
-    faults = {"synced": "", "watches": ""}
-    health = Health(live={"leases": lambda: ""}, ready={name: (lambda name=name: faults[name]) for name in faults})
+    faults = {"synced": "", "watches": "", "webhooks": ""}
+    checks = {name: (lambda name=name: faults[name]) for name in faults}
+    telling = {"webhooks": checks.pop("webhooks")}
+    health = Health(live={"leases": lambda: ""}, ready=checks, telling=telling)
     listener = await serve(HERE, health=health)
     listener.faults = faults
     yield listener
@@ -34,6 +36,13 @@ async def test_what_is_wrong_is_named_and_fails_readiness_alone(listener):
     listener.faults["watches"] = "nodes silent for 200 s"
     assert await get(listener, "/readyz") == (503, "[+] synced: ok\n[-] watches: nodes silent for 200 s\n")
     assert (await get(listener, "/healthz"))[0] == 200
+
+
+async def test_what_only_tells_is_told_and_fails_nothing(listener):
+    listener.faults["webhooks"] = "no new certificate"
+    told = "[+] synced: ok\n[+] watches: ok\n[!] webhooks: no new certificate\n"
+    assert await get(listener, "/readyz") == (200, told)
+    assert await get(listener, "/healthz") == (200, "ok\n")
 
 
 async def test_verbose_lists_every_check(listener):
