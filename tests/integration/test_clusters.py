@@ -373,7 +373,11 @@ async def test_a_fault_of_ours_costs_one_cluster_and_not_for_good(yard, clock):
         assert await seen(elm) == {"n1": "yes"}
         await clock.advance(10)
         assert await seen(oak) == {"n1": "yes"}
-        assert {name: check() for name, check in manager.health().live.items()} == {"leases": "", "loops": ""}
+        assert {name: check() for name, check in manager.health().live.items()} == {
+            "leases": "",
+            "loops": "",
+            "plans": "",
+        }
 
 
 async def test_a_capability_that_cannot_say_which_clusters_it_needs_keeps_those_it_has(yard, clock):

@@ -215,7 +215,7 @@ async def test_a_watch_that_falls_silent_makes_readiness_fail_until_it_speaks_ag
         manager.tap.refuses_streams = True
         await clock.advance(900)
         assert "nodes silent for" in health.ready["watches"]()
-        assert [check() for check in health.live.values()] == ["", ""]
+        assert [check() for check in health.live.values()] == ["", "", ""]
         manager.tap.refuses_streams = False
         await clock.advance(120)
         assert health.ready["watches"]() == ""
@@ -253,6 +253,29 @@ async def test_planners_run_in_a_thread_of_their_own(world, clock):
                 break
         assert await world.teams() == {"n1": "blue"}
     assert threads == {"plan-labels_0"}
+
+
+async def test_a_plan_that_does_not_end_fails_liveness(world, clock):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def plan(snapshot, now, explain):
+        begun.set()
+        go_on.wait(60)
+        return labels.plan(snapshot, now, explain)
+
+    await world.add_rule("a", "blue")
+    stuck = dataclasses.replace(labels.LABELS, plan=plan)
+    async with world.manager(capability=stuck, thinker=lambda name: InThread(name, clock)) as manager:
+        live = manager.health().live
+        while not begun.is_set():
+            await clock.advance(0.05)
+        await clock.advance(290)
+        assert live["plans"]() == ""
+        await clock.advance(20)
+        assert live["plans"]().startswith("thinking about one plan: labels for 31")
+        go_on.set()
+        while live["plans"]():
+            await clock.advance(0.05)
 
 
 async def passes(manager):

@@ -200,6 +200,11 @@ class Controller:
         """Whether everything that should run does."""
         return self._workers.are_alive and not any(task.done() for task in self._tasks)
 
+    @property
+    def thinks_for(self) -> float:
+        """Seconds since the plan was begun that is being made."""
+        return self._think.busy_for
+
     # running
 
     def start(self) -> None:

@@ -1,6 +1,6 @@
 """What a kubelet and Prometheus ask: /healthz, /readyz and /metrics.
 
-    /healthz   the process can do its work: its lease loop lives
+    /healthz   the process can do its work: its lease loop lives, and no plan hangs
     /readyz    what it knows is current: every watch has told everything, and none is stale
 
 A check returns what is wrong, or nothing. `?verbose` lists all of them. Some only tell: what is wrong then will do

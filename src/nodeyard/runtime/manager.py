@@ -12,6 +12,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from random import Random
+from typing import Final
 
 from nodeyard.client.api import Client, Observer
 from nodeyard.process.clock import Clock, SystemClock
@@ -29,6 +30,9 @@ from nodeyard.runtime.settings import Settings
 from nodeyard.runtime.thinking import InThread, Thinker
 from nodeyard.watch.metrics import expose
 from nodeyard.watch.watches import Watches
+
+HUNG_SECONDS: Final = 300.0
+"""A plan of ten thousand nodes takes seconds."""
 
 _log = get_logger("manager")
 
@@ -88,6 +92,7 @@ class Manager:
             live={
                 "leases": lambda: "" if self._elections.is_alive else "the lease loop has ended",
                 "loops": self._ended,
+                "plans": self._hung,
             },
             ready={"synced": self._unsynced, "watches": self._stalled},
         )
@@ -97,6 +102,12 @@ class Manager:
         ended = [task.get_name() for task in self._background if task.done()]
         ended += [each.capability.name for each in self.controllers if not each.is_alive]
         return f"ended: {', '.join(ended)}" if ended else ""
+
+    def _hung(self) -> str:
+        """Whoever thinks for so long does not come to an end: nothing of the capability is planned any more."""
+        busy = [(each.capability.name, each.thinks_for) for each in self.controllers]
+        hung = [f"{name} for {seconds:.0f} s" for name, seconds in busy if seconds > HUNG_SECONDS]
+        return f"thinking about one plan: {', '.join(hung)}" if hung else ""
 
     def _unsynced(self) -> str:
         missing = [report.source for report in self.watches.reports() if not report.is_synced]

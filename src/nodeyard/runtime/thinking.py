@@ -15,6 +15,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Protocol, TypeAlias, TypeVar
 
+from nodeyard.process.clock import Clock, SystemClock
+
 T = TypeVar("T")
 _Task: TypeAlias = tuple[asyncio.Future[Any], Callable[[], Any]]
 _Done: TypeAlias = tuple[asyncio.Future[Any], Any, BaseException | None]
@@ -23,11 +25,16 @@ _Done: TypeAlias = tuple[asyncio.Future[Any], Any, BaseException | None]
 class Thinker(Protocol):
     def __call__(self, work: Callable[[], T], /) -> Awaitable[T]: ...
 
+    @property
+    def busy_for(self) -> float:
+        """Seconds since what is being thought about was begun; none where nothing is."""
+
     def close(self) -> None: ...
 
 
 class InThread:
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
         self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"plan-{name}")
         self._tasks: deque[_Task] = deque()
         """Handed over, and not begun."""
@@ -37,6 +44,7 @@ class InThread:
         """Answers that the event loop has not fetched yet."""
         self._is_called = False
         """Whether it will."""
+        self._began: float | None = None
 
     async def __call__(self, work: Callable[[], T], /) -> T:
         loop = asyncio.get_running_loop()
@@ -45,6 +53,11 @@ class InThread:
         if not self._is_thinking:
             self._call_thread(loop)
         return await answer
+
+    @property
+    def busy_for(self) -> float:
+        began = self._began
+        return 0.0 if began is None else self._clock.monotonic() - began
 
     def close(self) -> None:
         """Does not wait for a plan nobody will read, nor has anybody wait for one that nobody makes."""
@@ -81,10 +94,12 @@ class InThread:
     def _do(self, loop: asyncio.AbstractEventLoop, answer: asyncio.Future[Any], work: Callable[[], Any]) -> None:
         if answer.cancelled():
             return
+        self._began = self._clock.monotonic()
         try:
             self._done.append((answer, work(), None))
         except BaseException as error:
             self._done.append((answer, None, error))
+        self._began = None
         if not self._is_called:
             self._is_called = True
             loop.call_soon_threadsafe(self._fetch)
@@ -103,6 +118,9 @@ class InThread:
 
 
 class InPlace:
+    busy_for = 0.0
+    """Whoever could ask waits for it too."""
+
     def __init__(self, _name: str = "") -> None:
         """Takes a name as InThread does."""
 
