@@ -14,8 +14,8 @@ MOST_LEVELS: Final = 500
 TOO_DEEP: Final = f"it is nested more than {MOST_LEVELS} levels deep"
 # Stands where something was cut out.
 _CUT: Final = rb'"\u0000cut"'
-# Strings as a whole, since brackets in them are text.
-_TOKENS: Final = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[\[\]{}]')
+# Strings as a whole, since brackets in them are text. One without an end takes all the rest: each byte is read once.
+_TOKENS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 _OPENING: Final = frozenset((b"[", b"{"))
 _CLOSING: Final = frozenset((b"]", b"}"))
 

@@ -58,3 +58,8 @@ def test_two_deep_values_are_both_cut_out():
 @pytest.mark.parametrize("torn", [b'{"a', b'{"a":[', b"]]]", b'"\\'])
 def test_what_is_no_json_is_left_to_the_decoder(torn):
     assert shallow(torn) == torn
+
+
+def test_a_string_without_an_end_is_read_once_and_to_the_end():
+    torn = b'["' + b"[" * (MOST_LEVELS + 1) + b'\\"' * 100_000
+    assert shallow(torn) == torn

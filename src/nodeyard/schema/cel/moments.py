@@ -24,7 +24,8 @@ _UNITS = {
     "m": 60 * NANOSECONDS,
     "h": 3600 * NANOSECONDS,
 }
-_PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)", re.ASCII)
+_PART = re.compile(r"(\d++\.?+\d*+|\.\d++)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)", re.ASCII)
+_MOST_DIGITS = 19  # of 64 bits
 _RFC3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:(Z)|([+-])(\d\d):(\d\d))", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
@@ -59,7 +60,7 @@ def parse_duration(text: str) -> Duration | None:
     total, position = Decimal(0), 0
     while position < len(rest):
         part = _PART.match(rest, position)
-        if part is None:
+        if part is None or len(part[1].partition(".")[0].lstrip("0")) > _MOST_DIGITS:
             return None
         total += int(Decimal(part[1]) * _UNITS[part[2]])
         position = part.end()
