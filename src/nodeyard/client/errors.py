@@ -191,7 +191,7 @@ def error_from_answer(code: int, headers: Mapping[str, str], body: bytes) -> Api
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
     """The Retry-After header where it is a number of seconds; the API server never sends a date."""
     value = headers.get("retry-after", "")
-    return float(value) if value.isdigit() else None
+    return float(value) if value.isascii() and value.isdigit() else None
 
 
 def _status_in(code: int, body: bytes) -> Status:

@@ -83,6 +83,7 @@ def test_retry_after_comes_from_the_header_or_the_details():
     assert answer(429, headers={"retry-after": "3"}).retry_after == 3
     assert answer(429, details={"retryAfterSeconds": 10}).retry_after == 10
     assert answer(429).retry_after is None
+    assert answer(429, headers={"retry-after": "²"}).retry_after is None
     assert answer(503, headers={"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}).retry_after is None
 
 

@@ -10,7 +10,7 @@ import msgspec
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.messages import text
-from nodeyard.capabilities.profiles.planning.availability import annotation, is_available
+from nodeyard.capabilities.profiles.planning.availability import annotation, is_available, whole_number
 from nodeyard.capabilities.profiles.planning.inheritance import inherited
 from nodeyard.capabilities.profiles.planning.resolution import Resolution, resolve, unknown_keys
 from nodeyard.capabilities.profiles.planning.services import node_ref
@@ -101,8 +101,9 @@ def _said(blocked: Sequence[Blocked], service: str) -> str:
 def _choice(resolution: Resolution, obj: Object | None, message: str) -> Choice:
     profile = resolution.profile
     generation = profile.generation if profile is not None else 0
-    if obj is not None and annotation(obj, names.GENERATION).isdigit():
-        generation = int(annotation(obj, names.GENERATION))
+    written = None if obj is None else whole_number(annotation(obj, names.GENERATION))
+    if written is not None:
+        generation = written
     return Choice(
         value=resolution.value,
         source=resolution.source.value if resolution.source else "",

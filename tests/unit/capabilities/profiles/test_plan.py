@@ -374,6 +374,19 @@ def test_a_configuration_of_another_node_is_neither_written_nor_deleted():
     assert done(replace(taken, role=role())) == []
 
 
+@pytest.mark.parametrize("text", ["²", "²%", "9" * 5000, "-1", "x%", ""])
+def test_a_budget_that_is_no_number_is_as_good_as_none(text):
+    assert limit(Service("s", "k", "a/v1", "K"), Profile("p", max_unavailable=text), 8) == 2
+
+
+@pytest.mark.parametrize("text", ["²", "9" * 5000])
+def test_a_generation_that_somebody_spoilt_is_not_read(text):
+    pinned = replace(changed(applied(world())), node=node(profileUpdatePolicy="Manual"))
+    compute = pinned.objects["nova"]
+    spoilt = {**compute["metadata"], "annotations": {**compute["metadata"]["annotations"], names.GENERATION: text}}
+    assert "PinnedByPolicy" in blocked(replace(pinned, objects={"nova": {**compute, "metadata": spoilt}}))
+
+
 def test_the_budget_is_a_number_or_a_share_and_at_least_one():
     service = Service("s", "k", "a/v1", "K")
     assert limit(service, None, 8) == 2

@@ -13,6 +13,8 @@ from nodeyard.capabilities.profiles.snapshot import DEFAULT_DEADLINE_SECONDS, DE
 from nodeyard.kube.json import Object
 
 _FORM = "%Y-%m-%dT%H:%M:%SZ"
+_DIGITS: Final = 18
+"""As many as always fit into what the server counts with."""
 _LONGEST: Final = 2**31 - 1
 """Seconds. What the built-in profiles can say; one of a declared kind may have any number, and no date is so far."""
 
@@ -76,10 +78,15 @@ def limit(service: Service, profile: Profile | None, total: int) -> int:
     return 1
 
 
+def whole_number(text: str) -> int | None:
+    """None where anybody has written something else, or more digits than are worth reading."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
+
+
 def _number(wanted: Any, total: int) -> int | None:
     if isinstance(wanted, int) and not isinstance(wanted, bool):
         return wanted
-    if isinstance(wanted, str) and wanted.removesuffix("%").isdigit():
-        number = int(wanted.removesuffix("%"))
-        return math.floor(total * number / 100) if wanted.endswith("%") else number
-    return None
+    number = whole_number(wanted.removesuffix("%")) if isinstance(wanted, str) else None
+    if number is None:
+        return None
+    return math.floor(total * number / 100) if str(wanted).endswith("%") else number

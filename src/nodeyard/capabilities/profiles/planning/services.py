@@ -14,7 +14,7 @@ from datetime import timedelta
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.configuration.objects import SECRET, config_object
 from nodeyard.capabilities.profiles.configuration.rendering import PROFILE, Rendered, files_of, hash_of, render
-from nodeyard.capabilities.profiles.planning.availability import annotation, deadline_seconds, mapping
+from nodeyard.capabilities.profiles.planning.availability import annotation, deadline_seconds, mapping, whole_number
 from nodeyard.capabilities.profiles.planning.draft import ALONE, Draft, Undertaking, ref_to
 from nodeyard.capabilities.profiles.planning.inheritance import Effective, inherited
 from nodeyard.capabilities.profiles.planning.objects import (
@@ -225,8 +225,8 @@ def _pinned(snapshot: NodeSnapshot, resolution: Resolution) -> Profile | None:
     text = _deployed_text(snapshot, resolution.service, live)
     if text is None or text == profile.config:
         return None
-    generation = annotation(live, names.GENERATION)
-    return replace(profile, config=text, generation=int(generation) if generation.isdigit() else profile.generation)
+    generation = whole_number(annotation(live, names.GENERATION))
+    return replace(profile, config=text, generation=profile.generation if generation is None else generation)
 
 
 def _is_following(snapshot: NodeSnapshot) -> bool:
