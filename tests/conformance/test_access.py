@@ -67,6 +67,31 @@ def test_a_role_is_for_its_namespace_alone(acting, namespace, eventually):
     assert user.get("/api/v1/configmaps").status == 403
 
 
+def test_a_role_is_not_for_namespaces_by_a_path_within_its_own(acting, namespace, eventually):
+    everything = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
+    user = acting([everything], namespace=namespace)
+    within = f"/api/v1/namespaces/{namespace}/namespaces"
+
+    eventually(lambda: user.get(f"/api/v1/namespaces/{namespace}/configmaps").status == 200, "the role takes effect")
+    assert user.get(within).status == 404
+    assert user.get(f"{within}/default").status == 404
+    assert user.post(within, {"metadata": {"name": "another"}}).status == 404
+    assert user.delete(f"{within}/{namespace}").status == 404
+
+
+def test_a_role_asks_about_its_namespace_alone(acting, namespace, eventually):
+    everything = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}
+    user = acting([everything], namespace=namespace)
+    reviews = f"/apis/authorization.k8s.io/v1/namespaces/{namespace}"
+    asked = {"user": "someone", "resourceAttributes": {"namespace": namespace, "verb": "get", "resource": "pods"}}
+
+    eventually(
+        lambda: user.post(f"{reviews}/localsubjectaccessreviews", {"spec": asked}).status == 201,
+        "the role takes effect",
+    )
+    assert user.post(f"{reviews}/subjectaccessreviews", {"spec": asked}).status == 404
+
+
 def test_a_rule_can_name_objects(acting, http, configmaps, namespace, eventually):
     http.post(configmaps, {"metadata": {"name": "mine"}})
     http.post(configmaps, {"metadata": {"name": "yours"}})

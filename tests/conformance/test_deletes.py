@@ -137,6 +137,27 @@ def test_a_collection_is_deleted_by_selector(http, configmaps):
     assert left == ["b"]
 
 
+def test_a_collection_is_deleted_page_by_page(http, configmaps):
+    for name in ("a", "b", "c"):
+        http.post(configmaps, {"metadata": {"name": name}})
+
+    first = http.delete(configmaps, query={"limit": 1}).json
+    left = [item["metadata"]["name"] for item in http.get(configmaps).json["items"]]
+    second = http.delete(configmaps, query={"limit": 1, "continue": first["metadata"]["continue"]}).json
+
+    assert ([item["metadata"]["name"] for item in first["items"]], left) == (["a"], ["b", "c"])
+    assert first["metadata"]["remainingItemCount"] == 2
+    assert [item["metadata"]["name"] for item in second["items"]] == ["b"]
+    assert [item["metadata"]["name"] for item in http.get(configmaps).json["items"]] == ["c"]
+
+
+def test_a_collection_is_not_deleted_from_a_place_that_means_nothing(http, configmaps):
+    http.post(configmaps, {"metadata": {"name": "a"}})
+
+    assert http.delete(configmaps, query={"continue": "nonsense"}).status == 400
+    assert http.get(f"{configmaps}/a").status == 200
+
+
 def test_a_bound_pod_goes_after_its_grace_period(http, namespace):
     pods = f"/api/v1/namespaces/{namespace}/pods"
     spec = {"nodeName": "n", "terminationGracePeriodSeconds": 17, "containers": [{"name": "c", "image": "i"}]}

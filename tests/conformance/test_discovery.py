@@ -61,6 +61,15 @@ def test_every_object_can_be_read_and_written(http):
     ]
 
 
+def test_namespaces_are_deleted_one_by_one(http):
+    resources = {resource["name"]: resource for resource in http.get("/api/v1").json["resources"]}
+    (core,) = http.get("/api", accept=AGGREGATED).json["items"][0]["versions"]
+    aggregated = {resource["resource"]: resource for resource in core["resources"]}
+
+    assert sorted(resources["namespaces"]["verbs"]) == sorted(aggregated["namespaces"]["verbs"])
+    assert "deletecollection" not in resources["namespaces"]["verbs"]
+
+
 @pytest.mark.parametrize("path", ["/api", "/apis"])
 def test_aggregated_discovery_tells_everything_at_once(http, path):
     answer = http.get(path, accept=AGGREGATED)

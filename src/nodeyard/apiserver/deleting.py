@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -12,7 +13,7 @@ from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.options import DeleteOptions
 from nodeyard.apiserver.rendering import canonical
 from nodeyard.apiserver.resources import Resource, Strategy
-from nodeyard.apiserver.selection import Selection, selectable
+from nodeyard.apiserver.selection import selectable
 from nodeyard.apiserver.store import StaleError, Store, Stored
 from nodeyard.apiserver.writing import ATTEMPTS, Admission
 from nodeyard.kube.json import Object
@@ -54,12 +55,10 @@ class Deleter:
                 continue
         raise errors.modified(resource.group, resource.plural, name)
 
-    async def delete_collection(self, call: Call, selection: Selection, options: DeleteOptions) -> list[Object]:
-        """Every object of the selection; one that vanished meanwhile is as good as deleted."""
+    async def delete_collection(self, call: Call, chosen: Sequence[Stored], options: DeleteOptions) -> list[Object]:
+        """Each of these objects; one that vanished meanwhile is as good as deleted."""
         gone: list[Object] = []
-        for stored in list(self._store.list(call.resource.key, selection.namespace)):
-            if not selection.includes(stored):
-                continue
+        for stored in chosen:
             try:
                 gone.append((await self.delete(call, stored.key.namespace, stored.key.name, options)).object)
             except ApiError as error:

@@ -10,7 +10,7 @@ from nodeyard.apiserver.rendering import encode
 from nodeyard.apiserver.resources import GroupVersionKind, Resource
 from nodeyard.kube.json import Object
 
-OBJECT_VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
+_OBJECT_VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 _SUBRESOURCE_VERBS = ["get", "patch", "update"]
 _SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 
@@ -129,13 +129,17 @@ def _served(registry: Registry, group_name: str, version: str) -> Iterable[Resou
             yield resource
 
 
+def _verbs(resource: Resource) -> list[str]:
+    return [verb for verb in _OBJECT_VERBS if verb != "deletecollection" or resource.strategy.allows_delete_collection]
+
+
 def _plain(resource: Resource) -> Object:
     shown: Object = {
         "name": resource.plural,
         "singularName": resource.singular,
         "namespaced": resource.namespaced,
         "kind": resource.kind,
-        "verbs": OBJECT_VERBS,
+        "verbs": _verbs(resource),
     }
     if resource.short_names:
         shown["shortNames"] = list(resource.short_names)
@@ -193,7 +197,7 @@ def _aggregated_resource(resource: Resource, version: str) -> Object:
         "responseKind": _kind(resource.gvk(version), resource.is_custom),
         "scope": "Namespaced" if resource.namespaced else "Cluster",
         "singularResource": resource.singular,
-        "verbs": OBJECT_VERBS,
+        "verbs": _verbs(resource),
     }
     if resource.short_names:
         shown["shortNames"] = list(resource.short_names)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from nodeyard.apiserver import errors
 from nodeyard.apiserver.calls import Call
+from nodeyard.apiserver.discovery import VIRTUAL
 from nodeyard.apiserver.errors import ApiError
+from nodeyard.apiserver.http import Request
 from nodeyard.apiserver.registry import Registry
 from nodeyard.apiserver.requests import RequestInfo
 
 _POSTED = {("", "pods", "eviction"), ("", "pods", "binding"), ("", "serviceaccounts", "token")}
 _CHANGED = ("GET", "PUT", "PATCH")
+_VIRTUAL_GROUPS = frozenset(group for group, *_ in VIRTUAL)
 
 
 def check(call: Call) -> None:
@@ -24,21 +27,28 @@ def check(call: Call) -> None:
         raise errors.method_not_allowed()
 
 
+def check_virtual(request: Request, info: RequestInfo, *, namespaced: bool) -> None:
+    """The same for what can only be posted, to a collection that keeps nothing."""
+    if len(info.parts) > 1 or info.has_verb or info.has_scope != namespaced:
+        raise errors.unknown_path()
+    if request.method != "POST":
+        raise errors.method_not_allowed()
+
+
 def missing(registry: Registry, info: RequestInfo) -> ApiError:
     """The answer about a path where nothing is: a Status in groups of the server's own, else a plain page."""
-    is_own = not info.group or any(each.group == info.group and not each.is_custom for each in registry)
+    is_own = info.group in _VIRTUAL_GROUPS or any(each.group == info.group and not each.is_custom for each in registry)
     return errors.unknown_path() if is_own else errors.no_page()
 
 
 def _check_custom(call: Call) -> None:
     """Custom resources are routed by hand on the real server, with answers of their own."""
-    info, method, depth = call.info, call.request.method, len(call.info.parts)
-    is_read = method in ("GET", "HEAD")
-    if call.resource.namespaced and not info.namespace and not (is_read and depth == 1):
+    info, depth = call.info, len(call.info.parts)
+    if call.resource.namespaced and not info.namespace and info.verb not in ("list", "watch"):
         raise errors.no_page()
-    if (not info.verb and depth < 3) or (info.verb == "watch" and not is_read):
+    if info.verb not in _custom_verbs(call):
         kind = f"{call.resource.plural}.{call.resource.group}"
-        text = f' is not supported on resources of kind "{kind}"'
+        text = f'{info.verb} is not supported on resources of kind "{kind}"'
         raise ApiError(405, "MethodNotAllowed", text, details={"group": call.resource.group, "kind": info.resource})
     if depth == 1 and info.verb in ("update", "patch"):
         raise errors.bad_request("name must be provided")
@@ -46,19 +56,28 @@ def _check_custom(call: Call) -> None:
         raise errors.method_not_allowed()
 
 
+def _custom_verbs(call: Call) -> tuple[str, ...]:
+    if not call.info.subresource:
+        return ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
+    if _subresource(call) is None:
+        raise errors.not_found(call.resource.group, call.resource.plural, call.name)
+    return ("get", "update", "patch")
+
+
 def _methods(call: Call) -> tuple[str, ...] | None:
     """What may be asked of the endpoint; None where there is no such endpoint."""
     info, depth = call.info, len(call.info.parts)
-    if depth > 3 or (call.resource.namespaced and not info.namespace and depth > 1 and info.verb != "watch"):
+    if depth > 3 or info.verb == "proxy" or (call.resource.namespaced and not info.namespace and depth > 1):
         return None
     if depth == 3:
-        return _subresource(call)
+        return None if info.has_verb else _subresource(call)
     if info.verb == "watch":
         return ("GET",)
     if depth == 2:
         return (*_CHANGED, "DELETE")
-    is_everywhere = call.resource.namespaced and not info.namespace
-    return ("GET",) if is_everywhere else ("GET", "POST", "DELETE")
+    if call.resource.namespaced and not info.namespace:
+        return ("GET",)
+    return ("GET", "POST", "DELETE") if call.resource.strategy.allows_delete_collection else ("GET", "POST")
 
 
 def _subresource(call: Call) -> tuple[str, ...] | None:

@@ -120,12 +120,13 @@ def _resource_paths(resource: Resource, version: str) -> Object:
     base = f"{root}/namespaces/{{namespace}}/{resource.plural}" if resource.namespaced else f"{root}/{resource.plural}"
     gvk = resource.gvk(version)
     in_path = ["namespace"] if resource.namespaced else []
-    collection = {
+    collection: Object = {
         "get": _operation("list", gvk, _LIST_PARAMETERS),
         "post": _operation("post", gvk, _WRITE_PARAMETERS),
-        "delete": _operation("deletecollection", gvk, (*_LIST_PARAMETERS, *_DELETE_PARAMETERS)),
         "parameters": [_parameter(name, "path") for name in in_path],
     }
+    if resource.strategy.allows_delete_collection:
+        collection["delete"] = _operation("deletecollection", gvk, (*_LIST_PARAMETERS, *_DELETE_PARAMETERS))
     named = [_parameter(name, "path") for name in [*in_path, "name"]]
     single = {
         "get": _operation("get", gvk, ()),

@@ -30,6 +30,10 @@ class RequestInfo(msgspec.Struct, frozen=True, gc=False):
     name: str = ""
     parts: tuple[str, ...] = ()
     """The path from the resource on: resource, name, subresource and what follows them."""
+    has_scope: bool = False
+    """A namespace stands before the resource; a namespace asked for by its own path has none."""
+    has_verb: bool = False
+    """The verb stands before the resource, as in `/watch/nodes`."""
 
 
 _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -53,16 +57,17 @@ def parse(request: Request) -> RequestInfo:
         version, rest = parts[1], parts[2:]
 
     verb = _VERBS.get(request.method, "")
-    if rest[0] in _VERBS_IN_PATH:
+    has_verb = rest[0] in _VERBS_IN_PATH
+    if has_verb:
         if len(rest) < 2:
             raise _meaningless(path)
         verb, rest = rest[0], rest[1:]
 
-    namespace = ""
+    namespace, has_scope = "", False
     if rest[0] == "namespaces" and len(rest) > 1:
         namespace = rest[1]
-        if len(rest) > 2 and rest[2] not in _NAMESPACE_SUBRESOURCES:
-            rest = rest[2:]
+        has_scope = len(rest) > 2 and rest[2] not in _NAMESPACE_SUBRESOURCES
+        rest = rest[2:] if has_scope else rest
 
     name = rest[1] if len(rest) > 1 else ""
     subresource = rest[2] if len(rest) > 2 and verb != "proxy" else ""
@@ -71,7 +76,21 @@ def parse(request: Request) -> RequestInfo:
         name = _selected_name(request.param("fieldSelector"))
     elif not name and verb == "delete":
         verb = "deletecollection"
-    return RequestInfo(path, verb, True, prefix, group, version, namespace, rest[0], subresource, name, tuple(rest))
+    return RequestInfo(
+        path,
+        verb,
+        True,
+        prefix,
+        group,
+        version,
+        namespace,
+        rest[0],
+        subresource,
+        name,
+        tuple(rest),
+        has_scope=has_scope,
+        has_verb=has_verb,
+    )
 
 
 def asks_for_watch(request: Request) -> bool:

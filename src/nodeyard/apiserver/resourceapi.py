@@ -30,7 +30,7 @@ from nodeyard.kube.json import Object
 if TYPE_CHECKING:
     from nodeyard.apiserver.server import Server
 
-_REVIEWS = {(group, plural): kind for group, _, plural, kind, _ in VIRTUAL if kind != "Binding"}
+_VIRTUAL = {(group, version, plural): (kind, namespaced) for group, version, plural, kind, namespaced in VIRTUAL}
 
 
 class ResourceApi:
@@ -41,8 +41,12 @@ class ResourceApi:
         self, asked: Request, info: RequestInfo, user: User, audit: dict[str, str] | None = None
     ) -> Response:
         """`audit` takes what admission has to say for the audit log."""
-        if (info.group, info.resource) in _REVIEWS:
-            return self._review(asked, info, user)
+        virtual = _VIRTUAL.get((info.group, info.version, info.resource))
+        if virtual is not None:
+            kind, namespaced = virtual
+            endpoints.check_virtual(asked, info, namespaced=namespaced)
+            if not _is_binding(info):
+                return self._review(asked, info, user, kind)
         resource = pods_resource(self._server) if _is_binding(info) else self._find(info)
         form = negotiate(asked.headers.get("accept", ""))
         call = Call(asked, info, user, resource, info.version, form, self._server.clock)
@@ -75,8 +79,7 @@ class ResourceApi:
         version = resource.versions.get(info.version) if resource else None
         if resource is None or version is None or not version.served:
             raise endpoints.missing(registry, info)
-        is_scoped = bool(info.namespace) and info.resource != "namespaces"
-        if is_scoped and not resource.namespaced:
+        if info.has_scope and not resource.namespaced:
             raise endpoints.missing(registry, info)
         return resource
 
@@ -131,7 +134,9 @@ class ResourceApi:
             return await self._patch(call, "")
         if verb == "delete":
             return await self._delete(call)
-        return await self._delete_collection(call)
+        if verb == "deletecollection":
+            return await self._delete_collection(call)
+        raise errors.method_not_allowed()
 
     async def _update(self, call: Call, subresource: str) -> Written:
         options = write_options(call.request, "UpdateOptions")
@@ -186,15 +191,16 @@ class ResourceApi:
 
     async def _delete_collection(self, call: Call) -> Response:
         options = delete_options(call.request, self._delete_body(call))
-        selection = select(call.resource, call.namespace, list_options(call.request, is_watch=False))
-        gone = await self._server.deleter.delete_collection(call, selection, options)
+        listed = list_options(call.request, is_watch=False)
+        found = page(self._server.store, call.resource, select(call.resource, call.namespace, listed), listed)
+        gone = await self._server.deleter.delete_collection(call, found.items, options)
         items = gone
         if not call.resource.is_custom:
             items = [{name: value for name, value in obj.items() if name not in ("kind", "apiVersion")} for obj in gone]
         body = {
             "kind": call.resource.list_kind,
             "apiVersion": call.api_version,
-            "metadata": {"resourceVersion": str(self._server.store.revision)},
+            "metadata": found.metadata(),
             "items": items,
         }
         return call.finish(value_response(call.request, body))
@@ -202,22 +208,19 @@ class ResourceApi:
     # subresources
 
     async def _subresource(self, call: Call) -> Response:
-        name, key = call.info.subresource, call.resource.key
-        if call.resource.namespaced and not call.info.namespace:
-            raise errors.unknown_path()
-        if name == "status" and call.typed.has_status:
+        """Which there are, and with which verbs, `endpoints` has checked."""
+        name = call.info.subresource
+        if name == "status":
             return await self._status(call)
-        if name == "scale" and call.typed.scale is not None:
+        if name == "scale":
             return await self._scale(call)
-        if key == ("", "namespaces") and name == "finalize" and call.info.verb == "update":
+        if name == "finalize":
             return self._written(call, await self._update(call, "finalize"))
-        if call.info.verb == "create" and call.resource.key == ("", "pods") and name == "eviction":
+        if name == "eviction":
             return await self._evict(call)
-        if call.info.verb == "create" and key == ("", "pods") and name == "binding":
+        if name == "binding":
             return await self._bind(call, call.name)
-        if call.info.verb == "create" and key == ("", "serviceaccounts") and name == "token":
-            return self._token(call)
-        raise errors.not_found(call.resource.group, call.resource.plural, call.name)
+        return self._token(call)
 
     async def _status(self, call: Call) -> Response:
         verb = call.info.verb
@@ -225,9 +228,7 @@ class ResourceApi:
             return self._get(call)
         if verb == "update":
             return self._written(call, await self._update(call, "status"))
-        if verb == "patch":
-            return await self._patch(call, "status")
-        raise errors.method_not_allowed()
+        return await self._patch(call, "status")
 
     async def _scale(self, call: Call) -> Response:
         paths, verb = call.typed.scale, call.info.verb
@@ -246,8 +247,6 @@ class ResourceApi:
                 call, lambda old: scaled(call, old, body, paths), options, subresource="scale"
             )
             return call.answer(scale_of(call, _seen(call, written), paths))
-        if verb != "patch":
-            raise errors.method_not_allowed()
         given = patching.read_patch(call)
         if given.is_apply:
             raise errors.unsupported_media_type((patching.JSON_PATCH, patching.MERGE_PATCH))
@@ -266,8 +265,6 @@ class ResourceApi:
         return call.finish(value_response(call.request, outcome, 201))
 
     async def _bind(self, call: Call, name: str) -> Response:
-        if call.info.verb != "create" or not call.namespace:
-            raise errors.method_not_allowed()
         body = bodies.parse_object(call.request, "Binding")
         options = write_options(call.request, "CreateOptions")
         name = name or (body.get("metadata") or {}).get("name", "")
@@ -279,12 +276,7 @@ class ResourceApi:
         outcome = self._server.access.tokens.create(call.namespace, call.name, body)
         return call.finish(value_response(call.request, outcome, 201))
 
-    def _review(self, asked: Request, info: RequestInfo, user: User) -> Response:
-        if len(info.parts) > 1:
-            raise errors.unknown_path()
-        if info.verb != "create":
-            raise errors.method_not_allowed()
-        kind = _REVIEWS[info.group, info.resource]
+    def _review(self, asked: Request, info: RequestInfo, user: User, kind: str) -> Response:
         wanted = GroupVersionKind(info.group, info.version, kind)
         body = declared.built_in(bodies.parse_object(asked, kind), wanted)
         return value_response(asked, self._server.access.reviews.review(kind, body, user, info.namespace), 201)
@@ -292,7 +284,7 @@ class ResourceApi:
 
 def _is_binding(info: RequestInfo) -> bool:
     """The old collection that bindings were posted to before pods had a subresource for them."""
-    return (info.group, info.resource) == ("", "bindings")
+    return (info.group, info.version, info.resource) == ("", "v1", "bindings")
 
 
 def _seen(call: Call, written: Written) -> Object:

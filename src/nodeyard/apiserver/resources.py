@@ -86,6 +86,7 @@ class Strategy:
     """Whether an update without resourceVersion is taken (built-in kinds: mostly yes; custom resources: no)."""
     allows_create_on_update = False
     """Whether an update makes the object where there is none."""
+    allows_delete_collection = True
     has_own_field_labels: ClassVar[bool] = False
     """Whether the kind says itself which fields can be selected by: the real server words its refusal differently."""
 

@@ -19,6 +19,7 @@ class NamespaceStrategy(WithStatus):
     definition = "io.k8s.api.core.v1.Namespace"
     printer = columns.NAMESPACE
     uses_generation = False
+    allows_delete_collection = False
     has_own_field_labels = True
     returns_deleted = True
     fields = {"status.phase": reader("status", "phase")}
