@@ -216,6 +216,18 @@ def test_scale_refuses_negative_replicas(http, widgets):
     assert (answer.status, answer.reason) == (422, "Invalid")
 
 
+@pytest.mark.parametrize(
+    "change", [{"spec": "x"}, {"spec": {"replicas": "x"}}, {"metadata": "x"}, {"kind": 5}], ids=str
+)
+def test_scale_is_of_its_own_type(http, widgets, change):
+    http.post(widgets, widget("a"))
+
+    put = http.put(f"{widgets}/a/scale", {"metadata": {"name": "a"}, **change})
+    patch = http.patch(f"{widgets}/a/scale", change)
+
+    assert (put.status, patch.status) == (400, 422)
+
+
 @pytest.mark.parametrize("replicas", [-1, 2**31])
 def test_replicas_that_nobody_can_scale_to_are_invalid(http, widgets, replicas):
     answer = http.post(widgets, widget("a", replicas=replicas))

@@ -226,8 +226,10 @@ def test_conditions_merge_by_type_in_a_strategic_patch_of_status(http, pod):
     [
         ({"kind": "Secret"}, "converting (v1.Secret) to (core.ConfigMap): unknown conversion"),
         ({"apiVersion": "v2"}, 'no kind "ConfigMap" is registered for version "v2" in scheme'),
+        ({"kind": 5}, "cannot unmarshal number into Go struct field .kind of type string"),
+        ({"apiVersion": 5}, "cannot unmarshal number into Go struct field .apiVersion of type string"),
     ],
-    ids=["kind", "version"],
+    ids=["kind", "version", "kind of another type", "version of another type"],
 )
 def test_a_patch_cannot_make_something_else_of_an_object(http, configmaps, change, why):
     http.post(configmaps, {"metadata": {"name": "a"}})

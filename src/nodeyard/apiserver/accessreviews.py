@@ -50,7 +50,8 @@ class Reviews:
     # may
 
     def _self_subject_access(self, body: Object, user: User, namespace: str) -> Object:
-        return self._access("SelfSubjectAccessReview", body, user, _spec_errors(body))
+        errors = [*_spec_errors(body), *_metadata_errors(body, "must be empty")]
+        return self._access("SelfSubjectAccessReview", body, user, errors)
 
     def _subject_access(self, body: Object, user: User, namespace: str) -> Object:
         errors = [*_spec_errors(body), *_user_errors(body), *_metadata_errors(body, "must be empty")]

@@ -8,7 +8,7 @@ from nodeyard.apiserver import errors
 from nodeyard.apiserver.calls import Call
 from nodeyard.apiserver.controllers.conditions import with_pod_condition
 from nodeyard.apiserver.errors import ApiError
-from nodeyard.apiserver.posted import Posted, of_kind, pods_resource
+from nodeyard.apiserver.posted import Posted, placed, pods_resource
 from nodeyard.apiserver.resources import GroupVersionKind
 from nodeyard.apiserver.selection import selectable
 from nodeyard.apiserver.store import Stored
@@ -19,15 +19,15 @@ from nodeyard.kube.json import Object
 if TYPE_CHECKING:
     from nodeyard.apiserver.server import Server
 
-_BINDING: Final = GroupVersionKind("", "v1", "Binding")
+BINDING: Final = GroupVersionKind("", "v1", "Binding")
 _SUCCESS: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
 async def bind(server: Server, call: Call, name: str, binding: Object, dry_run: bool) -> Object:
     """What POST on a pod's `binding` does, and on the old `bindings`, where the name is that in the body."""
     namespace = call.namespace
-    asked = of_kind(binding, _BINDING, ("v1",), namespace)
-    attributes = Posted(call, name, asked, dry_run).attributes(server, "binding", _BINDING)
+    asked = placed(binding, namespace)
+    attributes = Posted(call, name, asked, dry_run).attributes(server, "binding", BINDING)
     await server.admission.mutate(attributes)
     asked = attributes.object or asked
     if asked["metadata"].get("name", "") != name:

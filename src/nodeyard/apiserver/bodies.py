@@ -13,6 +13,7 @@ from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.http import Request
 from nodeyard.apiserver.kinds import protobuf
 from nodeyard.apiserver.options import FieldValidation
+from nodeyard.apiserver.resources import GroupVersionKind
 from nodeyard.kube.json import Json, Object
 from nodeyard.schema.duplicates import duplicate_fields
 
@@ -23,9 +24,11 @@ _ACCEPTED = (JSON, YAML, PROTOBUF)
 
 # The one kind that is not told to be unrecognized: its parser's words stand alone.
 _OPTIONS = "DeleteOptions"
+_DELETE_OPTIONS = GroupVersionKind("", "v1", _OPTIONS)
 # As much of a body as a complaint shows.
 _SHOWN = 30
 
+_NO_KIND = "couldn't get version/kind; json parse error"
 _META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
 
 _decode = msgspec.json.Decoder().decode
@@ -115,17 +118,42 @@ def read_delete_options(request: Request) -> Object:
     if kind != _OPTIONS:
         raise errors.bad_request(declared.unknown_kind(str(kind), str(api_version)))
     try:
-        return typing.read_options(body)
+        return typing.read_unstored(_DELETE_OPTIONS, body)
     except typing.UnreadableError as fault:
         raise errors.bad_request(str(fault)) from fault
 
 
-def of_kind(call: Call, obj: Object) -> Object:
-    """With kind and apiVersion of the endpoint; 400 where the object says otherwise."""
+def read_posted(request: Request, wanted: GroupVersionKind, *others: str) -> Object:
+    """An object of a kind that is never stored, as its type has it; `others` are apiVersions that will do as well."""
+    body = parse_object(request, wanted.kind)
+    if why := mistyped(body):
+        raise _unrecognized(request, wanted.kind, why)
+    if body.get("kind") != wanted.kind or body.get("apiVersion") not in others:
+        body = declared.built_in(body, wanted)
+    return settle_posted(body, wanted)
+
+
+def settle_posted(body: Object, wanted: GroupVersionKind) -> Object:
+    try:
+        return typing.read_unstored(wanted, body)
+    except typing.UnreadableError as fault:
+        told = f'{wanted.kind} in version "{body["apiVersion"].rpartition("/")[2]}"'
+        raise errors.bad_request(f"{told} cannot be handled as a {wanted.kind}: {fault}") from fault
+
+
+def mistyped(obj: Object) -> str:
+    """What is wrong with a kind or an apiVersion that is no text; empty where nothing is."""
     for name in ("apiVersion", "kind"):
         if not isinstance(obj.get(name) or "", str):
-            why = f"json: cannot unmarshal {json_type(obj[name])} into Go struct field .{name} of type string"
-            raise _unparsable(call.request, call.resource.kind, why)
+            found = json_type(obj[name])
+            return f"{_NO_KIND}: json: cannot unmarshal {found} into Go struct field .{name} of type string"
+    return ""
+
+
+def of_kind(call: Call, obj: Object) -> Object:
+    """With kind and apiVersion of the endpoint; 400 where the object says otherwise."""
+    if why := mistyped(obj):
+        raise _unrecognized(call.request, call.resource.kind, why)
     wanted = call.resource.gvk(call.version)
     if not call.resource.is_custom:
         return declared.built_in(obj, wanted)
@@ -173,7 +201,7 @@ class StrictError(ApiError):
 
 
 def _unparsable(request: Request, kind: str, why: object) -> ApiError:
-    return _unrecognized(request, kind, f"couldn't get version/kind; json parse error: {why}")
+    return _unrecognized(request, kind, f"{_NO_KIND}: {why}")
 
 
 def _unrecognized(request: Request, kind: str, why: str) -> ApiError:

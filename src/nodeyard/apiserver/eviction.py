@@ -20,7 +20,7 @@ from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.http import User, request
 from nodeyard.apiserver.negotiation import negotiate
 from nodeyard.apiserver.options import delete_options
-from nodeyard.apiserver.posted import Posted, of_kind, pods_resource
+from nodeyard.apiserver.posted import Posted, placed, pods_resource
 from nodeyard.apiserver.requests import parse
 from nodeyard.apiserver.resources import GroupResource, GroupVersionKind, Resource
 from nodeyard.apiserver.store import Stored
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from nodeyard.apiserver.server import Server
 
 _BUDGETS: Final = GroupResource("policy", "poddisruptionbudgets")
-_EVICTION: Final = GroupVersionKind("policy", "v1", "Eviction")
-_ACCEPTED: Final = ("policy/v1", "policy/v1beta1")
+EVICTION: Final = GroupVersionKind("policy", "v1", "Eviction")
+RETIRED_EVICTION: Final = "policy/v1beta1"
 _SERVER: Final = User("system:apiserver", (MASTERS,))
 _SUCCESS: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
@@ -47,8 +47,8 @@ _VIOLATION: Final = "Cannot evict pod as it would violate the pod's disruption b
 async def evict(server: Server, call: Call, eviction: Object, dry_run: bool) -> Object:
     """What POST on a pod's `eviction` does; answers a Status."""
     namespace, name = call.namespace, call.name
-    asked = of_kind(eviction, _EVICTION, _ACCEPTED, namespace)
-    attributes = Posted(call, name, asked, dry_run).attributes(server, "eviction", _EVICTION)
+    asked = placed(eviction, namespace)
+    attributes = Posted(call, name, asked, dry_run).attributes(server, "eviction", EVICTION)
     await server.admission.mutate(attributes)
     options = _options(attributes, name, dry_run)
     await server.admission.validate(attributes)
@@ -81,7 +81,7 @@ def _options(attributes: Attributes, name: str, dry_run: bool) -> Object:
         fault = fields.invalid(
             f"deleteOptions.{ignores_errors}", True, "can not be set for pod eviction, try after removing the option"
         )
-        raise errors.invalid(_EVICTION.group, _EVICTION.kind, name, [fault])
+        raise errors.invalid(EVICTION.group, EVICTION.kind, name, [fault])
     if dry_run and not options.get("dryRun"):
         options = {**options, "dryRun": ["All"]}
     attributes.dry_run = bool(options.get("dryRun"))

@@ -9,12 +9,21 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nodeyard.apiserver import declared, errors, ownership, yamltext
-from nodeyard.apiserver.bodies import StrictError, json_type, media_type, parse_json, settle
+from nodeyard.apiserver.bodies import (
+    StrictError,
+    json_type,
+    media_type,
+    mistyped,
+    parse_json,
+    settle,
+    settle_posted,
+)
 from nodeyard.apiserver.calls import Call
 from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.gotext import plain
 from nodeyard.apiserver.options import WriteOptions, write_options
 from nodeyard.apiserver.rendering import encode
+from nodeyard.apiserver.resources import GroupVersionKind
 from nodeyard.apiserver.strategic import strategic_merge_patch
 from nodeyard.apiserver.writing import Transform, Writer, Written
 from nodeyard.kube import fields
@@ -126,6 +135,8 @@ def _settled(call: Call, new: Object, options: WriteOptions) -> Object:
     """Read like a body; but what a patch makes is refused as a bad patch, not as a bad object."""
     if call.resource.is_custom:
         declared.check_custom(new, call.resource.gvk(call.version))
+    elif why := mistyped(new):
+        raise _bad_patch(new, why)
     try:
         if not call.resource.is_custom:
             new = declared.built_in(new, call.resource.gvk(call.version))
@@ -133,9 +144,27 @@ def _settled(call: Call, new: Object, options: WriteOptions) -> Object:
     except ApiError as fault:
         if fault.code != 400 or (call.resource.is_custom and not isinstance(fault, StrictError)):
             raise
-        why = fault.text if isinstance(fault, StrictError) else fault.message.partition(": ")[2]
-        bad = fields.invalid("patch", encode(new).decode(), why)
-        raise errors.invalid("", "", "", [bad]) from fault
+        raise _bad_patch(new, fault.text if isinstance(fault, StrictError) else _reason(fault)) from fault
+
+
+def patched_posted(call: Call, given: Patch, old: Object, wanted: GroupVersionKind) -> Object:
+    """The same of an object that is shown but not stored, a Scale."""
+    new = patched(call, given, old)
+    if why := mistyped(new):
+        raise _bad_patch(new, why)
+    try:
+        return settle_posted(declared.built_in(new, wanted), wanted)
+    except ApiError as fault:
+        raise _bad_patch(new, _reason(fault)) from fault
+
+
+def _reason(fault: ApiError) -> str:
+    """What is wrong with an object, without the word on which object."""
+    return fault.message.partition(": ")[2]
+
+
+def _bad_patch(new: Object, why: str) -> ApiError:
+    return errors.invalid("", "", "", [fields.invalid("patch", encode(new).decode(), why)])
 
 
 async def _apply(writer: Writer, call: Call, given: Patch, subresource: str) -> Written:

@@ -1,12 +1,11 @@
-"""Objects that are posted to a pod and stored nowhere: Eviction and Binding. What both need before they are obeyed."""
+"""Objects that are stored nowhere: Eviction, Binding and the like. What they need before they are obeyed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nodeyard.apiserver import declared, errors
+from nodeyard.apiserver import errors
 from nodeyard.apiserver.admission.attributes import Attributes
 from nodeyard.apiserver.calls import Call
 from nodeyard.apiserver.resources import GroupVersionKind, Resource
@@ -48,11 +47,8 @@ class Posted:
         )
 
 
-def of_kind(body: Object, kind: GroupVersionKind, accepted: Sequence[str], namespace: str) -> Object:
-    """The body as an object of this kind in the namespace of the URL; 400 where it says otherwise."""
-    api_version = body.get("apiVersion")
-    if body.get("kind") != kind.kind or api_version not in accepted:
-        body = declared.built_in(body, kind)
+def placed(body: Object, namespace: str) -> Object:
+    """The object in the namespace of the URL; 400 where it says otherwise."""
     metadata = body.get("metadata") or {}
     if metadata.get("namespace", "") not in ("", namespace):
         text = "the namespace of the provided object does not match the namespace sent on the request"

@@ -7,22 +7,23 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from nodeyard.apiserver import bodies, declared, endpoints, errors, patching
-from nodeyard.apiserver.binding import bind
+from nodeyard.apiserver import bodies, endpoints, errors, patching
+from nodeyard.apiserver.binding import BINDING, bind
 from nodeyard.apiserver.calls import Call, value_response
 from nodeyard.apiserver.deleting import Deleted
 from nodeyard.apiserver.discovery import VIRTUAL
 from nodeyard.apiserver.errors import ApiError
-from nodeyard.apiserver.eviction import evict
+from nodeyard.apiserver.eviction import EVICTION, RETIRED_EVICTION, evict
 from nodeyard.apiserver.http import Request, Response, User
 from nodeyard.apiserver.listing import check_revision, list_chunks, page
 from nodeyard.apiserver.negotiation import negotiate
 from nodeyard.apiserver.options import DeleteOptions, delete_options, list_options, write_options
-from nodeyard.apiserver.posted import pods_resource
+from nodeyard.apiserver.posted import placed, pods_resource
 from nodeyard.apiserver.requests import RequestInfo
 from nodeyard.apiserver.resources import GroupVersionKind, Resource
-from nodeyard.apiserver.scaling import scale_of, scaled
+from nodeyard.apiserver.scaling import SCALE, scale_of, scaled
 from nodeyard.apiserver.selection import Selection, select
+from nodeyard.apiserver.serviceaccounts import TOKEN_REQUEST
 from nodeyard.apiserver.watching import InStreamError, Query
 from nodeyard.apiserver.writing import Written, check_name
 from nodeyard.kube.json import Object
@@ -233,7 +234,7 @@ class ResourceApi:
     async def _scale(self, call: Call) -> Response:
         paths, verb = call.typed.scale, call.info.verb
         assert paths is not None
-        body = bodies.parse_object(call.request, "Scale") if verb == "update" else {}
+        body = bodies.read_posted(call.request, SCALE) if verb == "update" else {}
         if verb == "update":
             check_name(call, body)
         stored = self._server.store.get(call.resource.key, call.namespace, call.name)
@@ -244,7 +245,7 @@ class ResourceApi:
         if verb == "update":
             options = write_options(call.request, "UpdateOptions")
             written = await self._server.writer.change(
-                call, lambda old: scaled(call, old, body, paths), options, subresource="scale"
+                call, lambda old: scaled(call, old, placed(body, call.namespace), paths), options, subresource="scale"
             )
             return call.answer(scale_of(call, _seen(call, written), paths))
         given = patching.read_patch(call)
@@ -253,32 +254,35 @@ class ResourceApi:
 
         def transform(old: Object) -> Object:
             plain = given._replace(kind=patching.MERGE_PATCH) if given.kind == patching.STRATEGIC_PATCH else given
-            return scaled(call, old, patching.patched(call, plain, scale_of(call, old, paths)), paths)
+            new = patching.patched_posted(call, plain, scale_of(call, old, paths), SCALE)
+            check_name(call, new)
+            return scaled(call, old, placed(new, call.namespace), paths)
 
         written = await self._server.writer.change(call, transform, given.options, subresource="scale")
         return call.answer(scale_of(call, _seen(call, written), paths))
 
     async def _evict(self, call: Call) -> Response:
-        body = bodies.parse_object(call.request, "Eviction")
+        body = bodies.read_posted(call.request, EVICTION, RETIRED_EVICTION)
         options = write_options(call.request, "CreateOptions")
         outcome = await evict(self._server, call, body, options.dry_run)
         return call.finish(value_response(call.request, outcome, 201))
 
     async def _bind(self, call: Call, name: str) -> Response:
-        body = bodies.parse_object(call.request, "Binding")
+        body = bodies.read_posted(call.request, BINDING)
         options = write_options(call.request, "CreateOptions")
-        name = name or (body.get("metadata") or {}).get("name", "")
+        name = name or body["metadata"].get("name", "")
         outcome = await bind(self._server, call, name, body, options.dry_run)
         return call.finish(value_response(call.request, outcome, 201))
 
     def _token(self, call: Call) -> Response:
-        body = bodies.parse(call.request, "TokenRequest")
+        body = placed(bodies.read_posted(call.request, TOKEN_REQUEST), call.namespace)
         outcome = self._server.access.tokens.create(call.namespace, call.name, body)
         return call.finish(value_response(call.request, outcome, 201))
 
     def _review(self, asked: Request, info: RequestInfo, user: User, kind: str) -> Response:
-        wanted = GroupVersionKind(info.group, info.version, kind)
-        body = declared.built_in(bodies.parse_object(asked, kind), wanted)
+        body = bodies.read_posted(asked, GroupVersionKind(info.group, info.version, kind))
+        if info.namespace:
+            body = placed(body, info.namespace)
         return value_response(asked, self._server.access.reviews.review(kind, body, user, info.namespace), 201)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from nodeyard.apiserver import errors
 from nodeyard.apiserver.calls import Call
-from nodeyard.apiserver.resources import Scale
+from nodeyard.apiserver.resources import GroupVersionKind, Scale
 from nodeyard.kube import fields
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.selectors import from_object
 
-API_VERSION = "autoscaling/v1"
+SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 _INT32_MAX = 2**31 - 1
 _METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
@@ -26,8 +26,8 @@ def scale_of(call: Call, obj: Object, paths: Scale) -> Object:
         status["selector"] = selector
     given = obj["metadata"]
     return {
-        "kind": "Scale",
-        "apiVersion": API_VERSION,
+        "kind": SCALE.kind,
+        "apiVersion": SCALE.api_version,
         "metadata": {name: given[name] for name in _METADATA if name in given},
         "spec": {"replicas": replicas} if replicas else {},
         "status": status,
@@ -36,20 +36,13 @@ def scale_of(call: Call, obj: Object, paths: Scale) -> Object:
 
 def scaled(call: Call, obj: Object, scale: Object, paths: Scale) -> Object:
     """The object with the replicas of a Scale that was written; keeps its revision as a precondition."""
-    if scale.get("kind", "Scale") != "Scale":
-        raise errors.bad_request(f"expected a Scale, got a {scale.get('kind')}")
-    replicas = (scale.get("spec") or {}).get("replicas", 0)
-    if isinstance(replicas, bool) or not isinstance(replicas, int):
-        raise errors.bad_request(
-            "json: cannot unmarshal value into Go struct field ScaleSpec.spec.replicas of type int32"
-        )
+    replicas = scale["spec"].get("replicas", 0)
     if replicas < 0:
         raise _negative(call, replicas, paths)
     given = {**obj["metadata"]}
-    wanted = scale.get("metadata") or {}
     for name in ("uid", "resourceVersion"):
-        if wanted.get(name):
-            given[name] = wanted[name]
+        if scale["metadata"].get(name):
+            given[name] = scale["metadata"][name]
     changed = _with(obj, paths.spec_path.lstrip(".").split("."), replicas)
     return {**changed, "metadata": given}
 

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from nodeyard.apiserver.errors import bad_request, conflict, invalid, not_found
 from nodeyard.apiserver.http import User
-from nodeyard.apiserver.resources import GroupResource
+from nodeyard.apiserver.resources import GroupResource, GroupVersionKind
 from nodeyard.apiserver.store import Store, Stored
 from nodeyard.apiserver.tokens import ISSUER, Binding, Claims, Reference, TokenSigner
 from nodeyard.apiserver.users import AUTHENTICATED, ServiceAccountName
@@ -18,7 +18,7 @@ from nodeyard.kube import fields
 from nodeyard.kube.json import Object
 from nodeyard.process.clock import Clock, rfc3339
 
-_GROUP, _KIND = "authentication.k8s.io", "TokenRequest"
+TOKEN_REQUEST = GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest")
 _ACCOUNTS = GroupResource("", "serviceaccounts")
 _BINDABLE = {
     "Pod": GroupResource("", "pods"),
@@ -48,7 +48,7 @@ class ServiceAccountTokens:
                 f"the UID in the token request ({metadata['uid']}) does not match the UID of the service account "
                 f"({account.uid})"
             )
-            raise conflict(_GROUP, _KIND, name, why)
+            raise conflict(TOKEN_REQUEST.group, TOKEN_REQUEST.kind, name, why)
         seconds = 3600 if spec.get("expirationSeconds") is None else spec["expirationSeconds"]
         _check_duration(seconds)
         audiences = tuple(spec.get("audiences") or (ISSUER,))
@@ -56,8 +56,8 @@ class ServiceAccountTokens:
         binding = self._bind(account, reference)
         now = self._clock.now()
         return {
-            "kind": _KIND,
-            "apiVersion": f"{_GROUP}/v1",
+            "kind": TOKEN_REQUEST.kind,
+            "apiVersion": TOKEN_REQUEST.api_version,
             "metadata": {
                 **metadata,
                 "name": name,
@@ -100,7 +100,7 @@ class ServiceAccountTokens:
     def _bind(self, account: Stored, reference: Object | None) -> Binding:
         namespace, name = account.key
         owner = Reference(name, account.uid)
-        if not reference:
+        if reference is None:
             return Binding(namespace, owner)
         kind, bound_name = reference.get("kind", ""), reference.get("name", "")
         resource = _BINDABLE.get(kind)
@@ -149,7 +149,7 @@ def _check_url(namespace: str, name: str, metadata: Object) -> None:
         given = metadata.get(field) or wanted
         if given != wanted:
             error = fields.invalid(f"metadata.{field}", given, f"must match the service account {field} if specified")
-            raise invalid(_GROUP, _KIND, name, [error])
+            raise invalid(TOKEN_REQUEST.group, TOKEN_REQUEST.kind, name, [error])
 
 
 def _check_duration(seconds: int) -> None:
@@ -160,4 +160,4 @@ def _check_duration(seconds: int) -> None:
         detail = "may not specify a duration larger than 2^32 seconds"
     else:
         return
-    raise invalid(_GROUP, _KIND, "", [fields.invalid(path, seconds, detail)])
+    raise invalid(TOKEN_REQUEST.group, TOKEN_REQUEST.kind, "", [fields.invalid(path, seconds, detail)])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from nodeyard.apiserver.kinds.decoding import MalformedError, decode
 from nodeyard.apiserver.kinds.table import definition_of
-from nodeyard.apiserver.resources import Resource
+from nodeyard.apiserver.resources import GroupVersionKind, Resource
 from nodeyard.apiserver.scaling import count_faults
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Json, Object
@@ -36,10 +36,10 @@ def read(resource: Resource, version: str, obj: Object) -> tuple[Object, list[st
     return _with_reset(resource.strategy.default(decoded.object), obj), decoded.unknown
 
 
-def read_options(body: Object) -> Object:
-    """DeleteOptions, which come in a body though they are no object of the API."""
-    definition = definition_of("", "v1", "DeleteOptions")
-    assert definition is not None, "DeleteOptions is not in the table of built-in types"
+def read_unstored(kind: GroupVersionKind, body: Object) -> Object:
+    """What comes in a body though no object of its kind is stored: options, reviews, a Scale."""
+    definition = definition_of(*kind)
+    assert definition is not None, f"{kind.kind} is not in the table of built-in types"
     try:
         return decode(definition, body).object
     except MalformedError as fault:
