@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 
 import pytest
 
-from nodeyard.testing.session import APPLY, MERGE, Session
+from nodeyard.testing.session import APPLY, MERGE, TABLE, Session
 
 
 @pytest.mark.parametrize(
@@ -79,6 +80,30 @@ def test_malformed_yaml_in_an_apply_is_a_bad_request(http, configmaps):
     assert answer.status == 400
 
 
+@pytest.mark.parametrize(
+    ("key", "text"), [("1", "1"), ("-3", "-3"), ("1.50", "1.5"), ("true", "true"), ("0x10", "16"), (".inf", ".inf")]
+)
+def test_keys_in_yaml_are_text_whatever_they_look_like(http, configmaps, key, text):
+    data = f"data: {{{key}: x}}".encode()
+    made = http.post(configmaps, b"metadata: {name: a}\n" + data, content_type="application/yaml")
+    applied = http.patch(
+        f"{configmaps}/b",
+        b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\n" + data,
+        APPLY,
+        query={"fieldManager": "m"},
+    )
+
+    assert (made.status, made.json.get("data")) == (201, {text: "x"})
+    assert (applied.status, applied.json.get("data")) == (201, {text: "x"})
+
+
+@pytest.mark.parametrize("key", ["null", "9223372036854775808"])
+def test_a_key_in_yaml_that_cannot_be_text_is_a_bad_request(http, configmaps, key):
+    body = f"metadata: {{name: a}}\ndata: {{{key}: x}}".encode()
+
+    assert http.post(configmaps, body, content_type="application/yaml").status == 400
+
+
 @pytest.mark.parametrize("kind", ["text/plain", "application/xml", "application/jsonp"])
 def test_a_body_of_unknown_format_is_unsupported(http, configmaps, kind):
     answer = http.post(configmaps, b"{}", content_type=kind)
@@ -144,6 +169,62 @@ def test_a_field_manager_that_cannot_be_recorded_is_invalid(http, configmaps, ma
     answer = http.post(configmaps, {"metadata": {"name": "a"}}, query={"fieldManager": manager})
 
     assert (answer.status, answer.causes[0]["field"]) == (422, "fieldManager")
+
+
+@pytest.mark.parametrize("token", ["é", base64.urlsafe_b64encode(b'{"v":"\xff"}').decode()], ids=["letter", "json"])
+def test_a_continue_token_that_is_no_text_is_a_bad_request(http, configmaps, token):
+    answer = http.get(configmaps, query={"continue": token})
+
+    assert (answer.status, answer.reason) == (400, "BadRequest")
+    assert answer.message.startswith("invalid continue token: continue key is not valid: ")
+
+
+def test_a_continue_token_of_the_future_is_too_large(http, configmaps):
+    token = base64.urlsafe_b64encode(b'{"v":"meta.k8s.io/v1","rv":99999999999,"start":"a"}').decode().rstrip("=")
+
+    answer = http.get(configmaps, query={"continue": token})
+
+    assert (answer.status, answer.causes[0]["reason"]) == (504, "ResourceVersionTooLarge")
+
+
+@pytest.mark.parametrize("name", ["limit", "timeoutSeconds"])
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_a_number_of_thousands_of_digits_is_out_of_range(http, configmaps, name, sign):
+    answer = http.get(configmaps, query={name: f"{sign}{'9' * 5000}"})
+
+    assert answer.status == 400
+    assert answer.message.endswith("value out of range")
+
+
+def test_a_revision_of_thousands_of_digits_is_out_of_range(http, configmaps):
+    answer = http.get(configmaps, query={"resourceVersion": "9" * 5000})
+
+    assert answer.status == 400
+    assert answer.message.endswith("value out of range")
+
+
+def test_zeros_before_a_number_mean_nothing(http, configmaps):
+    assert http.get(configmaps, query={"limit": f"{'0' * 5000}1"}).status == 200
+
+
+@pytest.mark.parametrize("watch", ["1", "0"])
+def test_a_table_that_includes_something_else_is_a_bad_request(http, configmaps, watch):
+    answer = http.get(configmaps, accept=TABLE, query={"watch": watch, "includeObject": "bad", "timeoutSeconds": 1})
+
+    assert answer.status == 400
+    assert answer.message == (
+        'Unable to convert to Table as requested: includeObject: Invalid value: "bad": '
+        "must be 'Metadata', 'Object', 'None', or empty"
+    )
+
+
+@pytest.mark.parametrize("rest", [b".a.\xff", b".\xff.a", b".\xc3\xa9.a"])
+def test_a_token_that_is_no_text_is_unauthorized(api, rest):
+    header = base64.urlsafe_b64encode(b'{"alg":"HS256","typ":"JWT"}').rstrip(b"=")
+
+    answer = Session(api.url, api.authority.pem).get("/version", headers={"Authorization": b"Bearer " + header + rest})
+
+    assert answer.status == 401
 
 
 def test_a_wrong_token_is_unauthorized(api):

@@ -158,6 +158,20 @@ def test_a_collection_is_not_deleted_from_a_place_that_means_nothing(http, confi
     assert http.get(f"{configmaps}/a").status == 200
 
 
+@pytest.mark.parametrize("seconds", [10**12, 2**63 - 1])
+def test_a_grace_period_of_ages_overflows(http, namespace, seconds):
+    pods = f"/api/v1/namespaces/{namespace}/pods"
+    http.post(pods, {"metadata": {"name": "p"}, "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]}})
+
+    answer = http.delete(f"{pods}/p", {"gracePeriodSeconds": seconds})
+    shortened = http.delete(f"{pods}/p", {"gracePeriodSeconds": 0})
+
+    assert (answer.status, answer.json["metadata"]["deletionGracePeriodSeconds"]) == (200, seconds)
+    assert answer.json["metadata"]["deletionTimestamp"] < "2320"
+    assert shortened.status == 200
+    assert http.get(f"{pods}/p").status == 404
+
+
 def test_a_bound_pod_goes_after_its_grace_period(http, namespace):
     pods = f"/api/v1/namespaces/{namespace}/pods"
     spec = {"nodeName": "n", "terminationGracePeriodSeconds": 17, "containers": [{"name": "c", "image": "i"}]}

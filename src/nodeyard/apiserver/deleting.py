@@ -105,7 +105,7 @@ class Deleter:
         if "deletionTimestamp" in given:
             return {**old, "metadata": self._shortened(given, grace)}
         now = self._clock.now()
-        given["deletionTimestamp"] = rfc3339(now + timedelta(seconds=grace))
+        given["deletionTimestamp"] = rfc3339(now + _span(grace))
         given["deletionGracePeriodSeconds"] = grace
         if given.get("generation"):
             given["generation"] += 1
@@ -115,10 +115,10 @@ class Deleter:
         """A second delete may bring the end nearer, never push it away."""
         if grace >= given.get("deletionGracePeriodSeconds", 0):
             return given
-        begun = parse_time(given["deletionTimestamp"]) - timedelta(seconds=given["deletionGracePeriodSeconds"])
+        begun = parse_time(given["deletionTimestamp"]) - _span(given["deletionGracePeriodSeconds"])
         return {
             **given,
-            "deletionTimestamp": rfc3339(begun + timedelta(seconds=grace)),
+            "deletionTimestamp": rfc3339(begun + _span(grace)),
             "deletionGracePeriodSeconds": grace,
         }
 
@@ -143,6 +143,12 @@ class Deleter:
 def _shown(stored: Stored, old: Object) -> Object:
     """In the version that the object was read in."""
     return {**stored.object(), "apiVersion": old["apiVersion"]}
+
+
+def _span(seconds: int) -> timedelta:
+    """In nanoseconds of 64 bits, as the real server counts: beyond 292 years a period overflows, and may be past."""
+    nanoseconds = (seconds * 10**9 + 2**63) % 2**64 - 2**63
+    return timedelta(microseconds=nanoseconds // 1000)
 
 
 def _finalizers(current: list[str], propagation: str) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -81,6 +80,8 @@ def _position(store: Store, options: ListOptions) -> tuple[int, Key | None]:
     """The revision to show, and the key after which to go on."""
     if options.continue_token:
         token = _read_token(options)
+        if token.revision > store.revision:
+            raise too_large(token.revision, store.revision)
         return token.revision if token.revision > 0 else store.revision, _key(token.start)
     asked = _revision(options.resource_version)
     if asked > store.revision:
@@ -131,7 +132,7 @@ def _read_token(options: ListOptions) -> _Token:
     try:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         token = msgspec.json.decode(raw, type=_Token)
-    except (binascii.Error, msgspec.DecodeError) as fault:
+    except (ValueError, msgspec.DecodeError) as fault:
         why = (jsontext.fault(raw) if raw else None) or fault
         raise errors.bad_request(f"invalid continue token: continue key is not valid: {why}") from fault
     if options.resource_version not in ("", "0"):

@@ -128,13 +128,20 @@ def _integer(request: Request, name: str) -> int:
 def _parse_integer(text: str) -> int:
     if not _INTEGER.fullmatch(text):
         raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax')
-    value = int(text)
-    if not -(2**63) <= value < 2**63:
+    value = _number(text)
+    if value is None or not -(2**63) <= value < 2**63:
         raise errors.bad_request(f'strconv.ParseInt: parsing "{text}": value out of range')
     return value
 
 
+def _number(text: str) -> int | None:
+    """None where there are more digits than any number here has: Python reads only so many."""
+    sign, digits = text.rstrip("0123456789"), text.lstrip("+-").lstrip("0")
+    return int(f"{sign}{digits or 0}") if len(digits) <= _DIGITS_MAX else None
+
+
 _INTEGER = re.compile("[+-]?[0-9]+")
+_DIGITS_MAX = len(str(2**64))
 _MATCH = "resourceVersionMatch"
 
 
@@ -253,8 +260,9 @@ def parse_revision(text: str) -> int:
     if not text:
         return 0
     is_number = text.isascii() and text.isdigit()
-    if is_number and int(text) < 2**64:
-        return int(text)
+    value = _number(text) if is_number else None
+    if value is not None and value < 2**64:
+        return value
     why = "value out of range" if is_number else "invalid syntax"
     raise ValueError(f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": {why}')
 

@@ -16,7 +16,7 @@ from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.eviction import EVICTION, RETIRED_EVICTION, evict
 from nodeyard.apiserver.http import Request, Response, User
 from nodeyard.apiserver.listing import check_revision, list_chunks, page
-from nodeyard.apiserver.negotiation import negotiate
+from nodeyard.apiserver.negotiation import Shape, negotiate
 from nodeyard.apiserver.options import DeleteOptions, delete_options, list_options, write_options
 from nodeyard.apiserver.posted import placed, pods_resource
 from nodeyard.apiserver.requests import RequestInfo
@@ -24,6 +24,7 @@ from nodeyard.apiserver.resources import GroupVersionKind, Resource
 from nodeyard.apiserver.scaling import SCALE, scale_of, scaled
 from nodeyard.apiserver.selection import Selection, select
 from nodeyard.apiserver.serviceaccounts import TOKEN_REQUEST
+from nodeyard.apiserver.tables import include_object
 from nodeyard.apiserver.watching import InStreamError, Query
 from nodeyard.apiserver.writing import Written, check_name
 from nodeyard.kube.json import Object
@@ -114,7 +115,10 @@ class ResourceApi:
         selection = select(call.resource, call.namespace, options)
         if len(call.info.parts) > 1:
             selection = _only(selection, call.info.parts[1])
-        query = Query(call.resource, call.version, selection, options, call.form, call.request.param("includeObject"))
+        include = call.request.param("includeObject")
+        if call.form.shape is Shape.TABLE:
+            include_object(include)  # Else it would be refused when the answer has begun.
+        query = Query(call.resource, call.version, selection, options, call.form, include)
         try:
             stream = self._server.hub.watch(query)
         except InStreamError as error:

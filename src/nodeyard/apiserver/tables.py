@@ -15,6 +15,7 @@ import msgspec
 from nodeyard.apiserver import errors
 from nodeyard.apiserver.rendering import partial
 from nodeyard.apiserver.resources import Column, Resource
+from nodeyard.kube import fields
 from nodeyard.kube.ages import age
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.jsonpath import JsonPath
@@ -34,7 +35,8 @@ def include_object(text: str) -> IncludeObject:
         return "None"
     if text == "Object":
         return "Object"
-    raise errors.bad_request(f"unrecognized includeObject value: {text}")
+    fault = fields.invalid("includeObject", text, "must be 'Metadata', 'Object', 'None', or empty")
+    raise errors.bad_request(f"Unable to convert to Table as requested: {fault}")
 
 
 def table(

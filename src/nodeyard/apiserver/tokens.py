@@ -67,6 +67,8 @@ class TokenSigner:
 
     def read(self, token: str, now: datetime) -> Claims | None:
         """The claims of a token of ours that is in force; anything else is nothing."""
+        if not token.isascii():
+            return None
         content, _, signature = token.rpartition(".")
         if not content.startswith(f"{_HEADER}.") or not hmac.compare_digest(
             signature.encode(), self._sign(content).encode()

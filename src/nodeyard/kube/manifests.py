@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
 import yaml
 
+from nodeyard.kube.gotext import number
 from nodeyard.kube.json import Json, Object
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -14,7 +16,13 @@ _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class _Loader(_Base):  # type: ignore[misc]
-    """Without timestamps (JSON has none), and without YAML 1.1's `=`."""
+    """Without timestamps (JSON has none), and without YAML 1.1's `=`; keys are text, whatever they look like."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[str, Any]:
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep)
+        if all(key.__class__ is str for key in mapping):
+            return mapping
+        return {_key(key): value for key, value in mapping.items()}
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -29,6 +37,19 @@ DEEPEST = 1000
 
 class ManifestError(ValueError):
     """Not YAML, or not what a manifest can be."""
+
+
+def _key(value: Any) -> str:
+    """A key as Kubernetes writes it in JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int) and -(2**63) <= value < 2**63:
+        return str(value)
+    if isinstance(value, float):
+        return number(value) if math.isfinite(value) else {math.inf: ".inf", -math.inf: "-.inf"}.get(value, ".nan")
+    raise ManifestError(f"unsupported map key: {value}")
 
 
 def _is_too_deep(text: str | bytes) -> bool:
