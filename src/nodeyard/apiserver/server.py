@@ -79,6 +79,7 @@ class Server:
         self.controllers = Controllers(self)
         self._nonresources = NonResources(self.registry, address)
         self._resources = ResourceApi(self)
+        self._own = ResourceApi(self, is_privileged=True)
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, controllers: Iterable[str] = DEFAULT_CONTROLLERS) -> None:
@@ -136,7 +137,7 @@ class Server:
     ) -> Json:
         """An in-process call with the server's own rights, signed by `user`; raises ApiError."""
         asked = request(method, url, b"" if body is None else body, user=user, content_type=content_type)
-        response = await self._resources.answer(asked, parse(asked), user)
+        response = await self._own.answer(asked, parse(asked), user)
         return response.json() if response.payload() else None
 
     async def _ensure_namespace(self, name: str) -> None:
