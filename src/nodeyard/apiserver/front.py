@@ -174,12 +174,12 @@ async def _stream(incoming: BaseRequest, response: Response) -> web.StreamRespon
     answer = web.StreamResponse(status=response.status, headers=_headers(response))
     answer.headers["Content-Type"] = response.content_type
     answer.enable_chunked_encoding()
-    await answer.prepare(incoming)
     try:
+        await answer.prepare(incoming)
         async for chunk in response.stream:
             await answer.write(chunk)
         await answer.write_eof()
-    except (ConnectionResetError, ConnectionError):
+    except ConnectionError:
         pass
     finally:
         await response.stream.aclose()  # type: ignore[attr-defined]

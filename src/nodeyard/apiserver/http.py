@@ -81,7 +81,7 @@ class Response:
     content_type: str = "application/json"
     headers: list[tuple[str, str]] = field(default_factory=list)
     stream: AsyncIterator[bytes] | None = None
-    """Chunks sent as they come, for a watch; `body` is then empty."""
+    """Chunks sent as they come, for a watch; `body` is then empty. Whoever takes them closes them, read or not."""
     chunks: list[bytes] | None = None
     """A large body in pieces, so that a list is never joined in memory twice."""
 

@@ -24,6 +24,7 @@ from nodeyard.apiserver.resources import GroupVersionKind, Resource
 from nodeyard.apiserver.scaling import SCALE, scale_of, scaled
 from nodeyard.apiserver.selection import Selection, select
 from nodeyard.apiserver.serviceaccounts import TOKEN_REQUEST
+from nodeyard.apiserver.streams import Stream
 from nodeyard.apiserver.tables import include_object
 from nodeyard.apiserver.watching import InStreamError, Query
 from nodeyard.apiserver.writing import Written, check_name
@@ -126,7 +127,7 @@ class ResourceApi:
             stream = self._server.hub.watch(query)
         except InStreamError as error:
             stream = _single(error.line)
-        return call.finish(Response(200, stream=stream, content_type="application/json"))
+        return call.finish(Response(200, stream=Stream(stream), content_type="application/json"))
 
     # writing
 

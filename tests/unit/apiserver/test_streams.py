@@ -1,0 +1,69 @@
+"""A stream of an answer ends well, also when nobody has read it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from aiohttp import web
+
+from nodeyard.apiserver.front import serve
+from nodeyard.apiserver.http import Response
+from nodeyard.apiserver.streams import Stream
+from nodeyard.testing.ports import LOOPBACK
+
+
+class Source:
+    """Chunks, then silence; knows whether it was let go."""
+
+    def __init__(self, *chunks: bytes) -> None:
+        self.chunks = chunks
+        self.released = asyncio.Event()
+
+    async def read(self):
+        try:
+            for chunk in self.chunks:
+                yield chunk
+            await asyncio.Event().wait()
+        finally:
+            self.released.set()
+
+
+@pytest.mark.parametrize("chunks", [(), (b"a", b"b")], ids=["silent", "with chunks"])
+async def test_a_stream_that_is_closed_unread_is_let_go(chunks):
+    source = Source(*chunks)
+
+    await Stream(source.read()).aclose()
+
+    assert source.released.is_set()
+
+
+async def test_a_stream_that_is_closed_while_it_is_read_is_let_go():
+    source = Source(b"a", b"b")
+    stream = Stream(source.read())
+
+    assert await anext(stream) == b"a"
+    await stream.aclose()
+
+    assert source.released.is_set()
+
+
+async def test_a_stream_to_somebody_who_has_gone_is_let_go(monkeypatch):
+    source = Source()
+
+    class Streaming:
+        async def handle(self, asked):
+            return Response(200, stream=Stream(source.read()))
+
+    async def gone(self, request):
+        raise ConnectionResetError
+
+    monkeypatch.setattr(web.StreamResponse, "prepare", gone)
+    front = await serve(Streaming(), LOOPBACK, 0, None)
+    _, writer = await asyncio.open_connection(LOOPBACK, front.port)
+    writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+
+    await asyncio.wait_for(source.released.wait(), 10)
+
+    writer.close()
+    await front.close()
