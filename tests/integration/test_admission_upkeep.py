@@ -25,6 +25,7 @@ from tests.builders.loads import Load
 
 from nodeyard.admission.certificates import Terms, authorities_in
 from nodeyard.process.certificates import Authority
+from nodeyard.runtime import rbac
 from nodeyard.testing.operators import LOCAL_WEBHOOKS
 
 RESTLESS = Terms(
@@ -32,6 +33,7 @@ RESTLESS = Terms(
 )
 """A new certificate every other second."""
 PATIENT = Terms(interval=60, settle=60)
+OWNER = rbac.registering_role(GUARDED)
 
 
 @pytest.fixture(autouse=True)
@@ -283,7 +285,7 @@ def test_webhooks_go_when_the_operator_is_uninstalled(api, start, registered, ev
     role = {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
-        "metadata": {"name": NAME},
+        "metadata": {"name": OWNER},
         "rules": [],
     }
     api.rest.replace_or_create(role)
@@ -292,7 +294,7 @@ def test_webhooks_go_when_the_operator_is_uninstalled(api, start, registered, ev
     registered(MUTATING)
     running.stop()
 
-    api.rest.call("DELETE", f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{NAME}")
+    api.rest.call("DELETE", f"/apis/rbac.authorization.k8s.io/v1/clusterroles/{OWNER}")
 
     for path in (VALIDATING, MUTATING):
         eventually(lambda path=path: look(api.rest, f"{path}/{NAME}") is None, "it is gone")

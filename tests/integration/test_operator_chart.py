@@ -132,7 +132,8 @@ def test_another_namespace_is_refused_with_the_reason():
 def test_a_capability_alone_has_the_rights_that_it_declares_and_no_others(capability):
     objects = installed(capabilities=[capability.name])
 
-    assert rights(objects) == rights([*rbac.roles(capability, ACCOUNT), *rbac.viewer_and_editor(capability)])
+    granted = [*rbac.roles(capability, ACCOUNT), *rbac.registering_roles(capability, ACCOUNT)]
+    assert rights(objects) == rights([*granted, *rbac.viewer_and_editor(capability)])
     assert f"--capabilities={capability.name}" in container(objects)["args"]
 
 
@@ -151,6 +152,14 @@ def test_roles_for_people_can_be_left_out():
     objects = installed(capabilities=["spares"], peopleRoles=False)
 
     assert one(objects, "ClusterRole")["metadata"]["name"] == "nodeyard-spares"
+
+
+def test_without_webhooks_there_is_no_right_to_register_any(default):
+    objects = installed(webhooks={"enabled": False})
+
+    gone = rights(default).keys() - rights(objects).keys()
+    owners = {rbac.registering_role(each) for each in CAPABILITIES if each.webhooks}
+    assert {name for _kind, _namespace, name in gone} == owners != set()
 
 
 def test_owner_kinds_may_be_read_and_join_what_affinity_gathers(everything):

@@ -6,9 +6,13 @@ import pytest
 from tests.builders.charts import run
 from tests.builders.installs import CNPG, DEFINITIONS, EVERYTHING, OPERATOR, USER, installed, one
 
+from nodeyard.admission.configurations import RESOURCES, configuration
+from nodeyard.admission.reach import ByService
 from nodeyard.app.capabilities import CAPABILITIES
+from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.kube.names import NAMESPACE
 from nodeyard.runtime import rbac
+from nodeyard.runtime.webhooks import configuration_name
 from nodeyard.testing.session import APPLY, Session
 
 RULES_REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
@@ -156,6 +160,22 @@ def test_a_capability_that_is_taken_out_loses_the_role_that_owns_its_webhooks(cl
     assert cluster.http.get(f"{ROLES}/nodeyard-spares").status == 200
     (args,) = (each["args"] for each in deployed(cluster)["spec"]["template"]["spec"]["containers"])
     assert "--capabilities=spares" in args
+
+
+def test_webhooks_that_are_switched_off_stand_in_nobodys_way(cluster, release, eventually):
+    release(capabilities=["affinity"])
+    owner = cluster.http.get(f"{ROLES}/{rbac.registering_role(AFFINITY)}").json
+    service = ByService(NAMESPACE, "nodeyard-webhooks")
+    for resource in RESOURCES:
+        wanted = configuration(resource, AFFINITY, service, b"", owner)
+        cluster.api.rest.replace_or_create({"apiVersion": resource.api_version, "kind": resource.kind, **wanted})
+
+    release(capabilities=["affinity"], webhooks={"enabled": False})
+
+    for resource in RESOURCES:
+        path = f"/apis/{resource.api_version}/{resource.plural}/{configuration_name(AFFINITY.name)}"
+        eventually(lambda path=path: cluster.http.get(path).status == 404, "it is gone")
+    assert cluster.http.get(f"{ROLES}/nodeyard-affinity").status == 200
 
 
 def deployed(cluster):

@@ -24,7 +24,8 @@ VALIDATING = untyped(GROUP, "v1", "validatingwebhookconfigurations", "Validating
 MUTATING = untyped(GROUP, "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", namespaced=False)
 RESOURCES: Final = (VALIDATING, MUTATING)
 CLUSTER_ROLES = untyped("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", namespaced=False)
-"""The owner of what is registered: whoever uninstalls the operator deletes its role, and the webhooks go with it."""
+"""The owner of what is registered: whoever uninstalls the operator, or switches its webhooks off, deletes the role by
+which it registers them, and they go with it."""
 
 EXEMPT_NAMESPACES: Final = ("kube-system", LEASE_NAMESPACE, NAMESPACE)
 LABELS: Final = {"app.kubernetes.io/name": "nodeyard"}

@@ -13,7 +13,7 @@ from nodeyard.client.resources import Resource
 from nodeyard.kube.json import Object
 from nodeyard.process.logs import get_logger
 from nodeyard.runtime.capability import Capability
-from nodeyard.runtime.rbac import service_account
+from nodeyard.runtime.rbac import registering_role
 from nodeyard.runtime.webhooks import configuration_name
 
 _log = get_logger("admission")
@@ -47,7 +47,7 @@ class Registrar:
 
     async def register(self, capability: Capability, reach: Reach, bundle: bytes) -> None:
         """Write what differs from what was looked at last."""
-        owner = await self._get(CLUSTER_ROLES, service_account(capability))
+        owner = await self._get(CLUSTER_ROLES, registering_role(capability))
         for resource in RESOURCES:
             key = (resource.kind, capability.name)
             wanted, there = configuration(resource, capability, reach, bundle, owner), self._there.get(key)

@@ -29,6 +29,8 @@ def files(capabilities: Sequence[Capability] = CAPABILITIES) -> Iterator[tuple[s
     for capability in capabilities:
         name = capability.name
         yield f"{_OPERATOR}/roles/{name}.yaml", dump_all(rbac.roles(capability, ACCOUNT))
+        if registering := rbac.registering_roles(capability, ACCOUNT):
+            yield f"{_OPERATOR}/webhooks/{name}.yaml", dump_all(registering)
         if people := rbac.viewer_and_editor(capability):
             yield f"{_OPERATOR}/people/{name}.yaml", dump_all(people)
         if guards := list(capability.policies(rbac.username(ACCOUNT))):

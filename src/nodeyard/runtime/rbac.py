@@ -32,6 +32,11 @@ def service_account(capability: Capability) -> str:
     return f"nodeyard-{capability.name}"
 
 
+def registering_role(capability: Capability) -> str:
+    """Apart from the capability's other rights: it owns what is registered, and goes where webhooks are switched off."""
+    return f"{service_account(capability)}-webhooks"
+
+
 def username(account: str) -> str:
     """As the API server calls a service account of our namespace."""
     return f"system:serviceaccount:{NAMESPACE}:{account}"
@@ -39,9 +44,12 @@ def username(account: str) -> str:
 
 def rules(capability: Capability, *, installs_crds: bool = False) -> list[Object]:
     """Cluster-wide rights of one capability."""
-    own = [rule for rule in capability.rbac if not rule.namespace]
-    declared = (*own, *_ENGINE, *_registration(capability), *(_INSTALL if installs_crds else ()))
-    return [render(rule) for rule in declared]
+    declared = (*_own(capability), *_registration(capability), *(_INSTALL if installs_crds else ()))
+    return _rendered(declared)
+
+
+def _own(capability: Capability) -> tuple[Rule, ...]:
+    return *(rule for rule in capability.rbac if not rule.namespace), *_ENGINE
 
 
 def rules_elsewhere(capability: Capability) -> dict[str, list[Object]]:
@@ -83,7 +91,7 @@ def _registration(capability: Capability) -> tuple[Rule, ...]:
     """Of its own webhook configurations alone: an apply that creates is judged by the name too. Of a kind that it has
     no webhooks of, only to take out what an earlier version put there.
 
-    They are owned by the role itself, so that they go when it is deleted.
+    They are owned by the role that gives these rights, so that they go when it is deleted and nobody puts them back.
     """
     if not capability.webhooks:
         return ()
@@ -92,8 +100,12 @@ def _registration(capability: Capability) -> tuple[Rule, ...]:
     return (
         Rule(group, tuple(_CONFIGURATIONS), ("get", "patch"), (name,)),
         Rule(group, tuple(each for each, mutates in _CONFIGURATIONS.items() if mutates in used), ("create",), (name,)),
-        Rule("rbac.authorization.k8s.io", ("clusterroles",), ("get",), (service_account(capability),)),
+        Rule("rbac.authorization.k8s.io", ("clusterroles",), ("get",), (registering_role(capability),)),
     )
+
+
+def _rendered(declared: Iterable[Rule]) -> list[Object]:
+    return [render(rule) for rule in declared]
 
 
 def render(rule: Rule) -> Object:
@@ -105,22 +117,39 @@ def manifests(capability: Capability) -> list[Object]:
     """Service account, roles and bindings."""
     account = service_account(capability)
     metadata = {"name": account, "labels": _LABELS, "namespace": NAMESPACE}
-    return [{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}, *roles(capability, account)]
+    granted = [*roles(capability, account), *registering_roles(capability, account)]
+    return [{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata}, *granted]
 
 
 def roles(capability: Capability, account: str) -> list[Object]:
-    """Roles, and their bindings to an account of our namespace: the capability's own, or one that runs several."""
+    """Roles, and their bindings to an account of our namespace: the capability's own, or one that runs several.
+
+    Without that by which webhooks are registered, below.
+    """
     name = service_account(capability)
     cluster = {"name": name, "labels": _LABELS}
     local = {**cluster, "namespace": NAMESPACE}
-    subjects = [{"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}]
+    subjects = _subjects(account)
     return [
-        {"apiVersion": _API, "kind": "ClusterRole", "metadata": cluster, "rules": rules(capability)},
+        {"apiVersion": _API, "kind": "ClusterRole", "metadata": cluster, "rules": _rendered(_own(capability))},
         _binding("ClusterRole", cluster, name, subjects),
         {"apiVersion": _API, "kind": "Role", "metadata": local, "rules": local_rules(capability)},
         _binding("Role", local, name, subjects),
         *_roles_elsewhere(capability, cluster, subjects),
         *_declared(capability, cluster, subjects),
+    ]
+
+
+def registering_roles(capability: Capability, account: str) -> list[Object]:
+    """By which the capability's webhooks are registered, and its binding; none where it has no webhooks."""
+    if not capability.webhooks:
+        return []
+    name = registering_role(capability)
+    metadata: Object = {"name": name, "labels": _LABELS}
+    granted = _rendered(_registration(capability))
+    return [
+        {"apiVersion": _API, "kind": "ClusterRole", "metadata": metadata, "rules": granted},
+        _binding("ClusterRole", metadata, name, _subjects(account)),
     ]
 
 
@@ -177,6 +206,10 @@ def _people(capability: Capability, what: str, verbs: tuple[str, ...], kinds: It
         "metadata": {"name": f"nodeyard-{capability.name}-{what}", "labels": {label: "true"}},
         "rules": granted,
     }
+
+
+def _subjects(account: str) -> list[Object]:
+    return [{"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}]
 
 
 def _binding(kind: str, metadata: Object, role: str, subjects: list[Object]) -> Object:

@@ -27,9 +27,20 @@ def test_webhooks_bring_the_right_to_register_them_and_no_others(mutates):
             "apiGroups": ["rbac.authorization.k8s.io"],
             "resources": ["clusterroles"],
             "verbs": ["get"],
-            "resourceNames": name,
+            "resourceNames": ["nodeyard-labels-webhooks"],
         },
     ]
+
+
+def test_the_right_to_register_webhooks_is_in_a_role_of_its_own():
+    role, binding = [each for each in rbac.manifests(GUARDED) if each["metadata"]["name"] == "nodeyard-labels-webhooks"]
+
+    assert role["kind"] == binding["roleRef"]["kind"] == "ClusterRole"
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    assert role["rules"] == [rule for rule in rbac.rules(GUARDED) if rule not in rbac.rules(labels.LABELS)]
+    other = rbac.roles(GUARDED, "nodeyard-labels")[0]
+    assert other["rules"] == rbac.rules(labels.LABELS)
+    assert not rbac.registering_roles(labels.LABELS, "nodeyard-labels")
 
 
 def test_webhooks_bring_the_right_to_one_secret_of_our_own_namespace():
