@@ -18,6 +18,7 @@ from nodeyard.testing.session import APPLY, Session
 RULES_REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
 ACCESS_REVIEW = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 NOBODY = rbac.username("nobody")
+ONLOOKER = "onlooker"
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 RELEASE = "nodeyard"
 NOT_EMBEDDED = {"NetworkPolicy"}
@@ -45,10 +46,10 @@ class Cluster:
         answer = self.http.post(RULES_REVIEW, {**review, "spec": {"namespace": namespace}}, headers=headers)
         return set(rights_of(answer.json["status"]["resourceRules"]))
 
-    def may(self, verb, group, resource):
+    def may(self, verb, group, resource, user=USER):
         attributes = {"verb": verb, "group": group, "resource": resource}
         review = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
-        answer = self.http.post(ACCESS_REVIEW, {**review, "spec": {"user": USER, "resourceAttributes": attributes}})
+        answer = self.http.post(ACCESS_REVIEW, {**review, "spec": {"user": user, "resourceAttributes": attributes}})
         return answer.json["status"]["allowed"]
 
 
@@ -148,6 +149,25 @@ def test_owners_of_other_kinds_may_be_read_once_they_are_named(cluster, release,
 
     eventually(lambda: not cluster.may("get", group, plural), "the right goes with its value")
     assert cluster.may("get", "cozystack.io", "affinityclasses")
+
+
+def test_who_may_only_view_reads_no_credentials_of_leaves(cluster, release, eventually):
+    group = "rbac.authorization.k8s.io"
+    binding = {
+        "apiVersion": f"{group}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": ONLOOKER},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": ONLOOKER}],
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "view"},
+    }
+    cluster.api.rest.replace_or_create(binding)
+
+    release(capabilities=["spares", "clustertree"])
+
+    templates = ("nyallocator.cybozu.io", "nodetemplates")
+    eventually(lambda: cluster.may("get", *templates, user=ONLOOKER), "the roles are gathered")
+    assert not cluster.may("get", "kosmos.io", "clusters", user=ONLOOKER)
+    assert not cluster.may("get", "", "secrets", user=ONLOOKER)
 
 
 def test_a_capability_that_is_taken_out_loses_the_role_that_owns_its_webhooks(cluster, release):

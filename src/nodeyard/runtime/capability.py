@@ -247,6 +247,8 @@ class Kind:
     resource: Resource[Any]
     definition: Callable[[], Object]
     """The CRD."""
+    holds_credentials: bool = False
+    """In clear. Who may read no Secrets, as with the cluster's role `view`, is not given the right to read it."""
 
 
 def nowhere(_view: View) -> Iterable[Elsewhere]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import NAMESPACE, WEBHOOK_CERTIFICATES
-from nodeyard.runtime.capability import Capability, Rule
+from nodeyard.runtime.capability import Capability, Kind, Rule
 from nodeyard.runtime.leader import lease_name
 from nodeyard.runtime.webhooks import configuration_name
 
@@ -21,6 +21,8 @@ _SECRETS = (
     Rule("", ("secrets",), ("create",)),
 )
 """Of the certificates that webhooks are served with."""
+_READ = ("get", "list", "watch")
+_WRITE = ("create", "update", "patch", "delete", "deletecollection")
 _INSTALL = (
     Rule("apiextensions.k8s.io", ("customresourcedefinitions",), ("get", "create")),
     Rule("apiregistration.k8s.io", ("apiservices",), ("get",)),
@@ -33,7 +35,7 @@ def service_account(capability: Capability) -> str:
 
 
 def registering_role(capability: Capability) -> str:
-    """Apart from the capability's other rights: it owns what is registered, and goes where webhooks are switched off."""
+    """Apart from its other rights: it owns what is registered, and goes where webhooks are switched off."""
     return f"{service_account(capability)}-webhooks"
 
 
@@ -187,19 +189,19 @@ def declared_role(capability: Capability) -> Object | None:
 
 
 def viewer_and_editor(capability: Capability) -> list[Object]:
-    """Roles for people, which join the cluster's own view and edit."""
-    kinds = [(kind.resource.group, kind.resource.plural) for kind in capability.kinds]
-    if not kinds:
-        return []
-    return [
-        _people(capability, "view", ("get", "list", "watch"), kinds),
-        _people(capability, "edit", ("create", "update", "patch", "delete", "deletecollection"), kinds),
-    ]
+    """Roles for people, which join the cluster's own view and edit; who edits may view."""
+    viewed = [_on(kind, _READ) for kind in capability.kinds if not kind.holds_credentials]
+    edited = [_on(kind, (*_READ, *_WRITE) if kind.holds_credentials else _WRITE) for kind in capability.kinds]
+    roles = {"view": viewed, "edit": edited}
+    return [_people(capability, what, granted) for what, granted in roles.items() if granted]
 
 
-def _people(capability: Capability, what: str, verbs: tuple[str, ...], kinds: Iterable[tuple[str, str]]) -> Object:
+def _on(kind: Kind, verbs: tuple[str, ...]) -> Object:
+    return render(Rule(kind.resource.group, (kind.resource.plural,), verbs))
+
+
+def _people(capability: Capability, what: str, granted: list[Object]) -> Object:
     label = f"rbac.authorization.k8s.io/aggregate-to-{what}"
-    granted = [render(Rule(group, (plural,), verbs)) for group, plural in kinds]
     return {
         "apiVersion": _API,
         "kind": "ClusterRole",

@@ -80,6 +80,25 @@ def test_a_capability_without_declared_kinds_gathers_nothing():
     assert [each["kind"] for each in rbac.manifests(labels.LABELS)].count("ClusterRole") == 1
 
 
+def test_people_who_may_read_no_secrets_may_not_read_kinds_that_hold_credentials():
+    (kind,) = labels.LABELS.kinds
+    capability = replace(labels.LABELS, kinds=(replace(kind, holds_credentials=True),))
+
+    (editor,) = rbac.viewer_and_editor(capability)
+
+    assert editor["metadata"]["labels"] == {"rbac.authorization.k8s.io/aggregate-to-edit": "true"}
+    (rule,) = editor["rules"]
+    assert {"get", "list", "watch", "create", "delete"} <= set(rule["verbs"])
+
+
+def test_people_who_view_may_read_kinds_and_those_who_edit_write_them_too():
+    viewer, editor = rbac.viewer_and_editor(labels.LABELS)
+
+    assert viewer["metadata"]["labels"] == {"rbac.authorization.k8s.io/aggregate-to-view": "true"}
+    assert viewer["rules"][0]["verbs"] == ["get", "list", "watch"]
+    assert not set(viewer["rules"][0]["verbs"]) & set(editor["rules"][0]["verbs"])
+
+
 def test_who_elects_one_leader_touches_one_lease():
     changed = [rule for rule in rbac.local_rules(labels.LABELS) if "update" in rule["verbs"]]
     assert [rule["resourceNames"] for rule in changed] == [["nodeyard-labels"]]

@@ -208,7 +208,7 @@ second, but a node that was quiet is shown at once, whatever happens on the othe
 
 CLUSTERTREE: Final = Capability(
     name=names.CAPABILITY,
-    kinds=(Kind(watched.CLUSTERS, DEFINITION.render),),
+    kinds=(Kind(watched.CLUSTERS, DEFINITION.render, holds_credentials=True),),
     watches=(
         Watch(
             watched.CLUSTERS,
