@@ -1,7 +1,7 @@
 """The operator's chart and that of its definitions, rendered by the real helm."""
 
 import pytest
-from tests.builders.charts import RenderError, read, run
+from tests.builders.charts import RenderError, read, read_all, run
 from tests.builders.installs import CNPG, DEFINITIONS, EVERYTHING, OPERATOR, STORAGE, container, installed, one, schema
 from typer.testing import CliRunner
 
@@ -284,6 +284,13 @@ def test_every_selector_finds_the_pods_and_none_can_be_overwritten():
     assert all(each.items() <= labels.items() and each for each in selectors)
     assert labels["nodeyard.dev/pools"] == "true"
     assert labels["team"] == "fleet"
+
+
+@pytest.mark.parametrize("name", ["20261116", "1e3", "true", "n" * 53], ids=["date", "number", "boolean", "longest"])
+def test_a_release_may_have_any_name(name):
+    objects = read_all(run("template", name, OPERATOR, "--namespace", NAMESPACE))
+
+    assert one(objects, "Deployment")["spec"]["selector"]["matchLabels"]["app.kubernetes.io/instance"] == name
 
 
 # definitions

@@ -8,7 +8,7 @@ nodeyard-system
 
 {{- define "nodeyard.selector" -}}
 app.kubernetes.io/name: nodeyard
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
 {{- define "nodeyard.labels" -}}
