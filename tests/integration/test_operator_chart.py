@@ -51,6 +51,7 @@ REFUSED = {
     "no capability": ({"capabilities": []}, "at '/capabilities': minItems: got 0, want 1"),
     "a value that there is not": ({"replicaCount": 3}, "additional properties 'replicaCount' not allowed"),
     "a brake of another form": ({"maxDisruption": "10%"}, "at '/maxDisruption': '10%' does not match pattern"),
+    "a share of more than all": ({"maxDisruption": "5,101%"}, "at '/maxDisruption': '5,101%' does not match pattern"),
 }
 
 
