@@ -174,6 +174,21 @@ def test_pods_of_nobody_are_free_unless_the_tenant_asks_for_an_allowed_class(pla
     assert platform.post(pod_body(bound.namespace, "fitting", [], nodeSelector={ZONE: "here"})).status == 201
 
 
+def test_a_tenant_within_is_no_way_out_of_the_classes(platform):
+    home = Home(platform, tenant={"unownedPods": "RequireAllowed"})
+    within = platform.tenant(unique("inner"), home.namespace, defaultAffinityClass="", unownedPods="Allow")
+
+    platform.until(
+        lambda: platform.application("Queue", within, unique("loose"), affinityClass="").status == 403, "it is bound"
+    )
+    refused = platform.application("Queue", within, "unsaid")
+    assert (refused.status, "Queue tenant" in refused.message) == (403, True), refused.message
+    assert "it cannot go without: set spec.affinityClass to one that is allowed" in refused.message
+    assert platform.application("Queue", within, "said", affinityClass=home.affinity_class).status == 201
+    assert platform.post(pod_body(within, "loose", [])).status == 403
+    assert platform.post(pod_body(within, "fitting", [], nodeSelector={ZONE: "here"})).status == 201
+
+
 def test_outside_tenants_nothing_is_asked_of_pods_of_nobody(platform):
     platform.make({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": (name := unique("plain"))}})
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.capabilities.affinity.types import AffinityClass, ApplicationDefinition, ClassUser, Tenant
+from nodeyard.capabilities.affinity.types import AffinityClass, ApplicationDefinition, ClassUser, Tenant, UnownedPods
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Namespace
 
@@ -59,6 +59,21 @@ class Standing:
     """Why the default cannot be used, where it cannot."""
     faults: tuple[Fault, ...] = ()
     """All that is wrong with what the tenant says, for its conditions and reviews."""
+    needs_class_above: bool = False
+    """A tenant above it lets no application go without a class."""
+    holds_unowned_above: bool = False
+    """A tenant above it holds pods of no application to its classes."""
+
+    @property
+    def needs_class(self) -> bool:
+        """Whether its applications may not go without a class: it has a default, and allows some classes only."""
+        return self.needs_class_above or (self.allowed is not None and bool(self.default or self.fault))
+
+    @property
+    def holds_unowned(self) -> bool:
+        """Whether pods of no application have to keep to at least one allowed class."""
+        own = self.tenant is not None and self.tenant.spec.unowned_pods is UnownedPods.REQUIRE_ALLOWED
+        return own or self.holds_unowned_above
 
     @property
     def usable_default(self) -> str:

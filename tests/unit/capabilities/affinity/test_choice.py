@@ -1,5 +1,7 @@
 """Which class an application has: every way to one, and every way it is refused."""
 
+from dataclasses import replace
+
 import pytest
 
 from nodeyard.capabilities.affinity import names
@@ -33,6 +35,7 @@ ANY = standing()
 DEFAULT = standing("dc1")
 SOME = standing("dc1", ("dc1", "dc2"))
 BROKEN = standing("dc3", ("dc1",), fault="dc3 is not allowed")
+BELOW = replace(standing("", ("dc1",)), needs_class_above=True)
 
 FREE = [
     # what it says, its tenant, its release -> name, source, reason
@@ -58,6 +61,10 @@ FREE = [
     ("no class withdrawn", "", SOME, released("", names.EXPLICIT), "", names.EXPLICIT, Reason.CLASS_WITHDRAWN),
     ("no class withdrawn, default broken", "", BROKEN, released("", names.EXPLICIT), "", names.EXPLICIT,
      Reason.CLASS_WITHDRAWN),
+    ("no class withdrawn by a tenant above", "", BELOW, released("", names.EXPLICIT), "", names.EXPLICIT,
+     Reason.CLASS_WITHDRAWN),
+    ("none stays none below a tenant that restricts", None, BELOW, released("", names.NONE), "", names.NONE,
+     Reason.CLASS_NONE),
     ("a sticky default named", "dc2", SOME, released("dc2"), "dc2", names.EXPLICIT, Reason.CLASS_EXPLICIT),
 ]  # fmt: skip
 
@@ -81,6 +88,8 @@ REFUSED = [
     ("declined after a class", "", SOME, released("dc1"), Reason.CLASS_NOT_ALLOWED),
     ("declined where the default is broken", "", BROKEN, None, Reason.CLASS_NOT_ALLOWED),
     ("a default that is not allowed", None, BROKEN, None, Reason.DEFAULT_NOT_ALLOWED),
+    ("declined below a tenant that restricts", "", BELOW, None, Reason.CLASS_NOT_ALLOWED),
+    ("not said below a tenant that restricts", None, BELOW, None, Reason.CLASS_NOT_ALLOWED),
 ]
 
 

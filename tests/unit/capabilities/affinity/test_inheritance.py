@@ -51,6 +51,26 @@ def test_a_default_that_was_declined_above_is_not_taken_from_further_up():
     assert found(tenant("root", "gpu"), tenant("acme", ""), tenant("acme/web")).default == ""
 
 
+@pytest.mark.parametrize("own", [("", None), ("", ()), (None, ("dc1",))], ids=["no default", "none at all", "fewer"])
+def test_where_a_tenant_lets_nothing_go_without_a_class_those_within_it_do_not_either(own):
+    tree = (tenant("acme", *SEED), tenant("acme/web", *own), tenant("acme/web/shop"))
+    assert found(*tree).needs_class
+    assert found(*tree, namespace="tenant-acme-web-shop").needs_class
+
+
+def test_a_class_is_not_needed_where_nobody_above_restricts_or_has_a_default():
+    assert not found(tenant("acme", "dc1"), tenant("acme/web", "")).needs_class
+    assert not found(tenant("acme", None, ["dc1"]), tenant("acme/web", "")).needs_class
+
+
+def test_where_a_tenant_holds_pods_of_nobody_to_its_classes_those_within_it_do_too():
+    strict = tenant("acme", *SEED, spec={"unownedPods": "RequireAllowed"})
+    lax = tenant("acme/web", spec={"unownedPods": "Allow"})
+    tree = standings((tenant("root"), strict, lax, tenant("acme/web/shop"), tenant("other")), CLASSES)
+    held = {namespace for namespace, each in tree.items() if each.holds_unowned}
+    assert held == {"tenant-acme", "tenant-acme-web", "tenant-acme-web-shop"}
+
+
 def test_what_a_parent_does_not_allow_is_a_fault_and_not_in_effect():
     standing = found(tenant("acme", *SEED), tenant("acme/web", None, ["gpu", "dc1", "dc9"]))
     assert standing.allowed == ("dc1",)

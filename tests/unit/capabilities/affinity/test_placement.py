@@ -1,5 +1,7 @@
 """What is decided about a pod, and what is said."""
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 from tests.builders.applications import NAMESPACE, ZONE, affinity_class, standing
@@ -225,6 +227,12 @@ def strict(allowed):
         ),
         allowed=allowed,
     )
+
+
+def test_a_pod_of_nobody_is_held_to_what_a_tenant_above_requires():
+    around = Around(affinity_class("dc1"), standing=replace(standing(allowed=("dc1",)), holds_unowned_above=True))
+    assert place(subject(), Unowned(), around).reason is Reason.UNOWNED_REFUSED
+    assert place(subject(DC1), Unowned(), around).is_allowed
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """Which class an application has: its own choice, the one it was given before, or its tenant's default.
 
     spec.affinityClass: dc1    dc1, where it exists and the tenant allows it
-    spec.affinityClass: ""     none, unless the tenant restricts its applications to some classes and has a default
+    spec.affinityClass: ""     none, unless the tenant, or one above it, restricts its applications to some classes and
+                               has a default
     not said, released before  what it has: a default that changes moves nothing
     not said, not released     the tenant's default, if there is one
 
@@ -111,6 +112,8 @@ def _defaulted(snapshot: ApplicationSnapshot) -> Choice:
     if standing.fault:
         facts = _facts(snapshot, standing.default, error=standing.fault)
         return Choice(reason=Reason.DEFAULT_NOT_ALLOWED, facts=facts, is_blocking=True)
+    if not standing.default and standing.needs_class:
+        return Choice(reason=Reason.CLASS_NOT_ALLOWED, facts=_facts(snapshot, ""), is_blocking=True)
     if not standing.default:
         return Choice(source=names.NONE, facts=_facts(snapshot, "", why="no default"))
     facts = _facts(snapshot, standing.default)
@@ -119,7 +122,7 @@ def _defaulted(snapshot: ApplicationSnapshot) -> Choice:
 
 def _declined(snapshot: ApplicationSnapshot, had: _Had | None) -> Choice:
     standing = snapshot.standing
-    if standing.allowed is None or not (standing.default or standing.fault):
+    if not standing.needs_class:
         return Choice(source=names.EXPLICIT, facts=_facts(snapshot, "", why="declined"))
     facts = _facts(snapshot, "", default=standing.default)
     if had is not None and not had.name:

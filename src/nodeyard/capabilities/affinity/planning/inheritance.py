@@ -2,6 +2,8 @@
 
     default    its own; else its nearest ancestor's that says one. "" is a way to say none
     allowed    its own list within what its parent has in effect; the parent's where it has no list; [] is none at all
+    strict     where a tenant above lets no application go without a class, or holds pods of nobody to its classes, so
+               does this one: else whoever may make tenants within their own could leave its classes
 
 A list that reaches beyond the parent's, and a default that is not allowed, are faults, and neither is passed on: what
 is in effect is within the parent's in any case. A Tenant whose parent is not there has nothing in effect.
@@ -86,7 +88,15 @@ def _below(tenant: Tenant, parent: _Found, classes: frozenset[str]) -> _Found:
         facts = tenant_facts(tenant, default=default, allowed=list(allowed or ()), source=source)
         faults.append(Fault(Reason.DEFAULT_NOT_ALLOWED, facts))
     faults += _missing_classes(tenant, classes)
-    standing = Standing(tenant=tenant, default=default, allowed=allowed, fault=error, faults=tuple(faults))
+    standing = Standing(
+        tenant=tenant,
+        default=default,
+        allowed=allowed,
+        fault=error,
+        faults=tuple(faults),
+        needs_class_above=parent.standing.needs_class,
+        holds_unowned_above=parent.standing.holds_unowned,
+    )
     return _Found(standing, members, source)
 
 

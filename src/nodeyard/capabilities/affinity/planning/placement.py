@@ -25,7 +25,7 @@ from nodeyard.capabilities.affinity.planning.previous import previous_classes
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.sentences.placement import sentence
 from nodeyard.capabilities.affinity.snapshot import Standing
-from nodeyard.capabilities.affinity.types import AffinityClass, Enforcement, UnownedPods
+from nodeyard.capabilities.affinity.types import AffinityClass, Enforcement
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import NAMESPACE
 from nodeyard.kube.node_affinity import NodeSelector
@@ -210,7 +210,7 @@ def _ambiguous(placement: Placement, subject: Subject, lineage: Owned) -> Placem
 def _place_unowned(subject: Subject, around: Surroundings) -> Placement:
     facts: Object = {"subject": subject.what}
     standing = around.standing()
-    if standing.tenant is None or standing.tenant.spec.unowned_pods is UnownedPods.ALLOW:
+    if standing.tenant is None or not standing.holds_unowned:
         return Placement(Decision.ALLOWED, Reason.UNOWNED_ALLOWED, facts)
     allowed = sorted(around.classes()) if standing.allowed is None else standing.allowed
     facts = {**facts, "tenant": standing.tenant.name, "allowed": list(allowed)}

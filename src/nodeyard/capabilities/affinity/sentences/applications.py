@@ -100,10 +100,15 @@ def _missing(facts: Object) -> str:
 
 
 def _not_allowed(facts: Object) -> str:
+    if not facts.get("class") and not facts.get("default"):
+        return (
+            f"{_application(facts)} names no class, but {_allowed(facts)} and it cannot go without: set "
+            "spec.affinityClass to one that is allowed"
+        )
     if not facts.get("class"):
         return (
             f"spec.affinityClass of {_application(facts)} is empty, but {_allowed(facts)} and it cannot go without: "
-            f"name one of them, or leave the field out for the default {facts.get('default', '')}".rstrip()
+            f"name one of them, or leave the field out for the default {facts['default']}"
         )
     return (
         f"{_application(facts)} cannot have {_class(facts)}: {_allowed(facts)}. Set spec.affinityClass to one that is "
