@@ -78,8 +78,8 @@ class Write(msgspec.Struct, frozen=True, kw_only=True):
     force: bool = True
     """Of an apply: take over fields from others. Objects that are ours alone are forced."""
     is_first: bool = False
-    """Of an apply: there is to be no such object yet, save one that we have applied before. For kinds of which only
-    those with our label are watched: what else there is by that name is somebody else's, and not seen."""
+    """Of an apply: there is to be no such object yet, save one that we have applied before. What else there is by that
+    name is somebody else's, and not seen: only those with our label are watched, or the watch is a moment late."""
     json_patch: bool = False
     """The body is a list of RFC 6902 operations instead of a merge patch."""
     propagation: str = ""

@@ -235,6 +235,13 @@ def test_a_release_of_somebody_else_is_a_conflict(change):
     assert (made.actions, refusals(made)) == ([], [Reason.NAME_CONFLICT])
 
 
+def test_a_release_that_somebody_else_has_just_made_unseen_is_not_taken_from_them():
+    made = planned(snapshot({}))
+    assert [each.is_first for each in made.writes.values()] == [True]
+    changed = planned(snapshot({"replicas": 9}, release=released({})))
+    assert [each.is_first for each in changed.writes.values()] == [False]
+
+
 def going(live):
     live["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
 

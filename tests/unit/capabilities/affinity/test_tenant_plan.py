@@ -248,6 +248,14 @@ def test_a_namespace_of_somebody_else_is_never_touched(of):
     assert facts["of"] == of
 
 
+def test_a_namespace_that_somebody_else_has_just_made_unseen_is_not_taken_from_them():
+    new = world(acme())
+    assert planned(new).writes["Namespace/tenant-acme"].is_first
+    served = settled(new)
+    changed = planned(replace(served, tenants=[acme(spec={"ingress": True})]))
+    assert not changed.writes["Namespace/tenant-acme"].is_first
+
+
 def test_below_a_namespace_that_is_not_its_parents_there_is_no_tenant():
     found = planned(world(acme(), tenant("acme/web"), namespaces=[namespace("tenant-acme")]))
     assert done(found) == []

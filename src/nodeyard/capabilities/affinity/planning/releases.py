@@ -142,7 +142,9 @@ def _release(draft: Draft, snapshot: ApplicationSnapshot, choice: Choice) -> Non
     )
     facts = facts_of(snapshot, **{"class": choice.name, "previous": choice.previous[0] if choice.previous else ""})
     if live is None:
-        draft.act(Verb.APPLY, ref, Reason.RELEASE_APPLIED, facts, Write(body=body), diff=diff(None, body))
+        # One that somebody else has made a moment ago, which we have not heard of, is not taken from them.
+        write = Write(body=body, is_first=True)
+        draft.act(Verb.APPLY, ref, Reason.RELEASE_APPLIED, facts, write, diff=diff(None, body))
         return
     cleared, first = live, ""
     if foreign := _foreign_values(live, body):

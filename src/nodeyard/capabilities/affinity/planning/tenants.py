@@ -161,7 +161,8 @@ class _Tree:
             namespace_ref(tenant.own_namespace, live),
             Reason.NAMESPACE_APPLIED,
             tenant_facts(tenant),
-            Write(body=body),
+            # One that somebody else has made a moment ago, which we have not heard of, is not taken from them.
+            Write(body=body, is_first=live is None),
             diff=diff(before, after),
             after=(first,),
         )
