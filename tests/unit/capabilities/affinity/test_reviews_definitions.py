@@ -2,6 +2,7 @@
 
 import pytest
 
+from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.reviews.definitions import review
 
 from ....builders.applications import ApplicationsView, api_service, application, definition_body, question
@@ -90,6 +91,23 @@ def test_a_definition_in_use_is_not_deleted_and_its_users_are_named():
     there = ApplicationsView(definition_body(), *users)
     verdict = review(question(None, definition_body(), "DELETE"), there)
     assert refused(verdict, "12 applications of kind Postgres", "tenant-acme/db-00", "and 2 more", code=403)
+
+
+def test_a_definition_of_a_kind_that_an_older_one_declares_is_deleted_though_there_are_applications():
+    elder = definition_body(creationTimestamp="2026-01-01T00:00:00Z")
+    rival = definition_body(name="rival", creationTimestamp="2026-02-01T00:00:00Z")
+    there = ApplicationsView(elder, rival, application({}))
+    assert review(question(None, rival, "DELETE"), there).is_allowed
+    assert refused(review(question(None, elder, "DELETE"), there), "1 application of kind Postgres", code=403)
+
+
+def test_a_definition_that_was_served_is_in_use_though_an_older_one_declares_its_kind():
+    elder = definition_body(creationTimestamp="2026-01-01T00:00:00Z")
+    served = definition_body(
+        name="served", creationTimestamp="2026-02-01T00:00:00Z", finalizers=[names.DEFINITION_FINALIZER]
+    )
+    there = ApplicationsView(elder, served, application({}))
+    assert refused(review(question(None, served, "DELETE"), there), "1 application of kind Postgres", code=403)
 
 
 @pytest.mark.parametrize("there", [EMPTY, ApplicationsView(definition_body())], ids=["unwatched", "unused"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.collecting import applications, is_served_elsewhere, rivals
+from nodeyard.capabilities.affinity.collecting import application_kinds, applications, is_served_elsewhere, rivals
 from nodeyard.capabilities.affinity.messages import text
 from nodeyard.capabilities.affinity.planning.declarations import declaration_faults
 from nodeyard.capabilities.affinity.planning.definitions import definition_facts
@@ -93,10 +93,17 @@ def _simplified(new: ApplicationDefinition, old: ApplicationDefinition | None) -
 
 def _review_removal(old: ApplicationDefinition, view: View) -> Verdict:
     users = [_name(each) for each in applications(view, old.kind)]
-    if not users:
+    if not users or _is_idle(old, view):
         return allowed()
     facts = {**definition_facts(old), "applications": len(users), "users": users}
     return denied(text(Reason.DEFINITION_IN_USE, facts))
+
+
+def _is_idle(definition: ApplicationDefinition, view: View) -> bool:
+    """Whether another one declares its kind, and this one never had a part in it: the applications are the other's."""
+    counting = application_kinds(view).get(definition.kind)
+    is_others = counting is not None and counting.name != definition.name
+    return is_others and names.DEFINITION_FINALIZER not in definition.metadata.finalizers
 
 
 def _name(application: Object) -> str:
