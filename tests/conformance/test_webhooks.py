@@ -41,6 +41,21 @@ def test_a_webhook_is_told_the_whole_story(http, hooks, register, configmaps, na
     assert (delete["object"], delete["oldObject"]["data"]) == (None, {"k": "w"})
 
 
+def test_of_many_that_are_deleted_at_once_each_is_told_without_a_name(http, hooks, register, configmaps, namespace):
+    register("Validating", {})
+    register.settle()
+    for name in ("a", "b"):
+        http.post(configmaps, configmap(name, of="many"))
+    hooks.forget()
+
+    http.delete(configmaps, query={"labelSelector": "of=many"})
+
+    told = sorted(hooks.requests, key=lambda each: each["oldObject"]["metadata"]["name"])
+    assert [each["oldObject"]["metadata"]["name"] for each in told] == ["a", "b"]
+    said = {(each["operation"], each["namespace"], each.get("name", "")) for each in told}
+    assert said == {("DELETE", namespace, "")}
+
+
 def test_a_denial_names_the_webhook_and_its_reason(http, hooks, register, configmaps):
     register("Validating", {"path": "/deny"})
     register.settle()

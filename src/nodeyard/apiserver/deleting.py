@@ -38,7 +38,10 @@ class Deleter:
         self._clock = clock
         self._admission = admission
 
-    async def delete(self, call: Call, namespace: str, name: str, options: DeleteOptions) -> Deleted:
+    async def delete(
+        self, call: Call, namespace: str, name: str, options: DeleteOptions, *, is_one_of_many: bool = False
+    ) -> Deleted:
+        """One of many that a request deletes is admitted as that request is: without a name."""
         resource = call.resource
         for _ in range(ATTEMPTS):
             stored = self._store.get(resource.key, namespace, name)
@@ -46,7 +49,7 @@ class Deleter:
                 raise errors.not_found(resource.group, resource.plural, name)
             old = call.read(stored)
             _check(call, old, options)
-            attributes = self._attributes(call, namespace, name, old, options)
+            attributes = self._attributes(call, namespace, "" if is_one_of_many else name, old, options)
             await self._admission.mutate(attributes)
             await self._admission.validate(attributes)
             try:
@@ -60,7 +63,8 @@ class Deleter:
         gone: list[Object] = []
         for stored in chosen:
             try:
-                gone.append((await self.delete(call, stored.key.namespace, stored.key.name, options)).object)
+                deleted = await self.delete(call, *stored.key, options, is_one_of_many=True)
+                gone.append(deleted.object)
             except ApiError as error:
                 if error.code != 404:
                     raise
