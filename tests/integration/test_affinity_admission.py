@@ -307,3 +307,14 @@ def test_what_the_page_shows_is_accepted(platform, sample):
     answer = platform.post(body, dryRun="All", fieldValidation="Strict")
 
     assert answer.status == 201, answer.content
+
+
+def test_a_class_in_use_is_not_deleted_among_many_either(platform):
+    home = Home(platform)
+    selected = {"fieldSelector": f"metadata.name={home.affinity_class}"}
+
+    answer = platform.http.delete(platform.path(names.CLASS_KIND), query=selected)
+
+    assert answer.status == 403, answer.content
+    assert f'AffinityClass "{home.affinity_class}" is in use' in answer.message
+    assert "deletionTimestamp" not in platform.see(names.CLASS_KIND, home.affinity_class)["metadata"]

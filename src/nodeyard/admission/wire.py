@@ -58,7 +58,15 @@ def _read(body: bytes) -> Review:
     if (question.api_version, question.kind) != (API_VERSION, KIND) or question.request is None:
         raise NotAReview(f'expected an {API_VERSION} {KIND} with a request, got "{question.api_version}" '
                          f'"{question.kind}"')  # fmt: skip
-    return question.request
+    return _named(question.request)
+
+
+def _named(review: Review) -> Review:
+    """Of a request that deletes many at once, which names none of them, each is asked about apart."""
+    if review.name or review.operation != "DELETE":
+        return review
+    metadata = (review.old_object or {}).get("metadata") or {}
+    return msgspec.structs.replace(review, name=metadata.get("name", ""))
 
 
 def answer(review: Review, verdict: Verdict) -> bytes:

@@ -56,6 +56,16 @@ def test_what_is_stored_already_may_be_as_deep_as_it_likes(after):
     assert review.old_object["metadata"] == {"name": "a"}
 
 
+def test_of_many_that_are_deleted_at_once_each_is_named_by_its_object():
+    review = wire.read(question(operation="DELETE", name="", object=None, oldObject={"metadata": {"name": "a"}}))
+
+    assert review.name == "a"
+
+
+def test_an_object_whose_name_the_server_has_still_to_make_has_none():
+    assert wire.read(question(operation="CREATE", name="", object={"metadata": {"generateName": "a-"}})).name == ""
+
+
 def test_nulls_are_what_is_absent():
     review = wire.read(
         question(operation="DELETE", object=None, oldObject={"a": 0}, options=None, userInfo={"groups": None})
