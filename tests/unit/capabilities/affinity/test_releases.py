@@ -6,6 +6,7 @@ from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.planning.releases import plan_application
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.plan.model import Verb
+from nodeyard.plan.secrets import fingerprint
 
 from ....builders.applications import (
     CLASSES,
@@ -133,10 +134,26 @@ def test_a_changed_value_is_written_and_one_that_is_gone_too():
     (action,) = made.actions
     assert {each.path: (each.from_, each.to) for each in action.diff} == {
         "spec.values.replicas": (3, 5),
-        "spec.values.size": ("1Gi", None),
+        "spec.values.size": (fingerprint("1Gi"), None),
     }
     assert action.reason == Reason.RELEASE_APPLIED
     assert action.object.uid == "uid-live"
+
+
+def test_no_password_among_the_values_is_shown_whatever_becomes_of_it():
+    before = {"affinityClass": "dc1", "users": {"a": {"password": "hunter2"}}, "keys": ["hunter2"]}
+    after = {"affinityClass": "dc1", "users": {"a": {"password": "hunter3"}}, "keys": []}
+    live = released(before)
+    foreign = {**live["spec"]["values"], "theirs": {"password": "hunter2"}}
+    edited = {**live, "spec": {**live["spec"], "values": foreign}}
+    made = [planned(snapshot(before)), planned(snapshot(after, release=live)), planned(snapshot(after, release=edited))]
+    actions = [action for each in made for action in each.actions]
+    assert "hunter" not in str(actions)
+    shown = {change.path: change.to for change in actions[0].diff}
+    assert shown["spec.values.users.a.password"] == fingerprint("hunter2")
+    assert shown["spec.values.affinityClass"] == shown["spec.values._scheduling.affinityClass"] == "dc1"
+    assert "spec.values.users.a.password" in {change.path for change in actions[1].diff}
+    assert made[0].writes[actions[0].id].body["spec"]["values"]["users"] == before["users"]
 
 
 def test_an_item_that_leaves_a_list_of_named_ones_is_a_change():

@@ -6,7 +6,8 @@
                           controls it
     it is applied         where that changes something; what others have put into its values goes
 
-`_scheduling` is written last and from the class alone, so no user of the application can say it.
+`_scheduling` is written last and from the class alone, so no user of the application can say it. The user's own texts
+among the values may be passwords, and stand in the plan as hashes.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.planning.choice import Choice, choose, is_released
 from nodeyard.capabilities.affinity.planning.declarations import RELEASE_NAME_MAX, declaration_faults
 from nodeyard.capabilities.affinity.planning.releasing import release_object
+from nodeyard.capabilities.affinity.planning.schemas import CLASS_FIELD
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.snapshot import ApplicationSnapshot
 from nodeyard.capabilities.affinity.types import ApplicationDefinition
@@ -25,11 +27,14 @@ from nodeyard.kube.names import dns_1035_faults
 from nodeyard.kube.patch import is_same, merge_patch, without_nulls
 from nodeyard.plan.diff import diff
 from nodeyard.plan.draft import Draft
-from nodeyard.plan.model import ObjectRef, Verb, Write
+from nodeyard.plan.model import FieldChange, ObjectRef, Verb, Write
 from nodeyard.plan.owned import outcome, relinquished
+from nodeyard.plan.secrets import fingerprint
 
 _EXACT: Final = ("values", "valuesFrom")
 """Fields of the spec that are ours altogether: whatever else stands there would reach the chart."""
+_PLACEMENT: Final = (CLASS_FIELD, names.SCHEDULING_VALUES)
+"""Values that name and describe a class, which everybody may read."""
 
 
 def plan_application(draft: Draft, snapshot: ApplicationSnapshot) -> None:
@@ -144,18 +149,40 @@ def _release(draft: Draft, snapshot: ApplicationSnapshot, choice: Choice) -> Non
     if live is None:
         # One that somebody else has made a moment ago, which we have not heard of, is not taken from them.
         write = Write(body=body, is_first=True)
-        draft.act(Verb.APPLY, ref, Reason.RELEASE_APPLIED, facts, write, diff=diff(None, body))
+        draft.act(Verb.APPLY, ref, Reason.RELEASE_APPLIED, facts, write, diff=_diff(None, body))
         return
     cleared, first = live, ""
     if foreign := _foreign_values(live, body):
         write = Write(body=foreign)
         cleared = merge_patch(live, foreign)
-        changed = diff(live, cleared)
+        changed = _diff(live, cleared)
         first = draft.act(Verb.PATCH, ref, Reason.VALUES_CLEARED, facts, write, diff=changed, part="values")
     after = _applied(cleared, body)
     if after is not cleared:
-        changed = diff(cleared, after)
+        changed = _diff(cleared, after)
         draft.act(Verb.APPLY, ref, _reason(live, after), facts, Write(body=body), diff=changed, after=(first,))
+
+
+def _diff(live: Object | None, after: Object) -> tuple[FieldChange, ...]:
+    return diff(None if live is None else _concealed(live), _concealed(after))
+
+
+def _concealed(release: Object) -> Object:
+    """With hashes in place of the texts that a user has put into the values; what the class says stays."""
+    spec = release["spec"]
+    values = {
+        name: value if name in _PLACEMENT else _without_texts(value)
+        for name, value in (spec.get("values") or {}).items()
+    }
+    return {**release, "spec": {**spec, "values": values}}
+
+
+def _without_texts(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {name: _without_texts(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_without_texts(each) for each in value]
+    return fingerprint(value) if isinstance(value, str) else value
 
 
 def _reason(live: Object, after: Object) -> Reason:
