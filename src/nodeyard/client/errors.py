@@ -2,6 +2,7 @@
 
     ClientError
     ├── ConfigError              a kubeconfig or credential that cannot be used
+    │   └── NoCluster            there is none at all
     ├── Withheld                 not sent: who asked for it must not send it any more
     ├── TransportError           no answer; `may_have_run` says whether the server may have carried the request out
     │   └── TransportTimeout
@@ -32,6 +33,10 @@ class ClientError(Exception):
 
 class ConfigError(ClientError):
     """A configuration that cannot be used. The text names the file, the entry and what to do."""
+
+
+class NoCluster(ConfigError):
+    """Nothing says which cluster to speak to, as opposed to something that says it wrongly."""
 
 
 class Withheld(ClientError):

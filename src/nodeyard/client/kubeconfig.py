@@ -17,10 +17,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from nodeyard.client.config import Config, Credentials, ExecPlugin, Impersonation, Material, read_file
-from nodeyard.client.errors import ConfigError
+from nodeyard.client.errors import ConfigError, NoCluster
 from nodeyard.client.incluster import is_in_cluster, load_in_cluster
 from nodeyard.client.kubeconfig_format import (
     Cluster,
@@ -57,7 +57,7 @@ def load_config(
         return load_kubeconfig(present, context=context)
     if is_in_cluster(env):
         return load_in_cluster(env)
-    raise ConfigError(
+    raise NoCluster(
         f"no cluster to speak to: {', '.join(map(str, paths))} not found and this is no pod; "
         "give --kubeconfig or set KUBECONFIG"
     )
@@ -120,7 +120,7 @@ def _resolve(origins: Sequence[_Origin], wanted: str, *, restricted: bool) -> Co
     name = ", ".join(origin.name for origin in origins)
     chosen = wanted or next((o.file.current_context for o in origins if o.file.current_context), "")
     if not chosen:
-        raise ConfigError(f"{name}: has no current-context; name one with --context")
+        raise ConfigError(f"{name}: has no current-context; choose one with kubectl config use-context")
     context = _context(origins, chosen, name)
     source = f"{name}, context {chosen}"
     cluster_origin, cluster = _find(
@@ -135,7 +135,8 @@ def _resolve(origins: Sequence[_Origin], wanted: str, *, restricted: bool) -> Co
         )
         entry = _Entry(f"{user_origin.name}, user {user.name}", user_origin.directory, restricted)
         credentials = _credentials(user.user, entry, config)
-    return dataclasses.replace(config, credentials=credentials, namespace=context.namespace or "default", source=source)
+    namespace = context.namespace or "default"
+    return _without_own_login(dataclasses.replace(config, credentials=credentials, namespace=namespace, source=source))
 
 
 def _context(origins: Sequence[_Origin], wanted: str, name: str) -> Context:
@@ -180,6 +181,8 @@ def _server_url(cluster: Cluster, entry: _Entry) -> str:
     if not _has_host(server):
         # Unquoted: what stands in the wrong place may be a password.
         raise entry.refuse("server", "names no host")
+    if not _has_port(server):
+        raise entry.refuse("server", "its port is no number up to 65535")
     return server
 
 
@@ -206,6 +209,27 @@ def _without_login(url: str) -> str:
     return f"{scheme}{mark}{rest.rpartition('@')[2]}" if mark else url.rpartition("@")[2]
 
 
+def _without_own_login(config: Config) -> Config:
+    """What a URL says before its host is a name and password for where there are no others, and is not shown on."""
+    parts = urlsplit(config.server)
+    login, mark, host = parts.netloc.rpartition("@")
+    if not mark:
+        return config
+    credentials = config.credentials
+    if not credentials.username:
+        name, _, password = map(unquote, login.partition(":"))
+        credentials = dataclasses.replace(credentials, username=name, password=password)
+    return dataclasses.replace(config, server=parts._replace(netloc=host).geturl(), credentials=credentials)
+
+
+def _has_port(url: str) -> bool:
+    """Or leaves it to the scheme."""
+    try:
+        return urlsplit(url).port != 0
+    except ValueError:
+        return False
+
+
 def _credentials(user: User, entry: _Entry, cluster: Config) -> Credentials:
     if user.auth_provider is not None:
         raise entry.refuse("auth-provider", "is no longer supported by Kubernetes; use an exec plugin")
@@ -214,6 +238,8 @@ def _credentials(user: User, entry: _Entry, cluster: Config) -> Credentials:
     if (certificate is None) != (key is None):
         missing = "client-key" if key is None else "client-certificate"
         raise entry.refuse(missing, "is missing: a certificate and its key come together")
+    if not user.token.isprintable():
+        raise entry.refuse("token", "has more than one line, or characters that no token has")
     return Credentials(
         token=user.token,
         token_file=entry.path("tokenFile", user.token_file) if user.token_file else None,

@@ -92,6 +92,9 @@ def parse_file(text: bytes, source: str) -> File:
         raise ConfigError(f"{source}{line}: is no YAML") from None
     except msgspec.ValidationError as error:
         raise ConfigError(f"{source}: is no kubeconfig: {error}") from None
+    except (ValueError, RecursionError):
+        # A date or a number that is none. Unquoted: it may be a password.
+        raise ConfigError(f"{source}: is no kubeconfig: it has a value that YAML cannot read") from None
 
 
 def refuse_bombs(text: bytes, source: str, limit: int) -> None:

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from nodeyard.client.config import Credentials
-from nodeyard.client.errors import ConfigError
+from nodeyard.client.errors import ConfigError, NoCluster
 from nodeyard.client.kubeconfig import load_config, load_kubeconfig, parse_kubeconfig
 
 PEM = b"-----BEGIN CERTIFICATE-----\n"
@@ -152,6 +152,9 @@ def test_auth_providers_are_gone(tmp_path):
         (kubeconfig({"server": "ftp://one"}), "neither an https nor an http URL"),
         (kubeconfig({"server": "https:///me:s3cret@one"}), "server: names no host$"),
         (kubeconfig({"server": "https://[one"}), "server: names no host$"),
+        (kubeconfig({"server": "https://one:999999"}), "server: its port is no number up to 65535$"),
+        (kubeconfig({"server": "https://one:s3cret"}), "server: its port is no number up to 65535$"),
+        (kubeconfig(user={"token": "one\ntwo"}), "user u: token: has more than one line, or characters that no token"),
         (kubeconfig({"certificate-authority-data": "%%%"}), "certificate-authority-data: is not base64"),
         ({"clusters": "many"}, "is no kubeconfig"),
         (["list"], "is no kubeconfig"),
@@ -178,6 +181,30 @@ def test_broken_yaml_is_named_with_its_line(tmp_path):
         load_kubeconfig([path])
 
 
+@pytest.mark.parametrize("value", ["2026-99-99", "9" * 5000], ids=["date", "number"])
+def test_a_value_that_yaml_cannot_read_is_a_fault_of_the_file(tmp_path, value):
+    path = tmp_path / "kc"
+    path.write_text(f"users: {value}")
+    with pytest.raises(ConfigError, match="kc: is no kubeconfig") as caught:
+        load_kubeconfig([path])
+    assert value not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("user", "credentials"),
+    [
+        ({}, Credentials(username="me", password="s3@cret")),
+        ({"token": "t"}, Credentials(token="t", username="me", password="s3@cret")),
+        ({"username": "you", "password": "p"}, Credentials(username="you", password="p")),
+    ],
+    ids=["alone", "beside a token", "beside another login"],
+)
+def test_a_login_in_the_servers_url_is_taken_out_of_it(tmp_path, user, credentials):
+    document = kubeconfig({"server": "https://me:s3%40cret@one:6443/a@b"}, user={"token": "", **user})
+    config = load(tmp_path, document)
+    assert (config.server, config.credentials) == ("https://one:6443/a@b", credentials)
+
+
 def test_of_several_files_the_first_to_say_something_wins(tmp_path):
     first = kubeconfig({"server": "https://first"})
     second = kubeconfig({"server": "https://second"}, current="there")
@@ -201,7 +228,7 @@ def test_a_file_that_is_named_must_be_there(tmp_path):
 
 
 def test_without_any_configuration_the_error_says_what_to_do(tmp_path):
-    with pytest.raises(ConfigError, match="give --kubeconfig or set KUBECONFIG"):
+    with pytest.raises(NoCluster, match="give --kubeconfig or set KUBECONFIG"):
         load_config(env={"KUBECONFIG": str(tmp_path / "none")})
 
 
