@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from nodeyard.cli.failures import Failure
+
 
 def crds(
     output: Annotated[
@@ -31,7 +33,10 @@ def crds(
     if output is None:
         print(dump_all(definitions) if definitions else "# no capability defines a kind yet")
         return
-    output.mkdir(parents=True, exist_ok=True)
-    for definition in definitions:
-        (output / f"{definition['metadata']['name']}.yaml").write_text(dump(definition))
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        for definition in definitions:
+            (output / f"{definition['metadata']['name']}.yaml").write_text(dump(definition))
+    except OSError as error:
+        raise Failure(f"--output: {error.filename}: {error.strerror or error}") from None
     typer.echo(f"{len(definitions)} definitions in {output}", err=True)
