@@ -98,8 +98,10 @@ def label_of(server, node):
     return server.rest.get(f"/api/v1/nodes/{node}")["metadata"]["labels"].get(names.TEMPLATE_LABEL)
 
 
-def test_run_installs_allocates_and_on_sigterm_gives_its_lease_back(server, eventually):
-    with operating(server.kubeconfig, "--install-crds", "--leader-elect") as process:
+def test_run_installs_allocates_and_on_sigterm_gives_its_lease_back(server, eventually, tmp_path):
+    kubeconfig = tmp_path / "kc"
+    kubeconfig.write_text(server.kubeconfig.read_text().replace("https://", "https://me:s3cret@"))
+    with operating(kubeconfig, "--install-crds", "--leader-elect") as process:
         eventually(lambda: server.rest.status(TEMPLATES) == 200, "templates are served")
         server.rest.create(template("web"))
         server.rest.create(spare("n1", "web"))
@@ -109,6 +111,7 @@ def test_run_installs_allocates_and_on_sigterm_gives_its_lease_back(server, even
         _, log = process.communicate(timeout=30)
     assert process.returncode == 0
     assert not server.rest.get(LEASE)["spec"].get("holderIdentity")
+    assert "s3cret" not in log
     lines = [json.loads(line) for line in log.splitlines()]
     claims = [line for line in lines if line["message"] == "acting" and line["object"] == "Node n1"]
     assert [claim["reason"] for claim in claims] == ["Claimed"]
@@ -190,6 +193,35 @@ def test_without_a_cluster_files_are_planned_alone(tmp_path):
     assert "planning for the files alone" in done.stderr
 
 
+def test_a_kubeconfig_that_cannot_be_used_is_not_taken_for_none(tmp_path):
+    file, broken = tmp_path / "1.yaml", tmp_path / "kc"
+    file.write_text(yaml.safe_dump(template("web")))
+    broken.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", "current-context": "gone"}))
+    done = nodeyard("plan", "-f", file, KUBECONFIG=str(broken))
+    assert done.returncode == 1, done.stdout
+    assert 'context "gone" is not there' in done.stderr
+    assert done.stdout == ""
+
+
+def test_what_names_no_namespace_is_in_that_of_the_context_as_for_kubectl(prepared, tmp_path):
+    file, there = tmp_path / "settings.yaml", in_namespace(prepared.kubeconfig, "team", tmp_path / "kc")
+    file.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings"}}))
+    refused = nodeyard("plan", "--kubeconfig", there, "-f", file)
+    assert refused.returncode == 1
+    assert 'namespaces "team" not found' in refused.stderr
+    prepared.rest.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "team"}})
+    prepared.rest.create({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "team"}})
+    assert "has anything to say" in nodeyard("why", "configmap/x", "--kubeconfig", there).stderr
+    assert "not found" in nodeyard("why", "configmap/x", "-n", "default", "--kubeconfig", there).stderr
+
+
+def in_namespace(kubeconfig, namespace, path):
+    document = yaml.safe_load(kubeconfig.read_text())
+    document["contexts"][0]["context"]["namespace"] = namespace
+    path.write_text(yaml.safe_dump(document))
+    return path
+
+
 @pytest.mark.parametrize("subject", ["node/n1", "nt/web", "nodetemplates.nyallocator.cybozu.io/web"])
 def test_why_explains_an_object(looked_at, subject):
     done = nodeyard("why", subject, "--kubeconfig", looked_at.kubeconfig)
@@ -228,6 +260,8 @@ def test_approve_says_which_plans_there_are_when_it_finds_none(looked_at):
         (("run", "--kubeconfig", "/nowhere"), "/nowhere: cannot be read"),
         (("plan", "--kubeconfig", "/nowhere"), "/nowhere: cannot be read"),
         (("plan", "-f", "/nowhere.yaml"), "/nowhere.yaml: there is no such file"),
+        (("plan", "-f", "/dev/null"), "/dev/null: there is no object in there"),
+        (("crds", "--output", "/dev/null/crds"), "--output: /dev/null/crds: Not a directory"),
     ],
 )
 def test_what_is_wrong_with_the_options_is_said_in_one_line(arguments, complaint):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from nodeyard.client.api import Client
 from nodeyard.client.errors import ApiError
-from nodeyard.kube.json import Object
+from nodeyard.kube.json import Json, Object
 from nodeyard.kube.manifests import ManifestError, load_all
 
 _SUFFIXES = (".yaml", ".yml", ".json")
@@ -22,8 +22,13 @@ def read(paths: Iterable[Path]) -> list[tuple[str, Object]]:
     return [(f"{path}: {_title(obj)}", obj) for path in _files(paths) for obj in _objects(path)]
 
 
-async def send(client: Client, objects: Sequence[tuple[str, Object]], *, dry_run: bool) -> list[Object]:
-    """What the server answers to `kubectl apply --server-side` of each: defaults, CEL and webhooks have their say."""
+async def send(
+    client: Client, objects: Sequence[tuple[str, Object]], *, dry_run: bool, namespace: str = "default"
+) -> list[Object]:
+    """What the server answers to `kubectl apply --server-side` of each: defaults, CEL and webhooks have their say.
+
+    The namespace is for objects that need one and name none.
+    """
     catalog = await client.catalog()
     kubectl = client.managed_by("kubectl")
     answers = []
@@ -32,7 +37,7 @@ async def send(client: Client, objects: Sequence[tuple[str, Object]], *, dry_run
         if known is None:
             raise FileError(f"{where}: the server does not serve {obj['kind']} of {obj['apiVersion']}")
         try:
-            placed = _placed(obj, known.resource.namespaced)
+            placed = _placed(obj, namespace) if known.resource.namespaced else obj
             answers.append(await kubectl.apply(known.resource, placed, force=True, dry_run=dry_run))
         except ApiError as error:
             raise FileError(f"{where}: {error.message}") from None
@@ -52,17 +57,26 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
 def _objects(path: Path) -> Iterator[Object]:
     try:
         for obj in load_all(path.read_bytes()):
-            if not obj.get("apiVersion") or not obj.get("kind") or not (obj.get("metadata") or {}).get("name"):
-                raise FileError(f"{path}: an object needs apiVersion, kind and metadata.name")
+            if not _is_named(obj):
+                raise FileError(f"{path}: an object needs apiVersion, kind and metadata.name, all of them text")
             yield obj
     except ManifestError as error:
         raise FileError(f"{path}: {error}") from None
 
 
-def _placed(obj: Object, namespaced: bool) -> Object:
-    if not namespaced or obj["metadata"].get("namespace"):
+def _is_named(obj: Json) -> bool:
+    """Whether it says what it is and where; the server has its say about everything else."""
+    metadata = obj.get("metadata") if isinstance(obj, dict) else None
+    if not isinstance(obj, dict) or not isinstance(metadata, dict):
+        return False
+    needed = (obj.get("apiVersion"), obj.get("kind"), metadata.get("name"))
+    return all(isinstance(each, str) and each for each in needed) and isinstance(metadata.get("namespace") or "", str)
+
+
+def _placed(obj: Object, namespace: str) -> Object:
+    if obj["metadata"].get("namespace"):
         return obj
-    return {**obj, "metadata": {**obj["metadata"], "namespace": "default"}}
+    return {**obj, "metadata": {**obj["metadata"], "namespace": namespace}}
 
 
 def _title(obj: Object) -> str:

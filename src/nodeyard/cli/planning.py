@@ -13,7 +13,8 @@ from nodeyard.app import files
 from nodeyard.app.inspection import Look, inspecting
 from nodeyard.cli.cluster import connected, served, tell_unreached
 from nodeyard.client.api import Client
-from nodeyard.client.errors import ConfigError
+from nodeyard.client.config import Config
+from nodeyard.client.errors import NoCluster
 from nodeyard.client.kubeconfig import load_config
 from nodeyard.kube.manifests import dump
 from nodeyard.plan.brake import Limit
@@ -28,8 +29,13 @@ async def look(
     kubeconfig: Path | None, capabilities: Sequence[Capability], paths: Sequence[Path], limit: Limit
 ) -> list[Look]:
     objects = files.read(paths)
-    async with _cluster(kubeconfig, capabilities, is_needed=not objects) as (client, is_live):
-        answers = await files.send(client, objects, dry_run=is_live)
+    if paths and not objects:
+        # What made them has failed, more often than not: the plan without them would be taken for the one with them.
+        raise files.FileError(f"{', '.join(map(str, paths))}: there is no object in there")
+    async with _cluster(kubeconfig, capabilities, is_needed=not objects) as (client, config):
+        is_live = config is not None
+        namespace = config.namespace if config is not None else "default"
+        answers = await files.send(client, objects, dry_run=is_live, namespace=namespace)
         able, missing = await served(client, capabilities)
         if missing:
             typer.echo(f"not installed, and left out: {', '.join(missing)}", err=True)
@@ -43,19 +49,19 @@ async def look(
 @asynccontextmanager
 async def _cluster(
     kubeconfig: Path | None, capabilities: Sequence[Capability], *, is_needed: bool
-) -> AsyncIterator[tuple[Client, bool]]:
-    """The live one, or where there is none and files are given, an embedded one for them alone."""
+) -> AsyncIterator[tuple[Client, Config | None]]:
+    """The live one, or where there is none and files are given, an embedded one for them alone, without a Config."""
     try:
         config = load_config(kubeconfig)
-    except ConfigError:
-        if kubeconfig is not None or is_needed:
+    except NoCluster:
+        if is_needed:
             raise
         typer.echo("no cluster configured: planning for the files alone", err=True)
         async with _embedded(capabilities) as client:
-            yield client, False
+            yield client, None
         return
     async with connected(config) as client:
-        yield client, True
+        yield client, config
 
 
 @asynccontextmanager

@@ -12,7 +12,9 @@ from nodeyard.cli.failures import Failure
 
 def why(
     subject: Annotated[str, typer.Argument(help="Kinds and short names as in kubectl.", metavar="KIND[.GROUP]/NAME")],
-    namespace: Annotated[str, typer.Option("-n", "--namespace", help="Of the object.", metavar="NS")] = "default",
+    namespace: Annotated[
+        str, typer.Option("-n", "--namespace", help="Of the object; else the kubeconfig's.", metavar="NS")
+    ] = "",
     kubeconfig: Annotated[
         Path | None, typer.Option(help="Cluster to look at; else KUBECONFIG, else the pod's own.", metavar="FILE")
     ] = None,
@@ -28,7 +30,7 @@ def why(
         raise Failure(f'"{subject}" is not of the form KIND/NAME, for example node/n1')
     config = cluster.configuration(kubeconfig)
     with cluster.failing_in_one_line():
-        answers = signals.run(asking.ask(config, kind, name, namespace))
+        answers = signals.run(asking.ask(config, kind, name, namespace or config.namespace))
     if not answers:
         raise Failure(f"no capability has anything to say about {subject}")
     typer.echo(render_why(answers), nl=False)
