@@ -20,9 +20,10 @@ LEASE = "/apis/coordination.k8s.io/v1/namespaces/nodeyard-system/leases/nodeyard
 TEMPLATES = f"/apis/{names.GROUP}/{names.VERSION}/nodetemplates"
 
 
-def nodeyard(*arguments, **environment):
+def nodeyard(*arguments, piped="", **environment):
     return subprocess.run(
         [*PROGRAM, *map(str, arguments)],
+        input=piped,
         capture_output=True,
         text=True,
         timeout=60,
@@ -191,6 +192,13 @@ def test_without_a_cluster_files_are_planned_alone(tmp_path):
     assert done.returncode == 2, done.stderr
     assert "Patch Node n1" in done.stdout
     assert "planning for the files alone" in done.stderr
+
+
+def test_what_is_piped_in_is_planned_as_a_file_is(tmp_path):
+    piped = yaml.safe_dump_all([template("web"), spare("n1", "web")])
+    done = nodeyard("plan", "-f", "-", piped=piped, HOME=str(tmp_path), KUBECONFIG=str(tmp_path / "none"))
+    assert done.returncode == 2, done.stderr
+    assert "Patch Node n1" in done.stdout
 
 
 def test_a_kubeconfig_that_cannot_be_used_is_not_taken_for_none(tmp_path):

@@ -11,6 +11,8 @@ from nodeyard.kube.json import Json, Object
 from nodeyard.kube.manifests import ManifestError, load_all
 
 _SUFFIXES = (".yaml", ".yml", ".json")
+_STDIN = Path("-")
+"""As kubectl has it: what is piped in."""
 
 
 class FileError(ValueError):
@@ -46,7 +48,9 @@ async def send(
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
-        if path.is_dir():
+        if path == _STDIN:
+            yield Path("/dev/stdin")
+        elif path.is_dir():
             yield from sorted(each for each in path.iterdir() if each.suffix in _SUFFIXES)
         elif path.exists():
             yield path
