@@ -288,6 +288,49 @@ def test_a_leaf_that_was_given_up_is_not_brought_back_by_a_first_list_but_by_its
     assert ready(listed.with_(leaf=leaf(leaf_node("n1"))).settled()) == ("True", "KubeletReady")
 
 
+UNKNOWN_TO_ALL = Condition(type="Ready", status="Unknown", reason="NodeStatusUnknown", last_transition_time=NOW)
+LEFT_ALONE = {
+    "faulty model": {"cluster": cluster("east", one("n1", labels={"no key": ""}))},
+    "another Cluster's": {"elders": (cluster("west"),)},
+    "group of a faulty model": {"cluster": cluster("east", party("gpu", pool="gpu", labels={"no key": ""}))},
+}
+
+
+def left_alone(how):
+    model = party("gpu", pool="gpu") if how.startswith("group") else one("n1")
+    yard = grown(model, nodes=[leaf_node("n1", pool="gpu")])
+    return yard.with_(**LEFT_ALONE[how]).settled(), next(iter(yard.roots))
+
+
+@pytest.mark.parametrize("how", LEFT_ALONE)
+def test_a_node_that_is_left_as_it_is_becomes_ready_again_with_its_leaf(how):
+    yard, name = left_alone(how)
+    before = yard.roots[name].condition("Ready")
+
+    down = yard.with_(leaf=leaf(*yard.leaf.nodes.values(), finding=lost())).settled()
+    back = down.with_(leaf=yard.leaf).settled()
+
+    assert ready(down, name) == ("Unknown", "LeafUnreachable")
+    assert ready(back, name) == (before.status, before.reason) == ("True", "KubeletReady")
+
+
+@pytest.mark.parametrize("how", LEFT_ALONE)
+def test_a_node_that_is_left_as_it_is_becomes_ready_again_after_the_root_gave_it_up(how):
+    """Nobody renewed its lease for a while: we were away."""
+    yard, name = left_alone(how)
+
+    assert ready(with_condition(yard, name, UNKNOWN_TO_ALL).settled(), name) == ("True", "KubeletReady")
+
+
+@pytest.mark.parametrize("status", ["False", "Unknown"])
+@pytest.mark.parametrize("how", LEFT_ALONE)
+def test_a_node_that_is_left_as_it_is_stays_unknown_while_its_leaf_node_is_not_ready(how, status):
+    yard, name = left_alone(how)
+    down = with_condition(yard, name, UNKNOWN_TO_ALL).with_(leaf=leaf(leaf_node("n1", ready=status, pool="gpu")))
+
+    assert ready(down.settled(), name) == ("Unknown", "NodeStatusUnknown")
+
+
 def test_a_node_deleted_while_the_leaf_is_away_comes_back_as_unknown(whole):
     away = whole.with_(leaf=leaf(leaf_node("n1"), finding=lost(), is_connected=False)).without_root("kosmos-east")
 

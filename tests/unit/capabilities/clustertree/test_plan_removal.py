@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from nodeyard.capabilities.clustertree import names
+from nodeyard.capabilities.clustertree.briefs import brief_of
 from nodeyard.capabilities.clustertree.planning.briefing import lease_nodes
 from nodeyard.capabilities.clustertree.snapshot import Kubeconfig
 from nodeyard.plan.brake import Limit, brake
@@ -197,6 +198,28 @@ def test_a_node_that_no_model_asks_for_offers_nothing_for_as_long_as_it_stays():
     assert {name: node.status.capacity["cpu"] for name, node in held.roots.items()} == {"n1": "0", "kosmos-east": "4"}
     assert held.roots["n1"].condition("Ready").status == "True"
     assert [each.is_alive for each in lease_nodes(held.seen(), held.now)] == [True, True]
+
+
+def test_a_node_that_waits_to_go_is_ready_again_with_its_leaf():
+    """Else an outage of half a minute would evict what the brake holds, and every restart call the leaf lost."""
+    nodes = [leaf_node("n1")]
+    yard = grown(one("n1"), nodes=nodes).with_(cluster=cluster("east"))
+    held = without_removals(yard, yard.plan())
+
+    down = held.with_(leaf=leaf(*nodes, finding=lost()))
+    down = without_removals(down, down.plan())
+    back = down.with_(leaf=leaf(*nodes))
+    back = without_removals(back, back.plan())
+
+    assert {name: node.condition("Ready").status for name, node in down.roots.items()} == {
+        "n1": "Unknown",
+        "kosmos-east": "Unknown",
+    }
+    assert {name: node.condition("Ready").status for name, node in back.roots.items()} == {
+        "n1": "True",
+        "kosmos-east": "True",
+    }
+    assert not brief_of(back.seen(), ()).is_given_up
 
 
 def held_by(yard, approved=""):

@@ -4,6 +4,9 @@ One that mirrors a leaf node has that node's conditions, and Ready=Unknown where
 several has the five of a healthy kubelet, Ready as long as any leaf node is. When contact is lost only Ready is spoken
 of, since nobody knows about the rest: it is Unknown, which is not False. Conditions that others set stay, and those
 copied beyond the usual five are recorded, so that they go when the leaf's do.
+
+Also a node that is otherwise left as it is becomes Ready again when the leaf is back: the root evicts from one that is
+Unknown, whoever said so.
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ from nodeyard.capabilities.clustertree.messages import text
 from nodeyard.capabilities.clustertree.planning.availability import READY
 from nodeyard.capabilities.clustertree.planning.contact import Contact, contact
 from nodeyard.capabilities.clustertree.planning.mirror import Mirror
+from nodeyard.capabilities.clustertree.planning.models import Mode
+from nodeyard.capabilities.clustertree.planning.silence import is_silent
 from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.snapshot import TreeNode, TreeSnapshot
 from nodeyard.kube.conditions import FALSE, TRUE, UNKNOWN
@@ -76,11 +81,12 @@ def conditions_of(mirror: Mirror) -> Conditions:
 
 
 def unseen(node: TreeNode, snapshot: TreeSnapshot, now: datetime) -> tuple[Condition, ...]:
-    """Of a node that only the line tells of: the leaf has not been listed, or its model is faulty."""
-    present = node.status.conditions
-    if contact(snapshot.leaf) is not Contact.LOST:
-        return present
-    return merged(present, (lost(snapshot, node.condition(READY)),), now)
+    """Of a node that only the line tells of: the leaf has not been listed, its model is faulty, or it is to go."""
+    present, ready = node.status.conditions, node.condition(READY)
+    if contact(snapshot.leaf) is Contact.LOST:
+        return merged(present, (lost(snapshot, ready),), now)
+    well = None if ready is None or ready.status != UNKNOWN else _well_again(node, ready, snapshot, now)
+    return present if well is None else merged(present, (well,), now)
 
 
 def gone(node: TreeNode, snapshot: TreeSnapshot, now: datetime) -> tuple[Condition, ...]:
@@ -125,6 +131,20 @@ def lost(snapshot: TreeSnapshot, said: Condition | None) -> Condition:
 def _is_given_up(ready: Condition) -> bool:
     """Its leaf was, by whoever looked after it before: two good probes have to bring it back, not a first list."""
     return ready.status == UNKNOWN and ready.reason in (Reason.UNREACHABLE, Reason.CREDENTIALS_REJECTED)
+
+
+def _well_again(node: TreeNode, said: Condition, snapshot: TreeSnapshot, now: datetime) -> Condition | None:
+    """Ready, where the leaf says that what the node mirrors is; None where it does not, or where that is not known."""
+    leaf = snapshot.leaf
+    if contact(leaf) is not Contact.BY_LEAF or (leaf.finding is None and _is_given_up(said)):
+        return None
+    if node.metadata.annotations.get(names.NODE_MODE) == Mode.NODE:
+        mirrored = leaf.nodes.get(node.name)
+        is_well = mirrored is not None and _is_ready(mirrored) and not is_silent(leaf, node.name, node, now)
+        return mirrored.condition(READY) if mirrored is not None and is_well else None
+    if not any(_is_ready(each) for each in leaf.nodes.values()):
+        return None
+    return _condition(READY, TRUE, Reason.LEAF_READY, {"cluster": snapshot.cluster.name, "node": node.name})
 
 
 def _group_ready(mirror: Mirror) -> Condition:
