@@ -19,6 +19,7 @@ from nodeyard.capabilities.pools.snapshot import (
 from nodeyard.capabilities.pools.types import LatticeCluster, LatticeNodeClass, resolved_pools
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Namespace, ObjectMeta
+from nodeyard.kube.patch import merge_patch
 
 from .pools import machine
 
@@ -57,6 +58,15 @@ def with_replicas(deployment: Object, number: int, manager: str = names.REPLICAS
     entries.append(applied_by(manager, {"f:spec": {"f:replicas": {}}}))
     spec = {**deployment["spec"], "replicas": number}
     return {**deployment, "metadata": {**metadata, "managedFields": entries}, "spec": spec}
+
+
+def moved(obj: Object) -> Object:
+    """As `clusterctl move` makes it on another server: all of it is then its own, as an update."""
+    fields: Object = {}
+    for entry in obj["metadata"]["managedFields"]:
+        fields = merge_patch(fields, entry["fieldsV1"])
+    entry = {**applied_by(names.MOVER, fields), "operation": "Update"}
+    return {**obj, "metadata": {**obj["metadata"], "managedFields": [entry]}}
 
 
 def without_replicas(entry: Object) -> Object:

@@ -3,9 +3,11 @@
 import pytest
 import yaml
 from tests.builders.lattices import CLUSTERS, SERVICES, History
+from tests.builders.pool_objects import moved
 from tests.builders.pools import cluster_body, pool
 
 from nodeyard.capabilities.pools import names
+from nodeyard.plan.owned import owns
 
 TIER = "node.cluster.x-k8s.io/tier"
 """Of a domain whose labels Cluster API brings to nodes that are there already."""
@@ -50,6 +52,22 @@ def test_a_label_of_cluster_apis_own_reaches_the_nodes_in_place(lattices, prod):
     lattices.until(lambda: labels(lattices.node(node["metadata"]["name"]))[TIER] == "gold", "the node has the label")
     lattices.joined(prod, "labelled", 1)
     assert lattices.machines_of(prod, "labelled") == machines
+
+
+def test_a_label_goes_also_after_clusterctl_has_moved_the_pool(lattices, prod):
+    """What it has made is its own, every field of it."""
+    lattices.change_pools(prod, moved=pool(1, labels={TIER: "gold"}))
+    (node,) = lattices.joined(prod, "moved", 1)
+    metadata = lattices.deployment(prod, "moved")["metadata"]
+    entries = moved({"metadata": metadata})["metadata"]["managedFields"]
+    path = lattices.path(prod, "machinedeployments", metadata["name"])
+    lattices.patch(path, {"metadata": {"managedFields": [{**entries[0], "apiVersion": names.CAPI_API_VERSION}]}})
+
+    lattices.until(lambda: owns(lattices.deployment(prod, "moved"), names.MANAGER, "spec"), "it is taken over")
+    lattices.change_pools(prod, moved={"labels": None})
+
+    lattices.until(lambda: TIER not in labels(lattices.node(name_of(node))), "the node has lost the label")
+    assert name_of(node) in map(name_of, lattices.nodes_of(prod, "moved"))
 
 
 def test_a_display_name_touches_nothing_of_cluster_api(lattices, prod):

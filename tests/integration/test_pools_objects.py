@@ -12,12 +12,13 @@ from urllib.parse import urlencode
 import pytest
 
 from nodeyard.capabilities.pools import names
+from nodeyard.plan.owned import handed_over
 from nodeyard.sim import foreign as stand_ins
 from nodeyard.testing import foreign
 from nodeyard.testing.controlplane import ControlPlane
 from nodeyard.testing.embedded import EmbeddedServer
 from nodeyard.testing.rest import RestError
-from nodeyard.testing.session import APPLY
+from nodeyard.testing.session import APPLY, MERGE
 
 from ..golden.pools.clusters import GOLDEN
 
@@ -96,6 +97,59 @@ def test_every_object_is_taken_and_a_second_apply_changes_nothing(rest, eventual
     for obj in objects:
         before, after = eventually(lambda obj=obj: apply_again(rest, obj), f"{obj['kind']} is left alone")
         assert after == before, f"{obj['kind']} {obj['metadata']['name']} is written by an apply of the same"
+
+
+def take_over(rest, obj):
+    """Of what is there now: the object after it, where nobody else was quicker."""
+    live = rest.get(path(rest, obj))
+    fields = handed_over(live, obj, names.MANAGER, names.MOVER)
+    assert fields is not None
+    version = live["metadata"]["resourceVersion"]
+    patch = {"metadata": {"resourceVersion": version, "managedFields": fields}}
+    try:
+        after = rest.call("PATCH", path(rest, obj, fieldManager=names.MANAGER), patch, content_type=MERGE)
+    except RestError as error:
+        if error.reason != "Conflict":
+            raise
+        return None
+    assert after["spec"] == live["spec"]
+    return after
+
+
+@pytest.mark.parametrize("kind", ["AWSCluster", "Cluster", "KubeadmControlPlane", "MachineDeployment"])
+def test_what_is_taken_over_is_owned_as_if_it_had_been_applied(rest, eventually, kind):
+    objects = [copy.deepcopy(each) for each in GOLDEN["aws-classes"].objects()]
+    obj = next(each for each in objects if each["kind"] == kind)
+    obj["metadata"]["name"] = "taken-over"
+    rest.replace_or_create(objects[0])
+    rest.call("POST", f"{rest.collection(obj)}?fieldManager={names.MOVER}", obj)
+
+    eventually(lambda: take_over(rest, obj), "it is taken over")
+
+    before, after = eventually(lambda: apply_again(rest, obj), "it is left alone")
+    assert after == before
+
+
+def test_what_somebody_has_moved_here_is_taken_over_and_what_is_not_said_any_more_goes(rest, eventually):
+    """The server takes managedFields as they are made here, and goes by them."""
+    (obj,) = [each for each in GOLDEN["docker-seed"].objects() if each["kind"] == "MachineDeployment"][:1]
+    obj = copy.deepcopy(obj)
+    obj["metadata"]["name"] = "moved"
+    obj["metadata"]["annotations"] = {names.AUTOSCALER_MIN: "1", names.AUTOSCALER_MAX: "5"}
+    obj["spec"]["template"]["metadata"]["labels"]["node-role.kubernetes.io/gpu"] = "true"
+    rest.replace_or_create(next(iter(GOLDEN["docker-seed"].objects())))
+    whole = copy.deepcopy(obj)
+    whole["metadata"]["annotations"]["example.com/theirs"] = "stays"
+    rest.call("POST", f"{rest.collection(obj)}?fieldManager={names.MOVER}", whole)
+
+    after = eventually(lambda: take_over(rest, obj), "it is taken over")
+    assert handed_over(after, obj, names.MANAGER, names.MOVER) is None
+    del obj["metadata"]["annotations"], obj["spec"]["template"]["metadata"]["labels"]["node-role.kubernetes.io/gpu"]
+    left = apply(rest, obj)
+
+    assert not {names.AUTOSCALER_MIN, names.AUTOSCALER_MAX} & left["metadata"]["annotations"].keys()
+    assert left["metadata"]["annotations"]["example.com/theirs"] == "stays"
+    assert left["spec"]["template"]["metadata"]["labels"] == obj["spec"]["template"]["metadata"]["labels"]
 
 
 def missing(sent, stored, at=""):

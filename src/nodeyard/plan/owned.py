@@ -55,12 +55,67 @@ def relinquished(obj: Object, body: Object, manager: str, keeping: Collection[tu
     return {} if left is _GONE else left
 
 
+def handed_over(obj: Object, body: Object, manager: str, mover: str) -> list[Object] | None:
+    """The managedFields by which what the mover wrote and the body says is as if the manager had applied it.
+
+    Who copies an object from another server owns all of it there: what the manager stops to say would stay for ever.
+    None where there is nothing to hand over."""
+    entries = _entries(obj)
+    theirs = next((each for each in entries if _is_updated_by(each, mover)), None)
+    if theirs is None:
+        return None
+    said, left = _split(theirs.get("fieldsV1") or {}, body)
+    found = next((each for each in entries if _is_applied_by(each, manager)), None)
+    mine = found or {**theirs, "manager": manager, "operation": "Apply", "fieldsV1": {}}
+    if not said or mine.get("apiVersion") != theirs.get("apiVersion"):
+        return None
+    others = [each for each in entries if each is not theirs and each is not found]
+    rest = [{**theirs, "fieldsV1": left}] if left else []
+    return [{**mine, "fieldsV1": _joined(mine["fieldsV1"], said)}, *rest, *others]
+
+
 def _entries(obj: Object) -> Sequence[Object]:
     return obj.get("metadata", {}).get("managedFields") or ()
 
 
 def _is_applied_by(entry: Object, manager: str) -> bool:
     return entry.get("manager") == manager and entry.get("operation") == "Apply" and not entry.get("subresource")
+
+
+def _is_updated_by(entry: Object, manager: str) -> bool:
+    return entry.get("manager") == manager and entry.get("operation") == "Update" and not entry.get("subresource")
+
+
+def _split(fields: Object, body: Json, *, is_item: bool = False) -> tuple[Object, Object]:
+    """The fields that the body says, and the others. An item of a list goes with what is said of it, a map does not:
+    an apply owns what it says in a map, and a map of which nothing is left belongs to nobody."""
+    said: Object = {}
+    left: Object = {}
+    for key, below in fields.items():
+        if key == ".":
+            (said if is_item else left)[key] = below
+            continue
+        value = _named_by(key, body)
+        if value is _UNSAID:
+            left[key] = below
+            continue
+        inner, outer = _split(below, value, is_item=not key.startswith("f:")) if below else ({}, {})
+        if inner or not below:
+            said[key] = inner
+        if outer:
+            left[key] = outer
+    return said, {} if said and left.keys() == {"."} else left
+
+
+def _named_by(key: str, body: Json) -> Any:
+    """What the body says of a field or an item, by its key in FieldsV1."""
+    if key.startswith("f:"):
+        return body.get(key[2:], _UNSAID) if isinstance(body, dict) else _UNSAID
+    return _item_of(body, key) if isinstance(body, list) else _UNSAID
+
+
+def _joined(fields: Object, more: Object) -> Object:
+    return {**fields, **{key: _joined(fields.get(key) or {}, below) for key, below in more.items()}}
 
 
 def _has(fields: Object, path: Sequence[str]) -> bool:
@@ -84,10 +139,7 @@ def _says_all(body: Json, mine: Object) -> bool:
     for key, below in mine.items():
         if key == ".":
             continue
-        if key.startswith("f:"):
-            said = body.get(key[2:], _UNSAID) if isinstance(body, dict) else _UNSAID
-        else:
-            said = _item_of(body, key) if isinstance(body, list) else _UNSAID
+        said = _named_by(key, body)
         if said is _UNSAID or (below and not _says_all(said, below)):
             return False
     return True

@@ -1,6 +1,6 @@
 """What a manager owns, and what an apply that says less would take away."""
 
-from nodeyard.plan.owned import fields_of, outcome, owners, owns
+from nodeyard.plan.owned import fields_of, handed_over, outcome, owners, owns
 
 
 def entry(manager, fields, operation="Apply", **more):
@@ -89,3 +89,47 @@ def test_an_item_of_which_we_say_less_than_we_own_is_kept():
 def test_a_field_below_one_that_we_say_as_a_whole_goes_when_it_is_not_said():
     live = obj(entry("us", {"f:spec": {"f:a": {"f:b": {}, "f:c": {}}}}), spec={"a": {"b": 1, "c": 2}})
     assert outcome(live, {"spec": {"a": {"b": 1}}}, "us")["spec"] == {"a": {"b": 1}}
+
+
+# handing over
+
+
+def moved(fields, *entries, **content):
+    return obj(entry("mover", fields, operation="Update"), *entries, **content)
+
+
+def test_what_a_mover_wrote_and_we_say_becomes_ours_and_the_rest_stays_its_own():
+    live = moved({"f:spec": {"f:a": {}, "f:theirs": {}}}, spec={"a": 1, "theirs": 2})
+
+    fields = handed_over(live, {"spec": {"a": 1}}, "us", "mover")
+
+    assert fields == [
+        entry("us", {"f:spec": {"f:a": {}}}),
+        entry("mover", {"f:spec": {"f:theirs": {}}}, operation="Update"),
+    ]
+
+
+def test_what_is_ours_already_is_joined_and_others_are_not_touched():
+    ours, other = entry("us", {"f:spec": {"f:a": {}}}), entry("them", {"f:spec": {"f:b": {}}})
+    live = moved({"f:spec": {"f:b": {}}}, ours, other, spec={"a": 1, "b": 2})
+
+    fields = handed_over(live, {"spec": {"a": 1, "b": 2}}, "us", "mover")
+
+    assert fields == [entry("us", {"f:spec": {"f:a": {}, "f:b": {}}}), other]
+
+
+def test_a_map_is_nobodys_when_all_in_it_is_ours_and_an_item_goes_with_what_is_said_of_it():
+    item = {'k:{"name":"x"}': {".": {}, "f:name": {}, "f:value": {}}}
+    live = moved({"f:spec": {".": {}, "f:args": item}}, spec={"args": [{"name": "x", "value": "1"}]})
+
+    assert handed_over(live, {"spec": {"args": [{"name": "x", "value": "1"}]}}, "us", "mover") == [
+        entry("us", {"f:spec": {"f:args": item}})
+    ]
+
+
+def test_nothing_is_handed_over_twice_by_others_or_in_another_version():
+    ours = entry("us", {"f:spec": {"f:a": {}}}, apiVersion="x/v1")
+    body = {"spec": {"a": 1}}
+    assert handed_over(obj(ours, spec={"a": 1}), body, "us", "mover") is None
+    assert handed_over(moved({"f:spec": {"f:theirs": {}}}, spec={"a": 1}), body, "us", "mover") is None
+    assert handed_over(moved({"f:spec": {"f:a": {}}}, ours, spec={"a": 1}), body, "us", "mover") is None

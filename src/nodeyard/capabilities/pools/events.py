@@ -29,6 +29,7 @@ _QUIET = frozenset(
         Reason.TEMPLATE_COLLECTED,
         Reason.TEMPLATE_NOTED,
         Reason.REPLICAS_TAKEN_OVER,
+        Reason.FIELDS_TAKEN_OVER,
         Reason.NAMESPACE_CREATED,
     }
 )

@@ -112,6 +112,7 @@ _TEXTS: Mapping[str, Callable[[Facts], str]] = {
     Reason.POOL_ADOPTED: says("Takes over what was there before as pool {pool} of {cluster}; no node is replaced"),
     Reason.POOL_SCALED: says("Scales pool {pool} from {from} to {to}"),
     Reason.REPLICAS_TAKEN_OVER: says("Takes over the number of nodes of pool {pool}, which stays {to}"),
+    Reason.FIELDS_TAKEN_OVER: says("Takes over {object}, which clusterctl has moved here; nothing in it changes"),
     Reason.CLUSTER_NOTED: says("Notes that the Cluster of {cluster} has come up: it is not made a second time"),
     Reason.FINALIZER_ADDED: says("Takes {cluster} into care"),
     Reason.FINALIZER_REMOVED: says("Is done with {cluster}"),

@@ -42,6 +42,8 @@ MANAGER: Final = "nodeyard-pools"
 """The field manager of everything but replicas."""
 REPLICAS_MANAGER: Final = "nodeyard-pools-replicas"
 """The field manager of a MachineDeployment's replicas, so that the others can be applied without them."""
+MOVER: Final = "clusterctl"
+"""Who owns every field of an object that `clusterctl move` has made."""
 
 DEFAULT_POOL: Final = "default"
 """The pool that `workers` stands for."""

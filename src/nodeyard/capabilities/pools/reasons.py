@@ -20,6 +20,7 @@ class Reason(StrEnum):
     POOL_ADOPTED = "PoolAdopted"
     POOL_SCALED = "PoolScaled"
     REPLICAS_TAKEN_OVER = "ReplicasTakenOver"
+    FIELDS_TAKEN_OVER = "FieldsTakenOver"
     VERSION_ROLLED = "VersionRolled"
     CLUSTER_NOTED = "ClusterNoted"
     FINALIZER_ADDED = "FinalizerAdded"

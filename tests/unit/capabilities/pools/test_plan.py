@@ -16,6 +16,7 @@ from ....builders.pool_objects import (
     SERVED,
     changed,
     legacy,
+    moved,
     running,
     settled,
     stored,
@@ -27,6 +28,7 @@ from ....builders.pools import NOW, SEED_POOLS, cluster, node_class, pool, snaps
 
 CLASSES = tuple(node_class(name) for name in ("medium", "gpu-large", "memory-optimized"))
 SEED = cluster("prod", workerPools=SEED_POOLS)
+BARE = cluster("c", workerPools={"a": pool(2, min=1, max=5)})
 
 
 def of(world):
@@ -166,6 +168,61 @@ def test_a_label_that_cluster_api_syncs_changes_in_place():
     world = replace(running(lc), cluster=labelled)
     assert done(world) == [("PoolUpdated", "c-pool-a")]
     assert action(world, "PoolUpdated").disruption is Disruption.NONE
+
+
+def brought(world):
+    """The world as `clusterctl move` makes it on another server."""
+    live = world.management
+    return with_management(
+        world,
+        cluster=moved(live.cluster),
+        infrastructure=moved(live.infrastructure),
+        control_plane=moved(live.control_plane),
+        deployments={name: moved(each) for name, each in live.deployments.items()},
+    )
+
+
+def taken_over(world):
+    """The world after what was taken over in it."""
+    planned = plan(world, NOW)
+    for each in planned.plan.actions:
+        assert (each.reason, each.diff, each.disruption) == ("FieldsTakenOver", (), Disruption.NONE)
+        fields = planned.writes[each.id].body["metadata"]["managedFields"]
+        kind = {"Cluster": "cluster", "DevCluster": "infrastructure", "KubeadmControlPlane": "control_plane"}
+        if each.object.kind == "MachineDeployment":
+            deployment = world.management.deployments[each.object.name]
+            world = with_deployment(world, changed(deployment, "metadata.managedFields", fields))
+        else:
+            live = getattr(world.management, kind[each.object.kind])
+            given = {kind[each.object.kind]: changed(live, "metadata.managedFields", fields)}
+            world = with_management(world, **given)
+    return world
+
+
+def test_what_was_moved_here_is_taken_over_so_that_it_goes_when_it_is_not_said_any_more():
+    bounds = {"min": 1, "max": 5}
+    labelled = pool(2, labels={"node-role.kubernetes.io/gpu": "true"}, **bounds)
+    lc = cluster("c", autoscaling="ClusterAutoscaler", workerPools={"a": labelled})
+    world = brought(running(lc))
+
+    assert done(world) == [
+        ("FieldsTakenOver", "c"),
+        ("FieldsTakenOver", "c-control-plane"),
+        ("FieldsTakenOver", "c"),
+        ("FieldsTakenOver", "c-pool-a"),
+    ]
+    world = taken_over(world)
+    assert done(world) == []
+    changed_paths = [each.path for each in action(replace(world, cluster=BARE), "PoolUpdated").diff]
+    assert "metadata.annotations[cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size]" in changed_paths
+    assert "spec.template.metadata.labels[node-role.kubernetes.io/gpu]" in changed_paths
+
+
+def test_what_is_changed_anyway_is_taken_over_by_a_later_plan():
+    world = brought(running(cluster("c", workerPools={"a": pool(2)})))
+    world = replace(world, cluster=cluster("c", workerPools={"a": pool(3)}))
+
+    assert [each for each in done(world) if each[1] == "c-pool-a"] == [("PoolScaled", "c-pool-a")]
 
 
 def test_a_label_that_only_a_new_node_gets_replaces_the_nodes_and_says_so():

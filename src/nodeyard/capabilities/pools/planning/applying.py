@@ -1,4 +1,8 @@
-"""Objects that are ours are applied, and only when that would change something: also what we no longer say goes."""
+"""Objects that are ours are applied, and only when that would change something: also what we no longer say goes.
+
+After `clusterctl move` it would not: on the new server everything is owned by who copied it. So what we say of such an
+object is taken over while it is there as we say it; nothing in the object changes by that.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ from nodeyard.kube.json import Object
 from nodeyard.plan.diff import diff
 from nodeyard.plan.draft import Draft
 from nodeyard.plan.model import Disruption, FieldChange, ObjectRef, Verb, Write
-from nodeyard.plan.owned import outcome
+from nodeyard.plan.owned import handed_over, outcome
 
 
 def ref_to(obj: Object, uid: str = "") -> ObjectRef:
@@ -52,7 +56,7 @@ def apply(
     if changed is None:
         changed = changes(live, body)
     if not changed:
-        return ""
+        return "" if live is None else _take_over(draft, live, body, facts)
     return draft.act(
         Verb.APPLY,
         ref_to(body, "" if live is None else live["metadata"].get("uid", "")),
@@ -63,4 +67,20 @@ def apply(
         disruption=disruption,
         disrupts=disrupts,
         after=tuple(each for each in after if each),
+    )
+
+
+def _take_over(draft: Draft, live: Object, body: Object, facts: Object) -> str:
+    """The id of the action; empty where all is ours, or where another action of this plan changes the object first."""
+    fields = handed_over(live, body, names.MANAGER, names.MOVER)
+    ref = ref_to(live)
+    if fields is None or any(each.object == ref for each in draft.actions):
+        return ""
+    return draft.act(
+        Verb.PATCH,
+        ref,
+        Reason.FIELDS_TAKEN_OVER,
+        {**facts, "object": str(ref)},
+        Write(body={"metadata": {"managedFields": fields}}, resource_version=live["metadata"]["resourceVersion"]),
+        part="fields",
     )
