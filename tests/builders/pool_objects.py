@@ -65,7 +65,7 @@ def moved(obj: Object) -> Object:
     fields: Object = {}
     for entry in obj["metadata"]["managedFields"]:
         fields = merge_patch(fields, entry["fieldsV1"])
-    entry = {**applied_by(names.MOVER, fields), "operation": "Update"}
+    entry = {**applied_by(names.MOVER, fields), "operation": "Update", "apiVersion": obj["apiVersion"]}
     return {**obj, "metadata": {**obj["metadata"], "managedFields": [entry]}}
 
 

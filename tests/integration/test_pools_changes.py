@@ -58,10 +58,9 @@ def test_a_label_goes_also_after_clusterctl_has_moved_the_pool(lattices, prod):
     """What it has made is its own, every field of it."""
     lattices.change_pools(prod, moved=pool(1, labels={TIER: "gold"}))
     (node,) = lattices.joined(prod, "moved", 1)
-    metadata = lattices.deployment(prod, "moved")["metadata"]
-    entries = moved({"metadata": metadata})["metadata"]["managedFields"]
-    path = lattices.path(prod, "machinedeployments", metadata["name"])
-    lattices.patch(path, {"metadata": {"managedFields": [{**entries[0], "apiVersion": names.CAPI_API_VERSION}]}})
+    made = moved(lattices.deployment(prod, "moved"))
+    path = lattices.path(prod, "machinedeployments", name_of(made))
+    lattices.patch(path, {"metadata": {"managedFields": made["metadata"]["managedFields"]}})
 
     lattices.until(lambda: owns(lattices.deployment(prod, "moved"), names.MANAGER, "spec"), "it is taken over")
     lattices.change_pools(prod, moved={"labels": None})

@@ -59,16 +59,16 @@ def handed_over(obj: Object, body: Object, manager: str, mover: str) -> list[Obj
     """The managedFields by which what the mover wrote and the body says is as if the manager had applied it.
 
     Who copies an object from another server owns all of it there: what the manager stops to say would stay for ever.
-    None where there is nothing to hand over."""
-    entries = _entries(obj)
+    None where there is nothing to hand over, or where fields may be called otherwise: in another version."""
+    entries, version = _entries(obj), body.get("apiVersion")
     theirs = next((each for each in entries if _is_updated_by(each, mover)), None)
-    if theirs is None:
+    found = next((each for each in entries if _is_applied_by(each, manager)), None)
+    if theirs is None or any(each and each.get("apiVersion") != version for each in (theirs, found)):
         return None
     said, left = _split(theirs.get("fieldsV1") or {}, body)
-    found = next((each for each in entries if _is_applied_by(each, manager)), None)
-    mine = found or {**theirs, "manager": manager, "operation": "Apply", "fieldsV1": {}}
-    if not said or mine.get("apiVersion") != theirs.get("apiVersion"):
+    if not said:
         return None
+    mine = found or {**theirs, "manager": manager, "operation": "Apply", "fieldsV1": {}}
     others = [each for each in entries if each is not theirs and each is not found]
     rest = [{**theirs, "fieldsV1": left}] if left else []
     return [{**mine, "fieldsV1": _joined(mine["fieldsV1"], said)}, *rest, *others]

@@ -133,3 +133,5 @@ def test_nothing_is_handed_over_twice_by_others_or_in_another_version():
     assert handed_over(obj(ours, spec={"a": 1}), body, "us", "mover") is None
     assert handed_over(moved({"f:spec": {"f:theirs": {}}}, spec={"a": 1}), body, "us", "mover") is None
     assert handed_over(moved({"f:spec": {"f:a": {}}}, ours, spec={"a": 1}), body, "us", "mover") is None
+    later = {"apiVersion": "x/v2", **body}
+    assert handed_over(moved({"f:spec": {"f:a": {}}}, spec={"a": 1}), later, "us", "mover") is None
