@@ -5,24 +5,24 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(?:-[0-9A-Za-z.-]+)?(?:\+[0-9A-Za-z.-]+)?")
-_RELEASE = re.compile(r"v?(\d+)\.(\d+)\.(\d+)")
+_VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?")
 
 
 class KubeVersion(NamedTuple):
     major: int
     minor: int
     patch: int
+    early: str = ""
+    """What a pre-release is called, such as rc.1; two of one release are two versions."""
 
 
 def parse(text: str) -> KubeVersion | None:
     """None where it is no version. What distinguishes builds of one release does not count."""
-    if not _VERSION.fullmatch(text):
+    found = _VERSION.fullmatch(text)
+    if found is None:
         return None
-    found = _RELEASE.match(text)
-    assert found is not None
-    major, minor, patch = (int(part) for part in found.groups())
-    return KubeVersion(major, minor, patch)
+    major, minor, patch, early = found.groups()
+    return KubeVersion(int(major), int(minor), int(patch), early or "")
 
 
 def minors_between(older: str, newer: str) -> int | None:
