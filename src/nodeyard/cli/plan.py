@@ -20,7 +20,9 @@ class Form(StrEnum):
 def plan(
     files: Annotated[
         list[Path] | None,
-        typer.Option("-f", "--file", help="Suppose that this file or directory, or - for stdin, were applied.", metavar="FILE"),
+        typer.Option(
+            "-f", "--file", help="Suppose that this file, directory or - (stdin) were applied.", metavar="FILE"
+        ),
     ] = None,
     kubeconfig: Annotated[
         Path | None, typer.Option(help="Cluster to look at; else KUBECONFIG, else the pod's own.", metavar="FILE")
