@@ -21,8 +21,9 @@ class Settings:
     take_over: bool = False
     """Write although the operator we replace is alive beside us."""
     limit: Limit = field(default_factory=Limit)
-    workers: int = 32
-    """Keys worked on at once, per capability: where keys are many and small, as many as may be in flight."""
+    workers: int = 64
+    """Keys worked on at once, per capability: twice what may be in flight, so that some are planned while others wait
+    for the server."""
     workers_elsewhere: int = 32
     """The same, for a capability that writes to further clusters: a key may have to wait for a slow one."""
     window: float = WINDOW_SECONDS
