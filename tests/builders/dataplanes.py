@@ -120,7 +120,7 @@ class Dataplane:
 
     def events(self, kind: str, reason: str) -> list[Object]:
         found = self.rest.get(f"/apis/events.k8s.io/v1/namespaces/{self.namespace}/events")["items"]
-        return [each for each in found if (each["regarding"]["kind"], each["reason"]) == (kind, reason)]
+        return [each for each in found if (each["regarding"].get("kind"), each["reason"]) == (kind, reason)]
 
     # waiting
 

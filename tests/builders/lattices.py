@@ -100,10 +100,14 @@ class Lattice:
         )
         machines = [self.path(name, "machines", each["metadata"]["name"]) for each in self.listed(name, "machines")]
         for path in (control_plane, *machines, self.path(name, "clusters", name)):
-            # The garbage collector may be there first.
-            with suppress(RestError):
-                self.patch(path, {"metadata": {"finalizers": None}})
-                self.rest.call("DELETE", path)
+            self.until(lambda path=path: self._is_torn_out(path), f"{path} is gone")
+
+    def _is_torn_out(self, path: str) -> bool:
+        """Once more where a controller has just put its finalizer back."""
+        with suppress(RestError):
+            self.patch(path, {"metadata": {"finalizers": None}})
+            self.rest.call("DELETE", path)
+        return not self.exists(path)
 
     def lead(self, name: str, config: Object) -> None:
         """Have the kubeconfig of a cluster lead there."""
@@ -156,7 +160,7 @@ class Lattice:
 
     def told(self, name: str, reason: str) -> int:
         """How often an event of this reason was recorded."""
-        events = [each for each in self.rest.get(EVENTS)["items"] if each["regarding"]["name"] == name]
+        events = [each for each in self.rest.get(EVENTS)["items"] if each["regarding"].get("name") == name]
         return sum((each.get("series") or {}).get("count", 1) for each in events if each["reason"] == reason)
 
     def deployment(self, name: str, pool: str) -> Object | None:

@@ -239,7 +239,7 @@ class Wood:
     def events(self, name: str) -> list[tuple[str, str]]:
         """Reason and text of what was said about an object of this name."""
         found = self.rest.get(EVENTS)["items"]
-        return [(each["reason"], each.get("note", "")) for each in found if each["regarding"]["name"] == name]
+        return [(each["reason"], each.get("note", "")) for each in found if each["regarding"].get("name") == name]
 
     def until_events(self, name: str, reason: str) -> str:
         """That was said about an object; how."""

@@ -70,7 +70,11 @@ class Family:
 
     def events(self, name):
         listed = self.rest.get(EVENTS)["items"]
-        return [each for each in listed if (each["regarding"]["kind"], each["regarding"]["name"]) == (self.kind, name)]
+        return [
+            each
+            for each in listed
+            if (each["regarding"].get("kind"), each["regarding"].get("name")) == (self.kind, name)
+        ]
 
     def close(self):
         crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
