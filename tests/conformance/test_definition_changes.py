@@ -161,28 +161,28 @@ def test_a_short_name_can_be_taken_too(http, group, eventually):
     assert http.get(group.objects("bars")).status == 404
 
 
-def test_a_kind_is_served_once_its_name_is_free(http, group, eventually):
+@pytest.fixture
+def rivals(group, eventually):
+    """Two definitions of one kind: `foos` is served, `bazes` is not."""
     group.define("foos", "Foo")
     group.served("foos")
     group.define("bazes", "Foo")
     eventually(lambda: group.condition("bazes", "NamesAccepted")[0] == "False", "the name is refused")
-
-    http.delete(group.definition("foos"))
-
-    group.make(group.served("bazes"), "x", a="1")
-    assert group.condition("bazes", "Established")[0] == "True"
+    return group
 
 
-def test_a_definition_that_is_not_served_can_go(http, group, eventually):
-    group.define("foos", "Foo")
-    group.served("foos")
-    group.define("bazes", "Foo")
-    eventually(lambda: group.condition("bazes", "NamesAccepted")[0] == "False", "the name is refused")
+def test_a_kind_is_served_once_its_name_is_free(http, rivals):
+    http.delete(rivals.definition("foos"))
 
-    http.delete(group.definition("bazes"))
+    rivals.make(rivals.served("bazes"), "x", a="1")
+    assert rivals.condition("bazes", "Established")[0] == "True"
 
-    eventually(lambda: group.is_gone("bazes"), "the definition is gone")
-    assert http.get(group.objects("foos")).status == 200
+
+def test_a_definition_that_is_not_served_can_go(http, rivals, eventually):
+    http.delete(rivals.definition("bazes"))
+
+    eventually(lambda: rivals.is_gone("bazes"), "the definition is gone")
+    assert http.get(rivals.objects("foos")).status == 200
 
 
 def test_what_is_established_stays_so_whatever_name_it_wants_then(http, group, eventually):

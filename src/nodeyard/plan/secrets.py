@@ -46,6 +46,15 @@ def conceal(obj: Object, fields: Sequence[str] = ()) -> Object:
     return obj
 
 
+def conceal_texts(value: Json) -> Json:
+    """A hash in place of every text in it: of what somebody else has a meaning for, any may be a password."""
+    if isinstance(value, dict):
+        return {name: conceal_texts(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [conceal_texts(each) for each in value]
+    return fingerprint(value) if isinstance(value, str) else value
+
+
 def _hidden(value: Json) -> Json:
     return value if is_fingerprint(value) else fingerprint(_decoded(value))
 

@@ -176,22 +176,28 @@ async def test_a_401_reloads_the_credentials_once(tmp_path):
     assert seen == ["Bearer old", "Bearer new"]
 
 
-async def test_a_token_that_stays_refused_is_a_401():
-    count = 0
+@asynccontextmanager
+async def refused():
+    """A transport whose token no server takes, and what was asked so."""
+    asked = []
 
     async def handler(request):
-        nonlocal count
-        count += 1
+        asked.append(request.path)
         return web.Response(status=401)
 
     async with (
         serving(handler) as server,
         connected(Config(server, credentials=Credentials(token="bad"))) as transport,
     ):
+        yield transport, asked
+
+
+async def test_a_token_that_stays_refused_is_a_401():
+    async with refused() as (transport, asked):
         assert (await transport.request("GET", "/")).status == 401
         async with transport.stream("/") as stream:
             assert stream.status == 401
-    assert count == 4
+    assert len(asked) == 4
 
 
 async def test_no_server_means_the_request_did_not_run():
@@ -280,20 +286,10 @@ async def test_a_request_that_may_not_be_sent_any_more_when_its_turn_comes_is_no
 
 
 async def test_nor_is_it_sent_again_with_fresh_credentials_after_a_401():
-    count = 0
-
-    async def handler(request):
-        nonlocal count
-        count += 1
-        return web.Response(status=401)
-
-    async with (
-        serving(handler) as server,
-        connected(Config(server, credentials=Credentials(token="bad"))) as transport,
-    ):
+    async with refused() as (transport, asked):
         with pytest.raises(Withheld):
-            await transport.request("DELETE", "/x", hold=lambda: "the lease is lost" if count else "")
-    assert count == 1
+            await transport.request("DELETE", "/x", hold=lambda: "the lease is lost" if asked else "")
+    assert len(asked) == 1
 
 
 async def test_nor_is_it_handed_to_a_proxy():

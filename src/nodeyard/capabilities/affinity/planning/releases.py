@@ -29,7 +29,7 @@ from nodeyard.plan.diff import diff
 from nodeyard.plan.draft import Draft
 from nodeyard.plan.model import FieldChange, ObjectRef, Verb, Write
 from nodeyard.plan.owned import outcome, relinquished
-from nodeyard.plan.secrets import fingerprint
+from nodeyard.plan.secrets import conceal_texts
 
 _EXACT: Final = ("values", "valuesFrom")
 """Fields of the spec that are ours altogether: whatever else stands there would reach the chart."""
@@ -171,18 +171,10 @@ def _concealed(release: Object) -> Object:
     """With hashes in place of the texts that a user has put into the values; what the class says stays."""
     spec = release["spec"]
     values = {
-        name: value if name in _PLACEMENT else _without_texts(value)
+        name: value if name in _PLACEMENT else conceal_texts(value)
         for name, value in (spec.get("values") or {}).items()
     }
     return {**release, "spec": {**spec, "values": values}}
-
-
-def _without_texts(value: Json) -> Json:
-    if isinstance(value, dict):
-        return {name: _without_texts(each) for name, each in value.items()}
-    if isinstance(value, list):
-        return [_without_texts(each) for each in value]
-    return fingerprint(value) if isinstance(value, str) else value
 
 
 def _reason(live: Object, after: Object) -> Reason:

@@ -86,7 +86,7 @@ def whole_number(text: str) -> int | None:
 def _number(wanted: Any, total: int) -> int | None:
     if isinstance(wanted, int) and not isinstance(wanted, bool):
         return wanted
-    number = whole_number(wanted.removesuffix("%")) if isinstance(wanted, str) else None
-    if number is None:
+    if not isinstance(wanted, str):
         return None
-    return math.floor(total * number / 100) if str(wanted).endswith("%") else number
+    number = whole_number(wanted.removesuffix("%"))
+    return number if number is None or not wanted.endswith("%") else math.floor(total * number / 100)
