@@ -62,15 +62,24 @@ def test_the_control_plane_goes_first_and_alone():
     assert stop(world())["VersionWaits"]["what"] == "the control plane"
 
 
-@pytest.mark.parametrize("wanted", ["v1.33.0", "v1.33.0-rc.2"])
-def test_a_pre_release_goes_over_to_the_next_one_and_to_the_release(wanted):
-    early = "v1.33.0-rc.1"
-    before = running(cluster("x", version=early, workerPools=POOLS))
+@pytest.mark.parametrize(
+    ("present", "wanted"),
+    [
+        ("v1.33.0-rc.1", "v1.33.0"),
+        ("v1.33.0-rc.1", "v1.33.0-rc.2"),
+        ("v1.33.0", "v1.33.0+build.1"),
+        ("v1.33.0+build.1", "v1.33.0+build.2"),
+    ],
+)
+def test_another_pre_release_or_build_of_a_release_is_another_version(present, wanted):
+    before = running(cluster("x", version=present, workerPools=POOLS))
     asked = replace(before, cluster=cluster("x", version=wanted, workerPools=POOLS))
 
     assert versions(before) == {}
     assert versions(asked) == {"x-control-plane": wanted}
-    assert versions(with_control_plane(asked, wanted)) == {"x-pool-a": wanted}
+    ready = with_control_plane(asked, wanted)
+    assert versions(ready) == {"x-pool-a": wanted}
+    assert versions(on_version(ready, "a", wanted)) == {"x-pool-b": wanted}
 
 
 def test_the_pools_wait_until_every_replica_of_the_control_plane_is_there():
@@ -184,8 +193,8 @@ def test_before_the_control_plane_has_come_up_its_version_may_be_corrected():
         ("v1.32.0", KubeVersion(1, 32, 0)),
         ("1.32.10", KubeVersion(1, 32, 10)),
         ("v1.32.0-rc.1", KubeVersion(1, 32, 0, "rc.1")),
-        ("v1.32.0-rc.1+build.7", KubeVersion(1, 32, 0, "rc.1")),
-        ("v1.32.0+build.7", KubeVersion(1, 32, 0)),
+        ("v1.32.0-rc.1+build.7", KubeVersion(1, 32, 0, "rc.1", "build.7")),
+        ("v1.32.0+build.7", KubeVersion(1, 32, 0, "", "build.7")),
         ("v1.32", None),
         ("", None),
     ],

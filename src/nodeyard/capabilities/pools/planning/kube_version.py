@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?")
+_VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?")
 
 
 class KubeVersion(NamedTuple):
@@ -14,15 +14,17 @@ class KubeVersion(NamedTuple):
     patch: int
     early: str = ""
     """What a pre-release is called, such as rc.1; two of one release are two versions."""
+    build: str = ""
+    """Which build of it this is: Cluster API replaces machines of another one."""
 
 
 def parse(text: str) -> KubeVersion | None:
-    """None where it is no version. What distinguishes builds of one release does not count."""
+    """None where it is no version."""
     found = _VERSION.fullmatch(text)
     if found is None:
         return None
-    major, minor, patch, early = found.groups()
-    return KubeVersion(int(major), int(minor), int(patch), early or "")
+    major, minor, patch, early, build = found.groups()
+    return KubeVersion(int(major), int(minor), int(patch), early or "", build or "")
 
 
 def minors_between(older: str, newer: str) -> int | None:
