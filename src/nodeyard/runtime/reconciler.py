@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from random import Random
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
@@ -50,6 +50,8 @@ _NOT_WRITTEN = (Result.FAILED, Result.UNKNOWN, Result.CONFLICT)
 _WARNING: Final = "Warning"
 
 _log = get_logger("reconciler")
+
+T = TypeVar("T")
 
 
 class Applying(Protocol):
@@ -142,7 +144,7 @@ class Reconciler:
             _log.info("leaving alone", reason="paused")
             # A loop goes on, and what it was told may come to differ without an event.
             return Verdict(Ending.PAUSED, OBSERVE_SECONDS if capability.brief is not None else None)
-        planned, braked = await self._plan(snapshot, now, approvals((*roots, *capability.wider(tools.view, key))))
+        planned, braked = await self._plan(key, snapshot, now, approvals((*roots, *capability.wider(tools.view, key))))
         self._note(key, braked)
         if observing:
             return await self._observe(braked.now, roots, observing, now)
@@ -180,7 +182,10 @@ class Reconciler:
         """A cache that has not been told everything would plan for a world that is not there."""
         return all(map(self._tools.view.is_synced, self._vital))
 
-    async def _plan(self, snapshot: Any, now: datetime, approved: Collection[str]) -> tuple[Planned, Braked]:
+    async def _think(self, key: Key, work: Callable[[], T]) -> T:
+        return work() if self._capability.is_small(key) else await self._tools.think(work)
+
+    async def _plan(self, key: Key, snapshot: Any, now: datetime, approved: Collection[str]) -> tuple[Planned, Braked]:
         capability, limit = self._capability, self._settings.limit
 
         def think() -> tuple[Planned, Braked]:
@@ -188,7 +193,7 @@ class Reconciler:
             return planned, brake(planned.plan, limit, capability.managed(snapshot), approved)
 
         began = self._tools.clock.monotonic()
-        planned, braked = await self._tools.think(think)
+        planned, braked = await self._think(key, think)
         self._tools.metrics.plan_seconds.observe(self._tools.clock.monotonic() - began)
         return planned, braked
 
@@ -252,7 +257,7 @@ class Reconciler:
         tools = self._tools
         # All at once: going to another thread and back costs as much as most of it.
         report = functools.partial(self._think_back, snapshot, plan, outcome, tools.clock.now())
-        writes, events = await tools.think(report)
+        writes, events = await self._think(plan.key, report)
         may_write = tools.gate_of(plan.key).may_write
         written = await tools.statuses.write(resumed(writes, roots), self._shown, may_write=may_write)
         self._tell(plan.key, events)

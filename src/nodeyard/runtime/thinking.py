@@ -2,8 +2,9 @@
 
 In production each capability has one worker thread: a slow plan delays neither the watches nor another capability's
 plans. The way there and back costs as much as a small plan does: what is handed over while the thread is at work is
-taken up by it without being called, and what is done by the time the event loop looks comes back together. In
-simulation they run in place, so that virtual time stands still meanwhile.
+taken up by it without being called, and what is done by the time the event loop looks comes back together. Keys that
+are always small do not go there at all (`Capability.is_small`). In simulation all run in place, so that virtual time
+stands still meanwhile.
 """
 
 from __future__ import annotations

@@ -126,6 +126,14 @@ async def test_what_is_applied_is_of_when_it_was_collected_however_long_planning
     assert stage.seen_at == 7.0
 
 
+async def test_a_small_key_is_planned_and_told_of_without_the_way_to_the_planners(stage):
+    stage.thinks_for = 3.0
+    capability = dataclasses.replace(LABELS, is_small=lambda key: key == "a")
+    await stage.reconciler(capability).reconcile("a")
+    assert stage.story == ["apply", "status", "Labelled"]
+    assert stage.clock.monotonic() == 0.0
+
+
 async def test_nothing_to_do_is_not_applied_but_told(stage):
     stage.nodes = []
     await stage.reconciler().reconcile("a")

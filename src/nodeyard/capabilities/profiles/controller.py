@@ -303,6 +303,8 @@ PROFILES: Final = Capability(
         *(Watch(each, _configuration_keys, label_selector=names.SERVICE_LABEL) for each in watched.CONFIGURATIONS),
     ),
     declared=_declared,
+    # One node, its role and what they name.
+    is_small=names.is_node_key,
     collect=_collect,
     plan=_plan,
     status=_status,

@@ -79,6 +79,10 @@ def node_key(namespace: str, name: str) -> str:
     return f"node/{namespace}/{name}"
 
 
+def is_node_key(key: str) -> bool:
+    return key.startswith("node/")
+
+
 def profile_key(service: str, namespace: str, name: str) -> str:
     return f"profile/{service}/{namespace}/{name}"
 
