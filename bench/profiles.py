@@ -6,7 +6,8 @@ role edit   one of 20 roles of 5,000 nodes chooses another profile, all of which
             each concerned node's service object, configuration and status, none for the other nodes. Beside the
             operator stands its ceiling: the very bodies it sent, replayed raw at the same concurrency on the same
             objects, which were brought back before. The time is taken by another watcher of nodes, which both have
-            alike, from the edit (the first body) to the last status it sees.
+            alike, from the edit (the first body) to the last status it sees: on the way there and on the way back, and
+            the mean of both counts.
 
 Admission webhooks are off: nobody is there to answer for the ceiling.
 """
@@ -31,7 +32,7 @@ from bench.harness import Contestant, Numbers, Requirement, Result, compete
 from bench.load import Call, session
 from bench.operator import Operator, operator
 from bench.profiles_fleet import FIRST, SECOND, Cost
-from bench.replay import replayer, unbound
+from bench.replay import Replay, replayer, unbound
 from bench.servers import Running, cpu_seconds, real
 from nodeyard.apply.applier import IN_FLIGHT
 from nodeyard.capabilities.profiles import names
@@ -43,7 +44,7 @@ ROLES = 20
 EDITED_ROLE = 7
 EDITS = 50
 SERIES = 3
-ROUNDS = 7
+ROUNDS = 9
 PATIENCE_SECONDS = 900.0
 
 SECONDS = "seconds until all concerned nodes report"
@@ -175,41 +176,56 @@ async def _edit_node(opened: aiohttp.ClientSession, name: str) -> float:
 
 async def _edit_role(world: World, opened: aiohttp.ClientSession, sent: Sent) -> Numbers:
     await fleet.forget_events(opened)
-    path = fleet.role_path(EDITED_ROLE)
     with _operator(world.server) as running:
         await _settle(running)
-        known = len(await running.written())
-        async with fleet.changes(opened, fleet.NODES) as changed:
-            server_cpu = cpu_seconds(world.server.processes)
-            cpu, began = running.cpu_seconds(), time.perf_counter()
-            await fleet.choose(opened, path, SECOND)
-            ended = await changed.reach(len(world.concerned))
-            server_cpu = cpu_seconds(world.server.processes) - server_cpu
-            await _settle(running)
-        cpu, peak = running.cpu_seconds() - cpu, running.peak_mb()
-        sent.there = (await running.written())[known:]
-        await fleet.choose(opened, path, FIRST)
+        there, sent.there = await _choose(world, opened, running, SECOND)
+        back, sent.back = await _choose(world, opened, running, FIRST)
+        peak = running.peak_mb()
+    return _mean(there, back) | {MEMORY: peak}
+
+
+async def _choose(
+    world: World, opened: aiohttp.ClientSession, running: Operator, profile: str
+) -> tuple[Numbers, Sequence[Call]]:
+    """One way, and what was written for it."""
+    known = len(await running.written())
+    await fleet.collect_garbage(opened)
+    async with fleet.changes(opened, fleet.NODES) as changed:
+        server_cpu = cpu_seconds(world.server.processes)
+        cpu, began = running.cpu_seconds(), time.perf_counter()
+        await fleet.choose(opened, fleet.role_path(EDITED_ROLE), profile)
+        ended = await changed.reach(len(world.concerned))
+        server_cpu = cpu_seconds(world.server.processes) - server_cpu
         await _settle(running)
-        sent.back = (await running.written())[known + len(sent.there) :]
-    cost = {CPU: cpu, SERVER_CPU: server_cpu, MEMORY: peak}
-    return _numbers(ended - began, sent.there, world.concerned) | cost
+    cpu = running.cpu_seconds() - cpu
+    calls = (await running.written())[known:]
+    return _numbers(ended - began, calls, world.concerned) | {CPU: cpu, SERVER_CPU: server_cpu}, calls
 
 
 async def _replay_role(world: World, opened: aiohttp.ClientSession, sent: Sent) -> Numbers:
-    await fleet.forget_events(opened)
-    path, calls = fleet.role_path(EDITED_ROLE), list(map(unbound, sent.there))
-    await fleet.choose(opened, path, SECOND)
     with replayer() as replay:
-        async with fleet.changes(opened, fleet.NODES) as changed:
-            server_cpu = cpu_seconds(world.server.processes)
-            replayed = await asyncio.to_thread(replay, world.server.target, calls, IN_FLIGHT)
-            ended = await changed.reach(len(world.concerned))
-            server_cpu = cpu_seconds(world.server.processes) - server_cpu
-        await fleet.forget_events(opened)
-        await asyncio.to_thread(replay, world.server.target, list(map(unbound, sent.back)), IN_FLIGHT)
-    await fleet.choose(opened, path, FIRST)
+        there = await _replay(world, opened, replay, SECOND, list(map(unbound, sent.there)))
+        back = await _replay(world, opened, replay, FIRST, list(map(unbound, sent.back)))
+    return _mean(there, back) | {MEMORY: back[MEMORY]}
+
+
+async def _replay(
+    world: World, opened: aiohttp.ClientSession, replay: Replay, profile: str, calls: Sequence[Call]
+) -> Numbers:
+    await fleet.forget_events(opened)
+    await fleet.choose(opened, fleet.role_path(EDITED_ROLE), profile)
+    await fleet.collect_garbage(opened)
+    async with fleet.changes(opened, fleet.NODES) as changed:
+        server_cpu = cpu_seconds(world.server.processes)
+        replayed = await asyncio.to_thread(replay, world.server.target, calls, IN_FLIGHT)
+        ended = await changed.reach(len(world.concerned))
+        server_cpu = cpu_seconds(world.server.processes) - server_cpu
     cost = {CPU: replayed.cpu_seconds, SERVER_CPU: server_cpu, MEMORY: replayed.peak_mb}
     return _numbers(ended - replayed.began, calls, world.concerned) | cost
+
+
+def _mean(there: Numbers, back: Numbers) -> Numbers:
+    return {name: statistics.mean((there[name], back[name])) for name in there}
 
 
 def _numbers(seconds: float, calls: Sequence[Call], concerned: Sequence[str]) -> Numbers:

@@ -160,6 +160,14 @@ async def forget_events(opened: aiohttp.ClientSession) -> None:
     await send(opened, [Call("DELETE", f"{EVENTS}namespaces/{NAMESPACE}/events")], 1)
 
 
+async def collect_garbage(opened: aiohttp.ClientSession) -> None:
+    """On the server: a pass of its collector costs as much as a hundred writes, and falls into the one measurement or
+    the other."""
+    async with opened.get("/debug/pprof/heap?gc=1") as answer:
+        answer.raise_for_status()
+        await answer.read()
+
+
 # what is seen
 
 

@@ -17,7 +17,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import aiohttp
 import msgspec
@@ -156,8 +156,12 @@ class Replayed:
     peak_mb: float
 
 
+Replay: TypeAlias = Callable[[Target, Sequence[Call], int], Replayed]
+"""Sends calls, so many at a time."""
+
+
 @contextmanager
-def replayer() -> Iterator[Callable[[Target, Sequence[Call], int], Replayed]]:
+def replayer() -> Iterator[Replay]:
     """Sends from a process of its own, as the operator does, on the same event loop."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         pool.submit(_warm).result()
