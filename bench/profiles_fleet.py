@@ -161,8 +161,8 @@ async def forget_events(opened: aiohttp.ClientSession) -> None:
 
 
 async def collect_garbage(opened: aiohttp.ClientSession) -> None:
-    """On the server: a pass of its collector costs as much as a hundred writes, and falls into the one measurement or
-    the other."""
+    """On the server: a pass of its collector costs as much as many writes, and would fall into one measurement or the
+    other by chance."""
     async with opened.get("/debug/pprof/heap?gc=1") as answer:
         answer.raise_for_status()
         await answer.read()

@@ -300,8 +300,8 @@ class Capability:
     """The planner itself leaves paused roots alone, since others share their key. Else a key whose roots are all paused
     is not planned at all."""
     is_small: Callable[[Key], bool] = lambda _key: False
-    """Whether a key takes a fraction of a millisecond to plan and to tell of, however large the fleet is. That is done
-    in place: the way to the planners' thread and back would cost more."""
+    """Whether a key, as users have it, takes a fraction of a millisecond to plan and to tell of, however large the
+    fleet is. That is done in place: the way to the planners' thread and back would cost more."""
     managed: Callable[[Any], int] = lambda _snapshot: 0
     """How many nodes the capability manages in a snapshot: what the brake's share is of."""
     keys_of: Callable[[View, ObjectRef], Iterable[Key]] = lambda _view, _ref: ()
