@@ -8,12 +8,10 @@ ENV UV_PROJECT_ENVIRONMENT=/opt/nodeyard \
 WORKDIR /src
 # Dependencies first, exactly those of the lock: they stay cached when only the source changes.
 COPY pyproject.toml uv.lock ./
-RUN uv sync --frozen --no-dev --no-install-project
+COPY testbed/pyproject.toml testbed/pyproject.toml
+RUN uv sync --frozen --no-dev --no-install-workspace
 COPY README.md LICENSE ./
 COPY src src
-COPY examples examples
-# The examples' charts link to it.
-COPY charts/nodeyard-scheduling charts/nodeyard-scheduling
 RUN uv sync --frozen --no-dev --no-editable
 
 FROM python:3.11-slim

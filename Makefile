@@ -13,14 +13,14 @@ DISTRIBUTED := --dist loadfile --no-loadscope-reorder
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo compiled test test-real controlplane lint check bench crds builtins format clean
+.PHONY: help setup demo compiled test test-real controlplane lint check bench crds builtins image format clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 setup: $(VENV)/.complete ## make .venv with everything pinned in uv.lock
 
-$(VENV)/.complete: pyproject.toml uv.lock
+$(VENV)/.complete: pyproject.toml testbed/pyproject.toml uv.lock
 ifneq ($(UV),)
 	$(UV) sync --frozen --quiet
 else
@@ -65,8 +65,11 @@ crds: setup ## write config/ and what the charts take from it, from what the cap
 	$(BIN)/python -m nodeyard.app.manifests config
 
 builtins: setup controlplane ## derive the built-in kinds' tables from the real API server
-	$(BIN)/python -m nodeyard.testing.builtins
-	$(BIN)/python -m nodeyard.testing.messages
+	$(BIN)/python -m nodeyard.testing.generate_type_table
+	$(BIN)/python -m nodeyard.testing.generate_protobuf_table
+
+image: ## build the container image of the operator (needs docker; IMAGE=registry/name:tag)
+	docker build -t $(or $(IMAGE),nodeyard:0.1.0) .
 
 format: setup ## let ruff mend style
 	$(BIN)/ruff check --fix .

@@ -22,6 +22,7 @@ _INFRASTRUCTURE = {
     "clustertree_fleet",
     "clustertree_leases",
     "harness",
+    "hostile_leaves",
     "load",
     "operator",
     "peer",

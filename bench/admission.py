@@ -22,13 +22,14 @@ from pathlib import Path
 import aiohttp
 
 from bench import admission_fleet as fleet
-from bench.asking import ask
+from bench.asking import Asker, ask
 from bench.harness import Contestant, Numbers, Requirement, Result, compete
 from bench.load import Target, send, session
 from bench.operator import Counters
 from bench.servers import Running, cpu_seconds, embedded
-from nodeyard.admission.certificates import Issue
+from nodeyard.admission.certificates import IssuedCertificate
 from nodeyard.capabilities.affinity import names
+from nodeyard.process.certificates import Authority
 from nodeyard.testing.ports import LOOPBACK, free_port
 from nodeyard.testing.processes import Process
 from nodeyard.testing.waiting import until
@@ -68,7 +69,7 @@ def _requirements(name: str) -> Iterable[Requirement]:
 def _asking(operator: _Operator, path: str, questions: list[bytes]) -> Callable[[], Numbers]:
     def measure() -> Numbers:
         lookups, used = operator.lookups(), operator.cpu_seconds()
-        asked = ask(operator.port, operator.authority, path, questions, IN_FLIGHT, b'"allowed":true')
+        asked = ask(operator.asker, path, questions, IN_FLIGHT, b'"allowed":true')
         return {
             "requests per second": asked.rate,
             "p50 ms": asked.percentile(0.5),
@@ -110,9 +111,8 @@ async def _classify(target: Target) -> None:
 @dataclass(frozen=True)
 class _Operator:
     process: Process
-    port: int
     address: str
-    authority: bytes
+    asker: Asker
 
     def is_ready(self) -> bool:
         if not self.process.is_alive():
@@ -133,14 +133,19 @@ class _Operator:
 
 @contextmanager
 def _operator(server: Running, folder: Path) -> Iterator[_Operator]:
-    issue = Issue.make([LOOPBACK], timedelta(days=1), datetime.now(UTC))
+    issue = IssuedCertificate.make([LOOPBACK], timedelta(days=1), datetime.now(UTC))
     (folder / "tls.crt").write_bytes(issue.pair.certificate)
     (folder / "tls.key").write_bytes(issue.pair.key)
     (folder / "ca.crt").write_bytes(issue.authority)
+    callers = Authority("api-servers")
+    (folder / "callers.crt").write_bytes(callers.pem)
+    caller = callers.client("kube-apiserver")
+    (folder / "caller.pem").write_bytes(caller.certificate + caller.key)
     port, health = free_port(), free_port()
     process = Process("operator", folder / "operator.log")
     process.start([sys.executable, "-m", "bench.admission_operator", server.kubeconfig, folder, str(port), str(health)])
-    operator = _Operator(process, port, f"http://{LOOPBACK}:{health}", issue.authority)
+    asker = Asker(port, issue.authority, folder / "caller.pem")
+    operator = _Operator(process, f"http://{LOOPBACK}:{health}", asker)
     try:
         until(operator.is_ready, "the operator serves", 60)
         yield operator

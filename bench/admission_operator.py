@@ -11,7 +11,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from nodeyard.admission.upkeep import Webhooks
+from nodeyard.admission.manager import Webhooks
 from nodeyard.app.operator import Operation, identity, operate
 from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.cli import signals
@@ -20,18 +20,18 @@ from nodeyard.process import logs
 from nodeyard.runtime.capability import View
 from nodeyard.runtime.health import Address
 from nodeyard.runtime.settings import Settings
-from nodeyard.runtime.webhooks import Intercepts, Review, Verdict, Webhook, allowed
+from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, Webhook, WebhookRule, allowed
 
 HOST = "127.0.0.1"
 
 
-def _admit(_review: Review, _view: View) -> Verdict:
+def _admit(_review: AdmissionRequest, _view: View) -> AdmissionResponse:
     return allowed()
 
 
 EMPTY = Webhook(
     name="empty",
-    rules=(Intercepts("", ("pods",), operations=("CREATE",), scope="Namespaced"),),
+    rules=(WebhookRule("", ("pods",), operations=("CREATE",), scope="Namespaced"),),
     review=_admit,
 )
 
@@ -47,7 +47,9 @@ def main(kubeconfig: Path, certificates: Path, webhook_port: int, health_port: i
         health=address,
         metrics=address,
         # Served, and not registered: the questions come from the benchmark.
-        webhooks=Webhooks(Address(HOST, webhook_port), folder=certificates),
+        webhooks=Webhooks(
+            Address(HOST, webhook_port), folder=certificates, client_authority=certificates / "callers.crt"
+        ),
     )
     signals.run(operate(operation, signals.until_stopped))
 

@@ -8,6 +8,7 @@ import ssl
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import uvloop
 
@@ -32,15 +33,24 @@ class Asked:
         return ranked[min(len(ranked) - 1, int(share * len(ranked)))] * 1000
 
 
-def ask(port: int, authority: bytes, path: str, questions: Sequence[bytes], in_flight: int, expected: bytes) -> Asked:
+@dataclass(frozen=True)
+class Asker:
+    """A caller of webhooks, as an API server is one."""
+
+    port: int
+    authority: bytes
+    client: Path
+    """Its certificate, and its key."""
+
+
+def ask(asker: Asker, path: str, questions: Sequence[bytes], in_flight: int, expected: bytes) -> Asked:
     """All of them; an answer that does not have the expected text ends the benchmark."""
-    return uvloop.run(_ask(port, authority, path, questions, in_flight, expected))
+    return uvloop.run(_ask(asker, path, questions, in_flight, expected))
 
 
-async def _ask(
-    port: int, authority: bytes, path: str, questions: Sequence[bytes], in_flight: int, expected: bytes
-) -> Asked:
-    trust = ssl.create_default_context(cadata=authority.decode())
+async def _ask(asker: Asker, path: str, questions: Sequence[bytes], in_flight: int, expected: bytes) -> Asked:
+    port, trust = asker.port, ssl.create_default_context(cadata=asker.authority.decode())
+    trust.load_cert_chain(asker.client)
     connections = await asyncio.gather(*(asyncio.open_connection(HOST, port, ssl=trust) for _ in range(in_flight)))
     requests = iter([_request(path, each) for each in questions])
     latencies: list[float] = []

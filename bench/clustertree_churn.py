@@ -22,7 +22,7 @@ from bench.clustertree_fleet import IN_FLIGHT, Leaf, Shown
 from bench.load import deliver, session
 from nodeyard.client.resources import LEASES
 from nodeyard.kube.names import LEASE_NAMESPACE
-from nodeyard.process.clock import parse_time
+from nodeyard.kube.timestamps import parse_rfc3339
 
 HOT = 10
 """Nodes that half of the pods are for."""
@@ -162,5 +162,5 @@ async def _look(opened: aiohttp.ClientSession, ages: Ages) -> None:
     async with opened.get(LEASES.path(LEASE_NAMESPACE)) as answer:
         answer.raise_for_status()
         found = msgspec.json.decode(await answer.read(), type=_Leases).items
-    moments = [(asked - parse_time(each.spec.renew_time)).total_seconds() for each in found]
+    moments = [(asked - parse_rfc3339(each.spec.renew_time)).total_seconds() for each in found]
     ages.oldest, ages.leases = max(ages.oldest, *moments, 0.0), len(found)

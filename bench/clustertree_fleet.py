@@ -23,9 +23,9 @@ from bench.load import Call, encoded, send
 from bench.servers import Running, embedded, real
 from nodeyard.app.capabilities import choose
 from nodeyard.capabilities.clustertree import names
-from nodeyard.client.aio import AioTransport
 from nodeyard.client.api import Client
 from nodeyard.client.framing import LineFramer
+from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_kubeconfig
 from nodeyard.kube.json import Object
 from nodeyard.kube.quantity import parse
@@ -135,7 +135,7 @@ def cluster(leaf: Leaf) -> Object:
 
 
 async def install(server: Running) -> None:
-    client = Client(AioTransport(load_kubeconfig([server.kubeconfig])))
+    client = Client(HttpTransport(load_kubeconfig([server.kubeconfig])))
     try:
         await install_kinds(client, choose([names.CAPABILITY]), SystemClock())
     finally:

@@ -19,18 +19,18 @@ from bench.harness import Numbers
 from bench.load import MERGE, Call, encoded, send, session
 from bench.servers import Running
 from nodeyard.capabilities.clustertree import names
-from nodeyard.capabilities.clustertree.briefs import Brief, LeaseNode
+from nodeyard.capabilities.clustertree.leases.inputs import Brief, LeaseNode
 from nodeyard.capabilities.clustertree.leases.keeper import IN_FLIGHT
 from nodeyard.capabilities.clustertree.leases.loop import renew
-from nodeyard.client.aio import AioTransport
 from nodeyard.client.api import Client
+from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_kubeconfig
 from nodeyard.client.resources import LEASES, Resource
 from nodeyard.kube.names import LEASE_NAMESPACE
-from nodeyard.process.clock import SystemClock, rfc3339_micro
-from nodeyard.runtime.briefs import Briefs
-from nodeyard.runtime.elections import ALWAYS
-from nodeyard.runtime.loops import LoopContext
+from nodeyard.kube.timestamps import format_rfc3339_micro
+from nodeyard.process.clock import SystemClock
+from nodeyard.runtime.background import LoopContext, LoopInputs
+from nodeyard.runtime.leader.write_fence import ALWAYS
 
 RATE = "renewals per second"
 CPU_PER_RENEWAL = "CPU per renewal, ms"
@@ -57,7 +57,7 @@ class Stopwatch:
         self.numbers: Numbers = {}
         self.is_done = asyncio.Event()
 
-    def observe(self, verb: str, _resource: Resource[Any], code: int, seconds: float) -> None:
+    def observe(self, verb: str, _resource: Resource[Any], code: int, seconds: float, _reason: str) -> None:
         if not self.is_armed or verb != "patch" or self.is_done.is_set():
             return
         if code != 200:
@@ -72,7 +72,7 @@ class Stopwatch:
 
 
 async def _by_loop(server: Running, leases: int) -> Numbers:
-    briefs, stopped, watch = Briefs(), asyncio.Event(), Stopwatch(leases)
+    briefs, stopped, watch = LoopInputs(), asyncio.Event(), Stopwatch(leases)
     nodes = tuple(LeaseNode(name, "", True) for name in lease_names(leases))
     briefs.put("leaf", Brief("leaf", server.kubeconfig.read_bytes(), nodes))
 
@@ -81,7 +81,7 @@ async def _by_loop(server: Running, leases: int) -> Numbers:
             raise RuntimeError(f"{name}: {len(value.failed)} leases were not renewed: {value.failed[0][1]}")
         watch.is_armed = True
 
-    client = Client(AioTransport(load_kubeconfig([server.kubeconfig])), observe=watch.observe)
+    client = Client(HttpTransport(load_kubeconfig([server.kubeconfig])), observe=watch.observe)
     with briefs.listening() as changed:
         context = LoopContext(client, lambda _key: ALWAYS, SystemClock(), stopped, _NO_VIEW, publish, changed, briefs)
         task = asyncio.create_task(renew(context))
@@ -100,7 +100,7 @@ _NO_VIEW: Any = None
 
 async def _raw(server: Running, leases: int) -> Numbers:
     query = f"?fieldManager={names.MANAGER}&fieldValidation=Strict"
-    body = encoded({"spec": {"renewTime": rfc3339_micro(datetime.now(UTC))}})
+    body = encoded({"spec": {"renewTime": format_rfc3339_micro(datetime.now(UTC))}})
     calls = [Call("PATCH", f"{LEASES.path(LEASE_NAMESPACE, name)}{query}", body, MERGE) for name in lease_names(leases)]
     async with session(server.target, IN_FLIGHT) as opened:
         before = time.process_time()

@@ -17,13 +17,13 @@ from bench.servers import Running
 from bench.sightings import Seen, Sightings, sightings
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.controller import POOLS
-from nodeyard.client.aio import AioTransport
 from nodeyard.client.api import Client
+from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_kubeconfig
 from nodeyard.kube.json import Object
 from nodeyard.process.clock import SystemClock
 from nodeyard.runtime.crds import install as install_kinds
-from nodeyard.testing import foreign
+from nodeyard.testing import third_party_crds
 from nodeyard.testing.rest import Rest
 
 IN_FLIGHT = 32
@@ -40,9 +40,9 @@ IN_PLACE = "node-restriction.kubernetes.io/tier"
 async def install(server: Running) -> None:
     """The real definitions, Cluster API's and ours."""
     target = server.target
-    definitions = [_unconverted(each) for each in foreign.definitions(*SOURCES)]
-    foreign.install(Rest(target.url, target.authority, target.token), definitions, timeout=120)
-    client = Client(AioTransport(load_kubeconfig([server.kubeconfig])))
+    definitions = [_unconverted(each) for each in third_party_crds.definitions(*SOURCES)]
+    third_party_crds.install(Rest(target.url, target.authority, target.token), definitions, timeout=120)
+    client = Client(HttpTransport(load_kubeconfig([server.kubeconfig])))
     try:
         await install_kinds(client, [POOLS], SystemClock())
     finally:

@@ -278,10 +278,10 @@ def _operator(server: Running) -> Iterator[Operator]:
 async def _settle(running: Operator) -> None:
     """Until two seconds have passed without a write or a plan."""
     async with asyncio.timeout(PATIENCE_SECONDS):
-        before, calm = (-1.0, -1.0), 0
-        while calm < 2:
+        before, min_interval = (-1.0, -1.0), 0
+        while min_interval < 2:
             await asyncio.sleep(1)
             counters = running.counters()
             current = (counters.writes, counters.plans)
-            calm = calm + 1 if current == before else 0
+            min_interval = min_interval + 1 if current == before else 0
             before = current

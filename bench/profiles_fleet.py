@@ -20,8 +20,8 @@ from bench.servers import Running
 from bench.sightings import Sightings, sightings
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.controller import PROFILES
-from nodeyard.client.aio import AioTransport
 from nodeyard.client.api import Client
+from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_kubeconfig
 from nodeyard.kube.json import Object
 from nodeyard.process.clock import SystemClock
@@ -48,7 +48,7 @@ CONFIG_MAPS = f"/api/v1/namespaces/{NAMESPACE}/configmaps"
 
 
 async def install(server: Running) -> None:
-    client = Client(AioTransport(load_kubeconfig([server.kubeconfig])))
+    client = Client(HttpTransport(load_kubeconfig([server.kubeconfig])))
     try:
         await install_kinds(client, [PROFILES], SystemClock())
     finally:

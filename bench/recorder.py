@@ -71,8 +71,8 @@ def main(record: Path, arguments: list[str]) -> None:
     from nodeyard.app import connections
     from nodeyard.cli.app import app
 
-    transport = connections.AioTransport
-    connections.AioTransport = lambda config: RecordingTransport(transport(config), record)
+    transport = connections.HttpTransport
+    connections.HttpTransport = lambda config: RecordingTransport(transport(config), record)
     app(arguments)
 
 

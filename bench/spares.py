@@ -38,8 +38,8 @@ from bench.servers import Running, cpu_seconds, real
 from bench.sightings import Sightings
 from nodeyard.apply.applier import IN_FLIGHT
 from nodeyard.capabilities.spares.controller import SPARES
-from nodeyard.client.aio import AioTransport
 from nodeyard.client.api import Client
+from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_kubeconfig
 from nodeyard.process.clock import SystemClock
 from nodeyard.runtime.crds import install
@@ -242,7 +242,7 @@ async def _cluster(nodes: int) -> AsyncIterator[tuple[Running, aiohttp.ClientSes
 
 
 async def _install(server: Running) -> None:
-    client = Client(AioTransport(load_kubeconfig([server.kubeconfig])))
+    client = Client(HttpTransport(load_kubeconfig([server.kubeconfig])))
     try:
         await install(client, [SPARES], SystemClock())
     finally:

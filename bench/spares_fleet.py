@@ -16,7 +16,7 @@ from bench.replay import NODES, TEMPLATES, Metadata
 from bench.sightings import Sightings, sightings
 from nodeyard.capabilities.spares import names
 from nodeyard.kube.json import Object
-from nodeyard.process.clock import rfc3339
+from nodeyard.kube.timestamps import format_rfc3339
 from nodeyard.sim.nodes import conditions, spare_node
 
 IN_FLIGHT = 32
@@ -111,7 +111,7 @@ async def heartbeats(opened: aiohttp.ClientSession, nodes: int, rate: float) -> 
 
 
 def _heartbeat(number: int) -> Call:
-    now = rfc3339(datetime.now(UTC))
+    now = format_rfc3339(datetime.now(UTC))
     posted = [{"type": each["type"], "lastHeartbeatTime": now} for each in conditions(now, is_ready=False)]
     path = f"{NODES}/node-{number:05d}/status"
     return Call("PATCH", path, encoded({"status": {"conditions": posted}}), STRATEGIC)

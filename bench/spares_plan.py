@@ -27,7 +27,7 @@ from nodeyard.kube.names import INSTANCE_TYPE
 from nodeyard.kube.objects import Node
 from nodeyard.kube.patch import merge_patch
 from nodeyard.plan.model import Planned
-from nodeyard.process import collector
+from nodeyard.process import garbage_collection
 from nodeyard.process.clock import EPOCH
 from nodeyard.sim.nodes import NodeShape, spare_node
 
@@ -69,7 +69,7 @@ def run() -> Iterator[Result]:
         requirements += [Requirement(metric, FULL.name, smaller.name, at_most=GROWTH) for metric in METRICS]
     contestants = [contestant(size) for size in sizes]
     # As the operator has it once its caches are filled.
-    collector.settle()
+    garbage_collection.settle()
     yield compete("spares-plan", contestants, requirements=requirements, warm_up=False)
 
 

@@ -32,6 +32,49 @@ settings.register_profile(
 settings.load_profile("nodeyard")
 
 
+# Here the fixtures of the plugin go by their short names.
+
+
+@pytest.fixture(scope="session")
+def api(nodeyard_api):
+    return nodeyard_api
+
+
+@pytest.fixture
+def kubectl(nodeyard_kubectl):
+    return nodeyard_kubectl
+
+
+@pytest.fixture
+def faults(nodeyard_faults):
+    return nodeyard_faults
+
+
+@pytest.fixture
+def operator(nodeyard_operator):
+    return nodeyard_operator
+
+
+@pytest.fixture
+def world(nodeyard_world):
+    return nodeyard_world
+
+
+@pytest.fixture(scope="module")
+def machines(nodeyard_machines):
+    return nodeyard_machines
+
+
+@pytest.fixture
+def clock(nodeyard_clock):
+    return nodeyard_clock
+
+
+@pytest.fixture(scope="session")
+def eventually(nodeyard_eventually):
+    return nodeyard_eventually
+
+
 def pytest_collection_finish() -> None:
     gc.freeze()
     gc.enable()

@@ -7,9 +7,16 @@ from typing import Any
 
 import msgspec
 
+from nodeyard.admission.client_config import ByUrl
+from nodeyard.admission.configurations import VALIDATING, configuration
 from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.kube.json import Object
 from nodeyard.runtime.capability import Watch
+
+
+def registration(bundle: bytes = b"ca") -> Object:
+    """By which the API server asks all that affinity declares."""
+    return configuration(VALIDATING, AFFINITY, ByUrl("https://127.0.0.1:9443"), bundle)
 
 
 class AffinityView:
@@ -18,11 +25,11 @@ class AffinityView:
     def __init__(
         self,
         *bodies: Object,
-        sightings: Iterable[tuple[str, str]] = (),
+        recent_kinds: Iterable[tuple[str, str]] = (),
         served: Iterable[tuple[str, str]] = (),
         troubles: Mapping[str, str] | None = None,
     ) -> None:
-        self.sightings = tuple(sightings)
+        self.recent_kinds = tuple(recent_kinds)
         self._served = set(served)
         self._troubles = troubles or {}
         self._watches: dict[str, Watch] = {}
@@ -68,10 +75,23 @@ class AffinityView:
         of = self._watches[self._named(kind)].indexes[index]
         return [each for each in self.all(kind) if value in of(each)]
 
+    def counted(self, kind: str, index: str, value: str) -> int:
+        return len(self.indexed(kind, index, value))
+
+    def aggregate(self, name: str, group: str) -> Any:
+        (kind, fold) = next(
+            (kind, each) for kind, watch in self._watches.items() for each in watch.aggregates if each.name == name
+        )
+        value = fold.empty()
+        for each in self.all(kind):
+            if group in fold.group(each):
+                value = fold.add(value, each)
+        return value
+
     def is_synced(self, kind: str) -> bool:
         return self._named(kind) not in self._troubles
 
-    def trouble(self, kind: str) -> str:
+    def watch_error(self, kind: str) -> str:
         return self._troubles.get(self._named(kind), "")
 
     def versions(self, group: str, kind: str) -> Sequence[str]:

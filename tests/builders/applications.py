@@ -10,11 +10,12 @@ from typing import Any
 import msgspec
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.snapshot import ApplicationSnapshot, Standing
+from nodeyard.capabilities.affinity.planning.class_record import Record, encode, previous_classes
+from nodeyard.capabilities.affinity.snapshot import ApplicationSnapshot, EffectivePolicy
 from nodeyard.capabilities.affinity.types import AffinityClass, ApplicationDefinition, Tenant
 from nodeyard.kube.json import Json, Object
-from nodeyard.plan.draft import Draft
-from nodeyard.runtime.webhooks import GroupVersionKind, Review
+from nodeyard.plan.builder import PlanBuilder
+from nodeyard.runtime.webhooks import AdmissionRequest, GroupVersionKind
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 ZONE = "topology.kubernetes.io/zone"
@@ -25,8 +26,8 @@ SCHEMA: Object = {
 }
 
 
-def draft() -> Draft:
-    return Draft(NOW)
+def draft() -> PlanBuilder:
+    return PlanBuilder(NOW)
 
 
 def definition_body(kind: str = "Postgres", *, schema: Any = SCHEMA, **given: Any) -> Object:
@@ -74,22 +75,40 @@ def affinity_class(name: str, node_selector: Mapping[str, str] | None = None, **
     return msgspec.convert({"metadata": metadata, "spec": spec}, AffinityClass)
 
 
-def standing(default: str = "", allowed: tuple[str, ...] | None = None, fault: str = "") -> Standing:
+def policy(default: str = "", allowed: tuple[str, ...] | None = None, fault: str = "") -> EffectivePolicy:
     tenant = msgspec.convert({"metadata": {"name": "acme", "namespace": names.TENANT_ROOT}}, Tenant)
-    return Standing(tenant=tenant, default=default, allowed=allowed, fault=fault)
+    return EffectivePolicy(tenant=tenant, default=default, allowed=allowed, fault=fault)
 
 
 CLASSES = {each.name: each for each in (affinity_class("dc1"), affinity_class("dc2"), affinity_class("dc3"))}
 
 
 def snapshot(spec: Object | None = None, **given: Any) -> ApplicationSnapshot:
-    """Of an application with this spec; `app` gives it whole."""
+    """Of an application with this spec; `app` gives it whole. What its release shows is recorded on it."""
+    app = given.pop("app", None) or application(spec)
+    release = given.get("release")
     return ApplicationSnapshot(
-        application=given.pop("app", None) or application(spec),
+        application=app if release is None else with_record(app, release),
         definition=given.pop("definition", None) or definition(),
         classes=given.pop("classes", CLASSES),
         **given,
     )
+
+
+def with_record(app: Object, release: Object) -> Object:
+    """The application as it is after the pass that made this release; as it came where it has a record already."""
+    metadata, shown = app["metadata"], release["metadata"]
+    labels, known = shown.get("labels") or {}, metadata.get("annotations") or {}
+    if names.CLASS_RECORD in known:
+        return app
+    record = Record(
+        uid=metadata["uid"],
+        release=shown.get("name", ""),
+        affinity_class=labels.get(names.AFFINITY_CLASS, ""),
+        source=(shown.get("annotations") or {}).get(names.CLASS_SOURCE, ""),
+        previous=previous_classes(labels),
+    )
+    return {**app, "metadata": {**metadata, "annotations": {**known, names.CLASS_RECORD: encode(record)}}}
 
 
 def as_applied(body: Object, live: Object | None = None, **metadata: Any) -> Object:
@@ -174,11 +193,11 @@ def tenant_body(name: str = "acme", **spec: Any) -> Object:
     return {"apiVersion": names.APPS_API_VERSION, "kind": names.TENANT_KIND, "metadata": metadata, "spec": spec}
 
 
-def question(new: Object | None, old: Object | None = None, operation: str = "") -> Review:
+def question(new: Object | None, old: Object | None = None, operation: str = "") -> AdmissionRequest:
     """About an object as it shall be and as it is."""
     subject = new or old or {}
     group, _, version = subject["apiVersion"].partition("/")
-    return Review(
+    return AdmissionRequest(
         uid="u",
         operation=operation or ("CREATE" if old is None else "UPDATE"),  # type: ignore[arg-type]
         kind=GroupVersionKind(group=group, version=version, kind=subject["kind"]),

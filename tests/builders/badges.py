@@ -26,7 +26,7 @@ class ServiceSpec(PlainStruct, frozen=True):
 class ServiceStatus(NullableStruct, frozen=True):
     badged: int | None = None
     refused: str | None = None
-    trouble: str | None = None
+    watch_error: str | None = None
     served: str | None = None
 
 
@@ -44,7 +44,7 @@ class Snapshot:
     service: BadgeService
     objects: tuple
     is_served: bool
-    trouble: str
+    watch_error: str
 
 
 def shown_as(service):
@@ -77,7 +77,7 @@ def collect(view, key, _now):
     kind = shown_as(service)
     group = service.spec.api_version.rpartition("/")[0]
     is_served = bool(view.versions(group, service.spec.kind))
-    return Snapshot(service, tuple(view.all(kind)), is_served, view.trouble(kind))
+    return Snapshot(service, tuple(view.all(kind)), is_served, view.watch_error(kind))
 
 
 def plan(snapshot, _now, explain):
@@ -116,7 +116,7 @@ def status(snapshot, _plan, outcome, _now):
     found = {
         "badged": done + sum(_badge(obj) == snapshot.service.spec.badge for obj in snapshot.objects),
         "served": "yes" if snapshot.is_served else "no",
-        "trouble": snapshot.trouble,
+        "trouble": snapshot.watch_error,
         "refused": failed[0] if failed else "",
     }
     return [StatusWrite(object=_ref(snapshot.service), status=found)]

@@ -68,8 +68,8 @@ class Dataplane:
     def delete(self, kind: str, name: str) -> None:
         self.rest.call("DELETE", self.path(kind, name))
 
-    def report(self, node: str, kind: str = names.COMPUTE_KIND) -> None:
-        """As the service's operator: what was asked for runs."""
+    def report(self, node: str, kind: str = names.COMPUTE_KIND, *, is_hashed: bool = True) -> None:
+        """Act as the service operator: report the desired hash and Ready, or only Ready."""
         asked = self.see(kind, node)["metadata"]["annotations"][names.HASH]
         ready = {
             "type": "Ready",
@@ -78,7 +78,8 @@ class Dataplane:
             "message": "",
             "lastTransitionTime": "2030-01-01T00:00:00Z",
         }
-        self.patch(kind, node, {"status": {"hash": {names.REPORTED_HASH: asked}, "conditions": [ready]}}, "/status")
+        reported = {"hash": {names.REPORTED_HASH: asked}} if is_hashed else {}
+        self.patch(kind, node, {"status": {**reported, "conditions": [ready]}}, "/status")
 
     # looking
 
@@ -128,7 +129,7 @@ class Dataplane:
         return until(condition, what, timeout)
 
     def settled(self, node: str, profile: str) -> Object:
-        """The node's compute has this profile, and what it asks for has been reported."""
+        """Check that the node's compute has this profile and its desired hash is reported."""
         self.until(lambda: self._profile_of(node) == profile, f"{node} has {profile}")
         self.report(node)
         self.until(lambda: self.is_ready(node), f"{node} is ready")
@@ -142,7 +143,7 @@ class Dataplane:
         return "" if obj is None else (obj["spec"].get("computeProfileName") or "")
 
     def close(self) -> None:
-        """The nodes first: an operator that is still at work does not write into a namespace that goes."""
+        """Delete the nodes first, so a running operator does not write into a terminating namespace."""
         self.rest.call("DELETE", self.path(names.NODE_KIND))
         self.until(lambda: not self.rest.get(self.path(names.NODE_KIND))["items"], "all nodes are gone")
         self.rest.call("DELETE", f"/api/v1/namespaces/{self.namespace}")

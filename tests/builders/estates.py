@@ -22,8 +22,8 @@ import yaml
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.kube.json import Object
-from nodeyard.sim import foreign as stand_ins
-from nodeyard.testing import foreign
+from nodeyard.sim import third_party_crds as stand_ins
+from nodeyard.testing import third_party_crds
 from nodeyard.testing.operators import LOCAL_WEBHOOKS, Operators
 from nodeyard.testing.session import Answer, Session
 from nodeyard.testing.waiting import until
@@ -58,8 +58,8 @@ _numbers = itertools.count(1)
 
 def install_kinds(api: Any) -> None:
     """Our definitions, and Flux's: its own on the real server, a stand-in on the embedded one."""
-    flux = foreign.definitions("flux-helm") if api.is_real else stand_ins.definitions("flux")
-    foreign.install(api.rest, [*AFFINITY.definitions(), *flux])
+    flux = third_party_crds.definitions("flux-helm") if api.is_real else stand_ins.definitions("flux")
+    third_party_crds.install(api.rest, [*AFFINITY.definitions(), *flux])
 
 
 def unique(word: str) -> str:
@@ -256,8 +256,18 @@ class Estate:
         # The real garbage collector takes its time to learn of new kinds.
         for release in self.http.get(f"/apis/{names.FLUX_API_VERSION}/{names.RELEASE_PLURAL}").json["items"]:
             self.delete(names.RELEASE_KIND, release["metadata"]["name"], release["metadata"]["namespace"])
-        for where in reversed(self._made):
-            until(lambda where=where: self._is_gone(where), f"{where} is gone", 120)
+        left = list(reversed(self._made))
+
+        def is_empty() -> bool:
+            # All of them each time: what was refused at first, since others used it, is asked for again.
+            left[:] = [where for where in left if not self._is_gone(where)]
+            return not left
+
+        try:
+            # Less than a test may take, so that what stayed is told.
+            until(is_empty, "everything is gone", 90)
+        except TimeoutError:
+            raise TimeoutError(f"not gone within 90 s: {', '.join(left)}") from None
 
     def _is_gone(self, where: str) -> bool:
         answer = self.http.delete(where, query={"gracePeriodSeconds": 0})

@@ -5,13 +5,17 @@ crowded     denied while nodes follow the rule    broken    the review raises
 (none)      the mutating webhook makes it `unset`
 """
 
+import http.client
+import socket
+import ssl
 from dataclasses import replace
+from urllib.parse import urlsplit
 
 from tests.builders import labels
 
 from nodeyard.admission import configurations
 from nodeyard.client.errors import NotFound
-from nodeyard.runtime.webhooks import Intercepts, Webhook, allowed, denied, patched
+from nodeyard.runtime.webhooks import Webhook, WebhookRule, allowed, denied, patched
 from nodeyard.testing.rest import RestError
 
 VALIDATING = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
@@ -48,13 +52,13 @@ def complete(review, _view):
 
 
 def validating(**options):
-    rule = Intercepts(labels.GROUP, ("labelrules",), operations=("CREATE", "UPDATE", "DELETE"))
+    rule = WebhookRule(labels.GROUP, ("labelrules",), operations=("CREATE", "UPDATE", "DELETE"))
     return Webhook("rules", rules=(rule,), review=judge, **options)
 
 
 def mutating(**options):
     return Webhook(
-        "teams", rules=(Intercepts(labels.GROUP, ("labelrules",)),), review=complete, mutates=True, **options
+        "teams", rules=(WebhookRule(labels.GROUP, ("labelrules",)),), review=complete, mutates=True, **options
     )
 
 
@@ -101,3 +105,48 @@ def discard(rest, *paths):
 
 def discard_webhooks(rest):
     discard(rest, f"{VALIDATING}/{NAME}", f"{MUTATING}/{NAME}")
+
+
+def registered_path(rest, capability="labels", path=VALIDATING):
+    """Where the API server asks the first webhook of a capability."""
+    (entry, *_) = rest.get(f"{path}/nodeyard-{capability}")["webhooks"]
+    return urlsplit(entry["clientConfig"]["url"]).path
+
+
+def ask(port, path, body, *, client=None, headers=None):
+    """The status and the answer of a webhook that is asked by somebody who is no API server; `client` is a file with a
+    certificate and its key."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if client is not None:
+        context.load_cert_chain(client)
+    connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=5, context=context)
+    try:
+        connection.request("POST", path, body, headers or {})
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    finally:
+        connection.close()
+
+
+def received(port, path, body, *, client=None):
+    """All bytes that a webhook sends back over TLS; none where it ends the connection first.
+
+    A server that asks for a client certificate ends it in any of several ways, and some only when the client reads or
+    writes the next time: none of them is an answer. Nobody listening and a server that stays silent are errors.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    if client is not None:
+        context.load_cert_chain(client)
+    lines = [f"POST {path} HTTP/1.1", "Host: 127.0.0.1", f"Content-Length: {len(body)}", "Connection: close", "", ""]
+    found = b""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as plain:
+        try:
+            with context.wrap_socket(plain) as connection:
+                connection.sendall("\r\n".join(lines).encode() + body)
+                while chunk := connection.recv(65536):
+                    found += chunk
+        except (ssl.SSLError, ConnectionError):
+            return found
+    return found

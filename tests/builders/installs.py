@@ -30,9 +30,17 @@ EVERYTHING: dict[str, Any] = {
     "takeOver": True,
     "affinity": {"ownerKinds": [CNPG]},
     "profiles": {"serviceKinds": [STORAGE]},
+    "namespaceGrants": {"profiles": {"configuration": ["default"], "secrets": ["default"]}},
     "policies": ["spares", "affinity"],
-    "webhooks": {"certificateSecret": "own-certificates"},
-    "networkPolicy": {"enabled": True, "metricsFrom": [{"namespaceSelector": {"matchLabels": {"team": "watchers"}}}]},
+    "webhooks": {
+        "certificateSecret": "own-certificates",
+        "clientCASecret": "api-servers",
+        "clientNames": ["kube-apiserver"],
+    },
+    "networkPolicy": {
+        "webhooksFrom": [{"ipBlock": {"cidr": "0.0.0.0/0", "except": ["10.0.0.0/8"]}}],
+        "metricsFrom": [{"namespaceSelector": {"matchLabels": {"team": "watchers"}}}],
+    },
     "serviceAccount": {"annotations": {"example.com/role": "nodeyard"}},
     "pod": {
         "labels": {"team": "fleet"},

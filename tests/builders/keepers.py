@@ -1,4 +1,4 @@
-"""The lease loop by itself: briefs are given by hand, findings kept, and what it may write is a switch."""
+"""The lease loop on its own: the test provides inputs and write permission, and keeps what the loop publishes."""
 
 import asyncio
 from contextlib import asynccontextmanager, suppress
@@ -6,19 +6,18 @@ from dataclasses import replace
 from datetime import timedelta
 
 from nodeyard.capabilities.clustertree import names
-from nodeyard.capabilities.clustertree.briefs import Brief, LeaseNode
+from nodeyard.capabilities.clustertree.leases.inputs import LeaseInput, NodeLeaseInput
 from nodeyard.capabilities.clustertree.leases.loop import renew
 from nodeyard.client.errors import NotFound
 from nodeyard.client.resources import LEASES, NODES
 from nodeyard.kube.names import LEASE_NAMESPACE
 from nodeyard.process.clock import SystemClock
-from nodeyard.runtime.briefs import Briefs
-from nodeyard.runtime.loops import LoopContext
-from nodeyard.runtime.reaching import reach
+from nodeyard.runtime.background import LoopContext, LoopInputs
+from nodeyard.runtime.remote.connect import connect_by_kubeconfig
 
 
 class QuickClock:
-    """Real time, in which everything is due sooner: a round of ten seconds takes two."""
+    """Real time that runs five times as fast: a round of ten seconds takes two."""
 
     def __init__(self, times=5.0):
         self._times = times
@@ -37,7 +36,7 @@ class QuickClock:
 
 
 class Switch:
-    """A gate."""
+    """A write fence that the test opens and closes."""
 
     def __init__(self):
         self.is_open = True
@@ -47,42 +46,42 @@ class Switch:
 
 
 class Desk:
-    """Where briefs lie and findings arrive."""
+    """Holds the inputs of the loop and the leaf health that it publishes."""
 
     def __init__(self, measure=None):
         self.measure = measure
-        self.known = Briefs()
+        self.known = LoopInputs()
         self.gate = Switch()
-        self.findings = {}
+        self.published = {}
         self.marked = []
 
     def publish(self, name, value, keys=()):
         if value is None:
-            self.findings.pop(name, None)
+            self.published.pop(name, None)
         else:
-            self.findings[name] = value
+            self.published[name] = value
         self.marked.extend(keys)
 
-    def finding(self, cluster):
-        return self.findings.get(names.finding(cluster))
+    def health(self, cluster):
+        return self.published.get(names.leaf_health(cluster))
 
     def state(self, cluster):
-        found = self.finding(cluster)
+        found = self.health(cluster)
         return None if found is None else found.state
 
     def give(self, cluster, kubeconfig, *nodes, **options):
-        """Nodes are names, or triples of name, uid and whether it is alive."""
+        """A node is a name, or a tuple of the fields of NodeLeaseInput."""
         leased = tuple(
-            LeaseNode(*((each, f"uid-of-{each}", True) if isinstance(each, str) else each)) for each in nodes
+            NodeLeaseInput(*((each, f"uid-of-{each}", True) if isinstance(each, str) else each)) for each in nodes
         )
-        self.known.put(cluster, Brief(cluster, kubeconfig, leased, **options))
+        self.known.put(cluster, LeaseInput(cluster, kubeconfig, leased, **options))
 
     def change(self, cluster, **changes):
         self.known.put(cluster, replace(self.known.current[cluster], **changes))
 
     @asynccontextmanager
-    async def keeping(self, client, clock, connect=reach):
-        """The loop runs."""
+    async def keeping(self, client, clock, connect=connect_by_kubeconfig):
+        """Run the loop."""
         stopped = asyncio.Event()
         with self.known.listening() as changed:
             context = LoopContext(
@@ -106,7 +105,7 @@ class Desk:
 
 
 async def lease_of(client, node):
-    """None where there is none."""
+    """Return None if it does not exist."""
     with suppress(NotFound):
         return await client.get(LEASES, node, LEASE_NAMESPACE)
 
@@ -117,5 +116,5 @@ async def renew_time(client, node):
 
 
 async def add_node(client, name):
-    """Its uid."""
+    """Return its uid."""
     return (await client.create(NODES, {"metadata": {"name": name}}))["metadata"]["uid"]

@@ -12,7 +12,7 @@ from tests.builders import labels
 from nodeyard.client.resources import of_kind
 from nodeyard.plan.model import ObjectRef
 from nodeyard.runtime.capability import Event, Watch
-from nodeyard.runtime.webhooks import Found, Intercepts, Lookup, Missing, Webhook, denied
+from nodeyard.runtime.webhooks import Found, Lookup, Missing, Webhook, WebhookRule, denied
 
 ASK = "kinships.test/ask"
 NAME = "nodeyard-kinships"
@@ -20,7 +20,7 @@ WEBHOOK = "kin.kinships.nodeyard.dev"
 
 
 def declared(view):
-    return [Watch(of_kind(*sighting), metadata_only=True) for sighting in view.sightings]
+    return [Watch(of_kind(*sighting), metadata_only=True) for sighting in view.recent_kinds]
 
 
 def judge(review, view):
@@ -43,9 +43,9 @@ def _found(view, ref, answers):
     """The object, and how it was found; None and None where it has to be looked up."""
     group = ref.api_version.rpartition("/")[0]
     trouble = ""
-    if any(_is_of(sighting, group, ref.kind) for sighting in view.sightings):
+    if any(_is_of(sighting, group, ref.kind) for sighting in view.recent_kinds):
         name = f"{ref.kind}.{group or 'core'}"
-        trouble = view.trouble(name)
+        trouble = view.watch_error(name)
         cached = view.get(name, ref.name, ref.namespace) or view.get(name, ref.name)
         if cached is not None and cached.metadata.uid == ref.uid:
             return cached, "cached"
@@ -93,13 +93,13 @@ class Measured:
 
 KIN = Webhook(
     "kin",
-    rules=(Intercepts("", ("configmaps",), operations=("CREATE",)),),
+    rules=(WebhookRule("", ("configmaps",), operations=("CREATE",)),),
     review=judge,
     failure_policy="Fail",
     timeout_seconds=3,
     object_selector={"matchLabels": {ASK: "yes"}},
 )
-KINSHIPS = replace(labels.LABELS, name="kinships", webhooks=(KIN,), declared=declared, metrics=Measured, original=None)
+KINSHIPS = replace(labels.LABELS, name="kinships", webhooks=(KIN,), declared=declared, metrics=Measured, replaces=None)
 
 
 def question(name, *owners, namespace="default"):

@@ -22,7 +22,7 @@ from nodeyard.plan.model import (
     Verb,
     Write,
 )
-from nodeyard.runtime.capability import Aggregate, Capability, Event, Kind, Living, Rule, StatusWrite, Watch
+from nodeyard.runtime.capability import Aggregate, Capability, Event, Kind, PeerOperator, Rule, StatusWrite, Watch
 
 GROUP = "labels.test"
 API_VERSION = "labels.test/v1"
@@ -157,7 +157,7 @@ def original(view, now):
     for lease in view.all("Lease"):
         renewed = datetime.fromisoformat(lease["spec"]["renewTime"].replace("Z", "+00:00"))
         if now - renewed < timedelta(seconds=15):
-            return Living("labels-original", "Scale it down first.", renewed + timedelta(seconds=15))
+            return PeerOperator("labels-original", "Scale it down first.", renewed + timedelta(seconds=15))
     return None
 
 
@@ -222,10 +222,10 @@ LABELS = Capability(
         Rule("coordination.k8s.io", ("leases",), ("list", "watch")),
     ),
     roots=lambda view, key: [each for each in [view.get("LabelRule", key)] if each is not None],
-    managed=lambda snapshot: len(snapshot.nodes),
+    managed_nodes=lambda snapshot: len(snapshot.nodes),
     keys_of=lambda view, ref: [ref.name] if ref.kind == "LabelRule" else [],
     all_keys=lambda view: [rule.metadata.name for rule in view.all("LabelRule")],
-    original=original,
+    replaces=original,
 )
 
 

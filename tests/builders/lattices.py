@@ -1,4 +1,4 @@
-"""LatticeClusters on a shared server, driven and watched as a person would; they go with the test, or with its file."""
+"""Drives and observes LatticeClusters on a shared server; they are deleted after the test or its file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WRITTEN = (
     (INFRASTRUCTURE, "devclusters"),
     *TEMPLATES,
 )
-"""The kinds that an operator writes of a cluster."""
+"""Kinds that the operator writes for a cluster."""
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 PATIENCE = 100.0
 PROGRAM = (sys.executable, "-c", "from nodeyard.cli import main; main()")
@@ -47,17 +47,17 @@ class Lattice:
         self.kubeconfig = api.kubeconfig
         self.machines = machines
         self.operator: Any = None
-        """The one that runs all the while, where there is one."""
+        """The operator that runs during all tests, if there is one."""
         self._made: list[str] = []
 
-    # making and changing
+    # creating and changing
 
     def name(self, word: str = "lc") -> str:
-        """A name that no other test has."""
+        """Return a name that no other test uses."""
         return f"{word}{next(_numbers)}"
 
     def cluster(self, name: str, **spec: Any) -> str:
-        """Apply a new one; its name."""
+        """Apply a new LatticeCluster; return its name."""
         return self._make(CLUSTERS, cluster_body(name, **spec))
 
     def node_class(self, name: str, **providers: Any) -> str:
@@ -73,11 +73,11 @@ class Lattice:
         return name
 
     def change(self, name: str, **spec: Any) -> None:
-        """A merge patch of the spec."""
+        """Merge-patch the spec."""
         self.patch(f"{CLUSTERS}/{name}", {"spec": spec})
 
     def change_pools(self, name: str, **pools: Any) -> None:
-        """A merge patch of the pools; None takes one out."""
+        """Merge-patch the pools; None removes a pool."""
         self.change(name, nodes={"workerPools": pools})
 
     def change_class(self, name: str, **providers: Any) -> None:
@@ -94,7 +94,7 @@ class Lattice:
         self.patch(self.path(name, "clusters", name), {"spec": {"paused": is_on or None}})
 
     def move_away(self, name: str) -> None:
-        """What `clusterctl move` does here in the end, the Cluster last: finalizers are taken off, nobody tidies."""
+        """Delete the objects as `clusterctl move` does on the source, the Cluster last, with finalizers removed."""
         control_plane = self.path(
             name, "kubeadmcontrolplanes", names.control_plane(name), names.CONTROL_PLANE_API_VERSION
         )
@@ -103,14 +103,14 @@ class Lattice:
             self.until(lambda path=path: self._is_torn_out(path), f"{path} is gone")
 
     def _is_torn_out(self, path: str) -> bool:
-        """Once more where a controller has just put its finalizer back."""
+        """Delete an object; return False if a controller has just added its finalizer again."""
         with suppress(RestError):
             self.patch(path, {"metadata": {"finalizers": None}})
             self.rest.call("DELETE", path)
         return not self.exists(path)
 
     def lead(self, name: str, config: Object) -> None:
-        """Have the kubeconfig of a cluster lead there."""
+        """Point the kubeconfig of a cluster to that server."""
         metadata = {
             "name": names.kubeconfig(name),
             "namespace": names.namespace(name),
@@ -121,23 +121,23 @@ class Lattice:
         self.rest.replace_or_create({**secret, "data": {names.KUBECONFIG_KEY: value}})
 
     def patch(self, path: str, body: Object, manager: str = "") -> Object:
-        """As this field manager."""
+        """Merge-patch an object, as this field manager if given."""
         query = f"?fieldManager={manager}" if manager else ""
         found: Object = self.rest.call("PATCH", f"{path}{query}", body, content_type=MERGE)
         return found
 
     def release(self, app: str) -> None:
-        """Let the pods of an app go: their budget, and what is left of them."""
+        """Delete the PodDisruptionBudget and the remaining pods of an app."""
         with suppress(RestError):
             self.machines.remove_budget(app)
         for pod in self.machines.pods(app):
             with suppress(RestError):
                 self.rest.call("DELETE", f"{PODS}/{pod['metadata']['name']}?gracePeriodSeconds=0")
 
-    # looking
+    # reading
 
     def path(self, cluster: str, plural: str, name: str = "", group_version: str = names.CAPI_API_VERSION) -> str:
-        """Of an object of a cluster, or of all of a kind."""
+        """Return the path of an object of a cluster, or of all objects of a kind."""
         collection = f"/apis/{group_version}/namespaces/{names.namespace(cluster)}/{plural}"
         return f"{collection}/{name}" if name else collection
 
@@ -150,7 +150,7 @@ class Lattice:
         return found
 
     def pool(self, name: str, pool: str) -> Object:
-        """What the status says of it."""
+        """Return the status of the pool."""
         found: Object = (self.status(name).get("workerPools") or {}).get(pool) or {}
         return found
 
@@ -159,7 +159,7 @@ class Lattice:
         return next(found, {})
 
     def told(self, name: str, reason: str) -> int:
-        """How often an event of this reason was recorded."""
+        """Return the number of events with this reason."""
         events = [each for each in self.rest.get(EVENTS)["items"] if each["regarding"].get("name") == name]
         return sum((each.get("series") or {}).get("count", 1) for each in events if each["reason"] == reason)
 
@@ -194,7 +194,7 @@ class Lattice:
         return found
 
     def templates(self, name: str, pool: str) -> set[str]:
-        """The templates of a pool that there are, as kind and name."""
+        """Return the existing templates of a pool, as kind and name."""
         return {
             f"{plural}/{each['metadata']['name']}"
             for group_version, plural in TEMPLATES
@@ -203,7 +203,7 @@ class Lattice:
         }
 
     def contents(self, name: str) -> dict[str, Any]:
-        """All that an operator writes of a cluster, as it is; what Cluster API writes beside it is left out."""
+        """Return all objects that the operator writes for a cluster, without fields that Cluster API writes."""
         return {
             f"{plural}/{each['metadata']['name']}": (
                 each["spec"],
@@ -215,7 +215,7 @@ class Lattice:
         }
 
     def nodeyard(self, *arguments: object) -> tuple[int, str]:
-        """The exit code of our command, and what it says in one line."""
+        """Run `nodeyard`; return its exit code and its output on one line."""
         command = [*PROGRAM, *map(str, arguments), "--kubeconfig", str(self.kubeconfig)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
         return done.returncode, " ".join(done.stdout.split())
@@ -229,7 +229,7 @@ class Lattice:
         return until(condition, what, timeout)
 
     def joined(self, name: str, pool: str, count: int) -> list[Object]:
-        """The pool has that many nodes, all as they should be, and the status says so."""
+        """Wait until the pool has that many ready nodes and the status reports them."""
         nodes: list[Object] = self.machines.joined(name, names.deployment(name, pool), count)
 
         def is_told() -> bool:
@@ -240,7 +240,7 @@ class Lattice:
         return nodes
 
     def gone(self, name: str, pool: str) -> None:
-        """Nothing of the pool is left, and the status does not name it any more."""
+        """Wait until no object of the pool is left and the status no longer lists it."""
         self.machines.gone(name, names.deployment(name, pool))
         self.until(lambda: not self.pool(name, pool), f"the status of {name} is done with {pool}")
 
@@ -248,7 +248,7 @@ class Lattice:
         return self.conditioned(name, "Ready", "True")
 
     def conditioned(self, name: str, kind: str, status: str, reason: str = "") -> Object:
-        """A condition has come to say this, of the present generation; the whole status."""
+        """Wait for a condition of the current generation; return the whole status."""
 
         def is_so() -> bool:
             found, generation = self.condition(name, kind), self.see(name)["metadata"]["generation"]
@@ -262,7 +262,7 @@ class Lattice:
         return self.status(name)
 
     def close(self) -> None:
-        """Whatever still holds them: the test is over."""
+        """Delete the objects of the test and remove their finalizers."""
         for path in self._made:
             try:
                 self.rest.call("DELETE", path)
@@ -273,7 +273,7 @@ class Lattice:
 
 
 class History:
-    """What became of the objects of a kind, version by version, since this was made."""
+    """History of the objects of a kind, by resourceVersion, since it was created."""
 
     def __init__(self, lattice: Lattice, path: str) -> None:
         self._session, self._path = lattice.session, path
@@ -283,18 +283,18 @@ class History:
         self._seen: list[Object] = []
 
     def events(self) -> list[Object]:
-        """What was there first, and all changes until now, in order. Ask once a minute: the server forgets."""
+        """Return the initial objects and all changes in order. Call it once a minute, before the server compacts."""
         return [*self._first, *self._changes(3)]
 
     def deletion(self, name: str) -> int:
-        """The moment at which an object was deleted, for comparison with others: its resourceVersion."""
+        """Return the resourceVersion at which an object was deleted, to compare the order of deletions."""
         for event in self._changes(10):
             if event["type"] == "DELETED" and event["object"]["metadata"]["name"] == name:
                 return int(event["object"]["metadata"]["resourceVersion"])
         raise AssertionError(f"{self._path}: {name} was not deleted")
 
     def _changes(self, seconds: int) -> Iterator[Object]:
-        """Those that were read before, then those that the server tells within so many seconds."""
+        """Yield the events read before, then those that arrive within the timeout."""
         yield from self._seen
         query = {"resourceVersion": self._since, "timeoutSeconds": seconds}
         with self._session.watch(self._path, query=query) as events:
@@ -305,7 +305,7 @@ class History:
                 yield event
 
     def moments(self) -> Iterator[list[Object]]:
-        """All that there was, after each change."""
+        """Yield all objects after each change."""
         there: dict[str, Object] = {}
         for event in self.events():
             name = event["object"]["metadata"]["name"]

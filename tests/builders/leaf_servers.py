@@ -1,4 +1,4 @@
-"""A leaf cluster's server for the tests of clustertree, and the nodes, pods and leases that a test puts there."""
+"""The API server of a leaf cluster for the tests of clustertree, with its nodes, pods and leases."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{LEASE_NAMESPACE}/leases"
 
 
 class Leaf:
-    """One leaf's server, and what a test puts there."""
+    """The API server of one leaf, and its objects."""
 
     def __init__(self, server: Any, prefix: str) -> None:
         self.server = server
@@ -37,7 +37,7 @@ class Leaf:
         addresses: list[dict[str, str]] | None = None,
         name: str = "",
     ) -> str:
-        """Its word made into a name of this test, unless it is given whole."""
+        """Make the word unique for this test, unless it is a full name."""
         name = name or f"{self._prefix}-{word}"
         has = {"cpu": cpu, "memory": memory, "pods": pods, **(more or {})}
         info = dict.fromkeys(_INFO, "x") | {
@@ -85,7 +85,7 @@ class Leaf:
         more: dict[str, Any] | None = None,
         **requests: str,
     ) -> str:
-        """Bound to a node, in a phase; requests of its one container by resource, unless containers are given."""
+        """A bound pod in a phase; the keywords are requests of its only container, unless containers are given."""
         name = f"{self._prefix}-{word}"
         self.rest.create(pod_object(name, node, containers or [container(requests)], labels, more))
         self._made.append(f"{PODS}/{name}")

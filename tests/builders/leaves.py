@@ -1,7 +1,7 @@
-"""A tiny capability with further clusters, and such clusters in process on a virtual clock.
+"""A tiny capability with remote clusters, and in-process remote clusters on a virtual clock.
 
 A Secret of a group names a leaf and holds its kubeconfig. Every node of the leaf is labelled there, and a ConfigMap of
-the Secret's name says here what is seen of the leaf.
+the Secret's name says here what was observed in the leaf.
 """
 
 import asyncio
@@ -16,8 +16,8 @@ from nodeyard.client.resources import CONFIG_MAPS, NODES, SECRETS
 from nodeyard.client.transport import Response
 from nodeyard.kube.objects import Node
 from nodeyard.plan.model import Action, Decision, Disruption, FieldChange, ObjectRef, Plan, Planned, Verb, Write
-from nodeyard.runtime.capability import Aggregate, Capability, Elsewhere, Rule, Watch
-from nodeyard.runtime.reaching import reach
+from nodeyard.runtime.capability import Aggregate, Capability, RemoteClusterRef, Rule, Watch
+from nodeyard.runtime.remote.connect import connect_by_kubeconfig
 from nodeyard.sim.embedded import connect
 
 GROUP = "leaves.test/group"
@@ -52,7 +52,7 @@ def leaves(group):
             "uid": leaf.uid,
             "own": view.uid,
             "synced": str(leaf.is_synced("Node")).lower(),
-            "trouble": leaf.trouble("Node"),
+            "trouble": leaf.watch_error("Node"),
             "nodes": ",".join(node.metadata.name for node in nodes),
             "zone-a": str(leaf.aggregate("nodes by zone", "a")),
             "versions": ",".join(leaf.versions("", "Node")),
@@ -69,7 +69,7 @@ def leaves(group):
             Watch(CONFIG_MAPS, _names, label_selector=f"{GROUP}={group}"),
         ),
         clusters=_clusters,
-        cluster_watches=(Watch(_NODES, keys_of=lambda cluster, _old, _new: (cluster,), indexes={"zone": _zones}),),
+        cluster_watches=(Watch(_NODES, map_remote=lambda cluster, _old, _new: (cluster,), indexes={"zone": _zones}),),
         cluster_aggregates=(
             Aggregate("nodes by zone", "Node", int, _zones, lambda count, _: count + 1, lambda count, _: count - 1),
         ),
@@ -99,7 +99,7 @@ def _zones(node):
 def _clusters(view):
     for secret in view.all("Secret"):
         if secret.get("data"):
-            yield Elsewhere(secret["metadata"]["name"], base64.b64decode(secret["data"]["kubeconfig"]))
+            yield RemoteClusterRef(secret["metadata"]["name"], base64.b64decode(secret["data"]["kubeconfig"]))
 
 
 def _plan(snapshot, _now, explain):
@@ -154,12 +154,17 @@ def node(name, zone="a", **labels):
 
 
 def exec_kubeconfig(server, secret_argument="s3cret"):
-    """One that would run a program here."""
+    """A kubeconfig with an exec plugin."""
     plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "/bin/true", "args": [secret_argument]}
+    return token_kubeconfig(server, {"exec": {**plugin, "interactiveMode": "Never"}})
+
+
+def token_kubeconfig(server, user=None):
+    """A kubeconfig for a server, with a token unless another user is given."""
     return json.dumps(
         {
             "clusters": [{"name": "c", "cluster": {"server": server}}],
-            "users": [{"name": "u", "user": {"exec": {**plugin, "interactiveMode": "Never"}}}],
+            "users": [{"name": "u", "user": user or {"token": "t"}}],
             "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
             "current-context": "x",
         }
@@ -170,7 +175,7 @@ def exec_kubeconfig(server, secret_argument="s3cret"):
 
 
 class Leaf:
-    """An embedded server behind a wire that can be cut, hang, or turn credentials away."""
+    """An embedded server behind a connection that can be cut, hang, or reject credentials."""
 
     def __init__(self, clock, seed):
         self.clock = clock
@@ -179,7 +184,7 @@ class Leaf:
         self.tokens = {"first"}
         self.is_hanging = False
         self.drop_answers = 0
-        """How many writes happen without their answer coming through."""
+        """Number of writes that are executed and whose response is lost."""
         self.fails_to_close = False
         self.refuses_writes = False
         self.hangs_on_writes = False
@@ -198,7 +203,7 @@ class Leaf:
         return Wire(self, token)
 
     async def pass_through(self, method, path):
-        """As a wire does: or not at all, or never."""
+        """Deliver the response, fail, or hang."""
         self.requests.append((method, path))
         if self._cut.is_set():
             raise TransportError(f"{method} {path}: cut", may_have_run=False)
@@ -273,7 +278,7 @@ class Forest:
 
     def connect(self, given):
         if given.kubeconfig.startswith(b"{"):
-            return reach(given)
+            return connect_by_kubeconfig(given)
         server, token = given.kubeconfig.decode().split()
         return self.leaves[server].reached(token)
 

@@ -1,4 +1,4 @@
-"""Clusters and pools of machines written by hand, in Cluster API's v1beta2, as an operator would write them.
+"""Builders of Cluster API v1beta2 clusters and MachineDeployments, as an operator writes them.
 
 yard = Clusters(machines)
 yard.cluster("c")
@@ -49,14 +49,14 @@ def deployment(cluster: str, pool: str, replicas: int, **chosen: Any) -> dict[st
 
 
 class Clusters:
-    """What a test writes of its clusters."""
+    """Writes the Cluster API objects of a test."""
 
     def __init__(self, machines: MachineWorld) -> None:
         self._rest = machines.rest
         self._machines = machines
 
     def cluster(self, name: str, *, replicas: int = 1, version: str = VERSION) -> None:
-        """A cluster with its control plane, initialized."""
+        """Create a cluster with an initialized control plane."""
         self._rest.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace(name)}})
         plane = f"{name}-control-plane"
         self.infrastructure_template(name, plane)
@@ -82,7 +82,7 @@ class Clusters:
         taints: Sequence[Mapping[str, str]] = (),
         **chosen: Any,
     ) -> str:
-        """A pool's MachineDeployment with its templates; its name. Not waited for."""
+        """Create a pool's MachineDeployment with its templates; return its name without waiting."""
         name = f"{cluster}-pool-{pool}"
         self.infrastructure_template(cluster, name)
         self.config_template(cluster, name, node_labels or {"pool": pool}, taints)
@@ -104,16 +104,16 @@ class Clusters:
         self._rest.create(obj(BOOTSTRAP, "KubeadmConfigTemplate", cluster, name, spec))
 
     def change(self, cluster: str, name: str, spec: Mapping[str, Any]) -> None:
-        """Merge this into a MachineDeployment's spec."""
+        """Merge-patch the spec of a MachineDeployment."""
         path = f"{CLUSTER_API}/namespaces/{namespace(cluster)}/machinedeployments/{name}"
         self._rest.call("PATCH", path, {"spec": dict(spec)}, content_type=MERGE)
 
     def retemplate(self, cluster: str, name: str, spec: Mapping[str, Any]) -> None:
-        """Merge this into what its machines are made from."""
+        """Merge-patch spec.template.spec of a MachineDeployment."""
         self.change(cluster, name, {"template": {"spec": dict(spec)}})
 
     def relabel(self, cluster: str, name: str, **metadata: Mapping[str, str | None]) -> None:
-        """Merge this into the metadata of what its machines are made from."""
+        """Merge-patch spec.template.metadata of a MachineDeployment."""
         self.change(cluster, name, {"template": {"metadata": metadata}})
 
     def delete(self, cluster: str, name: str) -> None:

@@ -11,8 +11,8 @@ from nodeyard.client.errors import TransportError
 from nodeyard.client.resources import EVENTS, NODES
 from nodeyard.runtime.crds import install
 from nodeyard.runtime.manager import Manager
+from nodeyard.runtime.reconcile.plan_executor import InlinePlanExecutor
 from nodeyard.runtime.settings import Settings
-from nodeyard.runtime.thinking import InPlace
 from nodeyard.sim.embedded import connect
 
 
@@ -79,7 +79,9 @@ class World:
         await installing
 
     @asynccontextmanager
-    async def manager(self, identity="one", *, capability=labels.LABELS, more=(), thinker=InPlace, **settings):
+    async def manager(
+        self, identity="one", *, capability=labels.LABELS, more=(), plan_executor=InlinePlanExecutor, **settings
+    ):
         client = connect(self.server)
         tap = client.transport = Tap(client.transport)
         manager = Manager(
@@ -88,7 +90,7 @@ class World:
             Settings(identity=identity, **settings),
             clock=self.clock,
             random=Random(identity),
-            thinker=thinker,
+            plan_executor=plan_executor,
         )
         manager.tap = tap
         async with manager.running():

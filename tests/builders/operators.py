@@ -8,12 +8,12 @@ from contextlib import asynccontextmanager
 from tests.builders import labels
 
 from nodeyard.app.operator import Operation, operating
-from nodeyard.client.aio import AioTransport
 from nodeyard.client.api import Client
 from nodeyard.client.errors import NotFound
+from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_config
 from nodeyard.client.resources import NODES
-from nodeyard.runtime.leader import Timing
+from nodeyard.runtime.leader.election import Timing
 from nodeyard.runtime.settings import Settings
 
 SHORT = Timing(duration=4, margin=1.5, interval=0.4, deadline=1.0)
@@ -33,10 +33,11 @@ async def until(condition, what, timeout=20.0):
 
 
 @asynccontextmanager
-async def operator(kubeconfig, identity="one", *, capability=labels.LABELS, install_crds=True, **options):
-    """A whole operator process, but for the process."""
+async def operator(kubeconfig, identity="one", *, capability=labels.LABELS, beside=(), install_crds=True, **options):
+    """A whole operator process, but for the process. `beside` are further capabilities."""
     settings = Settings(identity=identity, lease=options.pop("lease", SHORT), **options.pop("settings", {}))
-    operation = Operation(load_config(kubeconfig), [capability], settings, install_crds=install_crds, **options)
+    capabilities = [capability, *beside]
+    operation = Operation(load_config(kubeconfig), capabilities, settings, install_crds=install_crds, **options)
     async with operating(operation) as running:
         yield running
 
@@ -96,7 +97,7 @@ class Fleet:
 
 @asynccontextmanager
 async def fleet(kubeconfig):
-    client = Client(AioTransport(load_config(kubeconfig)))
+    client = Client(HttpTransport(load_config(kubeconfig)))
     fleet = Fleet(client)
     try:
         yield fleet

@@ -16,12 +16,12 @@ from typing import Any
 import yaml
 
 from nodeyard.kube.patch import merge_patch
-from nodeyard.process.clock import rfc3339
+from nodeyard.kube.timestamps import format_rfc3339
 from nodeyard.testing.session import APPLY, JSON, JSON_PATCH, MERGE, STRATEGIC
 
 from .ownership import ConfigMaps, Deployments, Nodes, Samples, Widgets
 
-FOLDER = Path(__file__).parent.parent / "unit" / "apiserver" / "ownership_transcripts"
+FOLDER = Path(__file__).parent.parent / "unit" / "apiserver" / "managed_fields_transcripts"
 NAME = "walk"
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 KINDS: dict[str, type[Samples]] = {each.kind: each for each in (Widgets, ConfigMaps, Nodes, Deployments)}
@@ -90,7 +90,8 @@ def stripped(obj: dict[str, Any]) -> dict[str, Any]:
     metadata = {name: value for name, value in obj["metadata"].items() if name not in IDENTITIES}
     if "managedFields" in metadata:
         entries = [
-            {**entry, "time": rfc3339(MOMENT)} if "time" in entry else entry for entry in metadata["managedFields"]
+            {**entry, "time": format_rfc3339(MOMENT)} if "time" in entry else entry
+            for entry in metadata["managedFields"]
         ]
         metadata["managedFields"] = sorted(entries, key=_place)
     return {**obj, "metadata": metadata}

@@ -13,7 +13,7 @@ from nodeyard.capabilities.affinity.types import AffinityClass, ApplicationDefin
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Namespace, Node, PartialObject
 from nodeyard.plan.model import ObjectRef
-from nodeyard.runtime.webhooks import LookedUp, Review
+from nodeyard.runtime.webhooks import AdmissionRequest, LookedUp
 
 FLUX = names.FLUX_API_VERSION
 _TYPES: Mapping[str, type[Any]] = {
@@ -108,7 +108,7 @@ def pod(name: str = "main-db-1", owners: Sequence[Object] = (), *, spec: Object 
     return body("v1", "Pod", name, owners=owners, spec={"containers": [], **(spec or {})}, **given)
 
 
-def review(obj: Object, *, operation: str = "CREATE", old: Object | None = None, **given: Any) -> Review:
+def review(obj: Object, *, operation: str = "CREATE", old: Object | None = None, **given: Any) -> AdmissionRequest:
     group, _, version = obj["apiVersion"].rpartition("/")
     answers: Mapping[ObjectRef, LookedUp] = given.pop("answers", {})
     return msgspec.structs.replace(
@@ -124,7 +124,7 @@ def review(obj: Object, *, operation: str = "CREATE", old: Object | None = None,
                 "oldObject": obj if operation == "DELETE" else old,
                 **given,
             },
-            Review,
+            AdmissionRequest,
         ),
         answers=answers,
     )
@@ -153,6 +153,9 @@ class PlacementView:
 
     def all(self, kind: str) -> Sequence[Any]:
         return self._listed[kind]
+
+    def counted(self, kind: str, index: str, value: str) -> int:
+        return len(self.indexed(kind, index, value)) if kind in self._listed else 0
 
     def indexed(self, kind: str, index: str, value: str) -> Sequence[Any]:
         return [each for each in self.all(kind) if value in _indexes(index, each)]

@@ -1,11 +1,11 @@
-"""Questions to an API server about the kinds of pools, and how a refusal has to look."""
+"""Requests to an API server with the CRDs of pools, and assertions on rejections."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from nodeyard.capabilities.pools.definition import DEFINITIONS
-from nodeyard.testing import foreign
+from nodeyard.testing import third_party_crds
 from nodeyard.testing.session import Session
 
 CLUSTERS = "/apis/lattice.dev/v1alpha1/latticeclusters"
@@ -18,13 +18,13 @@ VALUE = "a value is at most 63 letters, digits, '-', '_' and '.', and begins and
 
 
 def session(api: Any) -> Session:
-    """As the administrator of a server that has the definitions."""
-    foreign.install(api.rest, [each.render() for each in DEFINITIONS])
+    """Client with admin rights on a server that has the CRDs."""
+    third_party_crds.install(api.rest, [each.render() for each in DEFINITIONS])
     return Session(api.url, api.authority.pem, api.admin_token)
 
 
 def refused(answer: Any, field: str, message: str) -> None:
-    """The field is named, with exactly this message."""
+    """Assert that the field is named with exactly this message."""
     assert (answer.status, answer.reason) == (422, "Invalid"), answer.content
     told = [cause for cause in answer.causes if cause["message"].endswith(message)]
     assert told, answer.causes

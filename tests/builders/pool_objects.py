@@ -1,4 +1,4 @@
-"""Cluster API's objects of one cluster as a server would give them back, and whole worlds of them."""
+"""Builders of the Cluster API objects of one cluster as a server returns them, and of whole snapshots."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BOTH_SERVED = Served({**SERVED.versions, "DockerCluster": ("v1beta2",), "DockerM
 
 
 def stored(obj: Object, manager: str = names.MANAGER, **status: Any) -> Object:
-    """The object as the server keeps it after an apply by the manager."""
+    """Return the object as the server stores it after an apply by the manager."""
     fields = {key: value for key, value in obj.items() if key not in ("apiVersion", "kind", "metadata")}
     owned = {"f:metadata": _fields({k: v for k, v in obj["metadata"].items() if k in ("labels", "annotations")})}
     owned |= _fields(fields)
@@ -47,12 +47,12 @@ def applied_by(manager: str, fields: Object) -> Object:
 
 
 def _fields(value: Any) -> Object:
-    """FieldsV1 of a body, lists as one value each."""
+    """Return FieldsV1 of a body, with each list as one value."""
     return {f"f:{name}": _fields(each) if isinstance(each, dict) else {} for name, each in value.items()}
 
 
 def with_replicas(deployment: Object, number: int, manager: str = names.REPLICAS_MANAGER) -> Object:
-    """Scaled by a manager, who has the number from then on."""
+    """Scale a MachineDeployment by a manager, which then owns spec.replicas."""
     metadata = deployment["metadata"]
     entries = [without_replicas(entry) for entry in metadata["managedFields"]]
     entries.append(applied_by(manager, {"f:spec": {"f:replicas": {}}}))
@@ -61,7 +61,7 @@ def with_replicas(deployment: Object, number: int, manager: str = names.REPLICAS
 
 
 def moved(obj: Object) -> Object:
-    """As `clusterctl move` makes it on another server: all of it is then its own, as an update."""
+    """Return the object as `clusterctl move` creates it on another server: clusterctl owns all fields as an Update."""
     fields: Object = {}
     for entry in obj["metadata"]["managedFields"]:
         fields = merge_patch(fields, entry["fieldsV1"])
@@ -76,7 +76,7 @@ def without_replicas(entry: Object) -> Object:
 
 
 def settled(obj: Object, **more: Any) -> Object:
-    """With a status that says all replicas are there, made as the spec says."""
+    """Set a status with all replicas present, up to date and available."""
     number = obj["spec"].get("replicas", 1)
     counters = ("replicas", "readyReplicas", "availableReplicas", "upToDateReplicas")
     status = {"observedGeneration": obj["metadata"]["generation"], **dict.fromkeys(counters, number), **more}
@@ -84,7 +84,7 @@ def settled(obj: Object, **more: Any) -> Object:
 
 
 def changed(obj: Object, path: str, value: Any) -> Object:
-    """With one field set, by its dotted path."""
+    """Set one field by its dotted path."""
     name, _, rest = path.partition(".")
     return {**obj, name: changed(obj.get(name) or {}, rest, value) if rest else value}
 
@@ -102,7 +102,7 @@ def running(
     served: Served = SERVED,
     is_pivoted: bool = True,
 ) -> PoolsSnapshot:
-    """The cluster with everything made, scaled and settled, all of one version."""
+    """Build a snapshot of a cluster with all objects created, scaled and settled at one version."""
     version = version or lc.version
     known = {each.metadata.name: each for each in classes}
     made = [generation.control_plane_template(lc, served)]
@@ -147,7 +147,7 @@ def with_management(snapshot: PoolsSnapshot, **given: Any) -> PoolsSnapshot:
 
 
 def legacy(lc: LatticeCluster, replicas: int = 3) -> Object:
-    """What the workers were before there were pools, made by somebody else."""
+    """Build the legacy MachineDeployment that Lattice used before pools."""
     name = names.legacy_deployment(lc.name)
     own = {names.CLUSTER_NAME_LABEL: lc.name, names.DEPLOYMENT_NAME_LABEL: name}
     body = {

@@ -1,4 +1,4 @@
-"""A cache in which whole worlds of pools stand: what a plan sees, as what it is collected from."""
+"""View over in-memory snapshots of pools, as `collect` reads it from the cache."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.collecting import BY_NAMESPACE
+from nodeyard.capabilities.pools.collect import BY_NAMESPACE
+from nodeyard.capabilities.pools.controller import POOLS
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.capabilities.pools.types import LatticeService, resolved_pools
 
 
 class PoolsView:
-    """The worlds of some clusters and some services, on a server whose uid is `root`."""
+    """View of the snapshots of some clusters and services, on a server whose uid is `root`."""
 
     uid = "root"
 
@@ -44,6 +45,8 @@ class PoolsView:
         if world is None:
             return None
         management = world.management
+        if kind == "MachineDeployment":
+            return management.deployments.get(name)
         return {"Cluster": management.cluster, "KubeadmControlPlane": management.control_plane}.get(kind)
 
     def indexed(self, kind: str, index: str, value: str) -> Sequence[Any]:
@@ -59,6 +62,14 @@ class PoolsView:
             "MachineSet": management.machine_sets,
         }
         return list(found.get(kind, (each for each in management.templates if each.kind == kind)))
+
+    def aggregate(self, name: str, group: str) -> Any:
+        (declared,) = [each for each in POOLS.aggregates if each.name == name]
+        value = declared.empty()
+        for world in self._worlds.values():
+            for deployment in world.management.deployments.values():
+                value = declared.add(value, deployment) if group in declared.group(deployment) else value
+        return value
 
     def malformed(self, kind: str) -> Mapping[tuple[str, str], str]:
         return self._malformed if kind == names.SERVICE_KIND else {}
@@ -78,7 +89,7 @@ class PoolsView:
 
 
 class _Elsewhere:
-    """A further cluster that is known by its uid."""
+    """Remote cluster with a known uid."""
 
     is_connected = True
 

@@ -1,7 +1,7 @@
-"""LatticeClusters, their pools and classes, and LatticeServices: as the wire has them, and as the planner does.
+"""Builders of LatticeClusters, pools, classes and LatticeServices, as JSON objects and as decoded types.
 
-Each comes in two forms. `cluster_body(...)` is the object a person would apply, `cluster(...)` the same as a struct
-that a server gave back: with uid, generation and finalizer. Fields of the spec are given by their names on the wire.
+Each has two forms: `cluster_body(...)` is the object that a user applies, `cluster(...)` is the decoded struct as a
+server returns it, with uid, generation and finalizer. Spec fields are given by their JSON names.
 
     cluster("prod", workerPools={"gpu": pool(2, labels={"tier": "gpu"}, taints=["nvidia.com/gpu:NoSchedule"])})
     cluster("prod", workers=3, poolDeletionPolicy="Force")
@@ -61,14 +61,14 @@ _NODES = ("controlPlane", "workers", "workerPools")
 
 
 def taint(text: str) -> Object:
-    """`key=value:Effect`, or `key:Effect`."""
+    """Parse a taint `key=value:Effect` or `key:Effect`."""
     rest, _, effect = text.rpartition(":")
     key, _, value = rest.partition("=")
     return {"key": key, "effect": effect, **({"value": value} if value else {})}
 
 
 def pool(replicas: int = 1, *, taints: Sequence[str] = (), **given: Any) -> Object:
-    """A pool, its taints as kubectl writes them."""
+    """Build a pool; taints are written as in kubectl."""
     return {"replicas": replicas, **given, **({"taints": list(map(taint, taints))} if taints else {})}
 
 
@@ -80,7 +80,7 @@ def cluster_body(
     metadata: Object | None = None,
     **spec: Any,
 ) -> Object:
-    """What a person applies; `controlPlane`, `workers` and `workerPools` go where they belong."""
+    """Build the object that a user applies; `controlPlane`, `workers` and `workerPools` go to spec.nodes."""
     nodes: Object = {"controlPlane": 1, **{each: spec.pop(each) for each in _NODES if each in spec}}
     provider = {"kubernetes": {"version": version}, "config": config, **spec.pop("provider", {})}
     return {
@@ -92,7 +92,7 @@ def cluster_body(
 
 
 def cluster(name: str = "prod", *, status: Object | None = None, **given: Any) -> LatticeCluster:
-    """As we keep it once its Cluster has come up."""
+    """Build a decoded LatticeCluster with the finalizer and the uid of its initialized Cluster."""
     body = cluster_body(name, **given)
     annotations = {names.CLUSTER_UID: f"uid-{name}", **body["metadata"].get("annotations", {})}
     found = {"finalizers": [names.FINALIZER], **_stored(name), **body["metadata"], "annotations": annotations}
@@ -100,7 +100,7 @@ def cluster(name: str = "prod", *, status: Object | None = None, **given: Any) -
 
 
 def class_body(name: str = "medium", *, metadata: Object | None = None, **providers: Any) -> Object:
-    """A class with these providers; with docker, and its defaults, where none is given."""
+    """Build a class with these providers; docker with its defaults if none is given."""
     return {
         "apiVersion": names.API_VERSION,
         "kind": names.CLASS_KIND,
@@ -142,7 +142,7 @@ def service(name: str = "web", *args: Any, status: Object | None = None, **given
 
 
 def machine(name: str, deployment: str, *, node: str = "", **given: Any) -> Machine:
-    """One of a MachineDeployment; `metadata`, `spec` and `status` as on the wire."""
+    """Build a Machine of a MachineDeployment; `metadata`, `spec` and `status` as in JSON."""
     labels = {names.DEPLOYMENT_NAME_LABEL: deployment, **given.get("metadata", {}).get("labels", {})}
     metadata = {**_stored(name), **given.get("metadata", {}), "labels": labels}
     status = {**({"nodeRef": {"name": node}} if node else {}), **given.get("status", {})}
@@ -150,10 +150,10 @@ def machine(name: str, deployment: str, *, node: str = "", **given: Any) -> Mach
 
 
 def snapshot(of: LatticeCluster | None = None, *classes: LatticeNodeClass, **given: Any) -> PoolsSnapshot:
-    """Of one cluster, with the classes that exist."""
+    """Build the snapshot of one cluster with the existing classes."""
     return PoolsSnapshot(of or cluster(), {each.metadata.name: each for each in classes}, **given)
 
 
 def _stored(name: str) -> Object:
-    """What the server adds."""
+    """Add the metadata that the API server sets."""
     return {"name": name, "uid": f"uid-{name}", "generation": 1, "resourceVersion": "1"}

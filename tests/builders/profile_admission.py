@@ -1,4 +1,4 @@
-"""Questions to an API server about the kinds of profiles, and how a refusal has to look."""
+"""Requests to an API server about the kinds of profiles, and checks of its denials."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import yaml
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.definition import DEFINITIONS
 from nodeyard.kube.json import Object
-from nodeyard.testing import foreign
+from nodeyard.testing import third_party_crds
 from nodeyard.testing.session import Session
 
 STRICT = {"fieldValidation": "Strict"}
@@ -21,7 +21,7 @@ PLURALS = {each.kind: each.plural for each in DEFINITIONS}
 
 
 def samples() -> list[Object]:
-    """The objects of the example and of its page, in their order."""
+    """Return the objects of the example and of docs/profiles.md, in order."""
     files = sorted((ROOT / "examples" / "05-profiles").glob("*.yaml"))
     return [
         sample for text in (*(file.read_text() for file in files), *blocks()) for sample in yaml.safe_load_all(text)
@@ -29,32 +29,32 @@ def samples() -> list[Object]:
 
 
 def blocks() -> list[str]:
-    """The YAML of the page, but for what is a part of an object."""
+    """Return the complete objects in YAML blocks of the page."""
     page = (ROOT / "docs" / "profiles.md").read_text()
     return [text for text in re.findall(r"```yaml\n(.*?)```", page, re.DOTALL) if text.startswith("apiVersion")]
 
 
 def session(api: Any) -> Session:
-    """As the administrator of a server that has the definitions."""
-    foreign.install(api.rest, [each.render() for each in DEFINITIONS])
+    """Return an admin client of a server that has the CRDs."""
+    third_party_crds.install(api.rest, [each.render() for each in DEFINITIONS])
     return Session(api.url, api.authority.pem, api.admin_token)
 
 
 def path(body: Object) -> str:
-    """Where objects of its kind are."""
+    """Return the collection path of an object."""
     namespace = body["metadata"].get("namespace")
     scope = f"namespaces/{namespace}/" if namespace else ""
     return f"/apis/{body['apiVersion']}/{scope}{PLURALS[body['kind']]}"
 
 
 def in_default(body: Object) -> Object:
-    """The same, in a namespace that is always there."""
+    """Return the object in a namespace that always exists."""
     is_cluster_wide = body["kind"] == names.SERVICE_KIND
     return body if is_cluster_wide else {**body, "metadata": {**body["metadata"], "namespace": "default"}}
 
 
 def refused(answer: Any, field: str, message: str) -> None:
-    """The field is named, with a message that begins like this."""
+    """Check that the denial names the field, with this message."""
     assert (answer.status, answer.reason) == (422, "Invalid"), answer.content
     told = [cause for cause in answer.causes if message in cause["message"]]
     assert told, answer.causes

@@ -1,4 +1,4 @@
-"""A cache in which nodes, roles, profiles and service objects stand, found by the indexes of the real one."""
+"""Fake view of nodes, roles, profiles and service objects, with the indexes of the real cache."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ import msgspec
 from tests.builders.profiles import as_stored
 
 from nodeyard.capabilities.profiles import names, watched
-from nodeyard.capabilities.profiles.services import BUILT_IN
-from nodeyard.capabilities.profiles.standings import Standing, add, aggregate
+from nodeyard.capabilities.profiles.registry import BUILT_IN
+from nodeyard.capabilities.profiles.rollout_counts import RolloutCount, add, aggregate, reporting
 from nodeyard.kube.json import Object
 
 _TYPES = {each.kind: each.view for each in (watched.NODES, watched.ROLES, watched.SERVICES)}
 _PROFILE_INDEXES = {watched.SELECTING: watched.selecting}
-_INDEXES: Mapping[str, Mapping[str, Callable[[Any], Iterable[str]]]] = {
+INDEXES: Mapping[str, Mapping[str, Callable[[Any], Iterable[str]]]] = {
     names.NODE_KIND: {
         names.BY_ANNOTATION: watched.by_annotation,
         names.BY_ROLE: watched.by_role,
         watched.BY_ROLE_KEY: watched.by_role_key,
         watched.WITHOUT_ROLE: watched.without_role,
         watched.SELECTED: watched.selected,
+        watched.PINNED: watched.pinned,
     },
     names.ROLE_KIND: {names.BY_ANNOTATION: watched.by_annotation},
     names.SERVICE_KIND: {},
     **{each.kind: {} for each in watched.CONFIGURATIONS},
-    **{watched.viewed(each.profile_api_version, each.profile_kind): _PROFILE_INDEXES for each in BUILT_IN},
+    **{watched.kind_name(each.profile_api_version, each.profile_kind): _PROFILE_INDEXES for each in BUILT_IN},
     **{
-        watched.viewed(each.object_api_version, each.object_kind): {
+        watched.kind_name(each.object_api_version, each.object_kind): {
             watched.UNAVAILABLE: watched.unavailable(each.profile_field)
         }
         for each in BUILT_IN
@@ -37,34 +38,43 @@ _INDEXES: Mapping[str, Mapping[str, Callable[[Any], Iterable[str]]]] = {
     },
 }
 _AGGREGATES = {each.name: each for each in map(aggregate, (each for each in BUILT_IN if each.makes_object))}
+_AGGREGATES |= {each.name: each for each in map(reporting, (each for each in BUILT_IN if each.makes_object))}
+_AGGREGATES[watched.NODE_NAMESPACES.name] = watched.NODE_NAMESPACES
 
 
-def counted(objects: Iterable[Object]) -> Standing:
-    """One by one, as nobody does who keeps count."""
-    return reduce(add, objects, Standing())
+def counted(objects: Iterable[Object]) -> RolloutCount:
+    """Count objects one by one, without the aggregate."""
+    return reduce(add, objects, RolloutCount())
 
 
 class ProfilesView:
-    """Of the objects given, as bodies. Kinds of declared services are not watched."""
+    """View of the given bodies. Kinds of declared services are not watched."""
+
+    refused: frozenset[str] = frozenset()
+    """Kinds that are forbidden in a namespace."""
+
+    def versions(self, _group: str, _kind: str) -> Sequence[str]:
+        """Report that the kinds of declared services are not served."""
+        return ()
 
     def __init__(self, *bodies: Object) -> None:
-        self._kept: dict[str, dict[tuple[str, str], Any]] = {kind: {} for kind in _INDEXES}
+        self._kept: dict[str, dict[tuple[str, str], Any]] = {kind: {} for kind in INDEXES}
         for body in bodies:
             type = _TYPES.get(body["kind"])
-            kind = body["kind"] if type else watched.viewed(body["apiVersion"], body["kind"])
+            kind = body["kind"] if type else watched.kind_name(body["apiVersion"], body["kind"])
             metadata = body["metadata"]
             found = as_stored(body)
             key = (metadata.get("namespace", ""), metadata["name"])
             self._kept[kind][key] = msgspec.convert(found, type) if type else found
 
     def get(self, kind: str, name: str, namespace: str = "") -> Any | None:
-        return self._kept[kind].get((namespace, name))
+        return self._kept[kind.partition("@")[0]].get((namespace, name))
 
     def all(self, kind: str) -> Sequence[Any]:
         return [each for _key, each in sorted(self._kept[kind].items())]
 
     def indexed(self, kind: str, index: str, value: str) -> Sequence[Any]:
-        of = _INDEXES[kind][index]
+        of = INDEXES[kind][index]
         return [each for each in self.all(kind) if value in of(each)]
 
     def counted(self, kind: str, index: str, value: str) -> int:
@@ -72,10 +82,15 @@ class ProfilesView:
 
     def aggregate(self, name: str, group: str) -> Any:
         found = _AGGREGATES[name]
-        return counted(each for each in self.all(found.kind) if group in found.group(each))
+        return reduce(found.add, (each for each in self.all(found.kind) if group in found.group(each)), found.empty())
 
     def is_synced(self, kind: str) -> bool:
-        return kind in self._kept or self._unknown(kind)
+        kind, _, namespace = kind.partition("@")
+        return not (namespace and kind in self.refused) and (kind in self._kept or self._unknown(kind))
+
+    def watch_error(self, kind: str) -> str:
+        kind, _, namespace = kind.partition("@")
+        return f"cannot list {kind} in namespace {namespace}: forbidden: no" if kind in self.refused else ""
 
     def _unknown(self, kind: str) -> bool:
         raise KeyError(kind)

@@ -17,8 +17,8 @@ from typing import Any
 import msgspec
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.services import BUILT_IN, declared
-from nodeyard.capabilities.profiles.snapshot import Budget, NodeSnapshot, Profile, Service, Trouble
+from nodeyard.capabilities.profiles.registry import BUILT_IN, service_from
+from nodeyard.capabilities.profiles.snapshot import Budget, KindError, NodeSnapshot, Profile, Service
 from nodeyard.capabilities.profiles.types import (
     ComputeProfile,
     NetworkProfile,
@@ -47,7 +47,7 @@ SEED_NODE_ANNOTATIONS = {
     names.COMPUTE_PROFILE: "dell-r740-dedicated-cpus",
     names.NETWORK_PROFILE: "dpdk",
 }
-"""Of edpm-compute-1."""
+"""Annotations of edpm-compute-1."""
 
 NEUTRON, NOVA, TELEMETRY = SERVICES = BUILT_IN
 
@@ -56,7 +56,7 @@ NEUTRON, NOVA, TELEMETRY = SERVICES = BUILT_IN
 
 
 def role_body(name: str = ROLE, *, spec: Object | None = None, **given: Any) -> Object:
-    """`annotations`, `labels` and `namespace`; everything else is a field of the spec."""
+    """Split `annotations`, `labels` and `namespace` from the fields of the spec."""
     return _body(names.DATAPLANE_API_VERSION, names.ROLE_KIND, name, spec, given)
 
 
@@ -65,7 +65,7 @@ def role(name: str = ROLE, **given: Any) -> OpenStackDataPlaneRole:
 
 
 def node_body(name: str = NODE, *, spec: Object | None = None, **given: Any) -> Object:
-    """A node of edpm-compute; `role=""` makes it one without a role."""
+    """Return a node of role edpm-compute; `role=""` means no role."""
     fields = {"role": ROLE, **given} if spec is None else given
     return _body(names.DATAPLANE_API_VERSION, names.NODE_KIND, name, spec, fields)
 
@@ -105,7 +105,7 @@ def telemetry_profile(name: str = "collector", *args: Any, **given: Any) -> Tele
 
 
 def profile(name: str = "dell-r740-shared-cpus", config: str = "", **given: Any) -> Profile:
-    """Of any service, as a plan sees it."""
+    """Return a parsed profile of any service."""
     return Profile(name=name, config=config, **{"uid": f"uid-{name}", "generation": 1, **given})
 
 
@@ -113,7 +113,7 @@ def profile(name: str = "dell-r740-shared-cpus", config: str = "", **given: Any)
 
 
 def compute_body(node: str = NODE, profile: str = "", **given: Any) -> Object:
-    """The NovaExternalCompute of a node."""
+    """Return the NovaExternalCompute of a node."""
     spec = {"dataplaneNodeName": node, **({"computeProfileName": profile} if profile else {})}
     return _body(names.NOVA_API_VERSION, names.COMPUTE_KIND, node, {**spec, **given.pop("spec", {})}, given)
 
@@ -123,7 +123,7 @@ def compute(node: str = NODE, profile: str = "", *, status: Object | None = None
 
 
 def agent_body(node: str = NODE, profile: str = "dpdk", **given: Any) -> Object:
-    """The OVNMetadataAgent of a node."""
+    """Return the OVNMetadataAgent of a node."""
     spec = {"dataplaneNodeName": node, **({"networkProfileName": profile} if profile else {})}
     return _body(names.NEUTRON_API_VERSION, names.AGENT_KIND, node, {**spec, **given.pop("spec", {})}, given)
 
@@ -133,7 +133,7 @@ def agent(node: str = NODE, profile: str = "dpdk", *, status: Object | None = No
 
 
 def ready(hash: str) -> Object:
-    """The status of a service object whose operator has deployed what this hash stands for."""
+    """Return the status of a service object whose operator reports this hash."""
     moment = NOW.strftime("%Y-%m-%dT%H:%M:%SZ")
     condition = {"type": "Ready", "status": "True", "reason": "Deployed", "message": "", "lastTransitionTime": moment}
     return {"hash": {names.REPORTED_HASH: hash}, "conditions": [condition]}
@@ -143,7 +143,7 @@ def ready(hash: str) -> Object:
 
 
 def service_body(name: str = "storage", **spec: Any) -> Object:
-    """A ProfileService that selects StorageProfiles and makes StorageAgents; a field given as None is left out."""
+    """Return a ProfileService with StorageProfiles and StorageAgents; None omits a field."""
     group = f"{name}.openstack.org"
     whole: Object = {
         "annotationKey": f"{group}/{name}-profile",
@@ -167,8 +167,8 @@ def profile_service(name: str = "storage", *, status: Object | None = None, **sp
 
 
 def service(name: str = "storage", **spec: Any) -> Service:
-    """A declared one, as a plan sees it."""
-    return declared(profile_service(name, **spec))
+    """Return a declared service as the planner reads it."""
+    return service_from(profile_service(name, **spec))
 
 
 # snapshots
@@ -182,26 +182,26 @@ def snapshot(
     objects: Mapping[str, Object] | None = None,
     configurations: Mapping[str, Sequence[Object]] | None = None,
     budgets: Mapping[str, Budget] | None = None,
-    claimed_twice: Mapping[str, Sequence[str]] | None = None,
-    troubles: Mapping[str, Trouble] | None = None,
+    key_conflicts: Mapping[str, Sequence[str]] | None = None,
+    kind_errors: Mapping[str, KindError] | None = None,
     **profiles: Iterable[Profile],
 ) -> NodeSnapshot:
-    """Of one node; the profiles there are by service: `nova=[profile("shared", SHARED)]`."""
+    """Return the snapshot of a node, with profiles by service: `nova=[profile("shared", SHARED)]`."""
     return NodeSnapshot(
         node=of or node(),
         role=role,
         services=tuple(sorted(services, key=lambda each: each.name)),
-        claimed_twice=claimed_twice or {},
+        key_conflicts=key_conflicts or {},
         profiles={service: {each.name: each for each in found} for service, found in profiles.items()},
         objects=objects or {},
         configurations=configurations or {},
         budgets=budgets or {},
-        troubles=troubles or {},
+        kind_errors=kind_errors or {},
     )
 
 
 def seed_profiles() -> dict[str, list[Profile]]:
-    """The profiles of the design's example, for `snapshot(..., **seed_profiles())`."""
+    """Return the profiles of the design's example, for `snapshot(..., **seed_profiles())`."""
     return {
         names.NOVA: [profile("dell-r740-shared-cpus", SHARED), profile("dell-r740-dedicated-cpus", DEDICATED)],
         names.NEUTRON: [profile("dpdk", DPDK)],
@@ -213,12 +213,12 @@ def seed_profiles() -> dict[str, list[Profile]]:
 
 
 def stored(body: Object, kind: type[Any], status: Object | None = None) -> Any:
-    """What a server gives back for it, as a struct."""
+    """Decode the body as the API server would return it."""
     return msgspec.convert(as_stored(body, status), kind)
 
 
 def as_stored(body: Object, status: Object | None = None) -> Object:
-    """The same, as it is on the wire."""
+    """Return the body of a struct."""
     metadata = body["metadata"]
     added = {"uid": f"uid-{metadata['name']}", "generation": 1, "resourceVersion": "1"}
     whole = {**body, "metadata": {**added, **metadata}}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nodeyard.client import Client
-from nodeyard.client.aio import AioTransport
+from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_kubeconfig
 from nodeyard.client.resources import NODES
 from nodeyard.process.clock import SystemClock
@@ -23,7 +23,7 @@ class ReleaseWorld(Background):
 
     async def _start(self) -> None:
         clock = SystemClock()
-        self._client = Client(AioTransport(self._config, clock=clock))
+        self._client = Client(HttpTransport(self._config, clock=clock))
         self._world = World(self._client, clock, stages=(*STAGES, "releases"))
         await self._world.__aenter__()
 

@@ -23,7 +23,7 @@ from nodeyard.capabilities.pools.snapshot import Machine, Management, PoolsSnaps
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Node, Pod
 from nodeyard.kube.patch import merge_patch
-from nodeyard.plan.draft import Draft
+from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.model import Action, Verb, Write
 
 from .pools import NOW, cluster, machine
@@ -112,7 +112,7 @@ def cluster_object(name: str = CLUSTER, *, metadata: Object | None = None, is_in
 class Outcome:
     """A pass: what was planned, and how each pool's removal stands."""
 
-    draft: Draft
+    draft: PlanBuilder
     removals: Mapping[str, Removal]
 
     @property
@@ -184,7 +184,7 @@ class World:
         )
 
     def plan(self) -> Outcome:
-        draft, snapshot, removals = Draft(self.now), self.snapshot, {}
+        draft, snapshot, removals = PlanBuilder(self.now), self.snapshot, {}
         for pool, each in sorted(self.deployments.items()):
             if pool in self.wanted:
                 cancel_removal(draft, snapshot, each, pool)

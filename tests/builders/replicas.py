@@ -8,8 +8,8 @@ from tests.builders.managers import Tap, cut
 
 from nodeyard.client.resources import LEASES
 from nodeyard.kube.names import NAMESPACE
-from nodeyard.runtime.settings import SHARE
-from nodeyard.runtime.shares import Shares
+from nodeyard.runtime.settings import KEY_LEASE
+from nodeyard.runtime.sharding.leases import ShardLeases
 from nodeyard.sim.embedded import connect
 
 KEYS = tuple(f"leaf-{number}" for number in range(12))
@@ -25,18 +25,18 @@ class Replica:
         """What a key waits for before it is given up; None: nothing is in flight."""
         self.client = connect(server)
         self.tap = self.client.transport = Tap(self.client.transport)
-        self.shares = Shares("trees", identity, self, clock=clock, random=Random(identity), timing=SHARE)
+        self.shares = ShardLeases("trees", identity, self, clock=clock, random=Random(identity), timing=KEY_LEASE)
         if keys is not None:
-            self.shares.offer(keys)
+            self.shares.set_keys(keys)
         self._stopped = asyncio.Event()
         self._task = asyncio.create_task(self.shares.run(self.client, self._stopped))
 
     # the keeper
 
-    def turned(self, key, is_ours):
+    def on_ownership(self, key, is_ours):
         self.diary.append((key, is_ours))
 
-    async def finished(self, key):
+    async def finish(self, key):
         assert not self.shares.gate_of(key).may_write()
         if self.finishing is not None:
             await self.finishing.wait()

@@ -35,6 +35,8 @@ RENEWED = f"update secrets in {NAMESPACE} named {WEBHOOK_CERTIFICATES}"
 _MUTATING = "mutatingwebhookconfigurations.admissionregistration.k8s.io"
 _WRITES = {"create", "update", "patch", "delete"}
 _CREATED, _FURTHER = 201, 300
+GRANTED = "granted namespaces"
+"""Where an administrator grants something: in single namespaces, whichever."""
 
 
 def unregistered(capability: Capability) -> set[str]:
@@ -61,7 +63,7 @@ class Grant(NamedTuple):
         return (
             (self.right.group, self.right.verb) == (group, verb)
             and self.right.resource in parts
-            and self.namespace in ("", asked.namespace)
+            and (self.namespace in ("", asked.namespace) or (self.namespace == GRANTED and bool(asked.namespace)))
             and (not self.names or asked.name in self.names)
         )
 
@@ -74,9 +76,12 @@ class Audit:
     def __init__(self, capability: Capability, alike: Mapping[str, str] | None = None) -> None:
         """`alike`: resources that are treated as another one is, and not there in the test."""
         self._alike = alike or {}
-        self._own = {grant for rule in capability.rbac for grant in self._granted(rule.namespace, [rbac.render(rule)])}
+        chosen = [(GRANTED if rule.grant else rule.namespace, rbac.render(rule)) for rule in capability.rbac]
+        self._own = {grant for namespace, rule in chosen for grant in self._granted(namespace, [rule])}
         local = {NAMESPACE: rbac.local_rules(capability), **rbac.rules_elsewhere(capability)}
         narrow = [grant for namespace, rules in local.items() for grant in self._granted(namespace, rules)]
+        for rules in rbac.grants(capability).values():
+            narrow += self._granted(GRANTED, rules)
         self._declared = [*self._granted("", rbac.rules(capability)), *narrow]
         self._grants = [*self._granted("", rbac.rules(capability, installs_crds=True)), *narrow]
         resources = [watch.resource for watch in capability.watches] + [kind.resource for kind in capability.kinds]

@@ -11,9 +11,11 @@ import msgspec
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.plan import plan
-from nodeyard.capabilities.spares.snapshot import SparesSnapshot, is_workload
+from nodeyard.capabilities.spares.planning.record import Record, digest_of, encode
+from nodeyard.capabilities.spares.snapshot import SparesSnapshot
 from nodeyard.capabilities.spares.types import NodeTemplate
 from nodeyard.client.decoding import Malformed
+from nodeyard.kube.drain import is_workload
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import ZONE
 from nodeyard.kube.objects import (
@@ -76,10 +78,17 @@ def spare(name: str, **given: Any) -> Node:
     return node(name, labels=labels, annotations=annotations, taints=taints, **given)
 
 
-def owned(name: str, template: str, **given: Any) -> Node:
+def born(name: str, template: str, **given: Any) -> Node:
     """One that nyallocator, or its kubelet, made a node of the template: there is no record of ours on it."""
     own = {names.TEMPLATE_LABEL: template, names.role_label(template): "true"}
     return node(name, labels={**own, **given.pop("labels", {})}, **given)
+
+
+def owned(name: str, template: str, **given: Any) -> Node:
+    """One that came like that and was adopted: the record says no more than this."""
+    annotations = {names.RECORD: encode(Record(template=template, adopted=True)), **given.pop("annotations", {})}
+    labels = {names.RECORD_DIGEST: digest_of(annotations[names.RECORD]), **given.pop("labels", {})}
+    return born(name, template, labels=labels, annotations=annotations, **given)
 
 
 def template(name: str, nodes: int = 1, *, selector: Object | None = None, **spec: Any) -> NodeTemplate:

@@ -18,8 +18,8 @@ from nodeyard.kube.json import Object
 from nodeyard.kube.manifests import load
 from nodeyard.kube.objects import Namespace
 from nodeyard.kube.patch import merge_patch
-from nodeyard.plan.applied import applied
-from nodeyard.plan.draft import Draft
+from nodeyard.plan.apply_preview import merge_fields
+from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.model import Planned, Verb
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
@@ -97,7 +97,7 @@ def snapshot(*tenants: Tenant, **given: Any) -> TenantsSnapshot:
 
 
 def planned(world: TenantsSnapshot) -> Planned:
-    draft = Draft(NOW)
+    draft = PlanBuilder(NOW)
     plan_tenants(draft, world)
     return draft.planned(names.CAPABILITY, names.TENANTS_KEY)
 
@@ -123,13 +123,13 @@ def _carried_out(world: TenantsSnapshot, verb: Verb, kind: str, ref: Any, body: 
         return replace(world, tenants=[each for each in _patched(world, ref, body) if not _is_gone(each)])
     if kind == "Secret":
         live = world.values.get(ref.namespace, {"metadata": {"uid": f"uid-values-{ref.namespace}"}})
-        kept = {name: value for name, value in applied(live, body).items() if name not in ("apiVersion", "kind")}
+        kept = {name: value for name, value in merge_fields(live, body).items() if name not in ("apiVersion", "kind")}
         return replace(world, values={**world.values, ref.namespace: kept})
     if verb is Verb.DELETE:
         return replace(world, namespaces={name: each for name, each in world.namespaces.items() if name != ref.name})
     found = world.namespaces.get(ref.name)
     before = {"metadata": {"uid": f"uid-{ref.name}"}} if found is None else msgspec.to_builtins(found)
-    merged = msgspec.convert(applied(before, body), Namespace)
+    merged = msgspec.convert(merge_fields(before, body), Namespace)
     return replace(world, namespaces={**world.namespaces, ref.name: merged})
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from nodeyard.capabilities.clustertree import names
-from nodeyard.capabilities.clustertree.liveness import Finding, State
+from nodeyard.capabilities.clustertree.liveness import LeafHealth, State
 from nodeyard.capabilities.clustertree.plan import plan
 from nodeyard.capabilities.clustertree.planning.models import wanted_names
 from nodeyard.capabilities.clustertree.snapshot import BoundPod, Kubeconfig, Leaf, TreeNode, TreeSnapshot
@@ -53,7 +53,7 @@ def one(node: str, **given: Any) -> Object:
 
 
 def party(name: str, selector: Object | None = None, **given: Any) -> Object:
-    """Selects by one pair, `pool="gpu"`, unless a whole selector is given; other arguments are those of a model."""
+    """Select by one label, `pool="gpu"`, unless a full selector is given; other arguments are fields of the model."""
     fields = {key: given.pop(key) for key in ("labels", "taints") if key in given}
     chosen = {"matchLabels": given} if selector is None else selector
     return _model({"labelSelector": chosen}, name, **fields)
@@ -71,7 +71,7 @@ def _model(
 
 
 def cluster(name: str = "east", *models: Object, metadata: Object | None = None, **tree: Any) -> Cluster:
-    """As a server gives it back; it is in care already. Options of the tree by their names on the wire."""
+    """A stored Cluster that already has the finalizer. Tree options have their JSON names."""
     own: Object = {"name": name, "uid": f"uid-{name}", "resourceVersion": "1", "generation": 1}
     own["finalizers"] = [names.FINALIZER]
     own |= metadata or {}
@@ -95,7 +95,7 @@ def leaf_node(
     more: Mapping[str, str] | None = None,
     **labels: str,
 ) -> TreeNode:
-    """`more` are further resources, `labels` those beyond its hostname."""
+    """`more` are further resources, `labels` are in addition to its hostname."""
     wire: Object = {
         "metadata": {"name": name, "uid": f"leaf-{name}", "labels": {"kubernetes.io/hostname": name, **labels}},
         "spec": {"unschedulable": is_cordoned, "taints": [taint(each) for each in taints]},
@@ -122,31 +122,31 @@ def lease(renewed: datetime, seconds: int = 40) -> Lease:
     return Lease(spec=LeaseSpec(renew_time=renewed, lease_duration_seconds=seconds))
 
 
-def alive(now: datetime = NOW, **given: Any) -> Finding:
-    return Finding(State.ALIVE, now, last_contact=now, **given)
+def alive(now: datetime = NOW, **given: Any) -> LeafHealth:
+    return LeafHealth(State.ALIVE, now, last_contact=now, **given)
 
 
-def lost(since: datetime = NOW, **given: Any) -> Finding:
-    return Finding(State.UNREACHABLE, since, last_contact=since - timedelta(seconds=30), message="no route", **given)
+def lost(since: datetime = NOW, **given: Any) -> LeafHealth:
+    return LeafHealth(State.UNREACHABLE, since, last_contact=since - timedelta(seconds=30), message="no route", **given)
 
 
-def rejecting(since: datetime = NOW) -> Finding:
+def rejecting(since: datetime = NOW) -> LeafHealth:
     known = {"last_contact": since, "message": "401 Unauthorized", "is_rejected": True, "rejected_since": since}
-    return Finding(State.REJECTING, since, **known)
+    return LeafHealth(State.REJECTING, since, **known)
 
 
-def failing(since: datetime = NOW) -> Finding:
-    return Finding(State.FAILING, since, last_contact=since, message="timed out")
+def failing(since: datetime = NOW) -> LeafHealth:
+    return LeafHealth(State.FAILING, since, last_contact=since, message="timed out")
 
 
-def leaf(*nodes: TreeNode, finding: Finding | None = None, **given: Any) -> Leaf:
-    """One that has been listed and answers."""
-    known = {"is_synced": True, "is_connected": True, "version": VERSION, "finding": finding or alive(), **given}
+def leaf(*nodes: TreeNode, health: LeafHealth | None = None, **given: Any) -> Leaf:
+    """A leaf that has been listed and responds."""
+    known = {"is_synced": True, "is_connected": True, "version": VERSION, "health": health or alive(), **given}
     return Leaf(nodes={each.name: each for each in sorted(nodes, key=lambda each: each.name)}, **known)
 
 
 def unheard(error: str = "connection refused", **given: Any) -> Leaf:
-    """One that has never been reached."""
+    """A leaf that has never been reached."""
     return Leaf(error=error, **given)
 
 
@@ -161,7 +161,7 @@ def root_node(
     taints: Sequence[str] = (),
     **spec: Any,
 ) -> TreeNode:
-    """A node of the root that has nothing to do with any leaf."""
+    """A node of the root that mirrors nothing."""
     metadata = {"name": name, "uid": f"uid-{name}", "resourceVersion": "1"}
     metadata |= {"labels": dict(labels or {}), "annotations": dict(annotations or {})}
     body = {"metadata": metadata, "spec": {"taints": [taint(each) for each in taints], **spec}}
@@ -169,7 +169,7 @@ def root_node(
 
 
 def left_by_kosmos(name: str, cluster: str = "east", **given: Any) -> TreeNode:
-    """A mirrored node as Kosmos makes it."""
+    """A mirrored node as Kosmos creates it."""
     return root_node(
         name,
         labels={MIRRORED_NODE: "true", "kubernetes.io/role": "agent", **given.pop("labels", {})},
@@ -189,11 +189,11 @@ class Yard:
     leaf: Leaf = field(default_factory=leaf)
     roots: Mapping[str, TreeNode] = field(default_factory=dict)
     """All nodes of the root."""
-    waiting: Sequence[BoundPod] = ()
+    pending_pods: Sequence[BoundPod] = ()
     kubeconfig: Kubeconfig = field(default_factory=lambda: Kubeconfig(is_given=True))
     now: datetime = NOW
-    elders: tuple[Cluster, ...] = ()
-    """Other Clusters that mirror the same leaf and came first."""
+    earlier_clusters: tuple[Cluster, ...] = ()
+    """Other Clusters of the same leaf that have precedence."""
 
     def seen(self) -> TreeSnapshot:
         name = self.cluster.name
@@ -201,15 +201,15 @@ class Yard:
             each.name: each for each in _sorted(self.roots) if each.metadata.annotations.get(MIRRORED_CLUSTER) == name
         }
         wanted = wanted_names(self.cluster, mirrors)
-        strangers = {each: self.roots[each] for each in wanted if each in self.roots and each not in mirrors}
+        conflicting_nodes = {each: self.roots[each] for each in wanted if each in self.roots and each not in mirrors}
         return TreeSnapshot(
             cluster=self.cluster,
             kubeconfig=self.kubeconfig,
             leaf=self.leaf,
             mirrors=mirrors,
-            strangers=strangers,
-            waiting=self.waiting,
-            elders=self.elders,
+            conflicting_nodes=conflicting_nodes,
+            pending_pods=self.pending_pods,
+            earlier_clusters=self.earlier_clusters,
         )
 
     def plan(self, *explain: ObjectRef) -> Planned:
@@ -233,7 +233,7 @@ class Yard:
         return replace(self, now=self.now + timedelta(seconds=seconds))
 
     def after(self, planned: Planned) -> Yard:
-        """What is there when every action has succeeded. A Cluster that nothing holds any more is still shown."""
+        """The state after every action has succeeded. A Cluster without finalizers is still included."""
         roots, own = dict(self.roots), self.cluster
         for action in planned.plan.actions:
             if action.object.kind == names.KIND:
@@ -245,7 +245,7 @@ class Yard:
         return replace(self, roots=roots, cluster=own)
 
     def settled(self, passes: int = 6) -> Yard:
-        """After as many passes as it takes until nothing is to be done."""
+        """The state after reconciling until nothing is left to do."""
         yard = self
         for _ in range(passes):
             planned = yard.plan()
@@ -256,7 +256,7 @@ class Yard:
 
 
 def grown(*models: Object, nodes: Iterable[TreeNode], **given: Any) -> Yard:
-    """A Cluster whose nodes are all there, two seconds ago."""
+    """A Cluster with all its nodes, created two seconds ago."""
     yard = Yard(cluster("east", *models, **given), leaf(*nodes))
     return yard.settled().later(2)
 
@@ -282,11 +282,11 @@ def _written(before: Cluster, action: Action, planned: Planned) -> Cluster:
 
 
 def _patched(before: Any, body: Object, action: Action, planned: Planned) -> Any:
-    """As the server would: a stale version is refused, and with it the test."""
+    """Like the API server: a stale resourceVersion fails the test."""
     expected = planned.write(action).resource_version
     version = before.metadata.resource_version
-    is_ours = any(planned.writes[each].resource_version == expected for each in _earlier(action, planned))
-    assert is_ours or expected in ("", version), f"{action.id} is bound to version {expected} and meets {version}"
+    is_mirror_of = any(planned.writes[each].resource_version == expected for each in _earlier(action, planned))
+    assert is_mirror_of or expected in ("", version), f"{action.id} is bound to version {expected} and meets {version}"
     assert action.object.uid in ("", before.metadata.uid)
     wire = merge_patch(msgspec.to_builtins(before), body)
     metadata = {**wire["metadata"], "resourceVersion": str(int(version) + 1)}
@@ -294,12 +294,12 @@ def _patched(before: Any, body: Object, action: Action, planned: Planned) -> Any
 
 
 def _earlier(action: Action, planned: Planned) -> list[str]:
-    """The actions on the same object that it comes after: what these make of a version, it is bound to."""
+    """The preceding actions on the same object, whose resulting resourceVersion the action expects."""
     return [each.id for each in planned.plan.actions if each.id in action.after and each.object == action.object]
 
 
 def mirror_of(name: str, planned: Planned) -> Object:
-    """The body of a create request."""
+    """Return the body of a create request."""
     return next(planned.write(each).body for each in planned.plan.actions if each.object.name == name)
 
 

@@ -233,6 +233,22 @@ def test_a_wrong_token_is_unauthorized(api):
     assert (answer.status, answer.reason) == (401, "Unauthorized")
 
 
+@pytest.mark.parametrize("page", ["healthz", "livez", "readyz"])
+def test_health_is_told_by_check(http, page):
+    told = http.get(f"/{page}", query={"verbose": "", "exclude": ["ping", "nothing"]})
+    lines = told.content.decode().splitlines()
+
+    assert (told.status, http.get(f"/{page}").content) == (200, b"ok")
+    assert {"[+]ping excluded: ok", "[+]log ok", "[+]etcd ok"} <= set(lines)
+    assert lines[-2:] == [
+        'warn: some health checks cannot be excluded: no matches for "nothing"',
+        f"{page} check passed",
+    ]
+    for check in ("ping", "etcd", "poststarthook/rbac/bootstrap-roles"):
+        assert (http.get(f"/{page}/{check}").content, f"[+]{check} ok" in lines) == (b"ok", check != "ping")
+    assert http.get(f"/{page}/nothing").status == 404
+
+
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz", "/version"])
 def test_health_and_version_are_open_to_everybody(api, path):
     assert Session(api.url, api.authority.pem).get(path).status == 200

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodeyard.testing.session import APPLY
+from nodeyard.testing.session import APPLY, JSON_PATCH, MERGE, STRATEGIC
 
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
@@ -211,3 +211,125 @@ def test_a_custom_object_is_applied_in_the_version_of_its_endpoint(gadgets, make
     answer = http.patch(path, sent, APPLY, query={"fieldManager": "m"})
 
     assert (answer.status, answer.message) == (400, f"invalid object type: {gadgets}/v1, Kind=Gadget")
+
+
+LAUGHS = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{level}: &a{level} [{', '.join([f'*a{level - 1}'] * 9)}]\n" for level in range(1, 6)
+)
+
+
+def test_aliases_do_not_make_much_of_little(http, configmaps):
+    text = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: a}}\n{LAUGHS}".encode()
+
+    created = http.post(configmaps, text, content_type=YAML)
+    applied = http.patch(f"{configmaps}/a", text, APPLY, query={"fieldManager": "m"})
+
+    assert (created.status, applied.status) == (400, 400)
+    assert "yaml: document contains excessive aliasing" in created.message
+    assert "yaml: document contains excessive aliasing" in applied.message
+
+
+def test_an_anchor_that_contains_itself_is_refused(http, configmaps):
+    text = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: &a {x: *a}\n"
+
+    answer = http.post(configmaps, text, content_type=YAML)
+
+    assert answer.status == 400
+    assert "contains itself" in answer.message
+
+
+def test_an_alias_stands_for_its_anchor(http, configmaps):
+    text = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: &n a, labels: &l {x: *n}, annotations: *l}\n"
+
+    metadata = http.post(configmaps, text, content_type=YAML).json["metadata"]
+
+    assert (metadata["name"], metadata["labels"], metadata["annotations"]) == ("a", {"x": "a"}, {"x": "a"})
+
+
+TWICE = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: b}\ndata: {k: v, k: w}\n"
+LINE = 'line 4: key "k" already set in map'
+
+
+def test_yaml_is_validated_as_asked(http, configmaps):
+    text = TWICE + b"odd: 1\n"
+    strict, warned, ignored = (
+        http.post(configmaps, text, content_type=YAML, query={"fieldValidation": how, "dryRun": "All"})
+        for how in ("Strict", "Warn", "Ignore")
+    )
+
+    assert strict.status == 400
+    assert strict.message.endswith(f': strict decoding error: yaml: unmarshal errors:\n  {LINE}, unknown field "odd"')
+    assert (warned.status, warned.json["data"]) == (201, {"k": "w"})
+    assert warned.warnings == [f'299 - "{text}"' for text in (LINE.replace('"', '\\"'), 'unknown field \\"odd\\"')]
+    assert (ignored.status, ignored.warnings) == (201, [])
+
+
+def test_an_apply_is_validated_as_asked(http, configmaps):
+    as_json = b'{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b"},\n\n"data": {"k": "v", "k": "w"}}'
+    for text in (TWICE, as_json):
+        line = LINE if text is TWICE else LINE.replace("4", "3")
+        strict, warned, ignored = (
+            http.patch(f"{configmaps}/b", text, APPLY, query={"fieldManager": "m", "fieldValidation": how})
+            for how in ("Strict", "Warn", "Ignore")
+        )
+
+        assert strict.status == 400
+        assert strict.message == (
+            f"error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  {line}"
+        )
+        escaped = line.replace('"', '\\"')
+        assert warned.warnings == [f'299 - "{escaped}"']
+        assert (ignored.json["data"], ignored.warnings) == ({"k": "w"}, [])
+
+
+@pytest.mark.parametrize("kind", [MERGE, STRATEGIC])
+def test_a_patch_is_validated_as_asked(http, configmaps, kind):
+    http.post(configmaps, {"metadata": {"name": "b"}, "data": {"k": "v"}})
+    patch = b'{"data":{"k":"v","k":"w"},"odd":1}'
+    strict, warned, ignored = (
+        http.patch(f"{configmaps}/b", patch, kind, query={"fieldValidation": how, "dryRun": "All"})
+        for how in ("Strict", "Warn", "Ignore")
+    )
+
+    assert (strict.status, strict.causes[0]["field"]) == (422, "patch")
+    assert strict.message.endswith('strict decoding error: duplicate field "data.k", unknown field "odd"')
+    if kind == STRATEGIC:
+        assert 'Invalid value: "map[data:map[k:w] odd:1]"' in strict.message
+    assert warned.warnings == [f'299 - "{word} field \\"{path}\\""' for word, path in PATCH_FAULTS]
+    assert (ignored.json["data"], ignored.warnings) == ({"k": "w"}, [])
+
+
+PATCH_FAULTS = (("duplicate", "data.k"), ("unknown", "odd"))
+
+
+def test_a_json_patch_is_validated_as_asked(http, configmaps):
+    http.post(configmaps, {"metadata": {"name": "b"}, "data": {"k": "v"}})
+    patch = (
+        b'[{"op":"add","path":"/data/x","value":"1","value":"2","odd":1},{"op":"test","path":"/data/k","value":"v"},'
+        b'{"op":"add","path":"/odd","value":1,"path":"/odd"}]'
+    )
+    strict, warned, ignored = (
+        http.patch(f"{configmaps}/b", patch, JSON_PATCH, query={"fieldValidation": how, "dryRun": "All"})
+        for how in ("Strict", "Warn", "Ignore")
+    )
+
+    faults = [
+        'json patch duplicate field "[0].value"',
+        'json patch unknown field "[0].odd"',
+        'json patch duplicate field "[2].path"',
+        'unknown field "odd"',
+    ]
+    assert (strict.status, strict.causes[0]["field"]) == (422, "patch")
+    assert strict.message.endswith(f"strict decoding error: {', '.join(faults)}")
+    assert [each.replace("\\", "") for each in warned.warnings] == [f'299 - "{fault}"' for fault in faults]
+    assert (ignored.json["data"], ignored.warnings) == ({"k": "v", "x": "2"}, [])
+
+
+def test_warnings_beyond_4_kb_are_cut_short_and_the_rest_is_left_out(http, configmaps):
+    unknown = {f"f{number:02d}" + "x" * 300: 1 for number in range(40)}
+
+    answer = http.post(f"{configmaps}?fieldValidation=Warn", {"metadata": {"name": "warned"}, **unknown})
+
+    texts = [each.removeprefix('299 - "').removesuffix('"').replace("\\", "") for each in answer.warnings]
+    assert answer.status == 201
+    assert [len(text) for text in texts] == [256] * 16

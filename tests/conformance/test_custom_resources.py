@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from nodeyard.testing.session import APPLY, STRATEGIC, TABLE
+from nodeyard.testing.session import APPLY, JSON_PATCH, STRATEGIC, TABLE
+from nodeyard.testing.webhooks import patch, webhook
 
+ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 SPEC = {
@@ -33,6 +37,7 @@ SPEC = {
             "maxLength": 20,
             "x-kubernetes-validations": [{"rule": "self == oldSelf", "message": "frozen cannot change"}],
         },
+        "knot": {"type": "string", "pattern": "^(a+)+$"},
         "low": {"type": "integer"},
         "high": {"type": "integer"},
     },
@@ -162,6 +167,15 @@ def test_a_violation_is_named_with_its_field(http, widgets, spec, cause):
     assert words in found[0]["message"]
 
 
+def test_a_pattern_cannot_keep_the_server_busy(http, widgets):
+    refused = http.post(widgets, widget("a", knot="a" * 50 + "!"))
+    taken = http.post(widgets, widget("a", knot="a" * 50))
+
+    assert (refused.status, refused.causes[0]["field"]) == (422, "spec.knot")
+    assert "should match '^(a+)+$'" in refused.message
+    assert taken.status == 201
+
+
 def test_a_transition_rule_compares_with_the_old_object(http, widgets):
     http.post(widgets, widget("a", frozen="x"))
 
@@ -179,6 +193,51 @@ def test_generation_counts_changes_of_spec_alone(http, widgets):
     reported = http.patch(f"{widgets}/a/status", {"status": {"phase": "Up"}})
 
     assert [a.json["metadata"]["generation"] for a in (labelled, changed, reported)] == [1, 2, 2]
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, True), (0, False), (True, 1), (False, 0)])
+def test_a_number_and_a_boolean_are_two_values(http, widgets, before, after):
+    http.post(widgets, widget("a", free={"on": [{"x": before}]}))
+    patched = http.patch(f"{widgets}/a", {"spec": {"free": {"on": [{"x": after}]}}}).json
+    replaced = http.put(f"{widgets}/a", {**patched, "spec": {**patched["spec"], "free": {"on": [{"x": before}]}}}).json
+    operation = {"op": "replace", "path": "/spec/free/on/0/x", "value": after}
+    operated = http.patch(f"{widgets}/a", [operation], JSON_PATCH).json
+    status = http.patch(f"{widgets}/a/status", {"status": {"phase": "Up"}}).json
+
+    seen = [obj["spec"]["free"]["on"][0]["x"] for obj in (patched, replaced, operated, status)]
+    assert [json.dumps(value) for value in seen] == [json.dumps(value) for value in (after, before, after, after)]
+    assert [obj["metadata"]["generation"] for obj in (patched, replaced, operated, status)] == [2, 3, 4, 4]
+
+
+def test_a_mutating_webhook_may_make_a_number_a_boolean(http, hooks, gadgets, namespace, fresh, eventually):
+    name = fresh("hooks")
+    rule = {"apiGroups": [gadgets], "apiVersions": ["v1"], "resources": ["gadgets"], "operations": ["CREATE"]}
+    entry = webhook(hooks, namespace, path="/mutate", rules=[rule])
+    hooks.answer("/mutate", patch({"op": "replace", "path": "/on", "value": True}))
+    http.post(f"{ADMISSION}/mutatingwebhookconfigurations", {"metadata": {"name": name}, "webhooks": [entry]})
+    path = f"/apis/{gadgets}/v1/namespaces/{namespace}/gadgets"
+    body = {"apiVersion": f"{gadgets}/v1", "kind": "Gadget", "on": 1}
+
+    def told() -> bool:
+        http.post(path, {**body, "metadata": {"generateName": "a-"}})
+        return bool(hooks.requests)
+
+    eventually(told, "the webhook is called")
+    made = http.post(path, {**body, "metadata": {"name": "b"}})
+    http.delete(f"{ADMISSION}/mutatingwebhookconfigurations/{name}")
+
+    assert json.dumps(made.json["on"]) == "true"
+
+
+def test_a_whole_number_is_shown_without_a_fraction(http, widgets):
+    created = http.post(widgets, {**widget("a", free={"x": 0}), "spec": {"size": 3.0, "free": {"x": [2.0, 1e3, 0.5]}}})
+    patched = http.patch(f"{widgets}/a", {"spec": {"free": {"y": 4.0}}})
+    dry = http.patch(f"{widgets}/a", {"spec": {"size": 5.0}}, query={"dryRun": "All"})
+
+    stored = http.get(f"{widgets}/a").json
+    shown = [created.json["spec"]["size"], stored["spec"]["free"], dry.json["spec"]["size"]]
+    assert json.dumps(shown, sort_keys=True) == '[3, {"x": [2, 1000, 0.5], "y": 4}, 5]'
+    assert patched.json["metadata"]["generation"] == 2
 
 
 def test_status_is_written_through_its_own_path_alone(http, widgets):

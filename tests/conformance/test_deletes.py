@@ -179,10 +179,14 @@ def test_a_bound_pod_goes_after_its_grace_period(http, namespace):
 
     marked = http.delete(f"{pods}/p")
     shortened = http.delete(f"{pods}/p", {"gracePeriodSeconds": 5})
-    http.delete(f"{pods}/p", {"gracePeriodSeconds": 0})
+    ended = http.delete(f"{pods}/p", {"gracePeriodSeconds": 0})
 
     assert marked.json["metadata"]["deletionGracePeriodSeconds"] == 17
     assert shortened.json["metadata"]["deletionGracePeriodSeconds"] == 5
+    assert ended.json["metadata"]["deletionGracePeriodSeconds"] == 0
+    moments = [answer.json["metadata"]["deletionTimestamp"] for answer in (ended, shortened, marked)]
+    assert moments == sorted(set(moments))
+    assert [answer.json["metadata"]["generation"] for answer in (marked, ended)] == [2, 2]
     assert http.get(f"{pods}/p").status == 404
 
 
@@ -190,8 +194,12 @@ def test_a_pod_without_a_node_goes_at_once(http, namespace):
     pods = f"/api/v1/namespaces/{namespace}/pods"
     http.post(pods, {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
 
-    http.delete(f"{pods}/p")
+    tried = http.delete(f"{pods}/p", query={"dryRun": "All"}).json["metadata"]
+    gone = http.delete(f"{pods}/p").json["metadata"]
 
+    for metadata in (tried, gone):
+        assert (metadata["deletionGracePeriodSeconds"], metadata["generation"]) == (0, 2)
+        assert metadata["deletionTimestamp"] >= metadata["creationTimestamp"]
     assert http.get(f"{pods}/p").status == 404
 
 

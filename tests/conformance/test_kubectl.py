@@ -219,6 +219,43 @@ def test_describe(k):
     assert "x:\n----\n1" in shown
 
 
+def test_describe_tells_the_events_of_either_group(k, http, namespace):
+    http.post(
+        f"/api/v1/namespaces/{namespace}/pods",
+        {"metadata": {"name": "p"}, "spec": {"nodeName": "n", "containers": [{"name": "c", "image": "i"}]}},
+    )
+    uid = http.get(f"/api/v1/namespaces/{namespace}/pods/p").json["metadata"]["uid"]
+    about = {"kind": "Pod", "apiVersion": "v1", "name": "p", "namespace": namespace, "uid": uid}
+    event = {
+        "metadata": {"name": "e"},
+        "eventTime": "2026-11-16T22:00:00.123456Z",
+        "reportingController": "example.com/c",
+        "reportingInstance": "c-1",
+        "action": "Place",
+        "reason": "Placed",
+        "regarding": about,
+        "note": "it is here for a reason",
+        "type": "Normal",
+    }
+    assert http.post(f"/apis/events.k8s.io/v1/namespaces/{namespace}/events", event).status == 201
+
+    shown = k("describe", "pod", "p")
+
+    assert "Placed" in shown
+    assert "it is here for a reason" in shown
+
+
+def test_create_of_a_list_and_of_a_kind_that_is_not_served(kubectl, namespace):
+    listed = "apiVersion: v1\nkind: List\nitems: [{apiVersion: v1, kind: ConfigMap, metadata: {name: listed}}]\n"
+    unknown = "apiVersion: nowhere.example/v1\nkind: Nothing\nmetadata: {name: a}\n"
+
+    made = kubectl("-n", namespace, "create", "-f", "-", stdin=listed)
+    refused = kubectl("-n", namespace, "create", "-f", "-", stdin=unknown, check=False)
+
+    assert made.stdout == "configmap/listed created\n"
+    assert 'no matches for kind "Nothing" in version "nowhere.example/v1"' in refused.stderr
+
+
 def test_wait_for_a_condition_and_for_deletion(k, gizmos):
     k("apply", "-f", "-", stdin="{apiVersion: kubectl.example/v1, kind: Gizmo, metadata: {name: g}, spec: {size: 1}}")
     k(

@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from nodeyard.process.clock import SystemClock, rfc3339, rfc3339_micro
+from nodeyard.kube.timestamps import format_rfc3339, format_rfc3339_micro
+from nodeyard.process.clock import SystemClock
 from nodeyard.testing.session import STRATEGIC
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
@@ -34,7 +35,7 @@ class Kubelet:
         self.report_ready()
 
     def _lease(self) -> dict:
-        now = rfc3339_micro(SystemClock().now())
+        now = format_rfc3339_micro(SystemClock().now())
         return {"holderIdentity": self.name, "leaseDurationSeconds": 40, "renewTime": now}
 
     def renew(self) -> None:
@@ -42,7 +43,7 @@ class Kubelet:
         assert self._http.patch(f"{LEASES}/{self.name}", {"spec": self._lease()}).status == 200
 
     def report_ready(self) -> None:
-        now = rfc3339(SystemClock().now())
+        now = format_rfc3339(SystemClock().now())
         ready = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message": "all well"}
         body = {"status": {"conditions": [{**ready, "lastHeartbeatTime": now, "lastTransitionTime": now}]}}
         assert self._http.patch(f"{self.path}/status", body, STRATEGIC).status == 200

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nodeyard.process.clock import SystemClock, rfc3339, rfc3339_micro
+from nodeyard.kube.timestamps import format_rfc3339, format_rfc3339_micro
+from nodeyard.process.clock import SystemClock
 from nodeyard.testing.session import STRATEGIC
 
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
@@ -19,7 +20,11 @@ def node(http, fresh):
     names = [fresh("lively") for _ in range(3)]
     for name in names:
         http.post("/api/v1/nodes", {"metadata": {"name": name}})
-        lease = {"holderIdentity": name, "leaseDurationSeconds": 40, "renewTime": rfc3339_micro(SystemClock().now())}
+        lease = {
+            "holderIdentity": name,
+            "leaseDurationSeconds": 40,
+            "renewTime": format_rfc3339_micro(SystemClock().now()),
+        }
         http.post(LEASES, {"metadata": {"name": name}, "spec": lease})
     for name in names[1:]:
         report(http, f"/api/v1/nodes/{name}", "Ready", "True")
@@ -30,7 +35,7 @@ def node(http, fresh):
 
 
 def report(http, node: str, kind: str, status: str) -> None:
-    now = rfc3339(SystemClock().now())
+    now = format_rfc3339(SystemClock().now())
     condition = {
         "type": kind,
         "status": status,

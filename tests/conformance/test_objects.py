@@ -258,3 +258,14 @@ def test_a_self_link_is_not_kept(http, configmaps):
     answer = http.put(f"{configmaps}/a", {"metadata": {"name": "a", "selfLink": "/somewhere"}})
 
     assert (answer.status, "selfLink" in answer.json["metadata"]) == (200, False)
+
+
+def test_a_moment_of_the_first_years_is_written_as_it_is_read(http, namespace):
+    leases = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+    spec = {"acquireTime": "0001-01-01T00:00:02.000000Z", "renewTime": "0987-06-05T04:03:02.000001Z"}
+    created = http.post(leases, {"metadata": {"name": "a"}, "spec": {"holderIdentity": "h", **spec}})
+
+    updated = http.put(f"{leases}/a", created.json)
+
+    assert (created.status, updated.status) == (201, 200)
+    assert [created.json["spec"][name] for name in spec] == list(spec.values())

@@ -247,3 +247,26 @@ def test_a_patch_that_leaves_nothing_leaves_no_name(http, configmaps):
 
     assert answer.status == 400
     assert answer.message == "the name of the object (a based on URL) was undeterminable: name must be provided"
+
+
+def test_copies_in_a_json_patch_are_bounded(http, make_gadget, gadgets, namespace):
+    assert make_gadget("v1", "small").status == 201
+    path = f"/apis/{gadgets}/v1/namespaces/{namespace}/gadgets/small"
+    first = {"op": "add", "path": "/spec", "value": {"a": "x" * 100}}
+    copies = [{"op": "copy", "from": "/spec", "path": f"/spec/{number}"} for number in range(18)]
+
+    within, beyond = (http.patch(path, [first, *copies[:number]], JSON_PATCH) for number in (4, 18))
+
+    assert within.status == 200
+    assert within.json["spec"]["3"]["2"]["1"]["0"] == {"a": "x" * 100}
+    assert (beyond.status, beyond.reason) == (422, "Invalid")
+
+
+def test_an_object_above_what_etcd_takes_is_refused(http, make_gadget, gadgets, namespace):
+    assert make_gadget("v1", "big").status == 201
+    path = f"/apis/{gadgets}/v1/namespaces/{namespace}/gadgets/big"
+
+    answer = http.patch(path, {"spec": "x" * 1_600_000})
+
+    assert (answer.status, answer.message) == (500, "etcdserver: request is too large")
+    assert "spec" not in http.get(path).json

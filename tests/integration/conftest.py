@@ -14,13 +14,14 @@ from tests.builders.woods import Wood, hurried
 from tests.builders.yards import Yard
 
 from nodeyard.app import connections
-from nodeyard.capabilities.affinity.planning import closings
+from nodeyard.capabilities.affinity.planning import crd_teardown
 from nodeyard.capabilities.clustertree.controller import CLUSTERTREE
 from nodeyard.capabilities.pools.controller import POOLS
 from nodeyard.capabilities.pools.planning import drains
 from nodeyard.capabilities.spares.definition import NODE_TEMPLATE
+from nodeyard.runtime.remote import connection
 from nodeyard.runtime.webhooks import configuration_name
-from nodeyard.testing import foreign
+from nodeyard.testing import third_party_crds
 from nodeyard.testing.controlplane import ControlPlane
 from nodeyard.testing.embedded import EmbeddedServer
 from nodeyard.testing.operators import Operators
@@ -29,7 +30,7 @@ from nodeyard.testing.operators import Operators
 @pytest.fixture(scope="session")
 def node_templates(api):
     """Their definition, on the server."""
-    foreign.install(api.rest, [NODE_TEMPLATE.render()])
+    third_party_crds.install(api.rest, [NODE_TEMPLATE.render()])
 
 
 @pytest.fixture
@@ -42,8 +43,11 @@ def yard(api, node_templates):
 
 @pytest.fixture(scope="session")
 def lattice_kinds(api):
-    """The definitions of pools, on the server."""
-    foreign.install(api.rest, list(POOLS.definitions()))
+    """The definitions of pools, on the server; a kubeconfig that is replaced is used soon."""
+    third_party_crds.install(api.rest, list(POOLS.definitions()))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(connection, "READ_SECONDS", 1.0)
+        yield
 
 
 @pytest.fixture
@@ -80,7 +84,7 @@ def leaf_servers(api):
 @pytest.fixture(scope="session")
 def cluster_kind(api):
     """The definition of clustertree, on the server."""
-    foreign.install(api.rest, list(CLUSTERTREE.definitions()))
+    third_party_crds.install(api.rest, list(CLUSTERTREE.definitions()))
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +109,7 @@ def affinity_kinds(api):
     install_kinds(api)
     with pytest.MonkeyPatch.context() as patched:
         # A real one that is deleted within a second of a change may stay for minutes: see `closings`.
-        patched.setattr(closings, "SETTLE", timedelta(seconds=2 if api.is_real else 0.5))
+        patched.setattr(crd_teardown, "SETTLE", timedelta(seconds=2 if api.is_real else 0.5))
         yield
 
 
@@ -137,8 +141,8 @@ def audited(api, monkeypatch):
         name = configuration_name(capability.name)
         registered.extend([f"{VALIDATING}/{name}", f"{MUTATING}/{name}"])
         discard(api.rest, SECRET, *registered)
-        audit, transport = Audit(capability, **options), connections.AioTransport
-        monkeypatch.setattr(connections, "AioTransport", lambda config: audit.listen(transport(config)))
+        audit, transport = Audit(capability, **options), connections.HttpTransport
+        monkeypatch.setattr(connections, "HttpTransport", lambda config: audit.listen(transport(config)))
         return audit
 
     yield begin

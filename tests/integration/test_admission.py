@@ -1,8 +1,6 @@
 """Webhooks of a capability as people meet them: really called, over TLS, on both servers."""
 
-import http.client
 import json
-import ssl
 
 import pytest
 from tests.builders import labels
@@ -12,9 +10,11 @@ from tests.builders.guards import (
     NAME,
     RULES,
     VALIDATING,
+    ask,
     discard,
     discard_webhooks,
     guarded,
+    registered_path,
     validating,
 )
 from tests.builders.reviews import question
@@ -143,7 +143,7 @@ def test_a_follower_answers_and_is_registered_when_it_comes_to_lead(guard, opera
     follower = operator(GUARDED, webhooks=LOCAL_WEBHOOKS, identity="follower")
     eventually(lambda: served(api) == {leader.ports["webhooks"]}, "the leader is registered")
     assert not follower.leads
-    assert "is not a team" in asked_directly(follower, team="forbidden")["status"]["message"]
+    assert "is not a team" in asked_directly(api, follower, team="forbidden")["status"]["message"]
     leader.stop()
     eventually(lambda: served(api) == {follower.ports["webhooks"]}, "the follower is registered")
     eventually(lambda: is_asked(api, follower), "the API server asks the follower")
@@ -152,14 +152,22 @@ def test_a_follower_answers_and_is_registered_when_it_comes_to_lead(guard, opera
         rules("bad", "forbidden")
 
 
-def asked_directly(running, **spec):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    connection = http.client.HTTPSConnection("127.0.0.1", running.ports["webhooks"], timeout=5, context=context)
-    connection.request("POST", "/validate/labels/rules", question(object={"spec": spec}))
-    answer = json.loads(connection.getresponse().read())
-    connection.close()
-    return answer["response"]
+def asked_directly(api, running, **spec):
+    status, answer = ask(running.ports["webhooks"], registered_path(api.rest), question(object={"spec": spec}))
+    assert status == 200
+    return json.loads(answer)["response"]
+
+
+def test_who_does_not_know_the_registered_path_is_told_nothing_and_leaves_no_trace(guard, api):
+    running = guard()
+    port = running.ports["webhooks"]
+    before = running.metric("nodeyard_webhook_reviews_total")
+    forged = question(object={"spec": {"team": "forbidden"}})
+    for path in ("/validate/labels/rules", "/validate/labels/rules/guessed", "/mutate/labels/teams"):
+        assert ask(port, path, forged) == (404, b"not found")
+    assert running.metric("nodeyard_webhook_reviews_total") == before
+
+    assert "is not a team" in asked_directly(api, running, team="forbidden")["status"]["message"]
 
 
 def served(api):

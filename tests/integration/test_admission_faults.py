@@ -6,6 +6,7 @@ import ssl
 from base64 import b64decode
 from dataclasses import replace
 from datetime import timedelta
+from urllib.parse import urlsplit
 
 import pytest
 from tests.builders import labels
@@ -13,8 +14,8 @@ from tests.builders.guards import NAME, SECRET, VALIDATING, discard, discard_web
 from tests.builders.loads import Load
 from tests.builders.reviews import question
 
-from nodeyard.admission.certificates import Terms
-from nodeyard.runtime.webhooks import Intercepts, MatchCondition, Webhook, allowed, denied
+from nodeyard.admission.certificates import RotationPolicy
+from nodeyard.runtime.webhooks import MatchCondition, Webhook, WebhookRule, allowed, denied
 from nodeyard.testing.operators import LOCAL_WEBHOOKS
 from nodeyard.testing.rest import RestError
 
@@ -22,7 +23,7 @@ MAPS = "/api/v1/namespaces/{}/configmaps"
 LABEL = "faults.test/asked"
 TENANT, OTHER = "tenant-faults-{}", "faults-other-{}"
 _numbers = itertools.count(1)
-RESTLESS = Terms(
+RESTLESS = RotationPolicy(
     valid=timedelta(days=90), renew_before=timedelta(days=90) - timedelta(seconds=4), interval=0.2, settle=2.0
 )
 """A new certificate every few seconds, and time enough for clients that connect with the bundle they read before."""
@@ -34,7 +35,7 @@ def judge(review, _view):
 
 
 def entry(name, policy, condition):
-    rule = Intercepts("", ("configmaps",), operations=("CREATE",))
+    rule = WebhookRule("", ("configmaps",), operations=("CREATE",))
     return Webhook(
         name,
         rules=(rule,),
@@ -88,8 +89,8 @@ def place(api):
 
 @pytest.fixture
 def start(operator, place, eventually):
-    def start(terms=LOCAL_WEBHOOKS.terms, **options):
-        return operator(PAIR, webhooks=replace(LOCAL_WEBHOOKS, terms=terms), **options)
+    def start(rotation=LOCAL_WEBHOOKS.rotation, **options):
+        return operator(PAIR, webhooks=replace(LOCAL_WEBHOOKS, rotation=rotation), **options)
 
     return start
 
@@ -157,7 +158,7 @@ def test_certificates_rotate_under_load_and_no_call_fails(api, start, asked, pla
     for _ in range(4):
         load.repeat(lambda: place.write(TENANT))
     for running in (leader, follower):
-        load.repeat(lambda port=running.ports["webhooks"]: connect(port, bundle(api)))
+        load.repeat(lambda port=running.ports["webhooks"]: connect(port, registered(api)))
 
     with load:
         seen = set()
@@ -167,17 +168,19 @@ def test_certificates_rotate_under_load_and_no_call_fails(api, start, asked, pla
     assert min(load.counts) > 5
 
 
-def bundle(api):
+def registered(api):
     (tenants, _) = look(api.rest, f"{VALIDATING}/{NAME}")["webhooks"]
-    return b64decode(tenants["clientConfig"]["caBundle"]).decode()
+    client = tenants["clientConfig"]
+    return b64decode(client["caBundle"]).decode(), urlsplit(client["url"]).path
 
 
-def connect(port, trusted):
-    """A new connection, judged by a bundle; nothing where all is well."""
+def connect(port, registered):
+    """A new connection, judged by a bundle, at the path that was registered with it; nothing where all is well."""
+    trusted, path = registered
     context = ssl.create_default_context(cadata=trusted)
     connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=5, context=context)
     try:
-        connection.request("POST", "/validate/labels/maps", question(object=a_map("a"), dryRun=True))
+        connection.request("POST", path, question(object=a_map("a"), dryRun=True))
         answer = connection.getresponse()
         answer.read()
         return "" if answer.status == 200 else f"answered {answer.status}"

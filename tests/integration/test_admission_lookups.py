@@ -1,17 +1,17 @@
 """Reviews that need what is not cached: read from the server, watched from then on, and told when they cannot be."""
 
-import http.client
 import itertools
 import json
-import ssl
+from dataclasses import replace
 
 import pytest
 from tests.builders import badges, kinships
-from tests.builders.guards import MUTATING, VALIDATING, discard, look
+from tests.builders.guards import MUTATING, VALIDATING, ask, discard, look, registered_path
 from tests.builders.reviews import question as posed
 
+from nodeyard.process.certificates import Authority
 from nodeyard.runtime import rbac
-from nodeyard.testing import foreign
+from nodeyard.testing import third_party_crds
 from nodeyard.testing.faults import HalfOpen, Status
 from nodeyard.testing.operators import LOCAL_WEBHOOKS
 from nodeyard.testing.rest import RestError
@@ -34,7 +34,7 @@ class Family:
 
     def define(self, scope="Namespaced"):
         self._scope = scope
-        foreign.install(self.rest, [badges.custom(f"{self.plural}.{self.group}", self.kind, scope)])
+        third_party_crds.install(self.rest, [badges.custom(f"{self.plural}.{self.group}", self.kind, scope)])
 
     def add(self, name, *owners):
         place = {} if self._scope == "Cluster" else {"namespace": "default"}
@@ -223,7 +223,7 @@ def test_a_dry_run_leaves_no_trace(family, start):
     assert family.events("tried") == []
 
 
-def test_a_follower_counts_and_tells_what_it_was_asked(family, start, operator):
+def test_a_follower_counts_and_tells_what_it_was_asked(api, family, start, operator):
     start(identity="leader").leading()
     rules = rbac.rules(kinships.KINSHIPS, installs_crds=True)
     follower = operator(kinships.KINSHIPS, webhooks=LOCAL_WEBHOOKS, rules=rules, identity="follower")
@@ -231,7 +231,7 @@ def test_a_follower_counts_and_tells_what_it_was_asked(family, start, operator):
     family.define()
     owner = family.add("a")
 
-    asked_directly(follower, kinships.question("by-follower", owner))
+    asked_directly(follower, registered_path(api.rest, "kinships"), kinships.question("by-follower", owner))
 
     assert follower.metric("nodeyard_kinships_asked_total") == 1
     follower.stop()
@@ -239,27 +239,29 @@ def test_a_follower_counts_and_tells_what_it_was_asked(family, start, operator):
     assert (event["note"], event["reportingInstance"]) == ("for by-follower", "follower")
 
 
-def test_an_observer_that_is_asked_answers_and_writes_nothing(family, operator):
+def test_an_observer_that_is_asked_answers_and_writes_nothing(family, operator, tmp_path):
+    authority = Authority("api-servers")
+    (tmp_path / "ca.crt").write_bytes(authority.pem)
+    pair = authority.client("kube-apiserver")
+    (tmp_path / "client.pem").write_bytes(pair.certificate + pair.key)
     rules = rbac.rules(kinships.KINSHIPS, installs_crds=True)
-    observer = operator(kinships.KINSHIPS, webhooks=LOCAL_WEBHOOKS, rules=rules, observe=True)
+    webhooks = replace(LOCAL_WEBHOOKS, client_authority=tmp_path / "ca.crt")
+    observer = operator(kinships.KINSHIPS, webhooks=webhooks, rules=rules, observe=True)
     family.define()
+    question = kinships.question("observed", family.add("a"))
 
-    asked_directly(observer, kinships.question("observed", family.add("a")))
+    asked_directly(observer, "/validate/kinships/kin", question, client=tmp_path / "client.pem")
 
     assert observer.metric("nodeyard_kinships_asked_total") == 1
     observer.stop()
     assert [what for what in observer.written() if "events" in what] == []
 
 
-def asked_directly(running, obj):
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    connection = http.client.HTTPSConnection("127.0.0.1", running.ports["webhooks"], timeout=5, context=context)
+def asked_directly(running, path, obj, **options):
     body = posed(object=obj, name=obj["metadata"]["name"], namespace="default")
-    connection.request("POST", "/validate/kinships/kin", body)
-    answer = json.loads(connection.getresponse().read())
-    connection.close()
-    return answer["response"]
+    status, answer = ask(running.ports["webhooks"], path, body, **options)
+    assert status == 200
+    return json.loads(answer)["response"]
 
 
 @pytest.mark.parametrize(

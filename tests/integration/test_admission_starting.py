@@ -8,17 +8,18 @@ from tests.builders import guards, labels
 from tests.builders.operators import fleet as fleet_on
 from tests.builders.operators import operator, until
 
-from nodeyard.admission.upkeep import Webhooks
+from nodeyard.admission.manager import Webhooks
 from nodeyard.app.operator import CannotListen
-from nodeyard.client.aio import AioTransport
 from nodeyard.client.api import Client
 from nodeyard.client.errors import AdmissionDenied
+from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_config
 from nodeyard.client.resources import untyped
 from nodeyard.runtime.capability import Watch
 from nodeyard.runtime.health import Address
 from nodeyard.testing.operators import LOCAL_WEBHOOKS
 from nodeyard.testing.ports import free_port
+from nodeyard.watch import shared_informer
 
 NOWHERE = untyped("nowhere.test", "v1", "nothings", "Nothing")
 
@@ -36,7 +37,7 @@ async def fleet(api):
 async def warnings(api):
     """A client, and the warnings it was given."""
     given = []
-    client = Client(AioTransport(load_config(api.kubeconfig)), on_warning=given.append)
+    client = Client(HttpTransport(load_config(api.kubeconfig)), on_warning=given.append)
     yield client, given
     await client.close()
 
@@ -85,8 +86,8 @@ async def test_what_must_not_be_missed_is_denied_with_the_reason(fleet, restarte
         with pytest.raises(AdmissionDenied) as refused:
             await fleet.add_rule("a", "blue")
         assert (
-            'admission webhook "rules.labels.nodeyard.dev" denied the request: nodeyard has just started and does not '
-            "know the cluster yet; try again in a few seconds" in str(refused.value)
+            'admission webhook "rules.labels.nodeyard.dev" denied the request: nodeyard has just started and its '
+            "caches are not synced yet; try again in a few seconds" in str(refused.value)
         )
         assert running.metrics.registry.get_sample_value(*guards.reviewed("not_synced")) == 1
 
@@ -96,7 +97,7 @@ async def test_what_may_be_missed_is_admitted_with_a_warning(fleet, restarted, w
     async with restarted():
         await client.create(labels.RULES, labels.rule(fleet.name("a"), "forbidden"), dry_run=True)
     assert given == [
-        "rules.labels.nodeyard.dev: not checked: nodeyard has just started and does not know the cluster yet"
+        "rules.labels.nodeyard.dev: not checked: nodeyard has just started and its caches are not synced yet"
     ]
 
 
@@ -107,6 +108,47 @@ async def test_readiness_tells_of_the_webhooks(restarted, fleet):
         assert response.status == 503
         assert "[+] webhooks: ok" in text
         assert "[-] synced:" in text
+
+
+async def readyz(running):
+    url = f"http://127.0.0.1:{running.ports['health']}/readyz"
+    async with aiohttp.ClientSession() as session, session.get(url) as response:
+        return response.status, await response.text()
+
+
+def blind(name):
+    """A capability that insists on a kind which the server does not have."""
+    watch = Watch(NOWHERE, lambda _old, _new: ())
+    return replace(labels.LABELS, name=name, kinds=(), watches=(*labels.LABELS.watches, watch))
+
+
+async def test_a_capability_whose_kind_is_missing_leaves_the_webhooks_of_the_others_in_service(api, fleet, monkeypatch):
+    monkeypatch.setattr(shared_informer, "REFUSED_SECONDS", 0.2)
+    options = {"capability": guards.GUARDED, "webhooks": LOCAL_WEBHOOKS, "health": Address("127.0.0.1", 0)}
+    async with operator(api.kubeconfig, beside=[blind("blind")], **options) as running:
+
+        async def is_told():
+            status, text = await readyz(running)
+            return text if status == 200 and "[!] blind: nothings.nowhere.test silent" in text else None
+
+        text = await until(is_told, "it is ready, and tells which capability is not")
+        assert "[+] webhooks: ok" in text
+        assert "[!] labels" not in text
+        await until(lambda: guards.is_registered(fleet.client), "it is registered")
+        with pytest.raises(AdmissionDenied, match="is not a team"):
+            await fleet.add_rule("a", "forbidden")
+
+
+async def test_where_no_capability_is_left_the_process_is_out_of_service(api, fleet, monkeypatch):
+    monkeypatch.setattr(shared_informer, "REFUSED_SECONDS", 0.2)
+    alone = {"capability": blind("one"), "beside": [blind("two")], "health": Address("127.0.0.1", 0)}
+    async with operator(api.kubeconfig, **alone) as running:
+
+        async def is_told():
+            status, text = await readyz(running)
+            return status == 503 and "[-] watches: nothings.nowhere.test silent" in text
+
+        await until(is_told, "no watch is well")
 
 
 async def test_an_address_that_is_taken_is_said_in_one_line(api, fleet):

@@ -23,16 +23,16 @@ from tests.builders.guards import (
 )
 from tests.builders.loads import Load
 
-from nodeyard.admission.certificates import Terms, authorities_in
+from nodeyard.admission.certificates import RotationPolicy, authorities_in
 from nodeyard.process.certificates import Authority
 from nodeyard.runtime import rbac
 from nodeyard.testing.operators import LOCAL_WEBHOOKS
 
-RESTLESS = Terms(
+RESTLESS = RotationPolicy(
     valid=timedelta(days=90), renew_before=timedelta(days=90) - timedelta(seconds=2), interval=0.2, settle=0.5
 )
 """A new certificate every other second."""
-PATIENT = Terms(interval=60, settle=60)
+PATIENT = RotationPolicy(interval=60, settle=60)
 OWNER = rbac.registering_role(GUARDED)
 
 
@@ -50,8 +50,8 @@ def clean(api):
 def start(clean, operator):
     """An operator with webhooks that is ready."""
 
-    def start(capability=GUARDED, terms=LOCAL_WEBHOOKS.terms, **options):
-        chosen = replace(LOCAL_WEBHOOKS, terms=terms, folder=options.pop("folder", None))
+    def start(capability=GUARDED, rotation=LOCAL_WEBHOOKS.rotation, **options):
+        chosen = replace(LOCAL_WEBHOOKS, rotation=rotation, folder=options.pop("folder", None))
         return operator(capability, webhooks=chosen, **options)
 
     return start
@@ -81,6 +81,10 @@ def stored(rest, name):
 
 def bundle(configuration):
     return authorities_in(base64.b64decode(configuration["webhooks"][0]["clientConfig"]["caBundle"]))
+
+
+def without_bundle(webhook):
+    return {**webhook, "clientConfig": {**webhook["clientConfig"], "caBundle": ""}}
 
 
 def await_looks(running, eventually):
@@ -120,7 +124,7 @@ def test_a_secret_that_is_lost_is_put_back_as_it_was(api, start, eventually):
 
 
 def test_certificates_rotate_without_a_refused_request(api, start, registered, eventually):
-    running = start(guarded(validating(failure_policy="Fail")), terms=RESTLESS)
+    running = start(guarded(validating(failure_policy="Fail")), rotation=RESTLESS)
     registered()
     eventually(lambda: running.metric("nodeyard_webhook_reviews_total") or ask(api), "the API server asks")
     seen, load = [], Load()
@@ -146,12 +150,12 @@ def noted(seen, certificate):
 
 def test_a_follower_presents_nothing_that_is_not_yet_trusted(api, start, registered, eventually):
     """Whoever is told of a new authority late is still shown the old one's certificate."""
-    slow = start(identity="slow", terms=replace(PATIENT, interval=0.2)).leading()
+    slow = start(identity="slow", rotation=replace(PATIENT, interval=0.2)).leading()
     registered()
     before = presented(slow.ports["webhooks"])
 
-    due = Terms(valid=timedelta(days=90), renew_before=timedelta(days=91), interval=60, settle=60)
-    hasty = start(identity="hasty", terms=due)
+    due = RotationPolicy(valid=timedelta(days=90), renew_before=timedelta(days=91), interval=60, settle=60)
+    hasty = start(identity="hasty", rotation=due)
 
     eventually(lambda: len(bundle(registered())) >= 2, "both are trusted")
     assert before not in stored(api.rest, "tls.crt").decode()
@@ -215,6 +219,19 @@ def test_drift_is_repaired(api, start, registered, eventually):
     assert running.metric("nodeyard_webhook_registrations_total", reason="drift") == 1
 
 
+def test_a_condition_that_switches_a_webhook_off_is_taken_out_again(api, start, registered, eventually):
+    start()
+    wanted = registered()["webhooks"]
+    changed = registered()
+    changed["webhooks"][0]["matchConditions"].append({"name": "never", "expression": "false"})
+    changed["webhooks"].append({**changed["webhooks"][0], "name": "other.example.com", "failurePolicy": "Ignore"})
+    api.rest.call("PUT", f"{VALIDATING}/{NAME}", changed)
+
+    eventually(lambda: registered()["webhooks"][0] == wanted[0], "it is as declared")
+    other = registered()["webhooks"][1]
+    assert (other["name"], len(other["matchConditions"])) == ("other.example.com", 2), "what is not ours is left alone"
+
+
 def test_what_others_added_stays_and_is_not_fought(api, start, registered, eventually):
     running = start()
     changed = registered()
@@ -249,6 +266,22 @@ def test_an_observer_registers_nothing_and_stores_nothing(api, start, eventually
     assert look(api.rest, f"{VALIDATING}/{NAME}") is None
     assert look(api.rest, SECRET) is None
     assert running.written() == {}
+
+
+def test_an_observer_renews_the_certificates_of_webhooks_that_are_registered_and_writes_nothing_else(
+    api, start, registered, eventually
+):
+    start(guarded(validating(failure_policy="Fail"))).stop()
+    before = registered()
+    observer = start(guarded(validating(failure_policy="Fail")), observe=True, rotation=RESTLESS).leading()
+    seen = []
+
+    eventually(lambda: len(noted(seen, presented(observer.ports["webhooks"]))) >= 3, "two renewals", timeout=60)
+
+    assert bundle(registered()) - bundle(before), "API servers trust the new ones too"
+    assert list(map(without_bundle, registered()["webhooks"])) == list(map(without_bundle, before["webhooks"]))
+    written = {"update secrets", "patch validatingwebhookconfigurations.admissionregistration.k8s.io"}
+    assert set(observer.written()) == written
 
 
 def test_nothing_is_registered_while_the_original_is_alive(api, start, registered, eventually):

@@ -1,7 +1,7 @@
 """The design's flow from class to pod, on both servers, with the webhooks really called: and what changes do to it."""
 
 import pytest
-from tests.builders.estates import ROOT, application_body, unique
+from tests.builders.estates import ROOT, application_body, pod_body, set_body, unique
 
 from nodeyard.capabilities.affinity import names
 
@@ -31,6 +31,12 @@ def acme(platform):
         ingress=True,
         monitoring=False,
     )
+
+
+def left_in_tenant(platform, tenant, kind):
+    """What the operator says would go with a tenant's namespace, where that has an object of the kind."""
+    warnings = platform.http.delete(platform.path("Tenant", tenant, ROOT), query={"dryRun": "All"}).warnings
+    return next((each for each in warnings if f"1 {kind}" in each), "")
 
 
 def labels_of(answer):
@@ -77,8 +83,9 @@ def test_a_pod_whose_chart_forgot_the_selector_is_refused_with_the_designs_words
     assert platform.operator.metric("nodeyard_affinity_reviews_total", affinity_class="dc1", decision="denied") >= 1
 
 
-def test_a_class_that_is_not_there_refuses_pods_with_the_designs_words_and_counts_once_it_is(platform, acme):
+def test_a_class_that_is_not_there_refuses_pods_with_the_designs_words_and_counts_once_it_is(platform):
     gone = unique("gone")
+    acme = platform.tenant(unique("acme"), defaultAffinityClass="dc1", allowedAffinityClasses=["dc1", gone])
     platform.released("Postgres", acme, "lost", affinityClass="dc1")
     where = platform.path(names.RELEASE_KIND, "postgres-lost", acme)
     foreign = {"metadata": {"name": "other-lost", "labels": {
@@ -205,7 +212,7 @@ def test_a_withdrawn_class_stays_where_it_is_and_is_not_given_anew(platform, acm
     answer = platform.patch("Postgres", "kept", {"spec": {"replicas": 5}}, acme)
 
     assert answer.status == 200, answer.content
-    assert any("dc1" in each and "let through" in each for each in answer.warnings)
+    assert any("dc1" in each and "already so before" in each for each in answer.warnings)
     platform.until(
         lambda: platform.release("Postgres", acme, "kept")["spec"]["values"].get("replicas") == 5, "it is scaled"
     )
@@ -265,6 +272,55 @@ def test_a_tenant_that_has_something_in_it_is_not_deleted(platform, acme):
     assert answer.status == 403
     assert "1 application" in answer.message
     assert platform.see("Tenant", tenant, ROOT)["metadata"].get("deletionTimestamp") is None
+
+
+def test_what_is_left_in_a_tenant_is_not_deleted_with_it_unasked(platform):
+    tenant = unique("full")
+    home = platform.tenant(tenant)
+    platform.install(home, "foreign")
+    told = platform.until(lambda: left_in_tenant(platform, tenant, "StatefulSet"), "what is left is known")
+    assert "waits for approval" in told
+    assert "nodeyard approve" in told
+    assert platform.delete("Tenant", tenant, ROOT).status == 200
+
+    condition = platform.told("Tenant", tenant, "Ready", "NamespaceDeletionHeld", ROOT)
+
+    assert f"it deletes Namespace {home} with 1 StatefulSet, everything else in it" in condition["message"]
+    assert platform.see("Namespace", home)["metadata"].get("deletionTimestamp") is None
+    approval = condition["message"].rpartition(" ")[2]
+    approve = {"metadata": {"annotations": {"nodeyard.dev/approve": approval}}}
+    assert platform.patch("Tenant", tenant, approve, ROOT).status == 200
+    platform.until(lambda: platform.see("Tenant", tenant, ROOT) is None, "the tenant is gone")
+
+
+@pytest.mark.parametrize("kind", ["StatefulSet", "Pod"])
+def test_a_held_tenant_goes_by_itself_once_what_was_left_in_it_is_gone(platform, kind):
+    tenant, name = unique("emptied"), unique("freed")
+    platform.affinity_class(name, nodeSelector=DC1)
+    home = platform.tenant(tenant, allowedAffinityClasses=[name])
+    platform.make(set_body(home, "left") if kind == "StatefulSet" else pod_body(home, "left", []))
+    platform.until(lambda: left_in_tenant(platform, tenant, kind), "what is left is known")
+    assert platform.delete("Tenant", tenant, ROOT).status == 200
+    platform.told("Tenant", tenant, "Ready", "NamespaceDeletionHeld", ROOT)
+
+    platform.http.delete(platform.path(kind, "left", home), query={"gracePeriodSeconds": 0})
+
+    platform.until(lambda: platform.see("Tenant", tenant, ROOT) is None, "the tenant is gone")
+    platform.until(lambda: platform.delete(names.CLASS_KIND, name).status == 404, "its class is gone")
+
+
+def test_a_pod_holds_the_deletion_of_its_tenant_also_where_there_is_no_class(platform):
+    tenant = unique("classless")
+    home = platform.tenant(tenant)
+    platform.make(pod_body(home, "left", []))
+    platform.until(lambda: left_in_tenant(platform, tenant, "Pod"), "what is left is known")
+
+    assert platform.delete("Tenant", tenant, ROOT).status == 200
+
+    condition = platform.told("Tenant", tenant, "Ready", "NamespaceDeletionHeld", ROOT)
+    assert f"it deletes Namespace {home} with 1 Pod" in condition["message"]
+    platform.http.delete(platform.path("Pod", "left", home), query={"gracePeriodSeconds": 0})
+    platform.until(lambda: platform.see("Tenant", tenant, ROOT) is None, "the tenant is gone")
 
 
 def test_a_class_in_use_is_not_deleted_and_its_users_are_named(platform):

@@ -93,7 +93,7 @@ def test_a_class_of_several_places_admits_any_of_them_and_shows_where_else_a_pod
     assert home.pod(affinity={"nodeAffinity": terms("dc2", "dc1")}).status == 201
     refused = home.pod(affinity={"nodeAffinity": terms("dc1", "dc3")})
     assert refused.status == 403
-    assert "may go to nodes outside of it, such as one with topology.kubernetes.io/zone=dc3" in refused.message
+    assert "could run outside it, for example on a node with topology.kubernetes.io/zone=dc3" in refused.message
 
 
 def test_a_pod_that_a_daemon_set_made_for_a_node_of_the_class_is_admitted_by_that_node(platform):
@@ -183,7 +183,7 @@ def test_a_tenant_within_is_no_way_out_of_the_classes(platform):
     )
     refused = platform.application("Queue", within, "unsaid")
     assert (refused.status, "Queue tenant" in refused.message) == (403, True), refused.message
-    assert "it cannot go without: set spec.affinityClass to one that is allowed" in refused.message
+    assert "To fix it, set spec.affinityClass to an allowed class" in refused.message
     assert platform.application("Queue", within, "said", affinityClass=home.affinity_class).status == 201
     assert platform.post(pod_body(within, "loose", [])).status == 403
     assert platform.post(pod_body(within, "fitting", [], nodeSelector={ZONE: "here"})).status == 201
@@ -208,7 +208,7 @@ def test_a_template_that_its_pods_would_be_refused_for_is_warned_about(platform)
     assert answer.status == 201
     (warning,) = answer.warnings
     assert f"template of StatefulSet {home.namespace}/second" in warning
-    assert "its pods will be refused" in warning
+    assert "its pods will be denied" in warning
     fine = {**body, "metadata": {**body["metadata"], "name": "third"}}
     fine["spec"] = {**fine["spec"], "template": {**fine["spec"]["template"], "spec": {
         "containers": CONTAINERS, "nodeSelector": {ZONE: "here"}
@@ -222,7 +222,7 @@ def test_a_template_that_its_pods_would_be_refused_for_is_warned_about(platform)
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        pytest.param({}, "a class says where", id="says nothing"),
+        pytest.param({}, "a class needs a nodeSelector", id="says nothing"),
         pytest.param({"nodeSelector": {"-bad": "x"}}, "is no label key", id="no key"),
         pytest.param({"nodeSelector": {"zone": "a b"}}, "a value is at most 63", id="no value"),
         pytest.param({"enforcement": "Maybe", "nodeSelector": {"a": "b"}}, "supported values", id="no enforcement"),
@@ -235,7 +235,7 @@ def test_a_template_that_its_pods_would_be_refused_for_is_warned_about(platform)
             {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
                 {"matchExpressions": [{"key": "cpus", "operator": "Gt", "values": ["many"]}]}
             ]}}},
-            "Gt and Lt compare with one whole number",
+            "Gt and Lt need exactly one whole number",
             id="no number",
         ),
     ],
@@ -268,17 +268,17 @@ def test_what_a_class_selects_by_never_changes(platform, change):
     answer = platform.patch(names.CLASS_KIND, name, {"spec": change})
 
     assert answer.status == 422
-    assert "cannot change: make another class" in answer.message
+    assert "cannot change: create another class" in answer.message
     assert platform.patch(names.CLASS_KIND, name, {"spec": {"enforcement": "Audit"}}).status == 200
 
 
 @pytest.mark.parametrize(
     ("name", "spec", "message"),
     [
-        pytest.param("two-words", {}, "no '-'", id="a dash"),
+        pytest.param("two-words", {}, "without '-'", id="a dash"),
         pytest.param("a" * 47, {}, "at most 46 characters", id="too long"),
         pytest.param(
-            "fine", {"defaultAffinityClass": "a", "allowedAffinityClasses": ["b"]}, "a is not among", id="default"
+            "fine", {"defaultAffinityClass": "a", "allowedAffinityClasses": ["b"]}, "a is not one of", id="default"
         ),
     ],
 )

@@ -16,15 +16,15 @@ from tests.builders.applications import CLASSES, affinity_class, draft
 from tests.builders.schemas import schemas
 
 from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.planning.application_plan import plan_application
 from nodeyard.capabilities.affinity.planning.definitions import crd_of, plan_definition
-from nodeyard.capabilities.affinity.planning.releases import plan_application
 from nodeyard.capabilities.affinity.planning.schemas import structural
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.snapshot import ApplicationSnapshot, DefinitionSnapshot
 from nodeyard.capabilities.affinity.types import ApplicationDefinition
 from nodeyard.plan.model import Verb
-from nodeyard.sim import foreign as stand_ins
-from nodeyard.testing import foreign
+from nodeyard.sim import third_party_crds as stand_ins
+from nodeyard.testing import third_party_crds
 from nodeyard.testing.embedded import EmbeddedServer
 from nodeyard.testing.rest import RestError
 from nodeyard.testing.session import APPLY, MERGE
@@ -39,7 +39,9 @@ _numbers = itertools.count(1)
 @pytest.fixture(scope="module")
 def rest(api):
     is_embedded = isinstance(api, EmbeddedServer)
-    foreign.install(api.rest, stand_ins.definitions("flux") if is_embedded else foreign.definitions("flux-helm"))
+    third_party_crds.install(
+        api.rest, stand_ins.definitions("flux") if is_embedded else third_party_crds.definitions("flux-helm")
+    )
     api.rest.replace_or_create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
     yield api.rest
     api.rest.call("DELETE", f"/api/v1/namespaces/{NAMESPACE}")
@@ -86,16 +88,20 @@ class Declared:
         return f"{base}/{self.kind.lower()}-{name}"
 
     def release(self, application, **given):
-        """Plan and do; the reasons of what was done."""
-        path = self.release_path(application["metadata"]["name"])
+        """Plan and do; the reasons of what was done to the release. The class is recorded on the application."""
+        name = application["metadata"]["name"]
+        path = self.release_path(name)
+        own = f"/apis/{names.APPS_API_VERSION}/namespaces/{NAMESPACE}/{self.kind.lower()}s/{name}"
+        metadata = found(self.rest, own)["metadata"]
+        application = {**application, "metadata": metadata}
         live = found(self.rest, path)
         made = draft()
         given = {"classes": CLASSES, **given}
         plan_application(
             made, ApplicationSnapshot(application=application, definition=self.definition, release=live, **given)
         )
-        carry_out(self.rest, made, lambda _ref: path)
-        return [each.reason for each in made.actions]
+        carry_out(self.rest, made, lambda ref: own if ref.kind == self.kind else path)
+        return [each.reason for each in made.actions if each.reason != Reason.CLASS_RECORDED]
 
 
 def found(rest, path):

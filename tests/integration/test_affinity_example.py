@@ -84,11 +84,11 @@ def test_why_tells_the_whole_chain_of_a_pod(estate, run):
     said = run("why", "pod/postgres-main-db-0", "-n", ACME)
 
     for part in (
-        "InsideClass: pod tenant-acme/postgres-main-db-0 keeps to AffinityClass dc1",
-        "Tenant tenant-root/acme: TenantSays: allows dc1, dc2; its default is dc1",
-        "StatefulSet tenant-acme/postgres-main-db: OwnedBy: the owner of Pod tenant-acme/postgres-main-db-0",
-        "HelmRelease tenant-acme/postgres-main-db: ReleaseOf: the release of Postgres main-db, carries the class dc1",
-        "AffinityClass dc1: ClassAsks: asks for topology.kubernetes.io/zone=dc1; pods outside: Deny",
+        "InsideClass: pod tenant-acme/postgres-main-db-0 stays inside AffinityClass dc1",
+        "Tenant tenant-root/acme: TenantPolicy: allows dc1, dc2; default dc1",
+        "StatefulSet tenant-acme/postgres-main-db: OwnedBy: owner of Pod tenant-acme/postgres-main-db-0",
+        "HelmRelease tenant-acme/postgres-main-db: ReleaseOf: release of Postgres main-db, class dc1",
+        "AffinityClass dc1: ClassRequires: requires topology.kubernetes.io/zone=dc1; enforcement Deny",
     ):
         assert part in said
 
@@ -96,11 +96,14 @@ def test_why_tells_the_whole_chain_of_a_pod(estate, run):
 @pytest.mark.parametrize(
     ("subject", "told"),
     [
-        ("application/Postgres/tenant-acme/main-db", 'Postgres tenant-acme/main-db chooses AffinityClass "dc1"'),
-        ("application/Redis/tenant-acme/cache", 'keeps AffinityClass "dc1", the default when it was released'),
-        ("affinityclass/gpu", "No node is in the class: its pods stay pending"),
+        (
+            "application/Postgres/tenant-acme/main-db",
+            'Postgres tenant-acme/main-db sets spec.affinityClass to AffinityClass "dc1"',
+        ),
+        ("application/Redis/tenant-acme/cache", 'keeps AffinityClass "dc1", the default when it was first released'),
+        ("affinityclass/gpu", "No node matches the class: its pods stay pending"),
         ("appdef/redis", "Redis is served in apps.cozystack.io/v1alpha1"),
-        ("namespace/tenant-acme-web", "Tenant tenant-root/acme: TenantSays: allows dc1, dc2; its default is dc1"),
+        ("namespace/tenant-acme-web", "Tenant tenant-root/acme: TenantPolicy: allows dc1, dc2; default dc1"),
     ],
 )
 def test_why_tells_of_everything_else(estate, run, subject, told):

@@ -10,12 +10,13 @@ from tests.builders.guards import SECRET
 from tests.builders.loads import Load
 from tests.builders.nested import with_nested
 
-from nodeyard.admission.certificates import Terms
+from nodeyard.admission.certificates import RotationPolicy
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.runtime import rbac
 from nodeyard.runtime.health import Address
-from nodeyard.testing import foreign
+from nodeyard.testing import third_party_crds
+from nodeyard.testing.faults import HalfOpen
 from nodeyard.testing.operators import LOCAL_WEBHOOKS, Operator
 from nodeyard.testing.ports import free_port
 
@@ -109,7 +110,7 @@ def elsewhere(api, lone_estate):
     assert answer.status == 201, answer.content
     yield service
     lone_estate.http.delete(f"{SERVICES}/{name}")
-    foreign.install(lone_estate.api.rest, [AFFINITY.kinds[1].definition()])
+    third_party_crds.install(lone_estate.api.rest, [AFFINITY.kinds[1].definition()])
     tenants = lone_estate.path(names.TENANT_KIND, namespace=ROOT)
     lone_estate.until(lambda: lone_estate.http.get(tenants).status == 200, "tenants are served again")
 
@@ -131,7 +132,7 @@ def test_where_cozystack_serves_the_group_no_kind_is_made_and_releases_alone_are
     users = [{"kind": "Postgres", "namespace": namespace, "name": "db"}]
     estate.until(lambda: estate.status(names.CLASS_KIND, name).get("inUseBy") == users, "the class knows it")
     said = estate.told(names.CLASS_KIND, name, "ReleasesOnly", "ServedByAPIService")["message"]
-    assert f"APIService v1alpha1.{names.APPS_GROUP} is gone" in said
+    assert f"delete APIService v1alpha1.{names.APPS_GROUP}" in said
     estate.told(names.DEFINITION_KIND, "tenant", "Served", "ServedByAPIService")
     assert estate.http.get(f"{CRDS}/tenants.{names.APPS_GROUP}").status == 404
     assert running.metric("nodeyard_plan_blocked", capability="affinity", reason="ServedByAPIService") >= 2
@@ -163,7 +164,7 @@ def release_body(namespace, affinity_class):
     }
 
 
-RESTLESS = Terms(
+RESTLESS = RotationPolicy(
     valid=timedelta(days=90), renew_before=timedelta(days=90) - timedelta(seconds=2), interval=0.2, settle=0.5
 )
 """A new certificate every other second."""
@@ -171,7 +172,7 @@ RESTLESS = Terms(
 
 def test_certificates_rotate_while_pods_are_reviewed_and_every_answer_is_right(lone_estate, monkeypatch):
     estate = lone_estate
-    monkeypatch.setattr("tests.builders.estates.LOCAL_WEBHOOKS", replace(LOCAL_WEBHOOKS, terms=RESTLESS))
+    monkeypatch.setattr("tests.builders.estates.LOCAL_WEBHOOKS", replace(LOCAL_WEBHOOKS, rotation=RESTLESS))
     estate.start()
     home = estate.tenant(unique("home"))
     estate.make(release_body(home, estate.affinity_class(unique("class"), nodeSelector={ZONE: "here"})))
@@ -198,6 +199,30 @@ def test_certificates_rotate_while_pods_are_reviewed_and_every_answer_is_right(l
 def certificate(estate):
     """Which is served, or about to be."""
     return estate.api.rest.get(SECRET)["data"]["tls.crt"]
+
+
+def test_a_tenant_deleted_right_after_its_workload_goes_though_that_is_told_later(lone_estate, faults):
+    """Watches of two kinds keep no order between them: the Tenant's deletion is planned for before the operator hears
+    that the workload, which would have to be asked for, is gone already."""
+    estate = lone_estate
+    estate.start(through=faults.kubeconfig)
+    tenant, name = unique("hasty"), unique("dc")
+    estate.affinity_class(name, nodeSelector={ZONE: "dc1"})
+    home = estate.tenant(tenant, defaultAffinityClass=name, allowedAffinityClasses=[name])
+    workload = estate.path("StatefulSet", estate.install(home, "left")["metadata"]["name"], home)
+    where = estate.path(names.TENANT_KIND, tenant, ROOT)
+    estate.until(
+        lambda: any("1 StatefulSet" in each for each in estate.http.delete(where, query=DRY).warnings), "it is known"
+    )
+    faults.add(HalfOpen(), path="/statefulsets.*watch")
+    assert estate.http.delete(workload).status == 200
+    assert estate.http.delete(where).status == 200
+    estate.told(names.TENANT_KIND, tenant, "Ready", "NamespaceDeletionHeld", ROOT)
+
+    faults.clear()
+
+    estate.until(lambda: estate.see(names.TENANT_KIND, tenant, ROOT) is None, "the tenant is gone")
+    estate.until(lambda: estate.delete(names.CLASS_KIND, name).status == 404, "its class is gone")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from tests.builders.lattices import PROGRAM
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.runtime import rbac
-from nodeyard.testing import foreign
+from nodeyard.testing import third_party_crds
 
 ZONE = "topology.kubernetes.io/zone"
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
@@ -27,7 +27,9 @@ class Operated:
         self._role = f"{word}-reading"
 
     def install(self):
-        foreign.install(self.estate.api.rest, [badges.custom(f"{self.plural}.{self.group}", self.kind, "Namespaced")])
+        third_party_crds.install(
+            self.estate.api.rest, [badges.custom(f"{self.plural}.{self.group}", self.kind, "Namespaced")]
+        )
         self.estate.plurals[self.kind] = (f"{self.group}/v1", self.plural, True)
 
     def allow(self, *verbs):
@@ -112,8 +114,8 @@ def test_why_follows_owners_of_kinds_that_it_has_to_find_first(estate, home, ope
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
 
     said = " ".join(done.stdout.split())
-    assert f"{operated.kind} {home}/db: OwnedBy: the owner of Pod {home}/{made}" in said
-    assert f"HelmRelease {home}/store-main: ReleaseOf: the release of Store main" in said
+    assert f"{operated.kind} {home}/db: OwnedBy: owner of Pod {home}/{made}" in said
+    assert f"HelmRelease {home}/store-main: ReleaseOf: release of Store main" in said
 
 
 def admitted(estate, namespace, owner):
@@ -137,7 +139,7 @@ def test_an_owner_that_may_not_be_read_is_unknown_and_the_right_is_named(estate,
     # Whatever it is of, it keeps to every class that it could have.
     harmless = pod(estate, home, owner, nodeSelector={ZONE: "here"})
     assert harmless.status == 201
-    assert any("whichever it is, it would be allowed" in each for each in harmless.warnings)
+    assert any("it would be allowed whichever it is" in each for each in harmless.warnings)
 
 
 def test_an_owner_that_was_made_again_is_not_the_one_that_is_meant(estate, home, operated):

@@ -1,4 +1,5 @@
-"""The admission policy that holds stamped pods to their class inside the API server, without any webhook."""
+"""The admission policies that hold stamped pods to their class, and guard what records it, without any webhook; and
+the one that confines the operator."""
 
 from __future__ import annotations
 
@@ -9,9 +10,11 @@ from tests.builders.applications import ZONE
 from tests.builders.placements import affinity_class_body, terms
 
 from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.capabilities.affinity.definition import AFFINITY_CLASS
-from nodeyard.capabilities.affinity.policies import NET, policies
-from nodeyard.testing import foreign
+from nodeyard.capabilities.affinity.policies import confinement, policies
+from nodeyard.runtime import rbac
+from nodeyard.testing import third_party_crds
 from nodeyard.testing.session import Session
 from nodeyard.testing.waiting import until
 
@@ -21,6 +24,7 @@ PLURALS = {
     "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",
 }
+OPERATOR = "system:serviceaccount:nodeyard-system:nodeyard"
 DRY = {"dryRun": "All"}
 DC1 = {"nodeSelector": {ZONE: "dc1"}}
 TWO = {ZONE: "dc1", "disk": "ssd"}
@@ -57,7 +61,7 @@ class Held:
 @pytest.fixture(scope="module")
 def held(api):
     http = Session(api.url, api.authority.pem, api.admin_token)
-    foreign.install(api.rest, [AFFINITY_CLASS.render()])
+    third_party_crds.install(api.rest, [AFFINITY_CLASS.render()])
     name = f"tenant-{uuid4().hex[:8]}"
     spaces = {
         name: {},
@@ -69,12 +73,13 @@ def held(api):
     found = Held(http, name)
     for each, made in KINDS.items():
         assert http.post(CLASSES, {**made, "metadata": {"name": found.called(each)}}).status == 201
-    for each in policies("system:serviceaccount:nodeyard-system:nodeyard"):
+    made = policies(OPERATOR)
+    for each in made:
         assert http.post(f"{GROUP}/{PLURALS[each['kind']]}", each).status == 201
     until(lambda: all(found.create(each).status == 403 for each in ("dc1", "two", "lenient")), "the policy holds")
     yield found
-    for plural in PLURALS.values():
-        http.delete(f"{GROUP}/{plural}/{NET}")
+    for each in made:
+        http.delete(f"{GROUP}/{PLURALS[each['kind']]}/{each['metadata']['name']}")
     until(lambda: found.create("dc1").status == 201, "the policy is gone")
     for each in KINDS:
         http.delete(f"{CLASSES}/{found.called(each)}")
@@ -135,3 +140,102 @@ def test_pods_that_run_can_be_changed_whatever_their_class_says(held):
 
     change = {"metadata": {"labels": {names.AFFINITY_CLASS: held.called("dc1")}}}
     assert held.http.patch(f"{path}/running", change).status == 200
+
+
+# what others leave alone
+
+
+def release(name, **labels):
+    spec = {"interval": "5m", "chartRef": {"kind": "OCIRepository", "name": "x"}}
+    return {
+        "apiVersion": names.FLUX_API_VERSION,
+        "kind": names.RELEASE_KIND,
+        "metadata": {"name": name, "labels": labels},
+        "spec": spec,
+    }
+
+
+@pytest.mark.parametrize("key", [names.AFFINITY_CLASS, names.PREVIOUS_CLASS])
+def test_the_class_labels_of_a_release_are_the_operators(api, affinity_kinds, held, key):
+    path = f"/apis/{names.FLUX_API_VERSION}/namespaces/{held.name}/{names.RELEASE_PLURAL}"
+    name = key.rpartition("/")[2]
+    until(lambda: held.http.post(path, release("forged", **{key: ""}), query=DRY).status == 403, "the policy holds")
+    by_operator = Session(api.url, api.authority.pem, api.admin_token)
+
+    assert held.http.post(path, release(name, other="x")).status == 201
+    refused = held.http.patch(f"{path}/{name}", {"metadata": {"labels": {key: "dc1"}}})
+    assert (refused.status, "belongs to Nodeyard: set spec.affinityClass" in refused.message) == (403, True)
+    own = {"Impersonate-User": OPERATOR, "Impersonate-Group": "system:masters"}
+    assert by_operator.patch(f"{path}/{name}", {"metadata": {"labels": {key: "dc1"}}}, headers=own).status == 200
+    assert held.http.patch(f"{path}/{name}", {"metadata": {"labels": {"other": "y"}}}).status == 200
+    assert held.http.patch(f"{path}/{name}", {"metadata": {"labels": {key: None}}}).status == 403
+
+
+def test_the_record_of_an_application_is_the_operators(affinity_kinds, held):
+    path = f"/apis/{names.APPS_API_VERSION}/namespaces/{held.name}/{names.TENANT_PLURAL}"
+    body = {"apiVersion": names.APPS_API_VERSION, "kind": names.TENANT_KIND, "metadata": {"name": "inner"}, "spec": {}}
+    assert held.http.post(path, body).status == 201
+    record = {"metadata": {"annotations": {names.CLASS_RECORD: "{}"}}}
+
+    refused = until(lambda: _refusal(held.http.patch(f"{path}/inner", record, query=DRY)), "the policy holds")
+
+    assert f"the annotation {names.CLASS_RECORD} belongs to Nodeyard" in refused
+    assert held.http.patch(f"{path}/inner", {"metadata": {"annotations": {"other": "x"}}}).status == 200
+
+
+def _refusal(answer):
+    return answer.message if answer.status == 403 else ""
+
+
+# what the operator leaves alone
+
+
+def crd(group, **labels):
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    word = f"w{uuid4().hex[:8]}"
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{word}s.{group}", "labels": labels},
+        "spec": {
+            "group": group,
+            "scope": "Namespaced",
+            "names": {"plural": f"{word}s", "singular": word, "kind": word.title(), "listKind": f"{word.title()}List"},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
+
+
+def test_the_operator_writes_only_definitions_that_are_declared(api):
+    """With the rights that its role gives it, which cannot tell CRDs apart."""
+    user = f"operator-{uuid4().hex[:8]}"
+    api.user(user, rules=rbac.rules(AFFINITY))
+    admin = Session(api.url, api.authority.pem, api.admin_token)
+    path, own = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {"Impersonate-User": user}
+    made = confinement(user)
+    for each in made:
+        assert admin.post(f"{GROUP}/{PLURALS[each['kind']]}", each).status == 201
+    foreign_crd, declared = crd("others.test"), crd(names.APPS_GROUP, **{names.DECLARED_BY: "x"})
+    try:
+        refused = until(lambda: _refusal(admin.post(path, crd("others.test"), query=DRY, headers=own)), "it holds")
+        assert f"affinity writes only CRDs in {names.APPS_GROUP}" in refused
+        assert admin.post(path, foreign_crd).status == 201
+        theirs = f"{path}/{foreign_crd['metadata']['name']}"
+        for change in (
+            {"metadata": {"labels": {names.DECLARED_BY: "x"}}},
+            {"spec": {"names": {"shortNames": ["own"]}}},
+        ):
+            assert admin.patch(theirs, change, headers=own).status == 403
+        assert admin.delete(theirs, headers=own).status == 403
+        undeclared = crd(names.APPS_GROUP)
+        assert admin.post(path, undeclared, query=DRY, headers=own).status == 403
+        assert admin.post(path, declared, headers=own).status == 201
+        mine = f"{path}/{declared['metadata']['name']}"
+        assert admin.patch(mine, {"metadata": {"annotations": {"a": "b"}}}, headers=own).status == 200
+        assert admin.delete(mine, headers=own).status == 200
+        assert admin.patch(theirs, {"metadata": {"annotations": {"a": "b"}}}).status == 200
+    finally:
+        for each in made:
+            admin.delete(f"{GROUP}/{PLURALS[each['kind']]}/{each['metadata']['name']}")
+        for each in (foreign_crd, declared):
+            admin.delete(f"{path}/{each['metadata']['name']}")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from nodeyard.admission.client_config import ByUrl
 from nodeyard.admission.configurations import MUTATING, VALIDATING, configuration
-from nodeyard.admission.reach import ByUrl
 from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.testing.session import Session
 

@@ -11,11 +11,11 @@ from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.definition import TENANT
 from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.capabilities.affinity.statuses.tenants import status_tenants
+from nodeyard.capabilities.affinity.report.tenants import status_tenants
 from nodeyard.capabilities.affinity.types import Tenant
 from nodeyard.kube.objects import Namespace
 from nodeyard.plan.model import Verb
-from nodeyard.testing import foreign
+from nodeyard.testing import third_party_crds
 from nodeyard.testing.rest import RestError
 from nodeyard.testing.session import APPLY, MERGE
 
@@ -31,7 +31,7 @@ class Tenancy:
         self.rest = rest
         self.first = first
         self.top = f"tenant-{first}"
-        foreign.install(rest, [TENANT.render()])
+        third_party_crds.install(rest, [TENANT.render()])
         rest.replace_or_create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": names.TENANT_ROOT}})
 
     def create(self, path, spec=None):

@@ -7,7 +7,7 @@ from tests.builders.estates import ROOT, an_estate, unique
 
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.controller import AFFINITY
-from nodeyard.capabilities.affinity.planning import closings
+from nodeyard.capabilities.affinity.planning import crd_teardown
 
 CRD = "CustomResourceDefinition"
 
@@ -44,7 +44,7 @@ def test_a_definition_that_is_called_otherwise_stays_what_it_is_until_it_is_set_
     change(estate, kind, application={"plural": "journals"})
 
     condition = estate.told(names.DEFINITION_KIND, kind.lower(), "Ready", "InvalidDefinition")
-    assert f"it is served as {served}" in condition["message"]
+    assert f"it is already served as {served}" in condition["message"]
     assert estate.see(CRD, f"journals.{names.APPS_GROUP}") is None
     assert estate.see(kind, "mine", ROOT) is not None
     change(estate, kind, application={"plural": estate.plurals[kind][1]})
@@ -66,7 +66,7 @@ def test_an_application_is_not_installed_a_second_time_under_another_prefix(esta
 
 
 def test_a_kind_goes_only_when_nothing_is_left_of_it_and_nothing_more_can_come(estate, monkeypatch):
-    monkeypatch.setattr(closings, "SETTLE", timedelta(seconds=20))
+    monkeypatch.setattr(crd_teardown, "SETTLE", timedelta(seconds=20))
     kind = estate.definition(unique("Atlas").title())
     estate.released(kind, ROOT, "mine")
     crd = f"{estate.plurals[kind][1]}.{names.APPS_GROUP}"

@@ -35,7 +35,7 @@ def test_who_applies_a_chart_hears_what_its_pods_would(platform, home):
     assert answer.status == 201, answer.content
     assert answer.warnings == [
         f'299 - "template of StatefulSet {home}/ledger-books belongs to application with AffinityClass \\"west\\" but '
-        f'missing required nodeSelector {ZONE}=west: its pods will be refused"'
+        f'missing required nodeSelector {ZONE}=west: its pods will be denied"'
     ]
     assert platform.post(set_body(home, "ledger-books", nodeSelector=WEST), **DRY).warnings == []
 

@@ -10,9 +10,9 @@ from nodeyard.apply.applier import Applier
 from nodeyard.apply.outcome import Result
 from nodeyard.apply.recorder import Recorder
 from nodeyard.apply.status import StatusWriter
-from nodeyard.client.aio import AioTransport
 from nodeyard.client.api import Client
 from nodeyard.client.errors import Conflict
+from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_config
 from nodeyard.client.resources import CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, untyped
 from nodeyard.client.watching import Change
@@ -36,7 +36,7 @@ def lookup(_api_version, kind):
 
 @asynccontextmanager
 async def connected(kubeconfig):
-    client = Client(AioTransport(load_config(kubeconfig)))
+    client = Client(HttpTransport(load_config(kubeconfig)))
     try:
         yield client
     finally:

@@ -1,18 +1,21 @@
 """`nodeyard apiserver` as a process: what a person gets who types it."""
 
+import base64
 import json
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 from contextlib import contextmanager
 
 import pytest
+import yaml
 
 from nodeyard.client import errors
-from nodeyard.client.aio import AioTransport
 from nodeyard.client.api import Client
+from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_config
 from nodeyard.client.resources import NAMESPACES, NODES
 
@@ -48,7 +51,7 @@ async def test_it_says_ready_serves_and_ends_on_sigterm(tmp_path):
     kubeconfig = tmp_path / "kubeconfig"
     with started("--port", "0", "--kubeconfig-out", str(kubeconfig)) as process:
         assert process.stdout.readline() == "ready\n"
-        client = Client(AioTransport(load_config(kubeconfig)))
+        client = Client(HttpTransport(load_config(kubeconfig)))
         names = [item["metadata"]["name"] for item in (await client.list(NAMESPACES)).items]
         await client.close()
         process.send_signal(signal.SIGTERM)
@@ -67,7 +70,7 @@ async def test_users_of_a_file_come_in_with_their_rights(tmp_path):
         admin = load_config(kubeconfig)
         text = kubeconfig.read_text().replace(admin.credentials.token, "hers")
         kubeconfig.write_text(text)
-        alice = Client(AioTransport(load_config(kubeconfig)))
+        alice = Client(HttpTransport(load_config(kubeconfig)))
         assert (await alice.list(NODES)).items == []
         with pytest.raises(errors.Forbidden, match='User "alice" cannot list resource "namespaces"'):
             await alice.list(NAMESPACES)
@@ -78,7 +81,7 @@ async def test_every_request_is_put_on_record_if_so_asked(tmp_path):
     kubeconfig, log = tmp_path / "kubeconfig", tmp_path / "audit.log"
     with started("--port", "0", "--kubeconfig-out", str(kubeconfig), "--audit-log-path", str(log)) as process:
         assert process.stdout.readline() == "ready\n"
-        client = Client(AioTransport(load_config(kubeconfig)))
+        client = Client(HttpTransport(load_config(kubeconfig)))
         await client.list(NODES)
         await client.close()
     (event,) = [json.loads(line) for line in log.read_text().splitlines()]
@@ -117,3 +120,17 @@ def test_a_faulty_user_file_is_one_clear_line(tmp_path):
     complaint = refused("apiserver", "--port", "0", "--kubeconfig-out", str(tmp_path / "kc"), "--users", str(users))
     assert complaint.startswith(f"nodeyard: --users: {users}: ")
     assert complaint.count("\n") == 1
+
+
+def test_a_server_on_all_addresses_is_trusted_by_all_names_of_the_machine(tmp_path):
+    kubeconfig = tmp_path / "kubeconfig"
+    with started("--port", "0", "--bind", "0.0.0.0", "--kubeconfig-out", str(kubeconfig)) as process:
+        assert process.stdout.readline() == "ready\n"
+        config = yaml.safe_load(kubeconfig.read_text())["clusters"][0]["cluster"]
+        trusted = base64.b64decode(config["certificate-authority-data"]).decode()
+        port = int(config["server"].rpartition(":")[2])
+        context = ssl.create_default_context(cadata=trusted)
+        addresses = {entry[4][0] for entry in socket.getaddrinfo(socket.gethostname(), port, type=socket.SOCK_STREAM)}
+        for name in ("127.0.0.1", "localhost", socket.gethostname(), *addresses):
+            with socket.create_connection(("127.0.0.1", port)) as plain:
+                context.wrap_socket(plain, server_hostname=name).close()

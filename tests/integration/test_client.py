@@ -1,15 +1,15 @@
 """The client against both servers: what unit tests say of its requests, real answers confirm."""
 
 import itertools
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 import pytest
 
 from nodeyard.client import errors
-from nodeyard.client.aio import AioTransport
 from nodeyard.client.api import Client, DeleteOptions, PatchForm
+from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_config
-from nodeyard.client.resources import CONFIG_MAPS, NAMESPACES, NODES, PODS
+from nodeyard.client.resources import CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS
 from nodeyard.client.watching import Bookmark, Change
 
 _numbers = itertools.count(1)
@@ -17,7 +17,7 @@ _numbers = itertools.count(1)
 
 @asynccontextmanager
 async def connected(kubeconfig, **options):
-    client = Client(AioTransport(load_config(kubeconfig)), **options)
+    client = Client(HttpTransport(load_config(kubeconfig)), **options)
     try:
         yield client
     finally:
@@ -36,7 +36,8 @@ async def space(client):
     name = f"client-{next(_numbers)}"
     await client.create(NAMESPACES, {"metadata": {"name": name}})
     yield name
-    await client.delete(NAMESPACES, name)
+    with suppress(errors.NotFound, errors.Conflict):
+        await client.delete(NAMESPACES, name)
 
 
 def config_map(name, space, **data):
@@ -177,6 +178,21 @@ async def test_a_user_may_do_only_what_its_role_says(api, space):
         await reader.list(CONFIG_MAPS, space)
         with pytest.raises(errors.Forbidden, match="cannot create resource"):
             await reader.create(CONFIG_MAPS, config_map("a", space))
+
+
+async def test_what_is_refused_in_a_namespace_that_is_being_deleted_is_no_missing_right(api, client, space):
+    await client.create(CONFIG_MAPS, {"metadata": {"name": "kept", "namespace": space, "finalizers": ["test.dev/x"]}})
+    await client.delete(NAMESPACES, space)
+    rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["create"]}]
+    told = []
+    async with connected(api.user("terminated", rules=rules), observe=lambda *each: told.append(each)) as user:
+        with pytest.raises(errors.NamespaceTerminating, match="because it is being terminated"):
+            await user.create(CONFIG_MAPS, config_map("late", space))
+        with pytest.raises(errors.Forbidden) as caught:
+            await user.create(EVENTS, {"metadata": {"name": "late", "namespace": space}})
+    assert type(caught.value) is errors.Forbidden, "who has no right hears that first"
+    assert [(code, reason) for _, _, code, _, reason in told] == [(403, "NamespaceTerminating"), (403, "Forbidden")]
+    await client.patch(CONFIG_MAPS, "kept", {"metadata": {"finalizers": None}}, space)
 
 
 async def test_a_wrong_token_is_unauthorized(api, tmp_path):

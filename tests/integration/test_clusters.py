@@ -14,8 +14,8 @@ from nodeyard.apiserver.server import Server
 from nodeyard.client.errors import NotFound
 from nodeyard.client.resources import CONFIG_MAPS, NAMESPACES, NODES, SECRETS
 from nodeyard.runtime.manager import Manager
+from nodeyard.runtime.reconcile.plan_executor import InlinePlanExecutor
 from nodeyard.runtime.settings import Settings
-from nodeyard.runtime.thinking import InPlace
 from nodeyard.sim.embedded import connect
 
 OURS = ("cluster", "informer", "watches", "served", "contact", "reconcile")
@@ -38,7 +38,7 @@ class Yard:
             Settings(identity="one", leader_elect=False, **settings),
             clock=self.clock,
             random=Random(1),
-            thinker=InPlace,
+            plan_executor=InlinePlanExecutor,
             connect=self.forest.connect,
         )
         async with manager.running():
@@ -182,7 +182,7 @@ async def test_credentials_that_are_rejected_say_so_until_better_ones_come(yard)
         await yard.name("leaf-1", "oak wrong")
         report = await yard.report("leaf-1")
         assert report["connected"] == "false"
-        assert report["error"] == "the credentials are rejected: Unauthorized"
+        assert report["error"] == "the credentials are rejected: the server answered 401"
         await yard.rename("leaf-1", "oak first")
         assert (await yard.report("leaf-1"))["connected"] == "true"
 
@@ -365,7 +365,7 @@ async def test_a_fault_of_ours_costs_one_cluster_and_not_for_good(yard, clock):
         oak.fails_to_close = True
         oak.cut()
         await clock.advance(4)
-        assert (await yard.report("leaf-1"))["error"] == "connecting anew after an error of ours"
+        assert (await yard.report("leaf-1"))["error"] == "reconnecting after an internal error, see the log"
         oak.mend()
         await oak.client.create(NODES, node("n1"))
         await elm.client.create(NODES, node("n1"))
@@ -420,5 +420,5 @@ async def test_neither_logs_nor_errors_show_a_kubeconfig(yard, clock, capfd, cap
         shown += [repr(each) for each in leaves.leaves("g").clusters(manager.controllers[0].view)]
     out, err = capfd.readouterr()
     assert len(shown) == 6
-    assert "no contact" in out + err + caplog.text
+    assert "cluster disconnected" in out + err + caplog.text
     assert "s3cret" not in "".join([out, err, caplog.text, *shown])

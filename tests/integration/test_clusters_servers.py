@@ -9,10 +9,10 @@ from tests.builders import leaves
 from tests.builders.leaves import SEEN
 from tests.builders.operators import operator, until
 
-from nodeyard.app.inspection import inspecting
-from nodeyard.client.aio import AioTransport
+from nodeyard.app.dry_planner import dry_planning
 from nodeyard.client.api import Client
 from nodeyard.client.errors import NotFound
+from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_config
 from nodeyard.client.resources import CONFIG_MAPS, NAMESPACES, NODES, SECRETS
 from nodeyard.plan.brake import Limit
@@ -108,7 +108,7 @@ def text_of(kubeconfig):
 
 @pytest.fixture
 async def grove(api, leaf):
-    clients = [Client(AioTransport(load_config(server.kubeconfig))) for server in (api, leaf)]
+    clients = [Client(HttpTransport(load_config(server.kubeconfig))) for server in (api, leaf)]
     grove = Grove(*clients)
     yield grove
     await grove.close()
@@ -171,7 +171,7 @@ async def test_a_kubeconfig_that_would_run_a_program_is_refused(api, leaf, grove
     async with grove.operating(api):
         await grove.reports("evil", connected="false", synced="false")
         report = await until(lambda: _error(grove, "evil"), "an error is reported")
-        assert "commands are not run for this kubeconfig" in report["error"]
+        assert "commands are not allowed in this kubeconfig" in report["error"]
         await grove.reports("oak", connected="true")
 
 
@@ -179,7 +179,7 @@ async def test_a_kubeconfig_that_would_run_a_program_is_refused(api, leaf, grove
     ("change", "says"),
     [
         ({"server": "https://127.0.0.1:1"}, "cannot connect"),
-        ({"certificate-authority-data": base64.b64encode(b"junk").decode()}, "holds no PEM certificate"),
+        ({"certificate-authority-data": base64.b64encode(b"junk").decode()}, "contains no PEM certificate"),
         ({"server": "https://127.0.0.1:99999"}, "refused"),
         ({"proxy-url": "http://127.0.0.1:1"}, "proxy-url"),
     ],
@@ -240,11 +240,11 @@ async def test_a_plan_shows_what_would_be_done_in_a_leaf_and_no_secret(api, leaf
     await grove.add_node("n1")
     await grove.add_leaf("oak", leaf.kubeconfig)
     capability = leaves.leaves(grove.group)
-    async with inspecting(grove.root, [capability]) as inspection:
+    async with dry_planning(grove.root, [capability]) as inspection:
         [look] = inspection.plans(Limit())
         text = render_plan(look.braked.now, capability.messages)
         assert f"Patch Node {grove.name('oak')}:{grove.name('n1')}" in text
-        assert inspection.unreached == []
+        assert inspection.unreachable == []
         wire_form = json.dumps(to_wire(look.braked.now))
         assert f'"cluster": "{grove.name("oak")}"' in wire_form
         assert leaf.admin_token not in text + wire_form
@@ -255,9 +255,9 @@ async def test_a_plan_says_which_leaf_could_not_be_reached(api, leaf, grove, wir
     await grove.add_leaf("silent", wire.kubeconfig)
     await grove.add_leaf("evil", leaves.exec_kubeconfig(leaf.url))
     wire.add(HalfOpen())
-    async with inspecting(grove.root, [leaves.leaves(grove.group)]) as inspection:
+    async with dry_planning(grove.root, [leaves.leaves(grove.group)]) as inspection:
         assert len(inspection.plans(Limit())) == 3
-        evil, silent = inspection.unreached
+        evil, silent = inspection.unreachable
         assert (evil.cluster, silent.cluster) == (grove.name("evil"), grove.name("silent"))
-        assert "commands are not run" in str(evil)
+        assert "commands are not allowed" in str(evil)
         assert str(silent).endswith("no answer in 5 s")

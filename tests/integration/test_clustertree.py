@@ -1,4 +1,4 @@
-"""Leaf clusters as nodes of the root: the three models, mixed and changed, and what each node looks like."""
+"""Leaf clusters as nodes of the root: the three models, mixed and changed, and the fields of each node."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from tests.builders.woods import one, party, whole
 
 from nodeyard.capabilities.clustertree import names
-from nodeyard.capabilities.spares.names import TEMPLATE_LABEL
+from nodeyard.capabilities.spares.names import SPARE_TAINT, TEMPLATE_LABEL
 from nodeyard.kube.names import MIRRORED_CLUSTER, MIRRORED_NODE
 
 TAINT = {"key": MIRRORED_NODE, "value": "true", "effect": "NoSchedule"}
@@ -72,6 +72,33 @@ def test_a_leaf_node_is_a_node_of_its_own_name(wood):
     wood.leaf.turn(n1, "True")
     wood.until_spec(n1, lambda spec: not spec.get("unschedulable"))
     wood.until_ready(n1, "True")
+
+
+def test_what_only_the_root_may_say_of_its_nodes_does_not_cross_from_a_leaf(wood):
+    forged = ("node-restriction.kubernetes.io/tenant", "node-role.kubernetes.io/control-plane", TEMPLATE_LABEL)
+    good = {"type": "InternalIP", "address": "10.9.9.8"}
+    addresses = [
+        {"type": "InternalIP", "address": "169.254.169.254"},
+        good,
+        {"type": "Hostname", "address": "127.0.0.1"},
+    ]
+    taints = [{"key": SPARE_TAINT, "value": "true", "effect": "NoSchedule"}]
+    labels = dict.fromkeys(forged, "vault") | {"rack": "r1"}
+    n1 = wood.leaf.node("n1", labels=labels, taints=taints, addresses=addresses)
+    east = wood.cluster("east", one(n1))
+
+    wood.until_mirrors(east, n1)
+
+    node = wood.get(n1)
+    assert node["metadata"]["labels"]["rack"] == "r1"
+    assert not set(forged).intersection(node["metadata"]["labels"])
+    assert SPARE_TAINT not in {each["key"] for each in node["spec"]["taints"]}
+    assert node["spec"]["unschedulable"] is True
+    assert node["status"]["addresses"] == [good]
+
+    wood.leaf.patch(n1, {"spec": {"taints": None}, "metadata": {"labels": {forged[0]: "other", "rack": "r2"}}})
+    wood.until_labels(n1, rack="r2", **{forged[0]: None})
+    wood.until_spec(n1, lambda spec: not spec.get("unschedulable"))
 
 
 def test_a_cordon_that_a_person_set_in_the_root_is_not_undone(wood):
@@ -142,7 +169,7 @@ def test_a_name_that_a_real_node_has_is_refused_until_it_is_free(wood):
     message = wood.until_condition(east, "Ready", "False", "NodeNameTaken")
 
     assert n1 in message
-    assert "is left alone" in message
+    assert "Nodeyard does not touch it" in message
     assert wood.get(n1)["metadata"]["labels"]["mine"] == "yes"
     assert MIRRORED_NODE not in wood.get(n1)["metadata"]["labels"]
     wood.until(lambda: ("NodeNameTaken", message) in wood.events(east), "it is told")
@@ -173,7 +200,7 @@ def test_of_two_clusters_that_lead_to_one_leaf_the_second_waits_for_the_first(wo
 
     message = wood.until_condition(west, "Ready", "False", "LeafMirroredByAnother")
 
-    assert f"Cluster {east} leads to the same leaf" in message
+    assert f"Cluster {east} mirrors the same leaf" in message
     assert wood.until_events(west, "LeafMirroredByAnother") == message
     assert (wood.mirrors(west), wood.mirrors(east)) == ([], [f"kosmos-{east}"])
     assert wood.offers(f"kosmos-{east}")["cpu"] == "2"
@@ -252,11 +279,11 @@ def test_a_leaf_node_that_goes_takes_its_mirror_with_it(wood):
 def test_an_empty_leaf_and_one_without_ready_nodes_are_nodes_that_offer_nothing(wood):
     east = wood.cluster("east")
     name = f"kosmos-{east}"
-    assert "no leaf nodes" in wood.until_ready(name, "True")
+    assert "no leaf nodes" in wood.until_ready(name, "False", "LeafNodesNotReady")
 
     n1 = wood.leaf.node("n1", ready="False")
-    wood.until_ready(name, "False", "LeafNodesNotReady")
     wood.until_offers(name, cpu="0", memory="0", pods="0")
+    assert "is ready" in wood.until_ready(name, "False", "LeafNodesNotReady")
 
     wood.leaf.turn(n1, "True")
     wood.until_ready(name, "True", "KubeletReady")
@@ -274,5 +301,5 @@ def test_mirrors_in_the_leaf_are_not_counted_a_second_time(wood):
 def test_a_kubeconfig_that_leads_back_to_the_root_is_refused(wood):
     home = wood.cluster("home", kubeconfig=wood.root.kubeconfig)
 
-    assert "this very cluster" in wood.until_condition(home, "Reachable", "False", "KubeconfigRefused")
+    assert "the root itself" in wood.until_condition(home, "Reachable", "False", "KubeconfigRefused")
     assert wood.mirrors(home) == []

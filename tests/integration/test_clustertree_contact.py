@@ -1,4 +1,4 @@
-"""A leaf that is cut off, slow, broken, restarted, or that turns us away: what its nodes and leases say meanwhile."""
+"""Nodes and leases of a leaf that is cut off, slow, broken, restarted, or rejects the credentials."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ import pytest
 from tests.builders.woods import one
 
 from nodeyard.capabilities.clustertree import names
-from nodeyard.process.clock import SystemClock, rfc3339_micro
+from nodeyard.kube.timestamps import format_rfc3339_micro
+from nodeyard.process.clock import SystemClock
 from nodeyard.testing.faults import Drop, FaultProxy, HalfOpen, Latency, Status, TruncateEvents
 
 pytestmark = pytest.mark.usefixtures("tree_operator")
 
 PROBE = "/readyz"
 PROBES = {
-    "broken": (Status(500), "answered 500"),
+    "broken": (Status(500), "returned 500"),
     "slow": (Latency(60), "no answer in 5 s"),
     "silent": (HalfOpen(), "no answer in 5 s"),
 }
-"""What comes of one, and what is said of it."""
+"""Faults by name: the fault, and the expected message."""
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def cut(wire):
 
 @pytest.fixture
 def east(wood, wire):
-    """A Cluster behind the wire, well and mirrored."""
+    """A Cluster behind the proxy, reachable and mirrored."""
     wood.leaf.node("n1", cpu="2")
     east = wood.cluster("east", kubeconfig=wire.kubeconfig)
     wood.until_renewed(f"kosmos-{east}")
@@ -49,7 +50,7 @@ def east(wood, wire):
 
 
 def are_left_to_run_out(wood, operator, clusters, seconds=45.0):
-    """That no lease of these nodes is renewed while rounds go by, as the time since the last contact shows."""
+    """Assert that no lease of these nodes is renewed for some rounds, by the time since the last contact."""
 
     def renewals():
         return [wood.lease(node)["spec"]["renewTime"] for node in clusters.values()]
@@ -69,7 +70,7 @@ def test_a_leaf_that_is_cut_off_is_unknown_until_it_is_back(wood, wire, east, tr
     cut(wire)
 
     message = wood.until_ready(node, "Unknown", "LeafUnreachable")
-    assert f"Leaf cluster {east} has not answered since 20" in message
+    assert f"Leaf cluster {east} has not responded since 20" in message
     wood.until_condition(east, "Reachable", "False", "LeafUnreachable")
     wood.until_condition(east, "LeasesRenewed", "False", "LeasesStopped")
     assert wood.see(east)["status"]["lastContactTime"] in message
@@ -89,7 +90,7 @@ def test_a_leaf_that_is_cut_off_is_unknown_until_it_is_back(wood, wire, east, tr
 
 
 def test_leaves_whose_probe_fails_are_unreachable_though_their_watches_go_on(wood, leaf_servers, tree_operator):
-    """All at once, since each takes rounds of waiting."""
+    """Runs all faults concurrently, since each takes several rounds."""
     nodes = {word: wood.leaf.node(word) for word in PROBES}
     with ExitStack() as stack:
         wires = {word: stack.enter_context(wired(leaf_servers[0])) for word in PROBES}
@@ -121,7 +122,7 @@ def test_a_leaf_that_rejects_us_keeps_its_leases_for_the_grace(wood, wire, east)
     wire.add(Status(401))
 
     message = wood.until_condition(east, "Reachable", "False", "CredentialsRejected")
-    assert "rejects our credentials" in message
+    assert "has rejected the credentials" in message
     wood.until_renewed(node)
     assert wood.ready(node)[0] == "True"
     noted = wood.see(east)["metadata"]["annotations"][names.REJECTED_SINCE]
@@ -163,7 +164,7 @@ def test_a_leaf_that_was_never_reached_has_no_nodes(wood, wire):
 def test_a_leaf_node_that_falls_silent_is_unknown_alone(wood):
     n1, n2 = wood.leaf.node("n1"), wood.leaf.node("n2")
     for node in (n1, n2):
-        wood.leaf.lease(node, rfc3339_micro(SystemClock().now()))
+        wood.leaf.lease(node, format_rfc3339_micro(SystemClock().now()))
     east = wood.cluster("east", one(n1), one(n2))
     wood.until_renewed(n1)
 
@@ -179,9 +180,34 @@ def test_a_leaf_node_that_falls_silent_is_unknown_alone(wood):
     wood.until_renewed(n2)
     assert wood.lease(n1)["spec"]["renewTime"] == silent
     wood.until_condition(east, "Reachable", "True")
-    wood.leaf.lease(n1, rfc3339_micro(SystemClock().now()))
+    wood.leaf.lease(n1, format_rfc3339_micro(SystemClock().now()))
     wood.until_ready(n1, "True")
     wood.until_renewed(n1)
+
+
+def test_a_kubeconfig_that_leads_to_another_cluster_changes_nothing_until_it_is_approved(wood, tree_operator):
+    n1, other = wood.leaf.node("n1", cpu="2"), wood.leaves[1]
+    east = wood.cluster("east", one(n1))
+    wood.until_condition(east, "Ready", "True")
+    uid, note = wood.get(n1)["metadata"]["uid"], wood.see(east)["metadata"]["annotations"][names.LEAF]
+
+    wood.secret(east, other.server.kubeconfig)
+
+    message = wood.until_condition(east, "Reachable", "False", "LeafIdentityChanged")
+    assert note.partition(" ")[0] in message
+    wood.until_condition(east, "Ready", "False", "NeedsApproval")
+    assert (wood.get(n1)["metadata"]["uid"], wood.offers(n1)["cpu"]) == (uid, "2")
+    wood.until_renewed(n1)
+
+    wood.secret(east, wood.leaf.server.kubeconfig)
+    wood.until_condition(east, "Ready", "True")
+    assert wood.get(n1)["metadata"]["uid"] == uid
+
+    wood.secret(east, other.server.kubeconfig)
+    held = wood.until(lambda: tree_operator.held.get(east), "the exchange is held")
+    wood.annotate(east, approve=held.id)
+    wood.until_mirrors(east)
+    assert wood.see(east)["metadata"]["annotations"][names.LEAF] != note
 
 
 def test_a_leaf_that_is_killed_and_started_again_goes_on(wood):

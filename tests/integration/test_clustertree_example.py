@@ -1,4 +1,4 @@
-"""examples/04-clustertree, applied as its README says, with the results that it states."""
+"""Applies examples/04-clustertree by its README and checks the results in it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ READY = {"type": "Ready", "status": "True", "reason": "KubeletReady", "message":
 
 @pytest.fixture
 def leaves(leaf_servers, kubectl):
-    """Both, with what the example has in them; their kubelets report that all is well."""
+    """Both leaves with the objects of the example and healthy kubelets."""
     servers = dict(zip(LEAVES, leaf_servers, strict=True))
     for name, server in servers.items():
         folder = EXAMPLE / "clusters" / name
@@ -37,7 +37,7 @@ def leaves(leaf_servers, kubectl):
 
 @pytest.fixture
 def applied(api, cluster_kind, leaves, kubectl, operator):
-    """With the operator at work, and the Secrets filled in."""
+    """The root with a running operator and filled Secrets."""
     operator(hurried())
     kubectl("apply", "-f", str(EXAMPLE))
     for name, server in leaves.items():

@@ -1,4 +1,4 @@
-"""A root that refuses writes for a while, and a leaf that shows less than it has: nothing is lost, nothing made up."""
+"""A root that rejects writes for a while, and a leaf with missing permissions: no state is lost or invented."""
 
 import pytest
 from tests.builders.woods import hurried, one
@@ -85,7 +85,7 @@ def test_a_leaf_whose_nodes_are_all_gone_at_once_keeps_its_mirrors_until_somebod
     assert "4 of 4" in message
     assert wood.mirrors(east) == sorted(nodes)
     for node in nodes:
-        assert "nobody stands behind" in wood.until_ready(node, "Unknown", "LeafNodeGone")
+        assert "has nothing behind it" in wood.until_ready(node, "Unknown", "LeafNodeGone")
         wood.until_offers(node, cpu="0", memory="0", pods="0")
 
     wire.clear()

@@ -1,4 +1,4 @@
-"""What keeps clustertree from doing harm: the brake, the original beside it, and a definition that is not ours."""
+"""Safeguards of clustertree: the brake, a running Kosmos, and Kosmos' own CRD."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.definition import CLUSTER
 from nodeyard.capabilities.clustertree.leases.lease import manifest
 from nodeyard.kube.names import MIRRORED_CLUSTER, MIRRORED_NODE
+from nodeyard.kube.timestamps import format_rfc3339_micro
 from nodeyard.plan.brake import Limit
-from nodeyard.process.clock import SystemClock, rfc3339_micro
-from nodeyard.testing import foreign
+from nodeyard.process.clock import SystemClock
+from nodeyard.runtime.remote import clusters
+from nodeyard.testing import third_party_crds
 
 TEXT, YES = {"type": "string"}, {"type": "boolean"}
 TEXTS = {"type": "object", "additionalProperties": TEXT}
@@ -33,7 +35,7 @@ def many(item):
 
 
 def upstream():
-    """The fields that Kosmos' Cluster has, with its defaults; no status subresource, and no condition."""
+    """Kosmos' own CRD: its fields and defaults, without status subresource and conditions."""
     expression = some(["key", "operator"], key=TEXT, operator=TEXT, values=many(TEXT))
     selector = some(matchLabels=TEXTS, matchExpressions=many(expression))
     taint = some(["effect", "key"], key=TEXT, value=TEXT, effect=TEXT, timeAdded={**TEXT, "format": "date-time"})
@@ -73,10 +75,10 @@ def upstream_definition(api, cluster_kind, eventually):
         document = api.rest.get(f"/openapi/v3/apis/{names.API_VERSION}")
         return "kubeconfigSecretRef" in str(document)
 
-    foreign.install(api.rest, [upstream()])
+    third_party_crds.install(api.rest, [upstream()])
     eventually(lambda: not knows_ours(), "Kosmos' definition is served", PATIENCE)
     yield
-    foreign.install(api.rest, [CLUSTER.render()])
+    third_party_crds.install(api.rest, [CLUSTER.render()])
     eventually(knows_ours, "ours is served again", PATIENCE)
 
 
@@ -131,6 +133,11 @@ def test_more_nodes_than_the_brake_lets_go_wait_for_an_approval(wood, operator):
     assert "4 of 4" in message
     assert wood.mirrors(east) == sorted(nodes)
     held = wood.until(lambda: running.held.get(east), "the plan is held")
+    wood.leaf.turn(nodes[0], "False")
+    wood.until_ready(nodes[0], "False")
+    wood.until_renewed(nodes[0])
+    wood.leaf.turn(nodes[0], "True")
+    wood.until_ready(nodes[0], "True")
     wood.annotate(east, approve=held.id)
     wood.until_mirrors(east)
 
@@ -178,7 +185,7 @@ def test_while_kosmos_renews_the_leases_nothing_is_written(wood, operator):
     wood.until_renewed(name)
 
     def kosmos_renews():
-        wood.renew(name, rfc3339_micro(SystemClock().now()))
+        wood.renew(name, format_rfc3339_micro(SystemClock().now()))
         return running.metric("nodeyard_observing") == 1
 
     wood.until(kosmos_renews, "the operator only observes")
@@ -191,21 +198,25 @@ def test_while_kosmos_renews_the_leases_nothing_is_written(wood, operator):
 
     wood.until(is_left_alone, "the change is seen and left")
     assert wood.offers(name)["cpu"] == "2"
-    assert "clustertree manager" in wood.until_events(east, "OriginalAlive")
+    assert "clustertree manager" in wood.until_events(east, "ReplacedOperatorRunning")
     wood.until_offers(name, cpu="1")
 
 
-def test_beside_a_living_kosmos_its_nodes_are_not_touched_from_the_first(wood, operator):
+@pytest.mark.parametrize("debounce", [clusters.DEBOUNCE_SECONDS, 2.0], ids=["usual", "late"])
+def test_beside_a_living_kosmos_its_nodes_are_not_touched_from_the_first(wood, operator, monkeypatch, debounce):
+    """However late the debounced loop over remote clusters comes to the new one."""
+    monkeypatch.setattr(clusters, "DEBOUNCE_SECONDS", debounce)
     wood.leaf.node("n1", cpu="2")
     east = wood.named("east")
     name = f"kosmos-{east}"
     wood.node("", name=name, labels={MIRRORED_NODE: "true"}, annotations={MIRRORED_CLUSTER: east})
 
     def kosmos_renews():
-        wood.rest.replace_or_create(manifest(name, "", rfc3339_micro(SystemClock().now())))
+        wood.rest.replace_or_create(manifest(name, "", format_rfc3339_micro(SystemClock().now())))
 
     kosmos_renews()
     running = operator(hurried())
+    kosmos_renews()
     wood.cluster("east")
 
     def is_found_out():
@@ -229,7 +240,7 @@ def test_who_takes_over_writes_though_kosmos_renews(wood, operator):
     before = renewals(running, east)
 
     def both_renew():
-        wood.renew(name, rfc3339_micro(SystemClock().now()))
+        wood.renew(name, format_rfc3339_micro(SystemClock().now()))
         return renewals(running, east) >= before + 4
 
     wood.until(both_renew, "the lease is renewed by both, often enough to notice")

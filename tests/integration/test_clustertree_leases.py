@@ -1,6 +1,6 @@
-"""Node leases over TLS, on both servers: a root, a leaf, and a wire between us and the leaf that can be cut or spoilt.
+"""Node leases over TLS, on both servers: a root, a leaf, and a faulty proxy to the leaf.
 
-The loop is run by hand on a clock that runs five times as fast, so that three rounds take six seconds.
+The loop runs on a clock that is five times as fast, so that three rounds take six seconds.
 """
 
 import asyncio
@@ -14,11 +14,11 @@ from tests.builders.keepers import Desk, QuickClock, add_node, lease_of, renew_t
 from tests.builders.leaves import exec_kubeconfig
 from tests.builders.operators import until
 
-from nodeyard.capabilities.clustertree.briefs import LeaseNode
+from nodeyard.capabilities.clustertree.leases.inputs import NodeLeaseInput
 from nodeyard.capabilities.clustertree.liveness import State
-from nodeyard.client.aio import AioTransport
 from nodeyard.client.api import Client
 from nodeyard.client.errors import NotFound
+from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_config
 from nodeyard.client.resources import LEASES, NODES
 from nodeyard.kube.names import LEASE_NAMESPACE
@@ -52,10 +52,10 @@ def wired(leaf):
 
 
 class Yard:
-    """The root's nodes of one test, and the loop that keeps their leases; they go with it."""
+    """The root's nodes of one test, and the loop that keeps their leases; both are removed with the test."""
 
     def __init__(self, api):
-        self.root = Client(AioTransport(load_config(api.kubeconfig)))
+        self.root = Client(HttpTransport(load_config(api.kubeconfig)))
         self.clock = QuickClock()
         self.desk = Desk()
         self._prefix = f"leases-{next(_numbers)}"
@@ -65,11 +65,11 @@ class Yard:
         return f"{self._prefix}-{word}"
 
     async def add_node(self, word):
-        """What the brief says of it."""
+        """The input of the lease loop for the node."""
         name = self.name(word)
         if name not in self._nodes:
             self._nodes.append(name)
-        return LeaseNode(name, await add_node(self.root, name), True)
+        return NodeLeaseInput(name, await add_node(self.root, name), True)
 
     def keeping(self, client=None):
         return self.desk.keeping(client or self.root, self.clock)
@@ -78,8 +78,8 @@ class Yard:
         async def is_so():
             return self.desk.state(cluster) is state
 
-        await until(is_so, f"{cluster} is {state.value}, not {self.desk.finding(cluster)}", PATIENCE)
-        return self.desk.finding(cluster)
+        await until(is_so, f"{cluster} is {state.value}, not {self.desk.health(cluster)}", PATIENCE)
+        return self.desk.health(cluster)
 
     async def is_renewed(self, word):
         """Wait until the lease was renewed after now."""
@@ -92,11 +92,11 @@ class Yard:
         await until(is_later, f"the lease of {name} is renewed", PATIENCE)
 
     async def round_is_over(self, cluster):
-        """Wait for one more round, whatever comes of it."""
-        before = self.desk.finding(cluster)
+        """Wait for one more round, whatever its result."""
+        before = self.desk.health(cluster)
 
         async def is_another():
-            return self.desk.finding(cluster) is not before
+            return self.desk.health(cluster) is not before
 
         await until(is_another, f"{cluster} has had another round", PATIENCE)
 
@@ -127,8 +127,8 @@ async def test_leases_are_made_and_renewed_for_a_leaf_that_answers(yard, leaf):
     node = await yard.add_node("n1")
     yard.desk.give("oak", leaf.kubeconfig.read_bytes(), node)
     async with yard.keeping():
-        finding = await yard.is_in("oak", State.ALIVE)
-        assert (finding.failed, finding.moved) == ((), ())
+        health = await yard.is_in("oak", State.ALIVE)
+        assert (health.failed, health.moved) == ((), ())
         made = await lease_of(yard.root, node.name)
         assert made["spec"]["holderIdentity"] == node.name
         assert made["spec"]["leaseDurationSeconds"] == 40
@@ -141,14 +141,14 @@ async def test_leases_are_made_and_renewed_for_a_leaf_that_answers(yard, leaf):
 async def test_the_clock_of_a_leaf_is_known(yard, leaf):
     yard.desk.give("oak", leaf.kubeconfig.read_bytes(), await yard.add_node("n1"))
     async with yard.keeping():
-        finding = await yard.is_in("oak", State.ALIVE)
+        health = await yard.is_in("oak", State.ALIVE)
         # Our own runs ahead here, five seconds in one.
-        assert -60.0 < finding.skew_seconds < 2.0
-        assert finding.skew_seconds != 0.0
+        assert -60.0 < health.skew_seconds < 2.0
+        assert health.skew_seconds != 0.0
 
 
 async def test_leaves_that_do_not_answer_well_are_given_up_and_come_back(yard, leaf):
-    """All at once, since each takes rounds of waiting."""
+    """Runs all faults concurrently, since each takes several rounds."""
     with ExitStack() as stack:
         wires = {word: stack.enter_context(wired(leaf)) for word in FAULTS}
         nodes = {word: await yard.add_node(word) for word in FAULTS}
@@ -166,9 +166,9 @@ async def is_given_up_and_comes_back(yard, word, wire, fault):
     wire.add(fault)
     await yard.is_in(word, State.FAILING)
     before = await renew_time(yard.root, node)
-    finding = await yard.is_in(word, State.UNREACHABLE)
-    assert finding.message
-    assert finding.last_contact < finding.since
+    health = await yard.is_in(word, State.UNREACHABLE)
+    assert health.message
+    assert health.last_contact < health.since
     await yard.round_is_over(word)
     assert await renew_time(yard.root, node) == before
     wire.clear()
@@ -193,8 +193,8 @@ async def test_a_leaf_that_is_restarted_is_taken_up_again(yard, leaf):
 async def test_a_leaf_that_rejects_us_is_renewed_until_the_credentials_are_right_again(yard, leaf):
     yard.desk.give("oak", wrong_token(leaf), await yard.add_node("n1"))
     async with yard.keeping() as desk:
-        finding = await yard.is_in("oak", State.REJECTING)
-        assert "answered 401" in finding.message
+        health = await yard.is_in("oak", State.REJECTING)
+        assert "returned 401" in health.message
         await yard.is_renewed("n1")
         desk.change("oak", kubeconfig=leaf.kubeconfig.read_bytes())
         await yard.is_in("oak", State.ALIVE)
@@ -208,8 +208,8 @@ async def test_a_leaf_that_rejects_us_for_too_long_is_given_up(yard, wire):
         await yard.is_in("oak", State.ALIVE)
         wire.add(Status(401))
         await yard.is_in("oak", State.REJECTING)
-        finding = await yard.is_in("oak", State.UNREACHABLE)
-        assert finding.is_rejected
+        health = await yard.is_in("oak", State.UNREACHABLE)
+        assert health.is_rejected
         before = await renew_time(yard.root, node.name)
         await yard.round_is_over("oak")
         assert await renew_time(yard.root, node.name) == before
@@ -229,8 +229,8 @@ async def test_one_leaf_that_hangs_delays_no_other(yard, leaf, wire):
 async def test_a_kubeconfig_that_would_run_a_program_is_refused(yard, leaf):
     yard.desk.give("evil", exec_kubeconfig(leaf.url).encode(), await yard.add_node("n1"))
     async with yard.keeping():
-        finding = await yard.is_in("evil", State.UNREACHABLE)
-        assert "commands are not run for this kubeconfig" in finding.message
+        health = await yard.is_in("evil", State.UNREACHABLE)
+        assert "commands are not allowed in this kubeconfig" in health.message
 
 
 async def test_a_node_that_is_made_anew_gets_its_lease_back(yard, leaf):
@@ -255,11 +255,11 @@ async def test_a_lease_that_may_not_be_written_concerns_itself_alone(yard, api, 
     one = {**ALL_LEASES, "verbs": ["patch"], "resourceNames": [first.name]}
     narrow = api.user(yard.name("narrow"), rules=[ALL_LEASES, one])
     yard.desk.give("oak", leaf.kubeconfig.read_bytes(), first, second)
-    client = Client(AioTransport(load_config(narrow)))
+    client = Client(HttpTransport(load_config(narrow)))
     async with yard.keeping(client) as desk:
 
         async def is_told():
-            found = desk.finding("oak")
+            found = desk.health("oak")
             return found and dict(found.failed)
 
         failed = await until(is_told, "the failure is told", PATIENCE)
@@ -278,7 +278,7 @@ async def test_somebody_else_who_renews_a_lease_is_found_out(yard, leaf):
         async def is_moved():
             moment = f"2026-01-01T00:00:00.{next(_numbers):06d}Z"
             await yard.root.patch(LEASES, node.name, {"spec": {"renewTime": moment}}, LEASE_NAMESPACE)
-            return desk.finding("oak").moved == (node.name,)
+            return desk.health("oak").moved == (node.name,)
 
         await until(is_moved, "the other is noticed", PATIENCE)
         desk.gate.is_open = False

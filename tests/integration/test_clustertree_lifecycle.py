@@ -1,4 +1,4 @@
-"""How a Cluster begins and ends: its kubeconfig, its switch, its pause and its deletion, whatever the leaf is like."""
+"""Life cycle of a Cluster: kubeconfig, enable, pause and deletion, in any state of the leaf."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RIGHTS = [
     {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": READ},
     {"nonResourceURLs": ["/readyz", "/version"], "verbs": ["get"]},
 ]
-"""What docs/clustertree.md asks for."""
+"""The ClusterRole in docs/clustertree.md."""
 
 
 @pytest.fixture
@@ -102,10 +102,23 @@ def test_a_kubeconfig_that_would_run_a_program_is_refused(wood):
 
     message = wood.until_condition(east, "Ready", "False", "KubeconfigRefused")
 
-    assert "commands are not run" in message
+    assert "commands are not allowed" in message
     assert "s3cret" not in str(wood.see(east)["status"])
     assert wood.mirrors(east) == []
-    assert "commands are not run" in wood.until_events(east, "KubeconfigRefused")
+    assert "commands are not allowed" in wood.until_events(east, "KubeconfigRefused")
+
+
+def test_a_kubeconfig_that_is_empty_or_odd_is_told_in_a_condition(wood):
+    url = wood.leaf.server.url
+    odd = {
+        "empty": ("\n", "is empty"),
+        "query": (leaves.token_kubeconfig(f"{url}/readyz?q="), "contains a query or a fragment"),
+        "break": (leaves.token_kubeconfig(f"{url}\r\nX-Evil: yes"), "contains a line break"),
+    }
+    named = {word: wood.cluster(word, kubeconfig=text) for word, (text, _) in odd.items()}
+
+    for word, (_, said) in odd.items():
+        assert said in wood.until_condition(named[word], "Ready", "False", "KubeconfigRefused")
 
 
 def test_a_secret_counts_from_when_it_is_there_and_labelled(wood):
@@ -152,24 +165,27 @@ def test_a_right_that_is_missing_in_the_leaf_is_told(wood):
     assert wood.mirrors(east) == []
 
 
-def test_a_paused_cluster_is_left_as_it_is_and_its_leases_are_renewed(wood, tree_operator):
-    wood.leaf.node("n1", cpu="2")
-    east = wood.cluster("east")
-    name = f"kosmos-{east}"
-    wood.until_offers(name, cpu="2")
+def test_of_a_paused_cluster_only_leases_and_readiness_follow_the_leaf(wood):
+    n1 = wood.leaf.node("n1", cpu="2")
+    east = wood.cluster("east", one(n1))
+    wood.until_offers(n1, cpu="2")
     wood.until_condition(east, "Ready", "True")
-    passes = tree_operator.metric("nodeyard_reconciles_total", result="paused")
     wood.annotate(east, paused="true")
-    wood.until(lambda: tree_operator.metric("nodeyard_reconciles_total", result="paused") > passes, "it is seen")
+    assert "paused" in wood.until_condition(east, "Ready", "Unknown", "Paused")
 
-    seen = tree_operator.metric("nodeyard_reconciles_total", result="paused")
-    wood.leaf.node("n2", cpu="4")
-    wood.until(lambda: tree_operator.metric("nodeyard_reconciles_total", result="paused") > seen, "it is left")
+    wood.leaf.pod("p", n1, cpu="1")
+    wood.leaf.patch(n1, {"metadata": {"labels": {"rack": "r1"}}})
+    wood.leaf.turn(n1, "False")
 
-    wood.until_renewed(name)
-    assert wood.offers(name)["cpu"] == "2"
+    wood.until_ready(n1, "False")
+    wood.until_renewed(n1)
+    wood.leaf.turn(n1, "True")
+    wood.until_ready(n1, "True")
+    assert wood.offers(n1)["cpu"] == "2"
+    assert "rack" not in wood.get(n1)["metadata"]["labels"]
     wood.annotate(east, paused=None)
-    wood.until_offers(name, cpu="6")
+    wood.until_offers(n1, cpu="1")
+    wood.until_labels(n1, rack="r1")
 
 
 def test_three_clusters_stand_beside_each_other(wood):

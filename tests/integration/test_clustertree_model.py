@@ -1,4 +1,4 @@
-"""Whatever happens in a leaf: when it is quiet, the nodes of the root are what the formula makes of it from scratch.
+"""Random changes in a leaf: once it is quiet, the root's nodes equal a computation from scratch.
 
 The whole loop in process, under virtual time: both servers, watches, plans, writes and leases. What is expected is
 worked out here from plain lists of the leaf's objects, in fractions, with nothing of the capability's own arithmetic.
@@ -28,18 +28,18 @@ from nodeyard.client.resources import CUSTOM_RESOURCE_DEFINITIONS, NODES, PODS
 from nodeyard.kube.quantity import NANO, parse
 from nodeyard.process.clock import VirtualClock
 from nodeyard.runtime.manager import Manager
+from nodeyard.runtime.reconcile.plan_executor import InlinePlanExecutor
 from nodeyard.runtime.settings import Settings
-from nodeyard.runtime.thinking import InPlace
 from nodeyard.sim.embedded import connect
 
 MACHINES = ("n1", "n2", "n3", "n4")
 AMOUNTS = ("cpu", "memory", "pods")
 MODELS = [one("n1"), party("gpu"), whole()]
 MIRRORS = {"n1": "n1", "kosmos-gpu-1": "gpu", "kosmos-east": "rest"}
-"""The nodes of the root, and what each stands for."""
+"""The nodes of the root, and their leaf nodes."""
 QUIET_SECONDS = 5.0
 RECOVERY_SECONDS = 150.0
-"""After a cut: contact is tried ever more rarely, up to once a minute."""
+"""After a cut the backoff of reconnects grows to one minute."""
 
 machines = st.tuples(
     st.just("machine"),
@@ -76,7 +76,7 @@ batches = st.lists(
     min_size=1,
     max_size=4,
 )
-"""What happens between two quiet points, and whether the line is cut meanwhile."""
+"""The changes between two quiet points, and whether the connection is cut meanwhile."""
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -118,7 +118,7 @@ async def _grown(clock):
         Settings(identity="one", leader_elect=False),
         clock=clock,
         random=Random(1),
-        thinker=InPlace,
+        plan_executor=InlinePlanExecutor,
         connect=lambda _given: leaf.reached("first"),
     )
     async with manager.running():
@@ -197,7 +197,7 @@ _HAPPEN = {
 
 
 async def _shown(root):
-    """By node of the root: what it offers, and whether it is cordoned; zeros are the same as nothing."""
+    """By node of the root: its resources without zeros, and its cordon."""
     found = {}
     for node in (await root.list(NODES)).items:
         has = node["status"].get("allocatable") or {}

@@ -1,4 +1,4 @@
-"""Several replicas share the leaves out, and those of one that dies are taken over."""
+"""Replicas shard the leaves; the leaves of a replica that dies are taken over."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import itertools
 
 from tests.builders.woods import hurried, party
 
-from nodeyard.runtime.apportioning import ranked
+from nodeyard.runtime.sharding.assignment import rank
 
 HELD = "nodeyard_keys_held"
 
 
 def words_for(wood, replica, others, count):
-    """Of Clusters that this replica should have, which depends on their whole names."""
+    """Words of Clusters that this replica owns; the assignment depends on the full names."""
     words = (f"{replica}{number}" for number in itertools.count())
-    theirs = (word for word in words if ranked(wood.named(word), {replica, *others})[0] == replica)
+    theirs = (word for word in words if rank(wood.named(word), {replica, *others})[0] == replica)
     return list(itertools.islice(theirs, count))
 
 
 def test_leaves_are_shared_out_and_taken_over_when_a_replica_dies(wood, operator):
-    """Each leaf is mirrored by two Clusters, one of either replica, and by parts."""
+    """Each leaf is mirrored in part by two Clusters, one of each replica."""
     first, second = operator(hurried(), identity="first"), operator(hurried(), identity="second")
     ours, theirs = words_for(wood, "first", {"second"}, 2), words_for(wood, "second", {"first"}, 3)
     words = [*ours, *theirs[:2]]
@@ -41,7 +41,7 @@ def test_leaves_are_shared_out_and_taken_over_when_a_replica_dies(wood, operator
     message = wood.until_condition(late, "Ready", "False", "LeafMirroredByAnother")
     assert wood.mirrors(late) == []
     wood.until(lambda: connected() == [2, 3], "each is still connected to its own alone")
-    assert any(f"Cluster {wood.named(word)} leads" in message for word in words)
+    assert any(f"Cluster {wood.named(word)} mirrors the same leaf" in message for word in words)
 
     second.kill()
 

@@ -1,4 +1,4 @@
-"""What a mirrored node offers: free is what the leaf's scheduler could place, and it follows pods and nodes."""
+"""Resources of a mirrored node: what the leaf's scheduler could still place, updated with pods and nodes."""
 
 from __future__ import annotations
 

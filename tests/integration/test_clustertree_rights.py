@@ -1,14 +1,15 @@
-"""The generated role is enough, no more is used, and what is missing is told."""
+"""The generated role is sufficient and minimal, and missing permissions are reported."""
 
 from tests.builders.woods import hurried, one, whole
 
+from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.controller import CLUSTERTREE
 from nodeyard.kube.names import NAMESPACE
 from nodeyard.runtime import rbac
 
 
 def test_every_right_is_used_and_no_other_is_needed(wood, audited, operator):
-    """A Cluster's life with everything that can happen. Leaves are asked with rights of their own."""
+    """The life of a Cluster with all its writes. Leaves have their own permissions."""
     audit = audited(CLUSTERTREE)
     operator(hurried())
     n1 = wood.leaf.node("n1", cpu="2")
@@ -36,6 +37,24 @@ def test_every_right_is_used_and_no_other_is_needed(wood, audited, operator):
     assert audit.beyond() == set()
 
 
+def test_secrets_are_read_in_the_granted_namespaces_alone(api, wood, operator):
+    """A stolen token lists the Secrets of no other namespace."""
+    running = operator(hurried(), granted={names.KUBECONFIGS: [NAMESPACE]})
+    wood.leaf.node("n1", cpu="2")
+    east = wood.cluster("east")
+    west = wood.named("west")
+    kind = {"apiVersion": names.API_VERSION, "kind": names.KIND}
+    spec = {"kubeconfigSecretRef": {"name": "way", "namespace": "kube-system"}}
+    api.rest.create({**kind, "metadata": {"name": west}, "spec": spec})
+
+    message = wood.until_condition(west, "Ready", "False", "KubeconfigSecretMissing")
+    assert "add kube-system to namespaceGrants.clustertree.kubeconfigs in the values of the chart" in message
+    wood.until_condition(east, "Ready", "True")
+    assert {each for each in running.refused() if "secrets" not in each} == set()
+    api.rest.call("DELETE", f"/apis/{names.API_VERSION}/{names.PLURAL}/{west}")
+    wood.until(lambda: wood.see(west) is None, "it goes though its Secret was never read")
+
+
 def test_without_the_right_to_create_nodes_it_says_so(wood, operator):
     rules = [
         {**rule, "verbs": [verb for verb in rule["verbs"] if (rule["resources"], verb) != (["nodes"], "create")]}
@@ -43,7 +62,7 @@ def test_without_the_right_to_create_nodes_it_says_so(wood, operator):
     ]
     running = operator(hurried(), rules=rules)
     wood.leaf.node("n1", cpu="2")
-    east = wood.cluster("east")
+    east = wood.cluster("east", inline=True)
 
     message = wood.until_condition(east, "Ready", "False", "WriteFailed")
 

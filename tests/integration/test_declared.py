@@ -5,16 +5,16 @@ import itertools
 import pytest
 from tests.builders import badges
 
-from nodeyard.app.inspection import inspecting
-from nodeyard.client.aio import AioTransport
+from nodeyard.app.dry_planner import dry_planning
 from nodeyard.client.api import Client
+from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_kubeconfig
 from nodeyard.plan.brake import Limit
 from nodeyard.plan.model import ObjectRef
 from nodeyard.process.clock import SystemClock
 from nodeyard.runtime import rbac
-from nodeyard.testing import foreign
-from nodeyard.watch import inquiring
+from nodeyard.testing import third_party_crds
+from nodeyard.watch import server_info
 
 _numbers = itertools.count(1)
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -35,7 +35,7 @@ class Show:
         self._role = f"badges-medals-{number}"
 
     def define(self):
-        foreign.install(self.rest, [badges.custom(f"{self.plural}.{self.group}", self.kind)])
+        third_party_crds.install(self.rest, [badges.custom(f"{self.plural}.{self.group}", self.kind)])
 
     def declare(self, badge="gold"):
         self.rest.replace_or_create(self.declaration(badge))
@@ -98,7 +98,7 @@ class Show:
 
 @pytest.fixture(scope="session")
 def services(api):
-    foreign.install(api.rest, [badges.definition()])
+    third_party_crds.install(api.rest, [badges.definition()])
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_a_kind_that_is_not_declared_any_more_is_let_go_and_can_come_back(show, 
 
 
 def test_a_kind_that_is_declared_before_it_is_defined_begins_when_it_is(show, operator, monkeypatch):
-    monkeypatch.setattr(inquiring, "DISCOVERY_SECONDS", 1.0)
+    monkeypatch.setattr(server_info, "DISCOVERY_SECONDS", 1.0)
     show.allow(*WATCHING, "patch")
     show.declare()
     started(operator)
@@ -203,7 +203,7 @@ async def test_looking_without_writing_sees_declared_kinds(api, show):
         (look,) = [each for each in inspection.plans(Limit()) if each.key == show.service]
         assert [action.object.name for action in look.braked.now.actions] == ["a"]
         ref = ObjectRef(api_version=show.api_version, kind=show.kind, name="a", namespace="default")
-        assert [decision.facts for _, decision, _ in inspection.why(ref)] == [{"by": show.service}]
+        assert [decision.facts for _, decision in inspection.why(ref)] == [{"by": show.service}]
     assert show.badge("a") is None
 
 
@@ -212,7 +212,7 @@ async def test_what_files_declare_and_hold_is_planned_as_if_it_were_there(api, s
     show.define()
     show.add("there")
     async with looking(api) as inspection:
-        await inspection.suppose(
+        await inspection.overlay(
             [{**show.object("new"), "metadata": {**show.object("new")["metadata"], "uid": "new"}}, show.declaration()]
         )
         (look,) = [each for each in inspection.plans(Limit()) if each.key == show.service]
@@ -220,5 +220,5 @@ async def test_what_files_declare_and_hold_is_planned_as_if_it_were_there(api, s
 
 
 def looking(api):
-    transport = AioTransport(load_kubeconfig([api.kubeconfig]), clock=SystemClock())
-    return inspecting(Client(transport), [badges.BADGES])
+    transport = HttpTransport(load_kubeconfig([api.kubeconfig]), clock=SystemClock())
+    return dry_planning(Client(transport), [badges.BADGES])

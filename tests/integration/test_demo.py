@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from nodeyard.client.aio import AioTransport
 from nodeyard.client.api import Client
+from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_config
 from nodeyard.client.resources import NODES
 
@@ -62,7 +62,7 @@ def invitation(process):
 async def test_it_stays_until_it_is_stopped_and_tells_how_to_look_at_it():
     with staying("--nodes", "2") as process:
         text = invitation(process)
-        client = Client(AioTransport(load_config(re.search(r"KUBECONFIG=(\S+)", text)[1])))
+        client = Client(HttpTransport(load_config(re.search(r"KUBECONFIG=(\S+)", text)[1])))
         assert len((await client.list(NODES)).items) == 2 + BROUGHT
         await client.close()
         process.send_signal(signal.SIGINT)

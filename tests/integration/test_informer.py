@@ -7,8 +7,8 @@ from random import Random
 
 import pytest
 
-from nodeyard.client.aio import AioTransport
 from nodeyard.client.api import Client
+from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_config
 from nodeyard.client.resources import CONFIG_MAPS, NAMESPACES
 from nodeyard.kube.objects import PartialObject
@@ -17,11 +17,11 @@ from nodeyard.process.clock import SystemClock
 from nodeyard.runtime.capability import Watch
 from nodeyard.testing.embedded import EmbeddedServer
 from nodeyard.testing.faults import DoubleEvents, Drop, FaultProxy, HalfOpen, Status, TruncateEvents
-from nodeyard.watch import Watches
+from nodeyard.watch import InformerFactory
 from nodeyard.watch.backoff import Backoff
 from nodeyard.watch.cache import Cache
-from nodeyard.watch.informer import Informer
-from nodeyard.watch.sources import Source
+from nodeyard.watch.informer_key import InformerKey
+from nodeyard.watch.reflector import Reflector
 
 SOON = 20.0
 WATCH = "watch=true"
@@ -30,7 +30,7 @@ _numbers = itertools.count(1)
 
 @asynccontextmanager
 async def connected(kubeconfig, **options):
-    client = Client(AioTransport(load_config(kubeconfig)), **options)
+    client = Client(HttpTransport(load_config(kubeconfig)), **options)
     try:
         yield client
     finally:
@@ -80,9 +80,9 @@ class Follower:
         self.cache = Cache(dict)
         self._moved = asyncio.Event()
         self.cache.listen(lambda _old, _new: self._moved.set())
-        self.informer = Informer(
+        self.informer = Reflector(
             client,
-            Source(CONFIG_MAPS, label_selector=space.selector),
+            InformerKey(CONFIG_MAPS, label_selector=space.selector),
             self.cache,
             SystemClock(),
             Random(1),
@@ -205,7 +205,7 @@ async def test_history_that_was_forgotten_is_listed_again_with_its_deletions():
 async def test_own_writes_are_seen_at_once_and_confirmed_by_the_watch(api, space):
     await space.make("a")
     async with connected(api.kubeconfig) as client:
-        watches = Watches(client, SystemClock(), Random(1))
+        watches = InformerFactory(client, SystemClock(), Random(1))
         watch = Watch(CONFIG_MAPS, keys=lambda _old, _new: [], label_selector=space.selector)
         view = watches.register((watch,))
         task = asyncio.create_task(watches.run())
@@ -225,7 +225,7 @@ async def test_own_writes_are_seen_at_once_and_confirmed_by_the_watch(api, space
 async def confirmed(watches, space):
     """A later object has come through the watch: everything before it has."""
     arrived = asyncio.Event()
-    [feed] = watches.feeds
+    [feed] = watches.informers
     feed.cache.listen(lambda _old, new: arrived.set() if new else None)
     await space.make("later")
     async with asyncio.timeout(SOON):
@@ -238,7 +238,7 @@ async def test_metadata_alone_is_streamed_and_listed(api, space, faults):
     faults.add(Status(422), path="sendInitialEvents", times=1)
     for kubeconfig in (api.kubeconfig, faults.kubeconfig):
         async with connected(kubeconfig) as client:
-            watches = Watches(client, SystemClock(), Random(1))
+            watches = InformerFactory(client, SystemClock(), Random(1))
             watch = Watch(CONFIG_MAPS, keys=lambda _old, _new: [], label_selector=space.selector, metadata_only=True)
             view = watches.register((watch,))
             task = asyncio.create_task(watches.run())

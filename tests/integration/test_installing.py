@@ -7,9 +7,9 @@ import pytest
 from tests.builders import labels
 from tests.builders.guards import discard
 
-from nodeyard.client.aio import AioTransport
 from nodeyard.client.api import Client
 from nodeyard.client.errors import NotFound
+from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_config
 from nodeyard.client.resources import API_SERVICES, CUSTOM_RESOURCE_DEFINITIONS
 from nodeyard.process.clock import SystemClock
@@ -32,7 +32,7 @@ CAPABILITY = replace(labels.LABELS, kinds=(Kind(replace(labels.RULES, group=GROU
 
 @pytest.fixture
 async def client(api):
-    client = Client(AioTransport(load_config(api.kubeconfig)))
+    client = Client(HttpTransport(load_config(api.kubeconfig)))
     yield client
     await client.close()
 
@@ -55,7 +55,7 @@ async def test_a_group_that_another_server_has_gets_no_definition_and_it_is_said
 
     result = await install(client, [CAPABILITY], SystemClock())
 
-    assert (result.created, result.elsewhere) == ((), {NAME: REGISTRATION})
+    assert (result.created, result.aggregated) == ((), {NAME: REGISTRATION})
     with pytest.raises(NotFound):
         await client.get(CUSTOM_RESOURCE_DEFINITIONS, NAME)
 
@@ -66,4 +66,4 @@ async def test_what_a_definition_of_ours_makes_the_server_register_is_not_taken_
 
     again = await install(client, [CAPABILITY], SystemClock())
 
-    assert (first.created, again.created, again.elsewhere) == ((NAME,), (), {})
+    assert (first.created, again.created, again.aggregated) == ((NAME,), (), {})

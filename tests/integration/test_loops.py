@@ -10,9 +10,9 @@ from tests.builders import labels
 from tests.builders.operators import fleet as fleet_on
 from tests.builders.operators import operator, until
 
-from nodeyard.app.inspection import inspecting
+from nodeyard.app.dry_planner import dry_planning
 from nodeyard.plan.brake import Limit
-from nodeyard.runtime.leader import first_of
+from nodeyard.runtime.leader.election import first_of
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ class Loop:
         while not context.stopped.is_set():
             context.changed.clear()
             self.rounds += 1
-            briefs = {key: brief for key, brief in context.briefs.items() if context.gate_of(key).may_write()}
+            briefs = {key: brief for key, brief in context.inputs.items() if context.gate_of(key).may_write()}
             for key in briefs.keys() - self.known.keys():
                 context.publish(f"team/{key}", threading.current_thread().name, keys=(key,))
             for key in self.known.keys() - briefs.keys():
@@ -58,7 +58,7 @@ async def test_what_a_loop_finds_out_on_its_own_thread_is_planned_with_at_once(a
         labels.LABELS,
         collect=collect,
         loops=(loop,),
-        brief=lambda snapshot, _now: snapshot.rule.metadata.uid,
+        loop_input=lambda snapshot, _now: snapshot.rule.metadata.uid,
         is_shared=is_shared,
     )
     async with operator(api.kubeconfig, capability=capability) as running:
@@ -87,7 +87,7 @@ async def test_what_a_loop_finds_out_on_its_own_thread_is_planned_with_at_once(a
 async def test_where_no_loop_runs_nothing_is_found_out(api, fleet):
     await fleet.add_rule("b", "ignored")
     await fleet.add_nodes("b", 1)
-    async with inspecting(fleet.client, [replace(labels.LABELS, collect=collect)]) as inspection:
+    async with dry_planning(fleet.client, [replace(labels.LABELS, collect=collect)]) as inspection:
         (look,) = [each for each in inspection.plans(Limit()) if each.key == fleet.name("b")]
     assert [action.facts["team"] for action in look.braked.now.actions] == ["unknown"]
 

@@ -17,7 +17,7 @@ from nodeyard.client.resources import CUSTOM_RESOURCE_DEFINITIONS, EVENTS, LEASE
 from nodeyard.kube.names import NAMESPACE
 from nodeyard.plan.brake import parse_limit
 from nodeyard.runtime.health import Address
-from nodeyard.runtime.leader import Timing
+from nodeyard.runtime.leader.election import Timing
 from nodeyard.testing.faults import Drop
 from nodeyard.testing.operators import LOCAL_WEBHOOKS
 
@@ -94,7 +94,7 @@ async def test_health_and_metrics_tell_how_it_is_going(api, fleet):
             'nodeyard_queue_latency_seconds_count{capability="labels"}',
             'nodeyard_reconcile_seconds_count{capability="labels"}',
             f"{done} 1.0",
-            'nodeyard_client_requests_total{code="200",resource="nodes",verb="patch"} 1.0',
+            'nodeyard_client_requests_total{code="200",reason="",resource="nodes",verb="patch"} 1.0',
             "nodeyard_informer_objects{",
             "nodeyard_informer_silence_seconds{",
             'nodeyard_plans_held{capability="labels"} 0.0',
@@ -166,10 +166,10 @@ def renewals(monkeypatch):
     def observer(metrics):
         observe = original(metrics)
 
-        def told(verb, resource, code, duration):
+        def told(verb, resource, code, duration, reason):
             if resource.plural == "leases" and verb == "update":
                 moments.append(time.monotonic())
-            observe(verb, resource, code, duration)
+            observe(verb, resource, code, duration, reason)
 
         return told
 

@@ -5,7 +5,7 @@ from tests.builders.labels import API_VERSION, LABELS
 from tests.builders.managers import a_world
 
 from nodeyard.app.approvals import NotHeld, approve
-from nodeyard.app.inspection import inspecting
+from nodeyard.app.dry_planner import dry_planning
 from nodeyard.plan.brake import Limit, parse_limit
 from nodeyard.plan.model import ObjectRef
 
@@ -22,7 +22,7 @@ async def test_the_held_plan_is_found_by_its_id_whatever_the_limit_and_goes(worl
     async with world.manager(limit=parse_limit("2,10%")) as manager:
         await clock.advance(5)
         (held,) = manager.controllers[0].held.values()
-        async with inspecting(world.client, [LABELS], clock) as inspection:
+        async with dry_planning(world.client, [LABELS], clock) as inspection:
             approved = await approve(world.client, inspection, held.id)
         assert (approved.root.kind, approved.root.name) == ("LabelRule", "a")
         await clock.advance(5)
@@ -30,26 +30,28 @@ async def test_the_held_plan_is_found_by_its_id_whatever_the_limit_and_goes(worl
 
 
 async def test_an_id_that_no_plan_has_is_refused_with_those_there_are(world, clock):
-    async with inspecting(world.client, [LABELS], clock) as inspection:
+    async with dry_planning(world.client, [LABELS], clock) as inspection:
         (look,) = inspection.plans(Limit(nodes=0, percent=0))
         with pytest.raises(NotHeld, match=rf"there are: {look.braked.held.id} \(labels\)"):
             await approve(world.client, inspection, "nothing")
 
 
 async def test_looking_plans_and_explains_but_changes_nothing(world, clock):
-    async with inspecting(world.client, [LABELS], clock) as inspection:
+    async with dry_planning(world.client, [LABELS], clock) as inspection:
         (look,) = inspection.plans(Limit())
         assert look.has_changes
         assert [action.object.name for action in look.braked.now.actions] == ["n1", "n2", "n3"]
         ref = ObjectRef(api_version=API_VERSION, kind="LabelRule", name="a")
-        assert [(name, decision.rule) for name, decision, _ in inspection.why(ref)] == [("labels", "Ruled")]
+        assert [(look.capability.name, decision.rule) for look, decision in inspection.why(ref)] == [
+            ("labels", "Ruled")
+        ]
         assert inspection.why(ObjectRef(api_version="v1", kind="Pod", name="p", namespace="x")) == []
     assert set((await world.teams()).values()) == {None}
 
 
 async def test_supposed_objects_stand_in_for_those_that_are_there(world, clock):
-    async with inspecting(world.client, [LABELS], clock) as inspection:
+    async with dry_planning(world.client, [LABELS], clock) as inspection:
         rule = {"apiVersion": API_VERSION, "kind": "LabelRule", "metadata": {"name": "a"}, "spec": {"team": "red"}}
-        await inspection.suppose([rule])
+        await inspection.overlay([rule])
         (look,) = inspection.plans(Limit())
         assert {change.to for action in look.braked.now.actions for change in action.diff} == {"red"}

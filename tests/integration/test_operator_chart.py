@@ -1,15 +1,17 @@
 """The operator's chart and that of its definitions, rendered by the real helm."""
 
+import re
+
 import pytest
 from tests.builders.charts import RenderError, read, read_all, run
 from tests.builders.installs import CNPG, DEFINITIONS, EVERYTHING, OPERATOR, STORAGE, container, installed, one, schema
 from typer.testing import CliRunner
 
-from nodeyard import __version__
-from nodeyard.admission.reach import ByService
-from nodeyard.app import operator
+from nodeyard.admission.client_config import ByService
+from nodeyard.app import guards, operator
 from nodeyard.app.capabilities import CAPABILITIES
 from nodeyard.app.charts import ACCOUNT
+from nodeyard.capabilities.affinity import policies
 from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.capabilities.profiles.controller import PROFILES
 from nodeyard.cli import cluster
@@ -18,6 +20,7 @@ from nodeyard.client.config import Config
 from nodeyard.kube.names import NAMESPACE
 from nodeyard.plan.brake import Limit
 from nodeyard.process import logs
+from nodeyard.process.version import VERSION
 from nodeyard.runtime import rbac
 from nodeyard.runtime.health import Address
 
@@ -75,10 +78,12 @@ def operated(monkeypatch, tmp_path):
     started = []
     monkeypatch.setattr(operator, "operate", note)
     monkeypatch.setattr(logs, "configure", lambda _level: None)
-    monkeypatch.setattr(cluster, "configuration", lambda _path: Config("https://10.0.0.1", source="nowhere"))
+    monkeypatch.setattr(cluster, "load", lambda _path, _context: Config("https://10.0.0.1", source="nowhere"))
 
     def run(objects):
-        arguments = [each.replace("/certificates", str(tmp_path)) for each in container(objects)["args"]]
+        (tmp_path / "ca.crt").touch()
+        mounted = re.compile("/certificates|/client-ca")
+        arguments = [mounted.sub(str(tmp_path), each) for each in container(objects)["args"]]
         result = CliRunner().invoke(app, arguments)
         assert result.exit_code == 0, result.output
         return started.pop()
@@ -104,7 +109,7 @@ def test_helm_finds_no_fault_in_it(chart):
 
 @pytest.mark.parametrize("chart", [OPERATOR, DEFINITIONS], ids=["operator", "definitions"])
 def test_it_is_of_this_version_and_knows_every_capability(chart):
-    assert read((chart / "Chart.yaml").read_text())["appVersion"] == __version__
+    assert read((chart / "Chart.yaml").read_text())["appVersion"] == VERSION
     assert read((chart / "values.yaml").read_text())["capabilities"] == NAMES
     assert schema(chart)["properties"]["capabilities"]["items"]["enum"] == NAMES
 
@@ -131,10 +136,13 @@ def test_another_namespace_is_refused_with_the_reason():
 
 @pytest.mark.parametrize("capability", CAPABILITIES, ids=NAMES)
 def test_a_capability_alone_has_the_rights_that_it_declares_and_no_others(capability):
-    objects = installed(capabilities=[capability.name])
+    objects = installed(
+        capabilities=[capability.name],
+        namespaceGrants={"pools": {"kubeconfigs": []}, "clustertree": {"kubeconfigs": []}},
+    )
 
     granted = [*rbac.roles(capability, ACCOUNT), *rbac.registering_roles(capability, ACCOUNT)]
-    assert rights(objects) == rights([*granted, *rbac.viewer_and_editor(capability)])
+    assert rights(objects) == rights([*granted, *rbac.people(capability), *rbac.command_roles()])
     assert f"--capabilities={capability.name}" in container(objects)["args"]
 
 
@@ -143,7 +151,7 @@ def test_by_default_there_are_the_rights_of_all(default):
 
     assert {f"nodeyard-{name}" for name in NAMES} <= names
     account = one(default, "ServiceAccount")["metadata"]
-    subjects = [each["subjects"] for each in default if each["kind"].endswith("Binding")]
+    subjects = [each["subjects"] for each in default if each["kind"].endswith("RoleBinding")]
     granted = {"kind": "ServiceAccount", "name": account["name"], "namespace": account["namespace"]}
     assert all(each == [granted] for each in subjects)
     assert one(default, "Deployment")["spec"]["template"]["spec"]["serviceAccountName"] == account["name"]
@@ -185,20 +193,36 @@ def test_profiles_of_services_may_be_read_and_their_objects_written(everything):
 
 
 def test_kinds_of_others_are_of_no_concern_where_their_capability_does_not_run():
-    values = {key: EVERYTHING[key] for key in ("affinity", "profiles", "policies")}
+    values = {key: EVERYTHING[key] for key in ("affinity", "profiles", "policies", "namespaceGrants")}
 
     objects = installed(capabilities=["clustertree"], **values)
 
     names = {each["metadata"]["name"] for each in objects}
     assert not names & {"nodeyard-affinity-owner-kinds", "nodeyard-profiles-service-kinds"}
-    assert not [each for each in objects if each["kind"] == "ValidatingAdmissionPolicy"]
+    policies = {each["metadata"]["name"] for each in objects if each["kind"] == "ValidatingAdmissionPolicy"}
+    assert policies == {guards.SECRETS}, "that which holds its own account is always there"
+    assert not [
+        each for each in objects if each["kind"] == "RoleBinding" and each["metadata"]["namespace"] == "default"
+    ]
 
 
 def test_policies_spare_the_account_that_the_operator_has(everything):
     policy = one(everything, "ValidatingAdmissionPolicy", "nodeyard-spares-guard-nodes")
 
-    (condition,) = policy["spec"]["matchConditions"]
-    assert condition["expression"] == f"request.userInfo.username != '{rbac.username(ACCOUNT)}'"
+    conditions = {each["name"]: each["expression"] for each in policy["spec"]["matchConditions"]}
+    assert conditions["not-the-operator"] == f"request.userInfo.username != '{rbac.username(ACCOUNT)}'"
+
+
+def test_those_who_may_label_releases_are_named_beside_the_operator(default):
+    affinity = {"releaseEditors": ["system:serviceaccount:cozy-system:cozystack-api", "jane"]}
+    objects = installed(capabilities=["affinity"], policies=["affinity"], affinity=affinity)
+
+    (condition,) = one(objects, "ValidatingAdmissionPolicy", policies.LABELS)["spec"]["matchConditions"]
+    named = f"['system:serviceaccount:cozy-system:cozystack-api', 'jane', '{rbac.username(ACCOUNT)}']"
+    assert condition["expression"] == f"!(request.userInfo.username in {named})"
+    # What confines the operator itself comes with its rights, whatever policies are chosen.
+    (condition,) = one(default, "ValidatingAdmissionPolicy", policies.CONFINEMENT)["spec"]["matchConditions"]
+    assert condition["expression"] == f"request.userInfo.username == '{rbac.username(ACCOUNT)}'"
 
 
 # the process
@@ -237,6 +261,8 @@ def test_what_may_be_chosen_arrives(operated, tmp_path):
     assert (operation.settings.observe, operation.settings.take_over) == (True, True)
     assert operation.settings.limit == Limit(nodes=3, percent=1)
     assert operation.webhooks.folder == tmp_path
+    assert operation.webhooks.client_authority == tmp_path / "ca.crt"
+    assert operation.webhooks.client_names == ("kube-apiserver",)
 
 
 def test_the_folder_of_ones_own_certificates_is_mounted(everything):
@@ -247,8 +273,21 @@ def test_the_folder_of_ones_own_certificates_is_mounted(everything):
     assert volumes[mounted["/certificates"]]["secret"]["secretName"] == "own-certificates"
 
 
+def test_api_servers_are_known_by_their_certificate_and_by_where_they_are(everything):
+    arguments = container(everything)["args"]
+    assert "--webhook-client-ca=/client-ca/ca.crt" in arguments
+    assert "--webhook-client-name=kube-apiserver" in arguments
+    mounted = {each["mountPath"]: each["name"] for each in container(everything)["volumeMounts"]}
+    volumes = {each["name"]: each for each in one(everything, "Deployment")["spec"]["template"]["spec"]["volumes"]}
+    assert volumes[mounted["/client-ca"]]["secret"]["secretName"] == "api-servers"
+    (webhooks,) = (
+        each for each in one(everything, "NetworkPolicy")["spec"]["ingress"] if each["ports"] == [{"port": "webhooks"}]
+    )
+    assert webhooks["from"] == [{"ipBlock": {"cidr": "0.0.0.0/0", "except": ["10.0.0.0/8"]}}]
+
+
 def test_without_webhooks_and_metrics_nothing_is_listened_for(operated):
-    objects = installed(webhooks={"enabled": False}, metrics={"enabled": False}, networkPolicy={"enabled": True})
+    objects = installed(webhooks={"enabled": False}, metrics={"enabled": False})
     operation = operated(objects)
 
     assert operation.webhooks is None
@@ -261,9 +300,9 @@ def test_without_webhooks_and_metrics_nothing_is_listened_for(operated):
 @pytest.mark.parametrize(
     ("image", "reference"),
     [
-        ({}, f"nodeyard:{__version__}"),
+        ({}, f"nodeyard:{VERSION}"),
         ({"repository": "example.com/fleet/nodeyard", "tag": "2"}, "example.com/fleet/nodeyard:2"),
-        ({"digest": f"sha256:{'0' * 64}"}, f"nodeyard:{__version__}@sha256:{'0' * 64}"),
+        ({"digest": f"sha256:{'0' * 64}"}, f"nodeyard:{VERSION}@sha256:{'0' * 64}"),
     ],
     ids=["by default", "elsewhere", "pinned"],
 )
@@ -272,7 +311,7 @@ def test_the_image_is_named_by_tag_or_by_digest(image, reference):
 
 
 def test_every_selector_finds_the_pods_and_none_can_be_overwritten():
-    objects = installed(networkPolicy={"enabled": True}, capabilities=["pools"], pod={"labels": {"team": "fleet"}})
+    objects = installed(capabilities=["pools"], pod={"labels": {"team": "fleet"}})
     labels = one(objects, "Deployment")["spec"]["template"]["metadata"]["labels"]
     selectors = [
         one(objects, "Deployment")["spec"]["selector"]["matchLabels"],
@@ -315,3 +354,39 @@ def test_definitions_of_others_and_of_other_capabilities_are_left_out():
         "affinityclasses.cozystack.io",
         "applicationdefinitions.cozystack.io",
     }
+
+
+def test_rights_on_configuration_are_given_in_the_namespaces_that_are_named():
+    objects = installed(capabilities=["profiles"], namespaceGrants={"profiles": {"configuration": ["a", "b"]}})
+
+    found = {
+        each["metadata"]["namespace"]: each["roleRef"]
+        for each in objects
+        if each["kind"] == "RoleBinding" and each["metadata"]["name"] == "nodeyard-profiles-configuration"
+    }
+    role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "nodeyard-profiles-configuration"}
+    assert found == {"a": role, "b": role}
+    bound = {each["roleRef"]["name"] for each in objects if each["kind"].endswith("RoleBinding")}
+    assert "nodeyard-profiles-secrets" not in bound, "Secrets are off unless they are granted"
+
+
+def test_every_namespace_has_to_be_asked_for():
+    objects = installed(capabilities=["profiles"], namespaceGrants={"profiles": {"secrets": ["*"]}})
+
+    bound = [each for each in objects if each["kind"] == "ClusterRoleBinding"]
+    assert "nodeyard-profiles-secrets" in {each["roleRef"]["name"] for each in bound}
+
+
+def test_kubeconfigs_of_pools_are_read_by_name_wherever_it_is_not_narrowed(default):
+    role = one(default, "ClusterRole", "nodeyard-pools-kubeconfigs")
+    assert role["rules"] == [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["get"]}]
+    assert one(default, "ClusterRoleBinding", role["metadata"]["name"])
+    narrowed = installed(capabilities=["pools"], namespaceGrants={"pools": {"kubeconfigs": ["capi-prod"]}})
+    assert one(narrowed, "RoleBinding", role["metadata"]["name"])["metadata"]["namespace"] == "capi-prod"
+    everywhere = {each["metadata"]["name"] for each in narrowed if each["kind"] == "ClusterRoleBinding"}
+    assert role["metadata"]["name"] not in everywhere
+
+
+def test_a_grant_that_a_capability_does_not_have_is_refused():
+    with pytest.raises(RenderError, match=r"namespaceGrants.profiles.secret: profiles has no such grant"):
+        installed(capabilities=["profiles"], namespaceGrants={"profiles": {"secret": ["a"]}})

@@ -6,8 +6,8 @@ import pytest
 from tests.builders.charts import run
 from tests.builders.installs import CNPG, DEFINITIONS, EVERYTHING, OPERATOR, USER, installed, one
 
+from nodeyard.admission.client_config import ByService
 from nodeyard.admission.configurations import RESOURCES, configuration
-from nodeyard.admission.reach import ByService
 from nodeyard.app.capabilities import CAPABILITIES
 from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.kube.names import NAMESPACE

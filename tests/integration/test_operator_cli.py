@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import yaml
 
 from nodeyard.app.capabilities import CAPABILITIES
 from nodeyard.capabilities.spares import names
-from nodeyard.testing import foreign
+from nodeyard.testing import third_party_crds
 from nodeyard.testing.embedded import EmbeddedServer
 
 PROGRAM = [sys.executable, "-c", "from nodeyard.cli import main; main()"]
@@ -90,7 +91,7 @@ def looked_at():
 
 def prepare(server):
     """With all kinds installed, a template and a spare for it."""
-    foreign.install(server.rest, [definition for each in CAPABILITIES for definition in each.definitions()])
+    third_party_crds.install(server.rest, [definition for each in CAPABILITIES for definition in each.definitions()])
     server.rest.create(template("web"))
     server.rest.create(spare("n1", "web"))
 
@@ -114,7 +115,7 @@ def test_run_installs_allocates_and_on_sigterm_gives_its_lease_back(server, even
     assert not server.rest.get(LEASE)["spec"].get("holderIdentity")
     assert "s3cret" not in log
     lines = [json.loads(line) for line in log.splitlines()]
-    claims = [line for line in lines if line["message"] == "acting" and line["object"] == "Node n1"]
+    claims = [line for line in lines if line["message"] == "action sent" and line["object"] == "Node n1"]
     assert [claim["reason"] for claim in claims] == ["Claimed"]
     assert claims[0]["reconcile"]
 
@@ -124,7 +125,7 @@ def test_observing_changes_nothing(looked_at, eventually):
         seen = []
         for line in process.stderr:
             seen.append(json.loads(line))
-            if seen[-1]["message"] == "would act":
+            if seen[-1]["message"] == "action not sent":
                 break
         assert seen[-1]["object"] in ("Node n1", "NodeTemplate web")
         assert label_of(looked_at, "n1") is None
@@ -207,7 +208,7 @@ def test_a_kubeconfig_that_cannot_be_used_is_not_taken_for_none(tmp_path):
     broken.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", "current-context": "gone"}))
     done = nodeyard("plan", "-f", file, KUBECONFIG=str(broken))
     assert done.returncode == 1, done.stdout
-    assert 'context "gone" is not there' in done.stderr
+    assert 'context "gone" not found' in done.stderr
     assert done.stdout == ""
 
 
@@ -242,7 +243,6 @@ def test_why_explains_an_object(looked_at, subject):
     [
         ("node/nobody", 'nodes "nobody" not found'),
         ("unicorn/x", 'the server has no resource "unicorn"'),
-        ("node", "not of the form KIND/NAME"),
         ("secret/x", "not found"),
     ],
 )
@@ -259,21 +259,120 @@ def test_approve_says_which_plans_there_are_when_it_finds_none(looked_at):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "complaint"),
+    ("arguments", "code", "complaint"),
     [
-        (("run", "--capabilities", "flying"), 'there is no capability "flying"; there are: spares'),
-        (("run", "--max-disruption", "many"), "--max-disruption: "),
-        (("run", "--health-bind", "here"), "--health-bind: "),
-        (("run", "--webhook-bind", ":9443"), "--webhook-bind :9443: say how the API server gets there"),
-        (("run", "--kubeconfig", "/nowhere"), "/nowhere: cannot be read"),
-        (("plan", "--kubeconfig", "/nowhere"), "/nowhere: cannot be read"),
-        (("plan", "-f", "/nowhere.yaml"), "/nowhere.yaml: there is no such file"),
-        (("plan", "-f", "/dev/null"), "/dev/null: there is no object in there"),
-        (("crds", "--output", "/dev/null/crds"), "--output: /dev/null/crds: Not a directory"),
+        (("run", "--capabilities", "flying"), 64, 'unknown capability "flying"; choose from: spares'),
+        (("run", "--max-disruption", "many"), 64, "--max-disruption: "),
+        (("run", "--health-bind", "here"), 64, "--health-bind: "),
+        (("run", "--webhook-bind", ":9443"), 64, "--webhook-bind :9443: also give --webhook-service or --webhook-url"),
+        (("run", "--kubeconfig", "/nowhere"), 1, "/nowhere: cannot be read"),
+        (("plan", "--max-disruption", "many"), 64, "--max-disruption: "),
+        (("plan", "--kubeconfig", "/nowhere"), 1, "/nowhere: cannot be read"),
+        (("plan", "-f", "/nowhere.yaml"), 1, "/nowhere.yaml: no such file or directory"),
+        (("plan", "-f", "/dev/null"), 1, "/dev/null: contains no object"),
+        (("approve", "--revoke"), 64, "--revoke: give the ID of the plan"),
+        (("crds", "--output", "/dev/null/crds"), 1, "--output: /dev/null/crds: Not a directory"),
     ],
 )
-def test_what_is_wrong_with_the_options_is_said_in_one_line(arguments, complaint):
+def test_what_is_wrong_with_the_options_is_said_in_one_line(arguments, code, complaint):
     done = nodeyard(*arguments)
-    assert done.returncode == 1
+    assert done.returncode == code
     assert complaint in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [("plan", "--nonsense"), ("fly",), ("why",), ("plan", "-o", "xml")])
+def test_a_command_that_is_typed_wrongly_exits_64_and_not_as_if_changes_were_pending(arguments):
+    done = nodeyard(*arguments)
+    assert done.returncode == 64, done.stderr
+    assert "Usage: " in done.stderr
+
+
+@pytest.mark.parametrize("kubeconfig", ["", "/dev/null"])
+def test_a_kubeconfig_of_nothing_means_no_cluster(kubeconfig, tmp_path):
+    piped = yaml.safe_dump_all([template("web"), spare("n1", "web")])
+    done = nodeyard("plan", "-f", "-", piped=piped, KUBECONFIG=kubeconfig, HOME=str(tmp_path))
+    assert done.returncode == 2, done.stderr
+    assert "planning for the files alone" in done.stderr
+    alone = nodeyard("plan", KUBECONFIG=kubeconfig, HOME=str(tmp_path))
+    assert alone.returncode == 1
+    assert "no cluster configured" in alone.stderr
+    assert alone.stderr.count("\n") == 1
+
+
+def test_a_server_that_does_not_answer_is_named_in_one_line_with_what_to_do(looked_at, tmp_path):
+    kubeconfig = yaml.safe_load(looked_at.kubeconfig.read_text())
+    kubeconfig["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1"
+    file = tmp_path / "kc"
+    file.write_text(yaml.safe_dump(kubeconfig))
+    for verb in (("plan",), ("why", "node/n1"), ("approve",), ("status",)):
+        done = nodeyard(*verb, "--kubeconfig", file)
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+        assert "https://127.0.0.1:1" in done.stderr
+        assert "does not answer" in done.stderr
+        assert "--context" in done.stderr
+
+
+def test_credentials_that_are_refused_are_told_in_one_line_with_what_to_do(looked_at, tmp_path):
+    kubeconfig = yaml.safe_load(looked_at.kubeconfig.read_text())
+    kubeconfig["users"][0]["user"] = {"token": "wrong"}
+    file = tmp_path / "kc"
+    file.write_text(yaml.safe_dump(kubeconfig))
+    done = nodeyard("plan", "--kubeconfig", file)
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    assert "refused the credentials" in done.stderr
+    assert "--context" in done.stderr
+
+
+def test_kinds_that_are_not_installed_are_told_with_the_remedy(server):
+    done = nodeyard("plan", "--kubeconfig", server.kubeconfig)
+    assert done.returncode == 1
+    assert "nodeyard crds | kubectl apply -f -" in done.stderr
+    assert "spares: skipped: CRDs not installed: nodetemplates.nyallocator.cybozu.io" in done.stderr
+
+
+def test_another_context_is_another_cluster(looked_at, tmp_path):
+    kubeconfig = yaml.safe_load(looked_at.kubeconfig.read_text())
+    good = kubeconfig["contexts"][0]
+    kubeconfig["clusters"].append({"name": "dead", "cluster": {"server": "https://127.0.0.1:1"}})
+    kubeconfig["contexts"].append({"name": "dead", "context": {**good["context"], "cluster": "dead"}})
+    kubeconfig["current-context"] = "dead"
+    file = tmp_path / "kc"
+    file.write_text(yaml.safe_dump(kubeconfig))
+    assert nodeyard("status", "--kubeconfig", file).returncode == 1
+    done = nodeyard("status", "--kubeconfig", file, "--context", good["name"])
+    assert done.returncode == 0, done.stderr
+
+
+def lattice_cluster():
+    provider = {"kubernetes": {"version": "v1.32.0"}, "config": {"docker": {}}}
+    nodes = {"controlPlane": 1, "workerPools": {"web": {"replicas": 2}}}
+    return {
+        "apiVersion": "lattice.dev/v1alpha1",
+        "kind": "LatticeCluster",
+        "metadata": {"name": "prod"},
+        "spec": {"provider": provider, "nodes": nodes},
+    }
+
+
+def test_without_a_cluster_a_lattice_cluster_is_planned_as_if_its_provider_were_there(tmp_path):
+    piped = yaml.safe_dump(lattice_cluster())
+    done = nodeyard("plan", "-f", "-", piped=piped, HOME=str(tmp_path), KUBECONFIG="")
+    assert done.returncode == 2, done.stderr
+    assert "as if Cluster API, its providers and Flux were installed" in done.stderr
+    assert "ProviderNotServed" not in done.stdout
+    for kind in ("Namespace", "Cluster"):
+        assert re.search(rf"^  (Create|Apply) {kind} ", done.stdout, re.MULTILINE), done.stdout
+    again = nodeyard("plan", "-f", "-", piped=piped, HOME=str(tmp_path), KUBECONFIG="")
+    assert again.stdout == done.stdout
+
+
+def test_the_plan_for_a_new_object_has_the_same_id_each_time(looked_at):
+    piped = yaml.safe_dump(template("new", nodes=0))
+    one, other = (
+        nodeyard("plan", "--kubeconfig", looked_at.kubeconfig, "-f", "-", "-o", "json", piped=piped) for _ in range(2)
+    )
+    assert one.returncode == 2, one.stderr
+    assert [each["id"] for each in json.loads(one.stdout)["items"]] == [
+        each["id"] for each in json.loads(other.stdout)["items"]
+    ]

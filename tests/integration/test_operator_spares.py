@@ -14,8 +14,8 @@ from nodeyard.client.resources import NODES
 from nodeyard.kube.names import ZONE
 from nodeyard.runtime.crds import install
 from nodeyard.runtime.manager import Manager
+from nodeyard.runtime.reconcile.plan_executor import InlinePlanExecutor
 from nodeyard.runtime.settings import Settings
-from nodeyard.runtime.thinking import InPlace
 from nodeyard.sim.embedded import connect
 
 SPARE = {"key": names.SPARE_TAINT, "value": "true", "effect": "NoSchedule"}
@@ -42,7 +42,7 @@ async def operator(server, clock, identity="one", **settings):
     client = connect(server)
     tap = client.transport = Tap(client.transport)
     chosen = Settings(identity=identity, **settings)
-    manager = Manager(client, [SPARES], chosen, clock=clock, random=Random(1), thinker=InPlace)
+    manager = Manager(client, [SPARES], chosen, clock=clock, random=Random(1), plan_executor=InlinePlanExecutor)
     async with manager.running():
         yield tap
 

@@ -15,7 +15,7 @@ def taints(node):
 
 
 def is_as_told(cluster):
-    """Whether a cluster that says that it is ready, of its present spec, has all its nodes."""
+    """Return True if the cluster is not Ready for its current generation, or has all its nodes."""
     status, wanted = cluster.get("status") or {}, cluster["spec"]["nodes"]["workerPools"]
     ready = next((each for each in status.get("conditions") or () if each["type"] == "Ready"), {})
     if ready.get("status") != "True" or ready["observedGeneration"] < cluster["metadata"]["generation"]:

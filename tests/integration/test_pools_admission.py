@@ -1,4 +1,4 @@
-"""What the API server itself says to a new LatticeCluster: good ones pass, bad ones are told why."""
+"""CRD validation of new LatticeClusters: valid ones pass, invalid ones are rejected with field and message."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_what_is_left_out_is_filled_in(http):
 
 POOLS = "spec.nodes.workerPools"
 POOL = f"{POOLS}[gpu]"
-"""As rules name it; the plain schema says it with a dot."""
+"""Field path as CEL rules print it; schema errors use a dot."""
 BAD_CLUSTERS = {
     "no control plane": (
         cluster_body(controlPlane=0),
@@ -192,8 +192,8 @@ BAD_CLUSTERS = {
     "labels that are too long together": (
         gpu(labels={f"k{number:02}": "v" * 55 for number in range(17)}),
         POOLS,
-        "the labels of a pool are too long: the kubelet gets them as one argument, key=value,... with that of the pool "
-        "itself, and at most 1024 characters fit",
+        "the labels of a pool are too long: the kubelet gets them as one argument, key=value,... with the label of the "
+        "pool itself, and at most 1024 characters fit",
     ),
     "a class name": (
         gpu(nodeClass="Big_One"),
@@ -251,12 +251,12 @@ BAD_CLUSTERS = {
     "no provider configuration": (
         cluster_body(config={}),
         "spec.provider.config",
-        "exactly one of aws, docker and proxmox must be given",
+        "exactly one of aws, docker and proxmox must be set",
     ),
     "two providers": (
         cluster_body(config={**AWS, **DOCKER}),
         "spec.provider.config",
-        "exactly one of aws, docker and proxmox must be given",
+        "exactly one of aws, docker and proxmox must be set",
     ),
     "rke2": (
         kubernetes(bootstrap="rke2"),
@@ -276,7 +276,7 @@ BAD_CLUSTERS = {
     "a network": (
         cluster_body(networking={"podCIDRs": ["10.0.0.0"]}),
         "spec.networking.podCIDRs[0]",
-        "'10.0.0.0' is no address range",
+        "'10.0.0.0' is not a CIDR",
     ),
     "networks that overlap": (
         cluster_body(networking={"podCIDRs": ["10.0.0.0/8"], "serviceCIDRs": ["10.96.0.0/12"]}),
@@ -296,7 +296,7 @@ BAD_CLUSTERS = {
     "an image id": (
         cluster_body(config={"aws": {"region": "a", "amiId": "ubuntu"}}),
         "spec.provider.config.aws.amiId",
-        "an image id begins with 'ami-'",
+        "must start with 'ami-'",
     ),
     "proxmox without a gateway": (
         without(cluster_body(config=PROXMOX), "spec", "provider", "config", "proxmox", "ipv4Gateway"),
@@ -306,12 +306,12 @@ BAD_CLUSTERS = {
     "a gateway": (
         proxmox(ipv4Gateway="router"),
         "spec.provider.config.proxmox.ipv4Gateway",
-        "'router' is no IPv4 address",
+        "'router' is not an IPv4 address",
     ),
     "a name server": (
         proxmox(dnsServers=["dns"]),
         "spec.provider.config.proxmox.dnsServers[0]",
-        "'dns' is no IP address",
+        "'dns' is not an IP address",
     ),
     "a prefix": (
         proxmox(ipv4Prefix=33),

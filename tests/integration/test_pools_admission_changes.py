@@ -1,4 +1,4 @@
-"""What the API server itself says to a change of a LatticeCluster, and how kubectl shows one."""
+"""CRD validation of changes to a LatticeCluster, and kubectl output."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def http(api):
 
 @pytest.fixture
 def stored(http):
-    """Stores a cluster for the test; what it returns tries to change it."""
+    """Store a cluster; return a function that tries to change it."""
     paths = []
 
     def store(body: Object):
@@ -57,8 +57,8 @@ def test_a_version_goes_up_by_at_most_one_minor_version(stored, before, after):
         ("v1.33.0", "1.32.9", "version cannot go down: it is v1.33.0 and would become 1.32.9"),
         ("1.33.0", "1.33.0-rc.1", "version cannot go down: it is 1.33.0 and would become 1.33.0-rc.1"),
         ("2.0.0", "1.99.0", "version cannot go down: it is 2.0.0 and would become 1.99.0"),
-        ("1.32.0", "1.34.0", "version goes up one minor version at a time: 1.32.0 cannot become 1.34.0 at once"),
-        ("1.32.0", "2.0.0", "version goes up one minor version at a time: 1.32.0 cannot become 2.0.0 at once"),
+        ("1.32.0", "1.34.0", "version must go up one minor version at a time: 1.32.0 cannot become 1.34.0 at once"),
+        ("1.32.0", "2.0.0", "version must go up one minor version at a time: 1.32.0 cannot become 2.0.0 at once"),
     ],
 )
 def test_a_version_goes_neither_down_nor_further(stored, before, after, message):
@@ -73,7 +73,7 @@ def test_machines_do_not_move_between_providers(stored):
     refused(
         change({"provider": {"config": {"docker": None, **AWS}}}),
         "spec.provider.config",
-        "the provider cannot change: machines do not move between providers; make another LatticeCluster",
+        "the provider is immutable: create another LatticeCluster",
     )
     assert change({"provider": {"config": {"docker": {"image": "kindest/node:v1.32.0"}}}}).status == 200
 
@@ -112,7 +112,7 @@ def test_kubectl_shows_how_a_cluster_is(http, stored, kubectl, eventually):
 
     heading, row = kubectl("get", "lc", "pa-shown").stdout.splitlines()
 
-    assert heading.split() == ["NAME", "PHASE", "VERSION", "CONTROLPLANE", "WORKERS", "WANTED", "READY", "AGE"]
+    assert heading.split() == ["NAME", "PHASE", "VERSION", "CONTROLPLANE", "WORKERS", "WANTED", "READY", "HELD", "AGE"]
     assert row.split()[:7] == ["pa-shown", "Ready", "v1.32.0", "1", "2", "3", "False"]
 
 
@@ -125,7 +125,7 @@ def test_kubectl_shows_where_a_service_fits(http, kubectl, eventually):
 
     heading, row = kubectl("get", "ls", "pa-web").stdout.splitlines()
 
-    assert heading.split() == ["NAME", "PHASE", "CLUSTER", "POOL", "READY", "AGE"]
+    assert heading.split() == ["NAME", "PHASE", "CLUSTER", "POOL", "READY", "HELD", "AGE"]
     assert row.split()[:4] == ["pa-web", "Placed", "prod", "gpu"]
     http.delete(f"{SERVICES}/pa-web")
 
@@ -135,4 +135,4 @@ def test_kubectl_explains_what_the_policies_do_to_machines(http, kubectl, eventu
         said = kubectl("explain", "lc.spec.poolDeletionPolicy", check=False).stdout
         return said.replace("\n", " ").replace("    ", "")
 
-    eventually(lambda: "All of them delete the machines." in explained(), "the schema is published")
+    eventually(lambda: "All policies delete the machines." in explained(), "the schema is published")

@@ -1,4 +1,4 @@
-"""What the API server itself says to classes and services, and to the example."""
+"""CRD validation of LatticeNodeClasses, LatticeServices and the example."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ BAD_CLASSES = {
     "no provider": (
         {**class_body(), "spec": {"providers": {}}},
         "spec.providers",
-        "a class says what it is on at least one of aws, docker and proxmox",
+        "must set at least one of aws, docker and proxmox",
     ),
     "no providers": ({**class_body(), "spec": {}}, "spec.providers", "Required value"),
     "a small root volume": (
@@ -134,12 +134,12 @@ BAD_SERVICES = {
     "no key": (
         tolerating(value="a"),
         TOLERATION,
-        "operator must be Exists where there is no key, which tolerates every taint",
+        "operator must be Exists if key is empty",
     ),
     "a value that is not looked at": (
         tolerating(key="a", operator="Exists", value="b"),
         TOLERATION,
-        "value must be empty where operator is Exists",
+        "value must be empty if operator is Exists",
     ),
     "an operator": (
         tolerating(key="a", operator="Gt", value="1"),

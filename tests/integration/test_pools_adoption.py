@@ -1,4 +1,4 @@
-"""What was there before is taken over as it is, what is somebody else's is left alone, and so is all while paused."""
+"""Adoption: legacy workers are adopted unchanged, foreign and paused objects are left unchanged."""
 
 import json
 
@@ -15,7 +15,7 @@ MERGED = {"nodes": {"workers": None, "workerPools": {"default": {"replicas": 2}}
 
 @pytest.fixture(scope="module")
 def before(lattices):
-    """A cluster as it was before there were pools, with two workers, and with a deployment that somebody else made."""
+    """A legacy cluster with two workers, and a foreign MachineDeployment."""
     name, clusters = lattices.name("old"), Clusters(lattices.machines)
     clusters.cluster(name)
     workers, other = names.legacy_deployment(name), f"{name}-theirs"
@@ -31,7 +31,7 @@ def before(lattices):
 
 @pytest.fixture(scope="module")
 def legacy(lattices, before):
-    """The same, after a LatticeCluster was made of it; with the Machines of before."""
+    """The same after its LatticeCluster was applied, with the original Machines."""
     machines = _machines(lattices, before)
     lattices.cluster(before, version=VERSION, workers=2)
     lattices.ready(before)
@@ -123,3 +123,25 @@ def test_nothing_is_written_while_the_cluster_is_paused_and_all_is_made_up_for_a
     lattices.joined(name, "late", 1)
     lattices.joined(name, "extra", 2)
     lattices.machines.gone(name, names.legacy_deployment(name))
+
+
+def test_workers_of_before_beside_a_spec_without_their_pool_stay_and_are_told_of(lattices):
+    name, clusters = lattices.name("old"), Clusters(lattices.machines)
+    clusters.cluster(name)
+    workers = names.legacy_deployment(name)
+    clusters.infrastructure_template(name, workers)
+    clusters.config_template(name, workers, {"from": "before"})
+    body = json.dumps(deployment(name, "default", 1)).replace(names.deployment(name, "default"), workers)
+    lattices.rest.create(json.loads(body))
+    lattices.machines.joined(name, workers, 1)
+    machines = _machines(lattices, name)
+
+    lattices.cluster(name, version=VERSION, workerPools={"a": pool(0)})
+
+    lattices.ready(name)
+    lattices.until(lambda: lattices.told(name, "WorkersUnclaimed"), "an event tells of it")
+    assert _machines(lattices, name) == machines
+    assert not OURS & _managers(_workers(lattices, name))
+    assert "default" not in lattices.status(name)["workerPools"]
+    (node,) = lattices.machines.nodes(name, workers)
+    assert not node["spec"].get("unschedulable")

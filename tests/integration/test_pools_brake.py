@@ -1,19 +1,19 @@
-"""A change that disturbs more than it may is held, says so where people look, and goes with one approval.
+"""The brake holds a change that exceeds the limit, reports it in conditions and events, and one approval releases it.
 
-The operator may disturb nothing here. Another that leads in its place would not hold anything, so these tests have a
-file of their own.
+The operator may disrupt no node here. Another leader would hold nothing, so these tests have their own file.
 """
 
 import re
 from datetime import timedelta
 
 import pytest
-from tests.builders.lattices import CLUSTERS
+from tests.builders.lattices import CLASSES, CLUSTERS
 from tests.builders.pools import pool
 
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.controller import POOLS
 from nodeyard.capabilities.pools.planning import drains
+from nodeyard.kube.names import APPROVE
 from nodeyard.plan.brake import Limit
 from nodeyard.testing.embedded import EmbeddedServer
 
@@ -22,7 +22,7 @@ NEEDS_APPROVAL = "NeedsApproval"
 
 @pytest.fixture
 def braked(lattice, operator, monkeypatch):
-    """LatticeClusters under an operator that asks before it disturbs a single node."""
+    """LatticeClusters with an operator that needs approval to disrupt a single node."""
     monkeypatch.setattr(drains, "SETTLE", timedelta(seconds=1))
     operator(POOLS, limit=Limit(nodes=0, percent=0))
     return lattice
@@ -30,7 +30,7 @@ def braked(lattice, operator, monkeypatch):
 
 @pytest.fixture
 def elsewhere():
-    """Another server than the one that has the Cluster API objects."""
+    """A second API server, without the Cluster API objects."""
     with EmbeddedServer() as server:
         yield server
 
@@ -43,10 +43,10 @@ def with_two_pools(lattice, **spec):
 
 
 def held(lattice, name):
-    """Wait until something is held; the id that its condition and its event name."""
+    """Wait until a plan is held; return the id in its condition and event."""
     lattice.conditioned(name, "Ready", "False", NEEDS_APPROVAL)
     message = lattice.condition(name, "Ready")["message"]
-    (id,) = re.findall(r"`nodeyard approve (\w+)` lets it go", message)
+    (id,) = re.findall(r"`nodeyard approve (\w+)` to proceed", message)
     lattice.until(lambda: lattice.told(name, NEEDS_APPROVAL), "an event tells of it")
     return id
 
@@ -99,3 +99,36 @@ def test_a_cluster_that_is_deleted_keeps_its_machines_until_one_approval_takes_i
     braked.until(lambda: not braked.exists(f"{CLUSTERS}/{name}"), "it is gone")
     assert not braked.exists(f"/api/v1/namespaces/{names.namespace(name)}")
     assert braked.told(name, NEEDS_APPROVAL) == 1
+
+
+def test_an_edit_of_a_class_is_counted_over_all_clusters_and_goes_with_one_approval(lattice, operator):
+    """Neither cluster alone exceeds the limit."""
+    operator(POOLS, limit=Limit(nodes=1, percent=0))
+    node_class = lattice.node_class(lattice.name("class"), docker={"image": "kindest/node:one"})
+    pools = {"a": pool(1, nodeClass=node_class)}
+    clusters = [lattice.cluster(lattice.name("held"), workerPools=pools) for _ in range(2)]
+    for each in clusters:
+        lattice.joined(each, "a", 1)
+        lattice.ready(each)
+    before = {each: lattice.machines_of(each, "a") for each in clusters}
+
+    lattice.change_class(node_class, docker={"image": "kindest/node:two"})
+
+    (id,) = {held(lattice, each) for each in clusters}
+    assert {each: lattice.machines_of(each, "a") for each in clusters} == before
+    assert all("held: 2 of " in lattice.condition(each, "Ready")["message"] for each in clusters)
+
+    def held_on_class():
+        conditions = lattice.rest.get(f"{CLASSES}/{node_class}")["status"]["conditions"]
+        return [each["message"] for each in conditions if each["type"] == "Held"]
+
+    lattice.until(lambda: [id in each for each in held_on_class()] == [True], "the class is Held")
+
+    approve(lattice, id)
+    lattice.until(lambda: not held_on_class(), "nothing of the class is held any more")
+
+    for each in clusters:
+        lattice.until(lambda each=each: lattice.machines_of(each, "a") != before[each], f"{each} follows the class")
+        lattice.joined(each, "a", 1)
+        lattice.ready(each)
+    assert id in lattice.rest.get(f"{CLASSES}/{node_class}")["metadata"]["annotations"][APPROVE]

@@ -1,4 +1,4 @@
-"""A pool is changed while it runs: in place where Cluster API can, by replacing nodes where it must."""
+"""Changes of a running pool: in place if Cluster API can, otherwise by replacing nodes."""
 
 import pytest
 import yaml
@@ -7,12 +7,12 @@ from tests.builders.pool_objects import moved
 from tests.builders.pools import cluster_body, pool
 
 from nodeyard.capabilities.pools import names
-from nodeyard.plan.owned import owns
+from nodeyard.plan.managed_fields import owns
 
 TIER = "node.cluster.x-k8s.io/tier"
-"""Of a domain whose labels Cluster API brings to nodes that are there already."""
+"""Label key that Cluster API syncs to existing nodes."""
 KUBELET = "foo.k8s.io/tier"
-"""Of a domain that no kubelet may label itself with."""
+"""Label key that a kubelet may not set."""
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def test_a_label_of_cluster_apis_own_reaches_the_nodes_in_place(lattices, prod):
 
 
 def test_a_label_goes_also_after_clusterctl_has_moved_the_pool(lattices, prod):
-    """What it has made is its own, every field of it."""
+    """clusterctl owns every field of the objects that it creates."""
     lattices.change_pools(prod, moved=pool(1, labels={TIER: "gold"}))
     (node,) = lattices.joined(prod, "moved", 1)
     made = moved(lattices.deployment(prod, "moved"))
@@ -189,8 +189,8 @@ def test_plan_says_how_many_nodes_a_change_replaces_and_why_and_changes_nothing(
     code, said = lattices.nodeyard("plan", "-f", file)
 
     assert code == 2
-    why = "labels or taints that only a new node can get changed"
-    assert f"Replaces 1 node of pool labelled, one at a time: {why}" in said
+    why = "labels or taints that are set when a node joins changed"
+    assert f"Starts a rollout of pool labelled (Labelled ones) that replaces 1 node, one at a time: {why}" in said
     assert "Scales pool rotated from 1 to 3" in said
     assert lattices.contents(prod) == contents
 
@@ -201,10 +201,13 @@ def test_why_answers_about_a_pool_its_cluster_its_node_and_a_service(lattices, p
     lattices.service("questioned", {TIER: "platinum"})
 
     code, said = lattices.nodeyard("why", f"pool/{prod}/labelled")
-    assert (code, f"AsSpecified: As {prod} says" in said, name in said) == (0, True, True)
+    as_asked = f"AsSpecified: Pool labelled (Labelled ones) of {prod} matches spec.nodes.workerPools.labelled: 1 node"
+    assert (code, as_asked in said, name in said) == (0, True, True)
     code, said = lattices.nodeyard("why", f"latticecluster/{prod}")
-    assert (code, "Reconciled: Everything is as the spec says" in said) == (0, True)
+    assert (code, "Reconciled: All objects match the spec" in said) == (0, True)
     code, said = lattices.nodeyard("why", f"node/{name}")
     assert (code, f"Node {name} (pools) AsSpecified" in said) == (0, True)
     code, said = lattices.nodeyard("why", "latticeservice/questioned")
-    assert f"LabelMissing: Pool rotated of {prod} does not have the label {TIER}" in said
+    _, of_class = lattices.nodeyard("why", "latticenodeclass/rotating")
+    assert "LatticeNodeClass rotating is used by 1 pool with 1 node" in of_class
+    assert f"LabelMissing: Pool rotated of {prod} does not have label {TIER}" in said

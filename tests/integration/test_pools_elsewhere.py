@@ -1,4 +1,4 @@
-"""A cluster whose nodes are on another server than its Cluster API objects: drained there, and deleted from here."""
+"""A cluster with pivot Never: its nodes are drained on the workload cluster, its objects are deleted here."""
 
 import pytest
 from tests.builders.lattices import CLUSTERS, History
@@ -32,7 +32,7 @@ def pod(node):
 
 
 def guard(rest, node, until):
-    """A pod on a node that a budget lets nobody evict."""
+    """Create a pod on a node, with a PodDisruptionBudget that blocks its eviction."""
     rest.create(pod(node))
     running = {"status": {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}}
     rest.call("PATCH", f"{PODS}/far/status", running, content_type=MERGE)
@@ -42,14 +42,14 @@ def guard(rest, node, until):
 
 @pytest.fixture(scope="module")
 def workload():
-    """The other server."""
+    """The workload cluster."""
     with EmbeddedServer() as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def kept(lattices, workload):
-    """A cluster of two pools that keeps its objects here, while its kubeconfig leads elsewhere."""
+    """A cluster with two pools whose kubeconfig points to the workload cluster."""
     given = {"stays": pool(1), "leaves": pool(1)}
     name = lattices.cluster(lattices.name("far"), pivot="Never", poolDrainTimeout=2, workerPools=given)
     for each in given:

@@ -1,4 +1,4 @@
-"""examples/02-pools, applied as its README says, with the results that it promises."""
+"""Applies examples/02-pools as in its README and checks the documented results."""
 
 import json
 import subprocess
@@ -17,7 +17,7 @@ PROGRAM = [sys.executable, "-c", "from nodeyard.cli import main; main()"]
 
 @pytest.fixture
 def applied(lattice_kinds, machines, kubectl, operator):
-    """With the operator at work."""
+    """Server with a running operator."""
     operator("pools")
     kubectl("apply", "-f", str(EXAMPLE))
     yield
@@ -27,7 +27,7 @@ def applied(lattice_kinds, machines, kubectl, operator):
 
 @pytest.fixture
 def rows(kubectl):
-    """What `kubectl get` shows, but for the age."""
+    """Return the output of `kubectl get` without the age."""
 
     def show(kind):
         shown = kubectl("get", kind).stdout.splitlines()
@@ -38,7 +38,7 @@ def rows(kubectl):
 
 @pytest.fixture
 def why(api):
-    """What `nodeyard why` says, on one line."""
+    """Return the output of `nodeyard why` on one line."""
 
     def ask(what):
         command = [*PROGRAM, "why", what, "--kubeconfig", str(api.kubeconfig)]
@@ -65,7 +65,7 @@ def is_ready(api):
 
 @pytest.fixture
 def phases(api):
-    """Of the services of the example."""
+    """Return the phases of the example's services."""
 
     def ask():
         found = {each["metadata"]["name"]: each for each in api.rest.get(SERVICES)["items"]}
@@ -98,8 +98,8 @@ def test_it_does_what_its_readme_says(api, applied, kubectl, rows, why, is_ready
     assert len(defaults) == 5
 
     told = why("latticeservice/inference")
-    assert "Pool gpu of example has the taint nvidia.com/gpu:NoSchedule, which is not tolerated" in told
-    assert "Pool general of example has the label workload-type=general, not gpu" in told
+    assert "Pool gpu of example has taint nvidia.com/gpu:NoSchedule, which is not tolerated" in told
+    assert "Pool general of example has label workload-type=general, not gpu" in told
 
     assert "MachineDeployment capi-example/example-pool-gpu" in why("pool/example/gpu")
 

@@ -1,4 +1,4 @@
-"""Whatever fails in between: a pool keeps its number in every version of it, and nothing is left behind."""
+"""Faults: a pool keeps its replicas in every resourceVersion, and no object is leaked."""
 
 from itertools import dropwhile
 
@@ -18,7 +18,7 @@ PASSES = "nodeyard_reconciles_total"
 
 @pytest.fixture(scope="module")
 def lattice(api, lattice_kinds, machines):
-    """One for all tests of this file, each of which has its own operators."""
+    """Shared by all tests of this file; each test starts its own operators."""
     lattice = Lattice(api, machines)
     yield lattice
     lattice.close()
@@ -26,7 +26,7 @@ def lattice(api, lattice_kinds, machines):
 
 @pytest.fixture(scope="module")
 def five(api, lattice):
-    """A cluster with a pool of five, and what became of its MachineDeployments since before there were any."""
+    """A cluster with a pool of five, and the history of its MachineDeployments from the start."""
     name, operators = lattice.name(), Operators(api, pytest.fail)
     history = History(lattice, lattice.path(name, "machinedeployments"))
     lattice.node_class("five", docker={"image": "kindest/node:one"})
@@ -40,13 +40,13 @@ def five(api, lattice):
 
 
 def numbers_of(history, deployment):
-    """The replicas that a MachineDeployment was to have, version by version."""
+    """Return spec.replicas of a MachineDeployment in each resourceVersion."""
     objects = [event["object"] for event in history.events()]
     return [each["spec"].get("replicas") for each in objects if each["metadata"]["name"] == deployment]
 
 
 def assert_five(five):
-    """Made with none, scaled to five, and that it was in every version since."""
+    """Assert that it was created with 0, scaled to 5, and stayed at 5."""
     name, history = five
     numbers = numbers_of(history, names.deployment(name, "five"))
     assert numbers[0] == 0
@@ -55,7 +55,7 @@ def assert_five(five):
 
 
 def relabel(lattice, name, tier):
-    """A change in place, which takes an apply of the whole MachineDeployment; waits until it is done."""
+    """Make an in-place change, which applies the whole MachineDeployment, and wait for it."""
     lattice.change_pools(name, five={"labels": {TIER: tier}})
 
     def is_applied():
@@ -66,7 +66,7 @@ def relabel(lattice, name, tier):
 
 
 def looked_again(lattice, running):
-    """It has made a few more passes."""
+    """Wait for a few more reconciles."""
     before = running.metric(PASSES)
     lattice.until(lambda: running.metric(PASSES) >= before + 6, "it has looked again")
 

@@ -1,8 +1,7 @@
-"""Every golden object is taken by the server as it is, and a second apply changes nothing.
+"""The server accepts every golden object unchanged, and a second apply changes nothing.
 
-On the real server the kinds are the projects' own, and Cluster API's webhooks judge and default what is written. The
-manager behind them is at work as well, so that the second apply is made on what it has just read, and again if somebody
-wrote in between.
+The real server has the upstream CRDs, and Cluster API's webhooks validate and default the objects. The Cluster API
+manager runs too, so the second apply uses optimistic locking and is retried on a conflict.
 """
 
 import copy
@@ -12,9 +11,9 @@ from urllib.parse import urlencode
 import pytest
 
 from nodeyard.capabilities.pools import names
-from nodeyard.plan.owned import handed_over
-from nodeyard.sim import foreign as stand_ins
-from nodeyard.testing import foreign
+from nodeyard.plan.managed_fields import transfer_fields
+from nodeyard.sim import third_party_crds as stand_ins
+from nodeyard.testing import third_party_crds
 from nodeyard.testing.controlplane import ControlPlane
 from nodeyard.testing.embedded import EmbeddedServer
 from nodeyard.testing.rest import RestError
@@ -23,7 +22,7 @@ from nodeyard.testing.session import APPLY, MERGE
 from ..golden.pools.clusters import GOLDEN
 
 OLD = f"v1alpha1.{names.INFRASTRUCTURE_GROUP}"
-"""A server has one definition of a name, so the old Proxmox kinds stand in a group of their own here."""
+"""A server has one CRD per name, so the old Proxmox kinds use a separate group here."""
 OLD_VERSION = f"{names.INFRASTRUCTURE_GROUP}/v1alpha1"
 
 
@@ -32,12 +31,12 @@ def rest(request):
     if request.param == "embedded":
         with EmbeddedServer() as server:
             old = stand_ins.definitions("proxmox-v1alpha1")
-            foreign.install(server.rest, [*stand_ins.definitions(*capi_groups()), *map(in_old_group, old)])
+            third_party_crds.install(server.rest, [*stand_ins.definitions(*capi_groups()), *map(in_old_group, old)])
             yield server.rest
         return
     with ControlPlane(cluster_api=True) as plane:
-        old = [only_v1alpha1(each) for each in foreign.definitions("proxmox") if is_generated(each)]
-        foreign.install(plane.rest, map(in_old_group, old))
+        old = [only_v1alpha1(each) for each in third_party_crds.definitions("proxmox") if is_generated(each)]
+        third_party_crds.install(plane.rest, map(in_old_group, old))
         yield plane.rest
 
 
@@ -50,7 +49,7 @@ def is_generated(definition):
 
 
 def only_v1alpha1(definition):
-    """As it was before there was a v1alpha2."""
+    """Return the CRD as it was before v1alpha2."""
     versions = [{**each, "storage": True} for each in definition["spec"]["versions"] if each["name"] == "v1alpha1"]
     return {**definition, "spec": {**definition["spec"], "versions": versions}}
 
@@ -61,7 +60,7 @@ def in_old_group(definition):
 
 
 def placed(obj):
-    """The object as this server has its kind."""
+    """Return the object with the group that this server uses."""
     is_old = obj["apiVersion"] == OLD_VERSION
     return {**obj, "apiVersion": f"{OLD}/v1alpha1"} if is_old else obj
 
@@ -76,7 +75,7 @@ def apply(rest, obj):
 
 
 def apply_again(rest, obj):
-    """On what is there now: its resourceVersion before and after. None where somebody else was quicker."""
+    """Apply to the live object; return its resourceVersion before and after, None on a conflict."""
     before = rest.get(path(rest, obj))["metadata"]["resourceVersion"]
     fixed = copy.deepcopy(obj)
     fixed["metadata"]["resourceVersion"] = before
@@ -100,9 +99,9 @@ def test_every_object_is_taken_and_a_second_apply_changes_nothing(rest, eventual
 
 
 def take_over(rest, obj):
-    """Of what is there now: the object after it, where nobody else was quicker."""
+    """Take field ownership of the live object; return the result, None on a conflict."""
     live = rest.get(path(rest, obj))
-    fields = handed_over(live, obj, names.MANAGER, names.MOVER)
+    fields = transfer_fields(live, obj, names.MANAGER, names.MOVER)
     assert fields is not None
     version = live["metadata"]["resourceVersion"]
     patch = {"metadata": {"resourceVersion": version, "managedFields": fields}}
@@ -131,7 +130,7 @@ def test_what_is_taken_over_is_owned_as_if_it_had_been_applied(rest, eventually,
 
 
 def test_what_somebody_has_moved_here_is_taken_over_and_what_is_not_said_any_more_goes(rest, eventually):
-    """The server takes managedFields as they are made here, and goes by them."""
+    """The server accepts the generated managedFields and uses them."""
     (obj,) = [each for each in GOLDEN["docker-seed"].objects() if each["kind"] == "MachineDeployment"][:1]
     obj = copy.deepcopy(obj)
     obj["metadata"]["name"] = "moved"
@@ -143,7 +142,7 @@ def test_what_somebody_has_moved_here_is_taken_over_and_what_is_not_said_any_mor
     rest.call("POST", f"{rest.collection(obj)}?fieldManager={names.MOVER}", whole)
 
     after = eventually(lambda: take_over(rest, obj), "it is taken over")
-    assert handed_over(after, obj, names.MANAGER, names.MOVER) is None
+    assert transfer_fields(after, obj, names.MANAGER, names.MOVER) is None
     del obj["metadata"]["annotations"], obj["spec"]["template"]["metadata"]["labels"]["node-role.kubernetes.io/gpu"]
     left = apply(rest, obj)
 
@@ -153,7 +152,7 @@ def test_what_somebody_has_moved_here_is_taken_over_and_what_is_not_said_any_mor
 
 
 def missing(sent, stored, at=""):
-    """What was sent and is not there, by its path."""
+    """Return the paths of fields that were sent and not stored."""
     if isinstance(sent, dict) and isinstance(stored, dict):
         return [lost for key, value in sent.items() for lost in missing(value, stored.get(key), f"{at}.{key}")]
     return [] if sent == stored or _has_all(sent, stored) else [f"{at}: {json.dumps(sent)} is {json.dumps(stored)}"]

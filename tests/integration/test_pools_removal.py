@@ -1,4 +1,4 @@
-"""A pool is taken out of the spec: drained, left to Cluster API or forced out, and put back, on both servers."""
+"""Removal of a pool with Drain, Orphan and Force, and its cancellation, on both servers."""
 
 import pytest
 from tests.builders.pools import pool
@@ -21,7 +21,7 @@ def prod(lattices):
 
 @pytest.fixture
 def guard(lattices):
-    """Pods on a node that a budget lets nobody evict; their names."""
+    """Create pods on a node, with a PodDisruptionBudget that blocks eviction; return their names."""
     guarded = []
 
     def put(node, app, count=1):
@@ -69,6 +69,9 @@ def test_a_drain_that_a_budget_blocks_is_told_with_its_pods_and_takes_nothing_aw
     condition = lattices.condition(prod, "PoolsDrained")
     assert f"default/{pods[0]}" in condition["message"]
     assert "The disruption budget db" in condition["message"]
+    _, said = lattices.nodeyard("why", f"pool/{prod}/guarded")
+    assert f"default/{pods[0]}" in said
+    assert "The disruption budget db needs 2 healthy pods and has 2 currently" in said
     assert status["phase"] == "Ready"
 
     assert all(is_closed(lattices.node(name_of(node))) for node in nodes)

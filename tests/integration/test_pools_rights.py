@@ -1,4 +1,4 @@
-"""Every right of the generated role is used, and no other is needed."""
+"""The generated role is minimal and sufficient."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from tests.builders.lattices import CLASSES, CLUSTERS, SERVICES
 from tests.builders.pools import pool
 from tests.builders.rights import COUNTED, RENEWED, unregistered
 
-from nodeyard.capabilities.pools import watched
+from nodeyard.capabilities.pools import names, watched
 from nodeyard.capabilities.pools.controller import POOLS
 from nodeyard.capabilities.pools.planning import drains
+from nodeyard.kube.names import NAMESPACE
+from nodeyard.runtime import rbac
 from nodeyard.testing.embedded import EmbeddedServer
 from nodeyard.testing.operators import LOCAL_WEBHOOKS
+from nodeyard.testing.session import Session
 
 RARE = {COUNTED, RENEWED} | unregistered(POOLS)
 ALIKE = {
@@ -21,12 +24,12 @@ ALIKE = {
     for provider, *others in (watched.INFRASTRUCTURE_CLUSTERS, watched.MACHINE_TEMPLATES)
     for each in others
 }
-"""Kinds of providers that are not installed here; those of one that is stand for them."""
+"""Provider kinds that are not installed here; an installed provider stands for them."""
 
 
 @pytest.fixture
 def elsewhere():
-    """Another server than the one that has the Cluster API objects."""
+    """A second API server, without the Cluster API objects."""
     with EmbeddedServer(controllers=()) as server:
         yield server
 
@@ -38,7 +41,7 @@ def hurried(monkeypatch):
 
 
 def test_every_right_is_used_and_no_other_is_needed(lattice, elsewhere, hurried, audited, operator):
-    """A cluster's life: a pool of it is drained, then all of it goes."""
+    """Run the life of a cluster: a pool is drained, then the cluster is deleted."""
     audit = audited(POOLS, alike=ALIKE)
     operator(POOLS, webhooks=LOCAL_WEBHOOKS)
     node_class, service = lattice.node_class(lattice.name("class")), lattice.service(lattice.name("service"))
@@ -60,3 +63,31 @@ def test_every_right_is_used_and_no_other_is_needed(lattice, elsewhere, hurried,
 
     assert audit.needless(RARE) == set()
     assert audit.beyond() == set()
+
+
+def test_its_account_reads_a_secret_by_its_name_and_lists_none(api, eventually):
+    """A stolen token can read a Secret only by name."""
+    api.rest.replace_or_create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+    account = rbac.service_account(POOLS)
+    role = rbac.grant_role(names.CAPABILITY, names.KUBECONFIGS)
+    group = "rbac.authorization.k8s.io"
+    granted = {
+        "apiVersion": f"{group}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": role},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": NAMESPACE}],
+    }
+    for each in (*rbac.manifests(POOLS), granted):
+        api.rest.replace_or_create(each)
+    http = Session(api.url, api.authority.pem, api.admin_token)
+    user = {"Impersonate-User": rbac.username(account)}
+    kube_system = "/api/v1/namespaces/kube-system/secrets"
+
+    eventually(lambda: http.get(f"{kube_system}/prod-kubeconfig", headers=user).status == 404, "it may ask by name")
+
+    for path in ("/api/v1/secrets", kube_system, f"{kube_system}?watch=1", "/api/v1/secrets?watch=1"):
+        assert http.get(path, headers=user).status == 403, path
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "token"}}
+    assert http.post(kube_system, secret, headers=user).status == 403
+    assert http.delete(f"{kube_system}/prod-kubeconfig", headers=user).status == 403

@@ -1,5 +1,4 @@
-"""What stops on the way: an upgrade at a pool that is paused or does not come up, a class that does not fit, and two
-deployments of one pool."""
+"""Blocked progress: an upgrade at a paused or failing pool, an unusable class, two MachineDeployments of one pool."""
 
 import pytest
 from tests.builders.pools import pool
@@ -29,7 +28,7 @@ def test_an_upgrade_stops_before_a_paused_pool_and_waits_for_one_that_does_not_c
 
     lattices.conditioned(prod, "VersionCurrent", "False", "VersionStopped")
     assert (
-        lattices.condition(prod, "VersionCurrent")["message"] == f"Version {NEW} stops before pool alpha: it is paused"
+        lattices.condition(prod, "VersionCurrent")["message"] == f"Upgrade to {NEW} stopped at pool alpha: it is paused"
     )
     assert [lattices.pool(prod, each)["version"] for each in ("alpha", "beta")] == [OLD, OLD]
     _, planned = lattices.nodeyard("plan")
@@ -40,7 +39,8 @@ def test_an_upgrade_stops_before_a_paused_pool_and_waits_for_one_that_does_not_c
     lattices.until(lambda: lattices.pool(prod, "alpha")["version"] == NEW, "the first pool is told")
     lattices.until(lambda: len(lattices.machines.machines(prod, names.deployment(prod, "alpha"))) == 2, "it grows")
     lattices.conditioned(prod, "VersionCurrent", "False", "VersionWaits")
-    assert lattices.condition(prod, "VersionCurrent")["message"] == f"Version {NEW} waits for pool alpha"
+    waits = f"Upgrade to {NEW} is waiting for pool alpha: 0 of 1 Machines run it"
+    assert lattices.condition(prod, "VersionCurrent")["message"] == waits
     assert lattices.pool(prod, "beta")["version"] == OLD
 
     lattices.machines.release_joins(names.deployment(prod, "alpha"))
@@ -64,7 +64,7 @@ def test_a_class_without_an_entry_for_the_provider_blocks_its_pool_alone(lattice
 
 
 def test_of_two_deployments_of_one_pool_neither_is_deleted_and_the_condition_names_both(lattices, prod):
-    """A migration that somebody left half done."""
+    """An incomplete migration from the legacy MachineDeployment."""
     lattices.change_pools(prod, default=pool(1))
     lattices.joined(prod, "default", 1)
     there = lattices.deployment(prod, "default")
@@ -78,7 +78,7 @@ def test_of_two_deployments_of_one_pool_neither_is_deleted_and_the_condition_nam
 
     lattices.conditioned(prod, "Accepted", "False", "TwoMachineDeployments")
     message = lattices.condition(prod, "Accepted")["message"]
-    assert f"{names.deployment(prod, 'default')} is used, {names.legacy_deployment(prod)} is left alone" in message
+    assert f"{names.deployment(prod, 'default')} is used, {names.legacy_deployment(prod)} is left unchanged" in message
     other = lattices.machines.deployment(prod, names.legacy_deployment(prod))
     assert names.MANAGER not in {each["manager"] for each in other["metadata"]["managedFields"]}
     assert len(lattices.machines.nodes(prod, names.deployment(prod, "default"))) == 1

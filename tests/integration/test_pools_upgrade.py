@@ -1,4 +1,6 @@
-"""A new Kubernetes version climbs from the control plane to the pools, and at last the cluster is let go of."""
+"""Upgrade of the control plane and then of the pools; at the end only the LatticeCluster is deleted."""
+
+import re
 
 import pytest
 from tests.builders.lattices import CLUSTERS, History
@@ -8,6 +10,7 @@ from nodeyard.capabilities.pools import names
 from nodeyard.testing.rest import RestError
 
 OLD, NEW, NEXT, LAST = "v1.34.0", "v1.35.0", "v1.36.0", "v1.37.0"
+BUILD = f"{NEW}+build.1"
 POOLS = ("alpha", "beta")
 
 
@@ -22,14 +25,16 @@ def prod(lattices):
 
 @pytest.fixture(scope="module")
 def upgrade(lattices, prod):
-    """What the condition said while the control plane was held, and what became of all Machines."""
+    """Return the condition while the control plane was held, and the history of all Machines."""
     history = History(lattices, lattices.path(prod, "machines"))
     lattices.machines.hold_upgrade(prod)
     lattices.change(prod, provider={"kubernetes": {"version": NEW}})
     lattices.conditioned(prod, "VersionCurrent", "False", "VersionWaits")
     held = lattices.condition(prod, "VersionCurrent")["message"]
     _, planned = lattices.nodeyard("plan")
+    assert f"Waiting LatticeCluster {prod}" in planned
     assert f"VersionWaits: {held}" in planned
+    assert "1 object waiting, nothing blocked" in planned
     assert [lattices.pool(prod, each)["version"] for each in POOLS] == [OLD, OLD]
     lattices.machines.release_upgrade(prod)
     lattices.conditioned(prod, "VersionCurrent", "True")
@@ -39,7 +44,7 @@ def upgrade(lattices, prod):
 
 
 def versions(machines, deployment=""):
-    """Of the machines of a pool, or of the control plane."""
+    """Return the versions of the Machines of a pool or of the control plane."""
     return {
         each["spec"]["version"]
         for each in machines
@@ -49,7 +54,7 @@ def versions(machines, deployment=""):
 
 def test_pools_wait_for_the_control_plane_and_the_condition_says_so(upgrade):
     held, _ = upgrade
-    assert held == f"Version {NEW} waits for the control plane"
+    assert held == f"Upgrade to {NEW} is waiting for the control plane: 0 of 1 Machines run it"
 
 
 def test_no_kubelet_is_ever_newer_than_any_machine_of_the_control_plane(prod, upgrade):
@@ -69,8 +74,24 @@ def test_the_second_pool_begins_when_the_first_is_done(prod, upgrade):
     assert all(each == {NEW} for each in begun)
 
 
+def test_another_build_of_the_same_release_replaces_all_machines_and_is_done(lattices, prod, upgrade):
+    before = {each["metadata"]["name"] for each in lattices.listed(prod, "machines")}
+
+    lattices.change(prod, provider={"kubernetes": {"version": BUILD}})
+
+    lattices.conditioned(prod, "VersionCurrent", "True")
+    machines = lattices.until(
+        lambda: (found := lattices.listed(prod, "machines")) and {each["spec"]["version"] for each in found} == {BUILD}
+        and found, "all machines are of the build",
+    )  # fmt: skip
+    assert not before & {each["metadata"]["name"] for each in machines}
+    for each in POOLS:
+        lattices.joined(prod, each, 1)
+    lattices.ready(prod)
+
+
 def test_the_control_plane_climbs_to_the_next_version_only_from_the_one_it_has_reached(lattices, prod, upgrade):
-    with pytest.raises(RestError, match=f"version goes up one minor version at a time: {NEW} cannot become {LAST}"):
+    with pytest.raises(RestError, match=re.escape(f"at a time: {BUILD} cannot become {LAST}")):
         lattices.change(prod, provider={"kubernetes": {"version": LAST}})
     lattices.machines.hold_upgrade(prod)
     lattices.change(prod, provider={"kubernetes": {"version": NEXT}})
@@ -80,7 +101,7 @@ def test_the_control_plane_climbs_to_the_next_version_only_from_the_one_it_has_r
 
     lattices.conditioned(prod, "VersionCurrent", "False", "VersionWaits")
     told = lattices.condition(prod, "VersionCurrent")["message"]
-    assert told == f"Version {LAST} waits for the control plane (now at {NEXT})"
+    assert told.startswith(f"Upgrade to {LAST} is waiting for the control plane (now at {NEXT}): ")
     assert lattices.control_plane(prod)["spec"]["version"] == NEXT
 
 

@@ -1,4 +1,4 @@
-"""The webhooks of pools as people meet them: really called, on both servers."""
+"""Webhooks of pools, called by the API server, on both servers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def http(lattice):
 
 @pytest.fixture
 def guard(api, http, operator, eventually):
-    """Start the operator, and wait until the API server asks it."""
+    """Start the operator and wait until the API server calls its webhooks."""
 
     def start():
         operator("pools", webhooks=LOCAL_WEBHOOKS)
@@ -66,7 +66,7 @@ def test_a_cluster_with_bad_keys_from_before_can_still_be_scaled_and_mended(guar
     mended = http.patch(path, {"spec": {"nodes": {pools: {"gpu": {"labels": None}}}}}, query=DRY)
 
     assert (scaled.status, len(scaled.warnings)) == (200, 1)
-    assert "was there before and is let through" in scaled.warnings[0]
+    assert "accepted because the stored object already has it" in scaled.warnings[0]
     assert worse.status == 422
     assert (mended.status, mended.warnings) == (200, [])
 
@@ -85,17 +85,21 @@ def test_a_class_in_use_goes_with_a_warning_that_names_the_pools(guard, http, la
 
 def test_a_cluster_that_manages_itself_is_not_deleted_and_told_what_a_change_replaces(guard, http, lattice):
     guard()
-    name = lattice.cluster(lattice.name(), workerPools={"gpu": pool(1)})
+    name = lattice.cluster(lattice.name(), controlPlane=3, workerPools={"gpu": pool(1)})
     lattice.joined(name, "gpu", 1)
     path = f"{CLUSTERS}/{name}"
 
     denied = http.delete(path, query=DRY)
     rolled = http.patch(path, {"spec": {"nodes": {"workerPools": {"gpu": {"labels": {"a": "b"}}}}}}, query=DRY)
+    taken_out = http.patch(path, {"spec": {"nodes": {"workerPools": {"gpu": None}}}}, query=DRY)
+    smaller = http.patch(path, {"spec": {"nodes": {"controlPlane": 1}}}, query=DRY)
     lattice.patch(path, {"metadata": {"annotations": {names.ORPHAN_ON_DELETE: names.TRUE}}})
     let_go = http.delete(path, query=DRY)
 
     assert denied.status == 403
-    assert f"{name} manages itself and cannot tear itself down" in denied.message
+    assert f"{name} manages itself and cannot delete itself" in denied.message
     assert rolled.status == 200
-    assert "Replaces 1 node of pool gpu" in rolled.warnings[0]
+    assert "rollout of pool gpu that replaces 1 node" in rolled.warnings[0]
+    assert any("Starts removing pool gpu: 1 node is cordoned and drained" in each for each in taken_out.warnings)
+    assert f"Scales the control plane of {name} from 3 to 1" in smaller.warnings[0]
     assert let_go.status == 200

@@ -1,4 +1,4 @@
-"""Profiles on both servers: what nodes and roles choose becomes service objects, and changes reach their nodes."""
+"""Profiles on both servers: choices become service objects, and changes reach their nodes."""
 
 import json
 import re
@@ -12,7 +12,7 @@ from tests.builders.profiles import DEDICATED, DPDK, SEED_NODE_ANNOTATIONS, SEED
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.controller import PROFILES
 from nodeyard.plan.brake import parse_limit
-from nodeyard.testing import foreign
+from nodeyard.testing import third_party_crds
 from nodeyard.testing.session import MERGE
 
 COMPUTE, AGENT, NODE, ROLE = names.COMPUTE_KIND, names.AGENT_KIND, names.NODE_KIND, names.ROLE_KIND
@@ -22,12 +22,12 @@ COLLECTOR = "[collector]\ninterval = 30\n"
 
 @pytest.fixture(scope="session")
 def profile_kinds(api):
-    foreign.install(api.rest, list(PROFILES.definitions()))
+    third_party_crds.install(api.rest, list(PROFILES.definitions()))
 
 
 @pytest.fixture
 def plane(api, profile_kinds):
-    """Ask for it before `operator`, so that it outlives those."""
+    """Request it before `operator`, so it is torn down later."""
     plane = Dataplane(api.rest)
     yield plane
     plane.close()
@@ -180,6 +180,65 @@ def test_a_changed_profile_reaches_its_nodes_one_at_a_time_and_stops_where_one_f
         plane.until(lambda wanted=wanted: len(told()) == wanted, f"{wanted} nodes are told")
 
 
+def test_a_rollout_does_not_wait_for_operators_that_report_nothing(plane, operator):
+    """Act as the existing operators of nova and neutron, which report Ready and no hash."""
+    operator(PROFILES)
+    plane.compute_profile("p", SHARED, maxUnavailable=1, progressDeadlineSeconds=3, progress="Ignore")
+    plane.role(annotations={names.CELL: "nova-cell1", names.COMPUTE_PROFILE: "p"})
+    nodes = [plane.node(f"n{number}") for number in range(4)]
+    for node in nodes:
+        plane.until(lambda node=node: plane.hash_of(node), f"{node} has been told")
+        plane.report(node, is_hashed=False)
+    before = plane.hash_of("n0")
+
+    plane.patch(names.COMPUTE_PROFILE_KIND, "p", {"spec": {"customComputeServiceConfig": DEDICATED}})
+
+    plane.until(lambda: all(plane.hash_of(node) != before for node in nodes), "all nodes are told")
+
+    def rollout():
+        return {plane.condition(NODE, node, "RolloutDone").get("reason") for node in nodes}
+
+    plane.until(lambda: rollout() == {"ProgressIgnored"}, "the nodes say that nobody waits")
+    message = plane.condition(NODE, "n0", "RolloutDone")["message"]
+    assert "The rollout does not wait for nova" in message
+    progress = plane.until(lambda: plane.condition(names.COMPUTE_PROFILE_KIND, "p", "Progressing"), "it says so too")
+    assert "does not wait for status.hash.profile of NovaExternalCompute (progress: Ignore)" in progress["message"]
+
+
+def test_an_edit_of_a_role_writes_the_status_of_each_node_once(plane, operator):
+    running = operator(PROFILES)
+    for name, text in (("p", SHARED), ("q", DEDICATED)):
+        plane.compute_profile(name, text, maxUnavailable=3, progress="Report")
+    plane.role(annotations={names.CELL: "nova-cell1", names.COMPUTE_PROFILE: "p"})
+    nodes = [plane.node(f"n{number}") for number in range(12)]
+    for node in nodes:
+        plane.settled(node, "p")
+
+    def written():
+        return running.written()[f"patch {names.NODE_PLURAL}.{names.DATAPLANE_GROUP}"]
+
+    def rollout():
+        return {plane.condition(NODE, node, "RolloutDone")["reason"] for node in nodes}
+
+    plane.until(lambda: rollout() == {"Reconciled"}, "nothing is left to be told")
+    before = written()
+    plane.annotate(ROLE, "edpm-compute", {names.COMPUTE_PROFILE: "q"})
+
+    def reasons():
+        found = [plane.condition(NODE, node, "RolloutDone")["reason"] for node in nodes]
+        return found.count("RollingOut"), found.count("MaxUnavailable")
+
+    plane.until(lambda: reasons() == (3, 9), "three are told, the others wait")
+    plane.until(lambda: plane.see(names.COMPUTE_PROFILE_KIND, "q")["status"].get("updated") == 3, "it has counted them")
+    assert written() - before == len(nodes)
+
+    first = next(node for node in nodes if plane.condition(NODE, node, "RolloutDone")["reason"] == "RollingOut")
+    plane.report(first)
+    plane.until(lambda: reasons() == (3, 8), "the next one is told")
+    plane.until(lambda: plane.see(names.COMPUTE_PROFILE_KIND, "q")["status"].get("updated") == 4, "it has counted them")
+    assert written() - before == len(nodes) + 2, "those that still wait are not written again"
+
+
 def is_reported(plane, node):
     obj = plane.see(COMPUTE, node)
     return (obj.get("status") or {}).get("hash", {}).get(names.REPORTED_HASH) == plane.hash_of(node)
@@ -327,10 +386,10 @@ def test_why_tells_who_has_a_profile_and_for_whom_a_role_decides(api, story, ope
     operator(PROFILES)
     story.settled("edpm-compute-0", "dell-r740-shared-cpus")
     role = why(api, story, "osdprole/edpm-compute")
-    assert "nova: GivenToNodes: ComputeProfile dell-r740-shared-cpus, for 1 of its 2 nodes" in role
-    assert "telemetry: GivenToNodes: TelemetryProfile collector, for 2 of its 2 nodes" in role
+    assert "nova: SetForNodes: ComputeProfile dell-r740-shared-cpus, for 1 of its 2 nodes" in role
+    assert "telemetry: SetForNodes: TelemetryProfile collector, for 2 of its 2 nodes" in role
     profile = why(api, story, "networkprofile/dpdk")
-    assert f"edpm-compute-1: UsedByNode: The node chooses it by its own annotation {names.NETWORK_PROFILE}" in profile
+    assert f"edpm-compute-1: UsedByNode: The node names it in its annotation {names.NETWORK_PROFILE}" in profile
 
 
 def test_each_wrong_choice_has_a_reason_of_its_own_and_changes_nothing(plane, operator):
@@ -342,11 +401,11 @@ def test_each_wrong_choice_has_a_reason_of_its_own_and_changes_nothing(plane, op
     deployed = plane.see(COMPUTE, "n0")["spec"], plane.hash_of("n0")
 
     def told(reason):
-        def is_told():
+        def has_our_fields():
             conditions = plane.see(NODE, "n0")["status"]["conditions"]
             return reason in {each["reason"] for each in conditions if each["status"] == "False"}
 
-        plane.until(is_told, f"{reason} is told")
+        plane.until(has_our_fields, f"{reason} is told")
         assert (plane.see(COMPUTE, "n0")["spec"], plane.hash_of("n0")) == deployed
 
     plane.annotate(NODE, "n0", {names.COMPUTE_PROFILE: "Not, a Name"})
@@ -390,6 +449,18 @@ def test_who_does_not_follow_keeps_the_text_it_has_until_it_does(api, plane, ope
     plane.until(lambda: planned(api, plane) == set(), "nothing is left to do")
     assert (text("n0"), plane.hash_of("n0")) == (SHARED, before)
 
+    def progress():
+        return plane.condition(names.COMPUTE_PROFILE_KIND, "p", "Progressing")
+
+    plane.until(lambda: progress().get("status") == "False", "the rollout is done, with one that does not follow")
+    assert (
+        "1 of 2 service objects updated; 1 keep an earlier generation (profileUpdatePolicy: Manual)"
+        in progress()["message"]
+    )
+    for kind in ("Ready", "RolloutDone"):
+        drift = plane.condition(NODE, "n0", kind)
+        assert (drift["status"], drift["reason"]) == ("True", "PinnedByPolicy")
+
     plane.patch(NODE, "n0", {"spec": {"profileUpdatePolicy": "Automatic"}})
     plane.until(lambda: text("n0") == DEDICATED and plane.hash_of("n0") != before, "now it follows")
 
@@ -412,14 +483,27 @@ def test_what_a_role_takes_from_many_nodes_waits_until_somebody_approves(api, pl
 
     (message,) = set(plane.until(lambda: found if len(found := held()) == 3 else None, "all three are held"))
     assert all(plane.has(COMPUTE, node) and plane.configuration(node, "nova")["data"] for node in nodes[:3])
-    (id,) = re.findall(r"held: 3 of \d+ managed nodes .* `nodeyard approve (\w+)` lets it go", message)
+    (id,) = re.findall(r"held: 3 of \d+ managed nodes .* `nodeyard approve (\w+)` to proceed", message)
     told = plane.until(lambda: plane.events(ROLE, "NeedsApproval"), "the role tells of it")
     assert [each["note"] for each in told] == [message]
+    plane.until(lambda: plane.condition(ROLE, "edpm-compute", "Held").get("message") == message, "the role is Held")
+    why = [*PROGRAM, "why", "openstackdataplanerole/edpm-compute", "-n", plane.namespace]
+    why += ["--kubeconfig", str(api.kubeconfig)]
+    assert id in subprocess.run(why, capture_output=True, text=True, timeout=60, check=True).stdout
 
     command = [*PROGRAM, "approve", id, "--kubeconfig", str(api.kubeconfig)]
     subprocess.run(command, capture_output=True, timeout=60, check=True)
     plane.until(lambda: not any(plane.has(COMPUTE, node) for node in nodes), "all computes are gone")
-    assert id in plane.see(ROLE, "edpm-compute")["metadata"]["annotations"]["nodeyard.dev/approve"]
+    plane.until(lambda: not plane.condition(ROLE, "edpm-compute", "Held"), "nothing of the role is held any more")
+
+    plane.annotate(ROLE, "edpm-compute", {names.CELL: "nova-cell1"})
+    for node in nodes[:3]:
+        plane.settled(node, "p")
+    annotations = plane.see(ROLE, "edpm-compute")["metadata"]["annotations"]
+    assert "nodeyard.dev/approve" not in annotations, "the approval has ended with what it was given for"
+    plane.annotate(ROLE, "edpm-compute", {names.CELL: None})
+    plane.until(lambda: len(held()) == 3, "the same edit is asked about again")
+    assert all(plane.has(COMPUTE, node) for node in nodes[:3])
 
 
 def test_what_a_selector_takes_from_many_nodes_waits_until_somebody_approves(api, plane, operator):
@@ -433,18 +517,21 @@ def test_what_a_selector_takes_from_many_nodes_waits_until_somebody_approves(api
     plane.patch(names.NETWORK_PROFILE_KIND, "dpdk", {"spec": {"nodeSelector": None}})
 
     (told,) = plane.until(lambda: plane.events(names.NETWORK_PROFILE_KIND, "NeedsApproval"), "the profile tells of it")
-    (id,) = re.findall(r"held: 3 of \d+ managed nodes .* `nodeyard approve (\w+)` lets it go", told["note"])
+    (id,) = re.findall(r"held: 3 of \d+ managed nodes .* `nodeyard approve (\w+)` to proceed", told["note"])
     assert all(plane.has(AGENT, node) for node in nodes[:3])
+    profile = (names.NETWORK_PROFILE_KIND, "dpdk", "Held")
+    plane.until(lambda: id in plane.condition(*profile).get("message", ""), "the profile is Held")
 
     command = [*PROGRAM, "approve", id, "--kubeconfig", str(api.kubeconfig)]
     subprocess.run(command, capture_output=True, timeout=60, check=True)
     plane.until(lambda: not any(plane.has(AGENT, node) for node in nodes), "all agents are gone")
+    plane.until(lambda: not plane.condition(*profile), "nothing of the profile is held any more")
     approved = plane.see(names.NETWORK_PROFILE_KIND, "dpdk")["metadata"]["annotations"]["nodeyard.dev/approve"]
     assert approved == id
 
 
 def planned(api, plane, *options):
-    """What `nodeyard plan` would write in this namespace; others of the suite have theirs on the same server."""
+    """Return the output of `nodeyard plan` for this namespace; other tests share the server."""
     command = [*PROGRAM, "plan", *options, "-o", "json", "--capabilities", "profiles"]
     command += ["--kubeconfig", str(api.kubeconfig)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

@@ -1,4 +1,4 @@
-"""What the API server itself says to the kinds of profiles: good ones pass as they are, bad ones are told why."""
+"""CRD validation of profiles: valid objects pass unchanged, invalid ones are denied with field and message."""
 
 from __future__ import annotations
 
@@ -179,10 +179,10 @@ def profile(**spec: Any) -> Object:
     return compute_profile_body(spec=spec)
 
 
-NAME = "lower case letters, digits, '-' and '.', and begins and ends with a letter or digit"
+NAME = "lower-case letters, digits, '-' and '.', and starts and ends with a letter or digit"
 KEY = "an annotation key is a DNS prefix, a slash and a name"
-SHARE = "maxUnavailable is a number from 1 or a share from 1% to 100%"
-IDLE = "nodeField, profileField, createWhenAnnotation are about the object: set object, or leave them out"
+SHARE = "maxUnavailable is a number from 1 or a percentage from 1% to 100%"
+IDLE = "nodeField, profileField, createWhenAnnotation need spec.object: set object, or remove them"
 BAD = {
     "a role whose name is no label": (role_body("r" * 64), "", "becomes the value of label openstackdataplanerole"),
     "a node whose name is no label": (node_body("n" * 64), "", "becomes the value of label openstackdataplanenode"),
@@ -244,7 +244,7 @@ BAD = {
         "spec",
         "an object needs nodeField and",
     ),
-    "one field for both": (service_body(profileField="nodeName"), "spec", "one cannot hold both names"),
+    "one field for both": (service_body(profileField="nodeName"), "spec", "one field cannot hold both names"),
     "fields without an object": (service_body(object=None), "spec", IDLE),
     "a condition without an object": (
         service_body(object=None, nodeField=None, profileField=None, createWhenAnnotation="a.b/c"),
@@ -262,7 +262,7 @@ BAD = {
     "one key for both": (
         service_body(createWhenAnnotation="storage.openstack.org/storage-profile"),
         "spec",
-        "createWhenAnnotation is another annotation than annotationKey",
+        "createWhenAnnotation must differ from annotationKey",
     ),
 }
 
@@ -320,7 +320,7 @@ def test_kubectl_shows_what_a_node_has(http, store):
     table = http.get(f"{path(body)}/pd-shown", accept="application/json;as=Table;g=meta.k8s.io;v=v1").json
 
     named = [column["name"] for column in table["columnDefinitions"]]
-    assert named == ["Name", "Role", "Compute", "Network", "Telemetry", "Ready", "Age", "Message"]
+    assert named == ["Name", "Role", "Compute", "Network", "Telemetry", "Ready", "Held", "Age", "Message"]
     assert table["rows"][0]["cells"][:6] == ["pd-shown", "edpm-compute", "dell", "dpdk", "collector", "True"]
 
 

@@ -1,4 +1,4 @@
-"""A service that people declare works like a built-in one, once its declarer has granted the rights."""
+"""A declared service works like a built-in one, once its permissions are granted."""
 
 import re
 import subprocess
@@ -13,7 +13,7 @@ from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.controller import PROFILES
 from nodeyard.plan.brake import parse_limit
 from nodeyard.runtime.rbac import aggregation_label
-from nodeyard.testing import foreign
+from nodeyard.testing import third_party_crds
 from nodeyard.testing.operators import LOCAL_WEBHOOKS
 from nodeyard.testing.rest import RestError
 from nodeyard.testing.session import MERGE
@@ -46,7 +46,7 @@ def definition(kind, plural, scope="Namespaced"):
 def storage_kinds(api):
     kinds = [definition("StorageProfile", "storageprofiles"), definition("StorageAgent", "storageagents")]
     kinds.append(definition("WideProfile", "wideprofiles", scope="Cluster"))
-    foreign.install(api.rest, [*PROFILES.definitions(), *kinds])
+    third_party_crds.install(api.rest, [*PROFILES.definitions(), *kinds])
 
 
 @pytest.fixture
@@ -71,14 +71,14 @@ def declaration(**spec):
 
 @pytest.fixture
 def declared(api, storage_kinds):
-    """The service, declared; it goes with the test."""
+    """Declare the service; delete it after the test."""
     api.rest.create(declaration())
     yield
     api.rest.call("DELETE", f"{SERVICES}/storage")
 
 
 def rights():
-    """On what the service declares, for the operator."""
+    """Grant the operator permissions on the declared kinds."""
     return {
         "apiVersion": "rbac.authorization.k8s.io/v1",
         "kind": "ClusterRole",
@@ -98,7 +98,7 @@ def permitted(api):
 
 @pytest.fixture
 def webhooks(api):
-    """Ask for it before `operator`: what is registered goes when those have stopped."""
+    """Request it before `operator`: its cleanup runs after the operators have stopped."""
     yield LOCAL_WEBHOOKS
     discard(api.rest, f"{VALIDATING}/nodeyard-{names.CAPABILITY}")
 
@@ -121,12 +121,12 @@ def test_a_declared_service_is_like_a_built_in_one_and_says_which_right_it_lacks
     def fault():
         return plane.condition(names.NODE_KIND, "n0", "ProfilesReady")
 
-    def is_told():
+    def has_our_fields():
         told = fault()
         named = [each for each in ("storageprofiles", "storageagents") if each in told.get("message", "")]
-        return told.get("reason") == "MissingRight" and named
+        return told.get("reason") == "Forbidden" and named
 
-    plane.until(is_told, "the missing right is told of, with what it is for")
+    plane.until(has_our_fields, "the missing right is told of, with what it is for")
 
     api.rest.create(rights())
     try:
@@ -154,18 +154,43 @@ def test_what_a_selector_of_a_declared_service_takes_is_approved_on_its_declarat
 
     def held():
         told = plane.condition(names.NODE_KIND, "n0", "RolloutDone")
-        return re.findall(r"`nodeyard approve (\w+)` lets it go", told.get("message", ""))
+        return re.findall(r"`nodeyard approve (\w+)` to proceed", told.get("message", ""))
 
     (id,) = plane.until(held, "it is held")
     assert all(map(api.rest.exists, agents))
+
+    def awaits_role():
+        conditions = api.rest.get(f"{SERVICES}/storage")["status"]["conditions"]
+        return any(each["type"] == "Held" and id in each["message"] for each in conditions)
+
+    plane.until(awaits_role, "the declaration is Held")
     command = [*PROGRAM, "approve", id, "--kubeconfig", str(api.kubeconfig)]
     subprocess.run(command, capture_output=True, timeout=60, check=True)
     plane.until(lambda: not any(map(api.rest.exists, agents)), "both agents are gone")
+    plane.until(lambda: not awaits_role(), "nothing of the declaration is held any more")
     assert api.rest.get(f"{SERVICES}/storage")["metadata"]["annotations"]["nodeyard.dev/approve"] == id
 
 
+def test_the_first_report_of_a_service_is_heard_by_all_its_nodes(api, plane, declared, permitted, operator):
+    operator(PROFILES)
+    path = f"/apis/{GROUP}/{VERSION}/namespaces/{plane.namespace}"
+    api.rest.create(storage_profile(plane.namespace, "[disk]\nkind = nvme\n"))
+    nodes = [plane.node(f"n{number}", role="", annotations={KEY: "fast"}) for number in range(8)]
+
+    def rollout():
+        return [plane.condition(names.NODE_KIND, node, "RolloutDone").get("reason") for node in nodes]
+
+    plane.until(lambda: rollout() == ["ProgressIgnored"] * 8, "nobody waits for reports", timeout=90)
+    asked = api.rest.get(f"{path}/storageagents/n0")["metadata"]["annotations"][names.HASH]
+    body = {"status": {"hash": {names.REPORTED_HASH: asked}, "conditions": [{"type": "Ready", "status": "True"}]}}
+    api.rest.call("PATCH", f"{path}/storageagents/n0/status", body, content_type=MERGE)
+
+    plane.until(lambda: "ProgressIgnored" not in rollout(), "all nodes have heard that reports are waited for")
+    assert plane.condition(names.NODE_KIND, "n1", "RolloutDone")["status"] == "False"
+
+
 def refusal(api, method, path, body=None):
-    """Why the server would not do it; empty where it would."""
+    """Return the denial of a dry run; empty if it is allowed."""
     try:
         api.rest.call(method, f"{path}?dryRun=All", body)
     except RestError as error:

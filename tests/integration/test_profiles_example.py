@@ -1,4 +1,4 @@
-"""examples/05-profiles, applied as its README says, with the results that the design states."""
+"""Apply examples/05-profiles as its README says, and check the results of the design."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def http(api):
 
 @pytest.fixture
 def applied(http, kubectl, operator):
-    """With the operator at work."""
+    """Run the operator."""
     operator(PROFILES)
     kubectl("apply", "-f", str(EXAMPLE))
     yield
@@ -36,7 +36,7 @@ def applied(http, kubectl, operator):
 
 @pytest.fixture
 def deploy(http):
-    """As the operators of nova and neutron: deploy whatever is asked for."""
+    """Act as the operators of nova and neutron: report every desired hash."""
 
     def report():
         for path in (COMPUTES, AGENTS):
@@ -51,7 +51,7 @@ def deploy(http):
 
 @pytest.fixture
 def rows(kubectl):
-    """What `kubectl get` shows of the nodes, but for the age."""
+    """Return the printer columns of the nodes, without the age."""
 
     def show():
         return [line.split()[:-1] for line in kubectl("get", "osdpnode").stdout.splitlines()[1:]]

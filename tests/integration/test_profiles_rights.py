@@ -1,4 +1,4 @@
-"""Every right of the generated role is used, and no other is needed."""
+"""Every permission of the generated role is used, and no other is needed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from tests.builders.rights import COUNTED, RENEWED, unregistered
 
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.controller import PROFILES
-from nodeyard.testing import foreign
+from nodeyard.kube.names import APPROVE
+from nodeyard.testing import third_party_crds
 from nodeyard.testing.operators import LOCAL_WEBHOOKS
 
 RARE = {COUNTED, RENEWED} | unregistered(PROFILES)
@@ -24,8 +25,8 @@ CHOICE = {
 
 @pytest.fixture
 def plane(api):
-    """Ask for it before `operator`, so that it outlives those."""
-    foreign.install(api.rest, list(PROFILES.definitions()))
+    """Request it before `operator`, so it is torn down later."""
+    third_party_crds.install(api.rest, list(PROFILES.definitions()))
     plane = Dataplane(api.rest)
     yield plane
     plane.close()
@@ -33,7 +34,7 @@ def plane(api):
 
 @pytest.fixture
 def declared(api, plane):
-    """A service that somebody has declared, of kinds that nobody has installed; its path."""
+    """Declare a service whose kinds are not installed; return its path."""
     api.rest.create(service_body("audited"))
     yield f"{SERVICES}/audited"
     api.rest.call("DELETE", f"{SERVICES}/audited")
@@ -46,7 +47,7 @@ def test_every_right_is_used_and_no_other_is_needed(api, plane, declared, audite
     plane.compute_profile("shared", SHARED)
     plane.network_profile("dpdk", DPDK, spec={"renderAs": "Secret"})
     plane.telemetry_profile("collector", "[collector]\ninterval = 30\n")
-    plane.role(annotations=CHOICE)
+    plane.role(annotations={**CHOICE, APPROVE: "ended"})
     node = plane.node("n0")
     plane.until(lambda: plane.has(names.AGENT_KIND, node), "it has an agent")
     plane.report(node, names.AGENT_KIND)
@@ -68,3 +69,34 @@ def test_every_right_is_used_and_no_other_is_needed(api, plane, declared, audite
 
     assert audit.needless(RARE) == set()
     assert audit.beyond() == set()
+
+
+def test_configuration_is_written_in_the_granted_namespaces_alone(api, plane, operator):
+    """Nodes of two namespaces, with ConfigMaps granted in one and Secrets in neither."""
+    other = Dataplane(api.rest)
+    try:
+        operator(PROFILES, granted={names.CONFIGURATION_GRANT: [plane.namespace]})
+        for each in (plane, other):
+            each.compute_profile("shared", SHARED)
+            each.network_profile("dpdk", DPDK, spec={"renderAs": "Secret"})
+            each.role(annotations=CHOICE)
+            each.node("n0")
+        plane.until(lambda: plane.has(names.COMPUTE_KIND, "n0"), "the granted namespace has its compute")
+
+        message = refusal(plane, "SecretsNotGranted")
+        assert "NetworkProfile dpdk has spec.renderAs: Secret, but Nodeyard may not write Secrets" in message
+        assert f"add {plane.namespace} to namespaceGrants.profiles.secrets in the values of the chart" in message
+        message = refusal(other, "NamespaceNotGranted")
+        assert f"add {other.namespace} to namespaceGrants.profiles.configuration in the values of the chart" in message
+        assert not other.has(names.COMPUTE_KIND, "n0")
+        assert not plane.has(names.AGENT_KIND, "n0")
+    finally:
+        other.close()
+
+
+def refusal(plane, reason):
+    def found():
+        condition = plane.condition(names.NODE_KIND, "n0", "ProfilesReady")
+        return condition["message"] if condition.get("reason") == reason else None
+
+    return plane.until(found, f"the node says {reason}")

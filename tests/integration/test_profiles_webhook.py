@@ -1,4 +1,4 @@
-"""The webhooks of profiles as people meet them: really called, on both servers."""
+"""Webhooks of profiles, called by both servers."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def namespace(api, http):
 
 @pytest.fixture
 def store(http, namespace):
-    """Stores objects in the test's own namespace, and says where each is."""
+    """Store objects in the namespace of the test, and return their paths."""
 
     def put(body: Object) -> str:
         answer = http.post(path(body), body)
@@ -55,7 +55,7 @@ def store(http, namespace):
 
 @pytest.fixture
 def guard(api, http, operator, eventually, namespace):
-    """Start the operator, and wait until the API server asks it."""
+    """Start the operator, and wait until the API server calls its webhooks."""
 
     def start():
         operator(PROFILES, webhooks=LOCAL_WEBHOOKS)
@@ -74,8 +74,8 @@ def test_a_choice_that_is_no_name_is_denied_before_it_is_stored(guard, http, nam
 
     assert (answer.status, answer.reason) == (422, "Invalid")
     assert answer.message.startswith(
-        'admission webhook "roles.profiles.nodeyard.dev" denied the request: The annotation '
-        f"{names.COMPUTE_PROFILE} of role edpm-compute is 'a,b', which is not the name of one ComputeProfile"
+        'admission webhook "roles.profiles.nodeyard.dev" denied the request: Annotation '
+        f"{names.COMPUTE_PROFILE} on role edpm-compute is 'a,b', which is not the name of one ComputeProfile"
     )
 
 
@@ -88,7 +88,7 @@ def test_a_bad_choice_from_before_can_be_left_and_mended(guard, http, store, nam
     mended = http.patch(where, {"metadata": {"annotations": {names.COMPUTE_PROFILE: None}}}, query=DRY)
 
     assert (renamed.status, len(renamed.warnings)) == (200, 1)
-    assert "it was so before and is let through" in renamed.warnings[0]
+    assert "allowed because it was already so before this change" in renamed.warnings[0]
     assert worse.status == 422
     assert (mended.status, mended.warnings) == (200, [])
 
@@ -129,7 +129,7 @@ def test_a_cell_cannot_change_while_computes_are_in_it(guard, http, store, names
     of_role, of_node = (http.patch(where, moved, query=DRY) for where in (role, node))
 
     assert (of_role.status, of_node.status) == (422, 422)
-    assert "1 node (edpm-compute-0) would have to. Keep 'nova-cell1', or make another role" in of_role.message
+    assert "1 node (edpm-compute-0) would change cell. Keep 'nova-cell1', or create another role" in of_role.message
     assert "is in cell nova-cell1 and cannot move to nova-cell2" in of_node.message
 
 
@@ -161,6 +161,26 @@ def test_a_key_that_another_service_claims_is_denied(guard, http, store, namespa
         answer = http.post(path(body), body, query=DRY)
 
         assert (answer.status, answer.reason) == (422, "Invalid")
-        assert "is claimed by webhookstorage too" in answer.message
+        assert "is also declared by webhookstorage" in answer.message
     finally:
         http.delete(where)
+
+
+def test_a_compute_moves_to_another_cell_as_the_refusal_says(guard, http, store, namespace, eventually):
+    store(role_body(namespace=namespace))
+    where = store(node_body("n0", annotations={names.CELL: "cell1"}, namespace=namespace))
+    compute = f"/apis/{names.NOVA_API_VERSION}/namespaces/{namespace}/{names.COMPUTE_PLURAL}/n0"
+    guard()
+    eventually(lambda: http.get(compute).status == 200, "it has a compute")
+
+    def choose(cell):
+        return http.patch(where, {"metadata": {"annotations": {names.CELL: cell}}})
+
+    refused = choose("cell2")
+    assert refused.status == 422
+    assert f"To move it, set {names.CELL} on the node to an empty value" in refused.message
+    assert choose("").status == 200
+    eventually(lambda: http.get(compute).status == 404, "the compute is gone")
+    assert choose("cell2").status == 200
+    eventually(lambda: http.get(compute).status == 200, "it is made anew")
+    assert http.get(compute).json["spec"]["cellName"] == "cell2"

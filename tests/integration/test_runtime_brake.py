@@ -4,10 +4,11 @@ import pytest
 from tests.builders import labels
 from tests.builders.managers import a_world
 
+from nodeyard.client.errors import AdmissionDenied, Status
 from nodeyard.client.resources import LEASES, NAMESPACES
 from nodeyard.kube.names import NAMESPACE
+from nodeyard.kube.timestamps import format_rfc3339_micro
 from nodeyard.plan.brake import parse_limit
-from nodeyard.process.clock import rfc3339_micro
 
 FEW = parse_limit("2,10%")
 
@@ -48,6 +49,28 @@ async def test_an_approval_is_for_one_plan_and_not_for_the_next(world, clock):
         assert set((await world.teams()).values()) == {"blue"}
         (next_held,) = manager.controllers[0].held.values()
         assert next_held.id != held.id
+
+
+async def test_an_approved_write_that_admission_denied_counts_again_when_it_is_retried(world, clock):
+    await many(world)
+    text = 'admission webhook "guard.test" denied the request: not now'
+    denial = AdmissionDenied(Status(code=403, reason="Forbidden", message=text), denied_by="guard.test")
+    async with world.manager(limit=FEW) as manager:
+        await clock.advance(5)
+        (held,) = manager.controllers[0].held.values()
+        manager.tap.fail = lambda method, path: denial if method == "PATCH" and "/nodes/" in path else None
+        await world.annotate("a", approve=held.id)
+        await clock.advance(5)
+        assert manager.controllers[0].held == {}
+        await world.annotate("a", approve="")
+        await clock.advance(1)
+        manager.tap.fail = lambda _method, _path: None
+        await clock.advance(300)
+        assert set((await world.teams()).values()) == {None}
+        assert [each.id for each in manager.controllers[0].held.values()] == [held.id]
+        await world.annotate("a", approve=held.id)
+        await clock.advance(1)
+        assert set((await world.teams()).values()) == {"blue"}
 
 
 async def test_an_approval_of_something_else_lets_nothing_go(world, clock):
@@ -92,7 +115,7 @@ class Original:
         self._world = world
 
     async def beat(self):
-        spec = {"holderIdentity": "it", "renewTime": rfc3339_micro(self._world.clock.now())}
+        spec = {"holderIdentity": "it", "renewTime": format_rfc3339_micro(self._world.clock.now())}
         lease = {"metadata": {"name": labels.ORIGINAL, "namespace": NAMESPACE}, "spec": spec}
         await self._world.client.managed_by("original").apply(LEASES, lease, force=True)
 
@@ -112,8 +135,8 @@ async def test_a_living_original_makes_us_look_on_and_say_so(world, clock):
         await original.live(60)
         assert await world.teams() == {"n1": None}
         assert shown(manager, "nodeyard_observing") == [1.0]
-        (event,) = await world.events("OriginalAlive")
-        assert event["note"] == "labels-original is alive: nothing is written. Scale it down first."
+        (event,) = await world.events("ReplacedOperatorRunning")
+        assert event["note"] == "labels-original is still running: nothing is written. Scale it down first."
         assert event["regarding"]["name"] == "a"
         await clock.advance(60)
         assert await world.teams() == {"n1": "blue"}

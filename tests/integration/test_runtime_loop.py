@@ -8,9 +8,10 @@ import pytest
 from tests.builders import labels
 from tests.builders.managers import a_world
 
-from nodeyard.client.resources import LEASES, NODES
-from nodeyard.process.clock import rfc3339
-from nodeyard.runtime.thinking import InThread
+from nodeyard.client.resources import LEASES, NODES, untyped
+from nodeyard.kube.timestamps import format_rfc3339
+from nodeyard.runtime.capability import Watch
+from nodeyard.runtime.reconcile.plan_executor import ThreadPlanExecutor
 
 
 @pytest.fixture
@@ -26,6 +27,22 @@ async def test_what_a_rule_says_comes_to_be(world, clock):
     async with world.manager():
         await clock.advance(5)
         assert await world.teams() == {"n1": "blue", "n2": "blue", "n3": None}
+
+
+async def test_a_core_kind_and_one_of_its_name_in_another_group_are_told_apart(world, clock):
+    others = Watch(untyped("other.test", "v1", "nodes", "Node", namespaced=False), optional=True)
+
+    def collect(view, key, _now):
+        return labels.Snapshot(view.get("LabelRule", key), tuple(view.indexed("Node.core", "rule", key)))
+
+    capability = dataclasses.replace(
+        labels.LABELS, watches=(*labels.LABELS.watches, others), aggregates=(), collect=collect
+    )
+    await world.add_rule("a", "blue")
+    await world.add_nodes("a", "n1")
+    async with world.manager(capability=capability):
+        await clock.advance(5)
+        assert await world.teams() == {"n1": "blue"}
 
 
 async def test_status_and_one_event_follow_the_writes(world, clock):
@@ -146,7 +163,7 @@ async def test_events_of_one_moment_are_one_plan(world, clock):
 
 async def test_a_plan_wakes_when_it_said_it_would(world, clock):
     start = clock.now() + timedelta(minutes=7)
-    await world.add_rule("a", "blue", notBefore=rfc3339(start))
+    await world.add_rule("a", "blue", notBefore=format_rfc3339(start))
     await world.add_nodes("a", "n1")
     async with world.manager():
         await clock.advance(410)
@@ -246,7 +263,7 @@ async def test_planners_run_in_a_thread_of_their_own(world, clock):
     await world.add_rule("a", "blue")
     await world.add_nodes("a", "n1")
     noting = dataclasses.replace(labels.LABELS, plan=plan)
-    async with world.manager(capability=noting, thinker=InThread):
+    async with world.manager(capability=noting, plan_executor=ThreadPlanExecutor):
         for _ in range(1000):
             await clock.advance(0.05)
             if (await world.teams())["n1"] == "blue":
@@ -265,14 +282,14 @@ async def test_a_plan_that_does_not_end_fails_liveness(world, clock):
 
     await world.add_rule("a", "blue")
     stuck = dataclasses.replace(labels.LABELS, plan=plan)
-    async with world.manager(capability=stuck, thinker=lambda name: InThread(name, clock)) as manager:
+    async with world.manager(capability=stuck, plan_executor=lambda name: ThreadPlanExecutor(name, clock)) as manager:
         live = manager.health().live
         while not begun.is_set():
             await clock.advance(0.05)
         await clock.advance(290)
         assert live["plans"]() == ""
         await clock.advance(20)
-        assert live["plans"]().startswith("thinking about one plan: labels for 31")
+        assert live["plans"]().startswith("one plan is running: labels for 31")
         go_on.set()
         while live["plans"]():
             await clock.advance(0.05)

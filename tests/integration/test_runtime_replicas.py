@@ -11,6 +11,8 @@ from tests.builders.managers import a_world, cut
 from nodeyard.client.resources import LEASES, NODES
 from nodeyard.kube.names import NAMESPACE
 
+UNELECTED = "nodeyard-unelected-labels"
+
 
 @pytest.fixture
 async def world(clock):
@@ -145,13 +147,14 @@ async def test_a_restart_writes_nothing_again(world, clock):
         assert two.tap.written("/labelrules/") == []
 
 
-async def test_without_election_it_writes_at_once_and_touches_no_lease(world, clock):
+async def test_without_election_it_writes_at_once_and_touches_no_lease_of_an_election(world, clock):
     await world.add_rule("a", "blue")
     await world.add_nodes("a", "n1")
-    async with world.manager("one", leader_elect=False) as one:
+    async with world.manager("one", leader_elect=False):
         await clock.advance(2)
         assert await world.teams() == {"n1": "blue"}
-        assert one.tap.written("/leases") == []
+        names = {each["metadata"]["name"] for each in (await world.client.list(LEASES, NAMESPACE)).items}
+        assert names == {UNELECTED}
 
 
 async def test_a_writer_in_the_way_on_every_node_loses_nothing_and_stops_nothing(world, clock):

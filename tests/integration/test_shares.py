@@ -13,11 +13,12 @@ from nodeyard.apiserver.server import Server
 from nodeyard.client.resources import LEASES, NODES, SECRETS
 from nodeyard.kube.names import NAMESPACE
 from nodeyard.runtime.manager import Manager
+from nodeyard.runtime.reconcile.plan_executor import InlinePlanExecutor
 from nodeyard.runtime.settings import Settings
-from nodeyard.runtime.thinking import InPlace
 from nodeyard.sim.embedded import connect
 
 RULES = tuple(f"rule-{number}" for number in range(8))
+UNELECTED = "nodeyard-unelected-labels"
 SHARED = replace(labels.LABELS, is_shared=True)
 
 
@@ -103,11 +104,12 @@ async def test_a_rule_that_is_deleted_takes_its_lease_along_and_one_that_comes_i
         assert "nodeyard-labels-new" in names
 
 
-async def test_without_election_all_keys_are_ours_and_no_lease_is_touched(world, clock):
-    async with world.manager("one", capability=SHARED, leader_elect=False) as one:
+async def test_without_election_all_keys_are_ours_and_no_lease_of_an_election_is_touched(world, clock):
+    async with world.manager("one", capability=SHARED, leader_elect=False):
         await clock.advance(2)
         assert set((await world.teams()).values()) == {"blue"}
-        assert one.tap.written("/leases") == []
+        names = {each["metadata"]["name"] for each in (await world.client.list(LEASES, NAMESPACE)).items}
+        assert names == {UNELECTED}
 
 
 async def test_how_many_keys_it_has_is_measured_and_what_it_lost_is_not_measured_any_more(world, clock):
@@ -164,14 +166,14 @@ async def test_loops_are_briefed_of_the_keys_that_are_ours_and_gated_by_each(wor
         async def loop(context):
             while not context.stopped.is_set():
                 context.changed.clear()
-                gates = {key for key in context.briefs if context.gate_of(key).may_write()}
-                seen[identity] = (set(context.briefs), gates)
+                gates = {key for key in context.inputs if context.gate_of(key).may_write()}
+                seen[identity] = (set(context.inputs), gates)
                 waits = [asyncio.ensure_future(each.wait()) for each in (context.changed, context.stopped)]
                 await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
                 for each in waits:
                     each.cancel()
 
-        return replace(SHARED, loops=(loop,), brief=lambda snapshot, _now: snapshot.rule.spec.team)
+        return replace(SHARED, loops=(loop,), loop_input=lambda snapshot, _now: snapshot.rule.spec.team)
 
     async with world.manager("one", capability=looping("one")) as one:
         await clock.advance(5)
@@ -230,7 +232,7 @@ async def manager(server, clock, forest, identity):
         [replace(leaves("g"), is_shared=True)],
         Settings(identity=identity),
         clock=clock,
-        thinker=InPlace,
+        plan_executor=InlinePlanExecutor,
         connect=forest.connect,
     )
     async with made.running():

@@ -7,7 +7,7 @@ import pytest
 from tests.builders import labels
 from tests.builders.sharers import Holders, Sharer
 
-from nodeyard.testing import foreign
+from nodeyard.testing import third_party_crds
 
 COUNT = 10
 
@@ -60,7 +60,7 @@ class Stage:
 
 @pytest.fixture
 def stage(api):
-    foreign.install(api.rest, list(labels.LABELS.definitions()))
+    third_party_crds.install(api.rest, list(labels.LABELS.definitions()))
     stage = Stage(api)
     yield stage
     stage.close()

@@ -13,10 +13,10 @@ from nodeyard.apiserver.server import Server
 from nodeyard.client.errors import NotFound
 from nodeyard.client.resources import NAMESPACES, NODES, PODS, SECRETS, untyped
 from nodeyard.process.clock import VirtualClock
-from nodeyard.sim import foreign
-from nodeyard.sim.defaulting import MachineDeploymentDefaults
+from nodeyard.sim import third_party_crds
 from nodeyard.sim.embedded import connect
-from nodeyard.sim.machines.controllers import Surroundings
+from nodeyard.sim.machine_defaults import MachineDeploymentDefaults
+from nodeyard.sim.machines.controllers import SimEnvironment
 from nodeyard.sim.world import World
 
 BUDGETS = untyped("policy", "v1", "poddisruptionbudgets", "PodDisruptionBudget")
@@ -116,8 +116,8 @@ async def yards():
     server = Server(clock, seed=1, plugins=[MachineDeploymentDefaults()])
     await server.start()
     client = connect(server)
-    await foreign.install(client, SteppingClock(clock), "cluster-api", "kubeadm", "docker", "aws", "proxmox")
-    around = Surroundings(kubeconfig=lambda: KUBECONFIG)
+    await third_party_crds.install(client, SteppingClock(clock), "cluster-api", "kubeadm", "docker", "aws", "proxmox")
+    around = SimEnvironment(kubeconfig=lambda: KUBECONFIG)
     try:
         async with World(client, clock, 1, stages=("nodes", "pods", "providers", "machines"), around=around) as world:
             yield Yard(clock, client, world)

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from nodeyard.apiserver.server import Server
 from nodeyard.client.resources import PODS, untyped
 from nodeyard.process.clock import VirtualClock
-from nodeyard.sim import foreign
+from nodeyard.sim import third_party_crds
 from nodeyard.sim.embedded import connect
 from nodeyard.sim.world import STAGES, World
 
@@ -54,7 +54,7 @@ async def releasing():
     await server.start()
     client = connect(server)
     try:
-        await foreign.install(client, Stepping(clock), "flux")
+        await third_party_crds.install(client, Stepping(clock), "flux")
         async with World(client, clock, 1, stages=(*STAGES, "releases")) as world:
             await world.add_nodes(4, zones=("a", "b"))
             await clock.advance(10)

@@ -4,14 +4,14 @@ import pytest
 from tests.builders import badges
 from tests.builders.operators import until
 
-from nodeyard.client.aio import AioTransport
 from nodeyard.client.api import Client
+from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_kubeconfig
 from nodeyard.client.resources import untyped
 from nodeyard.process.clock import SystemClock
 from nodeyard.sim.stage_format import Kind
 from nodeyard.sim.world import World
-from nodeyard.testing import foreign
+from nodeyard.testing import third_party_crds
 
 HASH, FAIL = "nodeyard.dev/profile-hash", "sim.nodeyard.dev/fail"
 AGENTS = untyped("sim-services.test", "v1", "playedagents", "PlayedAgent")
@@ -19,8 +19,8 @@ AGENTS = untyped("sim-services.test", "v1", "playedagents", "PlayedAgent")
 
 @pytest.fixture
 async def client(api):
-    foreign.install(api.rest, [badges.custom(str(AGENTS), AGENTS.kind)])
-    client = Client(AioTransport(load_kubeconfig([api.kubeconfig]), clock=SystemClock()))
+    third_party_crds.install(api.rest, [badges.custom(str(AGENTS), AGENTS.kind)])
+    client = Client(HttpTransport(load_kubeconfig([api.kubeconfig]), clock=SystemClock()))
     yield client
     await client.close()
     api.rest.call("DELETE", f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{AGENTS}")

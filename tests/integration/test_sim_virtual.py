@@ -9,7 +9,8 @@ import pytest
 from nodeyard.apiserver.server import Server
 from nodeyard.client.errors import NotFound
 from nodeyard.client.resources import LEASES, NAMESPACES, NODES, PODS, untyped
-from nodeyard.process.clock import VirtualClock, parse_time
+from nodeyard.kube.timestamps import parse_rfc3339
+from nodeyard.process.clock import VirtualClock
 from nodeyard.sim.embedded import connect
 from nodeyard.sim.world import World
 
@@ -40,7 +41,7 @@ class Stage:
 
     async def renewed(self, name):
         lease = await self.client.get(LEASES, name, NAMESPACE)
-        return parse_time(lease["spec"]["renewTime"])
+        return parse_rfc3339(lease["spec"]["renewTime"])
 
 
 class Late:
@@ -102,9 +103,9 @@ async def test_a_node_reports_again_every_five_minutes(stage):
     await stage.pass_time(700)
     conditions = (await stage.node(name))["status"]["conditions"]
     (ready,) = (one for one in conditions if one["type"] == "Ready")
-    since_report = stage.clock.now() - parse_time(ready["lastHeartbeatTime"])
+    since_report = stage.clock.now() - parse_rfc3339(ready["lastHeartbeatTime"])
     assert since_report.total_seconds() <= 310
-    assert parse_time(ready["lastTransitionTime"]) < parse_time(ready["lastHeartbeatTime"])
+    assert parse_rfc3339(ready["lastTransitionTime"]) < parse_rfc3339(ready["lastHeartbeatTime"])
 
 
 async def test_a_failed_node_falls_silent_and_a_recovered_one_reports_again(stage):

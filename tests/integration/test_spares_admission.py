@@ -1,4 +1,4 @@
-"""What the API server itself says to a NodeTemplate: good ones pass unchanged, bad ones are told why."""
+"""CRD validation: the API server admits valid NodeTemplates unchanged and rejects others with field and reason."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from nodeyard.capabilities.spares.definition import NODE_TEMPLATE
 from nodeyard.kube.json import Object
-from nodeyard.testing import foreign
+from nodeyard.testing import third_party_crds
 from nodeyard.testing.session import Session
 
 PATH = "/apis/nyallocator.cybozu.io/v1/nodetemplates"
@@ -14,7 +14,7 @@ PATH = "/apis/nyallocator.cybozu.io/v1/nodetemplates"
 
 @pytest.fixture(scope="session")
 def http(api) -> Session:
-    foreign.install(api.rest, [NODE_TEMPLATE.render()])
+    third_party_crds.install(api.rest, [NODE_TEMPLATE.render()])
     return Session(api.url, api.authority.pem, api.admin_token)
 
 
@@ -80,7 +80,7 @@ def test_a_good_template_passes(http, spec):
         (template(selector=None), "spec.selector", "Required value"),
         (template(nodes=None), "spec.nodes", "Required value"),
         (template(nodes=-1), "spec.nodes", "should be greater than or equal to 0"),
-        (template(dryRun=True, **{"dry-run": False}), "spec", "contradict each other"),
+        (template(dryRun=True, **{"dry-run": False}), "spec", "must have the same value"),
         (template(releasePolicy="Drop"), "spec.releasePolicy", "Unsupported value"),
         (template("x" * 64), "", "at most 63 characters"),
         (template("spare"), "", "reserved"),
@@ -92,13 +92,36 @@ def test_a_good_template_passes(http, spec):
         (
             template(selector={"matchExpressions": [{"key": "a", "operator": "In"}]}),
             "spec.selector.matchExpressions[0]",
-            "need values",
+            "require values",
         ),
         (
             template(template={"metadata": {"labels": {"not valid": "x"}}}),
             "spec.template.metadata.labels",
             "optional DNS prefix",
         ),
+        (
+            template(template={"metadata": {"labels": {"a" * 64: "x"}}}),
+            "spec.template.metadata.labels",
+            "name of at most 63",
+        ),
+        (
+            template(template={"metadata": {"annotations": {"a..b/c": "x"}}}),
+            "spec.template.metadata.annotations",
+            "optional DNS prefix",
+        ),
+        (
+            template(template={"spec": {"taints": [{"key": "not valid", "effect": "NoSchedule"}]}}),
+            "spec.template.spec.taints[0].key",
+            "optional DNS prefix",
+        ),
+        (template(selector={"matchLabels": {"not valid": "x"}}), "spec.selector.matchLabels", "optional DNS prefix"),
+        (template(selector={"matchLabels": {"ok": "not valid!"}}), "spec.selector.matchLabels", "a label value is"),
+        (
+            template(selector={"matchExpressions": [{"key": f"{'a' * 254}/x", "operator": "Exists"}]}),
+            "spec.selector.matchExpressions[0].key",
+            "optional DNS prefix",
+        ),
+        (template(spread={"topologyKey": "/rack"}), "spec.spread.topologyKey", "optional DNS prefix"),
         (
             template(template={"metadata": {"labels": {"ok": "not valid!"}}}),
             "spec.template.metadata.labels",
@@ -136,6 +159,13 @@ def test_a_good_template_passes(http, spec):
         "operator",
         "no values",
         "label key",
+        "long label key",
+        "annotation key",
+        "taint key",
+        "selector key",
+        "selector value",
+        "expression key",
+        "topology key",
         "label value",
         "reserved label",
         "reserved taint",
@@ -159,10 +189,7 @@ def test_an_unknown_field_is_refused(http):
 def test_kubectl_explains_and_scales(http, api, kubectl, eventually):
     http.post(PATH, template("scaled"))
     eventually(
-        lambda: (
-            "How many nodes the template shall have."
-            in kubectl("explain", "nodetemplate.spec.nodes", check=False).stdout
-        ),
+        lambda: "Desired number of nodes." in kubectl("explain", "nodetemplate.spec.nodes", check=False).stdout,
         "the schema is published",
     )
 

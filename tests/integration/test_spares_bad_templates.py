@@ -1,16 +1,16 @@
-"""Templates that a laxer definition let in: each breaks itself, and nothing else."""
+"""Invalid templates admitted by a laxer CRD affect no other template."""
 
 import pytest
 from tests.builders.yards import TEMPLATES, YARD
 
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.definition import NODE_TEMPLATE
-from nodeyard.testing import foreign
+from nodeyard.testing import third_party_crds
 from nodeyard.testing.rest import RestError
 
 
 def lax():
-    """Anything goes; nor is there `kubectl scale`, for which a server looks into the spec by itself."""
+    """Return a CRD that admits anything, without the scale subresource, which makes the server read the spec."""
     definition = NODE_TEMPLATE.render()
     (version,) = definition["spec"]["versions"]
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
@@ -32,10 +32,10 @@ def is_let_in(rest):
 
 @pytest.fixture
 def lax_definition(api, node_templates, eventually):
-    foreign.install(api.rest, [lax()])
+    third_party_crds.install(api.rest, [lax()])
     eventually(lambda: is_let_in(api.rest), "the lax definition is served")
     yield
-    foreign.install(api.rest, [NODE_TEMPLATE.render()])
+    third_party_crds.install(api.rest, [NODE_TEMPLATE.render()])
     eventually(lambda: not is_let_in(api.rest), "the strict definition is served again")
 
 
@@ -95,5 +95,5 @@ def test_a_template_that_cannot_be_read_any_more_can_be_deleted_and_its_nodes_st
 
     eventually(lambda: yard.see(web) is None, "the template is gone")
     (event,) = yard.until_told(web, "Abandoned")
-    assert "its nodes are left as they are" in event["note"]
+    assert "its nodes are unchanged" in event["note"]
     assert yard.get(name)["metadata"]["labels"] == before

@@ -1,4 +1,4 @@
-"""First contact: with nyallocator alive on the same nodes, or told to, Nodeyard looks on and says so."""
+"""Observe-only mode: while nyallocator runs, or with --observe, Nodeyard reports and writes nothing else."""
 
 from datetime import UTC, datetime
 
@@ -12,7 +12,7 @@ LEASE = f"{LEASES}/{names.ORIGINAL_LEASE}"
 
 
 class Nyallocator:
-    """Its leader's Lease."""
+    """nyallocator's leader election Lease."""
 
     def __init__(self, rest):
         self._rest = rest
@@ -62,12 +62,12 @@ def test_beside_a_living_original_nothing_else_is_written_and_everyone_is_told(y
     before = {name: version for name, version in yard.versions().items() if name != web}
     running = operator("spares")
 
-    (event, *_) = yard.until_told(web, "OriginalAlive")
+    (event, *_) = yard.until_told(web, "ReplacedOperatorRunning")
 
-    assert "nyallocator (nyallocator-7d9f_1) is alive: nothing is written" in event["note"]
-    assert f"scale its Deployment in the namespace {names.ORIGINAL_NAMESPACE} to 0" in event["note"]
+    assert "nyallocator (nyallocator-7d9f_1) is still running: nothing is written" in event["note"]
+    assert f"scale its Deployment in namespace {names.ORIGINAL_NAMESPACE} to 0" in event["note"]
     (condition,) = eventually(lambda: observing(yard, web), "the template says so")
-    assert (condition["status"], condition["reason"]) == ("True", "OriginalAlive")
+    assert (condition["status"], condition["reason"]) == ("True", "ReplacedOperatorRunning")
     assert condition["message"] == event["note"]
     assert {name: version for name, version in yard.versions().items() if name != web} == before
     assert yard.see(web)["metadata"]["generation"] == 1
@@ -82,7 +82,7 @@ def test_it_begins_at_once_when_the_original_gives_its_lease_back(yard, operator
     yard.spares(2)
     web = yard.template("web", 2)
     running = operator("spares")
-    yard.until_told(web, "OriginalAlive")
+    yard.until_told(web, "ReplacedOperatorRunning")
 
     nyallocator.lead(holder="")
 
@@ -96,19 +96,19 @@ def test_it_begins_as_soon_as_the_lease_of_an_original_that_has_died_expires(yar
     web = yard.template("web", 2)
     nyallocator.lead(seconds=120)
     operator("spares")
-    yard.until_told(web, "OriginalAlive")
+    yard.until_told(web, "ReplacedOperatorRunning")
     nyallocator.lead(seconds=3, holder="nyallocator-7d9f_2")
 
     yard.until_owned(web, 2)
 
 
 def test_a_last_renewal_before_the_original_dies_is_waited_for_and_no_longer(yard, operator, nyallocator):
-    """A renewal is no event: it is seen when the lease would have run out without it."""
+    """Lease renewals do not enqueue; they are read when the lease would have expired."""
     yard.spares(2)
     web = yard.template("web", 2)
     nyallocator.lead(seconds=12)
     operator("spares")
-    yard.until_told(web, "OriginalAlive", timeout=11)
+    yard.until_told(web, "ReplacedOperatorRunning", timeout=11)
     nyallocator.lead(seconds=3)
 
     yard.until_owned(web, 2, timeout=40)

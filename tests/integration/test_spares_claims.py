@@ -1,4 +1,4 @@
-"""Spare nodes become what templates say, at once, and stay so."""
+"""Spares are claimed and configured at once, and drift is repaired."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from nodeyard.capabilities.spares import names
 from nodeyard.testing.operators import SHORT
 
 AT_ONCE = 15.0
-"""Far less than any timer: the operator's resync comes after ten minutes."""
+"""Far below the resync interval of ten minutes."""
 
 
 def test_a_claimed_node_is_configured_and_not_spare_any_more(yard, operator):
@@ -76,7 +76,7 @@ def test_drift_is_repaired_and_what_others_set_stays(yard, operator, eventually)
 
 
 class TestAtOnce:
-    """No timer is waited for."""
+    """The event itself triggers the claim, not a timer."""
 
     def test_a_raised_count(self, yard, operator):
         operator("spares")
@@ -185,5 +185,5 @@ def test_events_are_one_for_each_reason_and_pass(yard, operator):
 
     (event,) = yard.until_told(web, "Claimed")
 
-    assert event["note"].startswith("Takes 12 nodes (")
+    assert event["note"].startswith("Claimed 12 nodes (")
     assert event["note"].endswith(f"and 2 more) for {web}")

@@ -1,4 +1,4 @@
-"""examples/01-spares, applied as its README says, with the results that it promises."""
+"""examples/01-spares gives the results in its README."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "01-spares"
 
 @pytest.fixture
 def applied(node_templates, kubectl, operator):
-    """With the operator at work."""
+    """Apply the example while the operator runs."""
     operator("spares")
     kubectl("apply", "-f", str(EXAMPLE))
     yield

@@ -1,4 +1,4 @@
-"""When there is nothing to do, nothing is done: no write, and no plan either."""
+"""A converged cluster causes neither writes nor plans."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -78,7 +78,7 @@ def times(events):
 
 
 def rest(running, eventually):
-    """How many plans there were, once no more have come for a while."""
+    """Return the number of plans once it is stable."""
     seen = []
 
     def is_at_rest():

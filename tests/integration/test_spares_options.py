@@ -1,4 +1,4 @@
-"""What a template may ask for beyond nyallocator: eligibility, another topology, pruning, and `kubectl scale`."""
+"""Opt-in fields beyond nyallocator: eligibility, topology key, pruning, and `kubectl scale`."""
 
 from tests.builders.yards import PODS, YARD, described, labels, taints
 
@@ -6,7 +6,7 @@ from nodeyard.capabilities.spares import names
 from nodeyard.testing.session import MERGE
 
 AT_ONCE = 15.0
-"""Far less than any timer: the operator's resync comes after ten minutes."""
+"""Far below the resync interval of ten minutes."""
 
 
 def make_ready(yard, name, *, is_ready):
@@ -25,6 +25,25 @@ def test_a_node_that_becomes_ready_is_claimed_at_once_where_that_is_required(yar
     make_ready(yard, name, is_ready=True)
 
     yard.until_owned(web, 1, timeout=AT_ONCE)
+
+
+def test_ready_means_schedulable_too_and_no_more_is_held_than_is_missing(yard, operator):
+    names_made = yard.spares(2, zones="a")
+    for name in names_made:
+        yard.patch(name, {"spec": {"unschedulable": True}})
+    operator("spares")
+    high = yard.template("high", 1, priority=2, eligibility={"requireReady": True})
+    yard.until_condition(high, "Sufficient", "False", "NoSpareNodesFound")
+    assert yard.see(high)["status"]["refusals"] == {"Unschedulable": 2}
+
+    low = yard.template("low", 2)
+
+    (got,) = yard.until_owned(low, 1)
+    assert got["metadata"]["name"] == names_made[1]
+    (told, *_) = yard.until_told(low, "ReservedForHigherPriority")
+    assert told["note"] == f"Reserved for {high}, which has a higher priority: 1 node ({names_made[0]})"
+    yard.patch(names_made[0], {"spec": {"unschedulable": None}})
+    yard.until_owned(high, 1, timeout=AT_ONCE)
 
 
 def test_a_node_that_becomes_empty_is_claimed_at_once_where_that_is_required(yard, operator):

@@ -1,11 +1,17 @@
-"""The admission policies that guard nodes: on by everybody, off for the operator."""
+"""The admission policy protects nodes against everyone but the operator."""
 
 from __future__ import annotations
 
-import pytest
+import json
 
+import pytest
+from tests.builders.yards import YARD, labels
+
+from nodeyard.capabilities.spares.names import RECORD_DIGEST
+from nodeyard.capabilities.spares.planning.record import digest_of
 from nodeyard.capabilities.spares.policies import GUARD, policies
 from nodeyard.testing.session import MERGE, Session
+from nodeyard.testing.users import grant
 
 OPERATOR = "system:serviceaccount:nodeyard-system:nodeyard"
 GROUP = "/apis/admissionregistration.k8s.io/v1"
@@ -19,7 +25,7 @@ def http(api) -> Session:
 
 @pytest.fixture
 def guarded(http, eventually):
-    """A node under guard."""
+    """A node that the policy protects."""
     name = "guarded-node"
     http.post("/api/v1/nodes", {"metadata": {"name": name, "labels": {LABEL: "compute", "free": "yes"}}})
     plurals = {
@@ -65,3 +71,104 @@ def test_the_operator_may(http, guarded):
     answer = http.patch(guarded, {"metadata": {"labels": {LABEL: "other"}}}, MERGE, headers=headers)
 
     assert answer.status == 200
+
+
+# kubelets
+
+RECORD = "nodeyard.dev/spares-record"
+KUBELET_RULE = {"apiGroups": [""], "resources": ["nodes"], "verbs": ["create", "patch"]}
+
+
+@pytest.fixture
+def kubelet(api, http):
+    """The name of a node and the impersonation headers of its kubelet."""
+    name = "yard-kubelet"
+    user = f"system:node:{name}"
+    grant(api.rest, user, [KUBELET_RULE], None)
+    yield name, {"Impersonate-User": user, "Impersonate-Group": "system:nodes"}
+    http.delete(f"/api/v1/nodes/{name}")
+
+
+@pytest.mark.parametrize(
+    "metadata",
+    [{"labels": {LABEL: "vault"}}, {"annotations": {RECORD: '{"template":"vault"}'}}],
+    ids=["label", "record"],
+)
+def test_a_kubelet_cannot_register_or_mark_its_node_as_a_templates(http, guarded, kubelet, metadata):
+    name, headers = kubelet
+    body = {"metadata": {"name": name, **metadata}}
+
+    registered = http.post("/api/v1/nodes", body, headers=headers)
+
+    assert (registered.status, registered.reason) == (403, "Forbidden")
+    assert "belongs to Nodeyard" in registered.message
+    spare = {"metadata": {"name": name}, "spec": {"taints": [{"key": "node.cybozu.io/spare", "effect": "NoSchedule"}]}}
+    assert http.post("/api/v1/nodes", spare, headers=headers).status == 201
+    marked = http.patch(f"/api/v1/nodes/{name}", {"metadata": metadata}, MERGE, headers=headers)
+    assert marked.status == 403
+    assert "belongs to Nodeyard" in marked.message
+
+
+def test_an_administrator_creates_nodes_with_the_label(http, guarded, kubelet):
+    name, _ = kubelet
+
+    assert http.post("/api/v1/nodes", {"metadata": {"name": name, "labels": {LABEL: "vault"}}}).status == 201
+
+
+# without the policy
+
+
+def test_a_node_that_merely_carries_the_label_gets_no_restricted_labels_and_no_place(yard, operator, eventually):
+    vault = "node-restriction.kubernetes.io/vault"
+    claimed = yard.spare("claimed")
+    operator("spares")
+    web = yard.template("web", 1, template={"metadata": {"labels": {vault: "true", "team": "web"}}})
+    yard.until_owned(web, 1)
+    assert labels(yard.get(claimed))[vault] == "true"
+
+    intruder = yard.node("a-intruder", **{LABEL: web})
+
+    yard.until_told(web, "NotAdopted")
+    eventually(lambda: yard.see(web)["status"].get("refusals") == {"NotAdopted": 1}, "the status counts it")
+    assert yard.see(web)["status"]["currentNodes"] == 1
+    assert labels(yard.get(intruder)).keys().isdisjoint({vault, "team"})
+
+    yard.change(web, nodes=2)
+
+    yard.until_owned(web, 2)
+    eventually(lambda: labels(yard.get(intruder)).get("team") == "web", "it is adopted")
+    assert vault not in labels(yard.get(intruder))
+    yard.until_told(web, "RestrictedLabelsWithheld")
+
+
+def test_a_record_that_a_kubelet_forges_wins_no_restricted_labels_and_no_place(
+    api, yard, operator, eventually, http, kubelet
+):
+    vault = "node-restriction.kubernetes.io/vault"
+    operator("spares")
+    web = yard.template("web", 1, template={"metadata": {"labels": {vault: "true", "team": "web"}}})
+    yard.spare("claimed")
+    yard.until_owned(web, 1)
+    name, headers = kubelet
+    record = json.dumps({"template": web, "labels": {LABEL: web}})
+    own = {LABEL: web, YARD: yard.name}
+    metadata = {"name": name, "labels": own, "annotations": {RECORD: record}}
+    if api.is_real:
+        # The seal is out of its reach: NodeRestriction, which the embedded server does not have.
+        with_seal = {**metadata, "labels": {**own, RECORD_DIGEST: digest_of(record)}}
+        assert http.post("/api/v1/nodes", {"metadata": with_seal}, headers=headers).status == 403
+
+    assert http.post("/api/v1/nodes", {"metadata": metadata}, headers=headers).status == 201
+
+    yard.until_told(web, "NotAdopted")
+    yard.change(web, nodes=2)
+    yard.until_owned(web, 2)
+    eventually(lambda: labels(yard.get(name)).get("team") == "web", "it is adopted")
+    for forged in (record, None):
+        change = {"metadata": {"annotations": {RECORD: forged}}}
+        assert http.patch(f"/api/v1/nodes/{name}", change, MERGE, headers=headers).status == 200
+        eventually(
+            lambda: json.loads(yard.get(name)["metadata"].get("annotations", {}).get(RECORD, "{}")).get("adopted"),
+            "the record says again that it was adopted",
+        )
+        assert vault not in labels(yard.get(name))

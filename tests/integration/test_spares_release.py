@@ -1,18 +1,20 @@
-"""Nodes are given back as they came: cordoned, emptied, undone, spare again."""
+"""Release: nodes are cordoned, emptied, restored, and spare again."""
 
 import pytest
-from tests.builders.yards import NOT_READY, PODS, SPARE, labels, taints
+from tests.builders.yards import NODES, NOT_READY, PODS, SPARE, labels, taints
 
 from nodeyard.capabilities.spares import names
 from nodeyard.kube.names import MIRRORED_NODE
 from nodeyard.plan.brake import parse_limit
+from nodeyard.testing.session import MERGE
 
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
+HELD = "yard.test/held"
 MAYBE = {"key": names.SPARE_TAINT, "value": "maybe", "effect": "PreferNoSchedule"}
 
 
 def shape(node):
-    """What a claim may change and a release has to put back."""
+    """Return the fields that a claim may change and a release restores."""
     metadata, spec = node["metadata"], node["spec"]
     kept = {key: value for key, value in taints(node).items() if key != NOT_READY}
     annotations = {key: value for key, value in metadata.get("annotations", {}).items() if key != names.LABELLED}
@@ -25,7 +27,7 @@ def is_cordoned(node):
 
 @pytest.fixture
 def budget(yard):
-    """Lets nobody evict the yard's pods, until it is deleted."""
+    """A PodDisruptionBudget that blocks evictions of the yard's pods until it is deleted."""
     name = f"{yard.name}-budget"
     spec = {"minAvailable": 1, "selector": {"matchLabels": {"yard.test/name": yard.name}}}
     kind = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"}
@@ -144,6 +146,39 @@ def test_a_deleted_template_that_retains_lets_its_nodes_go_as_they_are(yard, ope
     assert names.SPARE_TAINT not in taints(node)
 
 
+@pytest.fixture
+def stuck(yard):
+    """`stuck(node)`: a terminating pod on this node whose end no kubelet confirms."""
+    names_made = []
+
+    def make(node):
+        name = yard.pod("stuck", node)
+        names_made.append(name)
+        yard.rest.call("PATCH", f"{PODS}/{name}", {"metadata": {"finalizers": [HELD]}}, content_type=MERGE)
+        yard.rest.call("DELETE", f"{PODS}/{name}?gracePeriodSeconds=1")
+        return name
+
+    yield make
+    for name in names_made:
+        yard.rest.call("PATCH", f"{PODS}/{name}", {"metadata": {"finalizers": None}}, content_type=MERGE)
+
+
+def test_a_dead_node_is_given_back_though_its_pod_is_never_seen_to_end(yard, operator, stuck):
+    name = yard.spare("one")
+    operator("spares")
+    web = yard.template("web", 1, releasePolicy="Release")
+    yard.until_owned(web, 1)
+    stuck(name)
+    yard.change(web, nodes=0)
+    yard.until_told(web, "WaitingForPods")
+
+    unknown = {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown", "message": ""}
+    yard.rest.call("PATCH", f"{NODES}/{name}/status", {"status": {"conditions": [unknown]}}, content_type=MERGE)
+
+    yard.until_owned(web, 0)
+    assert taints(yard.get(name))[names.SPARE_TAINT] == ("true", "NoSchedule")
+
+
 @pytest.mark.parametrize("way", ["field", "annotation"])
 def test_a_paused_template_is_left_alone_and_others_are_not(yard, operator, way):
     yard.spares(4)
@@ -224,3 +259,29 @@ def test_the_brake_holds_a_taint_that_evicts_from_many_nodes(yard, operator, eve
     yard.annotate(web, approve=held.id)
     eventually(lambda: all("reserved" in taints(node) for node in yard.owned(web)), "the nodes are tainted")
     assert len(yard.owned(web)) == len(nodes)
+
+
+def test_a_mistaken_selector_disowns_nothing_unasked_and_a_mended_one_takes_nodes_back(yard, operator, eventually):
+    running = operator("spares", limit=parse_limit("2,10%"))
+    nodes = yard.spares(3)
+    web = yard.template("web", 3)
+    yard.until_owned(web, 3)
+    other = yard.spare("other", mistaken="yes")
+    before = {name: shape(yard.get(name)) for name in nodes}
+
+    yard.change(web, selector={"matchLabels": {"mistaken": "yes"}})
+
+    held = eventually(lambda: running.held.get(names.KEY), "the plan is held")
+    yard.until_told(web, "NeedsApproval")
+    yard.until_condition(web, "Sufficient", "True", "SufficientNodes")
+    assert {node["metadata"]["name"] for node in yard.owned(web)} == set(nodes)
+    yard.annotate(web, approve=held.id)
+    eventually(lambda: [node["metadata"]["name"] for node in yard.owned(web)] == [other], "the others are disowned")
+    assert all(names.RECORD in yard.get(name)["metadata"]["annotations"] for name in nodes)
+
+    absent = {"key": "mistaken", "operator": "DoesNotExist"}
+    yard.change(web, selector={"matchLabels": {"mistaken": None}, "matchExpressions": [absent]})
+
+    eventually(lambda: {name: shape(yard.get(name)) for name in nodes} == before, "the nodes are as they were")
+    yard.until_owned(web, 3)
+    yard.until_told(web, "TakenBack")

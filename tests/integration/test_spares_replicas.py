@@ -1,4 +1,4 @@
-"""Two operators at once, one of them dying, and somebody else who writes to the same nodes."""
+"""Two operators at once, failover, and a third party that writes to the same nodes."""
 
 import threading
 from dataclasses import replace
@@ -59,7 +59,7 @@ def test_a_leader_killed_while_it_claims_leaves_nothing_twice_and_nothing_half(a
 
 
 class Meddler(threading.Thread):
-    """Puts a taint and a label of its own on every node, changes and removes them, again and again."""
+    """Repeatedly add, change and remove a foreign taint and label on every node."""
 
     def __init__(self, yard, nodes):
         super().__init__(daemon=True)

@@ -1,4 +1,4 @@
-"""The generated role is enough, no more is used, and what is missing is told."""
+"""The generated ClusterRole is sufficient and minimal, and missing permissions are reported."""
 
 import pytest
 from tests.builders.yards import labels
@@ -6,12 +6,12 @@ from tests.builders.yards import labels
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.controller import SPARES
 from nodeyard.runtime import rbac
-from nodeyard.runtime.leader import lease_name
+from nodeyard.runtime.leader.election import lease_name
 from nodeyard.testing import operators
 
 
 def without(resource, verb):
-    """The generated rules but for one verb."""
+    """Return the generated rules without one verb."""
     rules = rbac.rules(SPARES, installs_crds=True)
     left = [{**rule, "verbs": [each for each in rule["verbs"] if each != verb]} for rule in rules]
     chosen = [new if resource in rule["resources"] else rule for rule, new in zip(rules, left, strict=True)]
@@ -33,6 +33,20 @@ def test_without_the_right_to_change_nodes_it_says_so_and_changes_none(yard, ope
     assert yard.owned(web) == []
 
 
+def test_events_that_are_refused_for_want_of_a_right_fail_a_test(yard, api, eventually, monkeypatch):
+    rules = without("events", "create")
+    monkeypatch.setattr(operators.rbac, "rules", lambda _capability, **_options: rules)
+    told = []
+    started = operators.Operators(api, told.append)
+    running = started("spares")
+    yard.spares(1)
+    yard.until_owned(yard.template("web", 1), 1)
+    eventually(running.refused, "an event is refused")
+    started.close()
+
+    assert told == [f"no right that the capability declares covers: {running.identity}: create events.events.k8s.io"]
+
+
 def test_without_the_right_to_evict_the_rest_goes_on(yard, operator):
     yard.spares(2)
     operator("spares", rules=without("pods/eviction", "create"))
@@ -52,7 +66,7 @@ def test_without_the_right_to_evict_the_rest_goes_on(yard, operator):
 def test_every_right_is_used_no_other_is_needed_and_all_are_bound_as_narrowly_as_can_be(
     yard, audited, operator, eventually
 ):
-    """A template's life with everything that can happen."""
+    """Run a template through every action."""
     audit = audited(SPARES)
     operator("spares")
     (name,) = yard.spares(1)
@@ -75,7 +89,7 @@ def test_every_right_is_used_no_other_is_needed_and_all_are_bound_as_narrowly_as
 
 @pytest.fixture
 def told(api):
-    """What the fixture `operator` would fail the test with."""
+    """Return the errors that the fixture `operator` would fail the test with."""
     told = []
     return told, operators.Operators(api, told.append)
 

@@ -1,12 +1,15 @@
-"""On nyallocator's own definition, which has no field of ours: used as it is; what it lacks is not sent for ever."""
+"""nyallocator's own CRD works unchanged; status fields that it lacks are not sent again and again."""
+
+import contextlib
 
 import pytest
 from tests.builders.yards import TEMPLATES, labels
 
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.definition import NODE_TEMPLATE
-from nodeyard.testing import foreign
+from nodeyard.testing import third_party_crds
 from nodeyard.testing.rest import RestError
+from nodeyard.testing.session import MERGE
 
 TEXT, NUMBER, YES = {"type": "string"}, {"type": "integer"}, {"type": "boolean"}
 TEXTS = {"type": "object", "additionalProperties": TEXT}
@@ -21,7 +24,7 @@ def many(item):
 
 
 def upstream():
-    """The fields that nyallocator v1 documents, and what it requires of them."""
+    """Return the schema of the fields that nyallocator v1 documents."""
     expression = some(["key", "operator"], key=TEXT, operator=TEXT, values=many(TEXT))
     taint = some(["effect", "key"], key=TEXT, value=TEXT, effect=TEXT, timeAdded={**TEXT, "format": "date-time"})
     template = some(metadata=some(labels=TEXTS, annotations=TEXTS), spec=some(taints=many(taint)))
@@ -59,7 +62,7 @@ def upstream():
 
 
 def knows_priority_default(rest):
-    """Ours gives a priority; nyallocator's asks for one."""
+    """Nodeyard's CRD defaults the priority; nyallocator's requires it."""
     spec = {"nodes": 1, "selector": {}}
     body = {"apiVersion": names.API_VERSION, "kind": names.KIND, "metadata": {"name": "probe"}, "spec": spec}
     try:
@@ -73,10 +76,10 @@ def knows_priority_default(rest):
 
 @pytest.fixture
 def upstream_definition(api, node_templates, eventually):
-    foreign.install(api.rest, [upstream()])
+    third_party_crds.install(api.rest, [upstream()])
     eventually(lambda: not knows_priority_default(api.rest), "nyallocator's definition is served")
     yield
-    foreign.install(api.rest, [NODE_TEMPLATE.render()])
+    third_party_crds.install(api.rest, [NODE_TEMPLATE.render()])
     eventually(lambda: knows_priority_default(api.rest), "ours is served again")
 
 
@@ -114,6 +117,62 @@ def test_fields_that_the_definition_drops_are_not_sent_again_and_again(upstream_
     after = at_rest(running, eventually)
     statuses = f"patch {names.PLURAL}.{names.GROUP}"
     assert after[statuses] == written[statuses]
+
+
+@pytest.fixture
+def original_policy(api, eventually):
+    """The policy of nyallocator's default install, which admits claims only by its own account."""
+    group, name = "/apis/admissionregistration.k8s.io/v1", "deny-edit-nyallocator-label"
+    label = f"variables.%s.?metadata.labels['{names.TEMPLATE_LABEL}'].orValue('')"
+    rules = [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["UPDATE"], "resources": ["nodes"]}]
+    policy = {
+        "matchConstraints": {"resourceRules": rules},
+        "variables": [{"name": "now", "expression": "object"}, {"name": "before", "expression": "oldObject"}],
+        "validations": [{"expression": f"{label % 'now'} == {label % 'before'}", "message": "only nyallocator may"}],
+    }
+    binding = {"policyName": name, "validationActions": ["Deny"]}
+    paths = [f"{group}/validatingadmissionpolicies", f"{group}/validatingadmissionpolicybindings"]
+    for path, kind, spec in zip(paths, ("", "Binding"), (policy, binding), strict=True):
+        kind = f"ValidatingAdmissionPolicy{kind}"
+        body = {"apiVersion": path[6:].rpartition("/")[0], "kind": kind, "metadata": {"name": name}, "spec": spec}
+        api.rest.call("POST", path, body)
+    api.rest.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "policy-probe"}})
+    probe = {"metadata": {"labels": {names.TEMPLATE_LABEL: "probe"}}}
+
+    def is_on():
+        try:
+            api.rest.call("PATCH", "/api/v1/nodes/policy-probe?dryRun=All", probe, content_type=MERGE)
+        except RestError:
+            return True
+        return False
+
+    def remove():
+        for path in paths:
+            with contextlib.suppress(RestError):
+                api.rest.call("DELETE", f"{path}/{name}")
+        eventually(lambda: not is_on(), "the policy is gone")
+
+    eventually(is_on, "the policy is enforced")
+    yield remove
+    remove()
+    api.rest.call("DELETE", "/api/v1/nodes/policy-probe")
+
+
+def test_a_claim_that_the_originals_policy_refuses_is_told_by_its_name_and_made_soon_after_it_has_gone(
+    upstream_definition, original_policy, yard, operator, eventually
+):
+    yard.spares(1)
+    operator("spares")
+    web = yard.template("web", 1, priority=1)
+
+    eventually(lambda: yard.condition(web, "Blocked") == ("True", "AdmissionDenied"), "the denial is told")
+
+    (blocked,) = [each for each in yard.see(web)["status"]["conditions"] if each["type"] == "Blocked"]
+    assert "deny-edit-nyallocator-label" in blocked["message"]
+    assert yard.owned(web) == []
+    original_policy()
+    yard.until_owned(web, 1)
+    eventually(lambda: yard.condition(web, "Blocked") == ("", ""), "the denial is told no more")
 
 
 def at_rest(running, eventually):

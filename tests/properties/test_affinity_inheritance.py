@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from tests.builders.tenants import planned, secret, settled, snapshot, tenant, values_of
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.planning.inheritance import standings
+from nodeyard.capabilities.affinity.planning.inheritance import effective_policies
 from nodeyard.capabilities.affinity.planning.naming import name_faults, parent_of
 from nodeyard.capabilities.affinity.reasons import Reason
 
@@ -61,49 +61,49 @@ def model_allowed(each, tenants):
 
 @given(trees())
 def test_what_is_in_effect_is_what_asking_every_ancestor_gives(tenants):
-    found = standings(tenants, frozenset(CLASSES))
+    found = effective_policies(tenants, frozenset(CLASSES))
     assert set(found) == {names.TENANT_ROOT, *(each.own_namespace for each in tenants)}
     for each in tenants:
-        standing = found[each.own_namespace]
+        policy = found[each.own_namespace]
         if is_orphan(each, tenants):
-            assert (standing.allowed, standing.usable_default) == ((), "")
+            assert (policy.allowed, policy.usable_default) == ((), "")
             continue
         allowed = model_allowed(each, tenants)
-        assert (None if standing.allowed is None else set(standing.allowed)) == allowed
-        assert standing.default == model_default(each, tenants)
-        is_usable = allowed is None or not standing.default or standing.default in allowed
-        assert bool(standing.fault) is not is_usable
+        assert (None if policy.allowed is None else set(policy.allowed)) == allowed
+        assert policy.default == model_default(each, tenants)
+        is_usable = allowed is None or not policy.default or policy.default in allowed
+        assert bool(policy.fault) is not is_usable
 
 
 @given(trees())
 def test_nothing_is_in_effect_that_the_parent_has_not(tenants):
-    found = standings(tenants, frozenset(CLASSES))
+    found = effective_policies(tenants, frozenset(CLASSES))
     for each in tenants:
-        standing, parent = found[each.own_namespace], found.get(each.namespace)
-        if standing.allowed is not None and standing.usable_default:
-            assert standing.usable_default in standing.allowed
+        policy, parent = found[each.own_namespace], found.get(each.namespace)
+        if policy.allowed is not None and policy.usable_default:
+            assert policy.usable_default in policy.allowed
         if parent is not None and parent.allowed is not None:
-            assert standing.allowed is not None
-            assert set(standing.allowed) <= set(parent.allowed)
+            assert policy.allowed is not None
+            assert set(policy.allowed) <= set(parent.allowed)
 
 
 @given(trees())
 def test_every_class_that_a_tenant_lists_is_in_effect_or_named_in_a_fault(tenants):
-    for standing in standings(tenants, frozenset(CLASSES)).values():
-        if standing.tenant is None or any(each.reason is Reason.PARENT_MISSING for each in standing.faults):
+    for policy in effective_policies(tenants, frozenset(CLASSES)).values():
+        if policy.tenant is None or any(each.reason is Reason.PARENT_MISSING for each in policy.faults):
             continue
         refused = {
-            name for each in standing.faults if each.reason is Reason.NOT_IN_PARENT for name in each.facts["classes"]
+            name for each in policy.faults if each.reason is Reason.NOT_IN_PARENT for name in each.facts["classes"]
         }
-        own = standing.tenant.spec.allowed_affinity_classes
-        assert own is None or set(own) == set(standing.allowed) | refused
+        own = policy.tenant.spec.allowed_affinity_classes
+        assert own is None or set(own) == set(policy.allowed) | refused
 
 
 @settings(max_examples=40, deadline=None)
 @given(trees())
 def test_the_values_of_a_child_never_have_what_its_parent_refuses_and_planning_comes_to_rest(tenants):
     world = settled(snapshot(*tenants, classes=frozenset(CLASSES), secrets=[secret(names.TENANT_ROOT, "")]))
-    found = standings(tenants, frozenset(CLASSES))
+    found = effective_policies(tenants, frozenset(CLASSES))
     assert planned(world).plan.actions == ()
     for each in tenants:
         if is_orphan(each, tenants):

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodeyard.apiserver.definitions.validation import faults
+from nodeyard.apiserver.crds.validation import faults
 from nodeyard.capabilities.affinity.planning.definitions import crd_of
-from nodeyard.capabilities.affinity.planning.releasing import release_values, scheduling
+from nodeyard.capabilities.affinity.planning.helmrelease import release_values, scheduling
 from nodeyard.capabilities.affinity.planning.schemas import structural
 
 from ..builders.applications import affinity_class, definition

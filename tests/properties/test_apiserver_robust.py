@@ -8,8 +8,8 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodeyard.apiserver.http import Request, User
 from nodeyard.apiserver.server import Server
+from nodeyard.apiserver.transport import Request, User
 from nodeyard.process.clock import VirtualClock
 
 ADMIN = User("admin", ("system:masters",))

@@ -150,7 +150,7 @@ class CacheFollowsServer(RuleBasedStateMachine):
 
     @rule()
     def a_bookmark_comes(self):
-        self.cache.pass_version(str(self.reached))
+        self.cache.bookmark(str(self.reached))
 
     @rule(share=st.floats(0, 1))
     def everything_is_listed_again(self, share):

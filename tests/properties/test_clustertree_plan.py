@@ -7,9 +7,10 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeyard.capabilities.clustertree.planning import models, steady
-from nodeyard.capabilities.clustertree.planning.briefing import lease_nodes
-from nodeyard.capabilities.clustertree.planning.ownership import is_ours
+from nodeyard.capabilities.clustertree.leases.inputs import node_lease_inputs
+from nodeyard.capabilities.clustertree.planning import models
+from nodeyard.capabilities.clustertree.planning import nodes as node_plans
+from nodeyard.capabilities.clustertree.planning.ownership import is_mirror_of
 from nodeyard.kube.quantity import parse
 from nodeyard.plan.model import Action, Planned, Verb
 
@@ -71,23 +72,23 @@ leaf_nodes = st.builds(
     st.booleans(),
 )
 usages = st.dictionaries(st.sampled_from(NAMES[:3]), st.builds(lambda n: used(n, cpu=f"{n * 700}m"), st.integers(0, 9)))
-findings = st.sampled_from([alive(), lost(), lost(is_rejected=True), failing(), rejecting()])
+healths = st.sampled_from([alive(), lost(), lost(is_rejected=True), failing(), rejecting()])
 leaves = st.one_of(
     st.builds(
-        lambda nodes, usage, finding, is_connected, is_leased: leaf(
+        lambda nodes, usage, health, is_connected, is_leased: leaf(
             *{each.name: each for each in nodes}.values(),
             used=usage,
-            finding=finding,
+            health=health,
             is_connected=is_connected,
             leases={"n1": lease(NOW)} if is_leased else {},
         ),
         st.lists(leaf_nodes, max_size=4),
         usages,
-        findings,
+        healths,
         st.booleans(),
         st.booleans(),
     ),
-    st.builds(lambda finding: unheard(finding=finding), findings),
+    st.builds(lambda health: unheard(health=health), healths),
 )
 roots = st.dictionaries(
     st.sampled_from(NAMES),
@@ -125,7 +126,7 @@ def check(yard: Yard, planned: Planned, own: str) -> None:
             assert node is None
         else:
             assert node is not None
-            assert is_ours(node, own)
+            assert is_mirror_of(node, own)
             assert action.object.uid == node.metadata.uid
     guarded: dict[str, list[Action]] = {}
     for action in planned.plan.actions:
@@ -162,7 +163,7 @@ def test_so_it_does_however_cluster_and_leaf_change(yard, changes):
 
     settled = run(yard)
 
-    foreign = {name: node for name, node in yard.roots.items() if not is_ours(node, "east")}
+    foreign = {name: node for name, node in yard.roots.items() if not is_mirror_of(node, "east")}
     assert {name: settled.roots[name] for name in foreign} == foreign
 
 
@@ -171,7 +172,7 @@ def test_what_is_remembered_of_the_last_plan_changes_nothing(yard, changes):
     for own, state in changes:
         yard = run(yard).with_(cluster=own, leaf=state).later(2)
     warm = yard.plan()
-    steady._known.clear()
+    node_plans._known.clear()
     models._known.clear()
 
     assert yard.plan() == warm
@@ -184,9 +185,9 @@ def test_equal_snapshots_make_equal_plans(yard):
 
 @given(yards)
 def test_every_node_that_is_ours_has_its_lease_and_no_other(yard):
-    leased = {each.name: each.uid for each in lease_nodes(yard.seen(), yard.now)}
+    leased = {each.name: each.uid for each in node_lease_inputs(yard.seen(), yard.now)}
 
-    assert leased == {name: node.metadata.uid for name, node in yard.roots.items() if is_ours(node, "east")}
+    assert leased == {name: node.metadata.uid for name, node in yard.roots.items() if is_mirror_of(node, "east")}
 
 
 @given(clusters, leaves)
@@ -197,11 +198,11 @@ def test_no_leaf_node_is_counted_twice(own, state):
 
 
 @given(clusters, st.lists(leaf_models, max_size=3), leaves)
-def test_nor_is_it_by_two_clusters_of_one_leaf(own, models_of_elder, state):
-    elder = cluster("west", *models_of_elder)
-    first = run(Yard(elder, state), "west")
+def test_nor_is_it_by_two_clusters_of_one_leaf(own, models_of_earlier, state):
+    earlier = cluster("west", *models_of_earlier)
+    first = run(Yard(earlier, state), "west")
 
-    both = run(Yard(own, state, roots=first.roots, elders=(elder,)))
+    both = run(Yard(own, state, roots=first.roots, earlier_clusters=(earlier,)))
 
     offered = [node.status.capacity.get("cpu", "0") for node in both.roots.values()]
     assert sum(parse(each).milli() for each in offered) <= 4000 * len(state.nodes)
@@ -209,9 +210,9 @@ def test_nor_is_it_by_two_clusters_of_one_leaf(own, models_of_elder, state):
 
 
 @given(yards, st.lists(leaf_models, max_size=3), st.booleans())
-def test_plans_come_to_rest_when_an_elder_comes_and_goes(yard, models_of_elder, is_whole):
-    elder = cluster("west", *models_of_elder, *([whole()] if is_whole else []))
+def test_plans_come_to_rest_when_an_elder_comes_and_goes(yard, models_of_earlier, is_whole):
+    earlier = cluster("west", *models_of_earlier, *([whole()] if is_whole else []))
 
-    between = run(run(yard).with_(elders=(elder,)).later(2))
+    between = run(run(yard).with_(earlier_clusters=(earlier,)).later(2))
 
-    assert run(between.with_(elders=()).later(2)).plan().plan.actions == ()
+    assert run(between.with_(earlier_clusters=()).later(2)).plan().plan.actions == ()

@@ -108,7 +108,7 @@ def test_a_class_contains_itself_and_whatever_is_narrower(
     further: NodeSelectorRequirement,
 ) -> None:
     several = required.node_selector_terms if required else (term([expression("a", "Exists")]),)
-    wider = compile_class(node_selector, selector(*several, *more))
+    approval_roots = compile_class(node_selector, selector(*several, *more))
     narrower = [term([*one.match_expressions, further], one.match_fields) for one in several if one != term()]
-    assert isinstance(contains(wider, node_selector, selector(*several)), Inside)
-    assert isinstance(contains(wider, node_selector, selector(*narrower)), Inside)
+    assert isinstance(contains(approval_roots, node_selector, selector(*several)), Inside)
+    assert isinstance(contains(approval_roots, node_selector, selector(*narrower)), Inside)

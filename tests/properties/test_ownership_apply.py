@@ -10,13 +10,13 @@ from unittest import mock
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from nodeyard.apiserver.ownership import ApplyConflict, apply, prune, update
-from nodeyard.apiserver.ownership.compare import compare
-from nodeyard.apiserver.ownership.extent import extent
-from nodeyard.apiserver.ownership.fieldset import difference, includes, intersection, union
-from nodeyard.apiserver.ownership.shapes import shape_of
-from nodeyard.apiserver.ownership.update import UNOWNED
-from nodeyard.kube.patch import is_same
+from nodeyard.apiserver.managed_fields import ApplyConflict, apply, prune, update
+from nodeyard.apiserver.managed_fields.compare import compare
+from nodeyard.apiserver.managed_fields.fieldset import difference, includes, intersection, union
+from nodeyard.apiserver.managed_fields.owned_set import extent
+from nodeyard.apiserver.managed_fields.type_shape import shape_of
+from nodeyard.apiserver.managed_fields.update import UNOWNED
+from nodeyard.kube.json import json_equal
 
 from ..builders.ownership import Widgets
 
@@ -128,7 +128,7 @@ def test_without_force_it_conflicts_or_takes_nothing(live: Any, seed: int) -> No
     except ApplyConflict as conflict:
         contested = {(each.manager.manager, each.manager.operation) for each in conflict.conflicts}
     assert ("B", "Apply") not in contested
-    assert contested or is_same(result, applied(live, seed, "B", force=True))
+    assert contested or json_equal(result, applied(live, seed, "B", force=True))
 
 
 @settings(deadline=None)
@@ -137,7 +137,7 @@ def test_pruning_that_can_be_skipped_would_do_nothing(live: Any, first: int, sec
     live = applied(live, first, "A")
     quick = applied(live, second, "A")
     with mock.patch.object(prune, "includes", return_value=False):
-        assert is_same(applied(live, second, "A"), quick)
+        assert json_equal(applied(live, second, "A"), quick)
 
 
 @settings(deadline=None)

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodeyard.apiserver.ownership.codec import decode_fields
-from nodeyard.apiserver.ownership.fieldset import (
+from nodeyard.apiserver.managed_fields.codec import decode_fields
+from nodeyard.apiserver.managed_fields.fieldset import (
     difference,
     field_set,
     has,
@@ -19,7 +19,7 @@ from nodeyard.apiserver.ownership.fieldset import (
     union,
     without,
 )
-from nodeyard.apiserver.ownership.paths import SELF, order
+from nodeyard.apiserver.managed_fields.paths import SELF, order
 
 elements = st.sampled_from(["f:a", "f:b", "f:c", 'k:{"name":"x"}', 'k:{"port":80}', 'v:"x"', "v:9", "v:10"])
 paths = st.lists(elements, min_size=1, max_size=3).map(tuple)

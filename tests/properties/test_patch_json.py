@@ -9,7 +9,8 @@ import jsonpatch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodeyard.kube.patch import PatchError, is_same, json_patch
+from nodeyard.kube.json import json_equal
+from nodeyard.kube.patch import PatchError, json_patch
 
 scalars = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from(["", "a", "b"])
 names = st.sampled_from(["a", "b", "c", "a/b", "m~n", ""])
@@ -62,8 +63,8 @@ def test_the_document_is_never_changed_in_place(document: Any, patch: list[dict[
         patched = json_patch(document, patch)
     except PatchError:
         patched = document
-    assert is_same([document, patch], list(before))
-    assert patched is document or not is_same(patched, document)
+    assert json_equal([document, patch], list(before))
+    assert patched is document or not json_equal(patched, document)
 
 
 @settings(deadline=None)

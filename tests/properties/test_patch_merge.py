@@ -8,7 +8,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodeyard.kube.patch import is_same, merge_diff, merge_patch
+from nodeyard.kube.json import json_equal
+from nodeyard.kube.patch import merge_diff, merge_patch
 
 names = st.sampled_from(["a", "b", "c"])
 scalars = st.booleans() | st.integers(-2, 2) | st.sampled_from([0.5, 1.0, "", "x"])
@@ -49,7 +50,7 @@ def without_lists(value: Any) -> bool:
 @settings(deadline=None)
 @given(documents, patches.filter(without_lists))
 def test_a_patch_does_what_the_book_says(target: Any, patch: Any) -> None:
-    assert is_same(merge_patch(target, patch), by_the_book(target, patch))
+    assert json_equal(merge_patch(target, patch), by_the_book(target, patch))
 
 
 @settings(deadline=None)
@@ -57,7 +58,7 @@ def test_a_patch_does_what_the_book_says(target: Any, patch: Any) -> None:
 def test_a_patch_applied_twice_is_a_patch_applied_once(target: Any, patch: Any) -> None:
     once = merge_patch(target, patch)
     again = merge_patch(once, patch)
-    assert is_same(again, merge_patch(again, patch))
+    assert json_equal(again, merge_patch(again, patch))
     if without_lists(patch):
         assert again is once
 
@@ -67,8 +68,8 @@ def test_a_patch_applied_twice_is_a_patch_applied_once(target: Any, patch: Any) 
 def test_nothing_is_changed_in_place(target: Any, patch: Any) -> None:
     before = copy.deepcopy((target, patch))
     patched = merge_patch(target, patch)
-    assert is_same([target, patch], list(before))
-    assert patched is target or not is_same(patched, target)
+    assert json_equal([target, patch], list(before))
+    assert patched is target or not json_equal(patched, target)
 
 
 @settings(deadline=None)
@@ -76,6 +77,6 @@ def test_nothing_is_changed_in_place(target: Any, patch: Any) -> None:
 def test_the_difference_leads_from_old_to_new(old: Any, new: Any) -> None:
     difference = merge_diff(old, new)
     if difference is None:
-        assert is_same(old, new)
+        assert json_equal(old, new)
     else:
-        assert is_same(merge_patch(old, difference), new)
+        assert json_equal(merge_patch(old, difference), new)

@@ -3,8 +3,9 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeyard.kube.patch import is_same, merge_diff, merge_patch
-from nodeyard.plan.applied import applied, has_fields
+from nodeyard.kube.json import json_equal
+from nodeyard.kube.patch import merge_diff, merge_patch
+from nodeyard.plan.apply_preview import has_fields, merge_fields
 from nodeyard.plan.diff import diff, diff_patch
 
 NAMES = st.sampled_from(["a", "b", "labels", "taints", "finalizers", "items", "example.com/x"])
@@ -23,7 +24,7 @@ OBJECTS = st.dictionaries(NAMES, VALUES, max_size=4)
 
 @given(OBJECTS, OBJECTS)
 def test_a_diff_is_empty_exactly_where_the_objects_are_the_same(old, new):
-    assert (diff(old, new) == ()) == is_same(old, new)
+    assert (diff(old, new) == ()) == json_equal(old, new)
 
 
 @given(OBJECTS, OBJECTS)
@@ -48,6 +49,6 @@ def test_the_diff_of_a_patch_is_the_diff_of_what_it_makes(old, new):
 
 @given(OBJECTS, OBJECTS)
 def test_what_was_applied_is_there_and_applying_again_changes_nothing(old, fields):
-    after = applied(old, fields)
+    after = merge_fields(old, fields)
     assert has_fields(after, fields)
-    assert applied(after, fields) is after
+    assert merge_fields(after, fields) is after

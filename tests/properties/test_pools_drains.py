@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.planning.pods import Handling, handling
+from nodeyard.kube.drain import DRAIN_LABEL, Handling, handling
 from nodeyard.kube.names import MIRROR_POD, POOL_DRAINING
 from nodeyard.kube.objects import Node, Pod
 from nodeyard.plan.model import Verb
@@ -66,7 +66,7 @@ kinds = st.sampled_from(
         {},
         {"owner": "DaemonSet"},
         {"annotations": {MIRROR_POD: "x"}},
-        {"labels": {names.DRAIN_SKIP_LABEL: "skip"}},
+        {"labels": {DRAIN_LABEL: "skip"}},
         {"finalizers": ["slow"]},
     )
 )

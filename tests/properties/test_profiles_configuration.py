@@ -1,4 +1,4 @@
-"""Configurations, whatever they are: checked without an accident, understood as Python's own parser does, and kept."""
+"""Properties of configuration: any text is checked without an error, read like configparser, and kept."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from nodeyard.capabilities.profiles.configuration import cpusets
 from nodeyard.capabilities.profiles.configuration.ini import check
-from nodeyard.capabilities.profiles.configuration.judgement import of_profile
 from nodeyard.capabilities.profiles.configuration.objects import config_object
 from nodeyard.capabilities.profiles.configuration.rendering import render
+from nodeyard.capabilities.profiles.configuration.validation import validate_profile
 from nodeyard.capabilities.profiles.snapshot import Profile
 
 from ..builders.profiles import NODE, NOVA, node
@@ -30,7 +30,7 @@ TEXTS = st.one_of(st.text(), st.lists(LINES, max_size=12).map("\n".join))
 
 @st.composite
 def well_formed(draw: st.DrawFn) -> str:
-    """What oslo.config and Python's parser read alike: no quotes, no comments in values, [DEFAULT] apart."""
+    """Text that oslo.config and configparser read alike: no quotes, no comments in values, no [DEFAULT]."""
     lines: list[str] = []
     for section in draw(st.lists(NAMES, min_size=1, max_size=4)):
         lines.append(f"[{section}]")
@@ -59,7 +59,7 @@ def test_any_text_is_checked_and_every_line_named_is_one_of_it(text: str) -> Non
 
 @given(TEXTS)
 def test_any_text_is_judged_in_few_and_short_sentences(text: str) -> None:
-    judged = of_profile(NOVA, "p", text)
+    judged = validate_profile(NOVA, "p", text)
     assert len(judged.faults) <= 24
     assert all(len(sentence) < 500 and "\n" not in sentence for sentence in (*judged.faults, *judged.warnings))
 
@@ -96,7 +96,7 @@ def test_two_configurations_have_the_same_hash_only_if_they_are_the_same(one: st
 
 @given(st.sets(st.integers(0, cpusets.HIGHEST), min_size=1, max_size=40))
 def test_a_set_of_cpus_survives_being_written(cpus: set[int]) -> None:
-    assert cpusets.parse(cpusets.shown(cpus)) == cpus
+    assert cpusets.parse(cpusets.format_cpus(cpus)) == cpus
 
 
 @given(st.text(st.sampled_from("0123456789-^, x"), max_size=12))

@@ -1,4 +1,4 @@
-"""The resolver against a model of it that is as naive as the decision table, on anything that may be written."""
+"""The resolver equals a naive model of the decision table, for any input."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.messages import text
-from nodeyard.capabilities.profiles.planning.inheritance import effective
+from nodeyard.capabilities.profiles.planning.inheritance import inherit
 from nodeyard.capabilities.profiles.planning.resolution import Resolution, resolve, unknown_keys, wants_object
-from nodeyard.capabilities.profiles.planning.variables import VariablesError, merged
-from nodeyard.capabilities.profiles.services import BUILT_IN, registry
+from nodeyard.capabilities.profiles.planning.variables import VariablesError, merge
+from nodeyard.capabilities.profiles.registry import BUILT_IN, build_registry
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Profile
 from nodeyard.capabilities.profiles.types import Source
 
@@ -54,7 +54,7 @@ snapshots = st.builds(
 
 
 def naive(snapshot: NodeSnapshot, service: str, key: str) -> tuple[str, str, str]:
-    """State, source and value, row by row of the table."""
+    """Return state, source and value by the rows of the decision table."""
     node, role = snapshot.node.metadata, snapshot.role.metadata if snapshot.role else None
     known = snapshot.profiles[service]
     for source, holder in (("Node", node), ("Role", role)):
@@ -124,7 +124,7 @@ def test_one_key_changes_nothing_for_another_service(snapshot: NodeSnapshot, key
 
 @given(snapshots)
 def test_what_is_not_settled_neither_makes_an_object_nor_takes_one_away(snapshot: NodeSnapshot) -> None:
-    """Only that nobody asks for the object any more takes it away."""
+    """An object is deleted only if nothing requests it."""
     for name, each in resolve(snapshot).items():
         is_there = name in snapshot.objects
         if not each.is_settled and not is_there:
@@ -169,7 +169,7 @@ specs = st.fixed_dictionaries(
 
 @given(st.dictionaries(st.sampled_from(["one", "two", "three", "nova"]), specs))
 def test_a_declaration_counts_or_has_a_fault_and_those_that_count_share_nothing(declared: dict[str, Any]) -> None:
-    found = registry([build.profile_service(name, **spec) for name, spec in declared.items()])
+    found = build_registry([build.profile_service(name, **spec) for name, spec in declared.items()])
     counted = [service for service in found.services if not service.is_built_in]
 
     assert {service.name for service in counted} | set(found.faults) == set(declared)
@@ -189,7 +189,7 @@ variables = st.dictionaries(st.sampled_from("abc"), st.integers() | st.lists(st.
 
 @given(variables, variables)
 def test_variables_merge_as_two_mappings_do(of_node: dict[str, Any], of_role: dict[str, Any]) -> None:
-    both = merged(yaml.safe_dump(of_node), yaml.safe_dump(of_role))
+    both = merge(yaml.safe_dump(of_node), yaml.safe_dump(of_role))
 
     assert yaml.safe_load(both.text or "{}") == {**of_role, **of_node}
     assert both.origins == {key: Source.NODE if key in of_node else Source.ROLE for key in {**of_role, **of_node}}
@@ -198,9 +198,9 @@ def test_variables_merge_as_two_mappings_do(of_node: dict[str, Any], of_role: di
 @given(st.text(alphabet="ab:[]{}&*!|>-\n \t'\"#%@,?", max_size=30))
 def test_any_text_is_variables_or_a_fault_and_never_an_accident(written: str) -> None:
     node, role = build.node(node={"ansibleVars": written}), build.role(nodeTemplate={"ansibleVars": "own: 1\n"})
-    found = effective(node, role)
+    found = inherit(node, role)
     try:
-        merged(written, "own: 1\n")
+        merge(written, "own: 1\n")
     except VariablesError:
         assert len(found.faults) == 1
     else:

@@ -8,9 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nodeyard.apiserver.crds.defaulting import default
+from nodeyard.apiserver.crds.schema import definition_faults
 from nodeyard.schema.compile import compile_schema
-from nodeyard.schema.defaults import default
-from nodeyard.schema.definition import definition_faults
 from nodeyard.schema.prune import prune
 from nodeyard.schema.validate import validate
 

@@ -41,5 +41,5 @@ def test_a_quoted_text_matches_itself_alone(text: str) -> None:
     quoted = "".join(f"\\x{{{ord(char):x}}}" for char in text)
     pattern = compile_pattern(f"^{quoted}$")
 
-    assert pattern.search(text)
-    assert not pattern.search(f"{text}x")
+    assert pattern.matches(text)
+    assert not pattern.matches(f"{text}x")

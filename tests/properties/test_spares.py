@@ -1,4 +1,4 @@
-"""What holds of every plan of spares, whatever the nodes and templates are."""
+"""Invariants of every plan of spares."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.plan import plan
 from nodeyard.capabilities.spares.planning.contention import can_overlap
 from nodeyard.capabilities.spares.planning.releases import SETTLE
+from nodeyard.capabilities.spares.planning.spare_index import Spare
+from nodeyard.capabilities.spares.planning.templates import Resolved
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot, is_spare
 from nodeyard.capabilities.spares.types import NodeTemplate
 from nodeyard.kube.names import MIRRORED_NODE, POOL_DRAINING, ZONE
@@ -131,20 +133,20 @@ def test_no_template_gets_more_than_it_asks_for(seen: SparesSnapshot) -> None:
 
 
 @given(worlds())
-def test_a_node_that_a_lower_template_gets_was_of_no_use_to_a_higher_one_that_is_short(seen: SparesSnapshot) -> None:
+def test_a_node_that_a_lower_template_gets_is_not_missed_by_a_higher_one_that_is_short(seen: SparesSnapshot) -> None:
+    """The higher template could not claim it, and enough spares remain for what it lacks."""
     after = apply(seen, plan(seen, NOW))
-    matching = {
-        each.name: sum(from_object(each.selector_object).matches(one.metadata.labels) for one in _owned(after, each))
-        for each in seen.templates
-    }
-    by_name = {each.name: each for each in seen.templates}
+    by_name = {each.name: Resolved(each) for each in seen.templates}
+    left = [each for each in after.nodes if is_spare(each)]
     for name, taker in claims(seen).items():
-        labels = next(each for each in seen.nodes if each.metadata.name == name).metadata.labels
-        for higher in seen.templates:
-            if higher.spec.priority <= by_name[taker].spec.priority or not _acts(higher):
+        taken = next(each for each in seen.nodes if each.metadata.name == name)
+        for higher in by_name.values():
+            short = higher.desired - sum(map(higher.matches, _owned(after, higher.template)))
+            is_above = higher.priority > by_name[taker].priority and _acts(higher.template)
+            if not is_above or short <= 0 or not higher.can_keep(taken):
                 continue
-            is_short = matching[higher.name] < higher.spec.nodes
-            assert not (is_short and from_object(higher.selector_object).matches(labels))
+            assert Spare(taken, seen.pods).refusal_for(higher.eligibility) is not None
+            assert sum(map(higher.can_keep, left)) >= short
 
 
 def _owned(seen: SparesSnapshot, each: NodeTemplate) -> list[Node]:
@@ -157,7 +159,7 @@ def _acts(each: NodeTemplate) -> bool:
 
 @given(worlds())
 def test_a_plan_that_was_applied_leaves_nothing_to_do(seen: SparesSnapshot) -> None:
-    """But for releases, whose next step needs time; they come to rest too."""
+    """Releases need time for their next step; they converge too."""
     after, now = converge(seen)
     assert not plan(after, now).plan.actions
     assert not plan(after, now + timedelta(days=1)).plan.actions
@@ -222,7 +224,7 @@ def test_zones_are_balanced_within_one_where_the_stock_allows(zones: list[str], 
 
 @given(nodes("a"), contents, st.booleans())
 def test_a_claimed_node_comes_back_as_it_was(before: Node, wanted: dict[str, Any], is_changed: bool) -> None:
-    """Also when the template was edited, or drift was repaired, in between."""
+    """Holds also after template edits and drift repair in between."""
     first = snapshot([before], [template("web", template=wanted)])
     if claims(first) != {"a": "web"}:
         return
@@ -248,7 +250,7 @@ def test_selectors_that_a_node_satisfies_both_overlap(a: Any, b: Any, labels: di
 
 @given(worlds(), st.integers(0, 3))
 def test_a_kill_between_any_two_writes_is_made_good(seen: SparesSnapshot, survived: int) -> None:
-    """Only the first writes of a plan arrive; the next process comes to the same rest as if all had."""
+    """Only the first writes of a plan succeed; the next process converges to the same state."""
     planned = plan(seen, NOW)
     arrived = planned.plan.actions[:survived]
     cut = msgspec.structs.replace(planned, plan=msgspec.structs.replace(planned.plan, actions=arrived))

@@ -9,7 +9,7 @@ import pytest
 from nodeyard.apiserver.kinds import table
 from nodeyard.kube.json import Object
 from nodeyard.testing import ControlPlane
-from nodeyard.testing.builtins import published
+from nodeyard.testing.generate_type_table import published
 
 OURS = ("always", "go", "inlined", "pointers")
 

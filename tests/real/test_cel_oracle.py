@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 import yaml
 
-from nodeyard.schema.cel import compile_rules
+from nodeyard.apiserver.cel import compile_rules
 from nodeyard.schema.compile import compile_schema
 from nodeyard.schema.model import Schema
-from nodeyard.testing import ControlPlane, foreign
+from nodeyard.testing import ControlPlane, third_party_crds
 from nodeyard.testing.rest import Rest, RestError
 from nodeyard.testing.waiting import until
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.real
 
 GROUP = "cel.nodeyard.dev"
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-RECORDED = Path(__file__).parents[1] / "unit" / "schema" / "cel" / "recorded"
+RECORDED = Path(__file__).parents[1] / "unit" / "apiserver" / "cel" / "recorded"
 FOREIGN = (
     "cluster-api",
     "kubeadm-bootstrap",
@@ -101,7 +101,7 @@ class Kind:
 
     def install(self, *, without_rules: bool = False) -> None:
         definition = without(self._definition) if without_rules else self._definition
-        foreign.install(self._rest, [definition])
+        third_party_crds.install(self._rest, [definition])
         until(lambda: self._rest.status(self.path) == 200, "the kind is served")
         if not without_rules:
             until(lambda: self.refuses({"canary": True}), "the rules are in force")
@@ -220,7 +220,7 @@ def rule_count(schema: Schema) -> int:
 
 
 def test_all_rules_of_the_definitions_we_use_compile() -> None:
-    versions = [version for each in foreign.definitions(*FOREIGN) for version in each["spec"]["versions"]]
+    versions = [version for each in third_party_crds.definitions(*FOREIGN) for version in each["spec"]["versions"]]
     schemas = [compile_schema(version["schema"]["openAPIV3Schema"]) for version in versions]
 
     errors = [str(error) for schema in schemas for error in compile_rules(schema)[1]]

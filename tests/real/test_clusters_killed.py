@@ -4,9 +4,9 @@ import pytest
 from tests.builders import leaves
 from tests.builders.operators import operator, until
 
-from nodeyard.client.aio import AioTransport
 from nodeyard.client.api import Client
 from nodeyard.client.errors import NotFound
+from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_config
 from nodeyard.client.resources import CONFIG_MAPS, NODES, SECRETS
 from nodeyard.testing.controlplane import ControlPlane
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.real
 
 async def test_a_leaf_that_is_killed_and_started_again_is_found_again():
     with EmbeddedServer() as root, ControlPlane() as leaf:
-        here = Client(AioTransport(load_config(root.kubeconfig)))
-        there = Client(AioTransport(load_config(leaf.kubeconfig)))
+        here = Client(HttpTransport(load_config(root.kubeconfig)))
+        there = Client(HttpTransport(load_config(leaf.kubeconfig)))
         await here.create(SECRETS, leaves.secret("oak", "g", leaf.kubeconfig.read_text()))
         await there.create(NODES, leaves.node("n1"))
 

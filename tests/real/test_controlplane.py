@@ -12,7 +12,7 @@ import yaml
 
 from nodeyard.process.certificates import Authority
 from nodeyard.testing import ControlPlane, kubectl, versions
-from nodeyard.testing.components import ComponentError
+from nodeyard.testing.component import ComponentError
 from nodeyard.testing.controlplane import running
 from nodeyard.testing.rest import Rest, RestError
 

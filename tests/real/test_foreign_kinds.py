@@ -5,12 +5,12 @@ import pytest_asyncio
 from tests.builders.operators import until
 
 from nodeyard.client import errors
-from nodeyard.client.aio import AioTransport
 from nodeyard.client.api import Client
+from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_config
 from nodeyard.client.resources import NAMESPACES
-from nodeyard.sim import foreign as stand_ins
-from nodeyard.testing import ControlPlane, foreign
+from nodeyard.sim import third_party_crds as stand_ins
+from nodeyard.testing import ControlPlane, third_party_crds
 
 from ..builders.foreign import NAMESPACE, REFUSED_BY_WEBHOOKS, SAMPLES
 
@@ -22,13 +22,13 @@ SOURCES = ("kubeadm-bootstrap", "kubeadm-control-plane", "docker", "aws", "proxm
 @pytest.fixture(scope="module")
 def plane():
     with ControlPlane(cluster_api=True) as plane:
-        foreign.install(plane.rest, foreign.definitions(*SOURCES))
+        third_party_crds.install(plane.rest, third_party_crds.definitions(*SOURCES))
         yield plane
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def client(plane):
-    client = Client(AioTransport(load_config(plane.kubeconfig)))
+    client = Client(HttpTransport(load_config(plane.kubeconfig)))
     await client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
     yield client
     await client.close()
@@ -70,7 +70,7 @@ def names(definition):
 
 
 async def test_stand_ins_have_the_names_versions_and_subresources_of_the_real_ones():
-    real = {one["metadata"]["name"]: one for one in foreign.definitions("cluster-api", *SOURCES)}
+    real = {one["metadata"]["name"]: one for one in third_party_crds.definitions("cluster-api", *SOURCES)}
     for stand_in in stand_ins.definitions():
         upstream = real[stand_in["metadata"]["name"]]
         assert names(stand_in) == names(upstream)
@@ -82,7 +82,7 @@ async def test_stand_ins_have_the_names_versions_and_subresources_of_the_real_on
 
 
 async def test_every_field_of_a_stand_in_is_one_of_the_real_ones():
-    real = {one["metadata"]["name"]: one for one in foreign.definitions("cluster-api", *SOURCES)}
+    real = {one["metadata"]["name"]: one for one in third_party_crds.definitions("cluster-api", *SOURCES)}
     strange = []
 
     def compare(ours, theirs, path):

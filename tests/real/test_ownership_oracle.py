@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 
-from nodeyard.apiserver.ownership import ApplyConflict, ApplyError, apply, update
+from nodeyard.apiserver.managed_fields import ApplyConflict, ApplyError, apply, update
 from nodeyard.apiserver.strategic import strategic_merge_patch
 from nodeyard.kube.patch import PatchError, json_patch, merge_patch
-from nodeyard.process.clock import parse_time
+from nodeyard.kube.timestamps import parse_rfc3339
 from nodeyard.testing import ControlPlane, waiting
 from nodeyard.testing.session import APPLY, JSON_PATCH, MERGE, STRATEGIC, Answer, Session
 
@@ -282,7 +282,7 @@ class Walk:
         ours = times.get((operation, step.manager))
         if ours is None and operation == "Apply":
             ours = times.get(("Update", "before-first-apply"))
-        return parse_time(ours) if ours else SOME_DAY
+        return parse_rfc3339(ours) if ours else SOME_DAY
 
 
 def attempt(make: Callable[[], Any]) -> tuple[Any, PatchError | ApplyError | None]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nodeyard.capabilities.pools.validity import is_synced_in_place, label_refusal, taint_refusal
+from nodeyard.capabilities.pools.validation.node_keys import is_synced_in_place, label_refusal, taint_refusal
 from nodeyard.testing import ControlPlane
 from nodeyard.testing.session import Answer, Session
 

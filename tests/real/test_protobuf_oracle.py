@@ -13,7 +13,7 @@ import pytest
 
 from nodeyard.apiserver.bodies import PROTOBUF
 from nodeyard.apiserver.kinds import decoding, protobuf, table
-from nodeyard.testing import ControlPlane, messages, versions
+from nodeyard.testing import ControlPlane, generate_protobuf_table, versions
 from nodeyard.testing.session import JSON, Answer, Session
 from nodeyard.testing.waiting import until
 
@@ -103,6 +103,8 @@ def in_go(obj: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_the_table_of_messages_is_what_the_modules_say() -> None:
-    derived = messages.derive(table.definitions(), messages.go_protos(messages.folders(versions.KUBERNETES)))
+    derived = generate_protobuf_table.derive(
+        table.definitions(), generate_protobuf_table.go_protos(generate_protobuf_table.folders(versions.KUBERNETES))
+    )
 
-    assert messages.render(derived, versions.KUBERNETES) == protobuf.PATH.read_text()
+    assert generate_protobuf_table.render(derived, versions.KUBERNETES) == protobuf.PATH.read_text()

@@ -18,6 +18,7 @@ VERBS = (
     ("plan",),
     ("why",),
     ("approve",),
+    ("status",),
     ("apiserver",),
     ("crds",),
     ("demo",),
@@ -50,12 +51,12 @@ def test_there_are_no_verbs_but_those_in_the_snapshot():
 
 def test_an_unknown_verb_is_refused():
     result = CliRunner().invoke(app, ["fly"], prog_name="nodeyard")
-    assert result.exit_code == 2
+    assert result.exit_code == 64
     assert "No such command 'fly'" in result.output
 
 
 @pytest.mark.parametrize("arguments", [["apiserver"], ["apiserver", "--port", "70000", "--kubeconfig-out", "x"]])
 def test_missing_and_wrong_options_are_named(arguments):
     result = CliRunner().invoke(app, arguments, prog_name="nodeyard")
-    assert result.exit_code == 2
+    assert result.exit_code == 64
     assert "--port" in result.output

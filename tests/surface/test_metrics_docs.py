@@ -17,8 +17,8 @@ from nodeyard.runtime.settings import Settings
 PAGE = Path(__file__).parents[2] / "docs" / "metrics.md"
 HEAD = """# Metrics
 
-What `nodeyard run` serves at `--metrics-bind`, as Prometheus text. This page is made from the code \
-(`NODEYARD_RENEW=1 pytest tests/surface`).
+`nodeyard run` serves these metrics at `--metrics-bind` in the Prometheus text format. This page is generated \
+from the code (`NODEYARD_RENEW=1 pytest tests/surface`).
 
 | metric | type | labels | meaning |
 |---|---|---|---|

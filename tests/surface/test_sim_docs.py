@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from nodeyard.sim.book import SHIPPED, parse_book
 from nodeyard.sim.conditions import COMPARISONS
-from nodeyard.sim.foreign import GROUPS, definitions
+from nodeyard.sim.stage_book import SHIPPED, parse_book
 from nodeyard.sim.stage_format import VERBS
+from nodeyard.sim.third_party_crds import GROUPS, definitions
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sim.md").read_text()
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)

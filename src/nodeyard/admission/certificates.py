@@ -1,9 +1,9 @@
-"""The certificates that webhooks are served with: values, and which of them to present. Pure but for the making.
+"""Webhook serving certificates, and the choice of the one to present during a rotation. Only `make` is impure.
 
-Each issue is an authority that signs one certificate and whose key is then forgotten: nothing that could sign another
-is kept anywhere. The next issue is made well before the last runs out, and both stay trusted:
+Each certificate has its own CA, whose key is discarded after signing: no stored key can sign another certificate. The
+next certificate is made well before the current one expires, and both CAs stay trusted:
 
-    made ──▶ in the Secret ──▶ in every caBundle ──▶ presented          the one before is presented until then
+    made ──▶ in the Secret ──▶ in every caBundle ──▶ presented          the previous one is presented until then
 """
 
 from __future__ import annotations
@@ -18,32 +18,32 @@ from cryptography.hazmat.primitives.serialization import Encoding
 
 from nodeyard.process.certificates import Authority, Pair
 
-# An old authority beyond these would have to be of a replica that missed five rotations.
+# A CA older than these could only be presented by a replica that missed five rotations.
 MAX_AUTHORITIES: Final = 5
 
 
 @dataclass(frozen=True)
-class Terms:
-    """How long certificates last and how soon things are noticed."""
+class RotationPolicy:
+    """Validity of certificates and intervals of their rotation."""
 
     valid: timedelta = timedelta(days=90)
     renew_before: timedelta = timedelta(days=30)
     interval: float = 10.0
-    """Seconds between two looks at certificates and configurations."""
+    """Seconds between two checks of certificates and webhook configurations."""
     settle: float = 30.0
-    """Seconds from a bundle that is published until every API server surely goes by it."""
+    """Seconds after which every API server uses a published CA bundle."""
 
 
 class BadCertificate(ValueError):
-    """The text says what cannot be used."""
+    """A certificate or key is unusable; the text says which and why."""
 
 
 @dataclass(frozen=True)
-class Issue:
-    """A certificate with its key, and the authority that vouches for it."""
+class IssuedCertificate:
+    """A certificate with its key, and the CA that signed it."""
 
     pair: Pair
-    """The certificate is followed by its authority's."""
+    """The chain has the certificate first, then its CA."""
     authority: bytes
     names: frozenset[str]
     expires: datetime
@@ -52,23 +52,25 @@ class Issue:
         return host in self.names
 
     @staticmethod
-    def make(names: Iterable[str], valid: timedelta, now: datetime) -> Issue:
+    def make(names: Iterable[str], valid: timedelta, now: datetime) -> IssuedCertificate:
         authority = Authority("nodeyard webhooks", valid=valid, now=now)
         pair = authority.server(*sorted(names))
-        return Issue.read(pair.certificate + authority.pem, pair.key)
+        return IssuedCertificate.read(pair.certificate + authority.pem, pair.key)
 
     @staticmethod
-    def read(chain: bytes, key: bytes) -> Issue:
+    def read(chain: bytes, key: bytes) -> IssuedCertificate:
         certificates = read_all(chain)
         if len(certificates) != 2:
-            raise BadCertificate(f"a certificate and its authority are expected, there are {len(certificates)}")
+            raise BadCertificate(f"expected a certificate and its CA, found {len(certificates)} certificates")
         leaf, authority = certificates
-        return Issue(Pair(chain, key), authority.public_bytes(Encoding.PEM), _names(leaf), leaf.not_valid_after_utc)
+        return IssuedCertificate(
+            Pair(chain, key), authority.public_bytes(Encoding.PEM), _names(leaf), leaf.not_valid_after_utc
+        )
 
 
 @dataclass(frozen=True)
-class Served:
-    """What to present to who connects, and what they have to trust for it."""
+class ServingCertificate:
+    """The certificate to present, and the CA bundle that clients must trust."""
 
     pair: Pair
     bundle: bytes
@@ -76,11 +78,11 @@ class Served:
 
 
 @dataclass(frozen=True)
-class Issues:
-    """The newest first, then the one before it; and every authority that may still be met."""
+class CertificateRotation:
+    """The newest and the previous certificate, and every CA that may still be in use."""
 
-    newest: Issue
-    previous: Issue | None = None
+    newest: IssuedCertificate
+    previous: IssuedCertificate | None = None
     authorities: tuple[bytes, ...] = ()
 
     @property
@@ -88,41 +90,41 @@ class Issues:
         return b"".join(self.authorities)
 
     @staticmethod
-    def first(names: Iterable[str], valid: timedelta, now: datetime) -> Issues:
-        issue = Issue.make(names, valid, now)
-        return Issues(issue, None, (issue.authority,))
+    def first(names: Iterable[str], valid: timedelta, now: datetime) -> CertificateRotation:
+        issue = IssuedCertificate.make(names, valid, now)
+        return CertificateRotation(issue, None, (issue.authority,))
 
-    def renewed(self, host: str, valid: timedelta, now: datetime, *, is_settled: bool) -> Issues:
-        """With an issue more, for all names there are and this one.
+    def renewed(self, host: str, valid: timedelta, now: datetime, *, is_settled: bool) -> CertificateRotation:
+        """Add a new certificate for all current names and `host`.
 
-        The one before stays that which API servers trust: an issue that was not settled is passed over.
+        The previous certificate stays the one that API servers trust: a newest one that is not settled is dropped.
         """
-        issue = Issue.make(self.newest.names | {host}, valid, now)
+        issue = IssuedCertificate.make(self.newest.names | {host}, valid, now)
         previous = self.newest if is_settled or self.previous is None else self.previous
         living = [pem for pem in self.authorities if read_all(pem)[0].not_valid_after_utc > now]
-        return Issues(issue, previous, (issue.authority, *living)[:MAX_AUTHORITIES])
+        return CertificateRotation(issue, previous, (issue.authority, *living)[:MAX_AUTHORITIES])
 
     def is_due(self, host: str, renew_before: timedelta, now: datetime) -> bool:
         return not self.newest.covers(host) or self.newest.expires - renew_before <= now
 
 
 def choose(
-    issues: Issues, host: str, *, is_settled: bool, published: Sequence[frozenset[bytes]], now: datetime
-) -> Issue:
-    """The newest, once every API server trusts it; until then the one they do trust."""
+    issues: CertificateRotation, host: str, *, is_settled: bool, published: Sequence[frozenset[bytes]], now: datetime
+) -> IssuedCertificate:
+    """Return the newest certificate once every API server trusts it, until then the previous one."""
     previous = issues.previous
     if is_settled or previous is None or not previous.covers(host) or previous.expires <= now:
         return issues.newest
     return previous if is_published(previous, published) else issues.newest
 
 
-def is_published(issue: Issue, published: Sequence[frozenset[bytes]]) -> bool:
-    """Whether every bundle has its authority; without a bundle nobody asks us yet."""
+def is_published(issue: IssuedCertificate, published: Sequence[frozenset[bytes]]) -> bool:
+    """Return whether every caBundle contains its CA. Without a caBundle no API server calls us yet."""
     return bool(published) and all(issue.authority in bundle for bundle in published)
 
 
 def authorities_in(bundle: bytes) -> frozenset[bytes]:
-    """Its certificates, each in one form; what cannot be read vouches for nothing."""
+    """Return the certificates of a bundle in normalised PEM; none if it cannot be parsed."""
     try:
         return frozenset(each.public_bytes(Encoding.PEM) for each in read_all(bundle))
     except BadCertificate:
@@ -133,7 +135,7 @@ def read_all(pem: bytes) -> list[x509.Certificate]:
     try:
         return x509.load_pem_x509_certificates(pem)
     except ValueError as error:
-        raise BadCertificate(f"this is no certificate in PEM: {error}") from None
+        raise BadCertificate(f"not a PEM certificate: {error}") from None
 
 
 def _names(certificate: x509.Certificate) -> frozenset[str]:

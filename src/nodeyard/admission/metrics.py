@@ -1,4 +1,4 @@
-"""What the webhook server measures of itself. Labels are bound once, per webhook."""
+"""Metrics of the webhooks. Labels are bound once per webhook."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from nodeyard.process.metrics import Metrics
 from nodeyard.runtime.webhooks import Found, LookedUp, Unreadable
 
 
-class Ended(Enum):
-    """How a review ended; the label of a metric."""
+class ReviewOutcome(Enum):
+    """The outcome of a review; a label value."""
 
     ALLOWED = "allowed"
     PATCHED = "patched"
@@ -21,48 +21,49 @@ class Ended(Enum):
 
 
 class AdmissionMetrics:
-    """The series of all webhooks; made once per process."""
+    """Metrics of all webhooks; created once per process."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._reviews = metrics.counter(
             "nodeyard_webhook_reviews_total",
-            "Requests that webhooks were asked about, by answer.",
+            "Admission reviews, by webhook and outcome.",
             ("webhook", "verdict"),
         )
         self._seconds = metrics.histogram(
-            "nodeyard_webhook_review_seconds", "Time from a question that is read to its answer.", ("webhook",)
+            "nodeyard_webhook_review_seconds", "Duration of an admission review.", ("webhook",)
         )
         self.expiry = metrics.gauge(
-            "nodeyard_webhook_certificate_expiry_seconds", "When the certificate served runs out, as Unix time."
+            "nodeyard_webhook_certificate_expiry_seconds", "Expiry of the serving certificate, as Unix time."
         )
         self.registrations = metrics.counter(
-            "nodeyard_webhook_registrations_total", "Webhook configurations written, by why.", ("capability", "reason")
+            "nodeyard_webhook_registrations_total",
+            "Writes of webhook configurations, by reason.",
+            ("capability", "reason"),
         )
-
         self._lookups = metrics.counter(
             "nodeyard_webhook_lookups_total",
-            "Objects that reviews had to read from the API server, by what became of it.",
+            "Objects that reviews read from the API server, by result.",
             ("webhook", "result"),
         )
 
     def lookups_of(self, webhook: str) -> Callable[[LookedUp], None]:
-        """Tell it each answer."""
+        """Return a function that counts the answer of a lookup."""
 
-        def told(answer: LookedUp) -> None:
+        def count(answer: LookedUp) -> None:
             self._lookups.labels(webhook, _result(answer)).inc()
 
-        return told
+        return count
 
-    def of(self, webhook: str) -> Callable[[Ended, float], None]:
-        """Tell it how each review ended and how long it took."""
+    def of(self, webhook: str) -> Callable[[ReviewOutcome, float], None]:
+        """Return a function that records the outcome and duration of a review."""
         seconds = self._seconds.labels(webhook)
-        counts = {ended: self._reviews.labels(webhook, ended.value) for ended in Ended}
+        counts = {outcome: self._reviews.labels(webhook, outcome.value) for outcome in ReviewOutcome}
 
-        def told(ended: Ended, took: float) -> None:
-            counts[ended].inc()
-            seconds.observe(took)
+        def record(outcome: ReviewOutcome, duration: float) -> None:
+            counts[outcome].inc()
+            seconds.observe(duration)
 
-        return told
+        return record
 
 
 def _result(answer: LookedUp) -> str:

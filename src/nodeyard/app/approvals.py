@@ -1,6 +1,7 @@
-"""Lets a held plan go: finds it by its id and says so on its root object.
+"""Approves a held plan, or revokes the approval, in annotations of the plan's root object.
 
-The id is a hash of what is held and does not depend on the limit that the operator holds it by, so any limit finds it.
+The plan's id is a hash of the held actions. It does not depend on the operator's limit, so the plan is found with any
+limit.
 """
 
 from __future__ import annotations
@@ -9,21 +10,31 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from nodeyard.app.inspection import Inspection, Look
-from nodeyard.client.api import Client
-from nodeyard.kube.names import APPROVE
-from nodeyard.plan.brake import Limit
-from nodeyard.plan.model import ObjectRef, Plan
-from nodeyard.runtime.capability import Capability
-from nodeyard.runtime.roots import approved_on, root_ref
+import msgspec
 
-_NOTHING_UNASKED: Final = Limit(nodes=0, percent=0)
+from nodeyard.app.dry_planner import DryPlan, DryPlanner
+from nodeyard.client.api import Client
+from nodeyard.client.errors import ClientError
+from nodeyard.client.resources import untyped
+from nodeyard.kube.json import Json
+from nodeyard.kube.names import APPROVALS, APPROVE
+from nodeyard.kube.timestamps import format_rfc3339
+from nodeyard.plan.brake import JOINT, Limit, is_counted
+from nodeyard.plan.identity import approvals
+from nodeyard.plan.model import Action, ObjectRef, Plan
+from nodeyard.process.clock import Clock, SystemClock
+from nodeyard.runtime.annotations import annotations_of, approved_on, root_ref
+from nodeyard.runtime.capability import Capability
+
+_HOLD_EVERYTHING: Final = Limit(nodes=0, percent=0)
 REMEMBERED: Final = 10
-"""Approvals on one root."""
+"""Approvals kept on one root object."""
+REASON_MAX: Final = 500
+_REVIEWS: Final = untyped("authentication.k8s.io", "v1", "selfsubjectreviews", "SelfSubjectReview")
 
 
 class NotHeld(LookupError):
-    """No plan of this id; the text lists those there are."""
+    """No held plan has this id; the text lists the ids there are."""
 
 
 @dataclass(frozen=True)
@@ -32,38 +43,114 @@ class Approved:
     root: ObjectRef
 
 
-async def approve(client: Client, inspection: Inspection, id: str) -> Approved:
-    disruptive = [look for look in inspection.plans(_NOTHING_UNASKED) if look.braked.held is not None]
-    for look in disruptive:
-        held = look.braked.held
+class Approval(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Who approved a plan, and why."""
+
+    id: str
+    by: str = ""
+    at: str = ""
+    reason: str = ""
+
+
+async def approve(
+    client: Client, planner: DryPlanner, id: str, reason: str = "", clock: Clock | None = None
+) -> Approved:
+    """Write the approval of a held plan on its root objects. Raises NotHeld if no plan has the id."""
+    disruptive = [each for each in planner.plans(_HOLD_EVERYTHING) if each.braked.held is not None]
+    for dry_plan in disruptive:
+        held = dry_plan.braked.held
         if held is None or held.id != id:
             continue
-        found = next(((each, ref) for each in _places(look, held) if (ref := root_ref(look.capability, each))), None)
-        if found is None:
-            raise NotHeld(f"plan {id} of {look.capability.name} has no root object to approve it on")
-        root, ref = found
-        await _annotate(client, look.capability, ref, with_approval(approved_on(root), id))
-        return Approved(held, ref)
-    known = [f"{look.braked.held.id} ({look.capability.name})" for look in disruptive if look.braked.held]
+        places = _places(dry_plan, held)
+        if not places:
+            raise NotHeld(f"plan {id} of {dry_plan.capability.name} has no root object that could carry the approval")
+        now = format_rfc3339((clock or SystemClock()).now())
+        approval = Approval(id, await _whoami(client), now, " ".join(reason.split())[:REASON_MAX])
+        for ref, (root, ids) in places.items():
+            records = [*_records(root, without=id), approval][-REMEMBERED:]
+            approved = with_approval(approved_on(root), JOINT.join(sorted(ids)))
+            await _annotate(client, dry_plan.capability, ref, approved, records)
+        return Approved(held, next(iter(places)))
+    known = [f"{each.braked.held.id} ({each.capability.name})" for each in disruptive if each.braked.held]
     raise NotHeld(f"no disruptive plan has the id {id}; there are: {', '.join(known) or 'none'}")
 
 
-def _places(look: Look, held: Plan) -> Iterable[Any]:
-    """Where it can be approved, the best first: what is shared with other keys where all of them see it."""
-    is_shared = any(action.shared_by for action in held.actions)
-    return (*look.wider, *look.roots) if is_shared else look.roots
+async def revoke(client: Client, planner: DryPlanner, id: str) -> list[ObjectRef]:
+    """Remove an approval from every root object that carries it. Actions already done are not undone."""
+    found: dict[ObjectRef, tuple[Capability, Any]] = {}
+    for dry_plan in planner.plans(_HOLD_EVERYTHING):
+        capability = dry_plan.capability
+        for root in (*dry_plan.roots, *dry_plan.approval_roots):
+            ref = root_ref(capability, root) if any(_is_part(each, id) for each in approved_on(root)) else None
+            if ref is not None:
+                found[ref] = capability, root
+    if not found:
+        raise NotHeld(f"no object has an approval of {id} in its annotation {APPROVE}")
+    for ref, (capability, root) in found.items():
+        left = ",".join(each for each in approved_on(root) if not _is_part(each, id))
+        await _annotate(client, capability, ref, left or None, list(_records(root, without=id)))
+    return list(found)
+
+
+def _is_part(approved: str, id: str) -> bool:
+    """Return whether an approval is for this plan, or for a part of it that another object carries."""
+    return not set(approved.split(JOINT)).isdisjoint(id.split(JOINT))
+
+
+async def _whoami(client: Client) -> str:
+    """Ask the server for our user name; empty if it does not answer."""
+    try:
+        review = await client.create(
+            _REVIEWS, {"apiVersion": _REVIEWS.api_version, "kind": _REVIEWS.kind, "metadata": {}}
+        )
+        return str(review["status"]["userInfo"]["username"])
+    except (ClientError, LookupError, TypeError):
+        return ""
+
+
+def _records(root: Any, without: str) -> Iterable[Approval]:
+    try:
+        known = msgspec.json.decode(annotations_of(root).get(APPROVALS, "[]"), type=list[Approval])
+    except msgspec.MsgspecError:
+        known = []
+    return (each for each in known if each.id != without)
+
+
+def _places(dry_plan: DryPlan, held: Plan) -> dict[ObjectRef, tuple[Any, list[str]]]:
+    """Return the objects to write the approval on, each with the ids approved there.
+
+    An approval group that spans several keys is approved on a root that all of them read.
+    """
+    found: dict[ObjectRef, tuple[Any, list[str]]] = {}
+    for id, actions in approvals(held, filter(is_counted, held.actions)).items():
+        if roots := _roots(dry_plan, actions):
+            ref, root = roots[0]
+            found.setdefault(ref, (root, []))[1].append(id)
+    return found
+
+
+def _roots(dry_plan: DryPlan, actions: Sequence[Action]) -> list[tuple[ObjectRef, Any]]:
+    """Return the roots on which an approval group can be approved, the object that causes it first."""
+    is_shared = any(action.group_nodes for action in actions)
+    roots = (*dry_plan.approval_roots, *dry_plan.roots) if is_shared else dry_plan.roots
+    found = [(ref, root) for root in roots if (ref := root_ref(dry_plan.capability, root)) is not None]
+    causes = {action.shared_root for action in actions}
+    return sorted(found, key=lambda each: each[0] not in causes)
 
 
 def with_approval(given: Sequence[str], id: str) -> str:
-    """What is approved already stays approved: it may be on its way. The oldest are over, and go."""
+    """Add an id to the approved ones. Recent ids stay: their plans may still be running. The oldest are dropped."""
     return ",".join([*(each for each in given if each != id), id][-REMEMBERED:])
 
 
-async def _annotate(client: Client, capability: Capability, root: ObjectRef, approved: str) -> None:
+async def _annotate(
+    client: Client, capability: Capability, root: ObjectRef, approved: str | None, records: Sequence[Approval]
+) -> None:
     resource = next(
         watch.resource
         for watch in capability.watches
         if (watch.resource.api_version, watch.resource.kind) == (root.api_version, root.kind)
     )
-    patch = {"metadata": {"uid": root.uid, "annotations": {APPROVE: approved}}}
+    written: Json = msgspec.json.encode(records).decode() if records else None
+    patch = {"metadata": {"uid": root.uid, "annotations": {APPROVE: approved, APPROVALS: written}}}
     await client.patch(resource, root.name, patch, root.namespace)

@@ -1,4 +1,4 @@
-"""The one list of capabilities: what this build of Nodeyard can do."""
+"""The list of capabilities of this build."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class UnknownCapability(ValueError):
 
 
 def choose(names: Sequence[str], among: Sequence[Capability] | None = None) -> tuple[Capability, ...]:
-    """Those named, in the list's order; all of them where none is named."""
+    """Select capabilities by name, in the order of the list; no names select all."""
     known = CAPABILITIES if among is None else tuple(among)
     unknown = [name for name in names if name not in {each.name for each in known}]
     if unknown:
         choices = ", ".join(each.name for each in known) or "none in this build"
-        raise UnknownCapability(f'there is no capability "{unknown[0]}"; there are: {choices}')
+        raise UnknownCapability(f'unknown capability "{unknown[0]}"; choose from: {choices}')
     return tuple(each for each in known if not names or each.name in names)

@@ -1,7 +1,7 @@
-"""The generated part of `charts/`: what the operator's chart grants, and the definitions in the chart beside it.
+"""Generates the files of `charts/`: RBAC, policies and people's roles of the operator's chart, and the CRD chart.
 
-One file for each capability, so that a chart takes those of the capabilities that are chosen and says nothing of its
-own about rights. Unlike in `config/`, where each capability has an account, one account runs all that are chosen.
+Each capability has its own file, so that a chart includes only the chosen ones. One ServiceAccount runs all chosen
+capabilities; in `config/` each capability has its own.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from nodeyard.app.capabilities import CAPABILITIES
+from nodeyard.app.guards import account_policies
 from nodeyard.kube.json import Object
 from nodeyard.kube.manifests import dump, dump_all
 from nodeyard.runtime import rbac
@@ -21,24 +22,26 @@ ACCOUNT: Final = "nodeyard"
 _OPERATOR: Final = "nodeyard/files"
 _DEFINITIONS: Final = "nodeyard-crds/files"
 _KEPT: Final = {"helm.sh/resource-policy": "keep"}
-"""Helm leaves it when the chart is uninstalled: with a definition go all objects of its kind."""
+"""Helm keeps a CRD when the chart is uninstalled: deleting a CRD deletes all objects of its kind."""
 
 
 def files(capabilities: Sequence[Capability] = CAPABILITIES) -> Iterator[tuple[str, str]]:
-    """Path below charts/, and content."""
+    """Yield path below charts/ and content of every generated file."""
     for capability in capabilities:
         name = capability.name
         yield f"{_OPERATOR}/roles/{name}.yaml", dump_all(rbac.roles(capability, ACCOUNT))
-        if registering := rbac.registering_roles(capability, ACCOUNT):
-            yield f"{_OPERATOR}/webhooks/{name}.yaml", dump_all(registering)
-        if people := rbac.viewer_and_editor(capability):
+        if webhook_roles := rbac.registering_roles(capability, ACCOUNT):
+            yield f"{_OPERATOR}/webhooks/{name}.yaml", dump_all(webhook_roles)
+        if people := rbac.people(capability):
             yield f"{_OPERATOR}/people/{name}.yaml", dump_all(people)
-        if guards := list(capability.policies(rbac.username(ACCOUNT))):
-            yield f"{_OPERATOR}/policies/{name}.yaml", dump_all(guards)
+        if policies := list(capability.policies(rbac.username(ACCOUNT))):
+            yield f"{_OPERATOR}/policies/{name}.yaml", dump_all(policies)
         for definition in capability.definitions():
-            yield f"{_DEFINITIONS}/{name}/{definition['metadata']['name']}.yaml", dump(_kept(definition))
+            yield f"{_DEFINITIONS}/{name}/{definition['metadata']['name']}.yaml", dump(_keep(definition))
+    yield f"{_OPERATOR}/people/all.yaml", dump_all(rbac.command_roles())
+    yield f"{_OPERATOR}/policies/accounts.yaml", dump_all(account_policies())
 
 
-def _kept(definition: Object) -> Object:
+def _keep(definition: Object) -> Object:
     metadata = definition["metadata"]
     return {**definition, "metadata": {**metadata, "annotations": {**metadata.get("annotations", {}), **_KEPT}}}

@@ -1,12 +1,12 @@
-"""Clients of one cluster for one process: those of the main loop, and those that leases have for themselves."""
+"""Creates the clients of one process: those of the main event loop and those of leader election."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nodeyard.client.aio import AioTransport
 from nodeyard.client.api import Client, Observer
 from nodeyard.client.config import Config
+from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.metrics import request_observer
 from nodeyard.process.logs import get_logger
 from nodeyard.process.metrics import Metrics
@@ -24,9 +24,9 @@ class Connections:
         return Connections(config, request_observer(metrics))
 
     def connect(self, *, timeout: float = 30.0) -> Client:
-        """Must be called on the loop that will use it."""
-        return Client(AioTransport(self.config), timeout=timeout, observe=self.observe, on_warning=_warn)
+        """Create a client. Call it on the event loop that will use the client."""
+        return Client(HttpTransport(self.config), timeout=timeout, observe=self.observe, on_warning=_warn)
 
 
 def _warn(text: str) -> None:
-    _log.warning("the server warns", reason=text)
+    _log.warning("API server warning", reason=text)

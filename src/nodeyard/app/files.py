@@ -1,35 +1,39 @@
-"""Manifests of files and directories, and what a server makes of them."""
+"""Reads manifests from files and directories, and applies them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Final
+from uuid import UUID, uuid5
 
 from nodeyard.client.api import Client
-from nodeyard.client.errors import ApiError
+from nodeyard.client.errors import ApiError, NotFound
+from nodeyard.client.resources import Resource
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.manifests import ManifestError, load_all
 
+_UID_NAMESPACE: Final = UUID("6e6f6465-7961-5264-8000-000000000000")
 _SUFFIXES = (".yaml", ".yml", ".json")
 _STDIN = Path("-")
-"""As kubectl has it: what is piped in."""
+"""Stands for stdin, as in kubectl."""
 
 
 class FileError(ValueError):
-    """The text names the file, the object and what is wrong."""
+    """A file or an object in it is invalid; the text names both and the fault."""
 
 
 def read(paths: Iterable[Path]) -> list[tuple[str, Object]]:
-    """Every object with where it stands; directories are read in the order of their files' names."""
+    """Return every object with its file and name. Files of a directory are read in alphabetical order."""
     return [(f"{path}: {_title(obj)}", obj) for path in _files(paths) for obj in _objects(path)]
 
 
 async def send(
     client: Client, objects: Sequence[tuple[str, Object]], *, dry_run: bool, namespace: str = "default"
 ) -> list[Object]:
-    """What the server answers to `kubectl apply --server-side` of each: defaults, CEL and webhooks have their say.
+    """Apply each object as `kubectl apply --server-side` does, and return the server's answers.
 
-    The namespace is for objects that need one and name none.
+    A dry run includes defaults, CEL rules and webhooks. `namespace` is for namespaced objects that set none.
     """
     catalog = await client.catalog()
     kubectl = client.managed_by("kubectl")
@@ -37,13 +41,27 @@ async def send(
     for where, obj in objects:
         known = catalog.by_kind(obj["apiVersion"], obj["kind"])
         if known is None:
-            raise FileError(f"{where}: the server does not serve {obj['kind']} of {obj['apiVersion']}")
+            missing = f"the server does not serve {obj['kind']} of {obj['apiVersion']}"
+            raise FileError(f"{where}: {missing}; install its CRD first (nodeyard crds prints those of Nodeyard)")
         try:
             placed = _placed(obj, namespace) if known.resource.namespaced else obj
-            answers.append(await kubectl.apply(known.resource, placed, force=True, dry_run=dry_run))
+            answer = await kubectl.apply(known.resource, placed, force=True, dry_run=dry_run)
+            answers.append(await _with_stable_uid(client, known.resource, answer) if dry_run else answer)
         except ApiError as error:
             raise FileError(f"{where}: {error.message}") from None
     return answers
+
+
+async def _with_stable_uid(client: Client, resource: Resource[Object], answer: Object) -> Object:
+    """Replace the random uid of a new object in a dry run by one derived from its name, so that plan ids are stable."""
+    metadata = answer["metadata"]
+    name, namespace = metadata["name"], metadata.get("namespace", "")
+    try:
+        await client.get(resource, name, namespace)
+        return answer
+    except NotFound:
+        uid = uuid5(_UID_NAMESPACE, "/".join((resource.api_version, resource.kind, namespace, name)))
+        return {**answer, "metadata": {**metadata, "uid": str(uid)}}
 
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
@@ -55,21 +73,21 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
         elif path.exists():
             yield path
         else:
-            raise FileError(f"{path}: there is no such file")
+            raise FileError(f"{path}: no such file or directory")
 
 
 def _objects(path: Path) -> Iterator[Object]:
     try:
         for obj in load_all(path.read_bytes()):
             if not _is_named(obj):
-                raise FileError(f"{path}: an object needs apiVersion, kind and metadata.name, all of them text")
+                raise FileError(f"{path}: an object needs apiVersion, kind and metadata.name, each a string")
             yield obj
     except ManifestError as error:
         raise FileError(f"{path}: {error}") from None
 
 
 def _is_named(obj: Json) -> bool:
-    """Whether it says what it is and where; the server has its say about everything else."""
+    """Return whether an object has the fields that a request needs. The server validates everything else."""
     metadata = obj.get("metadata") if isinstance(obj, dict) else None
     if not isinstance(obj, dict) or not isinstance(metadata, dict):
         return False

@@ -1,7 +1,6 @@
-"""The generated part of `config/`: definitions, roles and policies, each from what a capability declares.
+"""Generates `config/` (CRDs, RBAC and policies) and the files of `charts/` from the capabilities' declarations.
 
-`python -m nodeyard.app.manifests config` writes them, and what the charts beside that folder hold of them (`make
-crds`); a test fails when they have drifted.
+`make crds` runs `python -m nodeyard.app.manifests config`, which writes both. A test fails if they have drifted.
 """
 
 from __future__ import annotations
@@ -11,9 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from nodeyard.admission.reach import HTTPS_PORT
+from nodeyard.admission.client_config import HTTPS_PORT
 from nodeyard.app import charts
 from nodeyard.app.capabilities import CAPABILITIES
+from nodeyard.app.guards import account_policies
 from nodeyard.kube.json import Object
 from nodeyard.kube.manifests import dump, dump_all
 from nodeyard.kube.names import NAMESPACE
@@ -21,33 +21,31 @@ from nodeyard.runtime import rbac
 from nodeyard.runtime.capability import Capability
 
 WEBHOOK_PORT: Final = 9443
-"""`--webhook-bind :9443` in a pod."""
+"""The port of `--webhook-bind :9443` in a pod."""
 
 
 def files(capabilities: Sequence[Capability] = CAPABILITIES) -> Iterator[tuple[str, str]]:
-    """Path below config/, and content."""
+    """Yield path below config/ and content of every generated file."""
     for capability in capabilities:
         for kind in capability.kinds:
             definition = kind.definition()
             yield f"crd/{definition['metadata']['name']}.yaml", dump(definition)
         yield f"rbac/{capability.name}.yaml", dump_all(rbac.manifests(capability))
-        if people := rbac.viewer_and_editor(capability):
+        if people := rbac.people(capability):
             yield f"rbac/{capability.name}-people.yaml", dump_all(people)
         if capability.webhooks:
             yield f"webhooks/{capability.name}.yaml", dump(_service(capability))
-        if guards := _guards(capability):
-            yield f"policies/{capability.name}.yaml", dump_all(guards)
-
-
-def _guards(capability: Capability) -> list[Object]:
-    return list(capability.policies(rbac.username(rbac.service_account(capability))))
+        if policies := list(capability.policies(rbac.username(rbac.service_account(capability)))):
+            yield f"policies/{capability.name}.yaml", dump_all(policies)
+    yield "rbac/people.yaml", dump_all(rbac.command_roles())
+    yield "policies/accounts.yaml", dump_all(account_policies())
 
 
 def _service(capability: Capability) -> Object:
-    """By which the API server reaches the webhooks: `--webhook-service nodeyard-system/nodeyard-<capability>`.
+    """Build the Service for `--webhook-service nodeyard-system/nodeyard-<capability>`.
 
-    Pods carry a label for each capability they run, so that it is the same Service whether one Deployment runs all of
-    them or each has its own.
+    Pods have a label for each capability that they run, so the Service works whether one Deployment runs all
+    capabilities or each has its own.
     """
     return {
         "apiVersion": "v1",

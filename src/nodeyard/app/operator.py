@@ -1,9 +1,8 @@
-"""The operator's process: configuration, connections, capabilities, health and metrics, put together and taken apart.
+"""Assembles the operator's process: connections, CRDs, webhooks, manager, health and metrics.
 
-    config ─▶ CRDs where asked ─▶ webhooks ─▶ manager (watches, controllers, elections on the lease thread) ─▶ until
-    stopped
+    config ─▶ --install-crds ─▶ webhooks ─▶ manager (informers, controllers, elections on the lease thread) ─▶ SIGTERM
 
-What can be wrong with the options is found before anything is started, and said in one line.
+The CLI validates all options before anything starts.
 """
 
 from __future__ import annotations
@@ -19,31 +18,32 @@ from typing import TYPE_CHECKING
 
 from nodeyard.app.connections import Connections
 from nodeyard.client.config import Config
-from nodeyard.process import collector
+from nodeyard.process import garbage_collection
 from nodeyard.process.clock import SystemClock
+from nodeyard.process.http_server import raise_file_limit
 from nodeyard.process.logs import get_logger
 from nodeyard.process.metrics import Metrics
 from nodeyard.runtime.capability import Capability
 from nodeyard.runtime.crds import install
-from nodeyard.runtime.elections import ThreadElections
 from nodeyard.runtime.health import Address, Health, serve
+from nodeyard.runtime.leader.write_fence import ThreadElections
 from nodeyard.runtime.manager import Manager
 from nodeyard.runtime.settings import Settings
-from nodeyard.watch.watches import Watches
+from nodeyard.watch.informers import InformerFactory
 
 if TYPE_CHECKING:
-    from nodeyard.admission.upkeep import Webhooks
+    from nodeyard.admission.manager import Webhooks
 
 _log = get_logger("operator")
 
 
 class CannotListen(OSError):
-    """The text names the address and the reason."""
+    """An address cannot be bound; the text names address, reason and option."""
 
 
 @dataclass(frozen=True)
 class Operation:
-    """Everything a process needs to know."""
+    """The configuration of one operator process."""
 
     config: Config
     capabilities: Sequence[Capability]
@@ -52,28 +52,28 @@ class Operation:
     health: Address | None = None
     metrics: Address | None = None
     webhooks: Webhooks | None = None
-    """None: the capabilities' webhooks are neither served nor registered."""
+    """None if webhooks are neither served nor registered."""
 
 
 @dataclass(frozen=True)
 class Running:
-    """What others may look at while it runs."""
+    """The parts of a running operator that tests and the demo read."""
 
     manager: Manager
     metrics: Metrics
     ports: dict[str, int] = field(default_factory=dict)
-    """Where health, metrics and webhooks listen."""
+    """Ports of health, metrics and webhooks, by name."""
     health: Health = field(default_factory=Health)
 
 
 def identity() -> str:
-    """Unique to this process, and telling to a person who reads the Lease."""
+    """Return the holderIdentity of this process: pod or host name and a random suffix."""
     return f"{os.environ.get('POD_NAME') or socket.gethostname()}_{secrets.token_hex(4)}"
 
 
 @asynccontextmanager
 async def operating(operation: Operation) -> AsyncIterator[Running]:
-    """Started when it yields; on the way out it finishes what is in flight and gives the leases back."""
+    """Run an operator. On exit it finishes writes in flight and releases its Leases."""
     metrics = Metrics()
     connections = Connections.of(operation.config, metrics)
     lease_seconds = operation.settings.lease.deadline
@@ -98,50 +98,57 @@ async def operating(operation: Operation) -> AsyncIterator[Running]:
 
 
 async def operate(operation: Operation, stopped: Callable[[], Awaitable[None]]) -> None:
-    """Until `stopped` returns."""
+    """Run an operator until `stopped` returns."""
+    raise_file_limit()
+    # Logged before the first request: outside a pod the current context may not be the cluster that the user means.
+    _log.info("operator starting", cluster=operation.config.source, server=operation.config.server,
+              mode="observe" if operation.settings.observe else "write")  # fmt: skip
     async with operating(operation) as running:
-        _log.info("operating", identity=operation.settings.identity, server=operation.config.server,
+        _log.info("operator started", identity=operation.settings.identity, server=operation.config.server,
                   ports=running.ports)  # fmt: skip
-        settling = asyncio.create_task(_settle_memory(running.manager.watches))
+        freezing = asyncio.create_task(_freeze_heap(running.manager.watches))
         try:
             await stopped()
         finally:
-            settling.cancel()
-            await asyncio.gather(settling, return_exceptions=True)
+            freezing.cancel()
+            await asyncio.gather(freezing, return_exceptions=True)
 
 
-async def _settle_memory(watches: Watches) -> None:
-    """What the first lists brought stays for long."""
+async def _freeze_heap(watches: InformerFactory) -> None:
+    """Exclude the objects of the initial lists from garbage collection, once all informers are synced."""
     await watches.synced()
-    collector.settle()
+    garbage_collection.settle()
 
 
 async def _admit(
     operation: Operation, manager: Manager, connections: Connections, stack: AsyncExitStack
 ) -> tuple[dict[str, int], Health]:
-    """Webhooks, where a capability has some; what they look up does not wait behind what is being written."""
-    chosen = operation.webhooks
-    if chosen is None or not any(each.webhooks for each in operation.capabilities):
+    """Start the webhooks if a capability has some. They get their own client, so lookups do not queue behind writes."""
+    webhooks = operation.webhooks
+    if webhooks is None or not any(each.webhooks for each in operation.capabilities):
         return {}, manager.health()
-    # Certificates and all that is about them take 12 MB, which a process without webhooks does not need.
+    # Imported late: the certificate libraries take 12 MB that a process without webhooks does not need.
     from nodeyard.app.webhooks import admit
 
     client = connections.connect()
     stack.push_async_callback(client.close)
     observes, server = operation.settings.observe, operation.config.server
     try:
-        port, health = await admit(chosen, manager, client, server, observes=observes, stack=stack)
+        port, health = await admit(webhooks, manager, client, server, observes=observes, stack=stack)
     except OSError as error:
-        raise _cannot_listen(chosen.bind, error) from None
+        raise _cannot_listen("--webhook-bind", webhooks.bind, error) from None
     return {"webhooks": port}, health
 
 
-def _cannot_listen(address: Address, error: OSError) -> CannotListen:
-    return CannotListen(f"cannot listen on {address.host}:{address.port}: {error.strerror or error}")
+def _cannot_listen(option: str, address: Address, error: OSError) -> CannotListen:
+    where = f"{address.host}:{address.port}"
+    # The text of asyncio's error repeats the address.
+    reason = os.strerror(error.errno) if error.errno else str(error)
+    return CannotListen(f"cannot listen on {where}: {reason}; set another address with {option}, or 0 to disable it")
 
 
 async def _listen(operation: Operation, health: Health, metrics: Metrics, stack: AsyncExitStack) -> dict[str, int]:
-    """Health and metrics may share an address."""
+    """Serve health and metrics, on one listener if they have the same address."""
     ports = {}
     is_shared = operation.health is not None and operation.health == operation.metrics
     wanted = (
@@ -154,7 +161,7 @@ async def _listen(operation: Operation, health: Health, metrics: Metrics, stack:
         try:
             listener = await serve(address, health=shown, metrics=measured)
         except OSError as error:
-            raise _cannot_listen(address, error) from None
+            raise _cannot_listen(f"--{name}-bind", address, error) from None
         stack.push_async_callback(listener.close)
         ports[name] = listener.port
     return ports

@@ -1,4 +1,4 @@
-"""Admission as part of the operator's process: whether there is any, where it listens and how it is reached."""
+"""Starts admission webhooks in the operator's process and decides how the API server reaches them."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import replace
 from typing import Final
 from urllib.parse import urlsplit
 
-from nodeyard.admission.reach import ByUrl
-from nodeyard.admission.upkeep import Admission, Webhooks
+from nodeyard.admission.client_config import ByUrl
+from nodeyard.admission.manager import Admission, Webhooks
 from nodeyard.client.api import Client
 from nodeyard.process.clock import SystemClock
 from nodeyard.process.logs import get_logger
@@ -22,30 +22,30 @@ _log = get_logger("operator")
 
 
 async def admit(
-    chosen: Webhooks, manager: Manager, client: Client, server: str, *, observes: bool, stack: AsyncExitStack
+    webhooks: Webhooks, manager: Manager, client: Client, server: str, *, observes: bool, stack: AsyncExitStack
 ) -> tuple[int, Health]:
-    """Begin to serve the webhooks of a manager that does not run yet; the port, and all checks with those of admission.
+    """Start the webhooks of a manager that is not running yet. Return the port, and the health checks of both.
 
-    It ends after the manager, which may take a while to finish what is in flight: meanwhile reviews are answered.
-    Raises OSError where the address is taken.
+    Webhooks stop after the manager, so requests are answered while the manager finishes its writes. Raises OSError if
+    the address is in use.
     """
     admission = Admission(client, manager.controllers, manager.metrics, SystemClock(), observes=observes)
-    port = admission.bind(chosen.bind)
-    if chosen.reach is None:
-        chosen = replace(chosen, reach=nearby(chosen.bind.host, port, server))
-    await stack.enter_async_context(admission.running(chosen))
-    return port, admission.joined_to(manager.health())
+    port = admission.bind(webhooks.bind)
+    if webhooks.reach is None:
+        webhooks = replace(webhooks, reach=local_url(webhooks.bind.host, port, server))
+    await stack.enter_async_context(admission.running(webhooks))
+    return port, admission.add_checks(manager.health())
 
 
-def nearby(host: str, port: int, server: str) -> ByUrl | None:
-    """The URL of an address of this machine, for an API server on this machine.
+def local_url(host: str, port: int, server: str) -> ByUrl | None:
+    """Return the URL of a loopback address if the API server is on this machine too, else None.
 
-    To any other it would lead nowhere, and where a webhook must not be missed that would refuse every request.
+    An API server elsewhere could not reach it, and a webhook with failurePolicy Fail would then deny every request.
     """
     if is_loopback(host) and is_loopback(urlsplit(server).hostname or ""):
         return ByUrl(f"https://{f'[{host}]' if ':' in host else host}:{port}")
-    _log.warning("webhooks are not registered", bind=f"{host}:{port}", server=server,
-                 reason="the API server cannot reach them there: say --webhook-service or --webhook-url")  # fmt: skip
+    _log.warning("webhooks not registered", bind=f"{host}:{port}", server=server,
+                 reason="the API server cannot reach this address; set --webhook-service or --webhook-url")  # fmt: skip
     return None
 
 

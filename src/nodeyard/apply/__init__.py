@@ -1,7 +1,7 @@
-"""Carries plans out: bounded, with preconditions, one failing object never stopping the others.
+"""Executes plans: bounded concurrency, preconditions, and one failing object never stops the others.
 
-applier     a plan to an outcome: schedule and running (what may start), sending (verbs), settling (no answer),
-            verdicts (what an answer means), patience (how often to ask again)
-status      the status of objects, last and only where it differs
-recorder    Kubernetes Events, counted rather than repeated
+applier     plan in, outcome out; uses action_graph (order), writers (one per cluster), write_request (verbs),
+                confirm (lost answers), classify (errors) and retry (backoff, Retry-After)
+status      status writer: last in a pass, and only if the status differs
+recorder    Kubernetes Events: deduplicated into series
 """

@@ -1,13 +1,13 @@
-"""The applier: carries a plan out, concurrently and bounded, and says of each action what became of it.
+"""The applier executes a plan concurrently with a bound, and returns one result per action.
 
-    plan ─▶ schedule (after) ─▶ workers ─▶ attempt: turn ─▶ hold? ─▶ send ─▶ verdict ─▶ result
-                                                                        └─▶ no answer: settle by a GET
+    plan ─▶ action graph ─▶ workers ─▶ attempt: semaphore ─▶ hold? ─▶ send ─▶ classify ─▶ result
+                                                                         └─▶ no answer: confirm by a GET
 
-An action starts when all it comes after are done. Right before each request is sent, when it has waited for its turn on
-the connections too, it is asked whether we may still write: a lost lease, a pause or a newer plan of the key holds
-whatever has not been sent; what is in flight finishes. One failing object never stops the others. An action goes to the
-cluster that its object names (`ways`). Where several are bound to one version of an object, each that comes after
-another is bound to what that one made of it.
+An action starts when its dependencies are done. Right before a request is sent, after it has waited for a connection,
+the applier checks again that it may write. A lost lease, a pause or a newer plan of the key holds every unsent action;
+requests in flight finish. One failing object never stops the others. An action goes to the cluster that its object
+names (`writers`). If several actions have the same resourceVersion of an object as precondition, each later one uses
+the version that the earlier one returned.
 """
 
 from __future__ import annotations
@@ -20,28 +20,37 @@ from typing import Any, Final
 
 import msgspec
 
+from nodeyard.apply.action_graph import Execution, log
+from nodeyard.apply.classify import Classified, Retry, classify, done, ended
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
-from nodeyard.apply.patience import Patience
-from nodeyard.apply.pauses import Pauses
-from nodeyard.apply.running import Running, log
-from nodeyard.apply.sending import unguarded_list
-from nodeyard.apply.verdicts import Again, Verdict, done, ended, verdict_of
-from nodeyard.apply.ways import Elsewhere, Lookup, Manner, OnDeleted, OnWritten, Target, Way, Ways, nowhere
+from nodeyard.apply.retry import RetryAfter, RetryPolicy
+from nodeyard.apply.write_request import unguarded_list
+from nodeyard.apply.writers import (
+    ClusterLookup,
+    ClusterWriter,
+    ClusterWriters,
+    Lookup,
+    OnDeleted,
+    OnWritten,
+    Target,
+    WriterOptions,
+    no_clusters,
+)
 from nodeyard.client.api import Client
 from nodeyard.client.errors import AlreadyExists, ApiError, NotFound, ServerError, TransportError, Withheld
 from nodeyard.client.resources import Resource
 from nodeyard.client.transport import Hold
-from nodeyard.kube.identity import identity_of
 from nodeyard.kube.json import Json
+from nodeyard.kube.object_key import identity_of
+from nodeyard.plan.managed_fields import fields_of
 from nodeyard.plan.model import Action, Planned, Verb, Write
-from nodeyard.plan.owned import fields_of
 from nodeyard.process.clock import Clock
 
 IN_FLIGHT: Final = 32
 
 
 class Applier:
-    """One for each capability; `in_flight` bounds all its keys together, on each server apart."""
+    """Executes the plans of one capability. `in_flight` bounds the requests of all its keys together, per server."""
 
     def __init__(
         self,
@@ -51,139 +60,143 @@ class Applier:
         *,
         clock: Clock,
         in_flight: int = IN_FLIGHT,
-        patience: Patience | None = None,
+        retry_policy: RetryPolicy | None = None,
         random: Random | None = None,
         on_written: OnWritten = lambda _resource, _answer: None,
         on_deleted: OnDeleted = lambda _resource, _ref: None,
-        elsewhere: Elsewhere = nowhere,
+        clusters: ClusterLookup = no_clusters,
     ) -> None:
-        """`client`, `lookup` and who is told are of our own server; `elsewhere` knows the further ones."""
+        """`client`, `lookup` and the callbacks belong to the host cluster; `clusters` finds remote clusters by name."""
         self._clock = clock
         self._in_flight = in_flight
-        self._patience = patience or Patience()
+        self._retry_policy = retry_policy or RetryPolicy()
         self._random = random or Random()
-        manner = Manner(f"nodeyard-{capability}", clock, self._patience, self._random, in_flight)
-        self._ways = Ways(Target(client, lookup, on_written, on_deleted), elsewhere, manner)
-        self._running: dict[str, Running] = {}
-        self._pauses = Pauses(clock)
+        options = WriterOptions(f"nodeyard-{capability}", clock, self._retry_policy, self._random, in_flight)
+        self._writers = ClusterWriters(Target(client, lookup, on_written, on_deleted), clusters, options)
+        self._executions: dict[str, Execution] = {}
+        self._retry_after = RetryAfter(clock)
 
     async def apply(
         self, planned: Planned, *, may_write: Callable[[], bool], seen_at: float = math.inf, dry_run: bool = False
     ) -> Outcome:
-        """Carry the plan out. An older one of the same key is replaced: what it has in flight is waited for.
+        """Execute the plan. An older execution of the same key is replaced; its requests in flight are awaited first.
 
-        `seen_at` is when what was planned for was looked at, by the monotonic clock: nothing goes to a further cluster
-        that has been taken for another one since.
+        `seen_at` is the monotonic time of the snapshot behind the plan. Nothing is sent to a remote cluster whose
+        identity has changed since then.
         """
-        running = Running(planned, self._carry_out, may_write, self._clock, seen_at=seen_at, dry_run=dry_run)
+        execution = Execution(planned, self._execute, may_write, self._clock, seen_at=seen_at, dry_run=dry_run)
         if dry_run:
-            return await running.run(self._in_flight)
+            return await execution.run(self._in_flight)
         key = planned.plan.key
-        older = self._running.get(key)
-        self._running[key] = running
+        older = self._executions.get(key)
+        self._executions[key] = execution
         try:
             if older is not None:
                 older.replace()
                 await older.has_ended.wait()
-            return await running.run(self._in_flight)
+            return await execution.run(self._in_flight)
         finally:
-            running.has_ended.set()
-            if self._running.get(key) is running:
-                del self._running[key]
+            execution.has_ended.set()
+            if self._executions.get(key) is execution:
+                del self._executions[key]
 
     def cancel(self, key: str = "") -> None:
-        """Send nothing more of this key's plan, or of any."""
-        for each, running in self._running.items():
+        """Send nothing more of this key's plan; of any plan if `key` is empty."""
+        for each, execution in self._executions.items():
             if not key or each == key:
-                running.replace()
+                execution.replace()
 
-    async def _carry_out(self, running: Running, action: Action) -> ActionResult:
-        """Attempt after attempt, until there is a result or patience ends."""
+    async def _execute(self, execution: Execution, action: Action) -> ActionResult:
+        """Send the action, and retry until there is a result or the retry policy gives up."""
         ref = action.object
-        write = running.write(action)
+        write = execution.write(action)
         if unguarded := unguarded_list(action, write):
             return ended(action, Result.FAILED, f"not sent: a patch of {unguarded} needs a resourceVersion")
-        if refused := self._pauses.of(action):
+        if refused := self._retry_after.find(action):
             return refused
-        hold = functools.partial(self._hold, running, ref.cluster) if ref.cluster else running.hold
+        hold = functools.partial(self._hold, execution, ref.cluster) if ref.cluster else execution.hold
         failures = 0
         while True:
-            way = self._ways.find(ref.cluster)
-            if isinstance(way, str):
-                return ended(action, Result.FAILED, way)
-            resource = way.target.lookup(ref.api_version, ref.kind)
+            writer = self._writers.find(ref.cluster)
+            if isinstance(writer, str):
+                return ended(action, Result.FAILED, writer)
+            resource = writer.target.lookup(ref.api_version, ref.kind)
             if resource is None:
                 return ended(action, Result.FAILED, f"the server does not serve {ref.kind} of {ref.api_version}")
-            async with way.turn:
+            async with writer.in_flight:
                 if why := hold():
                     return ended(action, Result.HELD, why)
-                if not failures and not running.is_dry:
-                    _announce(action)
-                verdict = await _attempt(way, resource, action, write, hold, running.is_dry, failures)
-            if isinstance(verdict, ActionResult):
-                return self._pauses.noted(verdict)
+                if not failures and not execution.is_dry:
+                    # Logged per action, not for the whole plan before the first request: logging would delay it.
+                    log.info("action sent", verb=action.verb.value, object=str(action.object), reason=action.reason,
+                             diff=action.diff)  # fmt: skip
+                result = await _attempt(writer, resource, action, write, hold, execution.is_dry, failures)
+            if isinstance(result, ActionResult):
+                return self._retry_after.record(result)
             failures += 1
-            pause = self._patience.pause(failures, verdict.retry_after, self._random)
+            pause = self._retry_policy.pause(failures, result.retry_after, self._random)
             if pause is None:
-                return self._pauses.noted(ended(action, Result.FAILED, verdict.message, verdict.retry_after or 0.0))
-            await running.wait(pause)
+                failed = ended(action, Result.FAILED, result.message, result.retry_after or 0.0)
+                return self._retry_after.record(failed)
+            await execution.wait(pause)
 
-    def _hold(self, running: Running, cluster: str) -> str:
-        return running.hold() or self._ways.swapped(cluster, running.seen_at)
+    def _hold(self, execution: Execution, cluster: str) -> str:
+        return execution.hold() or self._writers.identity_change(cluster, execution.seen_at)
 
 
 async def _attempt(
-    way: Way, resource: Resource[Any], action: Action, write: Write, hold: Hold, is_dry: bool, failures: int
-) -> Verdict:
+    writer: ClusterWriter,
+    resource: Resource[Any],
+    action: Action,
+    write: Write,
+    hold: Hold,
+    is_dry: bool,
+    failures: int,
+) -> Classified:
     try:
-        if write.is_first and await _is_anothers(way, resource, action, write):
+        if write.is_first and await _is_foreign(writer, resource, action, write):
             return ended(action, Result.FAILED, "exists and is not ours: rename or delete it")
-        answer = await way.sender.send(resource, action, write, hold=hold, dry_run=is_dry, failures=failures)
-        verdict: Verdict = done(action, answer, version=_version(answer))
+        answer = await writer.sender.send(resource, action, write, hold=hold, dry_run=is_dry, failures=failures)
+        result: Classified = done(action, answer, version=_version(answer))
     except msgspec.ValidationError as error:
-        # Done, but the answer does not decode into the type asked for; the watch sets such an object aside.
-        return done(action, message=f"the answer does not decode: {error}")
+        # The write succeeded, but the response does not decode; the informer lists such an object as undecodable.
+        return done(action, message=f"the response does not decode: {error}")
     except Withheld as error:
         return ended(action, Result.HELD, str(error))
     except TransportError as error:
-        verdict = Again(str(error))
+        result = Retry(str(error))
         if error.may_have_run and not is_dry:
-            verdict = await way.settler.settle(resource, action, write, str(error))
+            result = await writer.confirmer.confirm(resource, action, write, str(error))
     except AlreadyExists as error:
-        verdict = await way.settler.exists(resource, action, write, str(error))
+        result = await writer.confirmer.confirm_existing(resource, action, write, str(error))
     except ApiError as error:
-        verdict = verdict_of(action, error)
-        if isinstance(error, ServerError) and isinstance(verdict, Again) and not _is_repeatable(action, write):
-            verdict = await way.settler.settle(resource, action, write, str(error))
-    if isinstance(verdict, ActionResult) and verdict.result is Result.DONE and not is_dry:
-        _tell(way.target, resource, action, verdict.answer)
-    return verdict
+        result = classify(action, error)
+        if isinstance(error, ServerError) and isinstance(result, Retry) and not _is_idempotent(write):
+            # The server may have carried out the write before it failed.
+            result = await writer.confirmer.confirm(resource, action, write, str(error))
+    if isinstance(result, ActionResult) and result.result is Result.DONE and not is_dry:
+        _notify(writer.target, resource, action, result.answer)
+    return result
 
 
-async def _is_anothers(way: Way, resource: Resource[Any], action: Action, write: Write) -> bool:
-    """Whether there is an object of this name that we have never applied."""
+async def _is_foreign(writer: ClusterWriter, resource: Resource[Any], action: Action, write: Write) -> bool:
+    """Return True if an object of this name exists that this field manager has never applied."""
     try:
-        found = await way.sender.read(resource, action.object)
+        found = await writer.sender.read(resource, action.object)
     except NotFound:
         return False
-    return not fields_of(found, way.sender.manager_of(write))
+    return not fields_of(found, writer.sender.manager_of(write))
 
 
-def _tell(target: Target, resource: Resource[Any], action: Action, answer: Json) -> None:
+def _notify(target: Target, resource: Resource[Any], action: Action, answer: Json) -> None:
     if action.verb is Verb.DELETE and _is_gone(answer):
         target.on_deleted(resource, action.object)
     elif answer is not None and not _is_status(answer):
         target.on_written(resource, answer)
 
 
-def _announce(action: Action) -> None:
-    """Said as each is sent, not of all before the first: saying it takes time that the server would spend waiting."""
-    log.info("acting", verb=action.verb.value, object=str(action.object), reason=action.reason,
-             diff=action.diff)  # fmt: skip
-
-
-def _is_repeatable(action: Action, write: Write) -> bool:
-    """Whether sending it twice does no more than sending it once; the server may have done it before it failed."""
+def _is_idempotent(write: Write) -> bool:
+    """Return True if sending the write twice has the same effect as sending it once."""
     return not write.json_patch or bool(write.resource_version)
 
 
@@ -196,10 +209,10 @@ def _is_status(answer: Json) -> bool:
 
 
 def _is_gone(answer: Json) -> bool:
-    """Of a deletion: whether the object does not live on for finalizers or a grace period."""
+    """Return True if a DELETE removed the object at once: no finalizers and no grace period are left."""
     if answer is None or _is_status(answer):
         return True
     metadata = answer["metadata"]
-    # A Namespace has a finalizer of its own in its spec, and lives on until it is empty.
+    # A Namespace has its own finalizer in spec.finalizers and exists until it is empty.
     emptying = answer.get("kind") == "Namespace" and (answer.get("spec") or {}).get("finalizers")
     return not (metadata.get("finalizers") or metadata.get("deletionGracePeriodSeconds") or emptying)

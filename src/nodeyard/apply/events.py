@@ -1,8 +1,8 @@
-"""The form of an Event.
+"""The Event object.
 
-`events.k8s.io/v1`, and not the older one of the core group: it has a series (count and last time) made for counting
-equal events on one object, names the controller and its instance, and the server checks it. `kubectl describe` and
-`kubectl get events` show both alike, for they are two views of one store.
+It is `events.k8s.io/v1`, not the core group's Event: that version has a series (count and last time) for repeated
+events on one object and names the controller and its instance, and the server validates it. `kubectl describe` and
+`kubectl get events` show both alike, since they share one store.
 """
 
 from __future__ import annotations
@@ -13,19 +13,19 @@ from typing import Final, Protocol
 
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import GROUP
+from nodeyard.kube.timestamps import format_rfc3339_micro
 from nodeyard.plan.model import ObjectRef
-from nodeyard.process.clock import rfc3339_micro
 
 NOTE_MAX: Final = 1024
 WORDS_MAX: Final = 128
 _NAME_MAX = 220
 _CUT = "..."
-# The only namespaces in which an event about an object without one may stand.
+# The only namespace for Events about cluster-scoped objects.
 _CLUSTER_NAMESPACE = "default"
 
 
 class Occurrence(Protocol):
-    """What is recorded; `runtime.capability.Event` is one."""
+    """An Event to record; `runtime.capability.Event` implements it."""
 
     @property
     def object(self) -> ObjectRef: ...
@@ -41,14 +41,14 @@ class Occurrence(Protocol):
 
 
 def namespace_of(ref: ObjectRef) -> str:
-    """An object of a further cluster has no namespace here, whatever it has there."""
+    """Return the namespace of the Event. An object of a remote cluster has no namespace on the host cluster."""
     return _CLUSTER_NAMESPACE if ref.cluster else ref.namespace or _CLUSTER_NAMESPACE
 
 
 def name_of(occurrence: Occurrence, moment: datetime, instance: str) -> str:
-    """Unique to this occurrence, and a valid name whatever the object's is."""
-    told = (occurrence.object, occurrence.type, occurrence.reason, occurrence.message, instance, moment.isoformat())
-    return f"{occurrence.object.name[:_NAME_MAX].rstrip('-.')}.{sha256(repr(told).encode()).hexdigest()[:16]}"
+    """Return a unique, valid name, whatever the name of the object is."""
+    identity = (occurrence.object, occurrence.type, occurrence.reason, occurrence.message, instance, moment.isoformat())
+    return f"{occurrence.object.name[:_NAME_MAX].rstrip('-.')}.{sha256(repr(identity).encode()).hexdigest()[:16]}"
 
 
 def event_object(occurrence: Occurrence, name: str, moment: datetime, capability: str, instance: str) -> Object:
@@ -65,7 +65,7 @@ def event_object(occurrence: Occurrence, name: str, moment: datetime, capability
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
         "metadata": {"name": name, "namespace": namespace_of(ref)},
-        "eventTime": rfc3339_micro(moment),
+        "eventTime": format_rfc3339_micro(moment),
         "type": occurrence.type,
         "reason": occurrence.reason[:WORDS_MAX],
         "action": occurrence.reason[:WORDS_MAX],
@@ -77,7 +77,7 @@ def event_object(occurrence: Occurrence, name: str, moment: datetime, capability
 
 
 def series_object(count: int, last: datetime) -> Object:
-    return {"count": count, "lastObservedTime": rfc3339_micro(last)}
+    return {"count": count, "lastObservedTime": format_rfc3339_micro(last)}
 
 
 def _note(message: str) -> str:

@@ -1,4 +1,4 @@
-"""What became of a plan: one result per action."""
+"""The outcome of a plan: one result per action."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import Enum
 
 import msgspec
 
-from nodeyard.kube.json import Json
+from nodeyard.kube.json import Json, Object
 from nodeyard.plan.model import Action, Blocked
 from nodeyard.plan.reasons import EngineReason
 
@@ -14,17 +14,17 @@ from nodeyard.plan.reasons import EngineReason
 class Result(Enum):
     DONE = "Done"
     CONFLICT = "Conflict"
-    """409: the object moved on. The key is planned again."""
+    """409: the object has changed since it was planned. The key is planned again."""
     DENIED = "Denied"
-    """Admission refused; retried on an event or slowly, never hot."""
+    """Admission refused the write. It is retried on an event or slowly, never at once."""
     FAILED = "Failed"
-    """Anything else; retried with backoff."""
+    """Any other error; retried with backoff."""
     UNKNOWN = "Unknown"
-    """No answer, and a GET could not settle it."""
+    """The response was lost, and a GET could not tell whether the write happened."""
     SKIPPED = "Skipped"
-    """Something it comes after did not succeed."""
+    """A dependency did not succeed."""
     HELD = "Held"
-    """By the brake, a pause, observation, or a lost lease."""
+    """Held by the brake, a pause, observe-only mode or a lost lease."""
 
 
 class ActionResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,19 +33,26 @@ class ActionResult(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
     retry_after: float = 0.0
     denied_by: str = ""
-    """Of a denial: the policy or webhook that refused."""
+    """The policy or webhook that denied the write."""
     answer: Json = None
-    """The object as the server answered, decoded; overlays the cache until the watch confirms it."""
+    """The decoded object from the response; it overlays the cache until the watch confirms it."""
     version: str = ""
-    """The resourceVersion that this very write led to; empty where its own answer did not come, since what is read
-    later may be the work of others too."""
+    """The resourceVersion that this write produced. Empty if its own response was lost, since a later GET may show
+    writes of others too."""
+
+    @property
+    def denial(self) -> Blocked | None:
+        """The denial as an entry of a plan's `blocked`; None if admission did not refuse."""
+        if self.result is not Result.DENIED:
+            return None
+        facts: Object = {"by": self.denied_by, "message": self.message}
+        return Blocked(object=self.action.object, reason=EngineReason.ADMISSION_DENIED.value, facts=facts)
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     results: tuple[ActionResult, ...] = ()
     waited: float | None = None
-    """Seconds from the first event that was not served before to when all was carried out; None where no event called
-    for the pass."""
+    """Seconds from the first unserved event to the end of the writes; None if no event triggered the pass."""
 
     @property
     def is_complete(self) -> bool:
@@ -53,16 +60,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def denied(self) -> tuple[Blocked, ...]:
-        """What admission refused, in the form in which a plan says so."""
-        return tuple(
-            Blocked(
-                object=each.action.object,
-                reason=EngineReason.ADMISSION_DENIED.value,
-                facts={"by": each.denied_by, "message": each.message},
-            )
-            for each in self.results
-            if each.result is Result.DENIED
-        )
+        """The denials as entries of a plan's `blocked`."""
+        return tuple(each.denial for each in self.results if each.denial is not None)
 
     def of(self, action_id: str) -> ActionResult | None:
         return next((each for each in self.results if each.action.id == action_id), None)

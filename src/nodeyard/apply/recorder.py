@@ -1,24 +1,25 @@
-"""Records Kubernetes Events, and never gets in anyone's way.
+"""The event recorder: writes Kubernetes Events without ever blocking or failing its caller.
 
-`record` only counts and queues. Equal events (object, type, reason, message) are one series as long as no ten minutes
-pass between two of them: the first is created, the others are counted on it by a patch, several in one where they come
-faster than they are written. The queue and the series known are bounded; what does not fit, and what the server will
-not take, is counted in `lost`.
+`record` only counts and queues. Equal events (object, type, reason, message) form one series until ten minutes pass
+without one. The first is created; the others are counted on it by a patch, several in one if they come faster than they
+are written. The queue and the number of known series are bounded. Events that do not fit or that the server refuses are
+counted in `lost`.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
-from typing import Final
+from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 
 from nodeyard.apply.events import Occurrence, event_object, name_of, namespace_of, series_object
-from nodeyard.apply.patience import Patience, asked_pause, is_trouble
+from nodeyard.apply.retry import RetryPolicy, is_transient, retry_after
 from nodeyard.client.api import Client
 from nodeyard.client.decoding import Partial
 from nodeyard.client.errors import AlreadyExists, ClientError, NotFound
@@ -30,17 +31,20 @@ from nodeyard.process.logs import get_logger
 WINDOW: Final = timedelta(minutes=10)
 QUEUE_SIZE: Final = 4096
 SERIES_MAX: Final = 4096
-TOLD_EVERY: Final = 1000
-"""Of events that do not fit, the first and then every so many are told of in the log."""
+LOG_EVERY: Final = 1000
+"""The first lost event is logged, and then every this many."""
 
 _EVENTS: Final = EVENTS.decoded_as(Partial)
 
 log = get_logger("recorder")
 
+Some = TypeVar("Some", bound=Occurrence)
+_Identity: TypeAlias = tuple[ObjectRef, str, str, str]
+
 
 @dataclass
 class _Series:
-    """Equal events: how many there were, and how many the server knows of."""
+    """Equal events: how many occurred, and how many the server knows of."""
 
     occurrence: Occurrence
     first: datetime
@@ -52,7 +56,7 @@ class _Series:
 
 
 class Recorder:
-    """`run` writes what `record` was given, until it is cancelled; `drain` writes what is left then."""
+    """`run` writes recorded events until it is cancelled; `drain` writes the rest at shutdown."""
 
     def __init__(
         self,
@@ -62,7 +66,7 @@ class Recorder:
         instance: str,
         clock: Clock,
         queue_size: int = QUEUE_SIZE,
-        patience: Patience | None = None,
+        retry_policy: RetryPolicy | None = None,
         random: Random | None = None,
     ) -> None:
         self.lost = 0
@@ -70,14 +74,14 @@ class Recorder:
         self._capability = capability
         self._instance = instance
         self._clock = clock
-        self._patience = patience or Patience()
+        self._retry_policy = retry_policy or RetryPolicy()
         self._random = random or Random()
-        self._series: OrderedDict[tuple[ObjectRef, str, str, str], _Series] = OrderedDict()
+        self._series: OrderedDict[_Identity, _Series] = OrderedDict()
         self._queue: asyncio.Queue[_Series] = asyncio.Queue(queue_size)
 
     def record(self, occurrence: Occurrence) -> None:
-        """Never waits and never fails."""
-        key = (occurrence.object, occurrence.type, occurrence.reason, occurrence.message)
+        """Queue an event; never waits and never fails."""
+        key = _identity_of(occurrence)
         now = self._clock.now()
         series = self._series.get(key)
         if series is not None and now - series.last <= WINDOW:
@@ -95,15 +99,15 @@ class Recorder:
         while True:
             series = await self._queue.get()
             try:
-                await self._take(series)
+                await self._write_or_drop(series)
             except asyncio.CancelledError:
-                # Left for whoever drains; one that arrived nonetheless has its name and is not made twice.
+                # Left for `drain`. If the server already has it, its name prevents a duplicate.
                 self._enqueue(series)
                 raise
 
     async def drain(self) -> None:
         while not self._queue.empty():
-            await self._take(self._queue.get_nowait())
+            await self._write_or_drop(self._queue.get_nowait())
 
     def _enqueue(self, series: _Series) -> None:
         if series.is_queued:
@@ -113,33 +117,37 @@ class Recorder:
             series.is_queued = True
         except asyncio.QueueFull:
             self.lost += 1
-            if self.lost % TOLD_EVERY == 1:
-                log.warning("events are lost", reason="they come faster than they are written", lost=self.lost)
+            if self.lost % LOG_EVERY == 1:
+                log.warning(
+                    "events dropped",
+                    reason="the queue is full: events arrive faster than they are written",
+                    lost=self.lost,
+                )
 
-    async def _take(self, series: _Series) -> None:
+    async def _write_or_drop(self, series: _Series) -> None:
         series.is_queued = False
         try:
-            await self._persist(series)
+            await self._write_with_retries(series)
         except (ClientError, msgspec.MsgspecError) as error:
             self.lost += 1
-            log.warning("an event is lost", object=str(series.occurrence.object), error=str(error))
+            log.warning("event dropped", object=str(series.occurrence.object), error=str(error))
 
-    async def _persist(self, series: _Series) -> None:
+    async def _write_with_retries(self, series: _Series) -> None:
         failures = 0
         while True:
             try:
                 return await self._write(series)
             except ClientError as error:
                 failures += 1
-                pause = self._patience.pause(failures, asked_pause(error), self._random)
-                if pause is None or not is_trouble(error):
+                pause = self._retry_policy.pause(failures, retry_after(error), self._random)
+                if pause is None or not is_transient(error):
                     raise
             await self._clock.sleep(pause)
 
     async def _write(self, series: _Series) -> None:
         count = series.count
         if series.written and not await self._count(series, count):
-            # The server has forgotten it: it keeps events for an hour.
+            # The server has expired it: by default Events live for an hour.
             series.name = name_of(series.occurrence, self._clock.now(), self._instance)
             series.written = 0
         if not series.written:
@@ -153,11 +161,11 @@ class Recorder:
         try:
             await self._client.create(_EVENTS, event)
         except AlreadyExists:
-            # An earlier attempt had arrived without an answer.
+            # An earlier attempt succeeded, but its response was lost.
             series.written = count
 
     async def _count(self, series: _Series, count: int) -> bool:
-        """Whether the event was there to be counted on."""
+        """Update the series count; return False if the Event no longer exists."""
         namespace = namespace_of(series.occurrence.object)
         patch = {"series": series_object(count, series.last)}
         try:
@@ -165,3 +173,28 @@ class Recorder:
         except NotFound:
             return False
         return True
+
+
+class StandingEvents:
+    """Edge-triggered events: an event about a lasting state is recorded when the state begins, not in every pass.
+
+    Each pass passes the events of all states that hold now. An event that the previous pass of the key had with the
+    same text is dropped. A state that ended and returns is recorded again.
+    """
+
+    def __init__(self) -> None:
+        self._recorded: dict[str, frozenset[_Identity]] = {}
+
+    def new(self, key: str, occurrences: Iterable[Some]) -> list[Some]:
+        """Return the events that the previous pass of the key did not have."""
+        now = {_identity_of(each): each for each in occurrences}
+        before = self._recorded.get(key, frozenset())
+        self._recorded[key] = frozenset(now)
+        return [each for identity, each in now.items() if identity not in before]
+
+    def forget(self, key: str) -> None:
+        self._recorded.pop(key, None)
+
+
+def _identity_of(occurrence: Occurrence) -> _Identity:
+    return (occurrence.object, occurrence.type, occurrence.reason, occurrence.message)

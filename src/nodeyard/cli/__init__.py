@@ -1,10 +1,15 @@
-"""The command line: one file per verb. What a verb needs is imported when it runs, so that help is quick."""
+"""The command line: one module per command. Heavy imports happen inside the command, so that --help stays quick."""
 
 from __future__ import annotations
 
+from typing import Final
+
+KUBECONFIG_HELP: Final = "Kubeconfig file; default $KUBECONFIG, then ~/.kube/config, then the pod's service account."
+CONTEXT_HELP: Final = "Kubeconfig context; default the current one."
+
 
 def main() -> None:
-    """The console scripts `nodeyard` and `kubectl-nodeyard`."""
+    """Entry point of the console scripts `nodeyard` and `kubectl-nodeyard`."""
     from nodeyard.cli.app import run
 
     run()

@@ -1,4 +1,4 @@
-"""Puts the verbs together, and turns what goes wrong into one line and exit code 1."""
+"""Assembles the commands and turns a Failure into one line on stderr and an exit code: 1, or 64 for a usage error."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ from pathlib import Path
 
 import typer
 
-from nodeyard.cli import apiserver, approve, crds, demo, plan, version, why
+from nodeyard.cli import approve, crds, plan, status, version, why
 from nodeyard.cli import run as operator
-from nodeyard.cli.failures import Failure
+from nodeyard.cli.failures import USAGE_ERROR, Failure
+from nodeyard.cli.testbed import add_testbed_commands
+
+# Base class of typer's usage errors. Its exit code 2 would collide with "changes pending" of `nodeyard plan`.
+_usage_error = typer.BadParameter.__mro__[1]
+_usage_error.exit_code = USAGE_ERROR  # type: ignore[attr-defined]
 
 app = typer.Typer(
     name="nodeyard",
-    help="One operator for a whole Kubernetes node fleet: every decision is a plan that can be read.",
+    help="One operator for a Kubernetes node fleet: read every plan before it runs, and ask why afterwards.",
     add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -24,20 +29,17 @@ app.command("run")(operator.run)
 app.command("plan")(plan.plan)
 app.command("why")(why.why)
 app.command("approve")(approve.approve)
-app.command("apiserver")(apiserver.apiserver)
+app.command("status")(status.status)
 app.command("crds")(crds.crds)
-app.command("demo")(demo.demo)
 app.command("version")(version.version)
+add_testbed_commands(app)
 
 
 def run() -> None:
     try:
-        app(prog_name=_program(sys.argv[0]))
+        # kubectl calls a plugin by its file name; help shows the two words that a person types.
+        is_plugin = Path(sys.argv[0]).name.startswith("kubectl")
+        app(prog_name="kubectl nodeyard" if is_plugin else "nodeyard")
     except Failure as failure:
         print(f"nodeyard: {failure}", file=sys.stderr)
-        sys.exit(1)
-
-
-def _program(invoked: str) -> str:
-    """As kubectl's plugin it is called in two words."""
-    return "kubectl nodeyard" if Path(invoked).name.startswith("kubectl") else "nodeyard"
+        sys.exit(failure.exit_code)

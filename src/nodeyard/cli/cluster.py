@@ -1,4 +1,4 @@
-"""The cluster a verb speaks to, and what it says when it cannot."""
+"""Connects a command to its cluster, and turns errors of cluster and files into one line with a remedy."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import typer
 
 from nodeyard.app.approvals import NotHeld
 from nodeyard.app.capabilities import choose
+from nodeyard.app.dry_planner import DryPlanner, ReadForbidden, dry_planning_readable
 from nodeyard.app.files import FileError
-from nodeyard.app.inspection import Inspection
-from nodeyard.cli.failures import Failure
-from nodeyard.client.aio import AioTransport
+from nodeyard.app.operators import Operators, find_operators
+from nodeyard.cli.failures import Failure, UsageFailure
 from nodeyard.client.api import Client
 from nodeyard.client.config import Config
-from nodeyard.client.errors import ClientError
+from nodeyard.client.errors import ClientError, Forbidden, TransportError, Unauthorized
+from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_config
 from nodeyard.runtime.capability import Capability
 
@@ -25,61 +26,92 @@ T = TypeVar("T")
 
 
 @contextmanager
-def failing_in_one_line() -> Iterator[None]:
-    """What can be wrong with a cluster or a file, as a Failure; a fault of our own keeps its traceback."""
+def one_line_errors(config: Config | None = None) -> Iterator[None]:
+    """Turn errors of a cluster or a file into a Failure. A bug of ours keeps its traceback."""
     try:
         yield
-    except (ClientError, FileError, NotHeld, OSError) as error:
-        raise Failure(str(error)) from None
+    except (ClientError, FileError, NotHeld, ReadForbidden, OSError) as error:
+        raise Failure(_add_remedy(error, config)) from None
 
 
-def option(name: str, parse: Callable[[str], T], text: str) -> T:
-    """The value of an option; a Failure that names it where it has none."""
+def _add_remedy(error: Exception, config: Config | None) -> str:
+    text = " ".join(str(error).split())
+    where = f"{config.server} ({config.source})" if config is not None and config.source else ""
+    if isinstance(error, Unauthorized):
+        return f"{where or 'the server'} refused the credentials: {text}; renew them, or select others with --context"
+    if isinstance(error, TransportError):
+        return f"{where or 'the server'} does not answer: {text}; check the server, or select another with --context"
+    if isinstance(error, (Forbidden, ReadForbidden)):
+        return f"{text}; ask for the ClusterRole nodeyard-reader, or select another account with --context"
+    return text
+
+
+def parse_option(name: str, parse: Callable[[str], T], text: str) -> T:
+    """Parse the value of an option. Raises a UsageFailure that names the option."""
     try:
         return parse(text)
     except ValueError as error:
-        raise Failure(f"{name}: {error}") from None
+        raise UsageFailure(f"{name}: {error}") from None
 
 
-def configuration(kubeconfig: Path | None) -> Config:
-    with failing_in_one_line():
-        return load_config(kubeconfig)
+def load(kubeconfig: Path | None, context: str = "") -> Config:
+    """Load the cluster's configuration. Raises a Failure if there is none."""
+    with one_line_errors():
+        return load_config(kubeconfig, context=context)
 
 
 @asynccontextmanager
-async def connected(config: Config) -> AsyncIterator[Client]:
-    client = Client(AioTransport(config))
+async def connect(config: Config) -> AsyncIterator[Client]:
+    client = Client(HttpTransport(config))
     try:
         yield client
     finally:
         await client.close()
 
 
-def chosen(names: str) -> tuple[Capability, ...]:
-    """`a,b`; all of them where it is empty."""
+def parse_capabilities(names: str) -> tuple[Capability, ...]:
+    """Parse `a,b`; an empty text means all capabilities."""
 
     def parse(text: str) -> tuple[Capability, ...]:
         return choose([each.strip() for each in text.split(",") if each.strip()])
 
-    return option("--capabilities", parse, names)
+    return parse_option("--capabilities", parse, names)
 
 
-def tell_unreached(inspection: Inspection) -> None:
-    """On stderr: what is printed was planned without these clusters."""
-    for each in inspection.unreached:
+@asynccontextmanager
+async def plan_dry(client: Client, capabilities: Sequence[Capability]) -> AsyncIterator[DryPlanner]:
+    """Open a DryPlanner. Capabilities without CRDs or rights are skipped, each with one line on stderr."""
+    served = await _select_served(client, capabilities)
+    async with dry_planning_readable(client, served) as planner:
+        for name, reason in planner.skipped.items():
+            typer.echo(f"{name}: skipped: {reason}", err=True)
+        warn_unreachable(planner)
+        yield planner
+
+
+def warn_unreachable(planner: DryPlanner) -> None:
+    """Print on stderr which clusters the plans were made without."""
+    for each in planner.unreachable:
         typer.echo(str(each), err=True)
 
 
-async def served(client: Client, capabilities: Sequence[Capability]) -> tuple[list[Capability], list[str]]:
-    """Those whose kinds the server has, and the kinds that it lacks."""
+async def find_running(client: Client, capabilities: Sequence[Capability]) -> tuple[Operators, list[Capability]]:
+    """Find the operators of the cluster, and the capabilities that they run."""
+    operators = await find_operators(client, capabilities)
+    return operators, operators.select(capabilities)
+
+
+async def _select_served(client: Client, capabilities: Sequence[Capability]) -> list[Capability]:
+    """Return the capabilities whose CRDs are installed."""
     catalog = await client.catalog()
-    missing = {
-        each.name: [
-            str(kind.resource)
-            for kind in each.kinds
-            if catalog.by_kind(kind.resource.api_version, kind.resource.kind) is None
-        ]
-        for each in capabilities
-    }
-    lacking = [kind for kinds in missing.values() for kind in kinds]
-    return [each for each in capabilities if not missing[each.name]], lacking
+    served = []
+    for each in capabilities:
+        resources = [kind.resource for kind in each.kinds]
+        missing = [str(one) for one in resources if catalog.by_kind(one.api_version, one.kind) is None]
+        if not missing:
+            served.append(each)
+            continue
+        typer.echo(f"{each.name}: skipped: CRDs not installed: {', '.join(missing)}", err=True)
+    if capabilities and not served:
+        raise Failure("no capability has its CRDs on this server; install them: nodeyard crds | kubectl apply -f -")
+    return served

@@ -1,4 +1,4 @@
-"""`nodeyard crds`: the definitions of the kinds that the capabilities serve."""
+"""`nodeyard crds`: prints the CRDs of all capabilities."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from nodeyard.cli.failures import Failure
 
 def crds(
     output: Annotated[
-        Path | None, typer.Option(help="Write one file per definition into this directory.", metavar="DIR")
+        Path | None, typer.Option(help="Write one file per CRD into this directory.", metavar="DIR")
     ] = None,
     policies_for: Annotated[
         str,
         typer.Option(
-            help="Also the admission policies that let only this user change what the operator writes, for example "
-            "system:serviceaccount:nodeyard-system:nodeyard.",
+            help="Also print the ValidatingAdmissionPolicies that let only this user change what the operator writes, "
+            "for example system:serviceaccount:nodeyard-system:nodeyard.",
             metavar="USER",
         ),
     ] = "",
@@ -31,7 +31,7 @@ def crds(
     if policies_for:
         definitions += [policy for capability in CAPABILITIES for policy in capability.policies(policies_for)]
     if output is None:
-        print(dump_all(definitions) if definitions else "# no capability defines a kind yet")
+        print(dump_all(definitions) if definitions else "# no capability defines a CRD")
         return
     try:
         output.mkdir(parents=True, exist_ok=True)
@@ -39,4 +39,4 @@ def crds(
             (output / f"{definition['metadata']['name']}.yaml").write_text(dump(definition))
     except OSError as error:
         raise Failure(f"--output: {error.filename}: {error.strerror or error}") from None
-    typer.echo(f"{len(definitions)} definitions in {output}", err=True)
+    typer.echo(f"wrote {len(definitions)} files to {output}", err=True)

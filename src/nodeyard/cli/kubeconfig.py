@@ -1,4 +1,4 @@
-"""Writing the kubeconfig by which a person, or kubectl, reaches a server that we started."""
+"""Writes the kubeconfig of a server that Nodeyard started."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NAME = "nodeyard"
 
 
 def write_kubeconfig(path: Path, url: str, authority: bytes, token: str) -> None:
-    """Everything inline, readable by its owner only."""
+    """Write a kubeconfig with inline credentials, readable only by its owner."""
     config = {
         "apiVersion": "v1",
         "kind": "Config",

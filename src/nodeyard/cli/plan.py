@@ -1,53 +1,186 @@
-"""`nodeyard plan`: what the operator would do now, or would do if these files were applied."""
+"""`nodeyard plan`: prints what the operator would do now, or would do if these files were applied."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from nodeyard.cli import CONTEXT_HELP, KUBECONFIG_HELP
+
+if TYPE_CHECKING:
+    from nodeyard.app.dry_planner import DryPlan
+    from nodeyard.client.api import Client
+    from nodeyard.client.config import Config
+    from nodeyard.kube.json import Object
+    from nodeyard.plan.brake import Limit
+    from nodeyard.runtime.capability import Capability
 
 CHANGES_PENDING = 2
 
 
-class Form(StrEnum):
+class Format(StrEnum):
     TEXT = "text"
     JSON = "json"
     YAML = "yaml"
+
+
+@dataclass(frozen=True)
+class PlanOptions:
+    """The parsed options of `nodeyard plan`."""
+
+    paths: Sequence[Path]
+    capabilities: Sequence[Capability]
+    is_chosen: bool = False
+    """The user named the capabilities: they are planned even if no operator runs them."""
+    limit: Limit | None = None
+    namespace: str = ""
+
+
+@dataclass(frozen=True)
+class PlanResult:
+    dry_plans: Sequence[DryPlan]
+    headline: str = ""
+    """Names the running operator; empty without a cluster."""
 
 
 def plan(
     files: Annotated[
         list[Path] | None,
         typer.Option(
-            "-f", "--file", help="Suppose that this file, directory or - (stdin) were applied.", metavar="FILE"
+            "-f", "--file", help="File, directory or - (stdin) to plan for as if it were applied.", metavar="FILE"
         ),
     ] = None,
-    kubeconfig: Annotated[
-        Path | None, typer.Option(help="Cluster to look at; else KUBECONFIG, else the pod's own.", metavar="FILE")
-    ] = None,
-    capabilities: Annotated[str, typer.Option(help="Which to ask; all by default.", metavar="A,B")] = "",
+    kubeconfig: Annotated[Path | None, typer.Option(help=KUBECONFIG_HELP, metavar="FILE")] = None,
+    context: Annotated[str, typer.Option(help=CONTEXT_HELP, metavar="NAME")] = "",
+    namespace: Annotated[
+        str,
+        typer.Option(
+            "-n",
+            "--namespace",
+            help="Namespace of objects in the files that set none; default the kubeconfig's.",
+            metavar="NS",
+        ),
+    ] = "",
+    capabilities: Annotated[
+        str, typer.Option(help="Capabilities to plan; default those that the operator runs, or all.", metavar="A,B")
+    ] = "",
     max_disruption: Annotated[
-        str, typer.Option(help="Nodes and share of nodes a plan may disturb unasked.", metavar="N,P%")
-    ] = "25,10%",
-    output: Annotated[Form, typer.Option("-o", "--output", help="How to print it.")] = Form.TEXT,
+        str,
+        typer.Option(
+            help="Nodes and percentage of nodes a plan may disrupt without approval; default the operator's, or "
+            "25,10%.",
+            metavar="N,P%",
+        ),
+    ] = "",
+    output: Annotated[Format, typer.Option("-o", "--output", help="Output format.")] = Format.TEXT,
 ) -> None:
-    """Print what would be done, and change nothing.
+    """Print the actions that the operator would take now, and change nothing.
 
-    Files are first sent as a dry run, so that the server's defaults and rules have their say. Without a cluster they
-    are planned alone. Exit code: 0 nothing to do, refusals alone included; 2 changes pending, also where all of them
-    are held for approval; 1 error.
+    The first line names the running operator, whose capabilities and limit are used. Files are sent as a server-side
+    dry run, so defaults, CEL rules and webhooks apply. Without a cluster the files are planned alone. Exit code: 0
+    nothing to do, refusals included; 2 changes pending, also if all of them are held for approval; 1 error; 64 usage
+    error.
     """
-    from nodeyard.cli import cluster, planning, signals
+    from nodeyard.cli import cluster, signals
     from nodeyard.plan.brake import parse_limit
     from nodeyard.process import logs
 
     logs.configure("error")
-    enabled = cluster.chosen(capabilities)
-    limit = cluster.option("--max-disruption", parse_limit, max_disruption)
-    with cluster.failing_in_one_line():
-        looks = signals.run(planning.look(kubeconfig, enabled, files or [], limit))
-    typer.echo(planning.shown(looks, output.value), nl=False)
-    if any(look.has_changes for look in looks):
+    options = PlanOptions(
+        paths=tuple(files or ()),
+        capabilities=cluster.parse_capabilities(capabilities),
+        is_chosen=bool(capabilities),
+        limit=cluster.parse_option("--max-disruption", parse_limit, max_disruption) if max_disruption else None,
+        namespace=namespace,
+    )
+    result = signals.run(make_plans(kubeconfig, context, options))
+    if result.headline:
+        typer.echo(result.headline, err=output is not Format.TEXT)
+    typer.echo(render(result.dry_plans, output), nl=False)
+    if any(each.has_changes for each in result.dry_plans):
         raise typer.Exit(CHANGES_PENDING)
+
+
+async def make_plans(kubeconfig: Path | None, context: str, options: PlanOptions) -> PlanResult:
+    """Plan for the configured cluster, with the files as if applied; without a cluster, for the files alone."""
+    from nodeyard.app import files
+    from nodeyard.cli import cluster
+    from nodeyard.client.errors import NoCluster
+    from nodeyard.client.kubeconfig import load_config
+
+    config: Config | None = None
+    with cluster.one_line_errors():
+        objects = files.read(options.paths)
+        if options.paths and not objects:
+            # An empty file usually means that the command which should write it failed. Planning without it would
+            # pass for a plan with it.
+            raise files.FileError(f"{', '.join(map(str, options.paths))}: contains no object")
+        try:
+            config = load_config(kubeconfig, context=context)
+        except NoCluster:
+            if not objects:
+                raise
+    with cluster.one_line_errors(config):
+        if config is None:
+            return await _plan_files(objects, options)
+        async with cluster.connect(config) as client:
+            return await _plan_cluster(client, config, objects, options)
+
+
+async def _plan_cluster(
+    client: Client, config: Config, objects: Sequence[tuple[str, Object]], options: PlanOptions
+) -> PlanResult:
+    from nodeyard.app import files
+    from nodeyard.cli import cluster
+    from nodeyard.plan.brake import Limit
+
+    answers = await files.send(client, objects, dry_run=True, namespace=options.namespace or config.namespace)
+    operators, run = await cluster.find_running(client, options.capabilities)
+    chosen = list(options.capabilities) if options.is_chosen else run
+    skipped = [each.name for each in options.capabilities if each not in chosen]
+    limit = options.limit or Limit()
+    async with cluster.plan_dry(client, chosen) as planner:
+        await planner.overlay(answers)
+        dry_plans = planner.plans(limit, {} if options.limit else operators.limits())
+    headline = operators.describe(limit, skipped)
+    return PlanResult(dry_plans, f"{headline} Planned with limit {limit.option}." if options.limit else headline)
+
+
+async def _plan_files(objects: Sequence[tuple[str, Object]], options: PlanOptions) -> PlanResult:
+    from nodeyard.app import files
+    from nodeyard.cli import cluster
+    from nodeyard.cli.testbed import load_testbed
+    from nodeyard.plan.brake import Limit
+
+    typer.echo(
+        "no cluster configured: planning for the files alone, as if Cluster API, its providers and Flux were installed",
+        err=True,
+    )
+    offline = load_testbed("nodeyard.sim.offline", "nodeyard plan without a cluster")
+    async with offline.offline_cluster(options.capabilities) as client:
+        await files.send(client, objects, dry_run=False, namespace=options.namespace or "default")
+        async with cluster.plan_dry(client, options.capabilities) as planner:
+            return PlanResult(planner.plans(options.limit or Limit()))
+
+
+def render(dry_plans: Sequence[DryPlan], output: str) -> str:
+    """Render plans as text, or as a PlanList in JSON or YAML."""
+    import msgspec
+
+    from nodeyard.kube.manifests import dump
+    from nodeyard.plan.model import API_VERSION, to_wire
+    from nodeyard.plan.render import render_plans
+
+    if output == Format.TEXT:
+        text = render_plans([(each.braked.now, each.capability.messages) for each in dry_plans])
+        return text or "nothing to plan\n"
+    items = [to_wire(each.braked.now) for each in dry_plans]
+    plan_list = {"apiVersion": API_VERSION, "kind": "PlanList", "items": items}
+    if output == Format.JSON:
+        return msgspec.json.format(msgspec.json.encode(plan_list), indent=2).decode() + "\n"
+    return dump(msgspec.to_builtins(plan_list))

@@ -1,85 +1,108 @@
-"""`nodeyard run`: the operator."""
+"""`nodeyard run`: runs the operator."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nodeyard.cli.failures import Failure
+from nodeyard.cli import CONTEXT_HELP, KUBECONFIG_HELP
+from nodeyard.cli.failures import UsageFailure
 
 if TYPE_CHECKING:
-    from nodeyard.admission.upkeep import Webhooks
+    from nodeyard.admission.manager import Webhooks
     from nodeyard.runtime.health import Address
 
 
 def run(
-    kubeconfig: Annotated[
-        Path | None, typer.Option(help="Cluster to work on; else KUBECONFIG, else the pod's own.", metavar="FILE")
-    ] = None,
-    capabilities: Annotated[str, typer.Option(help="Which to run; all by default.", metavar="A,B")] = "",
+    kubeconfig: Annotated[Path | None, typer.Option(help=KUBECONFIG_HELP, metavar="FILE")] = None,
+    context: Annotated[str, typer.Option(help=CONTEXT_HELP, metavar="NAME")] = "",
+    capabilities: Annotated[str, typer.Option(help="Capabilities to run; default all.", metavar="A,B")] = "",
     install_crds: Annotated[
-        bool, typer.Option("--install-crds", help="Create the CRDs that are missing; none is ever replaced.")
+        bool, typer.Option("--install-crds", help="Create missing CRDs; existing ones are never changed.")
     ] = False,
     metrics_bind: Annotated[
-        str, typer.Option(help="Where /metrics is served; 0 for nowhere.", metavar="HOST:PORT")
+        str, typer.Option(help="Address of /metrics; 0 disables it.", metavar="HOST:PORT")
     ] = "127.0.0.1:8082",
     health_bind: Annotated[
-        str, typer.Option(help="Where /healthz and /readyz are served; 0 for nowhere.", metavar="HOST:PORT")
+        str, typer.Option(help="Address of /healthz and /readyz; 0 disables them.", metavar="HOST:PORT")
     ] = "127.0.0.1:8081",
     webhook_bind: Annotated[
-        str, typer.Option(help="Where admission webhooks are served; 0 for nowhere.", metavar="HOST:PORT")
+        str, typer.Option(help="Address of the admission webhooks; 0 disables them.", metavar="HOST:PORT")
     ] = "127.0.0.1:9443",
     webhook_url: Annotated[
         str,
-        typer.Option(help="How the API server reaches them; needless where it runs on this machine.", metavar="URL"),
+        typer.Option(
+            help="URL at which the API server calls the webhooks; not needed if it runs on this machine.", metavar="URL"
+        ),
     ] = "",
     webhook_service: Annotated[
-        str, typer.Option(help="The Service by which it reaches them instead.", metavar="NS/NAME")
+        str, typer.Option(help="Service through which the API server calls the webhooks.", metavar="NS/NAME")
     ] = "",
     webhook_cert_dir: Annotated[
         Path | None,
         typer.Option(
-            help="Your own tls.crt, tls.key and ca.crt; else they are made and kept in a Secret.", metavar="DIR"
+            help="Directory with your tls.crt, tls.key and ca.crt; default certificates generated into a Secret.",
+            metavar="DIR",
         ),
     ] = None,
+    webhook_client_ca: Annotated[
+        Path | None,
+        typer.Option(
+            help="Answer only API servers whose client certificate is signed by a CA in this file.",
+            metavar="FILE",
+        ),
+    ] = None,
+    webhook_client_name: Annotated[
+        list[str] | None,
+        typer.Option(help="Name that the client certificate must have; repeatable; default any name.", metavar="NAME"),
+    ] = None,
     leader_elect: Annotated[
-        bool, typer.Option("--leader-elect", help="Let one of several replicas write, by a Lease per capability.")
+        bool, typer.Option("--leader-elect", help="Elect the replica that writes, with one Lease per capability.")
     ] = False,
     observe: Annotated[
-        bool, typer.Option("--observe", help="Plan, explain and measure; write nothing but the Lease.")
+        bool, typer.Option("--observe", help="Observe-only mode: plan, explain and measure; write only the Lease.")
     ] = False,
     take_over: Annotated[
-        bool, typer.Option("--take-over", help="Write although the operator this one replaces is still alive.")
+        bool, typer.Option("--take-over", help="Write even while the operator that Nodeyard replaces is still running.")
     ] = False,
     max_disruption: Annotated[
-        str, typer.Option(help="Nodes and share of nodes a plan may disturb unasked.", metavar="N,P%")
+        str,
+        typer.Option(help="Nodes and percentage of nodes a plan may disrupt without approval.", metavar="N,P%"),
     ] = "25,10%",
     log_level: Annotated[str, typer.Option(help="debug, info, warning or error.", metavar="LEVEL")] = "info",
 ) -> None:
-    """Run the operator until SIGTERM; then finish what is in flight and release the leases."""
+    """Run the operator until SIGTERM, then finish writes in flight and release the Leases."""
     from nodeyard.app.operator import Operation, identity, operate
     from nodeyard.cli import cluster, signals
     from nodeyard.plan.brake import parse_limit
     from nodeyard.process import logs
     from nodeyard.runtime.settings import Settings
 
-    cluster.option("--log-level", logs.configure, log_level)
-    limit = cluster.option("--max-disruption", parse_limit, max_disruption)
-    health = cluster.option("--health-bind", _bind, health_bind)
-    metrics = cluster.option("--metrics-bind", _bind, metrics_bind)
-    enabled = cluster.chosen(capabilities)
+    cluster.parse_option("--log-level", logs.configure, log_level)
+    limit = cluster.parse_option("--max-disruption", parse_limit, max_disruption)
+    health = cluster.parse_option("--health-bind", _bind, health_bind)
+    metrics = cluster.parse_option("--metrics-bind", _bind, metrics_bind)
+    enabled = cluster.parse_capabilities(capabilities)
     webhooks = None
     if any(each.webhooks for each in enabled) or webhook_url or webhook_service or webhook_cert_dir:
-        webhooks = webhooks_of(webhook_bind, webhook_url, webhook_service, webhook_cert_dir)
+        webhooks = parse_webhooks(webhook_bind, webhook_url, webhook_service, webhook_cert_dir)
+    if webhook_client_name and webhook_client_ca is None:
+        raise UsageFailure("--webhook-client-name: also give --webhook-client-ca, the CA of the certificates")
+    if webhook_client_ca is not None and not webhook_client_ca.is_file():
+        raise UsageFailure(f"--webhook-client-ca: {webhook_client_ca} is not a file")
+    if webhooks is not None:
+        names = tuple(webhook_client_name or ())
+        webhooks = replace(webhooks, client_authority=webhook_client_ca, client_names=names)
     if not enabled:
-        raise Failure("there is no capability to run")
+        raise UsageFailure("no capability to run")
     settings = Settings(
         identity=identity(), leader_elect=leader_elect, observe=observe, take_over=take_over, limit=limit
     )
     operation = Operation(
-        cluster.configuration(kubeconfig),
+        cluster.load(kubeconfig, context),
         enabled,
         settings,
         install_crds=install_crds,
@@ -87,7 +110,7 @@ def run(
         metrics=metrics,
         webhooks=webhooks,
     )
-    with cluster.failing_in_one_line():
+    with cluster.one_line_errors():
         signals.run(operate(operation, signals.until_stopped))
 
 
@@ -97,28 +120,29 @@ def _bind(text: str) -> Address | None:
     return None if text == "0" else parse_bind(text)
 
 
-def webhooks_of(bind: str, url: str, service: str, folder: Path | None) -> Webhooks | None:
-    from nodeyard.admission.reach import Reach, parse_service, parse_url
+def parse_webhooks(bind: str, url: str, service: str, folder: Path | None) -> Webhooks | None:
+    """Parse the --webhook options; None if webhooks are disabled."""
+    from nodeyard.admission.client_config import Reach, parse_service, parse_url
     from nodeyard.cli import cluster
 
-    address = cluster.option("--webhook-bind", _bind, bind)
+    address = cluster.parse_option("--webhook-bind", _bind, bind)
     if url and service:
-        raise Failure("--webhook-url and --webhook-service: give one of them")
+        raise UsageFailure("--webhook-url and --webhook-service: give only one of them")
     reach: Reach | None = None
     if url:
-        reach = cluster.option("--webhook-url", parse_url, url)
+        reach = cluster.parse_option("--webhook-url", parse_url, url)
     elif service:
-        reach = cluster.option("--webhook-service", parse_service, service)
+        reach = cluster.parse_option("--webhook-service", parse_service, service)
     if address is None:
         return None
-    # With them come certificates, and the libraries for those.
-    from nodeyard.admission.upkeep import Webhooks
+    # Imported late: the certificate libraries are large.
+    from nodeyard.admission.manager import Webhooks
     from nodeyard.app.webhooks import is_loopback
 
     if reach is None and not is_loopback(address.host):
-        raise Failure(
-            f"--webhook-bind {bind}: say how the API server gets there, by --webhook-service or --webhook-url"
+        raise UsageFailure(
+            f"--webhook-bind {bind}: also give --webhook-service or --webhook-url, which the API server calls"
         )
     if folder is not None and not folder.is_dir():
-        raise Failure(f"--webhook-cert-dir: {folder} is no folder")
+        raise UsageFailure(f"--webhook-cert-dir: {folder} is not a directory")
     return Webhooks(address, reach, folder)

@@ -1,4 +1,4 @@
-"""Running until somebody says stop."""
+"""Runs a coroutine, and waits for SIGINT or SIGTERM."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ T = TypeVar("T")
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """On uvloop: the fastest event loop there is."""
+    """Run on uvloop, which is faster than asyncio's own event loop."""
     return uvloop.run(work)
 
 
 async def until_stopped() -> None:
-    """Wait for SIGINT or SIGTERM."""
+    """Return at the first SIGINT or SIGTERM."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,12 +1,12 @@
-"""`nodeyard version`."""
+"""`nodeyard version`: prints the version."""
 
 from __future__ import annotations
 
 import platform
 
-from nodeyard import __version__
+from nodeyard.process.version import VERSION
 
 
 def version() -> None:
     """Print the version."""
-    print(f"nodeyard {__version__} (Python {platform.python_version()})")
+    print(f"nodeyard {VERSION} (Python {platform.python_version()})")

@@ -1,9 +1,9 @@
-"""The only code that speaks HTTP to a cluster.
+"""Kubernetes API client; no other package sends requests to a cluster.
 
     kubeconfig or in-cluster ─▶ Config ─▶ Transport ─▶ Client: get, list, watch, create, patch, apply, delete, evict
 
-A `Client` stands on a `Transport`: `AioTransport` (sockets, TLS, credentials) or `InProcessTransport` (a call). What
-goes wrong is one tree of exceptions, in `errors`.
+A `Client` uses a `Transport`: `HttpTransport` (sockets, TLS, credentials) or `InProcessTransport` (a function call).
+All its exceptions are in `errors`.
 """
 
 from nodeyard.client.api import Client

@@ -1,11 +1,11 @@
-"""The verbs of the Kubernetes API on one cluster.
+"""Client: the verbs of the Kubernetes API on one cluster.
 
-    client = Client(AioTransport(load_config()))
+    client = Client(HttpTransport(load_config()))
     node = await client.get(NODES, "n1")
     async with client.watch(NODES.decoded_as(NodeView), resource_version=page.resource_version) as events: ...
 
-Answers are decoded into the resource's type. Every write asks for strict field validation, so that a field the server
-does not know is an error here and not a silent loss there, and names its field manager.
+Responses are decoded into the resource's type. Every write names its field manager and requests strict field
+validation, so that a field the server does not know is an error instead of being dropped.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import msgspec
 
 from nodeyard.client.decoding import Malformed, decode_as
 from nodeyard.client.discovery import Catalog, discover
-from nodeyard.client.errors import ClientError, Expired, TransportError, error_from_answer
+from nodeyard.client.errors import ApiError, ClientError, Expired, TransportError, error_from_answer
 from nodeyard.client.framing import ERROR_BYTES, LineFramer, TooLarge, gathered
 from nodeyard.client.listing import Page, decode_page
 from nodeyard.client.resources import PODS, Resource
@@ -31,18 +31,18 @@ from nodeyard.kube.json import Json, Object
 T = TypeVar("T")
 
 Event: TypeAlias = Change[T] | Bookmark | Malformed
-Observer: TypeAlias = Callable[[str, Resource[Any], int, float], None]
-"""Told after each answer: verb, resource, status code (0: none came), seconds."""
+Observer: TypeAlias = Callable[[str, Resource[Any], int, float, str], None]
+"""Called after each request with verb, resource, status code (0 without a response), seconds and error class."""
 
 PAGE_SIZE: Final = 500
-# Just under the 75 s after which a load balancer or a dead peer would be noticed otherwise; bookmarks come each minute.
+# Bookmarks arrive each minute, so a longer silence is a dead connection.
 IDLE_SECONDS: Final = 70.0
 
 _encode = msgspec.json.Encoder().encode
 
 
 class PatchForm(Enum):
-    """The four ways to say a change; the value is the content type."""
+    """The patch types of the API; the value is the content type."""
 
     MERGE = "application/merge-patch+json"
     JSON = "application/json-patch+json"
@@ -51,7 +51,7 @@ class PatchForm(Enum):
 
 
 class DeleteOptions(msgspec.Struct, frozen=True):
-    """Only the object meant (uid, resource_version), and what becomes of what it owns and of its last seconds."""
+    """Preconditions (uid, resource_version), propagation policy and grace period of a delete."""
 
     uid: str = ""
     resource_version: str = ""
@@ -94,7 +94,7 @@ class Client:
         self._on_warning = on_warning
 
     def managed_by(self, field_manager: str) -> Client:
-        """The same connections under another field manager."""
+        """Return a client on the same transport with another field manager."""
         return Client(
             self.transport,
             field_manager=field_manager,
@@ -115,7 +115,7 @@ class Client:
     async def pages(
         self, resource: Resource[T], namespace: str = "", *, labels: str = "", fields: str = "", size: int = PAGE_SIZE
     ) -> AsyncIterator[Page[T]]:
-        """The list in pieces of one state of the server; Expired when reading took so long that it is forgotten."""
+        """Yield the pages of one consistent list; raise Expired if the continue token expires."""
         query = _selectors(labels, fields)
         if size:
             query["limit"] = str(size)
@@ -131,7 +131,7 @@ class Client:
     async def list(
         self, resource: Resource[T], namespace: str = "", *, labels: str = "", fields: str = "", size: int = PAGE_SIZE
     ) -> Page[T]:
-        """The whole list: read in pages, or at once where the pages expired on the way."""
+        """Return the whole list, read in pages, or in one request if the continue token expires."""
         try:
             pages = [page async for page in self.pages(resource, namespace, labels=labels, fields=fields, size=size)]
         except Expired:
@@ -156,11 +156,11 @@ class Client:
         seconds: int = 0,
         idle_timeout: float = IDLE_SECONDS,
     ) -> AsyncIterator[AsyncIterator[Event[T]]]:
-        """Events from `resource_version` on, or with `initial_events` everything there is and then what changes.
+        """Watch from `resource_version` on, or with `initial_events` the current objects and then all changes.
 
         The iterator ends when the server ends the watch, which it does every few minutes and after `seconds`. An ERROR
-        event raises its ApiError (Expired: list again); a torn stream raises TransportError. The next watch begins at
-        the last version seen.
+        event raises its ApiError (Expired: relist); a broken stream raises TransportError. Start the next watch at the
+        last resourceVersion received.
         """
         query = _selectors(labels, fields) | {"watch": "true", "allowWatchBookmarks": "true"}
         if initial_events:
@@ -172,11 +172,11 @@ class Client:
         path = resource.path(namespace)
         async with self.transport.stream(path, query=query, timeout=self._timeout, idle_timeout=idle_timeout) as stream:
             if stream.status != 200:
-                raise await _refusal(stream, f"watch of {resource}")
+                raise await _error_of(stream, f"watch of {resource}")
             yield _events(stream, EventDecoder(resource.view), f"watch of {resource}")
 
     async def catalog(self) -> Catalog:
-        """Every resource the server has now."""
+        """Run discovery and return every resource that the server serves."""
         return await discover(self.transport)
 
     async def server_version(self) -> Object:
@@ -188,7 +188,7 @@ class Client:
     # writing
 
     async def create(self, resource: Resource[T], obj: Json, namespace: str = "", *, dry_run: bool = False) -> T:
-        """The namespace may stand in the object instead."""
+        """Create the object. The namespace is taken from the object's metadata if it is not given."""
         namespace = namespace or _metadata(obj).get("namespace", "")
         response = await self._write("create", "POST", resource, resource.path(namespace), obj, dry_run=dry_run)
         return decode_as(resource.view, response.body)
@@ -196,13 +196,13 @@ class Client:
     async def create_part(
         self, resource: Resource[Any], name: str, part: str, obj: Json, namespace: str = "", *, dry_run: bool = False
     ) -> Object:
-        """POST to a subresource that is not a view of the object: binding, eviction, token."""
+        """POST to a subresource that is not the object itself: binding, eviction, token."""
         path = resource.path(namespace, name, part)
         response = await self._write("create", "POST", resource, path, obj, dry_run=dry_run)
         return decode_as(dict[str, Any], response.body)
 
     async def update(self, resource: Resource[T], obj: Json, *, subresource: str = "", dry_run: bool = False) -> T:
-        """Replace the whole object; only with what was read as a dict and carries its resourceVersion."""
+        """Replace the whole object. Pass a dict that was read from the server, with its resourceVersion."""
         metadata = _metadata(obj)
         path = resource.path(metadata.get("namespace", ""), metadata["name"], subresource)
         response = await self._write("update", "PUT", resource, path, obj, dry_run=dry_run)
@@ -220,7 +220,7 @@ class Client:
         force: bool = False,
         dry_run: bool = False,
     ) -> T:
-        """`force` takes over fields that other managers have applied (APPLY only)."""
+        """Patch the object. `force` takes over fields of other managers (APPLY only)."""
         path = resource.path(namespace, name, subresource)
         response = await self._write("patch", "PATCH", resource, path, patch, form.value, force=force, dry_run=dry_run)
         return decode_as(resource.view, response.body)
@@ -234,7 +234,7 @@ class Client:
         force: bool = False,
         dry_run: bool = False,
     ) -> T:
-        """Server-side apply: these fields shall be so, and are mine. Conflict when they are someone else's."""
+        """Apply these fields (server-side apply). Raises Conflict if another manager owns one and `force` is False."""
         metadata = _metadata(obj)
         return await self.patch(
             resource,
@@ -250,7 +250,7 @@ class Client:
     async def delete(
         self, resource: Resource[Any], name: str, namespace: str = "", options: DeleteOptions = _PLAIN_DELETE
     ) -> Object:
-        """The answer is the object where it lives on for a while, else a Status."""
+        """Delete the object. Returns it if finalizers or a grace period keep it, else a Status."""
         response = await self._send(
             "delete", "DELETE", resource, resource.path(namespace, name), body=_encode(options.body())
         )
@@ -259,10 +259,10 @@ class Client:
     async def evict(
         self, name: str, namespace: str, *, grace_seconds: int | None = None, uid: str = "", dry_run: bool = False
     ) -> None:
-        """Ask for a pod's deletion as budgets allow.
+        """Evict a pod, subject to its PodDisruptionBudgets.
 
-        Raises TooManyRequests (`is_budget`) when they do not, NotFound when the pod is gone. It is never sent again
-        behind the caller's back: who drains decides when to ask next.
+        Raises TooManyRequests (`is_budget`) if a budget denies it, and NotFound if the pod is gone. The client does not
+        retry an eviction: the drain decides when to retry.
         """
         eviction = {
             "apiVersion": "policy/v1",
@@ -273,7 +273,7 @@ class Client:
         path = PODS.path(namespace, name, "eviction")
         await self._write("create", "POST", PODS, path, eviction, dry_run=dry_run, retry=False)
 
-    # the way of every request
+    # sending
 
     async def _write(
         self,
@@ -312,6 +312,7 @@ class Client:
     ) -> Response:
         begun = time.perf_counter()
         status = 0
+        error: ApiError | None = None
         try:
             response = await self.transport.request(
                 method,
@@ -323,18 +324,20 @@ class Client:
                 retry=retry,
             )
             status = response.status
+            error = error_from_answer(status, response.headers, response.body) if status >= 300 else None
         finally:
             if self._observe is not None:
-                self._observe(verb, resource, status, time.perf_counter() - begun)
+                reason = "" if error is None else type(error).__name__
+                self._observe(verb, resource, status, time.perf_counter() - begun, reason)
         if response.warnings and self._on_warning is not None:
             for warning in response.warnings:
                 self._on_warning(_warning_text(warning))
-        if status >= 300:
-            raise error_from_answer(status, response.headers, response.body)
+        if error is not None:
+            raise error
         return response
 
 
-async def _refusal(stream: Stream, what: str) -> ClientError:
+async def _error_of(stream: Stream, what: str) -> ClientError:
     try:
         body = await gathered(stream.chunks, ERROR_BYTES)
     except TooLarge as error:
@@ -350,11 +353,11 @@ async def _events(stream: Stream, decoder: EventDecoder[T], what: str) -> AsyncI
             for line in framer.feed(chunk):
                 yield decode(line)
     except msgspec.DecodeError as error:
-        raise TransportError(f"{what}: a line is no event: {error}", may_have_run=True) from None
+        raise TransportError(f"{what}: invalid event: {error}", may_have_run=True) from None
     except TooLarge as error:
         raise TransportError(f"{what}: {error}", may_have_run=True) from None
     if framer.rest:
-        raise TransportError(f"{what}: ended in the middle of an event", may_have_run=True)
+        raise TransportError(f"{what}: the stream ended in the middle of an event", may_have_run=True)
 
 
 def _selectors(labels: str, fields: str) -> dict[str, str]:
@@ -372,6 +375,6 @@ def _metadata(obj: Json) -> Object:
 
 
 def _warning_text(header: str) -> str:
-    """`299 - "text"`, with quotes inside escaped."""
+    """Return the text of a Warning header, `299 - "text"`, with inner quotes unescaped."""
     start, end = header.find('"'), header.rfind('"')
     return header[start + 1 : end].replace('\\"', '"').replace("\\\\", "\\") if end > start else header

@@ -1,7 +1,7 @@
-"""How to reach one cluster, as a value: where it is, whom to trust, who we are.
+"""Client configuration of one cluster: its address, trusted CAs and credentials.
 
-A `Config` is read once, from a kubeconfig or from what a pod is given, and does not change. What is behind it may:
-token files rotate, exec plugins issue credentials that expire. Reading those is the `Keyring`'s work.
+A `Config` is read once, from a kubeconfig or a pod's service account, and does not change. Token files rotate and exec
+plugins issue credentials that expire; the `CredentialCache` rereads those.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from nodeyard.client.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """PEM data, given in place or in a file that may be replaced while we run."""
+    """PEM data, inline or in a file that may be replaced at run time."""
 
     data: bytes | None = field(default=None, repr=False)
     path: Path | None = None
@@ -24,7 +24,7 @@ class Material:
         if self.data is not None:
             return self.data
         if self.path is None:
-            raise ConfigError("a certificate or key was given neither as data nor as a file")
+            raise ConfigError("a certificate or key is given neither as data nor as a file")
         return read_file(self.path)
 
 
@@ -38,12 +38,12 @@ class ExecPlugin:
     env: tuple[tuple[str, str], ...] = ()
     install_hint: str = ""
     cluster_info: Mapping[str, object] | None = None
-    """What the plugin is told about the cluster, where it asked (`provideClusterInfo`)."""
+    """The cluster information passed to the plugin if `provideClusterInfo` is set."""
 
 
 @dataclass(frozen=True, slots=True)
 class Impersonation:
-    """Act as somebody else, where RBAC allows."""
+    """User impersonation, subject to RBAC."""
 
     user: str
     uid: str = ""
@@ -53,7 +53,7 @@ class Impersonation:
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Who we are. All empty is anonymous; a token file beats a token, and either beats a name and password."""
+    """Credentials of the client; all empty is anonymous. Precedence: token file, token, username and password."""
 
     token: str = field(default="", repr=False)
     token_file: Path | None = None
@@ -68,17 +68,17 @@ class Credentials:
 @dataclass(frozen=True, slots=True)
 class Config:
     server: str
-    """The base URL; it may have a path, under which the API then lies."""
+    """The base URL, which may contain a path prefix."""
     namespace: str = "default"
     authority: Material | None = None
-    """Whom to trust; the system's roots when absent."""
+    """Trusted CA certificates; None for the system's."""
     verify: bool = True
     server_name: str = ""
-    """The name to ask for and to expect in the certificate, where it is not the URL's host."""
+    """The TLS server name, if it is not the URL's host."""
     proxy: str = ""
     credentials: Credentials = field(default_factory=Credentials)
     source: str = ""
-    """Where this was read, for messages."""
+    """The origin of the configuration, for messages."""
 
 
 def read_file(path: Path) -> bytes:

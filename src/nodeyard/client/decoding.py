@@ -1,4 +1,4 @@
-"""Objects out of bytes, and what is left of one that does not fit the type it was asked as."""
+"""Decoding of objects, and the metadata of objects that do not fit their type."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from nodeyard.kube import nesting
+from nodeyard.kube import json_depth
 
 T = TypeVar("T")
 
@@ -28,7 +28,7 @@ class Partial(msgspec.Struct, frozen=True):
 
 
 class Malformed(msgspec.Struct, frozen=True):
-    """An object that could not be decoded: whose it is, and why."""
+    """An object that could not be decoded: its metadata and the error."""
 
     type: str
     """ADDED, MODIFIED or DELETED in a watch, LISTED in a list."""
@@ -48,7 +48,7 @@ _decoders: dict[Any, msgspec.json.Decoder[Any]] = {}
 
 
 def decoder_for(type: Any) -> msgspec.json.Decoder[Any]:
-    """One decoder per type: making one costs more than using it."""
+    """Return the cached decoder of a type: creating one costs more than using it."""
     decoder = _decoders.get(type)
     if decoder is None:
         decoder = _decoders[type] = msgspec.json.Decoder(type)
@@ -56,12 +56,12 @@ def decoder_for(type: Any) -> msgspec.json.Decoder[Any]:
 
 
 def decode_as(type: type[T], body: bytes) -> T:
-    """Raises msgspec.DecodeError for what is no JSON, and its ValidationError for what does not fit."""
+    """Decode JSON; raise msgspec.DecodeError for invalid JSON and msgspec.ValidationError for a type mismatch."""
     try:
         decoded: T = decoder_for(type).decode(body)
         return decoded
     except RecursionError:
-        raise msgspec.ValidationError(nesting.TOO_DEEP) from None
+        raise msgspec.ValidationError(json_depth.TOO_DEEP) from None
 
 
 def malformed(raw: bytes | msgspec.Raw, error: str, type: str) -> Malformed:

@@ -1,8 +1,8 @@
-"""Which resources a server has, and what a person may call them.
+"""Discovery: the resources that a server serves, and lookup by the names that kubectl accepts.
 
-Read in two requests (aggregated discovery, Kubernetes 1.27 and later), or one per group version where a server does not
-know that form. A word is understood as kubectl does: plural, singular, kind or short name, optionally followed by the
-group (`machines.cluster.x-k8s.io`) or by version and group (`deployments.v1.apps`).
+Aggregated discovery (Kubernetes 1.27 and later) takes two requests; otherwise one per group version. A name is a
+plural, singular, kind or short name, optionally followed by the group (`machines.cluster.x-k8s.io`) or by version and
+group (`deployments.v1.apps`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryL
 
 
 class UnknownResource(ClientError):
-    """No resource of that name, or more than one; the text lists the choices."""
+    """No resource of that name, or several; the text lists them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Catalog:
         return self._by_kind.get((api_version, kind))
 
     def matches(self, name: str) -> list[Known]:
-        """Every resource that this word may mean, one version per group."""
+        """Return every resource that the name may mean, one version per group."""
         word, _, rest = name.lower().partition(".")
         found = [one for one in self.known if one.answers_to(word) and _fits(one.resource, rest)]
         first: dict[tuple[str, str], Known] = {}
@@ -61,7 +61,7 @@ class Catalog:
         return list(first.values())
 
     def find(self, name: str) -> Known:
-        """The one resource meant; as in kubectl the core group, and then an exact plural, wins over other groups."""
+        """Return the resource of this name; as in kubectl, the core group wins over other groups."""
         found = self.matches(name)
         if not found:
             raise UnknownResource(f'the server has no resource "{name}"')
@@ -71,7 +71,7 @@ class Catalog:
         if len(core) == 1:
             return core[0]
         choices = ", ".join(str(one.resource) for one in found)
-        raise UnknownResource(f'"{name}" may be any of {choices}; say which')
+        raise UnknownResource(f'"{name}" is ambiguous: {choices}; give the full name')
 
 
 def _fits(resource: Resource[Any], rest: str) -> bool:
@@ -82,7 +82,7 @@ def _fits(resource: Resource[Any], rest: str) -> bool:
 
 
 async def discover(transport: Transport) -> Catalog:
-    """Read the whole catalogue."""
+    """Read all resources of the server."""
     core, groups = await asyncio.gather(_get(transport, "/api"), _get(transport, "/apis"))
     if core.get("kind") == "APIGroupDiscoveryList" and groups.get("kind") == "APIGroupDiscoveryList":
         return Catalog([*_aggregated(core), *_aggregated(groups)])
@@ -90,7 +90,7 @@ async def discover(transport: Transport) -> Catalog:
 
 
 async def discover_version(transport: Transport, group: str, version: str) -> Catalog:
-    """What one version of a group has: a single request, and nothing in it where the server does not have it."""
+    """Read the resources of one group version in a single request; empty if the server does not serve it."""
     path = f"/apis/{group}/{version}" if group else f"/api/{version}"
     return Catalog(await _resources(transport, group, version, path))
 

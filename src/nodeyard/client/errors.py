@@ -1,26 +1,29 @@
-"""What can go wrong when one speaks to a cluster: the whole tree.
+"""Exceptions of the client.
 
     ClientError
-    ├── ConfigError              a kubeconfig or credential that cannot be used
-    │   └── NoCluster            there is none at all
-    ├── Withheld                 not sent: who asked for it must not send it any more
-    ├── TransportError           no answer; `may_have_run` says whether the server may have carried the request out
+    ├── ConfigError              a kubeconfig or credential is invalid
+    │   └── NoCluster            no cluster is configured
+    ├── Withheld                 not sent: the request's `hold` forbade it, for example after a lost lease
+    ├── TransportError           no response; `may_have_run` says whether the server may have carried out the request
     │   └── TransportTimeout
-    └── ApiError                 the server answered with a Status: code, reason, message, details, causes
-        ├── BadRequest · Unauthorized · Forbidden · NotFound · Invalid
-        ├── Conflict             the object was changed meanwhile, or a field belongs to someone else
+    └── ApiError                 the server returned a Status: code, reason, message, details, causes
+        ├── BadRequest · Unauthorized · NotFound · Invalid
+        ├── Forbidden            403: denied by RBAC or a built-in admission plugin
+        │   └── NamespaceTerminating
+        ├── Conflict             the object has changed, or another field manager owns a field
         │   └── AlreadyExists
         ├── Expired              410: the resourceVersion or continue token is too old
         ├── TooManyRequests      429: flow control, or a disruption budget (`is_budget`)
         ├── ServerError          5xx
-        └── AdmissionDenied      a webhook or policy refused; `denied_by` is its name
+        └── AdmissionDenied      a webhook or policy denied the request; `denied_by` is its name
 
-A denial by admission may carry any code; it is told by its message, which is part of the server's interface, and comes
-before the code: who asks again unchanged is refused again.
+An admission denial may carry any code. It is recognised by the start of its message, which is part of the server's
+interface, and takes precedence over the code: an unchanged retry would be denied again.
 """
 
 from __future__ import annotations
 
+import http
 import re
 from collections.abc import Mapping
 
@@ -28,26 +31,26 @@ import msgspec
 
 
 class ClientError(Exception):
-    """The root: everything this package raises on purpose."""
+    """Base class of all exceptions of the client."""
 
 
 class ConfigError(ClientError):
-    """A configuration that cannot be used. The text names the file, the entry and what to do."""
+    """An invalid configuration. The text names the file, the entry and the remedy."""
 
 
 class NoCluster(ConfigError):
-    """Nothing says which cluster to speak to, as opposed to something that says it wrongly."""
+    """No cluster is configured at all, as opposed to an invalid configuration."""
 
 
 class Withheld(ClientError):
-    """Nothing was sent, and nothing is wrong with the way there. The text is what the request's `hold` said."""
+    """The request was not sent because its `hold` returned a reason, which is the text."""
 
 
 class TransportError(ClientError):
-    """No answer came.
+    """No response was received.
 
-    `may_have_run` is False only where the request certainly did not reach the server (no connection was made). A write
-    that may have run is settled by reading the object, not by sending it again.
+    `may_have_run` is False only if the request did not reach the server because no connection was made. A write that
+    may have run is confirmed by reading the object, not by sending it again.
     """
 
     def __init__(self, message: str, *, may_have_run: bool) -> None:
@@ -56,7 +59,7 @@ class TransportError(ClientError):
 
 
 class TransportTimeout(TransportError):
-    """The answer did not come in time, or a stream fell silent."""
+    """The response did not arrive in time, or a stream exceeded its idle timeout."""
 
 
 class Cause(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -77,7 +80,7 @@ class Details(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 
 class Status(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The part of a `v1` Status that decides what happened."""
+    """The fields of a `v1` Status that the client uses."""
 
     kind: str = ""
     status: str = ""
@@ -88,7 +91,7 @@ class Status(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class ApiError(ClientError):
-    """An answer other than success."""
+    """A response with an error status."""
 
     def __init__(self, status: Status, *, retry_after: float | None = None) -> None:
         super().__init__(status.message)
@@ -105,7 +108,7 @@ class ApiError(ClientError):
 
 
 class BadRequest(ApiError):
-    """400: the request makes no sense to the server; with strict field validation, also an unknown field."""
+    """400: a malformed request; with strict field validation, also an unknown field."""
 
 
 class Unauthorized(ApiError):
@@ -113,7 +116,14 @@ class Unauthorized(ApiError):
 
 
 class Forbidden(ApiError):
-    """403: RBAC or a built-in admission plugin says no."""
+    """403: denied by RBAC or a built-in admission plugin."""
+
+
+class NamespaceTerminating(Forbidden):
+    """403: nothing can be created in a namespace that is being deleted. No permission is missing.
+
+    https://github.com/kubernetes/apiserver/blob/master/pkg/admission/plugin/namespace/lifecycle/admission.go
+    """
 
 
 class NotFound(ApiError):
@@ -129,7 +139,7 @@ class AlreadyExists(Conflict):
 
 
 class Expired(ApiError):
-    """410: list again."""
+    """410: the resourceVersion is too old; relist."""
 
 
 class Invalid(ApiError):
@@ -141,25 +151,29 @@ class TooManyRequests(ApiError):
 
     @property
     def is_budget(self) -> bool:
-        """An eviction that a PodDisruptionBudget does not allow now, as opposed to flow control."""
+        """True if a PodDisruptionBudget denied an eviction; False for flow control."""
         return self.has_cause("DisruptionBudget")
 
 
 class ServerError(ApiError):
-    """5xx: the server's own trouble, also a webhook that could not be called."""
+    """5xx: a server error, or a webhook that could not be called."""
 
 
 class AdmissionDenied(ApiError):
-    """A webhook or an admission policy refused."""
+    """A webhook or an admission policy denied the request."""
 
     def __init__(self, status: Status, *, denied_by: str, retry_after: float | None = None) -> None:
         super().__init__(status, retry_after=retry_after)
         self.denied_by = denied_by
 
 
+# Only the start of a message is the server's own. The rest may quote the request, even a denial in a condition.
+# https://github.com/kubernetes/apiserver/blob/master/pkg/admission/plugin/webhook/errors/statuserror.go and
+# pkg/admission/plugin/policy/validating/dispatcher.go
 _DENIAL = re.compile(
     r'admission webhook "(?P<webhook>[^"]+)" denied the request'
-    r"|(?P<kind>ValidatingAdmissionPolicy|MutatingAdmissionPolicy) '(?P<policy>[^']+)'.*? denied request"
+    r'|(?:[^\s"]+ (?:"[^"]*" )?is )?forbidden: '
+    r"(?:Validating|Mutating)AdmissionPolicy '(?P<policy>[^']+)'(?: with binding '[^']*')? denied request"
 )
 
 _BY_CODE: dict[int, type[ApiError]] = {
@@ -173,28 +187,34 @@ _BY_CODE: dict[int, type[ApiError]] = {
     429: TooManyRequests,
 }
 
+_TERMINATING = "NamespaceTerminating"
+_KNOWN_CODES = frozenset(map(int, http.HTTPStatus))
+
 _decode_status = msgspec.json.Decoder(Status).decode
 
 
 def error_from_status(status: Status, *, retry_after: float | None = None) -> ApiError:
-    """The exception for a Status, from an answer or from an ERROR event of a watch."""
-    if denial := _DENIAL.search(status.message):
+    """Return the exception for a Status, from a response or from an ERROR event of a watch."""
+    if denial := _DENIAL.match(status.message):
         by = denial["webhook"] or denial["policy"]
         return AdmissionDenied(status, denied_by=by, retry_after=retry_after)
     if status.reason == "AlreadyExists":
         return AlreadyExists(status, retry_after=retry_after)
     kind = _BY_CODE.get(status.code, ServerError if status.code >= 500 else ApiError)
-    return kind(status, retry_after=retry_after)
+    error = kind(status, retry_after=retry_after)
+    if kind is Forbidden and error.has_cause(_TERMINATING):
+        return NamespaceTerminating(status, retry_after=retry_after)
+    return error
 
 
 def error_from_answer(code: int, headers: Mapping[str, str], body: bytes) -> ApiError:
-    """The exception for an answer of 400 and above; a body that is no Status is quoted."""
+    """Return the exception for a response with status 300 or above; a body that is not a Status is quoted."""
     status = _status_in(code, body)
     return error_from_status(status, retry_after=retry_after_seconds(headers))
 
 
 def retry_after_seconds(headers: Mapping[str, str]) -> float | None:
-    """The Retry-After header where it is a number of seconds; the API server never sends a date."""
+    """Return the Retry-After header in seconds; None for a date, which the API server never sends."""
     value = headers.get("retry-after", "")
     return float(value) if value.isascii() and value.isdigit() else None
 
@@ -207,4 +227,6 @@ def _status_in(code: int, body: bytes) -> Status:
     if status.kind == "Status":
         return msgspec.structs.replace(status, code=status.code or code)
     text = body[:512].decode("utf-8", "replace").strip()
-    return Status(kind="Status", status="Failure", code=code, message=text or f"the server answered {code}")
+    phrase = http.HTTPStatus(code).phrase if code in _KNOWN_CODES else "unknown status"
+    message = text or f"the server answered {code} {phrase}"
+    return Status(kind="Status", status="Failure", code=code, message=message)

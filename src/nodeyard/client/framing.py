@@ -1,7 +1,7 @@
-"""Lines, and whole texts, out of chunks.
+"""Splits a byte stream into lines, and collects whole bodies, within size limits.
 
-A watch event may be larger than any reader's buffer, but there is a limit to what is kept of one: the server may be
-anybody's, and our memory is for all clusters.
+A watch event may be larger than a read buffer. The limits protect the operator's memory, which all clusters share, from
+untrusted servers.
 """
 
 from __future__ import annotations
@@ -10,24 +10,24 @@ from collections.abc import AsyncIterable
 from typing import Final
 
 LINE_BYTES: Final = 16 << 20
-"""A server takes no object of more than 3 MiB."""
+"""The limit of one watch event; the API server accepts objects of up to 3 MiB."""
 ERROR_BYTES: Final = 16 << 20
-"""Of an answer that is no success."""
+"""The limit of an error response."""
 PART_BYTES: Final = 64
-"""What each part that is kept costs beside its contents, so that many tiny ones count for what they take."""
+"""Memory overhead counted for each buffered part, so that many tiny parts are limited too."""
 
 _FIRST_FAILURE: Final = 300
 
 
 class TooLarge(ConnectionError):
-    """More has come than is kept, so that what is still to come is of no use."""
+    """A line or body exceeds its limit; the rest of the stream is unusable."""
 
     def __init__(self, what: str, most: int) -> None:
         super().__init__(f"{what} is larger than {most / (1 << 20):g} MiB")
 
 
 class LineFramer:
-    """Cuts a byte stream at newlines; what is not yet ended waits for the next chunk."""
+    """Splits a byte stream at newlines; an incomplete line waits for the next chunk."""
 
     def __init__(self, most: int = LINE_BYTES) -> None:
         self._most = most
@@ -35,7 +35,7 @@ class LineFramer:
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[bytes]:
-        """The lines that this chunk completes, without their newline; empty lines are left out.
+        """Return the lines that this chunk completes, without newlines and without empty lines.
 
         Raises TooLarge.
         """
@@ -56,7 +56,7 @@ class LineFramer:
 
     @property
     def rest(self) -> bytes:
-        """What came after the last newline: a torn event when the stream has ended."""
+        """The bytes after the last newline: an incomplete event if the stream has ended."""
         return b"".join(self._pending)
 
     def _put_off(self, part: bytes) -> None:
@@ -67,17 +67,17 @@ class LineFramer:
 
 
 def most_of(status: int, largest: int) -> int:
-    """How much is kept of an answer of this status, where one may have `largest`."""
+    """Return the size limit of a response with this status; `largest` is that of a successful one."""
     return largest if status < _FIRST_FAILURE else min(largest, ERROR_BYTES)
 
 
 async def gathered(chunks: AsyncIterable[bytes], most: int) -> bytes:
-    """All of them together. Raises TooLarge."""
+    """Join all chunks. Raises TooLarge."""
     parts: list[bytes] = []
     size = 0
     async for chunk in chunks:
         parts.append(chunk)
         size += len(chunk) + PART_BYTES
         if size > most:
-            raise TooLarge("the answer", most)
+            raise TooLarge("the response", most)
     return b"".join(parts)

@@ -1,13 +1,13 @@
-"""HTTP/1.1 for requests that are answered whole: the least work between a body and its answer.
+"""Minimal HTTP/1.1 client for requests with a whole response, as opposed to streams.
 
     pool = Pool("10.0.0.1", 6443, server_name=None, keepalive=45)
     answer = await pool.ask("PATCH", request, context)
 
-An operator spends most of its time on requests, and most of a request is what surrounds it. Here one is a single write,
-and its answer one parse by llhttp. A connection carries one request at a time and is kept for the next; one that the
-server closed while it was idle is replaced without anybody noticing where the request may be repeated.
+An operator spends most of its CPU time on request overhead. Here a request is one write, and its response is parsed by
+llhttp. A connection carries one request at a time and is kept alive. If the server closed it while idle, an idempotent
+request is retried on a new connection.
 
-What is kept of an answer has limits, its head included: who answers may be anybody.
+The size of a response and of its headers is limited, because the server may be untrusted.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from nodeyard.client.framing import PART_BYTES, TooLarge, most_of
 from nodeyard.client.transport import REQUEST_SECONDS, Hold, Response
 
 CONNECT_SECONDS: Final = 10.0
-# Requests that may be sent again on another connection where one is found closed.
+# Idempotent methods: retried on a new connection if an idle one turns out to be closed.
 _REPEATABLE: Final = frozenset({"GET", "PUT", "DELETE"})
 _FIRST_FINAL_STATUS: Final = 200
 
 ANSWER_BYTES: Final = 4 << 30
-"""Of an answer, where nothing else is said: a list of everything in a large cluster is hundreds of megabytes."""
+"""The default limit of a response: a list of a large cluster has hundreds of megabytes."""
 HEAD_BYTES: Final = 1 << 20
-"""Of what comes before the body."""
+"""The limit of the status line and headers."""
 
 
 class CannotConnect(Exception):
-    """Nothing was sent. The text says where to, and why not."""
+    """No connection was made and nothing was sent. The text has the address and the cause."""
 
 
 class Headers(Mapping[str, str]):
-    """Decoded when they are asked for: of most answers none ever is."""
+    """Response headers, decoded on access: most are never read."""
 
     __slots__ = ("_fields",)
 
@@ -61,12 +61,12 @@ class Headers(Mapping[str, str]):
 
 
 class Connection(asyncio.Protocol):
-    """One connection, and the one request that is on it."""
+    """One connection with at most one request in flight."""
 
     def __init__(self, largest: int) -> None:
         self.is_open = False
         self.has_heard = False
-        """Whether anything of an answer to the current request has come."""
+        """True if any byte of the response to the current request has arrived."""
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
         self._answer: asyncio.Future[Response] | None = None
@@ -75,11 +75,11 @@ class Connection(asyncio.Protocol):
         self._has_headers = False
         self._largest = largest
         self._size = 0
-        """Bytes that have come of the answer, whatever they are."""
+        """Bytes received of the response, headers included."""
         self._most = HEAD_BYTES
 
     async def ask(self, request: bytes, deadline: float) -> Response:
-        """Raises TimeoutError when the loop's time is past the deadline."""
+        """Send the request and return the response; raise TimeoutError at the deadline, in loop time."""
         transport = self._transport
         if transport is None or not self.is_open:
             raise ConnectionResetError("the connection is closed")
@@ -87,13 +87,13 @@ class Connection(asyncio.Protocol):
         self._answer = loop.create_future()
         self.has_heard = False
         self._size, self._most = 0, HEAD_BYTES
-        # Cheaper than a timeout around it, and this is done for every request.
+        # Cheaper than asyncio.timeout, which would be entered for every request.
         timer = loop.call_at(deadline, self._fail, TimeoutError())
         transport.write(request)
         try:
             return await self._answer
         except BaseException:
-            # What still comes would be taken for the answer to the next request.
+            # Bytes that arrive later would be taken for the response to the next request.
             self.close()
             raise
         finally:
@@ -105,27 +105,27 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
-    # what the socket tells
+    # asyncio.Protocol callbacks
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport, self.is_open = cast(asyncio.Transport, transport), True
 
     def data_received(self, data: bytes) -> None:
         if self._answer is None:
-            # Nobody asked: a server that says goodbye.
+            # Unsolicited data: the server announces that it closes the connection.
             self.close()
             return
         self.has_heard = True
         try:
             self._parser.feed_data(data)
         except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._fail(ConnectionError(f"the answer is no HTTP/1.1: {error}"))
+            self._fail(ConnectionError(f"the response is not HTTP/1.1: {error}"))
             self.close()
             return
-        # Looked at afterwards, when it is known what has come: the limit of a body is not that of a head.
+        # Checked after parsing, because the limits of headers and body differ.
         self._size += len(data)
         if self._size + PART_BYTES * len(self._body) > self._most:
-            self._fail(TooLarge("the answer" if self._has_headers else "the head of the answer", self._most))
+            self._fail(TooLarge("the response" if self._has_headers else "the head of the response", self._most))
             self.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -135,13 +135,13 @@ class Connection(asyncio.Protocol):
         else:
             self._fail(exc or ConnectionResetError("the server closed the connection"))
 
-    # what the parser tells
+    # parser callbacks
 
     def on_message_begin(self) -> None:
         self._fields, self._body, self._has_headers = [], [], False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        # Those after the body say nothing to us.
+        # Trailers are ignored.
         if not self._has_headers:
             self._fields.append((name, value))
 
@@ -162,7 +162,7 @@ class Connection(asyncio.Protocol):
         self._complete()
 
     def _ends_with_connection(self) -> bool:
-        """Of an answer that has begun: whether nothing else says where it ends."""
+        """Return True if the response has neither Content-Length nor chunked encoding."""
         headers = Headers(self._fields)
         return "content-length" not in headers and "chunked" not in headers.get("transfer-encoding", "")
 
@@ -172,7 +172,7 @@ class Connection(asyncio.Protocol):
             body = self._body[0] if len(self._body) == 1 else b"".join(self._body)
             warnings = tuple([value.decode("utf-8", "replace") for name, value in self._fields if _is_warning(name)])
             self._answer.set_result(Response(self._parser.get_status_code(), Headers(self._fields), body, warnings))
-        # An idle connection keeps nothing of what it brought.
+        # An idle connection must not keep the last response in memory.
         self._fields, self._body = [], []
 
     def _fail(self, error: Exception) -> None:
@@ -185,19 +185,19 @@ def _is_warning(name: bytes) -> bool:
 
 
 class Pool:
-    """Connections to one server. How many requests are sent at once is for others to bound."""
+    """Connection pool of one server. The caller bounds the number of requests in flight."""
 
     def __init__(
         self, host: str, port: int, *, server_name: str | None, keepalive: float, largest: int = ANSWER_BYTES
     ) -> None:
-        """`largest` is the most that an answer may have, in bytes."""
+        """`largest` is the size limit of a response, in bytes."""
         self._host, self._port = host, port
         self._server_name = server_name
         self._keepalive = keepalive
         self._largest = largest
         self._context: ssl.SSLContext | None = None
         self._idle: list[tuple[float, Connection]] = []
-        """With when each was last used; the latest is the last."""
+        """Idle connections with the time of their last use, most recent last."""
         self._open: set[Connection] = set()
         self.is_closed = False
 
@@ -209,16 +209,17 @@ class Pool:
         seconds: float = REQUEST_SECONDS,
         hold: Hold | None = None,
     ) -> Response:
-        """Raises CannotConnect, or OSError, TimeoutError among them, where it is not known what became of it.
+        """Send a request and return its response.
 
-        Withheld where `hold` says why it must not be sent: asked on each connection that it would be sent on.
+        Raises CannotConnect if nothing was sent, and OSError, including TimeoutError, if the request may have run.
+        Raises Withheld if `hold` returns a reason; it is called before each attempt.
         """
         deadline = asyncio.get_running_loop().time() + seconds
         if context is not self._context:
-            # Other credentials, or another authority: what was opened with the old ones ends with its request.
+            # Credentials or CA have changed: connections of the old context end with their request.
             self._drop(connection for _, connection in self._idle)
             self._context, self._idle = context, []
-        # What was sent on a connection that then broke may have arrived.
+        # A request sent on a connection that then broke may have arrived.
         broken: OSError | None = None
         while True:
             if self.is_closed:
@@ -250,17 +251,17 @@ class Pool:
                 return answer
 
     def close(self) -> None:
-        """For good: what is under way breaks, and nothing is sent any more."""
+        """Close all connections; requests in flight fail, and later ones are not sent."""
         self.is_closed = True
         self._drop(list(self._open))
         self._idle = []
 
     def closed(self) -> CannotConnect:
-        """What is said of a request that comes too late."""
-        return CannotConnect(f"{self._host}:{self._port}: closed by ourselves")
+        """Return the error of a request after `close`."""
+        return CannotConnect(f"{self._host}:{self._port}: the client is closed")
 
     def _rested(self) -> Connection | None:
-        """The one used last, so that those which are not needed grow old together."""
+        """Return the most recently used idle connection, so that surplus ones expire."""
         oldest = asyncio.get_running_loop().time() - self._keepalive
         while self._idle:
             since, connection = self._idle.pop()

@@ -1,10 +1,11 @@
-"""Kubeconfig files: contexts, the merged KUBECONFIG list, and what a cluster or user entry may say.
+"""Kubeconfig files: contexts, merging of KUBECONFIG, and validation of cluster and user entries.
 
-Merging follows kubectl: of several files the first to define a cluster, user or context wins, likewise the first
-current-context; relative paths count from the file that names them; missing files of a list are passed over.
+Merging follows kubectl: the first file that defines a cluster, user, context or current-context wins. Relative paths
+are relative to the file that contains them. Missing files of the list are skipped.
 
-A kubeconfig that someone else wrote (a leaf cluster's, taken from an object) is read with `restricted=True`: it can
-then neither run a command nor read a file here, nor send us through a proxy.
+An untrusted kubeconfig, such as that of a leaf cluster from an object, is read with `restricted=True`. It may not run a
+command, read a local file or set a proxy. Its server is a scheme, host, port and plain path: with a query or
+credentials in the URL its author could choose what is requested and from whom.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import base64
 import binascii
 import dataclasses
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +23,7 @@ from urllib.parse import unquote, urlsplit
 
 from nodeyard.client.config import Config, Credentials, ExecPlugin, Impersonation, Material, read_file
 from nodeyard.client.errors import ConfigError, NoCluster
-from nodeyard.client.incluster import is_in_cluster, load_in_cluster
+from nodeyard.client.in_cluster import is_in_cluster, load_in_cluster
 from nodeyard.client.kubeconfig_format import (
     Cluster,
     Context,
@@ -38,6 +40,7 @@ from nodeyard.client.kubeconfig_format import (
 DEFAULT_PATH = Path("~/.kube/config")
 EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 RESTRICTED_BYTES = 256 * 1024
+_PLAIN_PATH = re.compile(r"(/[A-Za-z0-9._~-]+)*").fullmatch
 
 _Named = TypeVar("_Named", NamedCluster, NamedUser, NamedContext)
 
@@ -48,29 +51,38 @@ def load_config(
     context: str = "",
     env: Mapping[str, str] = os.environ,
 ) -> Config:
-    """The kubeconfig named, else that of KUBECONFIG, else ~/.kube/config, else what the pod is given."""
-    if kubeconfig is not None:
+    """Load the given kubeconfig, else KUBECONFIG, else ~/.kube/config, else the in-cluster configuration.
+
+    An empty KUBECONFIG, /dev/null and an empty file mean that no cluster is configured.
+    """
+    if kubeconfig is not None and not _is_empty(Path(kubeconfig)):
         return load_kubeconfig([Path(kubeconfig)], context=context)
-    paths = [Path(part) for part in env.get("KUBECONFIG", "").split(os.pathsep) if part] or [DEFAULT_PATH.expanduser()]
-    present = [path for path in paths if path.exists()]
+    named = [str(kubeconfig)] if kubeconfig is not None else env.get("KUBECONFIG", str(DEFAULT_PATH)).split(os.pathsep)
+    paths = [Path(part).expanduser() for part in named if part]
+    present = [path for path in paths if path.exists() and not _is_empty(path)]
     if present:
         return load_kubeconfig(present, context=context)
     if is_in_cluster(env):
         return load_in_cluster(env)
     raise NoCluster(
-        f"no cluster to speak to: {', '.join(map(str, paths))} not found and this is no pod; "
-        "give --kubeconfig or set KUBECONFIG"
+        f"no cluster configured: {', '.join(map(str, paths)) or 'KUBECONFIG'} is missing or empty, and this is not a "
+        "pod; pass --kubeconfig or set KUBECONFIG"
     )
 
 
+def _is_empty(path: Path) -> bool:
+    """Return True for /dev/null and for an empty regular file; the size of a pipe is unknown."""
+    return str(path) == os.devnull or (path.is_file() and path.stat().st_size == 0)
+
+
 def load_kubeconfig(paths: Sequence[Path], *, context: str = "") -> Config:
-    """One Config from one or more files."""
+    """Load a Config from one or more files."""
     origins = [_Origin(str(path), path.resolve().parent, parse_file(read_file(path), str(path))) for path in paths]
     return _resolve(origins, context, restricted=False)
 
 
 def parse_kubeconfig(text: bytes, *, source: str, context: str = "", restricted: bool = True) -> Config:
-    """One Config from text that is no file of ours; `source` names it in messages."""
+    """Parse a Config from text; `source` names its origin in messages."""
     if restricted:
         refuse_bombs(text, source, RESTRICTED_BYTES)
     return _resolve([_Origin(source, Path.cwd(), parse_file(text, source))], context, restricted=restricted)
@@ -78,7 +90,7 @@ def parse_kubeconfig(text: bytes, *, source: str, context: str = "", restricted:
 
 @dataclass(frozen=True, slots=True)
 class _Origin:
-    """One file, and where its relative paths begin."""
+    """One file, and the directory its relative paths start from."""
 
     name: str
     directory: Path
@@ -87,7 +99,7 @@ class _Origin:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """One cluster or user entry on its way to a Config: how to name it in messages, and what it may do."""
+    """Context of a cluster or user entry: its name in messages, its directory, and whether it is restricted."""
 
     what: str
     directory: Path
@@ -97,16 +109,22 @@ class _Entry:
         return ConfigError(f"{self.what}: {key}: {why}")
 
     def material(self, key: str, data: str, path: str) -> Material | None:
-        """Embedded data wins over a file, as kubectl has it."""
+        """Return embedded data or a file; as in kubectl, data wins."""
         if data:
             return Material(data=self._decode(f"{key}-data", data))
         if not path:
             return None
         return Material(path=self.path(key, path))
 
+    def refuse_control_characters(self, values: Mapping[str, str]) -> None:
+        """Reject line breaks in values that become HTTP headers: they would allow header injection."""
+        for key, value in values.items():
+            if not value.isprintable():
+                raise self.refuse(key, "contains a line break or another control character")
+
     def path(self, key: str, value: str) -> Path:
         if self.restricted:
-            raise self.refuse(key, "files are not read for this kubeconfig; embed the data")
+            raise self.refuse(key, "files are not allowed in this kubeconfig; embed the data")
         return self.directory / value
 
     def _decode(self, key: str, data: str) -> bytes:
@@ -120,7 +138,7 @@ def _resolve(origins: Sequence[_Origin], wanted: str, *, restricted: bool) -> Co
     name = ", ".join(origin.name for origin in origins)
     chosen = wanted or next((o.file.current_context for o in origins if o.file.current_context), "")
     if not chosen:
-        raise ConfigError(f"{name}: has no current-context; choose one with kubectl config use-context")
+        raise ConfigError(f"{name}: current-context is not set; set it with kubectl config use-context")
     context = _context(origins, chosen, name)
     source = f"{name}, context {chosen}"
     cluster_origin, cluster = _find(
@@ -150,12 +168,13 @@ def _find(entries: Sequence[tuple[_Origin, _Named]], wanted: str, what: str) -> 
         if entry.name == wanted:
             return origin, entry
     known = ", ".join(sorted({entry.name for _, entry in entries})) or "none"
-    raise ConfigError(f'{what} "{wanted}" is not there; known: {known}')
+    raise ConfigError(f'{what} "{wanted}" not found; available: {known}')
 
 
 def _reach(cluster: Cluster, entry: _Entry) -> Config:
     if not cluster.server:
         raise entry.refuse("server", "is missing")
+    entry.refuse_control_characters({"server": cluster.server, "tls-server-name": cluster.tls_server_name})
     authority = entry.material(
         "certificate-authority", cluster.certificate_authority_data, cluster.certificate_authority
     )
@@ -179,18 +198,31 @@ def _server_url(cluster: Cluster, entry: _Entry) -> str:
     if not server.startswith(("https://", "http://")):
         raise entry.refuse("server", f'"{_without_login(cluster.server)}" is neither an https nor an http URL')
     if not _has_host(server):
-        # Unquoted: what stands in the wrong place may be a password.
-        raise entry.refuse("server", "names no host")
+        # The value is not quoted: a misplaced part of it may be a password.
+        raise entry.refuse("server", "has no host")
     if not _has_port(server):
-        raise entry.refuse("server", "its port is no number up to 65535")
+        raise entry.refuse("server", "the port is not a number from 1 to 65535")
+    # An empty query counts too: the API path is appended to the URL and would become part of it.
+    if "?" in server or "#" in server:
+        raise entry.refuse("server", "contains a query or a fragment; give only scheme, host, port and path")
+    if entry.restricted:
+        _refuse_odd(server, entry)
     return server
+
+
+def _refuse_odd(server: str, entry: _Entry) -> None:
+    parts = urlsplit(server)
+    if "@" in parts.netloc:
+        raise entry.refuse("server", "contains credentials before the host; use the user's token or certificate")
+    if not _PLAIN_PATH(parts.path) or any(each in (".", "..") for each in parts.path.split("/")):
+        raise entry.refuse("server", "contains a path with . or .. or characters other than letters, digits, - _ . ~")
 
 
 def _proxy(url: str, entry: _Entry) -> str:
     if not url:
         return ""
     if entry.restricted:
-        raise entry.refuse("proxy-url", "is not accepted for this kubeconfig")
+        raise entry.refuse("proxy-url", "is not allowed in this kubeconfig")
     if not url.startswith(("http://", "https://")):
         raise entry.refuse("proxy-url", f'"{_without_login(url)}" is not supported; use an http or https proxy')
     return url
@@ -204,13 +236,13 @@ def _has_host(url: str) -> bool:
 
 
 def _without_login(url: str) -> str:
-    """As it may be quoted: a name and a password may stand before the host."""
+    """Return the URL without credentials, for messages."""
     scheme, mark, rest = url.partition("://")
     return f"{scheme}{mark}{rest.rpartition('@')[2]}" if mark else url.rpartition("@")[2]
 
 
 def _without_own_login(config: Config) -> Config:
-    """What a URL says before its host is a name and password for where there are no others, and is not shown on."""
+    """Move credentials from the URL to `Credentials`, unless a username is set, so that the URL may be shown."""
     parts = urlsplit(config.server)
     login, mark, host = parts.netloc.rpartition("@")
     if not mark:
@@ -223,7 +255,7 @@ def _without_own_login(config: Config) -> Config:
 
 
 def _has_port(url: str) -> bool:
-    """Or leaves it to the scheme."""
+    """Return True for a valid port, or none."""
     try:
         return urlsplit(url).port != 0
     except ValueError:
@@ -237,9 +269,15 @@ def _credentials(user: User, entry: _Entry, cluster: Config) -> Credentials:
     key = entry.material("client-key", user.client_key_data, user.client_key)
     if (certificate is None) != (key is None):
         missing = "client-key" if key is None else "client-certificate"
-        raise entry.refuse(missing, "is missing: a certificate and its key come together")
+        raise entry.refuse(missing, "is missing: a client certificate needs its key, and a key its certificate")
     if not user.token.isprintable():
-        raise entry.refuse("token", "has more than one line, or characters that no token has")
+        raise entry.refuse("token", "contains a line break or characters that are not allowed in a token")
+    entry.refuse_control_characters({"username": user.username, "as": user.impersonate, "as-uid": user.impersonate_uid})
+    for group in user.impersonate_groups or ():
+        entry.refuse_control_characters({"as-groups": group})
+    for name, values in (user.impersonate_extra or {}).items():
+        for text in (name, *values):
+            entry.refuse_control_characters({"as-user-extra": text})
     return Credentials(
         token=user.token,
         token_file=entry.path("tokenFile", user.token_file) if user.token_file else None,
@@ -255,7 +293,7 @@ def _credentials(user: User, entry: _Entry, cluster: Config) -> Credentials:
 def _impersonation(user: User, entry: _Entry) -> Impersonation | None:
     if not user.impersonate:
         if user.impersonate_uid or user.impersonate_groups or user.impersonate_extra:
-            raise entry.refuse("as", "is missing: groups, uid and extra are impersonated with a user only")
+            raise entry.refuse("as", "is missing: groups, uid and extra can be impersonated only with a user")
         return None
     return Impersonation(
         user.impersonate,
@@ -267,13 +305,13 @@ def _impersonation(user: User, entry: _Entry) -> Impersonation | None:
 
 def _plugin(spec: Exec, entry: _Entry, cluster: Config) -> ExecPlugin:
     if entry.restricted:
-        raise entry.refuse("exec", "commands are not run for this kubeconfig; use a token or a certificate")
+        raise entry.refuse("exec", "commands are not allowed in this kubeconfig; use a token or a certificate")
     if spec.api_version not in EXEC_VERSIONS:
         raise entry.refuse("exec.apiVersion", f'"{spec.api_version}" is not one of {", ".join(EXEC_VERSIONS)}')
     if not spec.command:
         raise entry.refuse("exec.command", "is missing")
     if spec.interactive_mode == "Always":
-        raise entry.refuse("exec.interactiveMode", "Always: nobody is there to answer")
+        raise entry.refuse("exec.interactiveMode", "Always is not supported: there is no terminal")
     command = spec.command
     if os.sep in command:
         command = str(entry.directory / command)

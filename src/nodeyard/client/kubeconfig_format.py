@@ -1,4 +1,4 @@
-"""What stands in a kubeconfig file, as types. Unknown keys are passed over, as kubectl does."""
+"""Types of a kubeconfig file. Unknown keys are ignored, as in kubectl."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import yaml
 from nodeyard.client.errors import ConfigError
 
 DEEPEST = 100
-"""Levels of a kubeconfig that somebody gave us; a tree that is much deeper overflows the stack of the process."""
+"""Nesting limit of an untrusted kubeconfig; a much deeper tree overflows the stack of the process."""
 
 
 class Cluster(msgspec.Struct, frozen=True, rename="kebab"):
@@ -89,25 +89,25 @@ def parse_file(text: bytes, source: str) -> File:
     except yaml.YAMLError as error:
         where = getattr(error, "problem_mark", None)
         line = f", line {where.line + 1}" if where else ""
-        raise ConfigError(f"{source}{line}: is no YAML") from None
+        raise ConfigError(f"{source}{line}: not valid YAML") from None
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{source}: is no kubeconfig: {error}") from None
+        raise ConfigError(f"{source}: not a kubeconfig: {error}") from None
     except (ValueError, RecursionError):
-        # A date or a number that is none. Unquoted: it may be a password.
-        raise ConfigError(f"{source}: is no kubeconfig: it has a value that YAML cannot read") from None
+        # An invalid date or number. It is not quoted, because it may be a password.
+        raise ConfigError(f"{source}: not a kubeconfig: it contains a value that YAML cannot parse") from None
 
 
 def refuse_bombs(text: bytes, source: str, limit: int) -> None:
-    """No more bytes and levels than a real kubeconfig has, and no aliases, which could stand for millions of values."""
+    """Reject YAML bombs: too many bytes or levels, and aliases, which could expand to millions of values."""
     if len(text) > limit:
-        raise ConfigError(f"{source}: is larger than {limit} bytes")
+        raise ConfigError(f"{source}: larger than {limit} bytes")
     depth = 0
     try:
         for event in yaml.parse(text, Loader=yaml.CSafeLoader):
             if isinstance(event, yaml.AliasEvent):
-                raise ConfigError(f"{source}: YAML aliases are not accepted here")
+                raise ConfigError(f"{source}: YAML aliases are not allowed in this kubeconfig")
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
             if depth > DEEPEST:
-                raise ConfigError(f"{source}: is nested more than {DEEPEST} levels deep")
+                raise ConfigError(f"{source}: nested more than {DEEPEST} levels deep")
     except yaml.YAMLError:
-        return  # said with its line by parse_file
+        return  # parse_file reports it with its line

@@ -1,4 +1,4 @@
-"""Pages of a list, decoded straight from bytes. One object that does not fit becomes `Malformed`; the others stand."""
+"""Decoding of list pages. An object that does not fit its type becomes `Malformed`; the others are kept."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from nodeyard.client.decoding import Malformed, decode_as, decoder_for, malformed
-from nodeyard.kube import nesting
+from nodeyard.kube import json_depth
 
 T = TypeVar("T")
 
@@ -16,7 +16,7 @@ class Page(msgspec.Struct, Generic[T], frozen=True):
     items: list[T]
     resource_version: str
     next: str = ""
-    """The token for the page that follows; empty on the last."""
+    """The continue token of the next page; empty on the last."""
     malformed: tuple[Malformed, ...] = ()
 
 
@@ -46,7 +46,7 @@ def _apart(body: bytes) -> _List[msgspec.Raw]:
     try:
         found: _List[msgspec.Raw] = decode(body)
     except RecursionError:
-        found = decode(nesting.shallow(body))
+        found = decode(json_depth.shallow(body))
     return found
 
 
@@ -54,8 +54,8 @@ def _one_by_one(type: type[T], raw: _List[msgspec.Raw]) -> Page[T]:
     items: list[T] = []
     broken: list[Malformed] = []
     for item in raw.items or ():
-        if nesting.is_cut(bytes(item)):
-            broken.append(malformed(item, nesting.TOO_DEEP, "LISTED"))
+        if json_depth.is_cut(bytes(item)):
+            broken.append(malformed(item, json_depth.TOO_DEEP, "LISTED"))
             continue
         try:
             items.append(decode_as(type, bytes(item)))

@@ -1,4 +1,4 @@
-"""How many requests a client sends, how they end and how long they take."""
+"""Metrics of client requests: count, result and duration."""
 
 from __future__ import annotations
 
@@ -10,22 +10,24 @@ from nodeyard.process.metrics import Metrics
 
 
 def request_observer(metrics: Metrics) -> Observer:
-    """For `Client(observe=...)`. Series per verb, resource and code; those are few and are bound once."""
+    """Return an observer for `Client(observe=...)`. It binds each series of verb, resource, code and reason once."""
     requests = metrics.counter(
-        "nodeyard_client_requests_total", "Requests sent to an API server; code 0 is no answer.",
-        ("verb", "resource", "code"),
+        "nodeyard_client_requests_total",
+        "Requests sent to an API server; code 0 is no response. A 403 has reason Forbidden (missing permission), "
+        "NamespaceTerminating or AdmissionDenied.",
+        ("verb", "resource", "code", "reason"),
     )  # fmt: skip
     seconds = metrics.histogram(
-        "nodeyard_client_request_seconds", "Time from sending a request to its whole answer.", ("verb", "resource")
+        "nodeyard_client_request_seconds", "Duration of requests in seconds, including the body.", ("verb", "resource")
     )
-    counters: dict[tuple[str, str, int], Any] = {}
+    counters: dict[tuple[str, str, int, str], Any] = {}
     histograms: dict[tuple[str, str], Any] = {}
 
-    def observe(verb: str, resource: Resource[Any], code: int, duration: float) -> None:
+    def observe(verb: str, resource: Resource[Any], code: int, duration: float, reason: str) -> None:
         name = str(resource)
-        counter = counters.get((verb, name, code))
+        counter = counters.get((verb, name, code, reason))
         if counter is None:
-            counter = counters[verb, name, code] = requests.labels(verb, name, str(code))
+            counter = counters[verb, name, code, reason] = requests.labels(verb, name, str(code), reason)
         histogram = histograms.get((verb, name))
         if histogram is None:
             histogram = histograms[verb, name] = seconds.labels(verb, name)

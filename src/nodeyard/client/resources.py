@@ -1,9 +1,9 @@
-"""What is asked for: a `Resource` names an API's path and the type its objects are decoded into.
+"""Resources: group, version, plural and kind of an API, and the type its objects are decoded into.
 
     NODES                              every node as a dict
     NODES.decoded_as(NodeView)         the same nodes, only the fields that NodeView has
 
-Built-in kinds that the engine itself uses stand here; others come from discovery.
+Built-in kinds that the engine uses are defined here; others come from discovery.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Resource(Generic[T]):
     kind: str
     namespaced: bool
     view: type[T]
-    """What one object is decoded into: dict, or a msgspec Struct of the fields that are needed."""
+    """The type of decoded objects: dict, or a msgspec Struct with the needed fields."""
 
     @property
     def api_version(self) -> str:
@@ -35,14 +35,14 @@ class Resource(Generic[T]):
         return replace(cast("Resource[Any]", self), view=type)
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """The URL path: of all objects, of one namespace's, of one object, of a part of it."""
+        """Return the URL path of all objects, of a namespace, of one object, or of its subresource."""
         parts = ["/apis", self.group, self.version] if self.group else ["/api", self.version]
         if self.namespaced and namespace:
             parts += ["namespaces", namespace]
         parts.append(self.plural)
         if name:
             if self.namespaced and not namespace:
-                raise ValueError(f"{self.kind} {name}: a namespace is needed")
+                raise ValueError(f"{self.kind} {name}: the namespace is missing")
             parts.append(name)
         if subresource:
             parts.append(subresource)
@@ -53,14 +53,19 @@ class Resource(Generic[T]):
 
 
 def untyped(group: str, version: str, plural: str, kind: str, *, namespaced: bool = True) -> Resource[Object]:
-    """A resource whose objects are plain dicts."""
+    """Return a resource whose objects are plain dicts."""
     return Resource(group, version, plural, kind, namespaced, dict)
 
 
 def of_kind(api_version: str, kind: str) -> Resource[Object]:
-    """A kind that somebody named: its plural and scope are left to discovery, and it has no path before."""
+    """Return a resource by kind only. Discovery supplies its plural and scope; until then it has no path."""
     group, _, version = api_version.rpartition("/")
     return untyped(group, version, "", kind)
+
+
+def view_kind(api_version: str, kind: str) -> str:
+    """Return the unique name of a kind in a view: `Cluster.kosmos.io`, `Node.core`."""
+    return f"{kind}.{api_version.rpartition('/')[0] or 'core'}"
 
 
 NAMESPACES = untyped("", "v1", "namespaces", "Namespace", namespaced=False)

@@ -1,8 +1,8 @@
-"""The TLS side of a connection, made from PEM data.
+"""TLS contexts from PEM data.
 
-Trust follows Go, which everything in a cluster is tested with: any certificate in the bundle is an anchor, also an
-intermediate one, and the stricter RFC 5280 checks that newer Pythons switch on (they refuse certificates without an
-authority key identifier, as many clusters have) stay off.
+Verification follows Go, which clusters are tested with. Any certificate in the bundle is a trust anchor, including
+intermediates. The strict RFC 5280 checks of newer Python versions are off: they reject certificates without an
+authority key identifier, which many clusters have.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import ssl
 import tempfile
 from pathlib import Path
 
+from nodeyard.client.credentials import Identity
 from nodeyard.client.errors import ConfigError
-from nodeyard.client.keyring import Identity
 
 
 def client_context(authority: bytes | None, identity: Identity | None, *, verify: bool) -> ssl.SSLContext:
@@ -36,11 +36,11 @@ def _trust(context: ssl.SSLContext, authority: bytes) -> None:
     try:
         context.load_verify_locations(cadata=authority.decode("ascii", "ignore"))
     except (ssl.SSLError, ValueError):
-        raise ConfigError("certificate-authority: holds no PEM certificate") from None
+        raise ConfigError("certificate-authority: contains no PEM certificate") from None
 
 
 def _present(context: ssl.SSLContext, identity: Identity) -> None:
-    # The ssl module reads certificates from files only; these live for a moment in a directory of our own (0700).
+    # The ssl module reads certificates only from files; these exist briefly in a private directory (0700).
     with tempfile.TemporaryDirectory(prefix="nodeyard-") as directory:
         chain, key = Path(directory, "chain.pem"), Path(directory, "key.pem")
         chain.write_bytes(identity.certificate)

@@ -1,6 +1,6 @@
-"""How requests travel: the one protocol that a `Client` stands on.
+"""The transport protocol of a `Client`.
 
-`AioTransport` speaks HTTP over sockets, `InProcessTransport` calls a server in the same process, and tests and fault
+`HttpTransport` uses HTTP over sockets, `InProcessTransport` calls a server in the same process. Tests and fault
 injection wrap either.
 """
 
@@ -16,21 +16,21 @@ REQUEST_SECONDS: Final = 30.0
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 Hold: TypeAlias = Callable[[], str]
-"""Why a request must not be sent any more; empty while it may be."""
+"""Returns why a request must not be sent, or an empty string if it may be."""
 
 
 class Response(NamedTuple):
     status: int
     headers: Mapping[str, str]
-    """Looked up in lower case."""
+    """Header names are in lower case."""
     body: bytes
     warnings: tuple[str, ...] = ()
-    """The Warning headers, each as it came."""
+    """The raw Warning headers."""
 
 
 @dataclass(slots=True)
 class Stream:
-    """An answer that is still coming."""
+    """A streamed response."""
 
     status: int
     headers: Mapping[str, str]
@@ -50,11 +50,11 @@ class Transport(Protocol):
         retry: bool = True,
         hold: Hold | None = None,
     ) -> Response:
-        """One request and its whole answer, whatever its status, within `timeout` seconds of being sent.
+        """Send a request and return the whole response with any status, within `timeout` seconds of being sent.
 
-        Raises TransportError where there is none. `retry` allows a request that the server has turned away unread
-        (429, and 503 for reads, both with Retry-After) to be sent again while time is left. `hold` is asked each time
-        right before sending, when whatever had to be waited for is there; Withheld is raised with what it says.
+        Raises TransportError without a response. `retry` allows to resend a request that the server has not processed
+        (429, and 503 for reads, both with Retry-After) while time is left. `hold` is called right before each attempt,
+        after all waiting; if it returns a reason, Withheld is raised with it.
         """
 
     def stream(
@@ -66,10 +66,10 @@ class Transport(Protocol):
         timeout: float = REQUEST_SECONDS,
         idle_timeout: float = 60.0,
     ) -> AbstractAsyncContextManager[Stream]:
-        """A GET whose answer is read as it comes.
+        """Send a GET and return the response as a stream.
 
-        `timeout` is for the answer to begin; after that, silence of `idle_timeout` seconds raises TransportTimeout and
-        a broken connection TransportError. The connection is closed on leaving.
+        `timeout` applies until the response begins. After that, `idle_timeout` seconds without data raise
+        TransportTimeout, and a broken connection raises TransportError. The connection is closed on exit.
         """
 
     async def close(self) -> None: ...

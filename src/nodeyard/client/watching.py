@@ -1,6 +1,6 @@
-"""Watch events, decoded straight from the bytes of their line into the type the caller needs.
+"""Decoding of watch events into the caller's type.
 
-An object that does not fit that type becomes `Malformed`: it poisons its own key, never the stream.
+An object that does not fit the type becomes `Malformed`: it affects its own key, never the stream.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import msgspec
 
 from nodeyard.client.decoding import Malformed, decode_partial, decoder_for, malformed
 from nodeyard.client.errors import Status, error_from_status
-from nodeyard.kube import nesting
+from nodeyard.kube import json_depth
 
 T = TypeVar("T")
 
 ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
-# The server writes type first; these lines can be decoded in one step.
+# The server writes `type` first, so these lines are decoded in one step.
 _CHANGES = (b'{"type":"ADDED"', b'{"type":"MODIFIED"', b'{"type":"DELETED"')
 
 
@@ -28,7 +28,7 @@ class Change(msgspec.Struct, Generic[T], frozen=True):
 
 
 class Bookmark(msgspec.Struct, frozen=True):
-    """Everything up to this version has been sent."""
+    """Everything up to this resourceVersion has been sent."""
 
     resource_version: str
     ends_initial_events: bool = False
@@ -47,17 +47,17 @@ _CHANGE_OF: Any = Change
 
 
 class EventDecoder(Generic[T]):
-    """Turns the lines of one watch into events."""
+    """Decodes the lines of one watch."""
 
     def __init__(self, type: type[T]) -> None:
         self._decode_change = decoder_for(_CHANGE_OF[type]).decode
 
     def decode(self, line: bytes) -> Change[T] | Bookmark | Malformed:
-        """Raises ApiError for an ERROR event, and msgspec.DecodeError for a line that is no JSON."""
+        """Decode one line; raise ApiError for an ERROR event and msgspec.DecodeError for invalid JSON."""
         try:
             return self._decode(line)
         except RecursionError:
-            return _malformed(nesting.shallow(line), nesting.TOO_DEEP)
+            return _malformed(json_depth.shallow(line), json_depth.TOO_DEEP)
 
     def _decode(self, line: bytes) -> Change[T] | Bookmark | Malformed:
         if line.startswith(_CHANGES):
@@ -73,7 +73,7 @@ class EventDecoder(Generic[T]):
             return Bookmark(metadata.resource_version, annotations.get(INITIAL_EVENTS_END) == "true")
         if frame.type == "ERROR":
             raise error_from_status(_decode_status(frame.object))
-        # A change whose type does not come first, as some proxies and aggregated servers write it.
+        # Some proxies and aggregated API servers do not write `type` first.
         return self._decode(b'{"type":"%s","object":%s}' % (frame.type.encode(), bytes(frame.object)))
 
 

@@ -1,12 +1,14 @@
-"""Durations in the words of kubectl: 45s, 5m30s, 3h12m, 2d4h, 400d, 3y."""
+"""Durations formatted as kubectl does: 45s, 5m30s, 3h12m, 2d4h, 400d, 3y."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from nodeyard.kube.timestamps import parse_rfc3339
+
 
 def human_duration(elapsed: timedelta) -> str:
-    """Two units while the first is small, one when nobody would read the second."""
+    """Format a duration with two units while the first is small, and one otherwise."""
     seconds = int(elapsed.total_seconds())
     if seconds < -1:
         return "<invalid>"
@@ -33,10 +35,10 @@ def human_duration(elapsed: timedelta) -> str:
 
 
 def age(since: str | None, now: datetime) -> str:
-    """How long ago an RFC 3339 moment was; `<unknown>` without one."""
+    """Format the time since an RFC 3339 timestamp; `<unknown>` without one."""
     if not since:
         return "<unknown>"
-    return human_duration(now - datetime.fromisoformat(since.replace("Z", "+00:00")))
+    return human_duration(now - parse_rfc3339(since))
 
 
 def _two(first: int, first_unit: str, second: int, second_unit: str) -> str:

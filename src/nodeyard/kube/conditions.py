@@ -1,4 +1,4 @@
-"""Conditions of an object, read and set as the API conventions say.
+"""Conditions of an object, read and set according to the API conventions.
 
 A condition is found by its type. Its transition time moves only when its status does, so that it says since when; its
 observed generation says which spec it speaks of. Setting what is there already gives back the very same tuple: who
@@ -8,12 +8,13 @@ writes only what differs can compare by identity.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import datetime
 
 import msgspec
 
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Condition
+from nodeyard.kube.timestamps import format_rfc3339
 
 TRUE = "True"
 FALSE = "False"
@@ -25,19 +26,19 @@ def find(conditions: Iterable[Condition], type: str) -> Condition | None:
 
 
 def is_true(conditions: Iterable[Condition], type: str, generation: int = 0) -> bool:
-    """Whether it is True; with a generation, only where it was observed there or later."""
+    """Return True if the condition is True and, if a generation is given, was observed at it or later."""
     condition = find(conditions, type)
     return condition is not None and condition.status == TRUE and condition.observed_generation >= generation
 
 
 def is_false(conditions: Iterable[Condition], type: str) -> bool:
-    """Whether it is there and False: one that is missing or Unknown is neither true nor false."""
+    """Return True if the condition exists and is False; missing and Unknown are neither true nor false."""
     condition = find(conditions, type)
     return condition is not None and condition.status == FALSE
 
 
 def with_condition(conditions: tuple[Condition, ...], wanted: Condition, now: datetime) -> tuple[Condition, ...]:
-    """The conditions with this one set, in its place or at the end.
+    """Return the conditions with this one set, in its place or at the end.
 
     The time given in `wanted` counts only where its status is new, and `now` where it gives none. A condition observed
     at an older generation than the one that stands is late news and changes nothing.
@@ -62,7 +63,7 @@ def without_condition(conditions: tuple[Condition, ...], type: str) -> tuple[Con
 
 
 def to_wire(conditions: Iterable[Condition]) -> list[Object]:
-    """As `status.conditions`: what metav1.Condition requires is always there, also when empty."""
+    """Return the wire form for `status.conditions`, with all fields that metav1.Condition requires."""
     return [_wire(condition) for condition in conditions]
 
 
@@ -73,7 +74,7 @@ def _wire(condition: Condition) -> Object:
         "status": condition.status,
         "reason": condition.reason,
         "message": condition.message,
-        "lastTransitionTime": None if since is None else since.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "lastTransitionTime": None if since is None else format_rfc3339(since),
     }
     if condition.observed_generation:
         shown["observedGeneration"] = condition.observed_generation
@@ -81,5 +82,5 @@ def _wire(condition: Condition) -> Object:
 
 
 def _since(condition: Condition, moment: datetime) -> Condition:
-    """In whole seconds, as the server keeps it: what was set equals what is read back."""
+    """Truncate to whole seconds, as the server does, so that a value read back is equal."""
     return msgspec.structs.replace(condition, last_transition_time=moment.replace(microsecond=0))

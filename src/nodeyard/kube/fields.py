@@ -1,4 +1,4 @@
-"""Errors that name a field, worded as the Kubernetes API server words them.
+"""Field errors, worded as the Kubernetes API server words them.
 
 `FieldError` is the counterpart of apimachinery's field.Error: type, path, bad value, detail. Its `str()` is the text of
 a cause in a 422 Status, and the Status message is those texts joined.
@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
-from nodeyard.kube import gotext
+from nodeyard.kube import goformat
 
 
 class FieldErrorType(Enum):
-    """The reason of a cause and the words its message starts with."""
+    """The reason of a cause, and the start of its message."""
 
     REQUIRED = ("FieldValueRequired", "Required value")
     INVALID = ("FieldValueInvalid", "Invalid value")
@@ -52,12 +52,12 @@ class _Omitted:
 
 
 OMITTED: Final = _Omitted()
-"""The bad value of an error that does not show it: a whole object or list that a rule refuses."""
+"""Placeholder for a bad value that is not shown: a whole object or list that a rule rejects."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One thing wrong with one field."""
+    """One error of one field."""
 
     type: FieldErrorType
     field: str
@@ -66,7 +66,7 @@ class FieldError:
 
     @property
     def message(self) -> str:
-        """The cause's message: what is wrong, without the field."""
+        """The message of the cause, without the field."""
         text = self.type.words
         if self.type not in _WITHOUT_VALUE and self.value is not OMITTED:
             text += f": {render_value(self.value)}"
@@ -114,12 +114,12 @@ def not_found(field: str, value: Any) -> FieldError:
 
 
 def render_value(value: Any) -> str:
-    """A bad value as the server prints it: strings quoted, numbers as Go prints them, the rest as compact JSON."""
+    """Format a bad value as the server does: strings quoted, numbers as Go prints them, the rest as compact JSON."""
     if isinstance(value, str):
-        return gotext.quote(value)
+        return goformat.quote(value)
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return gotext.number(value)
-    return gotext.plain_json(value)
+        return goformat.number(value)
+    return goformat.plain_json(value)
 
 
 def child(path: str, name: str) -> str:
@@ -132,5 +132,5 @@ def index(path: str, position: int) -> str:
 
 
 def key(path: str, name: str) -> str:
-    """A map entry: `metadata.labels[app]`."""
+    """Return the path of a map entry: `metadata.labels[app]`."""
     return f"{path}[{name}]"

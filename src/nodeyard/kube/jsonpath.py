@@ -1,4 +1,4 @@
-"""The JSONPath of printer columns and selectable fields, compiled once.
+"""JSONPath as used by printer columns and selectable fields, compiled once.
 
 `.spec.replicas`, `.metadata.labels['a\\.b']`, `.status.conditions[?(@.type=="Ready")].status`, `.items[0]`,
 `.items[*]`: what kubectl's JSONPath calls simple paths. A path that leads nowhere finds nothing.
@@ -23,11 +23,11 @@ _EXISTS = re.compile(r"\[\?\(\s*@((?:[^=!<>()\s]|\\.)+)\s*\)\]")
 
 
 class JsonPathError(ValueError):
-    """A path that cannot be understood."""
+    """An invalid path."""
 
 
 class JsonPath:
-    """A compiled path; `find` yields every value it leads to."""
+    """A compiled path; `find` yields every matching value."""
 
     __slots__ = ("_steps", "text")
 
@@ -42,7 +42,7 @@ class JsonPath:
         return found
 
     def first(self, value: Json) -> Json:
-        """The first value, or None."""
+        """Return the first value, or None."""
         found = self.find(value)
         return found[0] if found else None
 

@@ -1,14 +1,15 @@
-"""YAML as Kubernetes reads it: documents of plain JSON values, dates left as the strings they are."""
+"""YAML manifests, parsed as Kubernetes does: plain JSON values, with dates kept as strings."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import yaml
 
-from nodeyard.kube.gotext import number
+from nodeyard.kube.goformat import number, quote
 from nodeyard.kube.json import Json, Object
 
 _Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -32,15 +33,17 @@ _Loader.yaml_implicit_resolvers = {
 
 
 DEEPEST = 1000
-"""Levels; a tree that is much deeper overflows the stack of the process."""
+"""Nesting limit; a much deeper tree overflows the stack of the process."""
+ALIAS_ALLOWANCE = 256 * 1024
+"""Characters that aliases may add to a document, in addition to twice its size."""
 
 
 class ManifestError(ValueError):
-    """Not YAML, or not what a manifest can be."""
+    """The text is not YAML or not a manifest."""
 
 
 def _key(value: Any) -> str:
-    """A key as Kubernetes writes it in JSON."""
+    """Return a key as Kubernetes writes it in JSON."""
     if isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -75,31 +78,24 @@ def _refuse_depth(text: str | bytes) -> None:
 
 
 def load(text: str | bytes) -> Json:
-    """One document."""
-    try:
-        _refuse_depth(text)
-        return yaml.load(text, Loader=_Loader)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise ManifestError(str(error)) from error
+    """Parse the only document of a text; None if there is none."""
+    found = list(_documents(text))
+    if len(found) > 1:
+        raise ManifestError("expected a single document in the stream")
+    return found[0][0] if found else None
 
 
-def load_first(text: str | bytes) -> Json:
-    """The first document, and no look at what follows it; None where there is none."""
-    try:
-        _refuse_depth(text)
-        return next(yaml.load_all(text, Loader=_Loader), None)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise ManifestError(str(error)) from error
+def load_first(text: str | bytes) -> tuple[Json, list[str]]:
+    """Read the first document, without a look at what follows it, and name the keys that it sets more than once.
+
+    The value is None where there is no document. The names are in the words of Go's parser.
+    """
+    return next(_documents(text), (None, []))
 
 
 def load_all(text: str | bytes) -> Iterator[Object]:
-    """Every object of a file; empty documents are passed over and Lists taken apart."""
-    try:
-        _refuse_depth(text)
-        documents = list(yaml.load_all(text, Loader=_Loader))
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise ManifestError(str(error)) from error
-    for document in documents:
+    """Return every object of a file; empty documents are skipped and Lists are flattened."""
+    for document, _ in list(_documents(text)):
         if document is None:
             continue
         if not isinstance(document, dict):
@@ -108,6 +104,206 @@ def load_all(text: str | bytes) -> Iterator[Object]:
             yield from document.get("items") or []
         else:
             yield document
+
+
+def _documents(text: str | bytes) -> Iterator[tuple[Json, list[str]]]:
+    """Read documents one by one, each with the keys that it sets more than once.
+
+    Documents are built from the parser's events as long as they are plain. The first that is not, and what follows it,
+    is read by way of nodes, which knows everything and takes three times as long.
+    """
+    count = 0
+    try:
+        _refuse_depth(text)
+        try:
+            for document in _plain_documents(text):
+                yield document
+                count += 1
+            return
+        except (_NotPlainError, yaml.YAMLError, ValueError):
+            pass
+        yield from islice(_composed_documents(text), count, None)
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise ManifestError(str(error)) from error
+
+
+def _composed_documents(text: str | bytes) -> Iterator[tuple[Json, list[str]]]:
+    loader = _Loader(text)
+    try:
+        while loader.check_node():
+            node = loader.get_node()
+            repeated = _examine(node, 2 * len(text) + ALIAS_ALLOWANCE)
+            yield loader.construct_document(node), repeated
+    finally:
+        loader.dispose()
+
+
+class _NotPlainError(Exception):
+    """The document has anchors, tags, merged maps, or keys that are no text."""
+
+
+def _plain_documents(text: str | bytes) -> Iterator[tuple[Json, list[str]]]:
+    loader = _Loader(text)
+    try:
+        loader.get_event()  # the start of the stream
+        while not loader.check_event(yaml.StreamEndEvent):
+            if loader.get_event().tags:
+                raise _NotPlainError
+            document = _Builder(loader).build()
+            loader.get_event()  # the end of the document
+            yield document
+    finally:
+        loader.dispose()
+
+
+_UNSET: Any = object()
+
+
+class _Builder:
+    """Builds one document from its events, without recursion: it may be deep."""
+
+    def __init__(self, loader: Any) -> None:
+        self._loader = loader
+        self._plain: dict[str, Json] = {}
+        self._here: Json = None
+        """The collection that is being filled; None outside of all."""
+        self._key: Json = _UNSET
+        self._doubled: list[str] = []
+        self._above: list[tuple[Json, Json, list[str]]] = []
+        self._root: Json = _UNSET
+        self._repeated: list[str] = []
+
+    def build(self) -> tuple[Json, list[str]]:
+        """Read the events of one value: what it is, and which keys it sets more than once."""
+        actions = {
+            yaml.ScalarEvent: self._scalar,
+            yaml.MappingStartEvent: self._open,
+            yaml.SequenceStartEvent: self._open,
+            yaml.MappingEndEvent: self._close,
+            yaml.SequenceEndEvent: self._close,
+        }
+        next_event = self._loader.get_event
+        while self._root is _UNSET:
+            event = next_event()
+            action = actions.get(event.__class__)
+            if action is None:
+                raise _NotPlainError
+            action(event)
+        return self._root, self._repeated
+
+    def _scalar(self, event: Any) -> None:
+        if event.anchor is not None or event.tag is not None:
+            raise _NotPlainError
+        value: Json = event.value
+        if event.implicit[0]:
+            found = self._plain.get(value, _UNSET)
+            if found is _UNSET:
+                found = self._plain[value] = _resolve(self._loader, value)
+            value = found
+        here = self._here
+        if here.__class__ is list:
+            here.append(value)
+        elif here is None:
+            self._root = value
+        elif self._key is not _UNSET:
+            self._note_repeated(event)
+            here[self._key] = value
+            self._key = _UNSET
+        elif value.__class__ is str:
+            self._key = value
+        else:
+            raise _NotPlainError
+
+    def _open(self, event: Any) -> None:
+        if event.anchor is not None or event.tag is not None:
+            raise _NotPlainError
+        if self._here.__class__ is dict:
+            if self._key is _UNSET:
+                raise _NotPlainError
+            self._note_repeated(event)
+        self._above.append((self._here, self._key, self._doubled))
+        self._here = {} if event.__class__ is yaml.MappingStartEvent else []
+        self._key, self._doubled = _UNSET, []
+
+    def _close(self, event: Any) -> None:
+        value = self._here
+        self._repeated += self._doubled
+        self._here, key, self._doubled = self._above.pop()
+        self._key = _UNSET
+        if self._here is None:
+            self._root = value
+        elif self._here.__class__ is list:
+            self._here.append(value)
+        else:
+            self._here[key] = value
+
+    def _note_repeated(self, event: Any) -> None:
+        if self._key in self._here:
+            self._doubled.append(_already_set(self._key, event))
+
+
+def _resolve(loader: Any, text: str) -> Json:
+    """Return the value of an unquoted scalar."""
+    for tag, pattern in _RESOLVERS.get(text[:1], ()):
+        if pattern.match(text):
+            if tag.endswith(":merge"):
+                raise _NotPlainError
+            return _Loader.yaml_constructors[tag](loader, yaml.ScalarNode(tag, text))
+    return text
+
+
+_RESOLVERS = {
+    first: [*resolvers, *_Loader.yaml_implicit_resolvers.get(None, ())]
+    for first, resolvers in _Loader.yaml_implicit_resolvers.items()
+}
+
+
+def _already_set(key: str, value: Any) -> str:
+    """A repeated key in the words of Go's parser; `value` is the event or node of its value."""
+    return f"line {value.start_mark.line + 1}: key {quote(key)} already set in map"
+
+
+def _examine(root: yaml.Node, most: int) -> list[str]:
+    """Name repeated keys; raise ManifestError where aliases make the document larger than `most`, or endless.
+
+    A node that aliases repeat is one object here. Its size is counted once and added wherever it stands.
+    """
+    sizes: dict[int, int] = {}
+    entered: set[int] = set()
+    repeated: list[str] = []
+    stack: list[tuple[yaml.Node, bool]] = [(root, False)]
+    while stack:
+        node, is_done = stack.pop()
+        if isinstance(node, yaml.ScalarNode):
+            sizes[id(node)] = 1 + len(node.value)
+            continue
+        is_mapping = isinstance(node, yaml.MappingNode)
+        parts = [part for pair in node.value for part in pair] if is_mapping else node.value
+        if is_done:
+            sizes[id(node)] = 1 + sum(sizes[id(part)] for part in parts)
+            if isinstance(node, yaml.MappingNode):
+                repeated += _repeated_keys(node)
+        elif id(node) not in sizes:
+            if id(node) in entered:
+                raise ManifestError("the value of an anchor contains itself")
+            entered.add(id(node))
+            stack.append((node, True))
+            stack.extend((part, False) for part in reversed(parts))
+    if sizes[id(root)] > most:
+        raise ManifestError("document contains excessive aliasing")
+    return repeated
+
+
+def _repeated_keys(node: yaml.MappingNode) -> Iterator[str]:
+    keys = [key.value for key, _ in node.value if isinstance(key, yaml.ScalarNode) and key.value != "<<"]
+    if len(set(keys)) == len(keys):
+        return
+    seen = set()
+    for key, value in node.value:
+        if isinstance(key, yaml.ScalarNode) and key.value != "<<":
+            if key.value in seen:
+                yield _already_set(key.value, value)
+            seen.add(key.value)
 
 
 def dump(value: Json) -> str:

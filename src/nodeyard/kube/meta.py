@@ -1,4 +1,4 @@
-"""Readers of what every object has in its metadata."""
+"""Accessors of `metadata`, for objects as plain dicts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +17,7 @@ def name(obj: Object) -> str:
 
 
 def namespace(obj: Object) -> str:
-    """Empty for cluster-scoped objects."""
+    """Return the namespace; empty for cluster-scoped objects."""
     return str(metadata(obj).get("namespace") or "")
 
 
@@ -54,7 +54,7 @@ def owner_references(obj: Object) -> list[Object]:
 
 
 def controller_of(obj: Object) -> Object | None:
-    """The one owner that manages the object."""
+    """Return the controller owner reference."""
     return next((owner for owner in owner_references(obj) if owner.get("controller")), None)
 
 
@@ -63,6 +63,6 @@ def is_owned_by(obj: Object, owner_uid: str) -> bool:
 
 
 def with_metadata(obj: Object, **changes: Any) -> Object:
-    """The object with these metadata fields; None takes one away."""
+    """Return the object with these metadata fields set; None removes one."""
     merged = {**metadata(obj), **changes}
     return {**obj, "metadata": {field: value for field, value in merged.items() if value is not None}}

@@ -12,12 +12,16 @@ GROUP = "nodeyard.dev"
 NAMESPACE = "nodeyard-system"
 PAUSED = "nodeyard.dev/paused"
 APPROVE = "nodeyard.dev/approve"
+APPROVALS = "nodeyard.dev/approvals"
+"""Annotation for people: who approved which plan, when and why."""
 CAPABILITY = "nodeyard.dev/capability"
 """Label of what is written on behalf of one."""
 SHARE_KEY = "nodeyard.dev/key"
 """Annotation of a Lease by which replicas share a capability's keys out: which key it is for."""
+OPERATOR = "nodeyard.dev/operator"
+"""Annotation of an operator's Lease: version, limit, observe mode and held plans (`runtime.publication`)."""
 WEBHOOK_CERTIFICATES = "nodeyard-webhook-certificates"
-"""The Secret that all replicas serve webhooks with."""
+"""The Secret with the webhook certificates of all replicas."""
 
 # Node keys
 ZONE = "topology.kubernetes.io/zone"
@@ -34,7 +38,7 @@ LEASE_NAMESPACE = "kube-node-lease"
 MIRROR_POD = "kubernetes.io/config.mirror"
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 
-# By these a node tells which capability has it; the others leave it alone
+# These keys say which capability manages a node; other capabilities leave it alone
 MIRRORED_NODE = "kosmos.io/node"
 """Label of a node that mirrors a leaf cluster."""
 MIRRORED_CLUSTER = "kosmos-io/owned-by-cluster"
@@ -43,6 +47,9 @@ POOL_DRAINING = "lattice.dev/draining"
 """Annotation of a node that its worker pool is draining."""
 OWNERS_PREFIXES = ("nyallocator.cybozu.io/", "lattice.dev/", f"{GROUP}/")
 """How label keys begin by which a node belongs to something in its own cluster: they say nothing in another one."""
+
+RESTRICTED_DOMAIN = "node-restriction.kubernetes.io"
+"""Label keys under this domain are out of a kubelet's reach: the NodeRestriction admission plugin refuses them."""
 
 LABEL_VALUE_MAX = 63
 SUBDOMAIN_MAX = 253
@@ -56,6 +63,12 @@ _DNS_1035_RE = re.compile(_DNS_1035)
 _SUBDOMAIN_RE = re.compile(_SUBDOMAIN)
 _QUALIFIED_RE = re.compile(_QUALIFIED)
 _VALUE_RE = re.compile(f"({_QUALIFIED})?")
+
+
+def is_restricted(key: str) -> bool:
+    """Tell whether a label key is one that no kubelet may set on its node."""
+    domain = key.rpartition("/")[0]
+    return domain == RESTRICTED_DOMAIN or domain.endswith(f".{RESTRICTED_DOMAIN}")
 
 
 def label_faults(name: str) -> list[str]:

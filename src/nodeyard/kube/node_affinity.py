@@ -20,7 +20,7 @@ from nodeyard.kube.selectors.labels import ORDERED, LabelSelector, Operator, Req
 from nodeyard.kube.selectors.objects import from_labels
 
 NODE_NAME_FIELD: Final = "metadata.name"
-"""The only field by which `matchFields` may choose."""
+"""The only field that `matchFields` supports."""
 
 OPERATORS: Final = {
     "In": Operator.IN,
@@ -48,7 +48,7 @@ class NodeSelector(NullableStruct, frozen=True):
 
 
 class NodeAffinity(PlainStruct, frozen=True):
-    """What is preferred is left out: it keeps a pod from no node."""
+    """Node affinity without preferred terms, which exclude no node."""
 
     required: NodeSelector | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
 
@@ -72,7 +72,7 @@ class ParsedTerm(NamedTuple):
 
 
 def parse_terms(selector: NodeSelector) -> list[ParsedTerm]:
-    """The terms that can match at all, in their order."""
+    """Return the terms that can match, in order."""
     return [parsed for term in selector.node_selector_terms if (parsed := _parse(term)) is not None]
 
 
@@ -110,7 +110,7 @@ def _parse_field(expression: NodeSelectorRequirement) -> FieldRequirement | None
 
 
 NodeMatcher = Callable[[Mapping[str, str], str], bool]
-"""Whether a node of these labels and this name is meant."""
+"""Returns True if a node with these labels and this name matches."""
 
 
 def node_matcher(node_selector: Mapping[str, str], required: NodeSelector | None) -> NodeMatcher:

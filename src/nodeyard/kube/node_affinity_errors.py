@@ -1,4 +1,4 @@
-"""What is wrong with a node selector, in the words of the API server.
+"""Validation of node selectors, with the messages of the API server.
 
 `node_selector_errors` is what the API server refuses on a pod. It does not look whether `Gt` and `Lt` compare with a
 number; the scheduler does, and then the whole term matches nothing. `comparison_errors` tells that in its words, for
@@ -42,7 +42,7 @@ def node_selector_term_errors(term: NodeSelectorTerm, path: str) -> list[FieldEr
 
 
 def comparison_errors(selector: NodeSelector, path: str) -> list[FieldError]:
-    """Bounds that are no number, and so make their term match nothing."""
+    """Return an error for each bound that is not an integer, which makes its term match nothing."""
     return [
         invalid(f"{where}.values[0]", expression.values[0], "for 'Gt', 'Lt' operators, the value must be an integer")
         for where, expression in _expressions(selector, path)
@@ -68,7 +68,7 @@ def _expression_errors(expression: NodeSelectorRequirement, path: str) -> list[F
 
 
 def _values_errors(expression: NodeSelectorRequirement, path: str) -> list[FieldError]:
-    """Each operator wants its number of values."""
+    """Check the number of values of each operator."""
     operator, number, values_path = expression.operator, len(expression.values), child(path, "values")
     if operator not in OPERATORS:
         return [invalid(child(path, "operator"), operator, "not a valid selector operator")]

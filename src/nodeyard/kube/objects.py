@@ -1,4 +1,4 @@
-"""The built-in kinds as the operator sees them: only the fields it decides by, decoded straight from bytes.
+"""Built-in kinds with only the fields that the operator uses, decoded directly from bytes.
 
 A Node on the wire is eleven kilobytes, most of it images, addresses and managed fields; what is kept here is less than
 one. Such a struct is read, compared and kept, and never sent back: writes are patches.
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     StringMap: TypeAlias = dict[str, str]
     Slice: TypeAlias = tuple[T, ...]
 else:
-    # What the decoder accepts; NullableStruct turns the null into an empty value before anyone sees it.
+    # The type that the decoder accepts; NullableStruct turns null into an empty value.
     StringMap = dict[str, str] | None
     Slice = tuple[T, ...] | None
 
@@ -85,11 +85,11 @@ class ObjectMeta(NullableStruct, frozen=True):
 
     @property
     def controller(self) -> OwnerReference | None:
-        """The one owner that manages the object."""
+        """Return the controller owner reference."""
         return next((owner for owner in self.owner_references if owner.controller), None)
 
     def is_alike(self, other: ObjectMeta) -> bool:
-        """Whether the two are of one object and say the same, whatever their versions."""
+        """Return True if both describe the same object and are equal except for resourceVersion."""
         return (
             self.uid == other.uid
             and self.labels == other.labels
@@ -159,7 +159,7 @@ class Resources(NullableStruct, frozen=True):
 
 
 class Container(PlainStruct, frozen=True):
-    """What a pod's size is summed from."""
+    """Container resources, from which the pod's requests are summed."""
 
     name: str = ""
     resources: Resources = Resources()
@@ -194,7 +194,7 @@ class Pod(PlainStruct, frozen=True):
 
 
 class Secret(NullableStruct, frozen=True):
-    """Its contents are for whoever asks for them, and are never shown."""
+    """A Secret; its contents are never shown."""
 
     metadata: ObjectMeta = _NO_META
     data: StringMap = {}

@@ -11,14 +11,16 @@ are dropped.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
-from nodeyard.kube.json import Json, Object
+import msgspec
+
+from nodeyard.kube.json import Json, Object, json_equal
 
 MAX_OPERATIONS = 10_000
+MAX_COPIED_BYTES = 3 * 1024 * 1024
 
 REJECTED = "the server rejected our request due to an error in our request"
-"""All that the server says about an operation which does not apply."""
+"""The server's message for an operation that does not apply."""
 
 _MEMBERS = ("op", "path", "from", "value")
 
@@ -35,7 +37,7 @@ class PatchError(Exception):
 
     @property
     def is_malformed(self) -> bool:
-        """Whether it is no patch at all, rather than one that does not fit."""
+        """True if the text is not a patch at all; False if the patch does not apply."""
         return self.code == 400
 
 
@@ -51,7 +53,7 @@ def rejected(why: str) -> PatchError:
 
 
 def merge_patch(target: Object, patch: Json) -> Object:
-    """`target` with the members of `patch` set, and removed where they are null."""
+    """Return `target` with the members of `patch` set; null members are removed."""
     if patch is None:
         raise malformed("Invalid JSON Patch")
     if not isinstance(patch, dict):
@@ -64,14 +66,15 @@ def _merged(target: Object, patch: Object) -> Object:
     for name, value in patch.items():
         if value is None:
             if name in result:
-                result = {key: kept for key, kept in result.items() if key != name}
+                result = dict(target) if result is target else result
+                del result[name]
             continue
         current = target.get(name)
         if not isinstance(current, dict):
             value = without_nulls(value)
         elif isinstance(value, dict):
             value = _merged(current, value)
-        if value is current or (current is not None and is_same(current, value)):
+        if value is current or (current is not None and json_equal(current, value)):
             continue
         if result is target:
             result = dict(target)
@@ -89,14 +92,14 @@ def without_nulls(value: Json) -> Json:
 
 
 def merge_diff(old: Json, new: Json) -> Json | None:
-    """The merge patch that makes `new` of `old`; None when they are the same.
+    """Return the merge patch from `old` to `new`; None if they are equal.
 
     A merge patch cannot set null: a null member of `new` counts as absent.
     """
     if old is new:
         return None
     if not isinstance(old, dict) or not isinstance(new, dict):
-        return None if is_same(old, new) else new
+        return None if json_equal(old, new) else new
     patch: Object = {name: None for name, value in old.items() if value is not None and new.get(name) is None}
     for name, value in new.items():
         if value is None:
@@ -122,17 +125,25 @@ def json_patch(target: Object, operations: Json) -> Json:
         if apply is None:
             raise rejected(f"unknown operation {kind!r}")
         apply(draft, operation)
-    return target if is_same(target, draft.root) else draft.root
+    return target if json_equal(target, draft.root) else draft.root
 
 
 def unknown_members(operations: Json) -> list[str]:
-    """Members that no operation has, in the words of the warning (or, in strict mode, of the refusal)."""
+    """List the paths of unknown members of operations."""
     return [
-        f'json patch unknown field "[{position}].{name}"'
+        f"[{position}].{name}"
         for position, operation in enumerate(operations or ())
-        for name in operation or ()
+        if isinstance(operation, dict)
+        for name in operation
         if name not in _MEMBERS
     ]
+
+
+def has_copies(operations: Json) -> bool:
+    """Return True if a JSON patch can expand the document (`copy`)."""
+    return isinstance(operations, list) and any(
+        isinstance(operation, dict) and operation.get("op") == "copy" for operation in operations
+    )
 
 
 def unmarshal_fault(value: Json, into: str) -> str:
@@ -181,6 +192,7 @@ class _Draft:
 
     def __init__(self, root: Json) -> None:
         self.root = root
+        self.copied_bytes = 0
         # Held by reference, so that an id cannot be reused while it counts as ours.
         self._own: dict[int, Json] = {}
 
@@ -190,10 +202,6 @@ class _Draft:
         copy = container.copy()
         self._own[id(copy)] = copy
         return copy
-
-    def disown(self) -> None:
-        """After a copy a container may stand in two places: changing it in one must not change the other."""
-        self._own.clear()
 
     def find(self, pointer: str) -> tuple[Json, str]:
         """The container that holds what the pointer names, and the last token."""
@@ -248,7 +256,7 @@ def _index(items: list[Json], token: str, size: int | None = None) -> int:
 
 
 def _member(container: Json, token: str) -> Json:
-    """What a token names; a missing member of an object reads as null."""
+    """Return the value of a token; a missing member of an object is null."""
     if isinstance(container, list):
         return container[_index(container, token)]
     return container.get(token)
@@ -305,15 +313,18 @@ def _move(draft: _Draft, operation: Object) -> None:
 
 
 def _copy(draft: _Draft, operation: Object) -> None:
-    value = _member(*draft.find(_pointer(operation, "from")))
-    draft.disown()
-    draft.change(_pointer(operation, "path"), _insert(value))
+    raw = msgspec.json.encode(_member(*draft.find(_pointer(operation, "from"))))
+    draft.copied_bytes += len(raw)
+    if draft.copied_bytes > MAX_COPIED_BYTES:
+        raise rejected(f"copies add up to {draft.copied_bytes} bytes, more than {MAX_COPIED_BYTES}")
+    # Copied, so that a change in one place does not affect the other.
+    draft.change(_pointer(operation, "path"), _insert(msgspec.json.decode(raw)))
 
 
 def _test(draft: _Draft, operation: Object) -> None:
     pointer, wanted = _pointer(operation, "path"), operation.get("value")
     actual = draft.root if pointer == "" else _member(*draft.find(pointer))
-    if not is_same(actual, wanted):
+    if not json_equal(actual, wanted):
         raise rejected(f"the value at {pointer} is another")
 
 
@@ -325,16 +336,3 @@ _OPERATIONS: dict[str, Callable[[_Draft, Object], None]] = {
     "copy": _copy,
     "test": _test,
 }
-
-
-def is_same(left: Any, right: Any) -> bool:
-    """Whether two values are the same JSON; unlike `==`, 1, 1.0 and true are three values."""
-    if left is right:
-        return True
-    if type(left) is not type(right) or left != right:
-        return False
-    if isinstance(left, dict):
-        return all(is_same(value, right[name]) for name, value in left.items())
-    if isinstance(left, list):
-        return all(map(is_same, left, right))
-    return True

@@ -1,4 +1,4 @@
-"""What a pod requests, as the scheduler of Kubernetes 1.36 counts it on the node that the pod is bound to.
+"""Resource requests of a bound pod, computed as the scheduler of Kubernetes 1.36 does.
 
     the larger of      all containers with all sidecars
                        each init container with the sidecars that started before it
@@ -16,8 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
 
-from nodeyard.kube.amounts import CPU, HUGE_PAGES, MEMORY, Amounts, add, counted, parsed, raise_to
 from nodeyard.kube.objects import PlainStruct
+from nodeyard.kube.resource_list import CPU, HUGE_PAGES, MEMORY, Amounts, add, counted, parsed, raise_to
 
 SIDECAR: Final = "Always"
 RESIZE_PENDING: Final = "PodResizePending"
@@ -38,13 +38,13 @@ class RequestingContainer(PlainStruct, frozen=True):
 
 
 class GivenContainer(PlainStruct, frozen=True):
-    """What the kubelet says of a container."""
+    """Container status reported by the kubelet."""
 
     name: str = ""
     resources: Requested | None = None
-    """What is in force."""
+    """The resources in effect."""
     allocated_resources: dict[str, str] | None = None
-    """What is set aside for it."""
+    """The allocated resources."""
 
 
 class PodCondition(PlainStruct, frozen=True):
@@ -82,7 +82,7 @@ class Requesting(Protocol):
 
 
 def of_pod(pod: Requesting) -> Amounts:
-    """Raises QuantityError, with the resource and the text that is no quantity."""
+    """Return the requests of a pod; raise QuantityError with the resource and the invalid text."""
     spec, status = pod.spec, pod.status
     total = _of_containers(spec, status)
     if spec.resources is not None and spec.resources.requests:
@@ -146,7 +146,7 @@ def _of_container(container: RequestingContainer, given: GivenContainer | None, 
 
 
 def _of_pod_itself(wanted: Mapping[str, str], status: GivenStatus) -> Amounts:
-    """The requests of the pod as a whole, which stand in for the sum of its containers'."""
+    """Return pod-level requests, which replace the sum of the containers'."""
     if status.resources is None:
         amounts = parsed(wanted)
     else:
@@ -171,6 +171,6 @@ def _effective(
 
 
 def _is_infeasible(status: GivenStatus) -> bool:
-    """Whether a resize is asked for that the node can never grant."""
+    """Return True if a requested resize is infeasible on the node."""
     pending = next((each for each in status.conditions or () if each.type == RESIZE_PENDING), None)
     return pending is not None and pending.reason == INFEASIBLE

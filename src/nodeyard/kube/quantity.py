@@ -1,4 +1,4 @@
-"""Amounts of resources as Kubernetes writes them: `500m`, `1Gi`, `12e6`.
+"""Kubernetes quantities: `500m`, `1Gi`, `12e6`.
 
 An amount is exact: a whole number of billionths, the smallest step that Kubernetes keeps. The notation it was written
 in is remembered, so that a sum of `Mi` is shown in `Mi`.
@@ -12,9 +12,9 @@ from enum import Enum
 from functools import lru_cache, total_ordering
 
 NANO = 10**9
-"""Billionths in a unit."""
+"""Nano-units in a unit."""
 MILLI = 10**6
-"""Billionths in a thousandth."""
+"""Nano-units in a milli-unit."""
 _LARGEST_BINARY = (2**63 - 1) * NANO
 # Of digits and of powers of ten: more is more, or less, than anything there is, and takes for ever to write out.
 _MOST_DIGITS = 1000
@@ -79,12 +79,12 @@ class Quantity:
         return f"{mantissa}{_DECIMAL_SUFFIX[exponent]}"
 
     def value(self) -> int:
-        """In whole units, a fraction rounded away from zero."""
+        """Return whole units, rounded away from zero."""
         whole = -(-abs(self.nano) // NANO)
         return whole if self.nano >= 0 else -whole
 
     def milli(self) -> int:
-        """In thousandths, a fraction rounded away from zero: CPU as schedulers count it."""
+        """Return milli-units, rounded away from zero, as schedulers count CPU."""
         thousandths = -(-abs(self.nano) * 1000 // NANO)
         return thousandths if self.nano >= 0 else -thousandths
 
@@ -98,13 +98,13 @@ def of(units: int, notation: Notation = Notation.DECIMAL) -> Quantity:
 
 @lru_cache(maxsize=8192)
 def parse(text: str) -> Quantity:
-    """Raises QuantityError."""
+    """Parse a quantity; raise QuantityError."""
     return _scan(text)[0]
 
 
 @lru_cache(maxsize=8192)
 def canonical(text: str) -> str:
-    """The text as the server stores it: `1000m` becomes `1`, `1024Mi` becomes `1Gi`.
+    """Return the text as the server stores it: `1000m` becomes `1`, `1024Mi` becomes `1Gi`.
 
     Like the server, this keeps the text where it looks canonical at first sight, `1.500` and `+1` included.
     """
@@ -154,7 +154,7 @@ def _interpret(suffix: str) -> tuple[int, int, Notation]:
 
 
 def _nano(digits: int, fraction_digits: int, base: int, exponent: int) -> int:
-    """Billionths, rounded up: who asks for a little of something gets some."""
+    """Return nano-units, rounded up, so that a tiny request is not zero."""
     if base == 2:
         numerator, shift = digits * 2**exponent * NANO, -fraction_digits
     else:

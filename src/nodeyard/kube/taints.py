@@ -1,4 +1,4 @@
-"""Taints keep pods away from a node, tolerations let them on; here is how the two meet."""
+"""Taints and tolerations: matching, as kube-scheduler does it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HARD = (NO_SCHEDULE, NO_EXECUTE)
 
 
 def is_same(a: Object, b: Object) -> bool:
-    """Two taints are one when key and effect agree; the value is only its content."""
+    """Return True if both taints have the same key and effect, whatever their values."""
     return a.get("key") == b.get("key") and a.get("effect") == b.get("effect")
 
 
@@ -52,7 +52,7 @@ def _compares(operator: str, bound: str, present: str) -> bool:
 def untolerated(
     taints: Iterable[Object], tolerations: list[Object], effects: Iterable[str] = _HARD
 ) -> Iterator[Object]:
-    """The taints that keep a pod with these tolerations away; by default those that do more than prefer."""
+    """Yield the taints that these tolerations do not tolerate; PreferNoSchedule is ignored by default."""
     relevant = tuple(effects)
     for taint in taints:
         if taint.get("effect") in relevant and not any(tolerates(each, taint) for each in tolerations):

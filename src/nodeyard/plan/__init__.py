@@ -1,1 +1,1 @@
-"""What a decision is, pure: actions, plans, refusals, explanations, and how they are shown."""
+"""Plans as pure data: actions, blocked objects and decisions, and how the CLI renders them."""

@@ -1,32 +1,37 @@
-"""The brake: a plan that would disturb very many nodes at once does its harmless part and waits for a person.
+"""The brake: a plan that would disrupt too many nodes runs its harmless actions and holds the rest for approval.
 
-Both bounds have to be exceeded, the number of nodes and their share, so that neither a small fleet nor a large one is
-held up by its size. What is held is a plan of its own, whose id is to be approved: the id stays the same while harmless
-things come and go around it, and changes with what is held. Where that is several undertakings, or one and more, the id
-is theirs joined, and who approves it approves each.
+A plan is held when it exceeds both limits: the number of nodes and their share of the managed nodes. A small fleet is
+therefore not held by the percentage, nor a large one by the number.
 
-An undertaking in which plans of several keys have a part is judged by all the nodes that it disturbs: a thousand plans
-of one node each are no less than one plan of a thousand.
+The held actions are a plan of their own, approved by its id. The id depends only on the held actions, so harmless
+actions may come and go without changing it. If several approval groups are held, the id joins their ids, and one
+approval is for all of them.
+
+An approval group with actions in the plans of several keys is measured by all nodes it disrupts: a thousand plans of
+one node each count like one plan of a thousand nodes.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple
 
 import msgspec
 
+from nodeyard.plan import layout
 from nodeyard.plan.identity import approvals, with_actions
 from nodeyard.plan.model import Action, Blocked, Disruption, ObjectRef, Plan
 from nodeyard.plan.reasons import EngineReason
 
-_JOINT = "-"
+JOINT = "-"
+"""Separator between the ids of several approval groups."""
 _LIMIT = re.compile(r"(?P<nodes>\d+)(?:,(?P<percent>\d+)%)?")
 
 
 class Limit(msgspec.Struct, frozen=True, kw_only=True):
-    """How many nodes a plan may disturb unasked: as many as this, or as large a share."""
+    """How many nodes a plan may disrupt without approval: this number, or this share of the managed nodes."""
 
     nodes: int = 25
     percent: int = 10
@@ -34,100 +39,144 @@ class Limit(msgspec.Struct, frozen=True, kw_only=True):
     def is_exceeded(self, disturbed: int, managed: int) -> bool:
         return disturbed > self.nodes and disturbed * 100 > self.percent * managed
 
+    @property
+    def option(self) -> str:
+        """The value of --max-disruption, as `parse_limit` reads it."""
+        return f"{self.nodes},{self.percent}%" if self.percent else str(self.nodes)
+
     def __str__(self) -> str:
-        return f"{self.nodes} and more than {self.percent}%" if self.percent else str(self.nodes)
+        number = layout.counted(self.nodes, "node")
+        return f"{number} and {self.percent}%" if self.percent else number
 
 
 class Braked(NamedTuple):
-    """A plan, parted."""
+    """A plan split by the brake."""
 
     now: Plan
-    """To be run; what is held stands among its blocked."""
+    """The actions that run now; held objects are in its `blocked`."""
     held: Plan | None
-    """To be approved by its id; None where nothing is held."""
+    """The actions that need an approval of this plan's id; None if nothing is held."""
 
 
 def parse_limit(text: str) -> Limit:
-    """`25,10%`, or `25` for a number alone, whatever its share. Raises ValueError."""
+    """Parse `25,10%`, or `25` for a number without a percentage; raise ValueError for other text."""
     parts = _LIMIT.fullmatch(text.replace(" ", ""))
     percent = int(parts["percent"] or 0) if parts else 0
     if parts is None or percent > 100:
-        raise ValueError(f'max disruption "{text}" is not of the form N,P% (for example 25,10%), with P at most 100')
+        raise ValueError(f'max disruption "{text}" is not N or N,P% with P at most 100, for example 25,10%')
     return Limit(nodes=int(parts["nodes"]), percent=percent)
 
 
 def brake(plan: Plan, limit: Limit, managed: int, approved: Collection[str] = ()) -> Braked:
-    """Part the plan where it disturbs more than the limit, of so many managed nodes, and nobody has approved that.
+    """Split the plan if it disrupts more than the limit of the managed nodes and is not approved.
 
-    The parts have ids. A plan that stays whole is given back as it came: an id costs more than making the plan, and who
-    shows it gives it one.
+    Both parts have ids. A plan that is not split is returned unchanged and without a new id: hashing costs more than
+    planning, so the id is assigned only where the plan is shown.
     """
-    counted = list(filter(_is_counted, plan.actions))
-    if not limit.is_exceeded(_disturbed_in_all(counted), managed):
+    counted = list(filter(is_counted, plan.actions))
+    is_exceeded = limit.is_exceeded(len(disturbed_nodes(counted)), managed)
+    if not is_exceeded and not _is_held_apart(counted, limit, managed):
         return Braked(plan, None)
-    let_go = {part for id in approved for part in id.split(_JOINT)}
-    asked = _asked(plan, counted, limit, managed, let_go)
-    if not asked:
+    approved_ids = {part for id in approved for part in id.split(JOINT)}
+    unapproved = _find_unapproved(plan, counted, limit, managed, approved_ids)
+    if not unapproved:
         return Braked(plan, None)
-    counted = [action for actions in asked.values() for action in actions]
+    counted = [action for actions in unapproved.values() for action in actions]
     held_ids = _with_dependents(plan.actions, counted)
     held_actions = tuple(action for action in plan.actions if action.id in held_ids)
-    id = _JOINT.join(sorted(asked))
+    id = JOINT.join(sorted(unapproved))
     held = msgspec.structs.replace(plan, id=id, actions=held_actions, blocked=(), decisions=(), wake_at=None)
     now = with_actions(plan, (action for action in plan.actions if action.id not in held_ids))
-    facts = {"id": id, "nodes": _disturbed_in_all(counted), "managed": managed, "limit": str(limit)}
+    # The disrupted nodes are a share of the nodes their group names, if that is more than the plan's own.
+    base = max([managed, *(action.shared_of for action in counted)])
+    facts = {"id": id, "nodes": _total_disturbed(counted), "managed": base, "limit": str(limit)}
+    if _count_objects(counted):
+        facts["disrupts"] = describe_disturbed(counted)
+    if any(action.always_asks for action in counted):
+        facts["always"] = True
     return Braked(msgspec.structs.replace(now, blocked=plan.blocked + _blocked(held_actions, facts)), held)
 
 
-def _asked(
-    plan: Plan, counted: Iterable[Action], limit: Limit, managed: int, let_go: Collection[str]
+def _find_unapproved(
+    plan: Plan, counted: Iterable[Action], limit: Limit, managed: int, approved_ids: Collection[str]
 ) -> dict[str, list[Action]]:
-    """What has to be approved, by its id. What is too much by itself does not hold up what is not."""
-    asked = {id: actions for id, actions in approvals(plan, counted).items() if id not in let_go}
-    shared = {id: actions for id, actions in asked.items() if limit.is_exceeded(_shared_by(actions), managed)}
-    own = {id: actions for id, actions in asked.items() if id not in shared}
-    disturbed = disturbed_nodes(action for actions in own.values() for action in actions)
-    return asked if limit.is_exceeded(len(disturbed), managed) else shared
+    """Return the actions that need an approval, by id. A group over the limit does not hold the groups under it."""
+    open_groups = {id: actions for id, actions in approvals(plan, counted).items() if id not in approved_ids}
+    apart = {id: actions for id, actions in open_groups.items() if _is_held_apart(actions, limit, managed)}
+    rest = (actions for id, actions in open_groups.items() if id not in apart)
+    disturbed = disturbed_nodes(action for actions in rest for action in actions)
+    return open_groups if limit.is_exceeded(len(disturbed), managed) else apart
 
 
-def _disturbed_in_all(actions: Collection[Action]) -> int:
-    """Those of the plan itself, or of the largest undertaking that it has a part in."""
-    return max(len(disturbed_nodes(actions)), _shared_by(actions))
+def _total_disturbed(actions: Collection[Action]) -> int:
+    """Count the nodes of the plan itself, or of its largest approval group if that is more."""
+    return max([len(disturbed_nodes(actions)), *(action.group_nodes for action in actions)])
 
 
-def _shared_by(actions: Iterable[Action]) -> int:
-    return max((action.shared_by for action in actions), default=0)
+def _is_held_apart(actions: Iterable[Action], limit: Limit, managed: int) -> bool:
+    """Return True if the actions are held whatever else the plan does.
+
+    Their approval group exceeds the limit over all its keys, or one of them always needs an approval.
+    """
+    return any(
+        action.always_asks or limit.is_exceeded(action.group_nodes, action.shared_of or managed) for action in actions
+    )
 
 
 def disturbed_nodes(actions: Iterable[Action]) -> set[str]:
-    """What the disruptive actions disturb: nodes by name, and objects that name no node each by itself."""
+    """Return what the disruptive actions disturb: nodes by name, and each object that names no node."""
     return {node for action in actions if is_disruptive(action) for node in _disturbed(action)}
+
+
+def describe_disturbed(actions: Collection[Action], *, in_all: bool = True) -> str:
+    """Return `3 nodes`, `1 Namespace` or `3 nodes and 1 Namespace`; other objects are counted by kind.
+
+    `in_all` also counts nodes that the plans of other keys disrupt in the same approval group.
+    """
+    objects = _count_objects(actions)
+    total = _total_disturbed(actions) if in_all else len(disturbed_nodes(actions))
+    nodes = total - objects.total()
+    parts = [layout.counted(nodes, "node")] if nodes > 0 or not objects else []
+    return " and ".join([*parts, *(layout.counted(number, kind) for kind, number in sorted(objects.items()))])
+
+
+def _count_objects(actions: Iterable[Action]) -> Counter[str]:
+    """Count by kind the disrupted objects that name no node."""
+    refs = {action.object for action in actions if is_disruptive(action) and not _names_nodes(action)}
+    return Counter(ref.kind for ref in refs)
 
 
 def is_disruptive(action: Action) -> bool:
     return action.disruption is not Disruption.NONE
 
 
-def _is_counted(action: Action) -> bool:
-    """What belongs to something that has been let go once is not asked about again, or nothing would ever end."""
-    return is_disruptive(action) and not action.is_granted
+def is_counted(action: Action) -> bool:
+    """Return True if the action counts against the limit.
+
+    A later step of an approved group does not: it would be held again at each step.
+    """
+    return is_disruptive(action) and not action.already_approved
 
 
 def _disturbed(action: Action) -> tuple[str, ...]:
     ref = action.object
-    is_node = ref.kind == "Node" and ref.api_version == "v1"
-    if action.disrupts or is_node:
-        return tuple(_placed(node, ref.cluster) for node in action.disrupts or (ref.name,))
+    if _names_nodes(action):
+        return tuple(_qualify(node, ref.cluster) for node in action.disrupts or (ref.name,))
     return (f"{ref.api_version} {ref}",)
 
 
-def _placed(node: str, cluster: str) -> str:
-    """With its cluster, where that is not our own: clusters may well have nodes of the same name."""
+def _names_nodes(action: Action) -> bool:
+    ref = action.object
+    return bool(action.disrupts) or (ref.kind == "Node" and ref.api_version == "v1")
+
+
+def _qualify(node: str, cluster: str) -> str:
+    """Prefix the node with its remote cluster: two clusters may have nodes of the same name."""
     return f"{cluster}:{node}" if cluster and ":" not in node else node
 
 
 def _with_dependents(actions: Iterable[Action], first: Iterable[Action]) -> set[str]:
-    """The ids of the first, and of all that comes after them, at any remove."""
+    """Return the ids of these actions and of all actions that depend on them, directly or not."""
     dependents: dict[str, list[str]] = {}
     for action in actions:
         for each in action.after:
@@ -142,6 +191,6 @@ def _with_dependents(actions: Iterable[Action], first: Iterable[Action]) -> set[
 
 
 def _blocked(actions: Iterable[Action], facts: dict[str, Any]) -> tuple[Blocked, ...]:
-    """One for each object, also where several actions concern it."""
+    """Return one entry for each object, even if several actions concern it."""
     refs: dict[ObjectRef, None] = dict.fromkeys(action.object for action in actions)
     return tuple(Blocked(object=ref, reason=EngineReason.NEEDS_APPROVAL.value, facts=facts) for ref in refs)

@@ -1,12 +1,12 @@
-"""What changes between two objects, one line per field, as a person would name the field.
+"""Diff of two objects, one line per field, with paths as a person would write them.
 
     metadata.labels[topology.kubernetes.io/zone]
     spec.taints[node.cybozu.io/spare:NoSchedule]
     status.conditions[Ready].status
 
-An absent member and null are the same. What only the server writes (resourceVersion, managedFields, ...) is left out,
-and secret contents are hashes. Added and removed branches are shown leaf by leaf, keyed items of lists as a whole
-without what their path says already. Values are persistent, so branches that are the same object cost nothing.
+A missing field equals null. Fields that only the server writes (resourceVersion, managedFields, ...) are left out, and
+secret contents are hashes. Added and removed subtrees are shown leaf by leaf, keyed list items as a whole without the
+keys in their path. Objects are immutable, so identical subtrees are skipped.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any
 
 from nodeyard.kube import patch as patches
 from nodeyard.kube.fields import child, key
-from nodeyard.kube.json import Json, Object
-from nodeyard.plan.applied import applied
-from nodeyard.plan.lists import is_set, keys_of, name_of
+from nodeyard.kube.json import Json, Object, json_equal
+from nodeyard.plan.apply_preview import merge_fields
+from nodeyard.plan.list_keys import is_set, keys_of, name_of
 from nodeyard.plan.model import FieldChange
 from nodeyard.plan.secrets import conceal
 
@@ -35,9 +35,9 @@ _FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 def diff(old: Object | None, new: Object | None, *, secrets: Sequence[str] = ()) -> tuple[FieldChange, ...]:
-    """The changes that make `new` of `old`, by path; None is an object that is not there.
+    """Return the changes from `old` to `new`, by path; None is an object that does not exist.
 
-    `secrets` names fields, besides the data of a Secret, whose contents must not be shown.
+    `secrets` names fields to hash in addition to the data of a Secret.
     """
     if old is new:
         return ()
@@ -48,18 +48,18 @@ def diff(old: Object | None, new: Object | None, *, secrets: Sequence[str] = ())
 
 
 def diff_patch(old: Object, patch: Json, *, secrets: Sequence[str] = ()) -> tuple[FieldChange, ...]:
-    """What a merge patch, or a list of JSON patch operations, changes in the object it is sent for."""
+    """Return what a merge patch, or a list of JSON patch operations, changes in the object."""
     new = patches.json_patch(old, patch) if isinstance(patch, list) else patches.merge_patch(old, patch)
     return diff(old, new, secrets=secrets)
 
 
 def diff_applied(old: Object | None, fields: Object, *, secrets: Sequence[str] = ()) -> tuple[FieldChange, ...]:
-    """What a server-side apply of these fields sets in the object. What it gives up only the server knows."""
-    return diff(old, fields if old is None else applied(old, fields), secrets=secrets)
+    """Return what a server-side apply of these fields sets in the object; removals are known only to the server."""
+    return diff(old, fields if old is None else merge_fields(old, fields), secrets=secrets)
 
 
 class _Collector:
-    """Gathers changes on the way down; deep generators would cost more than the comparison."""
+    """Collects changes while descending; nested generators would cost more than the comparison."""
 
     def __init__(self) -> None:
         self.found: list[FieldChange] = []
@@ -71,7 +71,7 @@ class _Collector:
         if not is_empty and _is_absent_or(dict, old) and _is_absent_or(dict, new):
             self.members(path, name, old or {}, new or {})
             return
-        if patches.is_same(old, new):
+        if json_equal(old, new):
             return
         known = len(self.found)
         if not is_empty and _is_absent_or(list, old) and _is_absent_or(list, new):
@@ -91,7 +91,7 @@ class _Collector:
             self.value(below, member, old.get(member), new.get(member))
 
     def items(self, path: str, name: str, old: list[Json], new: list[Json]) -> None:
-        """Item by item; nothing where the items have no names, or only their order differs."""
+        """Compare item by item; add nothing if the items have no keys or only their order differs."""
         if is_set(name, old, new):
             self.found += [FieldChange(path=key(path, item), from_=item) for item in old if item not in new]
             self.found += [FieldChange(path=key(path, item), to=item) for item in new if item not in old]

@@ -1,13 +1,12 @@
-"""A plan's id: a hash of what it does. Who approves an id approves exactly that.
+"""Plan ids: a hash of what the plan does. An approval of an id is for exactly these actions.
 
-Verbs, objects, diffs, disruption and order count. Facts and reasons merely describe, and `wakeAt` is about the next
-plan. Nor do moments inside a diff count: a plan that writes down when a drain began would be another one each second,
-and could never be approved.
+The hash covers verbs, objects, diffs, disruption and order. Facts, reasons and `wakeAt` are not part of it. Timestamps
+inside a diff are ignored: a plan that records when a drain began would otherwise have a new id each second and could
+never be approved.
 
-What is held for approval may be a step of something larger. Its other steps are then covered by the same id: a release
-that a restart cut in two is not asked about twice, and one in which several keys have a part is asked about once. Where
-several such undertakings are held together each has its own id, so that one which is done does not take the approval of
-the others with it.
+Actions of one approval group share one id. A release that a restart interrupted needs no second approval, and a change
+that spans several keys needs one approval. If several groups are held together, each has its own id, so that a
+completed group does not invalidate the approval of the others.
 """
 
 from __future__ import annotations
@@ -26,36 +25,39 @@ _MOMENT = re.compile(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d
 _encode = msgspec.json.Encoder(order="deterministic").encode
 
 
-def identity(plan: Plan) -> str:
-    """The same in every process, and whatever order the actions are listed in."""
+def compute_id(plan: Plan) -> str:
+    """Hash the plan; the id is the same in every process and for any order of the actions."""
     named = {action.id: _subject(action) for action in plan.actions}
     return _digest([plan.capability, plan.key], (_line(action, named) for action in plan.actions))
 
 
 def approvals(plan: Plan, actions: Iterable[Action]) -> dict[str, list[Action]]:
-    """Actions of a plan by the id of what is to be approved: their undertaking, or all that are part of none, exactly
-    those."""
-    together: dict[str, list[Action]] = {}
+    """Return actions by the id that approves them: that of their group, or one id for all without a group."""
+    by_group: dict[str, list[Action]] = {}
     for action in actions:
-        together.setdefault(action.part_of, []).append(action)
-    return {_approval(plan, undertaking, parts): parts for undertaking, parts in together.items()}
+        by_group.setdefault(action.approval_group, []).append(action)
+    return {_approval_id(plan, group, members): members for group, members in by_group.items()}
 
 
-def _approval(plan: Plan, undertaking: str, parts: list[Action]) -> str:
-    if undertaking:
-        # Whichever keys have a part in it.
-        return _digest([plan.capability], (_encode(["part of", undertaking]),))
-    return identity(msgspec.structs.replace(plan, actions=tuple(parts)))
+def _approval_id(plan: Plan, group: str, members: list[Action]) -> str:
+    if group:
+        return group_id(plan.capability, group)
+    return compute_id(msgspec.structs.replace(plan, actions=tuple(members)))
 
 
-def identified(plan: Plan) -> Plan:
-    """The plan with its id."""
-    return msgspec.structs.replace(plan, id=identity(plan))
+def group_id(capability: str, group: str) -> str:
+    """Return the id that approves an approval group; it is the same for all keys of the group."""
+    return _digest([capability], (_encode(["part of", group]),))
+
+
+def assign_id(plan: Plan) -> Plan:
+    """Return the plan with its id."""
+    return msgspec.structs.replace(plan, id=compute_id(plan))
 
 
 def with_actions(plan: Plan, actions: Iterable[Action]) -> Plan:
-    """The plan that does only these, with an id of its own."""
-    return identified(msgspec.structs.replace(plan, actions=tuple(actions)))
+    """Return the plan reduced to these actions, with a new id."""
+    return assign_id(msgspec.structs.replace(plan, actions=tuple(actions)))
 
 
 def _digest(whose: list[str], lines: Iterable[bytes]) -> str:
@@ -73,7 +75,7 @@ def _subject(action: Action) -> Json:
 
 
 def _line(action: Action, named: dict[str, Json]) -> bytes:
-    # What is not in the plan is no part of its order: it may have been done meanwhile.
+    # Dependencies outside the plan are ignored: they may have been carried out already.
     after = sorted(_encode(named[each]).decode() for each in action.after if each in named)
     line = _encode([named[action.id], action.disruption.value, action.disrupts, after, action.diff])
     return _MOMENT.sub(b"", line)

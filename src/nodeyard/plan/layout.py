@@ -1,7 +1,8 @@
-"""Plain text for a terminal: wrapped, indented, values cut to fit. No colours, the same for everyone."""
+"""Plain text layout for a terminal: wraps, indents and truncates. It uses no colours."""
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator
 from typing import Final
@@ -12,24 +13,30 @@ from nodeyard.kube.json import Json
 
 WIDTH: Final = 100
 _CUT = "..."
+_COMMAND = re.compile(r"`[^`]{1,60}`")
+_JOINT = "\x00"
 _LEAST = 12
 _encode = msgspec.json.Encoder(order="sorted").encode
 
 
 def paragraph(text: str, indent: int, width: int = WIDTH, hang: int = 0) -> Iterator[str]:
-    """The text in lines of at most `width`; words too long for a line stand out rather than break."""
-    yield from textwrap.wrap(
-        text,
+    """Wrap the text to `width` columns; longer words exceed the width instead of being broken.
+
+    A command in backquotes is not wrapped, so that it can be copied.
+    """
+    lines = textwrap.wrap(
+        _COMMAND.sub(lambda found: found[0].replace(" ", _JOINT), text),
         width,
         initial_indent=" " * indent,
         subsequent_indent=" " * (indent + hang),
         break_long_words=False,
         break_on_hyphens=False,
     )
+    yield from (line.replace(_JOINT, " ") for line in lines)
 
 
-def shown(value: Json, room: int) -> str:
-    """A value as compact JSON, cut in the middle where it is longer than the room."""
+def format_value(value: Json, room: int) -> str:
+    """Format a value as compact JSON, truncated in the middle to `room` characters."""
     text = _encode(value).decode()
     room = max(room, _LEAST)
     if len(text) <= room:
@@ -39,5 +46,5 @@ def shown(value: Json, room: int) -> str:
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
-    """`1 action`, `2 actions`."""
+    """Return the number with its noun: `1 action`, `2 actions`."""
     return f"{number} {noun if number == 1 else plural or noun + 's'}"

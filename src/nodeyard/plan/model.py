@@ -1,8 +1,8 @@
-"""A plan: what would be done now, what is refused, and why. Data, public and versioned.
+"""The plan: actions to run now, blocked objects, and the reason of each. Public, versioned data.
 
-`plan(snapshot, now) -> Plan` is all that decides; the applier runs it, `nodeyard plan` prints it, `nodeyard why`
-renders its decisions. The wire form (`nodeyard.dev/v1alpha1` Plan) is these structs in camelCase; what only the applier
-needs (`Write`) is not part of it.
+`plan(snapshot, now) -> Plan` makes all decisions. The applier runs the plan, `nodeyard plan` prints it, `nodeyard why`
+renders its decisions. The wire form (`nodeyard.dev/v1alpha1` Plan) is these structs in camelCase. `Write` is for the
+applier only and not part of the wire form.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Verb(Enum):
 
 
 class Disruption(Enum):
-    """What an action does to running things; anything but none counts towards the brake."""
+    """The effect of an action on running workloads; any value but `none` counts towards the brake."""
 
     NONE = "none"
     EVICTS = "evicts"
@@ -37,11 +37,11 @@ class Disruption(Enum):
 
 
 class _Struct(msgspec.Struct, frozen=True, kw_only=True, rename="camel", omit_defaults=True):
-    """Public parts: camelCase on the wire, empty ones left out."""
+    """Base of the wire types: camelCase names, default values omitted."""
 
 
 class ObjectRef(_Struct, frozen=True):
-    """Which object. The uid is there where the object exists already, and is a precondition then."""
+    """Reference to an object. The uid of an existing object is a precondition of the write."""
 
     api_version: str
     kind: str
@@ -49,7 +49,7 @@ class ObjectRef(_Struct, frozen=True):
     namespace: str = ""
     uid: str = ""
     cluster: str = ""
-    """The further cluster it is in, by the name the capability gave it; empty: our own."""
+    """The remote cluster of the object, by the capability's name for it; empty for the operator's own cluster."""
 
     def __str__(self) -> str:
         place = f"{self.cluster}:" if self.cluster else ""
@@ -58,7 +58,7 @@ class ObjectRef(_Struct, frozen=True):
 
 
 class FieldChange(_Struct, frozen=True):
-    """One line of a diff. `from` is None where there was nothing, `to` where nothing is left."""
+    """One line of a diff. `from` is None for an added field, `to` for a removed one."""
 
     path: str
     from_: Json = msgspec.field(name="from", default=None)
@@ -66,27 +66,27 @@ class FieldChange(_Struct, frozen=True):
 
 
 class Write(msgspec.Struct, frozen=True, kw_only=True):
-    """What the applier sends: not part of the public form. Secrets' contents stand here and nowhere else."""
+    """The request that the applier sends; not part of the wire form. Only here are secret contents in clear text."""
 
     body: Json = None
     """The object to create or apply, the merge patch, or the Eviction's deleteOptions."""
     resource_version: str = ""
-    """A precondition: the write is refused with 409 when the object has moved on. Set wherever a race matters."""
+    """Optimistic locking: the server answers 409 if the object has changed. Set wherever a race matters."""
     subresource: str = ""
     field_manager: str = ""
-    """Empty: the capability's own, `nodeyard-<capability>`."""
+    """The field manager; empty for the capability's default, `nodeyard-<capability>`."""
     force: bool = True
-    """Of an apply: take over fields from others. Objects that are ours alone are forced."""
+    """For an apply: take over fields from other managers. Set for objects that Nodeyard alone owns."""
     is_first: bool = False
-    """Of an apply: there is to be no such object yet, save one that we have applied before. What else there is by that
-    name is somebody else's, and not seen: only those with our label are watched, or the watch is a moment late."""
+    """For an apply: the object must not exist, unless Nodeyard has applied it before. An object of that name that the
+    planner did not see belongs to somebody else: only objects with our label are watched, or the watch is late."""
     json_patch: bool = False
     """The body is a list of RFC 6902 operations instead of a merge patch."""
     propagation: str = ""
 
 
 class Action(_Struct, frozen=True):
-    """One write. `id` is unique within the plan; the action runs when all in `after` have succeeded."""
+    """One write. `id` is unique within the plan; the action runs after all actions in `after` have succeeded."""
 
     id: str
     verb: Verb
@@ -96,30 +96,41 @@ class Action(_Struct, frozen=True):
     diff: tuple[FieldChange, ...] = ()
     disruption: Disruption = Disruption.NONE
     disrupts: tuple[str, ...] = ()
-    """The nodes that are disturbed, where that is not the object itself: the brake counts nodes. A node of another
-    cluster than the object's is named with it: `leaf-1:worker-3`."""
-    part_of: str = ""
-    """The undertaking that it is a step of, named so that no other is called the same: one approval is for all of its
-    steps, also for those that are left when some are done, and whichever objects they turn out to concern."""
-    shared_by: int = 0
-    """How many nodes its undertaking disturbs in all, where plans of several keys have a part in it: the brake counts
-    those, though each plan shows its own."""
-    is_granted: bool = False
-    """Its disruption was counted, and let pass, with an earlier step of the same undertaking, as that step's trace on
-    the object shows: the brake does not ask again."""
+    """The disrupted nodes, if the object is not itself the node; the brake counts nodes. A node of another cluster
+    than the object's carries the cluster's name: `leaf-1:worker-3`."""
+    approval_group: str = ""
+    """The unique name of a change made in several actions. One approval is for all its actions, including those of
+    later plans and objects not known yet. The name contains the uid and generation of the object that causes the
+    change, so an approval is for one generation."""
+    group_nodes: int = 0
+    """How many nodes the approval group disrupts in the plans of all keys. The brake uses this number; each plan shows
+    only its own nodes."""
+    shared_of: int = 0
+    """The number of managed nodes that `group_nodes` is a share of; 0 for the managed nodes of the plan."""
+    shared_root: ObjectRef | None = None
+    """The object whose edit causes a change over several keys; the approval is recorded on it. None for the first root
+    that the capability names."""
+    already_approved: bool = False
+    """True if an earlier action of the group has passed the brake, as a mark on the object shows; it is not counted
+    again."""
+    always_asks: bool = False
+    """True if the action needs an approval however few nodes it disrupts: only a person can decide whether it is
+    right."""
     after: tuple[str, ...] = ()
 
 
 class Blocked(_Struct, frozen=True):
-    """What is wanted and not done."""
+    """An object that cannot be changed as desired, and why."""
 
     object: ObjectRef
     reason: str
     facts: Object = {}
+    is_waiting: bool = False
+    """True if the object only waits and proceeds without intervention."""
 
 
 class Candidate(_Struct, frozen=True):
-    """One that was looked at for a decision."""
+    """An object that was considered for a decision."""
 
     name: str
     is_taken: bool
@@ -128,42 +139,42 @@ class Candidate(_Struct, frozen=True):
 
 
 class Decision(_Struct, frozen=True):
-    """Why one object is as it is, also where nothing is to be done."""
+    """Explanation of one object's state, also if nothing is to be done."""
 
     object: ObjectRef
     rule: str
-    """The reason that applied, of the capability's enum."""
+    """The reason that applied, from the capability's enum."""
     facts: Object = {}
     candidates: tuple[Candidate, ...] = ()
     would_change: tuple[str, ...] = ()
-    """What would make it otherwise: reasons too, rendered with the same facts."""
+    """Reasons that name what would change the decision, rendered with the same facts."""
 
 
 class Plan(_Struct, frozen=True):
     capability: str
     key: str
     id: str = ""
-    """A hash of what the plan does; the same plan has the same id (`plan.identity`)."""
+    """A hash of what the plan does; equal plans have equal ids (`plan.identity`)."""
     actions: tuple[Action, ...] = ()
     blocked: tuple[Blocked, ...] = ()
     decisions: tuple[Decision, ...] = ()
     wake_at: datetime | None = None
-    """The earliest moment at which the plan could differ without an event."""
+    """The earliest time at which the plan could differ without an event."""
 
 
 class Planned(msgspec.Struct, frozen=True, kw_only=True):
-    """What a planner returns: the public plan, and the writes of its actions by action id."""
+    """The result of a planner: the public plan, and the write of each action by action id."""
 
     plan: Plan
     writes: dict[str, Write] = {}
     is_final: bool = False
-    """Whether nothing would be left to do, or be refused otherwise, once every action has succeeded: then what we write
-    ourselves is no reason to plan again."""
+    """True if the next plan is empty, and blocks nothing else, once every action has succeeded. Watch events caused by
+    these writes then need no reconcile."""
 
     def write(self, action: Action) -> Write:
         return self.writes[action.id]
 
 
 def to_wire(plan: Plan) -> Any:
-    """The public form as plain values."""
+    """Return the wire form as plain values."""
     return {"apiVersion": API_VERSION, "kind": "Plan", **msgspec.to_builtins(plan)}

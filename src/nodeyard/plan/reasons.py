@@ -1,4 +1,4 @@
-"""The engine's own reasons, which stand beside a capability's, and their texts."""
+"""Reasons of the engine, in addition to those of each capability, and their texts."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from typing import TypeAlias
 from nodeyard.kube.json import Object
 
 Messages: TypeAlias = Callable[[str, Object], str]
-"""A reason and its facts to one sentence."""
+"""Formats a reason and its facts as one sentence."""
 
 
 class EngineReason(StrEnum):
     NEEDS_APPROVAL = "NeedsApproval"
     ADMISSION_DENIED = "AdmissionDenied"
+    NOT_SERVED = "NotServed"
 
 
 def text_of(messages: Messages, reason: str, facts: Object) -> str:
-    """The sentence for a reason, whoever's it is."""
+    """Return the sentence for a reason of the engine or of the capability."""
     own = _TEXTS.get(reason)
     return own(facts) if own is not None else messages(reason, facts)
 
 
 def _needs_approval(facts: Object) -> str:
-    return (
-        f"held: {facts['nodes']} of {facts['managed']} managed nodes would be disrupted, more than {facts['limit']}; "
-        f"`nodeyard approve {facts['id']}` lets it go"
-    )
+    why = "which always needs approval" if facts.get("always") else f"more than the limit of {facts['limit']}"
+    what = facts.get("disrupts") or f"{facts['nodes']} of {facts['managed']} managed nodes"
+    return f"held: {what} would be disrupted, {why}; run `nodeyard approve {facts['id']}` to proceed"
 
 
 def _admission_denied(facts: Object) -> str:
-    return f"admission refused the write ({facts.get('by') or 'unnamed'}): {facts.get('message', '')}"
+    return f"admission denied the write ({facts.get('by') or 'unnamed'}): {facts.get('message', '')}"
 
 
 _TEXTS: dict[str, Callable[[Object], str]] = {

@@ -1,10 +1,10 @@
-"""Contents of Secrets and kubeconfigs stand in a plan as a hash only: a plan is printed, logged and shown.
+"""Hashes in place of secret contents: plans are printed, logged and shown in the dashboard.
 
     conceal(secret)                              every value of its data
     conceal(cluster, fields=("spec.kubeconfig",))
 
-Equal contents have equal hashes, however they were written (`stringData` or `data`), so that a diff of two concealed
-objects shows exactly what changes and nothing of what it is.
+Equal contents have equal hashes, in `stringData` and in `data`, so a diff of two concealed objects shows which values
+change without revealing them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DIGITS = 16
 
 
 def fingerprint(value: Json) -> str:
-    """`sha256:` and enough digits to tell two contents apart; of text, bytes or any other value."""
+    """Return `sha256:` and the first digits of the hash of a string, bytes or any JSON value."""
     if isinstance(value, str):
         value = value.encode()
     if not isinstance(value, bytes):
@@ -38,16 +38,16 @@ def is_fingerprint(value: Json) -> bool:
 
 
 def conceal(obj: Object, fields: Sequence[str] = ()) -> Object:
-    """The object with hashes in place of secret contents: all data of a Secret, and the named fields of any kind."""
+    """Replace secret contents by hashes: all data of a Secret, and the named fields of any kind."""
     if obj.get("kind") == "Secret":
-        obj = _concealed_secret(obj)
+        obj = _conceal_secret(obj)
     for field in fields:
-        obj = _replaced(obj, field.split("."), _hidden)
+        obj = _replace_at(obj, field.split("."), _hash_once)
     return obj
 
 
 def conceal_texts(value: Json) -> Json:
-    """A hash in place of every text in it: of what somebody else has a meaning for, any may be a password."""
+    """Replace every string by its hash. Used for values of unknown meaning, any of which may be a password."""
     if isinstance(value, dict):
         return {name: conceal_texts(each) for name, each in value.items()}
     if isinstance(value, list):
@@ -55,22 +55,22 @@ def conceal_texts(value: Json) -> Json:
     return fingerprint(value) if isinstance(value, str) else value
 
 
-def _hidden(value: Json) -> Json:
-    return value if is_fingerprint(value) else fingerprint(_decoded(value))
+def _hash_once(value: Json) -> Json:
+    return value if is_fingerprint(value) else fingerprint(_decode_base64(value))
 
 
-def _concealed_secret(secret: Object) -> Object:
-    data = {name: _hidden(value) for name, value in (secret.get("data") or {}).items()}
+def _conceal_secret(secret: Object) -> Object:
+    data = {name: _hash_once(value) for name, value in (secret.get("data") or {}).items()}
     data |= {name: fingerprint(value) for name, value in (secret.get("stringData") or {}).items()}
     shown = {name: value for name, value in secret.items() if name not in ("data", "stringData")}
     if data:
         shown["data"] = data
-    # kubectl apply keeps a copy of all it was given, secrets too.
-    return _replaced(shown, ["metadata", "annotations", LAST_APPLIED], _hidden)
+    # kubectl apply keeps a copy of the whole manifest in this annotation, secrets included.
+    return _replace_at(shown, ["metadata", "annotations", LAST_APPLIED], _hash_once)
 
 
-def _decoded(value: Json) -> Json:
-    """The bytes that a base64 text stands for; anything else as it is."""
+def _decode_base64(value: Json) -> Json:
+    """Decode a base64 string to bytes; return any other value unchanged."""
     if not isinstance(value, str):
         return value
     try:
@@ -79,11 +79,11 @@ def _decoded(value: Json) -> Json:
         return value
 
 
-def _replaced(obj: Object, path: Sequence[str], change: Callable[[Json], Json]) -> Object:
+def _replace_at(obj: Object, path: Sequence[str], change: Callable[[Json], Json]) -> Object:
     name, rest = path[0], path[1:]
     value = obj.get(name)
     if value is None:
         return obj
     if rest:
-        return {**obj, name: _replaced(value, rest, change)} if isinstance(value, dict) else obj
+        return {**obj, name: _replace_at(value, rest, change)} if isinstance(value, dict) else obj
     return {**obj, name: change(value)}

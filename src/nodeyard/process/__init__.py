@@ -1,1 +1,1 @@
-"""What impure modules may use of the process: clock, logs, metrics."""
+"""Process facilities for modules with side effects: clock, logs, metrics, HTTP server, certificates."""

@@ -1,4 +1,4 @@
-"""A small certificate authority: elliptic keys, so that making it takes milliseconds."""
+"""A small certificate authority with elliptic-curve keys, which are created within milliseconds."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ class Pair:
     key: bytes
 
     def write(self, folder: Path, name: str) -> None:
-        """`<name>.crt` and `<name>.key` in the folder."""
+        """Write `<name>.crt` and `<name>.key` to the folder."""
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.crt").write_bytes(self.certificate)
         write_private(folder / f"{name}.key", self.key)
 
 
 class Authority:
-    """Issues certificates; `pem` is what clients have to trust."""
+    """Issues certificates; clients trust its `pem`."""
 
     def __init__(
         self, common_name: str = "nodeyard", *, valid: datetime.timedelta = VALID, now: datetime.datetime | None = None
     ) -> None:
-        """`valid`: how long it and what it issues last; from `now`, or from when each is made."""
+        """`valid` is the lifetime of the authority and of its certificates, from `now` or from their creation."""
         self._valid = valid
         self._now = now
         self._key = ec.generate_private_key(ec.SECP256R1())
@@ -54,12 +54,12 @@ class Authority:
         self.pem = self._certificate.public_bytes(serialization.Encoding.PEM)
 
     def server(self, *names: str) -> Pair:
-        """For a server that is reached by these host names and addresses."""
+        """Issue a server certificate for these host names and addresses."""
         alternatives = x509.SubjectAlternativeName([_alternative(name) for name in names])
         return self._issue(_name(names[0]), SERVER, [alternatives])
 
     def client(self, user: str, groups: Iterable[str] = ()) -> Pair:
-        """For a client that Kubernetes shall know as this user in these groups."""
+        """Issue a client certificate for this Kubernetes user and groups."""
         return self._issue(_name(user, groups), CLIENT, [])
 
     def _issue(self, subject: x509.Name, usage: x509.ObjectIdentifier, extra: Sequence[x509.ExtensionType]) -> Pair:
@@ -78,7 +78,7 @@ class Authority:
 
 
 def signing_key() -> bytes:
-    """A private key as PEM: what service account tokens are signed with."""
+    """Return a new private key as PEM, for signing service account tokens."""
     return _private_pem(ec.generate_private_key(ec.SECP256R1()))
 
 

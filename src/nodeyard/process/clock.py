@@ -1,7 +1,7 @@
-"""Time, as a thing one is given.
+"""Clocks: system time, and virtual time for tests and simulation.
 
-Everything that waits or asks the time takes a `Clock`. In production it is the system's; in tests and simulation it is
-a `VirtualClock`, on which ten minutes pass in no time and always in the same order.
+Code that sleeps or reads the time takes a `Clock`: the system clock in production. On a `VirtualClock` ten minutes
+pass at once and always in the same order.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 class Clock(Protocol):
     def now(self) -> datetime:
-        """The wall clock, UTC: for timestamps on objects."""
+        """Return the wall-clock time in UTC, for timestamps on objects."""
 
     def monotonic(self) -> float:
-        """Seconds that never go back: for deadlines and durations."""
+        """Return monotonic seconds, for deadlines and durations."""
 
     async def sleep(self, seconds: float) -> None: ...
 
@@ -38,10 +38,10 @@ class SystemClock:
 
 
 class VirtualClock:
-    """A clock that stands still until `advance` moves it.
+    """A clock that moves only by `advance`.
 
-    Sleepers wake in the order of their deadlines, and after each the event loop runs until nothing is left to do at
-    that moment, so that what one sleeper causes is seen before the next one wakes.
+    Sleepers wake in the order of their deadlines. After each one the event loop runs until it is idle, so the effects
+    of one sleeper are visible before the next wakes.
     """
 
     def __init__(self, start: datetime = EPOCH) -> None:
@@ -65,7 +65,7 @@ class VirtualClock:
         await woken
 
     async def advance(self, seconds: float) -> None:
-        """Let this much time pass, waking who sleeps meanwhile."""
+        """Advance the time and wake all sleepers that are due."""
         end = self._elapsed + seconds
         await settle()
         while self._sleepers and self._sleepers[0][0] <= end:
@@ -80,21 +80,6 @@ class VirtualClock:
 
 
 async def settle(rounds: int = 50) -> None:
-    """Give every task that is ready a chance to run, and those that they wake."""
+    """Let all ready tasks run, and the tasks that they wake."""
     for _ in range(rounds):
         await asyncio.sleep(0)
-
-
-def rfc3339(moment: datetime) -> str:
-    """`metav1.Time`: seconds, UTC."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def rfc3339_micro(moment: datetime) -> str:
-    """`metav1.MicroTime`."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
-def parse_time(text: str) -> datetime:
-    """Both of the above, and any RFC 3339 offset."""
-    return datetime.fromisoformat(text.replace("Z", "+00:00"))

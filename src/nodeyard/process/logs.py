@@ -1,4 +1,4 @@
-"""Logs for the operator on call: JSON lines on stderr, or readable ones when someone is looking.
+"""Structured logs on stderr: JSON lines, or text on a terminal.
 
     log = get_logger("reconciler")
     log.info("claiming node", node="n1", reason="MatchesTemplate")
@@ -31,9 +31,9 @@ _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARN
 
 
 def configure(level: str = "info", form: Form = "auto", stream: TextIO | None = None) -> None:
-    """Set up the process's logs; `auto` is text on a terminal and JSON elsewhere."""
+    """Configure logging; `auto` is text on a terminal and JSON elsewhere."""
     if level not in _LEVELS:
-        raise ValueError(f'log level "{level}" is none of {", ".join(_LEVELS)}')
+        raise ValueError(f'log level "{level}" is not one of {", ".join(_LEVELS)}')
     output = stream if stream is not None else sys.stderr
     is_text = form == "text" or (form == "auto" and output.isatty())
     structlog.configure(
@@ -52,12 +52,12 @@ def get_logger(name: str) -> structlog.typing.FilteringBoundLogger:
 
 
 def bound(**fields: Any) -> AbstractContextManager[None]:
-    """What every line says from here to its end, in tasks begun meanwhile too."""
+    """Add keys to every log line inside the context, also in tasks started in it."""
     return _Bound(fields)
 
 
 def bind(**fields: Any) -> None:
-    """What every line of this task says from here on."""
+    """Add keys to every further log line of this task."""
     _BOUND.set({**_BOUND.get(_NOTHING), **fields})
 
 

@@ -1,4 +1,4 @@
-"""A process's metrics, in a registry of its own that tests can make as many of as they like.
+"""Prometheus metrics of a process, in a registry of its own so that tests can create several.
 
 Rendering thousands of series takes milliseconds, so it is done in a thread and never holds up the event loop. Bind
 labels once, where their values are known, not on each increment.
@@ -13,9 +13,11 @@ from typing import Literal
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
 
 CONTENT_TYPE = CONTENT_TYPE_LATEST
-# From a cached read to a write that waits for a webhook.
+# Buckets from a cached read to a write that waits for a webhook.
 SECONDS: tuple[float, ...] = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30)
 
 
@@ -29,6 +31,16 @@ class Described:
     labels: tuple[str, ...]
 
 
+class _Filled(Collector):
+    """The families of a registry that have series."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+
+    def collect(self) -> Iterator[Metric]:
+        return (family for family in self._registry.collect() if family.samples)
+
+
 class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -39,7 +51,7 @@ class Metrics:
         return Counter(name, help, labels, registry=self.registry)
 
     def gauge(self, name: str, help: str, labels: Sequence[str] = (), *, is_foreign: bool = False) -> Gauge:
-        """`is_foreign`: a name of the operator that a capability replaces, kept for those who watch it."""
+        """`is_foreign`: the name belongs to a replaced operator and is kept for its dashboards."""
         self._describe(Described(name, "gauge", help, tuple(labels)), is_foreign=is_foreign)
         return Gauge(name, help, labels, registry=self.registry)
 
@@ -50,15 +62,16 @@ class Metrics:
         return Histogram(name, help, labels, buckets=buckets, registry=self.registry)
 
     def described(self) -> Iterator[Described]:
-        """Every metric there is, by name."""
+        """Return all metrics, by name."""
         for name in sorted(self._described):
             yield self._described[name]
 
     async def render(self) -> bytes:
-        """The text that Prometheus scrapes."""
-        return await asyncio.to_thread(generate_latest, self.registry)
+        """The text that Prometheus scrapes. A family without series prints nothing, as in Go's client: whoever asks
+        whether a name is there asks whether it has a value."""
+        return await asyncio.to_thread(generate_latest, _Filled(self.registry))
 
     def _describe(self, metric: Described, *, is_foreign: bool = False) -> None:
         if not is_foreign and not metric.name.startswith("nodeyard_"):
-            raise ValueError(f"{metric.name}: names begin with nodeyard_")
+            raise ValueError(f"metric {metric.name}: the name must begin with nodeyard_")
         self._described[metric.name] = metric

@@ -1,1 +1,1 @@
-"""The loop that turns events into plans and plans into writes: capability, queue, reconciler, leader, health."""
+"""The engine: turns watch events into plans and plans into writes, for every registered capability."""

@@ -1,7 +1,7 @@
-"""The one way in: what a capability registers, and gets everything else for.
+"""The registration of a capability, from which the engine derives everything else.
 
-From one frozen `Capability` come the watches, the queue keys, plans, status, messages, metrics, webhook reviews, RBAC,
-its part of the CLI, of the demo and of the documentation. Nothing outside its folder knows it by name.
+One frozen `Capability` gives the watches, workqueue keys, plans, status, messages, metrics, admission reviews and RBAC,
+and its part of the CLI, the demo and the docs. Nothing outside the capability's folder knows it by name.
 """
 
 from __future__ import annotations
@@ -17,25 +17,29 @@ from nodeyard.apply.outcome import Outcome
 from nodeyard.client.decoding import Malformed
 from nodeyard.client.resources import Resource
 from nodeyard.kube.json import Object
-from nodeyard.plan.model import ObjectRef, Plan, Planned
+from nodeyard.plan.model import Action, ObjectRef, Plan, Planned
 from nodeyard.process.metrics import Metrics
-from nodeyard.runtime.webhooks import Review, Verdict, Webhook
+from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, Webhook
 
 Key = str
-"""What is planned together, named: a template set, a cluster, a tenant tree."""
+"""A unit of planning in the workqueue: a template set, a cluster, a tenant tree."""
+
+
+class WatchNotSynced(Exception):
+    """Raised by `collect` if a declared watch that it needs has not synced; the key is requeued."""
 
 
 @dataclass(frozen=True)
 class Watch:
     """A kind whose objects are kept in the cache.
 
-    `keys` names what has to be planned again when an object changes (old or new is None on add and delete); it costs
-    constant time. `indexes` find objects by a value; `needed` says whether the watch runs at all right now. A plan
-    waits until every watch has told everything, but for those that have `needed`: of these, `collect` asks `is_synced`.
+    `keys` maps a change to the keys to reconcile, in constant time; old is None on add, new is None on delete.
+    `indexes` find objects by a value. `needed` tells whether the watch runs at all right now. A plan waits until every
+    watch without `needed` has synced; for the others `collect` checks `is_synced`.
 
-    Among a capability's `cluster_watches` it runs on each further cluster: `keys_of` names the keys there, and `needed`
-    is asked with the view of that cluster, from which `view.cluster("")` leads back to our own. No plan waits for it:
-    `collect` asks `is_synced`.
+    A watch among a capability's `cluster_watches` runs on each remote cluster. `map_remote` then maps its changes to
+    keys, and `needed` is called with the view of that cluster, whose `view.cluster("")` is the host cluster. No plan
+    waits for it: `collect` checks `is_synced`.
     """
 
     resource: Resource[Any]
@@ -45,37 +49,57 @@ class Watch:
     label_selector: str = ""
     field_selector: str = ""
     metadata_only: bool = False
+    namespace: str = ""
+    """Limits the watch to one namespace, with rights in that namespace only; views name it `Kind@namespace`
+    (`in_namespace`). The namespaces are known only at run time, so such watches are among `declared`: a missing
+    right blocks no_watches else, and `collect` checks `is_synced` and `watch_error`."""
     optional: bool = False
-    """The kind may not be served: its watch starts when it appears and stops when it goes."""
-    older: tuple[str, ...] = ()
-    """Of an optional kind: versions to watch instead where the server does not have this one, the best first."""
-    keys_in: Callable[[View, Any | None, Any | None], Iterable[Key]] | None = None
-    """Like `keys`, and instead of it, where it takes a look at other objects to tell."""
-    keys_of: Callable[[str, Any | None, Any | None], Iterable[Key]] | None = None
-    """Of a watch on further clusters: like `keys`, with the name of the cluster first."""
+    """The kind may be missing on the server: its watch starts when the kind appears and stops when it goes."""
+    fallback_versions: tuple[str, ...] = ()
+    """Versions of an optional kind to watch instead if the server lacks this one, the best first."""
+    map_with_view: Callable[[View, Any | None, Any | None], Iterable[Key]] | None = None
+    """Replaces `keys` if the mapping must read other objects from the view."""
+    map_remote: Callable[[str, Any | None, Any | None], Iterable[Key]] | None = None
+    """Replaces `keys` for a watch on remote clusters, with the name of the cluster first."""
     aggregates: tuple[Aggregate, ...] = ()
-    """Folds over its objects, beside the `aggregates` of the capability: those of a kind that users declare come and go
-    with it."""
-    calm: float = 0.0
-    """Where there may be many changes, such as of pods, and none is urgent: a key that was planned for one is not
-    planned for the next before this many seconds have passed. Other changes do not wait."""
+    """Aggregates over its objects, beside the `aggregates` of the capability. Those of a declared kind come and go with
+    it."""
+    min_interval: float = 0.0
+    """Rate limit for frequent changes that are not urgent, such as of pods: a key that was reconciled for one is not
+    reconciled for the next before this many seconds. Other changes do not wait."""
+
+
+class SecretKey(NamedTuple):
+    """A reference to one value in a Secret."""
+
+    namespace: str
+    name: str
+    key: str
+    remedy: str = ""
+    """The remedy that is shown if it may not be read."""
+
+    def __str__(self) -> str:
+        return f"Secret {self.namespace}/{self.name}"
 
 
 @dataclass(frozen=True)
-class Elsewhere:
-    """A further cluster that a capability needs right now: a leaf, or one whose nodes it drains."""
+class RemoteClusterRef:
+    """A remote cluster that a capability needs now: a leaf, or a cluster whose nodes it drains."""
 
     name: str
-    """Unique within the capability, and the same for as long as the cluster is meant."""
-    kubeconfig: bytes = field(repr=False)
-    """As somebody gave it. It may not run programs, read files here nor send us through a proxy."""
+    """Unique within the capability, and stable for as long as the same cluster is meant."""
+    kubeconfig: bytes = field(default=b"", repr=False)
+    """An untrusted kubeconfig: it may not run programs, read local files or use a proxy."""
     key: Key = ""
-    """Where keys are shared out: whoever has this one connects to it. Empty: the key of the same name."""
+    """If keys are sharded, the owner of this key connects to the cluster. Empty: the key of the same name."""
+    secret: SecretKey | None = None
+    """The Secret to read the kubeconfig from instead, by a GET at each connect and periodically, so that no right to
+    list Secrets is needed."""
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """A running fold over one kind: `add` and `remove` are pure and undo each other."""
+    """An incremental fold over one kind: `add` and `remove` are pure and undo each other."""
 
     name: str
     kind: str
@@ -86,95 +110,95 @@ class Aggregate:
 
 
 class View(Protocol):
-    """The cache as `collect` sees it: consistent while it runs, own writes laid over."""
+    """The cache as `collect` sees it: consistent during the call, and overlaid with own writes."""
 
     def get(self, kind: str, name: str, namespace: str = "") -> Any | None: ...
 
     def all(self, kind: str) -> Sequence[Any]:
-        """By namespace and name."""
+        """Return all objects, sorted by namespace and name."""
 
     def indexed(self, kind: str, index: str, value: str) -> Sequence[Any]: ...
 
     def counted(self, kind: str, index: str, value: str) -> int:
-        """How many are indexed so, in time that does not grow with them."""
+        """Count the indexed objects in constant time."""
 
     def aggregate(self, name: str, group: str) -> Any: ...
 
     def is_synced(self, kind: str) -> bool:
-        """Whether the watch has delivered its first list; of an optional kind that is not served, True and empty."""
+        """Return True after the first list. An optional kind that is not served is synced and empty."""
 
-    def trouble(self, kind: str) -> str:
-        """What last went wrong with the watch, such as a right that is missing; empty while all is well."""
+    def watch_error(self, kind: str) -> str:
+        """Return the current error of the watch, such as a missing right; empty while it is healthy."""
 
     def malformed(self, kind: str) -> Mapping[tuple[str, str], str]:
-        """Objects that did not decode, by namespace and name, with the error. The last version of one that did decode
-        is still among the others. All keys are due when one comes, changes in what is known of it, or goes."""
+        """Return the objects that do not decode, by namespace and name, with the error. The last version that decoded
+        stays in the cache. All keys are queued when such an object appears, changes or goes."""
 
-    def aside(self, kind: str) -> Mapping[tuple[str, str], Malformed]:
-        """The same, with what is known of each: whether it is being deleted, and its finalizers."""
+    def undecodable(self, kind: str) -> Mapping[tuple[str, str], Malformed]:
+        """Return the same objects with their metadata: deletion and finalizers."""
 
     @property
     def uid(self) -> str:
-        """Which cluster this is: the uid of its Namespace kube-system; empty while that is not known.
+        """The identity of the cluster: the uid of its Namespace kube-system; empty while unknown.
 
-        A capability that asks needs the right to get that Namespace. Its keys are due when the answer is there.
+        It needs the right to get that Namespace. The keys are queued when the answer arrives.
         """
 
     def versions(self, group: str, kind: str) -> Sequence[str]:
-        """The versions of a kind that the server serves, the preferred one first; none where it does not have it.
+        """Return the served versions of a kind, the preferred one first; empty if it is not served.
 
-        The keys of a capability that asks are due when the answer becomes another.
+        The keys of a capability that calls this are queued when the answer changes.
         """
 
     def plural(self, kind: str) -> str:
-        """The plural of a watched kind; of one that a user declared empty while the server does not have it."""
+        """Return the plural of a watched kind; empty for a declared kind that is not served."""
 
     def is_namespaced(self, kind: str) -> bool:
-        """Whether objects of a watched kind are in namespaces; of one that a user declared True while that is not
-        known."""
+        """Return True if a watched kind is namespaced; also for a declared kind while that is unknown."""
 
     def cluster(self, name: str) -> ClusterView:
-        """A further cluster, also where it is not connected yet or not any more. No name is our own."""
+        """Return a remote cluster, connected or not; the host cluster if `name` is empty."""
 
     @property
-    def sightings(self) -> Sequence[tuple[str, str]]:
-        """The kinds, as apiVersion and kind, of objects that reviews lately found by a `Lookup`: one version of each,
-        in the order of their names. Bounded; a kind that is neither looked up nor asked for here by its full name
-        (`Kind.group`) makes room first. `declared` may watch them, so that the next review finds them cached."""
+    def recent_kinds(self) -> Sequence[tuple[str, str]]:
+        """Kinds (apiVersion, kind) of objects that admission reviews lately found by a `Lookup`: one version each,
+        sorted by name. The list is bounded; a kind that is neither looked up nor read here by its full name
+        (`Kind.group`) is evicted first. `declared` may watch them, so that the next review finds them cached."""
 
     def finding(self, name: str) -> Any | None:
-        """What a loop of the capability last published under this name; None before, and where no loops run."""
+        """Return the value that a loop last published under this name; None before that, and if no loops run."""
 
 
 class ClusterView(View, Protocol):
-    """A further cluster as `collect` sees it.
+    """A remote cluster as `collect` sees it.
 
-    While there is no contact it shows what was last known; of a cluster that was never reached nothing is synced.
+    While it is disconnected, the view shows the last known state. Nothing of a cluster that was never reached is
+    synced.
     """
 
     @property
     def name(self) -> str:
-        """As the capability named it."""
+        """The name of its RemoteClusterRef."""
 
     @property
     def is_connected(self) -> bool:
-        """Whether the server answers."""
+        """True while the server responds to probes."""
 
     @property
     def connected_at(self) -> datetime | None:
-        """When contact was last made: what is shown may be from before for a moment still. None before the first."""
+        """The time of the last connect; the cache may briefly show older state. None before the first."""
 
     @property
     def error(self) -> str:
-        """Why there is no contact, or why the kubeconfig is refused; empty while connected or not tried yet."""
+        """Why it is disconnected, or why the kubeconfig is refused; empty while connected or before the first try."""
 
     @property
     def version(self) -> str:
-        """Of its API server, as v1.36.4, learnt each time contact is made; empty while it is not known."""
+        """The version of its API server, such as v1.36.4, read at each connect; empty while unknown."""
 
 
 class StatusWrite(msgspec.Struct, frozen=True, kw_only=True):
-    """The status an object should have; written last and only when it differs."""
+    """The wanted status of an object; written last, and only if it differs."""
 
     object: ObjectRef
     status: Object
@@ -185,47 +209,47 @@ class StatusWrite(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Event:
-    """A Kubernetes Event to be recorded; equal ones within ten minutes are counted, not repeated."""
+    """A Kubernetes Event to record; equal events within ten minutes are counted, not repeated."""
 
     object: ObjectRef
     type: str
     reason: str
     message: str
     is_standing: bool = False
-    """About how things stand, not about what happened: said with every pass, and recorded when it has changed."""
+    """The event describes a lasting state: every pass returns it, and it is recorded only when the state changes."""
 
 
-class Living(NamedTuple):
-    """An operator that a capability replaces, alive beside it."""
+class PeerOperator(NamedTuple):
+    """An operator that a capability replaces and that is still running."""
 
     name: str
     hand_over: str
-    """What a person does to let us take over."""
+    """The step by which a user lets this capability take over."""
     until: datetime | None = None
-    """When it is dead unless it is heard of again; looked at again then. None: in half a minute."""
+    """When it counts as stopped unless it is seen again; the key is requeued then. None: in 30 seconds."""
     is_apart: bool = False
-    """What is its own the plan leaves alone by itself, and says so: the rest is done beside it, unasked."""
+    """The plan itself skips the objects of the other operator and reports them; the rest is written beside it."""
 
 
 class Original(Protocol):
-    """Tells whether the operator that this capability replaces is alive beside it."""
+    """Detects whether the operator that this capability replaces is still running."""
 
-    def __call__(self, view: View, now: datetime) -> Living | None: ...
+    def __call__(self, view: View, now: datetime) -> PeerOperator | None: ...
 
 
 class Measure(Protocol):
     def __call__(self, snapshot: Any, plan: Plan, outcome: Outcome) -> None: ...
 
     def forget(self, key: Key) -> None:
-        """What the key named is gone, and its series go with it."""
+        """Remove the series of a deleted key."""
 
 
 @runtime_checkable
 class MeasuresReviews(Protocol):
-    """What a `Measure` may be besides."""
+    """Optional interface of a `Measure`: metrics of admission reviews."""
 
-    def reviewed(self, review: Review, verdict: Verdict) -> None:
-        """After each answer but those to dry runs."""
+    def reviewed(self, review: AdmissionRequest, verdict: AdmissionResponse) -> None:
+        """Called after each admission response, except for dry runs."""
 
 
 @dataclass(frozen=True)
@@ -237,111 +261,129 @@ class Rule:
     verbs: tuple[str, ...]
     names: tuple[str, ...] = ()
     namespace: str = ""
-    """Where alone it is needed; empty: everywhere."""
+    """Limits the rule to one namespace; empty: cluster-wide."""
+    grant: str = ""
+    """Name of a grant, if the administrator chooses the namespaces. The rules of one grant form the ClusterRole
+    `nodeyard-<capability>-<grant>`, which RoleBindings grant in single namespaces (chart value
+    `namespaceGrants.<capability>.<grant>`). Empty: the rule is granted cluster-wide."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A root kind of the capability: what its CRD says beyond its type is on the type (schema.crd)."""
+    """A root kind of the capability. Everything that its CRD says beyond its schema is declared on the type
+    (schema.crd)."""
 
     resource: Resource[Any]
     definition: Callable[[], Object]
-    """The CRD."""
+    """Returns the CRD."""
     holds_credentials: bool = False
-    """In clear. Who may read no Secrets, as with the cluster's role `view`, is not given the right to read it."""
+    """Objects contain credentials in plain text. Users who may not read Secrets, as with the role `view`, are not
+    granted reading it."""
 
 
-def nowhere(_view: View) -> Iterable[Elsewhere]:
-    """What a capability says that needs no cluster but ours."""
+def no_clusters(_view: View) -> Iterable[RemoteClusterRef]:
+    """The default of `clusters`: no remote clusters."""
     return ()
 
 
-def nothing(_view: View) -> Iterable[Watch]:
-    """What a capability says that watches no kinds but those it knows beforehand."""
+def no_watches(_view: View) -> Iterable[Watch]:
+    """The default of `declared`: no kinds beyond the static watches."""
     return ()
 
 
 @dataclass(frozen=True)
 class Capability:
+    """Everything that the engine needs to run a capability. Functions without I/O, called as described per field."""
+
     name: str
     kinds: tuple[Kind, ...]
     watches: tuple[Watch, ...]
     collect: Callable[[View, Key, datetime], Any]
-    """A frozen snapshot of exactly what may influence the plan of a key; runs on the loop and costs at most linear.
-    None where the key names nothing any more."""
+    """Takes a frozen snapshot of everything that may influence the plan of a key. Runs on the event loop in at most
+    linear time. Returns None if the key no longer exists."""
     plan: Callable[[Any, datetime, Sequence[ObjectRef]], Planned]
-    """Pure; runs in a worker thread. The refs are the objects to explain."""
+    """Computes the plan. Pure; runs in a worker thread. The refs are the objects to explain."""
     status: Callable[[Any, Plan, Outcome, datetime], Sequence[StatusWrite]]
     messages: Callable[[str, Object], str]
-    """Reason and facts to text: conditions, events, `why`, the dashboard."""
+    """Renders a reason and its facts as text for conditions, events, `why` and the dashboard."""
     rbac: tuple[Rule, ...]
     events: Callable[[Any, Plan, Outcome], Sequence[Event]] = lambda _snapshot, _plan, _outcome: ()
     aggregates: tuple[Aggregate, ...] = ()
-    declared: Callable[[View], Iterable[Watch]] = nothing
-    """Watches of kinds that users declare, which are known only now; pure, cheap, and asked again after each change of
-    the view. They join the view as long as they are named (`Kind.group`, and `Kind` where no other has it) and are
-    always optional: a kind that is not served or may not be watched holds nothing up, so `collect` asks `is_synced`,
-    `trouble` and `versions`. Where the plural is not known it is left empty and found out (`resources.of_kind`). A kind
-    that is among `watches` is not watched again. Whoever runs it is given the rights by ClusterRoles that carry the
-    label `rbac.nodeyard.dev/aggregate-to-<capability>: "true"`."""
-    clusters: Callable[[View], Iterable[Elsewhere]] = nowhere
-    """The further clusters that are needed now; pure, and asked again after each change of the view."""
+    declared: Callable[[View], Iterable[Watch]] = no_watches
+    """Watches of kinds that users declare at run time. Pure, cheap, and called again after each change of the view.
+    They are in the view (`Kind.group`, and `Kind` if it is unique) for as long as they are returned, and are always
+    optional: a kind that is not served or may not be watched blocks nothing, so `collect` checks `is_synced`,
+    `watch_error` and `versions`. An unknown plural is left empty and discovered (`resources.of_kind`). A kind among
+    `watches` is not watched again. The rights come from ClusterRoles with the label
+    `rbac.nodeyard.dev/aggregate-to-<capability>: "true"`."""
+    gathers_rights: bool = True
+    """Aggregate the rights for declared kinds. False if `declared` names fixed kinds whose rights come from grants."""
+    clusters: Callable[[View], Iterable[RemoteClusterRef]] = no_clusters
+    """The remote clusters that are needed now. Pure, and called again after each change of the view."""
     cluster_watches: tuple[Watch, ...] = ()
-    """What is watched on each of them."""
+    """Watches on each remote cluster."""
     cluster_aggregates: tuple[Aggregate, ...] = ()
     cluster_keys: Callable[[View, str], Iterable[Key]] = lambda _view, _cluster: ()
-    """The keys that are due when contact with a further cluster is made, lost or regained, or a watch there fails."""
+    """The keys to queue when a remote cluster connects, disconnects or reconnects, or a watch there fails."""
     roots: Callable[[View, Key], Sequence[Any]] = lambda _view, _key: ()
-    """The root objects of a key: where pause and approval stand."""
-    wider: Callable[[View, Key], Sequence[Any]] = lambda _view, _key: ()
-    """Objects that several keys depend on: where an undertaking is approved in which all of them have a part. Whether
-    they are paused does not concern the key."""
+    """The root objects of a key, which carry its pause and approve annotations."""
+    root_of: Callable[[Action], tuple[str, str]] = lambda action: (action.object.namespace, action.object.name)
+    """Namespace and name of the root that an action is for, if a key has several roots."""
+    approval_roots: Callable[[View, Key], Sequence[Any]] = lambda _view, _key: ()
+    """Objects that several keys depend on, which carry the approval of an approval group that spans those keys. Their
+    pause does not affect the key."""
+    fine: frozenset[str] = frozenset()
+    """Reasons that mean a healthy state. `why` does not answer with one of them if a condition says otherwise."""
     plans_pauses: bool = False
-    """The planner itself leaves paused roots alone, since others share their key. Else a key whose roots are all paused
-    is not planned at all."""
-    is_small: Callable[[Key], bool] = lambda _key: False
-    """Whether a key, as users have it, takes a fraction of a millisecond to plan and to tell of, however large the
-    fleet is. That is done in place: the way to the planners' thread and back would cost more."""
-    managed: Callable[[Any], int] = lambda _snapshot: 0
-    """How many nodes the capability manages in a snapshot: what the brake's share is of."""
+    """The planner itself skips paused roots, because other roots share their key or some work must continue. Otherwise
+    a key whose roots are all paused is not planned."""
+    plans_inline: Callable[[Key], bool] = lambda _key: False
+    """Keys that take a fraction of a millisecond to plan and report, whatever the fleet size. They are planned on the
+    event loop, since a thread hop would cost more."""
+    held_roots: Callable[[View, Key], Sequence[Any]] = lambda _view, _key: ()
+    """Objects whose edits may be held in the plans of other keys (`Action.shared_root`), and whose status this key
+    writes: they get the condition `Held` here."""
+    managed_nodes: Callable[[Any], int] = lambda _snapshot: 0
+    """Number of managed nodes in a snapshot, the base of the brake's percentage."""
     keys_of: Callable[[View, ObjectRef], Iterable[Key]] = lambda _view, _ref: ()
     """The keys whose plan can explain an object."""
-    sights: Callable[[View, ObjectRef], Iterable[tuple[str, str]]] = lambda _view, _ref: ()
-    """Kinds, as apiVersion and kind, that have to be watched before an object can be explained and are not yet: whoever
-    asks adds them to `view.sightings`, and asks again until there are no more."""
+    explain_kinds: Callable[[View, ObjectRef], Iterable[tuple[str, str]]] = lambda _view, _ref: ()
+    """Kinds (apiVersion, kind) that must be watched before an object can be explained. The caller adds them to
+    `view.recent_kinds` and asks again until none is left."""
     all_keys: Callable[[View], Iterable[Key]] = lambda _view: ()
     metrics: Callable[[Metrics], Measure] | None = None
-    """Registers the capability's own metrics; what it returns is told of every pass before its status is written."""
-    original: Original | None = None
+    """Registers the capability's own metrics. The returned object is called in every pass before its status is
+    written."""
+    replaces: Original | None = None
     webhooks: tuple[Webhook, ...] = ()
-    """What it says about requests before they are stored (`runtime.webhooks`); every replica answers."""
+    """Admission webhooks (`runtime.webhooks`); every replica answers."""
     policies: Callable[[str], Sequence[Object]] = lambda _username: ()
-    """ValidatingAdmissionPolicies and bindings that guard what the capability writes against all but this user."""
+    """ValidatingAdmissionPolicies and bindings that protect the capability's writes against everyone but this user."""
+    confinement: Callable[[str], Sequence[Object]] = lambda _username: ()
+    """ValidatingAdmissionPolicies and bindings that deny this user, the operator, what its roles cannot exclude. They
+    are installed with the roles."""
     loops: tuple[Callable[[Any], Awaitable[None]], ...] = ()
-    """What is not a plan and must be on time (`runtime.loops`); each is given a `LoopContext`."""
-    brief: Callable[[Any, datetime], Any] | None = None
-    """Of a snapshot and the time, what the loops need of the key: frozen, and compared to tell whether it has changed.
-    Made after each successful `collect`, also of a paused key and where we only observe: `gate_of` is closed then."""
+    """Background loops for work with deadlines that is not a plan (`runtime.background`); each gets a `LoopContext`."""
+    loop_input: Callable[[Any, datetime], Any] | None = None
+    """Extracts the input of the loops from a snapshot: frozen, and compared to detect changes. Called after each
+    successful `collect`, also for a paused key and in observe-only mode: the write fence is closed then."""
     is_shared: bool = False
-    """Replicas share the keys out among them, each by a Lease of its own, and plan, connect to and run loops for those
-    they have (`runtime.shares`). Else one replica does everything."""
+    """Shard the keys over replicas by a Lease per key (`runtime.sharding`). Otherwise one leader does all the work."""
     aliases: Mapping[str, Callable[[str], Sequence[ObjectRef]]] = field(default_factory=dict)
-    """Words that `nodeyard why` takes for a kind, and the objects that a name after it may mean, best first."""
-    stages: tuple[str, ...] = ()
-    """The simulated world's stage files that play what it works with, for the demo."""
-    example: str = ""
-    """The folder under examples/ that runs in the demo."""
+    """Kind aliases of `nodeyard why`, and the objects that a name after the alias may mean, best first."""
+    alias_forms: Mapping[str, str] = field(default_factory=dict)
+    """Syntax of the name after an alias; `CLUSTER/NAME` by default."""
 
     @property
     def has_clusters(self) -> bool:
-        """Whether it may need others than our own."""
-        return self.clusters is not nowhere
+        """True if it may use remote clusters."""
+        return self.clusters is not no_clusters
 
     @property
     def has_declared(self) -> bool:
-        """Whether users may declare kinds that it watches."""
-        return self.declared is not nothing
+        """True if users can declare kinds that it watches."""
+        return self.declared is not no_watches
 
     def definitions(self) -> Sequence[Object]:
-        """The CRDs of the kinds it serves."""
+        """Return the CRDs of its kinds."""
         return [kind.definition() for kind in self.kinds]

@@ -1,19 +1,21 @@
-"""`--install-crds`: the definitions that are missing, and no others.
+"""`--install-crds`: installs missing CRDs, and no others.
 
-A definition that is there already, ours or another's, is used as it is and never replaced: others rely on it. Fields of
-ours that it lacks would be dropped by the server without a word, so they are named in a warning. Where another server
-has the version of the group (an APIService with a Service says so) a definition would be of no effect, and in its way
-when it goes: none is made.
+An existing CRD is used as it is and never replaced, since others may rely on it. Fields of ours that it lacks would be
+pruned silently, so a warning names them. If an APIService with a Service routes the group version to another server, a
+CRD would have no effect and would be in the way later: none is created.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from functools import partial
+from typing import Final, TypeVar
 
+from nodeyard.apply.retry import is_transient
 from nodeyard.client.api import Client
-from nodeyard.client.errors import AlreadyExists, Forbidden, NotFound
+from nodeyard.client.errors import AlreadyExists, ClientError, Forbidden, NotFound, Unauthorized
+from nodeyard.client.outages import OUTAGES
 from nodeyard.client.resources import API_SERVICES, CUSTOM_RESOURCE_DEFINITIONS
 from nodeyard.kube.json import Object
 from nodeyard.process.clock import Clock
@@ -22,6 +24,10 @@ from nodeyard.runtime.capability import Capability
 
 ESTABLISH_SECONDS: Final = 30.0
 _PAUSE_SECONDS: Final = 0.1
+_FIRST_RETRY_SECONDS: Final = 0.5
+_LAST_RETRY_SECONDS: Final = 15.0
+
+T = TypeVar("T")
 
 _log = get_logger("crds")
 
@@ -29,33 +35,47 @@ _log = get_logger("crds")
 @dataclass(frozen=True)
 class Installed:
     created: tuple[str, ...]
-    lacking: dict[str, tuple[str, ...]]
-    """By name of a definition that was there: the fields of ours that it does not have."""
-    elsewhere: dict[str, str] = field(default_factory=dict)
-    """By name of a definition that was not made: the APIService by which another server has its group."""
+    missing: dict[str, tuple[str, ...]]
+    """Fields of ours that an existing CRD lacks, by name of the CRD."""
+    aggregated: dict[str, str] = field(default_factory=dict)
+    """The APIService that serves the group of a CRD that was not created, by name of the CRD."""
 
 
 async def install(client: Client, capabilities: Iterable[Capability], clock: Clock) -> Installed:
     created: list[str] = []
-    lacking: dict[str, tuple[str, ...]] = {}
-    elsewhere: dict[str, str] = {}
+    missing: dict[str, tuple[str, ...]] = {}
+    aggregated: dict[str, str] = {}
     for definition in (each for capability in capabilities for each in capability.definitions()):
         name: str = definition["metadata"]["name"]
-        present = await _find(client, name)
-        if present is None and (service := await _served_by(client, definition)):
-            elsewhere[name] = service
-            _log.info("making no definition", definition=name, reason=f"APIService {service} serves its group")
+        present = await _retry(partial(_find, client, name), name, clock)
+        if present is None and (service := await _retry(partial(_find_api_service, client, definition), name, clock)):
+            aggregated[name] = service
+            _log.info("CRD not created", crd=name, reason=f"APIService {service} serves its group")
             continue
         if present is None:
-            present = await _create(client, definition)
+            present = await _retry(partial(_create, client, definition), name, clock)
         if present is None:
             created.append(name)
-            await _established(client, name, clock)
+            await _wait_until_established(client, name, clock)
         elif fields := tuple(missing_fields(definition, present)):
-            lacking[name] = fields
-            _log.warning("using a definition that lacks fields", definition=name, fields=list(fields),
-                         reason="it was installed by others and is left as it is")  # fmt: skip
-    return Installed(tuple(created), lacking, elsewhere)
+            missing[name] = fields
+            _log.warning("CRD lacks fields", crd=name, fields=list(fields),
+                         reason="an existing CRD is not replaced: apply the CRD of this version")  # fmt: skip
+    return Installed(tuple(created), missing, aggregated)
+
+
+async def _retry(request: Callable[[], Awaitable[T]], name: str, clock: Clock) -> T:
+    """Retry while the server is unreachable, in trouble or rejects our credentials; other errors are final."""
+    failures = 0
+    while True:
+        try:
+            return await request()
+        except ClientError as error:
+            if not is_transient(error) and not isinstance(error, Unauthorized):
+                raise
+            failures += 1
+            OUTAGES.tell(_log, "CRD installation failed", name, error, crd=name)
+        await clock.sleep(min(_FIRST_RETRY_SECONDS * 2.0 ** min(failures - 1, 10), _LAST_RETRY_SECONDS))
 
 
 async def _find(client: Client, name: str) -> Object | None:
@@ -65,8 +85,8 @@ async def _find(client: Client, name: str) -> Object | None:
         return None
 
 
-async def _served_by(client: Client, definition: Object) -> str:
-    """The APIService that sends a version of the kind to another server; empty where there is none."""
+async def _find_api_service(client: Client, definition: Object) -> str:
+    """Return the APIService that routes a version of the kind to another server; empty if there is none."""
     spec = definition["spec"]
     for version in spec["versions"]:
         name = f"{version['name']}.{spec['group']}"
@@ -75,7 +95,7 @@ async def _served_by(client: Client, definition: Object) -> str:
         except NotFound:
             continue
         except Forbidden as error:
-            _log.warning("not knowing whether another server has the group", group=spec["group"], reason=str(error))
+            _log.warning("APIService not readable", group=spec["group"], reason=str(error))
             return ""
         if (found.get("spec") or {}).get("service") is not None:
             return name
@@ -83,21 +103,22 @@ async def _served_by(client: Client, definition: Object) -> str:
 
 
 async def _create(client: Client, definition: Object) -> Object | None:
-    """The definition that is there; None where it was missing and is ours now."""
+    """Create the CRD; return the existing one if another client created it first, else None."""
     name = definition["metadata"]["name"]
-    _log.info("creating definition", definition=name)
     try:
         await client.create(CUSTOM_RESOURCE_DEFINITIONS, definition)
     except AlreadyExists:
         return await client.get(CUSTOM_RESOURCE_DEFINITIONS, name)
+    _log.info("CRD created", crd=name)
     return None
 
 
-async def _established(client: Client, name: str, clock: Clock) -> None:
+async def _wait_until_established(client: Client, name: str, clock: Clock) -> None:
     deadline = clock.monotonic() + ESTABLISH_SECONDS
-    while not _is_established(await client.get(CUSTOM_RESOURCE_DEFINITIONS, name)):
+    get = partial(client.get, CUSTOM_RESOURCE_DEFINITIONS, name)
+    while not _is_established(await _retry(get, name, clock)):
         if clock.monotonic() >= deadline:
-            raise TimeoutError(f"{name}: the server does not serve it after {ESTABLISH_SECONDS:g} s")
+            raise TimeoutError(f"CRD {name} is not established after {ESTABLISH_SECONDS:g} s: see its conditions")
         await clock.sleep(_PAUSE_SECONDS)
 
 
@@ -107,21 +128,21 @@ def _is_established(definition: Object) -> bool:
 
 
 def missing_fields(ours: Object, theirs: Object) -> Iterator[str]:
-    """Paths of fields that our definition has and theirs does not; whole versions first."""
+    """Yield the paths of fields that our CRD has and theirs lacks; missing versions first."""
     served = {version["name"]: version for version in theirs["spec"]["versions"]}
     for version in ours["spec"]["versions"]:
         name = version["name"]
         if name not in served:
             yield f"{name} (the whole version)"
         else:
-            yield from _missing(_schema(version), _schema(served[name]), "")
+            yield from _missing_properties(_schema(version), _schema(served[name]), "")
 
 
 def _schema(version: Object) -> Object:
     return (version.get("schema") or {}).get("openAPIV3Schema") or {}
 
 
-def _missing(ours: Object, theirs: Object, path: str) -> Iterator[str]:
+def _missing_properties(ours: Object, theirs: Object, path: str) -> Iterator[str]:
     if theirs.get("x-kubernetes-preserve-unknown-fields"):
         return
     present = theirs.get("properties") or {}
@@ -130,8 +151,8 @@ def _missing(ours: Object, theirs: Object, path: str) -> Iterator[str]:
         if name not in present:
             yield where
         else:
-            yield from _missing(schema, present[name], where)
+            yield from _missing_properties(schema, present[name], where)
     for part, mark in (("items", "[]"), ("additionalProperties", "{}")):
         inner, other = ours.get(part), theirs.get(part)
         if isinstance(inner, dict) and isinstance(other, dict):
-            yield from _missing(inner, other, path + mark)
+            yield from _missing_properties(inner, other, path + mark)

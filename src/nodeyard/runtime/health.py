@@ -1,21 +1,25 @@
-"""What a kubelet and Prometheus ask: /healthz, /readyz and /metrics.
+"""The endpoints for probes and Prometheus: /healthz, /readyz and /metrics.
 
-    /healthz   the process can do its work: its lease loop lives, and no plan hangs
-    /readyz    what it knows is current: every watch has told everything, and none is stale
+    /healthz   the process works: its lease thread runs, and no plan hangs
+    /readyz    the caches are current: every informer has synced or is broken, and not all are broken
 
-A check returns what is wrong, or nothing. `?verbose` lists all of them. Some only tell: what is wrong then will do
-harm if nobody looks after it, and would do more if the process were taken out of service for it.
+A check returns its error, or an empty string. `?verbose` lists all checks. Warnings are listed only: the problem needs
+attention, but taking the process out of service would make it worse.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from aiohttp import web
 
+from nodeyard.process.http_server import HttpServer, Limits
 from nodeyard.process.metrics import CONTENT_TYPE, Metrics
+
+LIMITS: Final = Limits(connections=128, per_peer=64, idle_seconds=90.0, stop_seconds=1.0)
+"""Separate from the webhook server, so that exhausted webhook connections do not block probes."""
 
 Check = Callable[[], str]
 
@@ -25,7 +29,7 @@ class Health:
     live: Mapping[str, Check] = field(default_factory=dict)
     ready: Mapping[str, Check] = field(default_factory=dict)
     telling: Mapping[str, Check] = field(default_factory=dict)
-    """Beside those of readiness, which does not depend on them."""
+    """Warnings on /readyz that do not affect the result."""
 
 
 @dataclass(frozen=True)
@@ -35,33 +39,30 @@ class Address:
 
 
 class BindError(ValueError):
-    """The text names what was given and what is meant."""
+    """The message names the given value and the expected form."""
 
 
 def parse_bind(text: str) -> Address:
-    """`127.0.0.1:8081`, `[::1]:8081`, `:8081` (all addresses), `8081` (this machine only)."""
+    """Parse `127.0.0.1:8081`, `[::1]:8081`, `:8081` (all addresses) or `8081` (localhost only)."""
     host, colon, port = text.rpartition(":")
     if not port.isdigit() or int(port) > 65535:
-        raise BindError(f'"{text}" is no address: HOST:PORT, for example 127.0.0.1:8081')
+        raise BindError(f'"{text}" is not a valid address: use HOST:PORT, for example 127.0.0.1:8081')
     return Address(host.strip("[]") if colon else "127.0.0.1", int(port))
 
 
 class Listener:
-    """One address with the pages it serves."""
+    """A bound address with its HTTP server."""
 
-    def __init__(self, runner: web.AppRunner) -> None:
-        self._runner = runner
-
-    @property
-    def port(self) -> int:
-        return int(self._runner.addresses[0][1])
+    def __init__(self, server: HttpServer, port: int) -> None:
+        self._server = server
+        self.port = port
 
     async def close(self) -> None:
-        await self._runner.cleanup()
+        await self._server.close()
 
 
 async def serve(address: Address, *, health: Health | None = None, metrics: Metrics | None = None) -> Listener:
-    """Raises OSError where the address is taken."""
+    """Serve the endpoints. Raises OSError if the address is in use."""
     app = web.Application()
     if health is not None:
         app.router.add_get("/healthz", _page(health.live))
@@ -69,24 +70,24 @@ async def serve(address: Address, *, health: Health | None = None, metrics: Metr
         app.router.add_get("/readyz", _page(health.ready, health.telling))
     if metrics is not None:
         app.router.add_get("/metrics", _metrics_page(metrics))
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
-    await runner.setup()
+    server = HttpServer(app, LIMITS)
+    port = server.bind(address.host, address.port)
     try:
-        await web.TCPSite(runner, address.host or None, address.port).start()
+        await server.start()
     except OSError:
-        await runner.cleanup()
+        await server.close()
         raise
-    return Listener(runner)
+    return Listener(server, port)
 
 
 def _page(checks: Mapping[str, Check], telling: Mapping[str, Check] | None = None) -> Callable[[web.Request], Any]:
     async def answer(request: web.Request) -> web.Response:
         found = {name: check() for name, check in checks.items()}
-        told = [f"[!] {name}: {wrong}" for name, check in (telling or {}).items() if (wrong := check())]
+        warnings = [f"[!] {name}: {wrong}" for name, check in (telling or {}).items() if (wrong := check())]
         is_well = not any(found.values())
-        if is_well and not told and "verbose" not in request.query:
+        if is_well and not warnings and "verbose" not in request.query:
             return web.Response(text="ok\n")
-        lines = [f"[-] {name}: {wrong}" if wrong else f"[+] {name}: ok" for name, wrong in found.items()] + told
+        lines = [f"[-] {name}: {wrong}" if wrong else f"[+] {name}: ok" for name, wrong in found.items()] + warnings
         return web.Response(text="\n".join(lines) + "\n", status=200 if is_well else 503)
 
     return answer

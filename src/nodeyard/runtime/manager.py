@@ -1,9 +1,10 @@
-"""Puts capabilities on one cluster: shared watches and connections, one controller and one election each.
+"""The manager: runs capabilities on one cluster with shared informers and connections, one controller and election
+each.
 
-    async with manager.running(): ...        start, and on the way out: finish what is in flight, give the leases back
+    async with manager.running(): ...        starts everything; on exit finishes work in flight and releases the leases
 
-Order of a stop: workers take no more and finish; then leases are released, so that another replica begins at once; the
-watches end last.
+Shutdown order: workers take no more keys and finish; then the leases are released, so that another replica starts at
+once; the informers stop last.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from random import Random
 from typing import Final
 
@@ -19,20 +21,20 @@ from nodeyard.process.clock import Clock, SystemClock
 from nodeyard.process.logs import get_logger
 from nodeyard.process.metrics import Metrics
 from nodeyard.runtime.capability import Capability
-from nodeyard.runtime.cluster import Surroundings
-from nodeyard.runtime.controller import Controller, Place
-from nodeyard.runtime.elections import Elections, TaskElections
 from nodeyard.runtime.health import Health
+from nodeyard.runtime.leader.write_fence import Elections, TaskElections
 from nodeyard.runtime.metrics import LoopMetrics
-from nodeyard.runtime.reaching import Connect, reach
-from nodeyard.runtime.served import Served
+from nodeyard.runtime.reconcile.controller import Controller, ControllerEnvironment
+from nodeyard.runtime.reconcile.plan_executor import PlanExecutor, ThreadPlanExecutor
+from nodeyard.runtime.remote.cluster import ClusterEnvironment
+from nodeyard.runtime.remote.connect import Connect, connect_by_kubeconfig, secret_reader
+from nodeyard.runtime.rest_mapper import RESTMapper
 from nodeyard.runtime.settings import Settings
-from nodeyard.runtime.thinking import InThread, Thinker
+from nodeyard.watch.informers import InformerFactory
 from nodeyard.watch.metrics import expose
-from nodeyard.watch.watches import Watches
 
 HUNG_SECONDS: Final = 300.0
-"""A plan of ten thousand nodes takes seconds."""
+"""A plan that takes longer counts as hung; a plan of ten thousand nodes takes seconds."""
 
 _log = get_logger("manager")
 
@@ -48,39 +50,43 @@ class Manager:
         clock: Clock | None = None,
         random: Random | None = None,
         elections: Elections | None = None,
-        thinker: Callable[[str], Thinker] = InThread,
-        connect: Connect = reach,
+        plan_executor: Callable[[str], PlanExecutor] = ThreadPlanExecutor,
+        connect: Connect = connect_by_kubeconfig,
         observe: Observer | None = None,
     ) -> None:
-        """`thinker` makes the place where a capability's planner runs. `connect` reaches further clusters, and
-        `observe` is told of what is asked there."""
+        """`plan_executor` creates the executor of a capability. `connect` opens remote clusters; `observe` is called
+        for each request to them."""
         self.metrics = metrics or Metrics()
         clock, random = clock or SystemClock(), random or Random()
-        self.watches = Watches(client, clock, random)
-        self._served = Served(client, clock)
-        self.watches.on_discovered = self._served.learn
+        self.watches = InformerFactory(client, clock, random)
+        self._mapper = RESTMapper(client, clock)
+        self.watches.on_discovered = self._mapper.learn
         self._elections = elections or TaskElections(client)
         loop_metrics = LoopMetrics(self.metrics)
-        around = Surroundings(clock, random, connect, observe, show=loop_metrics.show_cluster)
-        place = Place(client, clock, random, self.watches, self._served, self._elections, loop_metrics, around)
-        self.controllers = tuple(Controller(each, place, settings, thinker(each.name)) for each in capabilities)
+        remote = ClusterEnvironment(
+            clock, random, connect, observe, show=loop_metrics.show_cluster, read=secret_reader(client)
+        )
+        env = ControllerEnvironment(
+            client, clock, random, self.watches, self._mapper, self._elections, loop_metrics, remote
+        )
+        self.controllers = tuple(Controller(each, env, settings, plan_executor(each.name)) for each in capabilities)
         self._background: list[asyncio.Task[None]] = []
         expose(self.metrics, self.watches)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         background = self._background = [
-            asyncio.create_task(self.watches.run(), name="watches"),
-            asyncio.create_task(self._served.run(), name="served"),
+            asyncio.create_task(self.watches.run(), name="informers"),
+            asyncio.create_task(self._mapper.run(), name="discovery"),
         ]
         self._elections.start()
         for controller in self.controllers:
             controller.start()
-        _log.info("running", capabilities=[each.capability.name for each in self.controllers])
+        _log.info("operator started", capabilities=[each.capability.name for each in self.controllers])
         try:
             yield
         finally:
-            _log.info("stopping", reason="finishing what is in flight")
+            _log.info("operator stopping", reason="finishing work in flight")
             await asyncio.gather(*(controller.stop() for controller in self.controllers))
             await self._elections.stop()
             for task in background:
@@ -88,31 +94,39 @@ class Manager:
             await asyncio.gather(*background, return_exceptions=True)
 
     def health(self) -> Health:
+        """Return the health checks. A capability with broken watches is reported. It fails readiness only if no other
+        capability works, since the webhooks of all share one Service."""
         return Health(
             live={
-                "leases": lambda: "" if self._elections.is_alive else "the lease loop has ended",
-                "loops": self._ended,
-                "plans": self._hung,
+                "leases": lambda: "" if self._elections.is_alive else "the lease thread has stopped",
+                "loops": self._stopped_tasks,
+                "plans": self._hung_planners,
             },
-            ready={"synced": self._unsynced, "watches": self._stalled},
+            ready={"synced": self._unsynced, "watches": self._all_broken},
+            telling={each.capability.name: partial(self._broken, each) for each in self.controllers},
         )
 
-    def _ended(self) -> str:
-        """A loop that ended on its own is a fault of ours: the process is of no use any more."""
+    def _stopped_tasks(self) -> str:
+        """Return the tasks that ended on their own, which is a bug: the process must be restarted."""
         ended = [task.get_name() for task in self._background if task.done()]
         ended += [each.capability.name for each in self.controllers if not each.is_alive]
-        return f"ended: {', '.join(ended)}" if ended else ""
+        return f"stopped: {', '.join(ended)}" if ended else ""
 
-    def _hung(self) -> str:
-        """Whoever thinks for so long does not come to an end: nothing of the capability is planned any more."""
-        busy = [(each.capability.name, each.thinks_for) for each in self.controllers]
+    def _hung_planners(self) -> str:
+        """Return the capabilities whose planner hangs: nothing of them is planned until a restart."""
+        busy = [(each.capability.name, each.plans_for) for each in self.controllers]
         hung = [f"{name} for {seconds:.0f} s" for name, seconds in busy if seconds > HUNG_SECONDS]
-        return f"thinking about one plan: {', '.join(hung)}" if hung else ""
+        return f"one plan is running: {', '.join(hung)}" if hung else ""
 
     def _unsynced(self) -> str:
         missing = [report.source for report in self.watches.reports() if not report.is_synced]
-        return "" if self.watches.is_ready else f"not told everything yet: {', '.join(missing) or 'starting'}"
+        return "" if self.watches.is_ready else f"not synced yet: {', '.join(missing) or 'starting'}"
 
-    def _stalled(self) -> str:
-        stalled = self.watches.stalled()
-        return ", ".join(f"{each.source} silent for {each.silence:.0f} s {each.error}".strip() for each in stalled)
+    def _all_broken(self) -> str:
+        """Return the broken watches if no capability has current caches; another replica may have them."""
+        found = [self._broken(each) for each in self.controllers]
+        return "; ".join(dict.fromkeys(found)) if all(found) else ""
+
+    def _broken(self, controller: Controller) -> str:
+        broken = self.watches.broken(controller.view)
+        return ", ".join(f"{each.source} silent for {each.silence:.0f} s {each.error}".strip() for each in broken)

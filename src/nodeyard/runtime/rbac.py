@@ -1,4 +1,4 @@
-"""The rights an operator process needs, made from what its capabilities declare; nothing is granted by hand."""
+"""RBAC of an operator process, generated from the rules that its capabilities declare."""
 
 from __future__ import annotations
 
@@ -7,20 +7,21 @@ from collections.abc import Iterable
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import NAMESPACE, WEBHOOK_CERTIFICATES
 from nodeyard.runtime.capability import Capability, Kind, Rule
-from nodeyard.runtime.leader import lease_name
+from nodeyard.runtime.leader.election import lease_name
 from nodeyard.runtime.webhooks import configuration_name
 
 _API = "rbac.authorization.k8s.io/v1"
 _LABELS = {"app.kubernetes.io/name": "nodeyard"}
 _ENGINE = (Rule("events.k8s.io", ("events",), ("create", "patch")),)
-"""What the loop itself needs, whatever it runs."""
+"""Rules of the engine itself, for every capability."""
 _CONFIGURATIONS = {"validatingwebhookconfigurations": False, "mutatingwebhookconfigurations": True}
-"""Of webhooks, by whether those mutate."""
+"""Webhook configuration resources, and whether they are for mutating webhooks."""
 _SECRETS = (
     Rule("", ("secrets",), ("get", "update"), (WEBHOOK_CERTIFICATES,)),
     Rule("", ("secrets",), ("create",)),
 )
-"""Of the certificates that webhooks are served with."""
+"""Rules for the Secret with the webhook certificates."""
+READER, APPROVER = "reader", "approver"
 _READ = ("get", "list", "watch")
 _WRITE = ("create", "update", "patch", "delete", "deletecollection")
 _INSTALL = (
@@ -30,32 +31,55 @@ _INSTALL = (
 
 
 def service_account(capability: Capability) -> str:
-    """Each capability can run as a Deployment of its own, under an account of its own."""
+    """Return the service account of a capability, which can run as its own Deployment."""
     return f"nodeyard-{capability.name}"
 
 
 def registering_role(capability: Capability) -> str:
-    """Apart from its other rights: it owns what is registered, and goes where webhooks are switched off."""
+    """Return the ClusterRole for webhook registration. It owns the webhook configurations, and is deleted where
+    webhooks are disabled."""
     return f"{service_account(capability)}-webhooks"
 
 
 def username(account: str) -> str:
-    """As the API server calls a service account of our namespace."""
+    """Return the username of a service account in the operator's namespace."""
     return f"system:serviceaccount:{NAMESPACE}:{account}"
 
 
 def rules(capability: Capability, *, installs_crds: bool = False) -> list[Object]:
-    """Cluster-wide rights of one capability."""
+    """Return the cluster-wide rules of a capability."""
     declared = (*_own(capability), *_registration(capability), *(_INSTALL if installs_crds else ()))
-    return _rendered(declared)
+    return _render_all(declared)
 
 
 def _own(capability: Capability) -> tuple[Rule, ...]:
-    return *(rule for rule in capability.rbac if not rule.namespace), *_ENGINE
+    return *(rule for rule in capability.rbac if not rule.namespace and not rule.grant), *_ENGINE
+
+
+def grants(capability: Capability) -> dict[str, list[Object]]:
+    """Return the rules for namespaces that an administrator chooses, by grant."""
+    found: dict[str, list[Object]] = {}
+    for rule in capability.rbac:
+        if rule.grant:
+            found.setdefault(rule.grant, []).append(render(rule))
+    return found
+
+
+def grant_role(capability: str, grant: str) -> str:
+    """Return the ClusterRole that RoleBindings grant in those namespaces."""
+    return f"nodeyard-{capability}-{grant}"
+
+
+def grant_remedy(capability: str, grant: str, namespace: str) -> str:
+    """Return the remedy for a right that is missing in a namespace."""
+    return (
+        f"add {namespace} to namespaceGrants.{capability}.{grant} in the values of the chart, or bind ClusterRole "
+        f"{grant_role(capability, grant)} in namespace {namespace} to the operator's service account"
+    )
 
 
 def rules_elsewhere(capability: Capability) -> dict[str, list[Object]]:
-    """Rights in single namespaces other than the operator's own, by namespace."""
+    """Return the rules for single namespaces other than the operator's own, by namespace."""
     found: dict[str, list[Object]] = {}
     for rule in capability.rbac:
         if rule.namespace:
@@ -64,25 +88,25 @@ def rules_elsewhere(capability: Capability) -> dict[str, list[Object]]:
 
 
 def aggregation_label(capability: Capability) -> str:
-    """ClusterRoles that carry it, with the value "true", give the capability rights on kinds that users declare."""
+    """Return the label with which ClusterRoles grant the capability rights on declared kinds (value "true")."""
     return f"rbac.nodeyard.dev/aggregate-to-{capability.name}"
 
 
 def remedy(capability: Capability) -> str:
-    """What to do about a right on such a kind that is missing, for people."""
+    """Return the remedy for a missing right on a declared kind."""
     if not capability.has_declared:
-        return f"give ClusterRole {service_account(capability)} the right"
-    return f'give it, with list and watch, in a ClusterRole with the label {aggregation_label(capability)}: "true"'
+        return f"add the right to ClusterRole {service_account(capability)}"
+    return f'grant it, with list and watch, in a ClusterRole with the label {aggregation_label(capability)}: "true"'
 
 
 def local_rules(capability: Capability) -> list[Object]:
-    """Rights in the operator's own namespace."""
+    """Return the rules for the operator's own namespace."""
     return [render(rule) for rule in (*_election(capability), *(_SECRETS if capability.webhooks else ()))]
 
 
 def _election(capability: Capability) -> tuple[Rule, ...]:
-    """Of its own Lease alone, but that the name of what is created is not known to who judges it. Where replicas share
-    the keys out, of all Leases in our namespace: one for each key and each replica, which go when those do."""
+    """Return the rules for Leases: only its own Lease, except for create, which RBAC cannot limit by name. If keys are
+    sharded: all Leases of the namespace, one per key and replica, which are deleted with them."""
     group, leases = "coordination.k8s.io", ("leases",)
     if capability.is_shared:
         return (Rule(group, leases, ("get", "list", "create", "update", "delete")),)
@@ -90,10 +114,10 @@ def _election(capability: Capability) -> tuple[Rule, ...]:
 
 
 def _registration(capability: Capability) -> tuple[Rule, ...]:
-    """Of its own webhook configurations alone: an apply that creates is judged by the name too. Of a kind that it has
-    no webhooks of, only to take out what an earlier version put there.
+    """Return the rules for the capability's own webhook configurations. RBAC checks an apply that creates by name too.
+    For the kind without webhooks of its own, they only allow removing what an earlier version registered.
 
-    They are owned by the role that gives these rights, so that they go when it is deleted and nobody puts them back.
+    The role that grants these rules owns the configurations, so that they are deleted with it and nobody restores them.
     """
     if not capability.webhooks:
         return ()
@@ -106,7 +130,7 @@ def _registration(capability: Capability) -> tuple[Rule, ...]:
     )
 
 
-def _rendered(declared: Iterable[Rule]) -> list[Object]:
+def _render_all(declared: Iterable[Rule]) -> list[Object]:
     return [render(rule) for rule in declared]
 
 
@@ -116,7 +140,7 @@ def render(rule: Rule) -> Object:
 
 
 def manifests(capability: Capability) -> list[Object]:
-    """Service account, roles and bindings."""
+    """Return the service account, roles and bindings."""
     account = service_account(capability)
     metadata = {"name": account, "labels": _LABELS, "namespace": NAMESPACE}
     granted = [*roles(capability, account), *registering_roles(capability, account)]
@@ -124,44 +148,60 @@ def manifests(capability: Capability) -> list[Object]:
 
 
 def roles(capability: Capability, account: str) -> list[Object]:
-    """Roles, and their bindings to an account of our namespace: the capability's own, or one that runs several.
+    """Return the roles, their bindings to a service account (the capability's own, or that of several), and the
+    policies that narrow what they grant.
 
-    Without that by which webhooks are registered, below.
+    The role for webhook registration is separate (`registering_roles`).
     """
     name = service_account(capability)
     cluster = {"name": name, "labels": _LABELS}
     local = {**cluster, "namespace": NAMESPACE}
     subjects = _subjects(account)
     return [
-        {"apiVersion": _API, "kind": "ClusterRole", "metadata": cluster, "rules": _rendered(_own(capability))},
+        {"apiVersion": _API, "kind": "ClusterRole", "metadata": cluster, "rules": _render_all(_own(capability))},
         _binding("ClusterRole", cluster, name, subjects),
         {"apiVersion": _API, "kind": "Role", "metadata": local, "rules": local_rules(capability)},
         _binding("Role", local, name, subjects),
-        *_roles_elsewhere(capability, cluster, subjects),
+        *_namespace_roles(capability, cluster, subjects),
+        *_grant_roles(capability),
         *_declared(capability, cluster, subjects),
+        *capability.confinement(username(account)),
     ]
 
 
 def registering_roles(capability: Capability, account: str) -> list[Object]:
-    """By which the capability's webhooks are registered, and its binding; none where it has no webhooks."""
+    """Return the role for webhook registration and its binding; empty without webhooks."""
     if not capability.webhooks:
         return []
     name = registering_role(capability)
     metadata: Object = {"name": name, "labels": _LABELS}
-    granted = _rendered(_registration(capability))
+    granted = _render_all(_registration(capability))
     return [
         {"apiVersion": _API, "kind": "ClusterRole", "metadata": metadata, "rules": granted},
         _binding("ClusterRole", metadata, name, _subjects(account)),
     ]
 
 
-def _roles_elsewhere(capability: Capability, metadata: Object, subjects: list[Object]) -> list[Object]:
+def _namespace_roles(capability: Capability, metadata: Object, subjects: list[Object]) -> list[Object]:
     found: list[Object] = []
     for namespace, granted in sorted(rules_elsewhere(capability).items()):
         local = {**metadata, "namespace": namespace}
         found.append({"apiVersion": _API, "kind": "Role", "metadata": local, "rules": granted})
         found.append(_binding("Role", local, metadata["name"], subjects))
     return found
+
+
+def _grant_roles(capability: Capability) -> list[Object]:
+    """Return the ClusterRoles of grants; the administrator binds them."""
+    return [
+        {
+            "apiVersion": _API,
+            "kind": "ClusterRole",
+            "metadata": {"name": grant_role(capability.name, grant), "labels": _LABELS},
+            "rules": granted,
+        }
+        for grant, granted in sorted(grants(capability).items())
+    ]
 
 
 def _declared(capability: Capability, metadata: Object, subjects: list[Object]) -> list[Object]:
@@ -173,12 +213,12 @@ def _declared(capability: Capability, metadata: Object, subjects: list[Object]) 
 
 
 def declared_role(capability: Capability) -> Object | None:
-    """A role that gathers the rights on kinds that users declare, which nobody can know beforehand; None where they
-    cannot declare any.
+    """Return the aggregated ClusterRole for declared kinds, which are unknown beforehand; None if users cannot declare
+    any.
 
-    It has no rules of its own, and does not say so: whoever applies it again leaves those that were gathered.
+    It has no `rules` field: applying it again keeps the aggregated rules.
     """
-    if not capability.has_declared:
+    if not capability.has_declared or not capability.gathers_rights:
         return None
     return {
         "apiVersion": _API,
@@ -189,18 +229,75 @@ def declared_role(capability: Capability) -> Object | None:
 
 
 def viewer_and_editor(capability: Capability) -> list[Object]:
-    """Roles for people, which join the cluster's own view and edit; who edits may view."""
-    viewed = [_on(kind, _READ) for kind in capability.kinds if not kind.holds_credentials]
-    edited = [_on(kind, (*_READ, *_WRITE) if kind.holds_credentials else _WRITE) for kind in capability.kinds]
+    """Return the roles that aggregate to the cluster's view and edit roles."""
+    viewed = [_rule_for(kind, _READ) for kind in capability.kinds if not kind.holds_credentials]
+    edited = [_rule_for(kind, (*_READ, *_WRITE) if kind.holds_credentials else _WRITE) for kind in capability.kinds]
     roles = {"view": viewed, "edit": edited}
-    return [_people(capability, what, granted) for what, granted in roles.items() if granted]
+    return [_aggregated_role(capability, what, granted) for what, granted in roles.items() if granted]
 
 
-def _on(kind: Kind, verbs: tuple[str, ...]) -> Object:
+def people(capability: Capability) -> list[Object]:
+    """Return all roles for users: view and edit, and the capability's parts of the CLI roles."""
+    parts = {READER: _read(capability), APPROVER: _patch(capability)}
+    commands = [_command_role(capability, what, granted) for what, granted in parts.items() if granted]
+    return [*viewer_and_editor(capability), *commands]
+
+
+def command_roles() -> list[Object]:
+    """Return the ClusterRoles for users of `nodeyard plan`, `why` and `approve`, aggregated from each capability's
+    part."""
+    return [_aggregating_role(READER, (READER,)), _aggregating_role(APPROVER, (READER, APPROVER))]
+
+
+def _aggregating_role(what: str, parts: tuple[str, ...]) -> Object:
+    return {
+        "apiVersion": _API,
+        "kind": "ClusterRole",
+        "metadata": {"name": f"nodeyard-{what}", "labels": _LABELS},
+        "aggregationRule": {
+            "clusterRoleSelectors": [{"matchLabels": {_command_label(each): "true"}} for each in parts]
+        },
+    }
+
+
+def _command_label(what: str) -> str:
+    return f"rbac.nodeyard.dev/aggregate-to-{what}"
+
+
+def _command_role(capability: Capability, what: str, granted: list[Object]) -> Object:
+    return {
+        "apiVersion": _API,
+        "kind": "ClusterRole",
+        "metadata": {"name": f"nodeyard-{capability.name}-{what}", "labels": {_command_label(what): "true"}},
+        "rules": granted,
+    }
+
+
+def _read(capability: Capability) -> list[Object]:
+    """Return the rules to read a plan's inputs, except Secrets and kinds with credentials; and Leases, which show
+    running operators and held plans. Sharded capabilities have one Lease per key."""
+    hidden = {(kind.resource.group, kind.resource.plural) for kind in capability.kinds if kind.holds_credentials}
+    hidden.add(("", "secrets"))
+    rules = [Rule("coordination.k8s.io", ("leases",), ("get", "list"))]
+    for rule in capability.rbac:
+        shown = tuple(each for each in rule.resources if (rule.group, each) not in hidden and "/" not in each)
+        verbs = tuple(verb for verb in rule.verbs if verb in _READ)
+        if shown and verbs:
+            rules.append(Rule(rule.group, shown, verbs, rule.names))
+    return _render_all(rules)
+
+
+def _patch(capability: Capability) -> list[Object]:
+    """Return the rules to approve: an approval is an annotation, and RBAC cannot grant less than patching the object.
+    Kinds with credentials are excluded, since a patch returns the object."""
+    return [_rule_for(kind, ("get", "patch")) for kind in capability.kinds if not kind.holds_credentials]
+
+
+def _rule_for(kind: Kind, verbs: tuple[str, ...]) -> Object:
     return render(Rule(kind.resource.group, (kind.resource.plural,), verbs))
 
 
-def _people(capability: Capability, what: str, granted: list[Object]) -> Object:
+def _aggregated_role(capability: Capability, what: str, granted: list[Object]) -> Object:
     label = f"rbac.authorization.k8s.io/aggregate-to-{what}"
     return {
         "apiVersion": _API,

@@ -1,38 +1,38 @@
-"""What a person chooses about the loop: the options of `nodeyard run`, as a value."""
+"""Settings of the engine: the options of `nodeyard run` as a value."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 from nodeyard.plan.brake import Limit
-from nodeyard.runtime.leader import Timing
-from nodeyard.runtime.queue import WINDOW_SECONDS
+from nodeyard.runtime.leader.election import Timing
+from nodeyard.runtime.reconcile.workqueue import WINDOW_SECONDS
 
-SHARE = Timing(duration=14, margin=4.0, interval=4.0, deadline=2.5, retry=1.0)
+KEY_LEASE = Timing(duration=14, margin=4.0, interval=4.0, deadline=2.5, retry=1.0)
 
 
 @dataclass(frozen=True)
 class Settings:
     identity: str
-    """Who we are in the leader's Lease: unique among replicas."""
+    """Holder identity in Leases: unique among replicas."""
     leader_elect: bool = True
     observe: bool = False
-    """Plan, explain and measure; write nothing but the Lease."""
+    """Observe-only mode: plan, explain and measure, but write nothing except Leases."""
     take_over: bool = False
-    """Write although the operator we replace is alive beside us."""
+    """Write although the replaced operator is still running."""
     limit: Limit = field(default_factory=Limit)
     workers: int = 64
-    """Keys worked on at once, per capability: twice what may be in flight, so that some are planned while others wait
-    for the server."""
-    workers_elsewhere: int = 32
-    """The same, for a capability that writes to further clusters: a key may have to wait for a slow one."""
+    """Concurrent reconciles per capability: twice the requests in flight, so that some keys are planned while others
+    wait for the server."""
+    workers_with_clusters: int = 32
+    """Concurrent reconciles of a capability with remote clusters, where a key may wait for a slow one."""
     window: float = WINDOW_SECONDS
     resync: float = 600.0
     denied_retry: float = 300.0
-    """After admission refused a write and nothing has happened since."""
+    """Seconds until a denied write is retried without an event."""
     grace: float = 20.0
-    """How long a stop waits for what is in flight."""
+    """Seconds that a shutdown waits for work in flight."""
     lease: Timing = field(default_factory=Timing)
-    share: Timing = SHARE
-    """Of each key's Lease, where keys are shared out: fewer renewals, since there are many, and a killed replica is
-    followed within 20 s all the same."""
+    key_lease: Timing = KEY_LEASE
+    """Timing of key Leases if keys are sharded: fewer renewals, since there are many. A killed replica is still
+    replaced within 20 s."""

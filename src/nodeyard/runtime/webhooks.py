@@ -1,21 +1,22 @@
-"""What a capability says about requests before they are stored: the question, the answer, and which questions it gets.
+"""The admission webhooks of a capability: request, response, and the rules that select requests.
 
-    def review(review: Review, view: View) -> Verdict:
-        if review.operation == "DELETE" and view.indexed("Pod", "class", review.name):
-            return denied(f"{review.name} is in use")
+    def review(request: AdmissionRequest, view: View) -> AdmissionResponse:
+        if request.operation == "DELETE" and view.indexed("Pod", "class", request.name):
+            return denied(f"{request.name} is in use")
         return allowed()
 
-    Webhook("classes", rules=(Intercepts("cozystack.io", ("affinityclasses",), operations=("DELETE",)),), review=review)
+    deletions = WebhookRule("cozystack.io", ("affinityclasses",), operations=("DELETE",))
+    Webhook("classes", rules=(deletions,), review=review)
 
-A review is pure and quick: it decides from the request and from what is cached, on the event loop, and never waits.
-Where the cache does not have what it needs it answers with a `Lookup` instead: the objects named are read from the API
-server, and it is asked again with what became of each.
+A review is pure and fast: it decides from the request and the cache, on the event loop, and never waits. If the cache
+lacks an object, it returns a `Lookup` instead. The named objects are read from the API server, and the review is called
+again with the answers.
 
-    match review.answers.get(owner):
+    match request.answers.get(owner):
         case None: return Lookup((owner,))
         case Found(object): ...
-        case Missing(): ...              the server was asked just now, and there is none
-        case Unreadable(reason): ...     it may be there or not
+        case Missing(): ...              the server was just asked, and the object does not exist
+        case Unreadable(reason): ...     it is unknown whether the object exists
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ FORBIDDEN_CODE: Final = 403
 
 
 class User(NullableStruct, frozen=True):
-    """Who asks, as the API server knows them."""
+    """The user of the request, as authenticated by the API server."""
 
     username: str = ""
     uid: str = ""
@@ -63,34 +64,34 @@ class GroupVersionKind(PlainStruct, frozen=True):
 
 @dataclass(frozen=True)
 class Lookup:
-    """Instead of a verdict: read these from the API server, and ask again with the answers.
+    """Returned instead of a response: read these objects and call the review again with the answers.
 
-    Of an owner reference the namespace is that of the object which has it; where the kind has none it is left out. What
-    an earlier round has answered is still among the answers of the next. The uid is not compared: an object of that
-    name is `Found`, whichever it is. Whatever stands in a reference may be asked: nonsense is missing or not served.
+    The namespace of an owner reference is that of the dependent; it is ignored for cluster-scoped kinds. Answers of
+    earlier rounds stay available. The uid is not compared: any object of that name is `Found`. References from users
+    may be passed unchecked: an invalid one is missing or not served.
     """
 
     refs: tuple[ObjectRef, ...]
 
     def __post_init__(self) -> None:
         if not self.refs or any(ref.cluster for ref in self.refs):
-            raise ValueError(f"{self.refs}: a lookup is of objects of our own cluster")
+            raise ValueError(f"{self.refs}: a lookup needs objects of the host cluster")
 
 
 @dataclass(frozen=True)
 class Found:
-    """The object as it is, by its metadata."""
+    """The metadata of the object."""
 
     object: PartialObject
 
 
 @dataclass(frozen=True)
 class Missing:
-    """The server has the kind, and was asked just now: it has no such object."""
+    """The object does not exist: the server serves the kind and was just asked."""
 
 
 class Cause(Enum):
-    """Why an object could not be read; the label of a metric."""
+    """Why an object could not be read; also the label value of a metric."""
 
     FORBIDDEN = "forbidden"
     NOT_SERVED = "not_served"
@@ -100,10 +101,10 @@ class Cause(Enum):
 
 @dataclass(frozen=True)
 class Unreadable:
-    """It cannot be told whether there is such an object."""
+    """It is unknown whether the object exists."""
 
     reason: str
-    """For people: of a right that is missing, which, and what to do."""
+    """For users: names the missing right and the remedy."""
     cause: Cause = Cause.ERROR
 
 
@@ -112,12 +113,12 @@ LookedUp: TypeAlias = Found | Missing | Unreadable
 if TYPE_CHECKING:
     Answers: TypeAlias = Mapping[ObjectRef, LookedUp]
 else:
-    # What the decoder accepts of the wire: they are ours to give.
+    # The decoder ignores this field: answers do not come from the wire.
     Answers = None
 
 
-class Review(PlainStruct, frozen=True):
-    """One request, as the API server puts it: `AdmissionReview.request`."""
+class AdmissionRequest(PlainStruct, frozen=True):
+    """One admission request: `AdmissionReview.request`."""
 
     uid: str
     operation: Operation
@@ -125,7 +126,7 @@ class Review(PlainStruct, frozen=True):
     resource: GroupVersionResource = GroupVersionResource()
     subresource: str = msgspec.field(default="", name="subResource")
     name: str = ""
-    """Empty for a CREATE whose name the server has not made yet."""
+    """Empty for a CREATE with generateName."""
     namespace: str = ""
     user: User = msgspec.field(default=User(), name="userInfo")
     object: Object | None = None
@@ -135,87 +136,90 @@ class Review(PlainStruct, frozen=True):
     dry_run: bool = False
     options: Object | None = None
     answers: Answers = msgspec.field(default_factory=dict)
-    """What became of the objects that were to be looked up, by the ref as it was given; empty at first."""
+    """The answers of the lookups, by the reference as it was given; empty at first."""
 
     @property
     def subject(self) -> Object:
-        """The object the request is about: as it shall be, or as it is where it shall go."""
+        """The object of the request: the new one, or the old one on DELETE."""
         return self.object or self.old_object or {}
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """The answer; made by `allowed`, `denied` and `patched`."""
+class AdmissionResponse:
+    """The response; create it with `allowed`, `denied` and `patched`."""
 
     is_allowed: bool
     message: str = ""
     code: int = FORBIDDEN_CODE
     reason: str = "Forbidden"
     warnings: tuple[str, ...] = ()
-    """Shown to whoever asked, whether allowed or not."""
+    """Shown to the client, whether the request is allowed or denied."""
     object: Object | None = None
-    """What a mutating webhook makes of the object; the patch is computed from it."""
+    """The object after mutation; the JSON patch is computed from it."""
     audit: Mapping[str, str] = field(default_factory=dict)
     """Annotations of the audit event."""
     facts: Mapping[str, str] = field(default_factory=dict)
-    """For the capability's own metrics (`MeasuresReviews`): what was decided, of which class, by which rule."""
+    """Labels for the capability's own metrics (`MeasuresReviews`): decision, class, rule."""
     events: tuple[Event, ...] = ()
-    """Recorded, unless the request is a dry run. Of objects that have a name: one that was not yet stored has no Events
-    that anybody would look for."""
+    """Events to record, unless the request is a dry run. Only for objects with a name: nobody looks for Events of an
+    object that was never stored."""
 
-    def warning(self, *warnings: str) -> Verdict:
-        """The same, and these warnings too."""
+    def warning(self, *warnings: str) -> AdmissionResponse:
+        """Return the response with these warnings added."""
         return replace(self, warnings=(*self.warnings, *warnings))
 
-    def audited(self, **annotations: str) -> Verdict:
+    def audited(self, **annotations: str) -> AdmissionResponse:
         return replace(self, audit={**self.audit, **annotations})
 
-    def stating(self, **facts: str) -> Verdict:
+    def stating(self, **facts: str) -> AdmissionResponse:
         return replace(self, facts={**self.facts, **facts})
 
-    def recording(self, *events: Event) -> Verdict:
+    def recording(self, *events: Event) -> AdmissionResponse:
         return replace(self, events=(*self.events, *events))
 
 
-def allowed(*warnings: str) -> Verdict:
-    return Verdict(True, warnings=warnings)
+def allowed(*warnings: str) -> AdmissionResponse:
+    return AdmissionResponse(True, warnings=warnings)
 
 
-def denied(message: str, *, code: int = FORBIDDEN_CODE, reason: str = "Forbidden") -> Verdict:
-    """Refused; kubectl shows `admission webhook "<name>" denied the request: <message>`."""
-    return Verdict(False, message, code, reason)
+def denied(message: str, *, code: int = FORBIDDEN_CODE, reason: str = "Forbidden") -> AdmissionResponse:
+    """Deny; kubectl shows `admission webhook "<name>" denied the request: <message>`."""
+    return AdmissionResponse(False, message, code, reason)
 
 
-def patched(object: Object, *warnings: str) -> Verdict:
-    """Allowed, as this object; it must be a new value, the reviewed one is never changed in place."""
-    return Verdict(True, warnings=warnings, object=object)
+def patched(object: Object, *warnings: str) -> AdmissionResponse:
+    """Allow with this object. It must be a new value; the reviewed object is never changed in place."""
+    return AdmissionResponse(True, warnings=warnings, object=object)
 
 
 @dataclass(frozen=True)
-class Intercepts:
-    """Requests that a webhook is asked about."""
+class WebhookRule:
+    """Selects the requests that a webhook reviews."""
 
     group: str
     """Empty for the core group."""
     resources: tuple[str, ...]
-    """Plurals; with a subresource `pods/eviction`. `*` for all of a group that is not built in, but no subresources."""
+    """Plurals, or with a subresource as `pods/eviction`. `*` selects all resources of a group that is not built in,
+    without subresources."""
     versions: tuple[str, ...] = ("*",)
     operations: tuple[Operation, ...] = ("CREATE", "UPDATE")
     scope: Literal["*", "Namespaced", "Cluster"] = "*"
 
     def __post_init__(self) -> None:
-        """What would let a fault of ours stop a whole cluster cannot be declared."""
+        """Reject rules with which a bug of ours could stop a whole cluster."""
         parents = [resource.partition("/")[0] for resource in self.resources]
         if self.group == "*" or ("*" in parents and is_built_in(self.group)):
-            raise ValueError(f"{self.group}/{self.resources}: a webhook names its groups, and of groups that are built "
-                             "in the resources too")  # fmt: skip
+            raise ValueError(f"{self.group}/{self.resources}: a webhook must name its groups, and the resources of "
+                             "built-in groups")  # fmt: skip
         if self.group == "coordination.k8s.io" and any(each.partition("/")[0] == "leases" for each in self.resources):
-            raise ValueError("leases are never intercepted: elections and node heartbeats must not depend on a webhook")
+            raise ValueError(
+                "webhooks must not intercept leases: leader elections and node heartbeats would depend on them"
+            )
 
 
 @dataclass(frozen=True)
 class MatchCondition:
-    """A CEL expression over `request`, `object`, `oldObject` and `authorizer` that has to hold for a call."""
+    """A CEL expression over `request`, `object`, `oldObject` and `authorizer` that must be true for a call."""
 
     name: str
     expression: str
@@ -225,15 +229,15 @@ class MatchCondition:
 class Webhook:
     """One webhook of a capability, `<name>.<capability>.nodeyard.dev`.
 
-    Namespaces of the system and our own are left out of every webhook, whatever `namespace_selector` adds.
+    System namespaces and the operator's own are excluded from every webhook, whatever `namespace_selector` adds.
     """
 
     name: str
-    rules: tuple[Intercepts, ...]
-    review: Callable[[Review, View], Verdict | Lookup]
+    rules: tuple[WebhookRule, ...]
+    review: Callable[[AdmissionRequest, View], AdmissionResponse | Lookup]
     mutates: bool = False
     failure_policy: Literal["Ignore", "Fail"] = "Ignore"
-    """What the API server does when we cannot answer. Fail only where a wrong object costs more than a refused one."""
+    """Applies when the webhook does not answer. Use Fail only if a wrong object costs more than a denied request."""
     timeout_seconds: int = TIMEOUT_SECONDS
     namespace_selector: Object = field(default_factory=dict)
     object_selector: Object = field(default_factory=dict)
@@ -241,19 +245,19 @@ class Webhook:
     match_policy: Literal["Equivalent", "Exact"] = "Equivalent"
     reinvocation: Literal["Never", "IfNeeded"] = "Never"
     sees_own_writes: bool = False
-    """Whether it is asked about what the operator itself writes; by default not, or it could stand in its own way."""
-    further: Callable[[View], Iterable[Intercepts]] | None = None
-    """What it is asked about beyond `rules`, where only the view tells: kinds that users declare. Looked at again and
-    again; the same view gives the same rules in the same order."""
+    """Also review the operator's own writes. Off by default, since the webhook could block its own operator."""
+    further: Callable[[View], Iterable[WebhookRule]] | None = None
+    """Returns further rules that depend on the view, for kinds that users declare. Called repeatedly; the same view
+    must give the same rules in the same order."""
 
     def __post_init__(self) -> None:
         if faults := label_faults(self.name):
             raise ValueError(f'webhook "{self.name}": {faults[0]}')
         if not 1 <= self.timeout_seconds <= MAX_TIMEOUT_SECONDS:
-            raise ValueError(f"webhook {self.name}: a timeout is 1 to {MAX_TIMEOUT_SECONDS} seconds")
+            raise ValueError(f"webhook {self.name}: timeout_seconds must be 1 to {MAX_TIMEOUT_SECONDS}")
 
     def as_of(self, view: View) -> Webhook:
-        """With the rules that there are now."""
+        """Return the webhook with its current rules."""
         return self if self.further is None else replace(self, rules=(*self.rules, *self.further(view)))
 
     def full_name(self, capability: str) -> str:
@@ -264,16 +268,15 @@ class Webhook:
 
 
 def is_built_in(group: str) -> bool:
-    """Whether Kubernetes itself serves the group: without a dot, or below k8s.io (which others may only use when it was
-    reviewed, `*.x-k8s.io` is for them)."""
+    """Return True for a group of Kubernetes itself: without a dot, or below k8s.io (`*.x-k8s.io` is for others)."""
     return "." not in group or group.endswith(".k8s.io")
 
 
 def suffix(capability: str) -> str:
-    """How the names of a capability's webhooks end."""
+    """Return the suffix of the capability's webhook names."""
     return f".{capability}.{GROUP}"
 
 
 def configuration_name(capability: str) -> str:
-    """Of its webhook configurations on the server."""
+    """Return the name of the capability's webhook configurations."""
     return f"nodeyard-{capability}"

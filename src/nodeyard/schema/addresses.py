@@ -1,4 +1,4 @@
-"""Addresses of the network, judged as Go's standard library judges them: IP, CIDR, MAC, URI, e-mail."""
+"""Checks IP, CIDR, MAC, URI and e-mail addresses as Go's standard library does."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ATEXT = r"[!#-'*+\-/-9=?A-Z^-~\x80-\U0010ffff]"
 _DOT_ATOM = rf"{_ATEXT}+(?:\.{_ATEXT}+)*"
 _QUOTED = r'"(?:[\t !#-\[\]-~\x80-\U0010ffff]|\\[\t -~\x80-\U0010ffff])*"'
 _SPEC = rf"[ \t]*(?:{_DOT_ATOM}|(?!\"\"){_QUOTED})@[ \t]*(?:{_DOT_ATOM}|\[(?P<ip>[^\[\]\\\s]*)\])"
-# Neither blanks nor words are given back once they are read: the ways to part a long row of them would have no end.
+# Possessive quantifiers: without them a long run of blanks or words would backtrack exponentially.
 _COMMENTS = r"(?:[ \t]*+\((?:[^()\\]|\\.)*+\))*+[ \t]*+"
 _PHRASE = rf"(?:[ \t]*(?:(?:{_ATEXT}|\.)++|{_QUOTED}){_COMMENTS})+"
 _BARE_EMAIL = re.compile(rf"{_SPEC}{_COMMENTS}")
@@ -32,7 +32,7 @@ _NAMED_EMAIL = re.compile(rf"(?:{_PHRASE})?[ \t]*<{_SPEC}>{_COMMENTS}")
 
 
 def is_ip(text: str) -> bool:
-    """An address of either family, without a zone."""
+    """Return whether a text is an IPv4 or IPv6 address without a zone."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -41,7 +41,7 @@ def is_ip(text: str) -> bool:
 
 
 def is_ipv4(text: str) -> bool:
-    """Leading zeros are tolerated, and so is the dotted end of an IPv6 address."""
+    """Return whether a text is an IPv4 address; leading zeros and IPv4-mapped IPv6 addresses are accepted, as in Go."""
     return "." in text and (_SLOPPY_IPV4.fullmatch(text) is not None or _is_sloppy_ipv6(text))
 
 
@@ -68,12 +68,12 @@ def _is_sloppy_ipv6(text: str) -> bool:
 
 
 def is_mac(text: str) -> bool:
-    """Six, eight or twenty octets."""
+    """Return whether a text is a MAC address of six, eight or twenty octets."""
     return _MAC.fullmatch(text) is not None
 
 
 def is_request_uri(text: str) -> bool:
-    """An absolute URI, or an absolute path."""
+    """Return whether a text is an absolute URI or an absolute path."""
     if not text or any(char < " " or char == "\x7f" for char in text):
         return False
     if text == "*":
@@ -103,7 +103,7 @@ def _is_authority(scheme: str, authority: str) -> bool:
     if bracket == 0:
         return _is_ip_literal(host)
     if ":" in host:
-        # Only http and https insist on one colon; data bases list several hosts here.
+        # Only http and https require a single colon; database URLs list several hosts.
         colon = host.find(":") if scheme in ("http", "https") else host.rfind(":")
         if not _PORT.fullmatch(host[colon:]):
             return False
@@ -117,6 +117,6 @@ def _is_ip_literal(host: str) -> bool:
 
 
 def is_email(text: str) -> bool:
-    """An address alone or `Name <address>`."""
+    """Return whether a text is an e-mail address or `Name <address>`."""
     found = _BARE_EMAIL.fullmatch(text) or _NAMED_EMAIL.fullmatch(text)
     return found is not None and (found["ip"] is None or is_ip(found["ip"]))

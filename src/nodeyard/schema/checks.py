@@ -1,18 +1,18 @@
-"""A schema compiled into checks: for every node and every kind of JSON value, the few things left to look at.
+"""Compiles a schema into checks: for each node and each JSON type, only the checks that can still fail.
 
-What can be known from the kind of a value alone is settled while compiling, so that a plain string in a string field
-costs one look-up and no call. A node's `Table` is made at first use and kept with the node.
+Checks that depend only on the type of the value are resolved at compile time: a plain string in a string field costs
+one dict lookup and no call. A node's `Table` is built at first use and stored with the node.
 """
 
 from __future__ import annotations
 
 from nodeyard.kube.fields import FieldErrorType, too_many
-from nodeyard.kube.json import Json
-from nodeyard.schema.branches import Table, branch_check
+from nodeyard.kube.json import Json, json_equal
+from nodeyard.schema.any_one_all_of import Table, branch_check
 from nodeyard.schema.compile import OPEN
 from nodeyard.schema.faults import Entry, Fault, beneath, judged, missing, stated
 from nodeyard.schema.model import Schema
-from nodeyard.schema.scalars import KINDS, Check, enum_check, is_same, number_check, string_checks, type_check
+from nodeyard.schema.scalars import KINDS, Check, enum_check, number_check, string_checks, type_check
 
 _LONGEST = 2**63
 
@@ -22,7 +22,7 @@ def table_of(schema: Schema) -> Table:
         schema.programs = {}
     known: Table | None = schema.programs.get("checks")
     if known is None:
-        # Stored before it is filled: a recursive type finds itself.
+        # Stored before it is filled, so that a recursive type terminates.
         known = schema.programs["checks"] = {}
         known.update({kind: tuple(_checks(schema, kind)) for kind in KINDS})
         known[int] = _wide_integers(known)
@@ -30,7 +30,7 @@ def table_of(schema: Schema) -> Table:
 
 
 def _checks(schema: Schema, kind: type) -> list[Check]:
-    """In the server's order; null is only looked at for its type and against an enumeration."""
+    """Return the checks in the server's order. A null is checked only for its type and enum."""
     checks: list[Check | None] = [type_check(schema, kind)]
     if kind is not type(None):
         checks.append(branch_check(schema, table_of))
@@ -47,7 +47,7 @@ def _checks(schema: Schema, kind: type) -> list[Check]:
 
 
 def _wide_integers(table: Table) -> tuple[Check, ...]:
-    """An integer beyond 64 bits is a float to the server."""
+    """Check integers beyond 64 bits as floats, as the server decodes them."""
     narrow, wide = table[int], table[float]
     if not narrow and not wide:
         return ()
@@ -82,15 +82,15 @@ def _list_check(schema: Schema) -> Check | None:
             faults.append(judged(FieldErrorType.INVALID, size, f"should have at least {least} items"))
         if most is not None and size > most:
             faults.append(stated(FieldErrorType.TOO_MANY, None, too_many("", size, most).detail))
-        if is_unique and _has_twins(value):
+        if is_unique and _has_duplicates(value):
             faults.append(judged(FieldErrorType.INVALID, "", "shouldn't contain duplicates"))
         return faults
 
     return check
 
 
-def _has_twins(items: list[Json]) -> bool:
-    return any(is_same(item, other) for position, item in enumerate(items) for other in items[:position])
+def _has_duplicates(items: list[Json]) -> bool:
+    return any(json_equal(item, other) for position, item in enumerate(items) for other in items[:position])
 
 
 # objects
@@ -149,7 +149,7 @@ def _field_check(schema: Schema) -> Check | None:
             table = properties.get(name)
             if table is None:
                 if is_closed:
-                    faults = [*(faults or ()), _surplus(name)]
+                    faults = [*(faults or ()), _forbidden(name)]
                 if additional is None:
                     continue
                 table = additional
@@ -163,5 +163,5 @@ def _field_check(schema: Schema) -> Check | None:
     return check
 
 
-def _surplus(name: str) -> Fault:
+def _forbidden(name: str) -> Fault:
     return Fault(FieldErrorType.INVALID, name, lambda path: f"{path}.{name} in body is a forbidden property")

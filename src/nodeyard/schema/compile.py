@@ -1,7 +1,7 @@
-"""From a CRD's openAPIV3Schema to a `Schema`.
+"""Compiles a CRD's openAPIV3Schema into a `Schema`.
 
-The definition is taken to be sound: `definition_faults` is asked first. Written defaults of the language
-(`nullable: false`, `default: null`, an empty list) mean the same as leaving the key out.
+The schema must be valid: callers check it with `definition_faults` first. Explicit defaults of the language
+(`nullable: false`, `default: null`, an empty list) mean the same as a missing key.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Final
 from nodeyard.kube.json import Json, Object
 from nodeyard.schema.model import UNSET, Rule, Schema
 
-# additionalProperties: true. Keys are kept, but nothing is known about their values, so what is inside is dropped.
+# additionalProperties: true. Keys are kept; their values have no schema, so fields inside them are pruned.
 OPEN: Final = Schema()
 
 _PLAIN = {
@@ -43,7 +43,7 @@ _BRANCHES = {"allOf": "all_of", "anyOf": "any_of", "oneOf": "one_of"}
 
 
 def compile_schema(openapi: Object) -> Schema:
-    """One node and all below it."""
+    """Compile a schema with all its children."""
     parts: dict[str, Any] = {}
     for key, value in openapi.items():
         if value is None:

@@ -1,8 +1,8 @@
-"""From a type to the CustomResourceDefinition that serves it.
+"""Generates a CustomResourceDefinition from a msgspec type.
 
-The types say which fields there are, how they are called on the wire and what they mean (`Meta(description=...)`).
-What a type cannot say (CEL, which fields are required, limits, list keys) is an overlay: schema parts by dotted path,
-merged over what the type gives. Every field needs a description: `kubectl explain` has nothing else to show.
+The type has the fields, their JSON names and descriptions (`Meta(description=...)`). CEL rules, required fields,
+limits and list keys are an overlay: schema parts by dotted path, merged over the generated schema. Every field needs
+a description, because `kubectl explain` shows it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CATEGORY = "nodeyard"
 
 
 class UndescribedError(ValueError):
-    """A field without a description."""
+    """A field has no description."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,16 @@ class Column:
         return {**shown, "priority": self.priority} if self.priority else shown
 
 
+HELD_COLUMN = Column(
+    "Held",
+    '.status.conditions[?(@.type=="Held")].status',
+    description="True while a plan waits for `nodeyard approve`.",
+)
+
+
 @dataclass(frozen=True)
 class Definition:
-    """What a CRD says beyond its type."""
+    """A type and the rest of its CRD."""
 
     type: type[msgspec.Struct]
     group: str
@@ -53,15 +60,17 @@ class Definition:
     short_names: tuple[str, ...]
     columns: tuple[Column, ...]
     overlay: Mapping[str, Object] = field(default_factory=dict)
+    is_root: bool = True
+    """Objects of this kind are root objects of plans. False for kinds that only plans for other objects write."""
     scale: tuple[str, str] | None = None
-    """The paths of the wanted and of the present number."""
+    """The JSON paths of spec and status replicas."""
 
     @property
     def name(self) -> str:
         return f"{self.plural}.{self.group}"
 
     def render(self) -> Object:
-        """The CustomResourceDefinition."""
+        """Return the CustomResourceDefinition."""
         subresources: Object = {"status": {}}
         if self.scale:
             wanted, present = self.scale
@@ -71,7 +80,7 @@ class Definition:
             "served": True,
             "storage": True,
             "subresources": subresources,
-            "additionalPrinterColumns": [column.render() for column in self.columns],
+            "additionalPrinterColumns": [column.render() for column in self._columns()],
             "schema": {"openAPIV3Schema": self.schema()},
         }
         names: Object = {
@@ -94,13 +103,22 @@ class Definition:
             },
         }
 
+    def _columns(self) -> list[Column]:
+        """Return the printer columns; a root kind with conditions gets the column Held before its age."""
+        status = self.schema()["properties"].get("status", {}).get("properties", {})
+        if not self.is_root or "conditions" not in status:
+            return list(self.columns)
+        dates = [index for index, each in enumerate(self.columns) if each.type == "date"]
+        place = dates[0] if dates else len(self.columns)
+        return [*self.columns[:place], HELD_COLUMN, *self.columns[place:]]
+
     def schema(self) -> Object:
-        """The structural schema."""
+        """Return the structural schema."""
         root = _object(inspect.type_info(self.type), "", self.overlay)
         properties = root["properties"]
         properties["metadata"] = {"type": "object", **self.overlay.get("metadata", {})}
         properties = {
-            "apiVersion": {"type": "string", "description": "The version of the schema this object is written in."},
+            "apiVersion": {"type": "string", "description": "The API version of this object."},
             "kind": {"type": "string", "description": "The kind of this object."},
             **properties,
         }
@@ -111,24 +129,28 @@ _CONDITION: Object = {
     "type": "object",
     "required": ["type", "status", "lastTransitionTime", "reason", "message"],
     "properties": {
-        "type": {"type": "string", "maxLength": 316, "description": "What the condition is about."},
+        "type": {"type": "string", "maxLength": 316, "description": "Type of the condition."},
         "status": {
             "type": "string",
             "enum": ["True", "False", "Unknown"],
-            "description": "Whether it holds: True, False or Unknown.",
+            "description": "Status of the condition: True, False or Unknown.",
         },
-        "reason": {"type": "string", "maxLength": 1024, "description": "Why, in one word for programs."},
-        "message": {"type": "string", "maxLength": 32768, "description": "Why, in a sentence for people."},
+        "reason": {
+            "type": "string",
+            "maxLength": 1024,
+            "description": "Machine-readable reason of the last transition, in CamelCase.",
+        },
+        "message": {"type": "string", "maxLength": 32768, "description": "Human-readable details of the reason."},
         "lastTransitionTime": {
             "type": "string",
             "format": "date-time",
-            "description": "When the status last changed.",
+            "description": "Time of the last change of the status.",
         },
         "observedGeneration": {
             "type": "integer",
             "format": "int64",
             "minimum": 0,
-            "description": "The generation of the spec that the condition speaks of.",
+            "description": "The metadata.generation that the condition was set for.",
         },
     },
 }
@@ -143,7 +165,7 @@ _TAINT: Object = {
     },
 }
 _KNOWN: Mapping[type, Object] = {Condition: _CONDITION, Taint: _TAINT}
-"""Types of Kubernetes itself, which have no descriptions of their own."""
+"""Schemas of Kubernetes types, which have no descriptions."""
 
 
 def _object(info: inspect.Type, path: str, overlay: Mapping[str, Object]) -> Object:
@@ -171,7 +193,7 @@ def _value(info: inspect.Type, path: str, overlay: Mapping[str, Object]) -> Obje
 
 
 def _described(extra: Object) -> Object:
-    """The description first, as people read it first."""
+    """Return the description alone, so that it comes first in the YAML."""
     return {"description": extra["description"]} if "description" in extra else {}
 
 
@@ -179,7 +201,7 @@ _INT_OR_STRING = {inspect.IntType, inspect.StrType}
 
 
 def _without_none(info: inspect.Type) -> inspect.Type:
-    """An optional field is one that may be left out; null means the same. A number or a text may be one field."""
+    """Remove None from a union: an optional field may be missing. A union of int and str is int-or-string."""
     if not isinstance(info, inspect.UnionType):
         return info
     rest = [each for each in info.types if not isinstance(each, inspect.NoneType)]
@@ -221,7 +243,7 @@ _SCALARS: Mapping[Any, Object] = {
 
 
 def _merged(schema: Object, over: Object) -> Object:
-    """The overlay wins, and takes away what it has as None; rules are added to rules."""
+    """Merge the overlay: it wins, a None removes the key, and CEL rules are appended."""
     rules: Sequence[Any] = [*schema.get("x-kubernetes-validations", ()), *over.get("x-kubernetes-validations", ())]
     merged = {word: value for word, value in {**schema, **over}.items() if value is not None}
     return {**merged, "x-kubernetes-validations": rules} if rules else merged

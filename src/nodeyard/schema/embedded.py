@@ -1,8 +1,8 @@
-"""Resources within resources (x-kubernetes-embedded-resource), and the parts of any resource that no schema describes.
+"""Reads and validates embedded resources (x-kubernetes-embedded-resource) and object metadata.
 
-apiVersion and kind must be there and be names; metadata is read into the server's own type and written back, which
-refuses wrong types, drops unknown fields and leaves out what is empty. How metadata is read is given by the caller: it
-is a matter of built-in types, which this package does not know.
+apiVersion and kind are required. metadata is decoded into the server's ObjectMeta and encoded again, which refuses
+wrong types, prunes unknown fields and drops empty ones. The caller passes the decoder, because this package does not
+know the built-in types.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from nodeyard.kube.fields import FieldError, child, index, invalid, key, require
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.names import label_faults, label_value_faults, qualified_name_faults
 from nodeyard.schema.model import Schema
-from nodeyard.schema.walks import Walk, ask
+from nodeyard.schema.tree_walk import Walk, walk_tree
 
 META_FIELDS = frozenset({"apiVersion", "kind", "metadata"})
 
 ReadMetadata = Callable[[Json], tuple[Object, list[str]]]
-"""Metadata as the server writes it, and the paths of what it does not know. Raises ValueError in the words of Go."""
+"""Returns metadata as the server encodes it, and the paths of unknown fields. Raises ValueError with Go's message."""
 
 _ANNOTATIONS_MAX = 256 * 1024
 _DNS_1035 = re.compile("[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -31,14 +31,17 @@ _KIND_WORDS = (
 
 
 class CoercionError(ValueError):
-    """An object that cannot be read at all; the text is the reason within the 400."""
+    """Metadata that cannot be decoded; the text is the reason in the 400 response."""
 
 
 # reading
 
 
 def read_resource(schema: Schema, obj: Object, read: ReadMetadata) -> tuple[Object, list[str], list[str]]:
-    """The object with its metadata read, and what is unknown in its own metadata and in that of embedded resources."""
+    """Decode metadata of an object and of its embedded resources.
+
+    Return the object, the unknown fields of its own metadata, and those of embedded metadata.
+    """
     unknown: list[str] = []
     if "metadata" in obj:
         metadata, names = _read(obj["metadata"], read)
@@ -46,8 +49,8 @@ def read_resource(schema: Schema, obj: Object, read: ReadMetadata) -> tuple[Obje
         if metadata is not obj["metadata"]:
             obj = {**obj, "metadata": metadata}
     embedded: list[str] = []
-    if ask("embedded", _presence, schema, obj):
-        obj = _reread(schema, obj, "", read, embedded)
+    if walk_tree("embedded", _presence, schema, obj):
+        obj = _decode_embedded(schema, obj, "", read, embedded)
     return obj, unknown, sorted(embedded)
 
 
@@ -59,29 +62,31 @@ def _read(metadata: Json, read: ReadMetadata) -> tuple[Object, list[str]]:
 
 
 def _presence(schema: Schema) -> Walk | None:
-    """Not a fault: the mere fact that a resource is embedded here."""
+    """Report each embedded resource, as a FieldError for want of another type."""
     return (lambda value, path: [required(path)]) if schema.embedded else None
 
 
-def _reread(schema: Schema, value: Json, path: str, read: ReadMetadata, unknown: list[str]) -> Json:
+def _decode_embedded(schema: Schema, value: Json, path: str, read: ReadMetadata, unknown: list[str]) -> Json:
     if isinstance(value, list):
         if schema.items is None:
             return value
-        return [_reread(schema.items, item, index(path, place), read, unknown) for place, item in enumerate(value)]
+        return [
+            _decode_embedded(schema.items, item, index(path, place), read, unknown) for place, item in enumerate(value)
+        ]
     if not isinstance(value, dict):
         return value
     result = dict(value)
     for name, item in value.items():
         if schema.embedded and name in META_FIELDS:
-            result[name] = _reread_meta(name, item, child(path, name), read, unknown)
+            result[name] = _decode_meta(name, item, child(path, name), read, unknown)
         elif name in schema.properties:
-            result[name] = _reread(schema.properties[name], item, child(path, name), read, unknown)
+            result[name] = _decode_embedded(schema.properties[name], item, child(path, name), read, unknown)
         elif schema.additional is not None:
-            result[name] = _reread(schema.additional, item, key(path, name), read, unknown)
+            result[name] = _decode_embedded(schema.additional, item, key(path, name), read, unknown)
     return result
 
 
-def _reread_meta(name: str, value: Json, path: str, read: ReadMetadata, unknown: list[str]) -> Json:
+def _decode_meta(name: str, value: Json, path: str, read: ReadMetadata, unknown: list[str]) -> Json:
     if name != "metadata":
         if not isinstance(value, str):
             raise CoercionError(str(invalid(path, value, "must be a string")))
@@ -98,11 +103,11 @@ def _reread_meta(name: str, value: Json, path: str, read: ReadMetadata, unknown:
 
 
 def embedded_faults(schema: Schema, value: Json, path: str = "") -> list[FieldError]:
-    """Of every embedded resource; the object around them is judged elsewhere."""
-    return ask("embedded faults", _question, schema, value, path)
+    """Return the faults of every embedded resource, not of the object around them."""
+    return walk_tree("embedded faults", _node_check, schema, value, path)
 
 
-def _question(schema: Schema) -> Walk | None:
+def _node_check(schema: Schema) -> Walk | None:
     return _resource_faults if schema.embedded else None
 
 
@@ -136,7 +141,7 @@ def _kind_faults(value: Json, path: str) -> list[FieldError]:
 
 
 def _metadata_faults(metadata: Object, path: str) -> list[FieldError]:
-    """Names here only have to be fit for a URL."""
+    """Return the faults of embedded metadata. Names only have to be valid path segments."""
     faults: list[FieldError] = []
     for name in ("generateName", "name"):
         text = metadata.get(name) or ""

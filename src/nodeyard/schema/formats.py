@@ -1,7 +1,7 @@
-"""The formats of strings and numbers that are checked; all others are notes for the reader.
+"""Checks the formats of strings and numbers that the server knows; others are ignored.
 
-A string's format is known by its name without dashes (`date-time` and `datetime` are one). Each check answers as the
-server's does, including what it lets through: a hostname may hold symbols, a duration may be `3 days or so`.
+Dashes in format names are ignored (`date-time` equals `datetime`). Each check accepts what the server's accepts, its
+oddities included: a hostname may contain symbols, a duration may be `3 days or so`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from nodeyard.schema import addresses
-from nodeyard.schema.patterns import compile_pattern
+from nodeyard.schema.patterns import Pattern, compile_pattern
 
 StringCheck = Callable[[str], bool]
 
@@ -65,7 +65,7 @@ def _is_date(text: str) -> bool:
     if not found:
         return False
     year, month, day = (int(part) for part in found.groups())
-    # Python has no year 0; it is a leap year like 2000.
+    # Python has no year 0, which is a leap year like 2000.
     return 1 <= month <= 12 and 1 <= day <= monthrange(year or 2000, month)[1]
 
 
@@ -85,7 +85,7 @@ def _is_duration(text: str) -> bool:
     known = False
     for count, unit in _DURATION_PART.findall(text):
         digits = count.lstrip("0")
-        # Python refuses to read a number of some thousand digits.
+        # Python refuses to parse integers of several thousand digits.
         if len(digits) > 19 or int(digits or "0") >= 2**63:
             return False
         word = unit.lower()
@@ -94,14 +94,14 @@ def _is_duration(text: str) -> bool:
 
 
 @lru_cache(maxsize=1)
-def _hostname() -> re.Pattern[str]:
-    # With every letter and symbol of Unicode it is slow to build and never needed for a name in ASCII.
+def _hostname() -> Pattern:
+    # The Unicode pattern is slow to compile and not needed for ASCII names.
     return compile_pattern(_HOSTNAME.format(s=r"\p{S}", l=r"\p{L}"))
 
 
 def _is_hostname(text: str) -> bool:
     pattern = _ASCII_HOSTNAME if text.isascii() else _hostname()
-    if not pattern.search(text):
+    if not pattern.matches(text):
         return False
     raw = text.encode()
     return len(raw) <= 255 and all(len(label) <= 63 for label in raw.split(b"."))
@@ -173,12 +173,12 @@ _STRING_CHECKS: dict[str, StringCheck] = {
 
 
 def string_check(name: str) -> StringCheck | None:
-    """The check of a format by its name; None when there is no such format."""
+    """Return the check of a string format; None if the format is unknown."""
     return _STRING_CHECKS.get(name.replace("-", ""))
 
 
 def is_checked(type_: str, name: str) -> bool:
-    """Whether this format means anything on this type (empty: none, or several)."""
+    """Return whether a format is checked on a type; an empty type means none or several."""
     if type_ in ("", "string"):
         return string_check(name) is not None
     return name in _NUMBER_FORMATS.get(type_, ())

@@ -1,23 +1,24 @@
-"""Lists that are sets or maps: no two items alike, no two with the same keys."""
+"""Checks lists of type set and map for duplicate items and keys."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable
 
 from nodeyard.kube.fields import FieldError, duplicate, index, invalid
-from nodeyard.kube.gotext import plain_json
+from nodeyard.kube.goformat import plain_json
 from nodeyard.kube.json import Json
 from nodeyard.schema.model import Schema
-from nodeyard.schema.walks import Walk, ask
+from nodeyard.schema.tree_walk import Walk, walk_tree
 
 _UNKEYED = object()
 
 
 def list_faults(schema: Schema, obj: Json) -> list[FieldError]:
-    return ask("lists", _question, schema, obj)
+    """Return a fault for every duplicate in lists of type set or map."""
+    return walk_tree("lists", _node_check, schema, obj)
 
 
-def _question(schema: Schema) -> Walk | None:
+def _node_check(schema: Schema) -> Walk | None:
     find = {"set": _set_faults, "map": _map_faults}.get(schema.list_type or "")
     if find is None:
         return None
@@ -25,7 +26,7 @@ def _question(schema: Schema) -> Walk | None:
 
 
 def _set_faults(schema: Schema, items: list[Json], path: str) -> list[FieldError]:
-    positions = _repeated([_mark(item) for item in items])
+    positions = _find_repeated([_identity(item) for item in items])
     return [duplicate(index(path, position), items[position]) for position in positions]
 
 
@@ -36,18 +37,18 @@ def _map_faults(schema: Schema, items: list[Json], path: str) -> list[FieldError
     names = schema.list_map_keys
     if len(names) == 1:
         name = names[0]
-        marks = [_mark(item[name]) if item and name in item else _UNKEYED for item in items]
+        marks = [_identity(item[name]) if item and name in item else _UNKEYED for item in items]
     else:
-        marks = [_mark(_keys(names, item)) for item in items]
-    return [duplicate(index(path, position), _keys(names, items[position])) for position in _repeated(marks)]
+        marks = [_identity(_keys(names, item)) for item in items]
+    return [duplicate(index(path, position), _keys(names, items[position])) for position in _find_repeated(marks)]
 
 
 def _keys(names: tuple[str, ...], item: Json) -> Json:
     return {name: item[name] for name in names if name in item} if item else {}
 
 
-def _repeated(marks: list[Hashable]) -> list[int]:
-    """Where something occurs for the second time; the third and further are not told."""
+def _find_repeated(marks: list[Hashable]) -> list[int]:
+    """Return the positions of second occurrences; the server does not report further ones."""
     if len(set(marks)) == len(marks):
         return []
     seen: dict[Hashable, int] = {}
@@ -59,8 +60,8 @@ def _repeated(marks: list[Hashable]) -> list[int]:
     return repeated
 
 
-def _mark(item: Json) -> Hashable:
-    """What two items have in common when they are one: 1 is neither 1.0 nor true, unless deep inside."""
+def _identity(item: Json) -> Hashable:
+    """Return the identity of an item: 1, 1.0 and true differ at the top level, but not inside objects and lists."""
     if item.__class__ is str:
         return str(item)
     if isinstance(item, (dict, list)):

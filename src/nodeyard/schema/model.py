@@ -1,7 +1,7 @@
-"""The one form in which a type is known, for built-in kinds and for custom resources alike.
+"""The schema model of built-in kinds and custom resources.
 
-A `Schema` is compiled once, from a CRD's openAPIV3Schema or from the table of built-in types, and then walked: to
-default, to prune, to validate, to merge (server-side apply, strategic merge patch) and to find unknown fields.
+A `Schema` is compiled once, from a CRD's openAPIV3Schema or from the table of built-in types. Defaulting, pruning,
+validation, server-side apply and strategic merge patch walk it.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 
 class Unset:
-    """The default of a field that has none; `null` is a value."""
+    """The default of a field without one; `null` is a value."""
 
     def __repr__(self) -> str:
         return "UNSET"
@@ -37,19 +37,19 @@ class Rule:
 
 @dataclass(slots=True, eq=False)
 class Schema:
-    """One node of a type. `properties` and `items` may lead back to a node above (recursive types).
+    """One node of a type. `properties` and `items` may refer to a node above (recursive types).
 
-    Built once by a compiler and not changed afterwards.
+    Immutable once compiled.
     """
 
     type: str = ""
-    """object, array, string, integer, number, boolean; empty where anything goes (int-or-string, any JSON)."""
+    """object, array, string, integer, number, boolean; empty for int-or-string and any JSON."""
 
     # structure
     properties: dict[str, Schema] = field(default_factory=dict)
     additional: Schema | None = None
     closed: bool = False
-    """additionalProperties: false, so that a key beyond `properties` is refused rather than dropped."""
+    """additionalProperties: false; other keys than `properties` are refused instead of pruned."""
     items: Schema | None = None
     required: tuple[str, ...] = ()
     nullable: bool = False
@@ -64,7 +64,7 @@ class Schema:
     list_map_keys: tuple[str, ...] = ()
     map_type: MapType | None = None
     patch_strategy: str = ""
-    """Of strategic merge patch, built-in kinds only: merge, replace, retainKeys, joined by commas."""
+    """Strategic merge patch of built-in kinds: merge, replace, retainKeys, joined by commas."""
     patch_merge_key: str = ""
 
     # values
@@ -92,11 +92,11 @@ class Schema:
     description: str = ""
 
     programs: dict[str, Any] | None = field(default=None, init=False, repr=False)
-    """What validation and its like compile from this node at first use; nothing else looks here."""
+    """Cache of the programs that validation and tree walks compile from this node at first use."""
 
     @property
     def is_atomic(self) -> bool:
-        """Whether one manager owns the whole value: scalars, atomic maps and lists that are neither set nor map."""
+        """Return whether one field manager owns the whole value: scalars, atomic maps, lists that are no set or map."""
         if self.type == "array":
             return self.list_type not in ("set", "map")
         return self.map_type == "atomic"

@@ -1,6 +1,6 @@
-"""Fields that a schema does not know: dropped, and named.
+"""Prunes fields that a schema does not specify, and returns their paths.
 
-The object given is left as it is; what comes back shares everything that did not change.
+The input is not changed; the result shares all unchanged parts with it.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ _BUILT_IN_MARK = "resourceVersion"
 
 
 def prune(schema: Schema, obj: Object, read_metadata: ReadMetadata | None = None) -> tuple[Object, list[str]]:
-    """The object without unknown fields, and their paths in the server's order: metadata's, the rest, embedded ones'.
+    """Prune an object. Return it with the unknown paths in the server's order: metadata, the rest, embedded metadata.
 
-    Given how metadata is read, that is done too: for the object and for every resource embedded in it. Raises
-    CoercionError where metadata cannot be read.
+    With `read_metadata`, metadata of the object and of embedded resources is decoded too. Raises CoercionError if it
+    cannot be decoded.
     """
     unknown: list[str] = []
     pruned: Object = _object(schema, obj, "", unknown, keeps=schema.preserve_unknown, is_root=True)
@@ -29,14 +29,14 @@ def prune(schema: Schema, obj: Object, read_metadata: ReadMetadata | None = None
 
 
 def prune_value(schema: Schema, value: Json) -> Json:
-    """A part of an object without unknown fields; the very value where there are none."""
+    """Prune a part of an object. Return the same value if nothing is unknown."""
     if value.__class__ is not dict and value.__class__ is not list:
         return value
     return _value(schema, value, "", [], keeps=schema.preserve_unknown)
 
 
 def _value(schema: Schema, value: Json, path: str, unknown: list[str], *, keeps: bool) -> Json:
-    """`keeps`: unknown fields stay; it reaches through lists, but not below a field that has a schema."""
+    """Prune a value. `keeps` preserves unknown fields; it extends through lists, but not below a specified field."""
     if value.__class__ is dict:
         return _object(schema, value, path, unknown, keeps=keeps, is_root=False)
     return _list(schema, value, path, unknown, keeps=keeps)
@@ -46,15 +46,15 @@ def _object(schema: Schema, value: Object, path: str, unknown: list[str], *, kee
     properties, additional = schema.properties, schema.additional
     implicit = META_FIELDS if schema.embedded or (is_root and not _is_built_in(schema)) else ()
     changes: Object | None = None
-    dropped: list[str] | None = None
+    dropped: dict[str, None] | None = None
     for name, item in value.items():
         if name in implicit:
             continue
         child = properties.get(name, additional)
         if child is None:
             if not keeps:
-                dropped = dropped or []
-                dropped.append(name)
+                dropped = dropped or {}
+                dropped[name] = None
             continue
         if item.__class__ is dict or item.__class__ is list:
             below = f"{path}.{name}" if path else name
@@ -88,6 +88,6 @@ def _list(schema: Schema, value: list[Json], path: str, unknown: list[str], *, k
 
 
 def _is_built_in(schema: Schema) -> bool:
-    """A built-in type describes its metadata; a CRD cannot say more of it than how the object may be named."""
+    """Return whether the schema is of a built-in type: only those specify all fields of metadata."""
     metadata = schema.properties.get("metadata")
     return metadata is not None and _BUILT_IN_MARK in metadata.properties

@@ -1,24 +1,22 @@
-"""What an update may leave as it is although it is wrong.
+"""Ratcheting validation: an update may keep invalid values that it does not change.
 
-A fault is tolerated when the value it was found in, or anything around that value, is unchanged. Old and new are
-matched field by field; items of a list are matched by their keys in a list of type map, and not at all in others,
-which therefore count as a whole.
+A fault is tolerated if its value, or a value that contains it, is unchanged. Old and new are matched field by field.
+Items of a list of type map are matched by their keys; other lists are compared as a whole.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from nodeyard.kube.gotext import quote
-from nodeyard.kube.json import Json
+from nodeyard.kube.goformat import quote
+from nodeyard.kube.json import Json, json_equal
 from nodeyard.schema.compile import OPEN
 from nodeyard.schema.faults import Fault, Step
 from nodeyard.schema.model import Schema
-from nodeyard.schema.scalars import is_same
 
 
 class Pair(NamedTuple):
-    """A value, what it was before, and what both should be."""
+    """A new value, its old value, and their schema."""
 
     schema: Schema
     new: Json
@@ -26,14 +24,15 @@ class Pair(NamedTuple):
 
 
 def is_tolerated(pair: Pair, fault: Fault) -> bool:
+    """Return whether the value of a fault, or one that contains it, is unchanged."""
     if is_unchanged(pair):
         return True
     steps = fault.steps[fault.inner :]
     if steps and steps[-1] in ("apiVersion", "kind"):
-        # Both objects are converted to the version of the request, so a change there does not show.
+        # Both objects are converted to the version of the request, which hides a change of these fields.
         return False
     for step in reversed(steps):
-        below = _within(pair, step)
+        below = _descend(pair, step)
         if below is None:
             return False
         if is_unchanged(below):
@@ -48,19 +47,19 @@ def is_unchanged(pair: Pair) -> bool:
         if len(new) != len(old):
             return False
         if schema.list_type != "map":
-            return is_same(new, old)
-        children = [_within(pair, position) for position in range(len(new))]
+            return json_equal(new, old)
+        children = [_descend(pair, position) for position in range(len(new))]
     elif isinstance(new, dict) and isinstance(old, dict):
         if len(new) != len(old):
             return False
-        children = [_within(pair, name) for name in new]
+        children = [_descend(pair, name) for name in new]
     else:
-        return is_same(new, old)
+        return json_equal(new, old)
     return all(child is not None and is_unchanged(child) for child in children)
 
 
-def _within(pair: Pair, step: Step) -> Pair | None:
-    """The pair one step down; None where nothing old belongs to the new, or no schema says what they are."""
+def _descend(pair: Pair, step: Step) -> Pair | None:
+    """Return the pair one step down; None if there is no matching old value or no schema."""
     return _item(pair, step) if isinstance(step, int) else _field(pair, step)
 
 
@@ -86,7 +85,7 @@ def _item(pair: Pair, position: int) -> Pair | None:
 
 
 def _key(schema: Schema, item: Json) -> tuple[str, ...] | None:
-    """What tells an item from others; None when a key is missing or no scalar."""
+    """Return the list-map key of an item; None if a key is missing or not a scalar."""
     if not isinstance(item, dict) or not schema.list_map_keys:
         return None
     values = [item.get(name) for name in schema.list_map_keys]

@@ -1,4 +1,4 @@
-"""The words in which a definition says what the server checks: a rule, what it stands on, and what names look like.
+"""Builds CEL rules and schema parts for the overlay of a CRD.
 
 overlay = {"spec.role": checks(rule(f"self.matches('^{SUBDOMAIN}$')", "the name of a role is ..."), maxLength=253)}
 """
@@ -13,7 +13,7 @@ from nodeyard.kube.names import LABEL_VALUE_MAX, SUBDOMAIN_MAX
 LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 SUBDOMAIN: Final = f"{LABEL}([.]{LABEL})*"
 NAME: Final = "[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
-"""What follows the prefix in the key of a label or annotation; also a label's value, where there is one."""
+"""The name part of a label or annotation key; also a non-empty label value."""
 KEY: Final = f"^({SUBDOMAIN}/)?{NAME}$"
 VALUE: Final = f"^({NAME})?$"
 KEY_MAX: Final = SUBDOMAIN_MAX + 1 + LABEL_VALUE_MAX
@@ -26,22 +26,22 @@ VALUE_MESSAGE: Final = (
 _MOST_LABELS: Final = 64
 
 CONDITIONS: Final[Object] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
-"""A list of conditions, one of each type."""
+"""The list type of conditions: a map by type."""
 
 
 def rule(cel: str, message: str, expression: str = "") -> Object:
-    """A rule; where an expression makes its message, the plain one stands in when that fails."""
-    said: Object = {"rule": cel, "message": message}
-    return {**said, "messageExpression": expression} if expression else said
+    """Build a rule. `message` is the fallback if `expression`, the messageExpression, fails."""
+    built: Object = {"rule": cel, "message": message}
+    return {**built, "messageExpression": expression} if expression else built
 
 
 def checks(*rules: Object, **schema: object) -> Object:
-    """A schema with rules."""
+    """Build a schema part with rules."""
     return {**schema, "x-kubernetes-validations": list(rules)}
 
 
 def label_map(path: str) -> dict[str, Object]:
-    """A map that becomes labels or selects by them."""
+    """Build the overlay of a map of labels or of a label selector."""
     return {
         path: checks(
             rule(

@@ -1,7 +1,7 @@
-"""Checks of a single value: its type, strings, formats, numbers, enumerations.
+"""Compiles the checks of single values: type, string, format, number, enum.
 
-Every function here is called while a schema is compiled and returns a check, or None where there is nothing to check.
-A check takes a value of the kind it was made for and returns its faults, or None.
+Each function returns a check, or None if there is nothing to check. A check takes a value of the type it was compiled
+for and returns its faults, or None.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from types import NoneType
 from typing import Any
 
 from nodeyard.kube.fields import FieldErrorType, too_long
-from nodeyard.kube.gotext import decimal, number, plain_json, quote
-from nodeyard.kube.json import Json
+from nodeyard.kube.goformat import decimal, number, plain_json, quote
+from nodeyard.kube.json import Json, json_equal
 from nodeyard.schema.faults import Fault, judged, stated, unplaced
 from nodeyard.schema.formats import is_checked, string_check
 from nodeyard.schema.model import Schema
@@ -23,7 +23,7 @@ Check = Callable[[Any], list[Fault] | None]
 
 KINDS: tuple[type, ...] = (NoneType, bool, int, float, str, list, dict)
 
-# JSON type and format by which the server knows a decoded value.
+# JSON type and format that the server reports for a decoded value.
 _NAMES: dict[type, tuple[str, str]] = {
     bool: ("boolean", ""),
     int: ("integer", "int64"),
@@ -42,13 +42,13 @@ def types_of(schema: Schema) -> tuple[str, ...]:
 
 
 def format_of(schema: Schema) -> str:
-    """The format as far as it is checked."""
+    """Return the format if it is checked, else an empty text."""
     types = types_of(schema)
     return schema.format if is_checked(types[0] if len(types) == 1 else "", schema.format) else ""
 
 
 def is_whole(value: float) -> bool:
-    """Whether a float counts as an integer: exactly, or to nine digits."""
+    """Return whether the server accepts a float as an integer: exactly, or to nine digits."""
     if not -_MAX_SAFE <= value <= _MAX_SAFE:
         return False
     whole = math.trunc(value)
@@ -91,13 +91,13 @@ def string_checks(schema: Schema) -> list[Check]:
 
 
 def _length_and_pattern(schema: Schema) -> Check | None:
-    """Only the first of these faults is told: too long, too short, no match."""
+    """Check length and pattern. Only the first fault is reported: too long, too short, no match."""
     most, least, source = schema.max_length, schema.min_length, schema.pattern
     if most is None and least is None and not source:
         return None
     longest = math.inf if most is None else most
     shortest = least or 0
-    search = compile_pattern(source).search if source else None
+    matches = compile_pattern(source).matches if source else None
 
     def check(value: str) -> list[Fault] | None:
         length = len(value)
@@ -105,7 +105,7 @@ def _length_and_pattern(schema: Schema) -> Check | None:
             return [stated(FieldErrorType.TOO_LONG, None, too_long("", int(longest)).detail)]
         if length < shortest:
             return [judged(FieldErrorType.INVALID, value, f"should be at least {shortest} chars long")]
-        if search is not None and search(value) is None:
+        if matches is not None and not matches(value):
             return [judged(FieldErrorType.INVALID, value, f"should match '{source}'")]
         return None
 
@@ -130,7 +130,7 @@ def _format(schema: Schema) -> Check | None:
 
 
 def number_check(schema: Schema, kind: type) -> Check | None:
-    """Range of type and format first, then multipleOf, minimum, maximum."""
+    """Check the range of type and format, then multipleOf, minimum and maximum."""
     bounds = [
         _range(schema, kind),
         _bound(schema, kind, schema.multiple_of, "MultipleOf", _multiple),
@@ -150,7 +150,7 @@ def number_check(schema: Schema, kind: type) -> Check | None:
 
 
 def _range_fault(schema: Schema, value: float) -> bool:
-    """Whether a number, written out, does not fit the type and format; among floats only `float` has a limit."""
+    """Return whether a number does not fit type and format; of floating-point formats only `float` has a range."""
     types = types_of(schema)
     if types == ("integer",):
         written = decimal(value)
@@ -177,7 +177,7 @@ def _range(schema: Schema, kind: type) -> Check | None:
 def _bound(
     schema: Schema, kind: type, limit: float | None, what: str, make: Callable[[Schema, float], Check]
 ) -> Check | None:
-    """A limit that the type cannot hold is a fault itself, told of every value, which then is judged as a float."""
+    """Check a limit. A limit outside the type's range is a fault of every value, which is then compared as a float."""
     if limit is None:
         return None
     if _range_fault(schema, limit):
@@ -251,9 +251,9 @@ def enum_check(schema: Schema) -> Check | None:
 
 
 def _converts_to(value: Json, choice: Json) -> bool:
-    """Whether a value, converted to the type of the choice as Go converts, is the choice.
+    """Return whether a value equals an enum choice after Go's conversion to the type of the choice.
 
-    A float becomes an integer by losing its fraction, an integer becomes a string of the character with that code.
+    A float converts to an integer by truncation, an integer to the string of the character with that code.
     """
     if value is None or choice is None:
         return False
@@ -265,17 +265,4 @@ def _converts_to(value: Json, choice: Json) -> bool:
         if isinstance(choice, str):
             return isinstance(value, int) and 0 <= value <= 0x10FFFF and chr(value) == choice
         return isinstance(choice, float) and float(value) == choice
-    return is_same(value, choice)
-
-
-def is_same(one: Json, other: Json) -> bool:
-    """Equality that tells 1 from 1.0 and from true."""
-    if one is other:
-        return True
-    if one.__class__ is not other.__class__:
-        return False
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(is_same(value, other[key]) for key, value in one.items())
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(is_same, one, other))
-    return bool(one == other)
+    return json_equal(value, choice)

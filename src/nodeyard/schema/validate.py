@@ -1,14 +1,14 @@
-"""Whether a custom resource is what its schema says, in the server's words and order.
+"""Validates a custom resource against its schema, with the server's messages in the server's order.
 
-First the values, with what an update may leave unchanged; then resources embedded in the object; then lists that are
-sets or maps. Rules in CEL come after these, and not at all while a fault stands that would make them answer nonsense.
+Values come first, with ratcheting on updates; then embedded resources; then lists of type set and map. CEL rules come
+last, and are skipped if a fault would make their result meaningless (`rules_blocked`).
 """
 
 from __future__ import annotations
 
 from nodeyard.kube.fields import FieldError, FieldErrorType
 from nodeyard.kube.json import Json, Object
-from nodeyard.schema.branches import run
+from nodeyard.schema.any_one_all_of import run
 from nodeyard.schema.checks import table_of
 from nodeyard.schema.embedded import embedded_faults
 from nodeyard.schema.faults import NOWHERE, errors
@@ -26,7 +26,7 @@ _BLOCKING = {
 
 
 def validate(schema: Schema, obj: Object, old: Object | None = None) -> list[FieldError]:
-    """Of an object as it is created, or as it is updated when there is an old one."""
+    """Validate an object on create, or on update if `old` is given."""
     faults = value_faults(schema, obj, UNSET if old is None else old)
     faults += embedded_faults(schema, obj)
     faults += _list_faults(schema, obj, old)
@@ -34,7 +34,7 @@ def validate(schema: Schema, obj: Object, old: Object | None = None) -> list[Fie
 
 
 def validate_status(schema: Schema, obj: Object, old: Object) -> list[FieldError]:
-    """Of a write to the status subresource, which judges status as an object of its own."""
+    """Validate a write to the status subresource, where only status is validated."""
     status = schema.properties.get("status")
     faults: list[FieldError] = []
     if status is not None and "status" in obj:
@@ -43,7 +43,7 @@ def validate_status(schema: Schema, obj: Object, old: Object) -> list[FieldError
 
 
 def value_faults(schema: Schema, value: Json, old: Json = UNSET, path: str = "") -> list[FieldError]:
-    """Types, limits, patterns, formats, branches: all but lists' keys and embedded resources."""
+    """Validate types, limits, patterns, formats and branches; not list keys and embedded resources."""
     faults = run(table_of(schema), value)
     if faults and old is not UNSET:
         pair = Pair(schema, value, old)
@@ -52,7 +52,7 @@ def value_faults(schema: Schema, value: Json, old: Json = UNSET, path: str = "")
 
 
 def rules_blocked(faults: list[FieldError]) -> FieldError | None:
-    """What is told in place of the CEL rules when these faults keep them from being asked."""
+    """Return the error that replaces the CEL rules if one of these faults blocks them, else None."""
     if not any(fault.type in _BLOCKING for fault in faults):
         return None
     words = (
@@ -63,6 +63,6 @@ def rules_blocked(faults: list[FieldError]) -> FieldError | None:
 
 
 def _list_faults(schema: Schema, obj: Object, old: Object | None) -> list[FieldError]:
-    """Once the stored object has such a fault, no update is held up by any."""
+    """Return the faults of lists. An update is not refused for them if the stored object has such a fault already."""
     faults = list_faults(schema, obj)
     return [] if faults and old is not None and list_faults(schema, old) else faults

@@ -1,14 +1,14 @@
-"""What is known of the cluster, kept current.
+"""Informers and caches: the objects of a cluster, kept current by list and watch.
 
-    client ──list, watch──▶ Informer ──▶ Cache (objects, indexes, aggregates) ──▶ CacheView of each capability
-                                           ▲
-    applier ──answers of our own writes────┘  overlay, until the watch has told them back
+    client ──list, watch──▶ Reflector ──▶ Cache (objects, indexes, aggregates) ──▶ CacheView of each capability
+                                            ▲
+    applier ──responses to our own writes───┘  overlay, until the watch delivers them
 
-`Watches` puts it together and is what the runtime uses.
+The runtime uses `InformerFactory`, which creates and shares the informers.
 """
 
-from nodeyard.watch.informer import Report
+from nodeyard.watch.informers import InformerFactory
+from nodeyard.watch.reflector import Report
 from nodeyard.watch.view import CacheView
-from nodeyard.watch.watches import Watches
 
-__all__ = ["CacheView", "Report", "Watches"]
+__all__ = ["CacheView", "InformerFactory", "Report"]

@@ -1,7 +1,7 @@
-"""Running folds: sums per leaf, stock per zone, exact under every change without looking at the other objects.
+"""Incremental aggregates, such as sums per leaf or spares per zone. A change costs the same for any number of objects.
 
-An update is the old object removed and the new one added. A group that no object belongs to any more is forgotten, so
-it begins again from empty and nothing, not even a rounding error, is left of it.
+An update removes the old object and adds the new one. A group without objects is deleted and starts again from empty,
+so rounding errors do not accumulate.
 """
 
 from __future__ import annotations
@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
-from nodeyard.kube.identity import Key
+from nodeyard.kube.object_key import Key
 
 
 class Folding(Protocol):
-    """What a capability declares; `add` and `remove` are pure and undo each other."""
+    """Declaration of an aggregate by a capability; `add` and `remove` are pure and inverse to each other."""
 
     @property
     def name(self) -> str: ...
@@ -31,7 +31,7 @@ class Folding(Protocol):
 
 class Fold:
     def __init__(self, folding: Folding, group: Callable[[Any], Iterable[str]] | None = None) -> None:
-        """`group`: instead of the declared one."""
+        """`group` replaces the declared group function."""
         self._empty = folding.empty
         self._group = group or folding.group
         self._add = folding.add
@@ -43,13 +43,13 @@ class Fold:
         return self._empty() if held is None else held[0]
 
     def values(self) -> Mapping[str, Any]:
-        """Every group that has an object, with its value."""
+        """Return the value of each group that has an object."""
         return {group: value for group, (value, _) in self._groups.items()}
 
     def stage(self, _key: Key, old: Any | None, new: Any | None) -> dict[str, tuple[Any, int]]:
         before = frozenset() if old is None else frozenset(self._group(old))
         after = frozenset() if new is None else frozenset(self._group(new))
-        return {group: self._staged(group, old, new, before, after) for group in before | after}
+        return {group: self._stage_group(group, old, new, before, after) for group in before | after}
 
     def commit(self, staged: dict[str, tuple[Any, int]]) -> None:
         for group, held in staged.items():
@@ -58,7 +58,7 @@ class Fold:
             else:
                 del self._groups[group]
 
-    def _staged(
+    def _stage_group(
         self, group: str, old: Any | None, new: Any | None, before: frozenset[str], after: frozenset[str]
     ) -> tuple[Any, int]:
         held = self._groups.get(group)

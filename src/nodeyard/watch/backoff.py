@@ -1,5 +1,4 @@
-"""How long to wait after the n-th failure in a row: twice as long each time, up to a limit, and never in step with
-others."""
+"""Exponential backoff with jitter."""
 
 from __future__ import annotations
 
@@ -8,8 +7,8 @@ from random import Random
 from typing import Final
 
 LONGEST_ASKED: Final = 60.0
-"""What a server asks for beyond this is not waited for: a page about its maintenance speaks of hours, and we would go
-on from what was known before."""
+"""The longest Retry-After that is honoured, in seconds. A maintenance page may ask for hours, during which the operator
+would work from a stale cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +17,9 @@ class Backoff:
     most: float = 30.0
 
     def seconds(self, failures: int, random: Random, at_least: float = 0.0) -> float:
-        """Between half and all of the full wait; `at_least` is what the server asked for, and gets within reason."""
+        """Return the delay after the n-th consecutive failure, with a jitter of up to half.
+
+        `at_least` is the server's Retry-After, honoured up to LONGEST_ASKED.
+        """
         full = min(self.most, self.first * 2.0 ** min(failures - 1, 30))
         return max(min(at_least, LONGEST_ASKED), full * (0.5 + random.random() / 2))

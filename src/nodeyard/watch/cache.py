@@ -1,42 +1,55 @@
-"""The objects of one kind as last known: what the watch delivered, with our own unconfirmed writes laid over it.
+"""Cache of one kind: the objects that the watch delivered, overlaid with our own unconfirmed writes.
 
-The informer feeds it (`deliver`, `replace`, `set_aside`, `pass_version`), writers tell it what the server answered
-(`wrote`, `deleted`), and everything that follows the objects (indexes, aggregates, listeners) sees one sequence of
-changes, whichever side they came from. Work per change is constant.
+The reflector calls `deliver`, `replace`, `reject` and `bookmark`. The applier calls `wrote` and `deleted` with the
+server's responses. Indexes, aggregates and listeners see one sequence of changes from both. A change costs constant
+time.
 
-All of it runs on one event loop and nothing here awaits, so whoever reads without awaiting reads one state. What is
-handed out is immutable and may be taken to another thread.
+The cache runs on one event loop and never awaits, so a reader that does not await sees one consistent state. Returned
+objects are immutable and may be passed to another thread.
 
-An object that did not decode, or that an index or aggregate could not take, is set aside with its error; the last one
-that was understood stays: to a planner a node that vanished would be worse news than one that is out of date.
+An object that does not decode, or that makes an index or aggregate fail, is recorded as malformed with its error. Its
+last good version stays in the cache: for a planner a stale node does less harm than a vanished one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
 from nodeyard.client.decoding import Malformed
-from nodeyard.kube.identity import Key, identity_of, is_at_least
+from nodeyard.kube.object_key import Key, identity_of, is_at_least
 from nodeyard.kube.selectors import LabelSelector
-from nodeyard.watch.derived import Derived
-from nodeyard.watch.overlay import Overlay, Own
+from nodeyard.watch.overlay import Overlay, PendingWrite
 
 T = TypeVar("T")
 
 Listener: TypeAlias = Callable[[Any | None, Any | None], None]
-"""Told after a change: the object before and after; None where there was or is none. Old and new are the same object
-where only its error is new."""
+"""Called after a change with the old and the new object; None before a creation and after a deletion. Both are the same
+object if only its decoding error changed."""
+
+
+class Derived(Protocol):
+    """An index or aggregate that follows the objects of a cache, updated in two steps.
+
+    `stage` calls the functions that a capability declared. They may fail on an unexpected object, so `stage` changes
+    nothing. `commit` cannot fail. The cache therefore applies a change to everything derived from it, or to nothing.
+    """
+
+    def stage(self, key: Key, old: Any | None, new: Any | None) -> Any:
+        """Compute the effect of the change without applying it."""
+
+    def commit(self, staged: Any) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which objects are watched, as far as it can be told of one that we wrote.
+    """Decides whether an object that we wrote is among those watched.
 
-    Labels tell it. Where fields select too, only the server knows: an object that is not there yet waits for the watch.
+    Label selectors are evaluated here. Field selectors are known only to the server, so a new object then waits for the
+    watch.
     """
 
     labels: LabelSelector
@@ -56,9 +69,9 @@ class Cache(Generic[T]):
         self._malformed: dict[Key, Malformed] = {}
         self._derived: tuple[Derived, ...] = ()
         self._listeners: tuple[Listener, ...] = ()
-        self._aside_listeners: tuple[Callable[[], None], ...] = ()
+        self._malformed_listeners: tuple[Callable[[], None], ...] = ()
         self.version = ""
-        """Everything up to this resource version has been delivered."""
+        """The resourceVersion up to which the watch has delivered everything."""
 
     # reading
 
@@ -66,7 +79,7 @@ class Cache(Generic[T]):
         return self._objects.get(key)
 
     def all(self) -> tuple[T, ...]:
-        """By namespace and name; the same tuple until something changes."""
+        """Return all objects ordered by namespace and name; the identical tuple until a change."""
         if self._all is None:
             if self._order is None:
                 self._order = sorted(self._objects)
@@ -78,23 +91,23 @@ class Cache(Generic[T]):
 
     @property
     def malformed(self) -> Mapping[Key, str]:
-        """What is wrong with each object that is not understood."""
+        """The decoding error of each malformed object."""
         return {key: each.error for key, each in self._malformed.items()}
 
     @property
-    def aside(self) -> Mapping[Key, Malformed]:
-        """What is known of them all the same."""
+    def undecodable(self) -> Mapping[Key, Malformed]:
+        """The metadata of each malformed object."""
         return dict(self._malformed)
 
     @property
     def unconfirmed(self) -> int:
-        """How many of our writes the watch has not told back yet."""
+        """The number of our writes that the watch has not delivered yet."""
         return len(self._overlay)
 
     # following
 
     def derive(self, derived: Derived) -> None:
-        """Keep this index or aggregate from here on; objects that are already there are taken in."""
+        """Add an index or aggregate, and fill it with the current objects."""
         for key, obj in self._objects.items():
             derived.commit(derived.stage(key, None, obj))
         self._derived = (*self._derived, derived)
@@ -103,7 +116,7 @@ class Cache(Generic[T]):
         self._derived = _without(self._derived, derived)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Answers how to end it."""
+        """Call the listener after each change; return a function that removes it."""
         self._listeners = (*self._listeners, listener)
 
         def end() -> None:
@@ -111,12 +124,12 @@ class Cache(Generic[T]):
 
         return end
 
-    def listen_aside(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Told when an object that is not understood has come, is otherwise than before, or has gone."""
-        self._aside_listeners = (*self._aside_listeners, listener)
+    def listen_malformed(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call the listener when a malformed object appears, changes or goes; return a function that removes it."""
+        self._malformed_listeners = (*self._malformed_listeners, listener)
 
         def end() -> None:
-            self._aside_listeners = _without(self._aside_listeners, listener)
+            self._malformed_listeners = _without(self._malformed_listeners, listener)
 
         return end
 
@@ -131,10 +144,10 @@ class Cache(Generic[T]):
         self._put(key, new)
 
     def replace(self, listed: Iterable[T], version: str, malformed: Iterable[Malformed] = ()) -> None:
-        """Everything there is, at this version: what is not listed is gone, what is equal stays untouched."""
+        """Replace all objects by a list at this resourceVersion; equal objects cause no change."""
         target = {self._key(obj): obj for obj in listed}
-        set_aside = {(each.namespace, each.name): each for each in malformed}
-        for key in set_aside:
+        reject = {(each.namespace, each.name): each for each in malformed}
+        for key in reject:
             if key in self._objects:
                 target.setdefault(key, self._objects[key])
         self.version = version
@@ -148,14 +161,14 @@ class Cache(Generic[T]):
         for key in [key for key in self._objects if key not in target]:
             self._put(key, None)
         for key, obj in target.items():
-            if key not in set_aside:
+            if key not in reject:
                 self._put(key, obj)
-        for key in [key for key in self._malformed if key not in target and key not in set_aside]:
-            self._take_back(key)
-        for key, each in set_aside.items():
-            self._reject(key, each)
+        for key in [key for key in self._malformed if key not in target and key not in reject]:
+            self._clear_malformed(key)
+        for key, each in reject.items():
+            self._mark_malformed(key, each)
 
-    def set_aside(self, malformed: Malformed) -> None:
+    def reject(self, malformed: Malformed) -> None:
         key = (malformed.namespace, malformed.name)
         self.version = malformed.resource_version or self.version
         if malformed.type == "DELETED":
@@ -167,23 +180,23 @@ class Cache(Generic[T]):
         own = self._overlay.get(key)
         if own is not None and is_at_least(malformed.resource_version, own.version):
             self._overlay.drop(key)
-        self._reject(key, malformed)
+        self._mark_malformed(key, malformed)
 
-    def pass_version(self, version: str) -> None:
-        """A bookmark: everything up to this version has been delivered."""
+    def bookmark(self, version: str) -> None:
+        """Process a bookmark: everything up to this resourceVersion has been delivered."""
         self.version = version
-        for key, shown in self._overlay.pass_version(version):
+        for key, shown in self._overlay.bookmark(version):
             self._put(key, shown)
 
     def clear(self) -> None:
-        """Nobody watches any more: everything goes, and what follows the objects hears it."""
+        """Remove all objects after the watch has ended, and notify the listeners."""
         self._overlay = Overlay()
         self.replace((), "")
 
     # from our own writes
 
     def wrote(self, answer: Any, deadline: float) -> None:
-        """The server's answer to a write of ours, in the type of this cache or as a plain dict."""
+        """Record the server's response to our write, as an object of this cache's type or a plain dict."""
         obj = self._typed(answer)
         key, version, uid = self._key(obj), self._version(obj), self._uid(obj)
         own = self._overlay.get(key)
@@ -193,16 +206,16 @@ class Cache(Generic[T]):
         shown = self._selected(key, obj)
         if shown is None and watched is None and own is None:
             return
-        self._hold(key, Own(shown=shown, watched=watched, version=version, uid=uid, deadline=deadline))
+        self._hold(key, PendingWrite(shown=shown, watched=watched, version=version, uid=uid, deadline=deadline))
 
     def deleted(self, key: Key, uid: str, deadline: float) -> None:
-        """The server has carried out a deletion of ours, and the object is gone at once."""
+        """Record that the server has deleted the object at our request."""
         own = self._overlay.get(key)
         known = self._objects.get(key)
         if known is None or (uid and uid != self._uid(known)):
             return
         watched = known if own is None else own.watched
-        gone = Own(
+        gone = PendingWrite(
             shown=None,
             watched=watched,
             version=self._version(known),
@@ -212,14 +225,14 @@ class Cache(Generic[T]):
         )
         self._hold(key, gone)
 
-    def overdue(self, now: float) -> list[tuple[Key, Own[T]]]:
-        """Our writes that the watch should have told back by now; each is settled by a GET."""
+    def overdue(self, now: float) -> list[tuple[Key, PendingWrite[T]]]:
+        """Return our writes that the watch should have delivered by now; the caller confirms each by a GET."""
         return self._overlay.overdue(now)
 
-    def settle(self, key: Key, asked: Own[T], found: Any | None, deadline: float) -> None:
-        """What a GET of an overdue object answered; None where there is none. It stands until the watch has told it.
+    def settle(self, key: Key, asked: PendingWrite[T], found: Any | None, deadline: float) -> None:
+        """Record the result of a GET of an overdue object, until the watch delivers it; None if it does not exist.
 
-        `asked` is the write that the GET was sent for: one that came after it is not settled by it.
+        `asked` is the write that the GET was sent for. A later write of the same object is not affected.
         """
         own = self._overlay.get(key)
         if own is None or (own.version, own.is_deletion) != (asked.version, asked.is_deletion):
@@ -228,7 +241,7 @@ class Cache(Generic[T]):
             self._hold(key, msgspec.structs.replace(own, shown=None, is_deletion=True, deadline=deadline))
             return
         obj = self._typed(found)
-        settled = Own(
+        settled = PendingWrite(
             shown=self._selected(key, obj),
             watched=own.watched,
             version=self._version(obj),
@@ -237,7 +250,7 @@ class Cache(Generic[T]):
         )
         self._hold(key, settled)
 
-    def _hold(self, key: Key, own: Own[T]) -> None:
+    def _hold(self, key: Key, own: PendingWrite[T]) -> None:
         self._overlay.hold(key, own)
         self._put(key, own.shown)
 
@@ -246,7 +259,7 @@ class Cache(Generic[T]):
         return obj
 
     def _selected(self, key: Key, obj: T) -> T | None:
-        """The object, or None where it is not, or not surely, among those that are watched."""
+        """Return the object, or None if the selectors exclude it or may exclude it."""
         selection = self._selection
         if selection is None:
             return obj
@@ -258,7 +271,7 @@ class Cache(Generic[T]):
 
     def _put(self, key: Key, new: T | None) -> None:
         if self._malformed and key in self._malformed:
-            self._take_back(key)
+            self._clear_malformed(key)
         old = self._objects.get(key)
         if old is None and new is None:
             return
@@ -267,7 +280,7 @@ class Cache(Generic[T]):
         try:
             staged = [derived.stage(key, old, new) for derived in self._derived]
         except Exception as error:
-            self._reject(key, self._misfit(key, old if new is None else new, error))
+            self._mark_malformed(key, self._to_malformed(key, old if new is None else new, error))
             return
         for derived, each in zip(self._derived, staged, strict=True):
             derived.commit(each)
@@ -282,28 +295,28 @@ class Cache(Generic[T]):
         for listener in self._listeners:
             listener(old, new)
 
-    def _misfit(self, key: Key, obj: Any, error: Exception) -> Malformed:
+    def _to_malformed(self, key: Key, obj: Any, error: Exception) -> Malformed:
         text = f"{type(error).__name__}: {error}"
         return Malformed("MODIFIED", *key, self._uid(obj), self._version(obj), text)
 
-    def _reject(self, key: Key, malformed: Malformed) -> None:
+    def _mark_malformed(self, key: Key, malformed: Malformed) -> None:
         known = self._malformed.get(key)
         self._malformed[key] = malformed
-        if known is not None and _fate(known) == _fate(malformed):
+        if known is not None and _decisive_fields(known) == _decisive_fields(malformed):
             return
         obj = self._objects.get(key)
         if obj is not None:
             for listener in self._listeners:
                 listener(obj, obj)
-        self._tell_aside()
+        self._notify_malformed()
 
-    def _take_back(self, key: Key) -> None:
-        """It is understood again, or gone."""
+    def _clear_malformed(self, key: Key) -> None:
+        """Forget the error of an object that decodes again or is gone."""
         del self._malformed[key]
-        self._tell_aside()
+        self._notify_malformed()
 
-    def _tell_aside(self) -> None:
-        for listener in self._aside_listeners:
+    def _notify_malformed(self) -> None:
+        for listener in self._malformed_listeners:
             listener()
 
     def _is_same(self, old: T, new: T) -> bool:
@@ -312,16 +325,17 @@ class Cache(Generic[T]):
 
 
 def _without(those: tuple[T, ...], one: T) -> tuple[T, ...]:
-    """But for one of these, told by what it is: others may be equal to it."""
+    """Remove one element by identity: others may be equal to it."""
     place = next((place for place, each in enumerate(those) if each is one), len(those))
     return those[:place] + those[place + 1 :]
 
 
-def _fate(malformed: Malformed) -> tuple[Any, ...]:
-    """What may be decided by, of an object that is not understood."""
+def _decisive_fields(malformed: Malformed) -> tuple[Any, ...]:
+    """Return the fields of a malformed object that a planner may use."""
     return malformed.error, malformed.uid, malformed.is_deleting, malformed.finalizers
 
 
-def _is_outdated(own: Own[Any], version: str, uid: str) -> bool:
-    """Whether an answer is older than the one we hold: answers may overtake each other, and a deletion is the last."""
+def _is_outdated(own: PendingWrite[Any], version: str, uid: str) -> bool:
+    """Return True if a response is older than the recorded one: responses may overtake each other, and a deletion is
+    final."""
     return is_at_least(own.version, version) or (own.is_deletion and own.uid == uid)

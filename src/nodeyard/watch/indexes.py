@@ -1,7 +1,7 @@
-"""Objects by a value that is read from them: pods by node, machines by owner.
+"""Indexes of cached objects by a value read from them, such as pods by node or machines by owner.
 
-Work per event follows the number of values of that object, not the number of objects. A lookup sorts its answer once
-and hands out the same tuple until something under that value changes.
+The cost of a change depends on the number of values of that object, not on the number of objects. A lookup sorts its
+result once and returns the identical tuple until an object with that value changes.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from nodeyard.kube.identity import Key
+from nodeyard.kube.object_key import Key
 
 
 class _Move(NamedTuple):
@@ -26,7 +26,7 @@ class Index:
         self._answers: dict[str, tuple[Any, ...]] = {}
 
     def find(self, value: str) -> tuple[Any, ...]:
-        """By namespace and name."""
+        """Return the objects with this value, ordered by namespace and name."""
         answer = self._answers.get(value)
         if answer is None:
             objects = self._objects.get(value)
@@ -36,11 +36,11 @@ class Index:
         return answer
 
     def count(self, value: str) -> int:
-        """How many `find` would answer; nothing is sorted for it."""
+        """Return how many objects `find` would return, without sorting them."""
         return len(self._objects.get(value, ()))
 
     def values(self) -> Iterable[str]:
-        """Every value that some object has."""
+        """Return all values that some object has."""
         return self._objects.keys()
 
     def stage(self, key: Key, old: Any | None, new: Any | None) -> _Move:

@@ -1,10 +1,11 @@
-"""What we wrote, until the watch has told it back.
+"""Overlay of our own writes over the cache, for read-your-writes.
 
-The server's answer to a write is newer than the cache. It is shown in place of what the watch last delivered until the
-watch has delivered that resource version or a later one, so the next plan sees its own writes and nobody waits for
-them. A deletion has no version of its own: it stands until the watch has told of it, or of another object by that name.
+The server's response to a write is newer than the cache. The cache shows it until the watch delivers that
+resourceVersion or a later one, so the next plan sees its own writes without waiting. A deletion has no resourceVersion:
+it is shown until the watch delivers the deletion or a new object of that name.
 
-Each record has a deadline. One that outlives it is settled by a GET, whoever runs it (`Cache.overdue`, `settle`).
+Each pending write has a deadline. After it the informer factory confirms the write by a GET (`Cache.overdue`,
+`Cache.settle`).
 """
 
 from __future__ import annotations
@@ -14,82 +15,82 @@ from typing import Any, Generic, TypeVar
 
 import msgspec
 
-from nodeyard.kube.identity import Key, is_at_least
+from nodeyard.kube.object_key import Key, is_at_least
 
 T = TypeVar("T")
 
 
-class Own(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """One unconfirmed write."""
+class PendingWrite(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
+    """A write that the watch has not delivered yet."""
 
     shown: T | None
-    """What the object is by our knowledge; None where it is gone, or has left what is watched."""
+    """The object after the write; None if it is deleted or no longer matches the selectors."""
     watched: T | None
-    """What the watch last delivered, meanwhile."""
+    """The object that the watch last delivered."""
     version: str
-    """Of the write; of a deletion, the last version the deleted object is known to have had."""
+    """The resourceVersion of the write; for a deletion, the last known resourceVersion of the object."""
     uid: str
     is_deletion: bool = False
     deadline: float
 
 
 class Overlay(Generic[T]):
-    """The unconfirmed writes of one cache. Every method that ends one returns what is to be shown from here on."""
+    """The pending writes of one cache. Methods that confirm a write return the object to show from then on."""
 
     def __init__(self) -> None:
-        self._own: dict[Key, Own[T]] = {}
+        self._pending: dict[Key, PendingWrite[T]] = {}
 
     def __contains__(self, key: Key) -> bool:
-        return key in self._own
+        return key in self._pending
 
     def __len__(self) -> int:
-        return len(self._own)
+        return len(self._pending)
 
-    def get(self, key: Key) -> Own[T] | None:
-        return self._own.get(key)
+    def get(self, key: Key) -> PendingWrite[T] | None:
+        return self._pending.get(key)
 
-    def hold(self, key: Key, own: Own[T]) -> None:
-        self._own[key] = own
+    def hold(self, key: Key, own: PendingWrite[T]) -> None:
+        self._pending[key] = own
 
     def drop(self, key: Key) -> None:
-        del self._own[key]
+        del self._pending[key]
 
-    def overdue(self, now: float) -> list[tuple[Key, Own[T]]]:
-        return [(key, own) for key, own in self._own.items() if own.deadline <= now]
+    def overdue(self, now: float) -> list[tuple[Key, PendingWrite[T]]]:
+        return [(key, own) for key, own in self._pending.items() if own.deadline <= now]
 
     def deliver(self, key: Key, delivered: T | None, version: str, uid: str) -> T | None:
-        """The watch has spoken of this object; None means deleted."""
-        own = self._own[key]
-        if _is_told(own, delivered is None, version, uid):
-            del self._own[key]
+        """Process a watch event of this object, None for a deletion; return the object to show."""
+        own = self._pending[key]
+        if _is_confirmed(own, delivered is None, version, uid):
+            del self._pending[key]
             return delivered
-        self._own[key] = msgspec.structs.replace(own, watched=delivered)
+        self._pending[key] = msgspec.structs.replace(own, watched=delivered)
         return own.shown
 
     def relist(self, listed: Mapping[Key, T], uids: Mapping[Key, str], version: str) -> Iterator[tuple[Key, T | None]]:
-        """Everything has been listed at this version; what to show of each object we wrote."""
-        for key, own in list(self._own.items()):
+        """Process a complete list at this resourceVersion; yield the object to show for each pending write."""
+        for key, own in list(self._pending.items()):
             item = listed.get(key)
             if is_at_least(version, own.version) and not (own.is_deletion and uids.get(key) == own.uid):
-                del self._own[key]
+                del self._pending[key]
                 yield key, item
             else:
-                self._own[key] = msgspec.structs.replace(own, watched=item)
+                self._pending[key] = msgspec.structs.replace(own, watched=item)
                 yield key, own.shown
 
-    def pass_version(self, version: str) -> list[tuple[Key, T | None]]:
-        """Everything up to this version has been delivered: a write that old and not told of is not ours to see."""
+    def bookmark(self, version: str) -> list[tuple[Key, T | None]]:
+        """Process a bookmark: drop older pending writes, which the watch would have delivered if they were selected."""
         passed = [
             (key, own.watched)
-            for key, own in self._own.items()
+            for key, own in self._pending.items()
             if not own.is_deletion and is_at_least(version, own.version)
         ]
         for key, _ in passed:
-            del self._own[key]
+            del self._pending[key]
         return passed
 
 
-def _is_told(own: Own[Any], is_deleted: bool, version: str, uid: str) -> bool:
+def _is_confirmed(own: PendingWrite[Any], is_deleted: bool, version: str, uid: str) -> bool:
     if own.is_deletion and uid == own.uid:
         return is_deleted
     return is_at_least(version, own.version)

@@ -1,73 +1,77 @@
-"""The caches as one capability sees them: by kind, with its own indexes and aggregates under its own names.
+"""View of the caches for one capability: objects by kind, with the capability's own indexes and aggregates.
 
-Nothing is copied for a plan. `collect` runs on the event loop without awaiting, so no cache can change under it; what
-it takes out are immutable objects and tuples, which it may carry to another thread. A kind that two groups have is
-named with its group: `Cluster.kosmos.io`, `Node.core`. Kinds that users declare come and go while it is looked at.
+A plan copies nothing. `collect` runs on the event loop without awaiting, so no cache changes under it. It takes out
+immutable objects and tuples, which may be passed to another thread. A kind that exists in two groups is named with its
+group: `Cluster.kosmos.io`, `Node.core`. Kinds declared at run time come and go.
 
-Views of further clusters are of the same make; who connects them says how the connection is doing.
+A remote cluster has the same view; the runtime sets its connection state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from nodeyard.client.decoding import Malformed
 from nodeyard.client.resources import Resource
-from nodeyard.kube.identity import Key
+from nodeyard.kube.object_key import Key
 from nodeyard.watch.aggregates import Fold
-from nodeyard.watch.facts import Inquiry
-from nodeyard.watch.feeds import Feed, full_name
 from nodeyard.watch.indexes import Index
-from nodeyard.watch.sightings import Sightings
+from nodeyard.watch.recent_kinds import RecentKinds
+from nodeyard.watch.server_info import ServerInfoQueries
+from nodeyard.watch.shared_informer import SharedInformer, full_name
 
 
 class CacheView:
     def __init__(
         self,
-        feeds: Mapping[str, Feed],
+        informers: Mapping[str, SharedInformer],
         indexes: Mapping[tuple[str, str], Index],
         folds: Mapping[str, Fold],
-        inquiry: Inquiry,
+        queries: ServerInfoQueries,
     ) -> None:
-        self._feeds = feeds
+        self._informers = informers
         self._indexes = indexes
         self._folds = folds
-        self._inquiry = inquiry
-        self._sightings = Sightings()
+        self._queries = queries
+        self._recent_kinds = RecentKinds()
         self.name = ""
-        """Of a further cluster; ours has none."""
+        """The name of a remote cluster; empty for the operator's own."""
         self.is_connected = True
         self.connected_at: datetime | None = None
         self.error = ""
         self.version = ""
-        """Of a further cluster's API server."""
+        """The version of a remote cluster's API server."""
         self.findings: dict[str, Any] = {}
-        """What loops have found out, by name."""
-        self.elsewhere: Callable[[str], CacheView] = _nowhere
-        """The view of a further cluster, by its name."""
-        self.look: Callable[[], None] = lambda: None
-        """Called for what is not shown: it may have been declared just now."""
+        """Results of background loops, by name."""
+        self.elsewhere: Callable[[str], CacheView] = _no_remote_cluster
+        """Returns the view of a remote cluster by name."""
+        self.refresh: Callable[[], None] = lambda: None
+        """Called when a lookup finds nothing: the kind may have been declared just now."""
+
+    def informers(self) -> Iterable[SharedInformer]:
+        """Return each informer once, even if its kind has two names."""
+        return {id(informer): informer for informer in self._informers.values()}.values()
 
     def get(self, kind: str, name: str, namespace: str = "") -> Any | None:
-        return self._feed(kind).cache.get((namespace, name))
+        return self._informer(kind).cache.get((namespace, name))
 
     def all(self, kind: str) -> Sequence[Any]:
-        """By namespace and name; the same tuple until something changes."""
-        return self._feed(kind).cache.all()
+        """Return all objects ordered by namespace and name; the identical tuple until a change."""
+        return self._informer(kind).cache.all()
 
     def indexed(self, kind: str, index: str, value: str) -> Sequence[Any]:
         return self._index(kind, index).find(value)
 
     def counted(self, kind: str, index: str, value: str) -> int:
-        """How many are indexed so, in time that does not grow with them."""
+        """Return the number of objects with this index value, in constant time."""
         return self._index(kind, index).count(value)
 
     def _index(self, kind: str, index: str) -> Index:
         found = self._indexes.get((kind, index))
         if found is None:
-            self.look()
+            self.refresh()
             found = self._indexes.get((kind, index))
         if found is None:
             raise KeyError(f'{kind} has no index "{index}"')
@@ -76,72 +80,78 @@ class CacheView:
     def aggregate(self, name: str, group: str) -> Any:
         found = self._folds.get(name)
         if found is None:
-            self.look()
+            self.refresh()
             found = self._folds.get(name)
         if found is None:
-            raise KeyError(f'there is no aggregate "{name}"')
+            raise KeyError(f'the capability declares no aggregate "{name}"')
         return found.value(group)
 
     def is_synced(self, kind: str) -> bool:
-        return self._feed(kind).is_synced
+        return self._informer(kind).is_synced
 
-    def trouble(self, kind: str) -> str:
-        return self._feed(kind).error
+    def watch_error(self, kind: str) -> str:
+        return self._informer(kind).error
+
+    def staleness(self, kind: str, seconds: float = 0.0) -> str:
+        """Return why the cache of a kind has been stale for at least this many seconds; empty if it is not."""
+        return self._informer(kind).staleness(seconds)
 
     def malformed(self, kind: str) -> Mapping[Key, str]:
-        return self._feed(kind).cache.malformed
+        return self._informer(kind).cache.malformed
 
-    def aside(self, kind: str) -> Mapping[Key, Malformed]:
-        return self._feed(kind).cache.aside
+    def undecodable(self, kind: str) -> Mapping[Key, Malformed]:
+        return self._informer(kind).cache.undecodable
 
     @property
     def uid(self) -> str:
-        return self._inquiry.uid
+        return self._queries.uid
 
     def versions(self, group: str, kind: str) -> Sequence[str]:
-        return self._inquiry.versions(group, kind)
+        return self._queries.versions(group, kind)
 
     def plural(self, kind: str) -> str:
-        return self._feed(kind).resource.plural
+        return self._informer(kind).resource.plural
 
     def is_namespaced(self, kind: str) -> bool:
-        return self._feed(kind).resource.namespaced
+        return self._informer(kind).resource.namespaced
 
     @property
     def is_answered(self) -> bool:
-        """Whether what was asked about the server itself is known; a plan made before would be made of guesses."""
-        return self._inquiry.is_answered
+        """True if every fact about the server that was asked for is known; a plan made earlier would be a guess."""
+        return self._queries.is_answered
 
     def cluster(self, name: str) -> CacheView:
         return self.elsewhere(name)
 
     @property
-    def sightings(self) -> Sequence[tuple[str, str]]:
-        return self._sightings.shown
+    def recent_kinds(self) -> Sequence[tuple[str, str]]:
+        return self._recent_kinds.shown
 
-    def see(self, resource: Resource[Any]) -> None:
-        """An object of this kind was read from the server, since it is not in the cache."""
-        feed = self._feeds.get(full_name(resource))
-        if feed is None or not feed.is_vital:
-            self._sightings.see(resource, is_other=feed is not None and feed.is_served is False)
+    def record_lookup(self, resource: Resource[Any]) -> None:
+        """Record that an object of this kind was read from the server because the kind is not watched."""
+        informer = self._informers.get(full_name(resource))
+        if informer is None or not informer.is_vital:
+            self._recent_kinds.record_lookup(resource, is_other=informer is not None and informer.is_served is False)
 
-    def on_sighting(self, told: Callable[[], None]) -> None:
-        """Told when there are other sightings than before."""
-        self._sightings.on_change = told
+    def on_recent_kinds(self, callback: Callable[[], None]) -> None:
+        """Call back when the set of recent kinds changes."""
+        self._recent_kinds.on_change = callback
 
     def finding(self, name: str) -> Any | None:
         return self.findings.get(name)
 
-    def _feed(self, kind: str) -> Feed:
-        self._sightings.use(kind)
-        feed = self._feeds.get(kind)
-        if feed is None:
-            self.look()
-            feed = self._feeds.get(kind)
-        if feed is None:
-            raise KeyError(f"{kind} is not watched, or more than one group has it: {', '.join(sorted(self._feeds))}")
-        return feed
+    def _informer(self, kind: str) -> SharedInformer:
+        self._recent_kinds.use(kind)
+        informer = self._informers.get(kind)
+        if informer is None:
+            self.refresh()
+            informer = self._informers.get(kind)
+        if informer is None:
+            raise KeyError(
+                f"{kind} is not watched, or more than one group has it: {', '.join(sorted(self._informers))}"
+            )
+        return informer
 
 
-def _nowhere(name: str) -> CacheView:
-    raise KeyError(f'there is no further cluster "{name}": the capability names none')
+def _no_remote_cluster(name: str) -> CacheView:
+    raise KeyError(f'no remote cluster "{name}": the capability declares none')

@@ -12,7 +12,7 @@ from tests.builders.tenants import NOW, after, deleted, kept, planned, secret, s
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.capabilities.affinity.messages import text
-from nodeyard.capabilities.affinity.statuses.tenants import status_tenants
+from nodeyard.capabilities.affinity.report.tenants import status_tenants
 from nodeyard.capabilities.affinity.types import TenantStatus
 from nodeyard.plan.render import render_plan
 

@@ -1,4 +1,4 @@
-"""Scenario in, transcript out. A transcript that changed is read by a person before it is taken over.
+"""Plays scenarios and compares transcripts. Read a changed transcript before you commit it.
 
 To renew them: NODEYARD_RENEW=1 pytest tests/golden/clustertree
 """

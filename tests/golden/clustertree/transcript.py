@@ -1,7 +1,7 @@
-"""Plays a scenario of one Cluster and writes down what happens, pass by pass, as a person would tell it.
+"""Plays a scenario of one Cluster and writes a readable transcript, reconcile by reconcile.
 
 A scenario is YAML: a `story`, the `models` of Cluster east, the `leaf` with its nodes, what its pods use and how it
-answers, nodes of the `root`, the models of an `elder` Cluster of the same leaf, and `steps`, each of which changes
+answers, nodes of the `root`, the models of an `earlier` Cluster of the same leaf, and `steps`, each of which changes
 something and lets time pass. After the start and after each step the plan is made and applied until nothing is left to
 do.
 """
@@ -15,12 +15,11 @@ from typing import Any
 
 import msgspec
 
-from nodeyard.capabilities.clustertree.briefs import CREDENTIAL_GRACE
-from nodeyard.capabilities.clustertree.liveness import Finding
+from nodeyard.capabilities.clustertree.leases.inputs import CREDENTIAL_GRACE, node_lease_inputs
+from nodeyard.capabilities.clustertree.liveness import LeafHealth
 from nodeyard.capabilities.clustertree.messages import text
-from nodeyard.capabilities.clustertree.planning.briefing import lease_nodes
 from nodeyard.capabilities.clustertree.planning.labels import FIXED
-from nodeyard.capabilities.clustertree.planning.ownership import is_ours
+from nodeyard.capabilities.clustertree.planning.ownership import is_mirror_of
 from nodeyard.capabilities.clustertree.snapshot import TreeNode
 from nodeyard.kube.conditions import UNKNOWN
 from nodeyard.plan.explain import render_decision
@@ -53,16 +52,16 @@ class Stage:
         self.yard = self.yard.later(given.get("seconds", 0))
         self._change_cluster(given)
         self._change_leaf(given.get("leaf") or {})
-        if "elder" in given:
-            models = given["elder"]
-            elders = () if models is None else (build.cluster("elder", *map(_model, models)),)
-            self.yard = self.yard.with_(elders=elders)
+        if "earlier" in given:
+            models = given["earlier"]
+            earlier_clusters = () if models is None else (build.cluster("north", *map(_model, models)),)
+            self.yard = self.yard.with_(earlier_clusters=earlier_clusters)
         for name, traits in (given.get("root") or {}).items():
             self._change_root(name, traits)
         if given.get("pods gone"):
-            self.yard = self.yard.with_(waiting=())
+            self.yard = self.yard.with_(pending_pods=())
         waiting = [build.bound(name, on, self.yard.now) for name, on in (given.get("pods") or {}).items()]
-        self.yard = self.yard.with_(waiting=(*self.yard.waiting, *waiting))
+        self.yard = self.yard.with_(pending_pods=(*self.yard.pending_pods, *waiting))
 
     def _change_cluster(self, given: dict[str, Any]) -> None:
         metadata: dict[str, Any] = {"finalizers": list(self.yard.cluster.metadata.finalizers)}
@@ -83,11 +82,11 @@ class Stage:
         for name, usage in (given.get("used") or {}).items():
             self.used[name] = build.used(**usage)
         before = self.yard.leaf
-        finding = _finding(given.get("it", ""), before.finding, self.yard.now)
+        health = _health(given.get("it", ""), before.health, self.yard.now)
         is_seen = {"answers": True, "": before.is_connected}.get(given.get("it", ""), False)
         nodes = [build.leaf_node(name, **traits) for name, traits in self.nodes.items()]
         self.yard = self.yard.with_(
-            leaf=build.leaf(*nodes, used=dict(self.used), finding=finding, is_connected=is_seen, uid="leaf")
+            leaf=build.leaf(*nodes, used=dict(self.used), health=health, is_connected=is_seen, uid="leaf")
         )
 
     def _change_root(self, name: str, traits: Any) -> None:
@@ -112,8 +111,8 @@ def _model(given: dict[str, Any]) -> Any:
     return build.one(kind, **rest)
 
 
-def _finding(word: str, before: Finding | None, now: datetime) -> Finding | None:
-    """A leaf that has gone was last heard of when it last answered."""
+def _health(word: str, before: LeafHealth | None, now: datetime) -> LeafHealth | None:
+    """An unreachable leaf keeps the time of its last response."""
     if not word:
         return before
     found = _STATES[word](now)
@@ -138,7 +137,7 @@ def _why(yard: build.Yard, kind: str, name: str, namespace: str = "") -> Iterato
 
 
 def _rest(stage: Stage, title: str) -> Iterator[str]:
-    """Passes until nothing is left to do; a wait is told once and then waited for, as far as it has an end."""
+    """Reconcile until nothing is left to do; a wait is written once and then skipped, if it ends."""
     yield f"== {title}"
     start = stage.yard.now
     told: set[str] = set()
@@ -165,9 +164,9 @@ def _tell(planned: Planned) -> Iterator[str]:
 def _standing(yard: build.Yard) -> Iterator[str]:
     if not yard.cluster.metadata.finalizers:
         yield "  east is not held"
-    leased = {each.name: each.is_alive for each in lease_nodes(yard.seen(), yard.now)}
+    leased = {each.name: each.is_alive for each in node_lease_inputs(yard.seen(), yard.now)}
     for name, node in sorted(yard.roots.items()):
-        yield f"  {_looks(node) if is_ours(node, 'east') else f'{name} is not ours'}"
+        yield f"  {_looks(node) if is_mirror_of(node, 'east') else f'{name} is not ours'}"
         if name in leased and not leased[name]:
             yield "    its lease is left to run out"
 

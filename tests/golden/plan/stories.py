@@ -6,7 +6,7 @@ from typing import Any
 
 from nodeyard.plan.brake import Limit, brake
 from nodeyard.plan.diff import diff_patch
-from nodeyard.plan.identity import identified
+from nodeyard.plan.identity import assign_id
 from nodeyard.plan.model import Disruption, Plan, Verb
 
 from ...builders.plans import action, blocked, candidate, change, decision, disruptive, node_ref, plan, pod_ref
@@ -42,7 +42,7 @@ def claim(node: str, zone: str) -> Any:
 
 
 def nothing() -> Plan:
-    return identified(plan())
+    return assign_id(plan())
 
 
 def claims() -> Plan:
@@ -60,7 +60,7 @@ def claims() -> Plan:
         blocked("n5", "NotReady", since="09:15"),
         blocked("n6", "SelectorMismatch", wanted="cpu=large"),
     )
-    return identified(plan(claim("n1", "z1"), claim("n2", "z2"), update, blocked=refused))
+    return assign_id(plan(claim("n1", "z1"), claim("n2", "z2"), update, blocked=refused))
 
 
 def release() -> Plan:
@@ -85,7 +85,7 @@ def release() -> Plan:
     give = action(
         "give-n1", object=node_ref("n1"), reason="Released", facts={"node": "n1"}, after=("cordon-n1", "evict-web-1")
     )
-    return identified(plan(cordon, evict, give))
+    return assign_id(plan(cordon, evict, give))
 
 
 def braked() -> Plan:
@@ -97,7 +97,7 @@ def braked() -> Plan:
 
 
 def refusals() -> Plan:
-    return identified(plan(blocked=(blocked("n6", "SelectorMismatch", wanted="cpu=large"),)))
+    return assign_id(plan(blocked=(blocked("n6", "SelectorMismatch", wanted="cpu=large"),)))
 
 
 def why_web() -> Any:

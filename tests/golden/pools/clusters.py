@@ -1,4 +1,4 @@
-"""Clusters of every sort, and all that is generated for each. What they show is in their names."""
+"""Example clusters for the golden files; each is named after what it shows."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class Golden:
     classes: dict[str, LatticeNodeClass] = field(default_factory=dict)
     served: Served = SERVED
     is_adopted: bool = False
-    """Its pool `default` is a MachineDeployment from before there were pools."""
+    """Its pool `default` is a legacy MachineDeployment."""
     is_forced: bool = False
-    """Its pools are about to go without a drain."""
+    """Its pools are being removed without a drain."""
 
     @property
     def name(self) -> str:

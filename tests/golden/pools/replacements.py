@@ -1,6 +1,6 @@
-"""Which changes of template names were announced: another name replaces every node of a pool when it is upgraded.
+"""Reads announced template changes from CHANGELOG: a new template name replaces every node of a pool on upgrade.
 
-CHANGELOG lists what a release replaces, one golden cluster a line, before the dash:
+CHANGELOG lists the golden clusters whose nodes a release replaces, before the dash:
 
     ## Unreleased
     ### Replaces nodes
@@ -16,7 +16,7 @@ _SECTION = re.compile(r"^## Unreleased$(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTA
 _REPLACES = re.compile(r"^### Replaces nodes$(.*?)(?=^### |\Z)", re.MULTILINE | re.DOTALL)
 
 Names = Mapping[str, Mapping[str, str]]
-"""Of golden clusters, by what they are of and their kind."""
+"""Template names of golden clusters, by owner and kind."""
 
 
 def announced(changelog: str) -> set[str]:

@@ -1,4 +1,4 @@
-"""Every object that is generated, for clusters of every sort. `GOLDEN=write` writes them anew; then read them."""
+"""Generated objects of the example clusters. `GOLDEN=write` rewrites the files; read the diff."""
 
 import json
 import os
@@ -19,12 +19,12 @@ IS_WRITING = os.environ.get("GOLDEN") == "write"
 
 
 def names(golden):
-    """The templates' names, by what they are of and their kind."""
+    """Return the template names by owner and kind."""
     return {f"{each.pool or 'control plane'}, {each.kind}": each.name for each in golden.templates()}
 
 
 def plain(value):
-    """Without anything shared: YAML would show it as a reference."""
+    """Copy the object without shared values: YAML would write aliases."""
     return json.loads(json.dumps(value))
 
 
@@ -98,6 +98,6 @@ def empties(value, at=""):
 
 
 def test_nothing_empty_is_sent_but_where_the_kind_wants_it():
-    """Cluster API refuses most empty objects and lists; Docker without any setting is one."""
+    """Cluster API rejects most empty objects and lists; the Docker backend without settings is allowed."""
     found = {at for golden in GOLDEN.values() for obj in golden.objects() for at in empties(obj)}
     assert found == {".spec", ".spec.backend.docker", ".spec.template.spec", ".spec.template.spec.backend.docker"}

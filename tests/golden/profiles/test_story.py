@@ -1,4 +1,4 @@
-"""The design's story, told: what is planned for its two nodes, and why they are as they are."""
+"""Golden transcripts of the design's example: plan and explanation of its nodes. Renew with GOLDEN=write."""
 
 import os
 from pathlib import Path
@@ -10,7 +10,7 @@ from nodeyard.capabilities.profiles.messages import text
 from nodeyard.capabilities.profiles.plan import plan
 from nodeyard.capabilities.profiles.planning.services import node_ref
 from nodeyard.plan.explain import render_why
-from nodeyard.plan.identity import identified
+from nodeyard.plan.identity import assign_id
 from nodeyard.plan.render import render_plan
 
 from ...builders.profiles import (
@@ -45,7 +45,7 @@ def compare(name, told):
 
 @pytest.mark.parametrize("name", NODES)
 def test_the_plan_of_a_node_reads_as_it_should(name):
-    compare(f"plan-{name}", render_plan(identified(plan(story(name), NOW).plan), text))
+    compare(f"plan-{name}", render_plan(assign_id(plan(story(name), NOW).plan), text))
 
 
 @pytest.mark.parametrize("name", NODES)

@@ -1,6 +1,6 @@
-"""Scenario in, transcript out. A transcript that changed is read by a person before it is taken over.
+"""Golden transcripts of scenarios. Review the diff of a renewed transcript.
 
-To renew them: NODEYARD_RENEW=1 pytest tests/golden/spares
+Renew: NODEYARD_RENEW=1 pytest tests/golden/spares
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Plays a scenario and writes down what happens, pass by pass, as a person would tell it.
+"""Runs a scenario and writes a transcript, reconcile by reconcile.
 
 A scenario is YAML: a `story`, the `nodes`, `pods` and `templates` it begins with, and `steps`, each of which changes
-something and lets time pass. After the start and after each step the plan is made and applied until nothing is left to
-do; every pass that did or refused something is a paragraph.
+something and lets time pass. After the start and after each step, plans are made and applied until nothing is left to
+do; every action and refusal is a line.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 import msgspec
 
 from nodeyard.capabilities.spares import names
-from nodeyard.capabilities.spares.events import events
 from nodeyard.capabilities.spares.messages import text
 from nodeyard.capabilities.spares.plan import plan
+from nodeyard.capabilities.spares.report.events import events
+from nodeyard.capabilities.spares.report.status import status
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
-from nodeyard.capabilities.spares.status import status
 from nodeyard.capabilities.spares.types import NodeTemplate, NodeTemplateStatus
 from nodeyard.kube.names import ZONE
 from nodeyard.kube.objects import Node
@@ -30,7 +30,7 @@ _PASSES = 20
 
 
 class Stage:
-    """The world of one scenario."""
+    """Simulated cluster of one scenario."""
 
     def __init__(self, scenario: dict[str, Any]) -> None:
         self.nodes: dict[str, Node] = {}
@@ -78,7 +78,7 @@ def _labelled(node: Node, labels: dict[str, str]) -> Node:
 
 
 def _fresh(name: str, **given: Any) -> Node:
-    """As the kubelet registers it: the taint, and no label yet."""
+    """Return a node as the kubelet registers it: with the taint, without the label."""
     return build.node(name, taints=[f"{names.SPARE_TAINT}=true:NoSchedule"], **given)
 
 
@@ -102,7 +102,7 @@ def play(scenario: dict[str, Any]) -> str:
 
 
 def _rest(stage: Stage, title: str) -> Iterator[str]:
-    """Passes until nothing is left to do; a wait is told once and then waited for, as far as it has an end."""
+    """Reconcile until nothing is left to do. A wait is printed once; then time advances to `wake_at`."""
     yield f"== {title}"
     start = stage.now
     told: set[str] = set()

@@ -7,8 +7,8 @@ import pytest
 from nodeyard.admission.certificates import (
     MAX_AUTHORITIES,
     BadCertificate,
-    Issue,
-    Issues,
+    CertificateRotation,
+    IssuedCertificate,
     authorities_in,
     choose,
     is_published,
@@ -20,7 +20,7 @@ NOW = datetime.now(UTC)
 
 
 def first(*names):
-    return Issues.first(names or (HOST,), VALID, NOW)
+    return CertificateRotation.first(names or (HOST,), VALID, NOW)
 
 
 def renewed(issues, host=HOST, *, is_settled=True, now=NOW):
@@ -36,9 +36,9 @@ def chosen(issues, *, published, is_settled=False, host=HOST, now=NOW):
 
 
 def test_an_issue_is_read_back_as_it_was_made():
-    issue = Issue.make([HOST, "nodeyard-pools.nodeyard-system.svc"], VALID, NOW)
+    issue = IssuedCertificate.make([HOST, "nodeyard-pools.nodeyard-system.svc"], VALID, NOW)
 
-    assert Issue.read(issue.pair.certificate, issue.pair.key) == issue
+    assert IssuedCertificate.read(issue.pair.certificate, issue.pair.key) == issue
     assert issue.covers(HOST)
     assert issue.covers("nodeyard-pools.nodeyard-system.svc")
     assert not issue.covers("elsewhere")
@@ -48,7 +48,7 @@ def test_an_issue_is_read_back_as_it_was_made():
 @pytest.mark.parametrize("chain", [b"", b"rubbish", first().newest.authority], ids=["nothing", "rubbish", "half"])
 def test_what_is_no_issue_is_refused(chain):
     with pytest.raises(BadCertificate):
-        Issue.read(chain, b"")
+        IssuedCertificate.read(chain, b"")
 
 
 def test_it_is_due_near_its_end_or_for_a_new_name():

@@ -4,9 +4,9 @@ import pytest
 from tests.builders import labels
 from tests.builders.guards import GUARDED, complete, guarded, mutating, validating
 
+from nodeyard.admission.client_config import ByUrl
 from nodeyard.admission.configurations import MUTATING, VALIDATING, bundles, configuration, drift
-from nodeyard.admission.reach import ByUrl
-from nodeyard.runtime.webhooks import Intercepts, MatchCondition, Webhook, allowed
+from nodeyard.runtime.webhooks import MatchCondition, Webhook, WebhookRule, allowed
 
 REACH = ByUrl("https://127.0.0.1:9443")
 
@@ -60,13 +60,13 @@ def test_own_writes_are_left_out_unless_asked_for():
     ids=["every-group", "every-resource", "every-status", "every-workload", "every-role", "leases"],
 )
 def test_what_could_stop_a_whole_cluster_cannot_be_declared(group, resources):
-    with pytest.raises(ValueError, match="names its groups|never intercepted"):
-        Intercepts(group, resources)
+    with pytest.raises(ValueError, match="must name its groups|must not intercept leases"):
+        WebhookRule(group, resources)
 
 
 @pytest.mark.parametrize("group", ["apps.cozystack.io", "cluster.x-k8s.io"])
 def test_all_resources_of_a_group_that_is_not_built_in_can_be_declared(group):
-    webhook = Webhook("all", rules=(Intercepts(group, ("*",)),), review=complete)
+    webhook = Webhook("all", rules=(WebhookRule(group, ("*",)),), review=complete)
 
     assert entry(webhook)["rules"] == [
         {
@@ -117,11 +117,17 @@ def test_a_changed_field_is_found(fields, reason):
     assert drift(wanted(), change(**fields)).endswith(reason)
 
 
-def test_what_others_add_is_theirs():
-    there = change(matchConditions=[*wanted()["webhooks"][0]["matchConditions"], {"name": "x", "expression": "true"}])
+def test_webhooks_that_others_add_are_theirs():
+    there = change()
     there["webhooks"].append({"name": "other.example.com"})
 
     assert drift(wanted(), there) == ""
+
+
+def test_a_condition_added_to_a_webhook_of_ours_is_found():
+    conditions = [*wanted()["webhooks"][0]["matchConditions"], {"name": "never", "expression": "false"}]
+
+    assert drift(wanted(), change(matchConditions=conditions)).endswith("matchConditions differs")
 
 
 def test_an_empty_selector_that_the_server_leaves_out_is_no_drift():
@@ -141,6 +147,6 @@ def test_bundles_are_those_of_our_own_webhooks():
 
 
 def test_a_webhook_says_where_it_is():
-    webhook = Webhook("a", rules=(Intercepts(labels.GROUP, ("labelrules",)),), review=lambda _review, _view: allowed())
+    webhook = Webhook("a", rules=(WebhookRule(labels.GROUP, ("labelrules",)),), review=lambda _review, _view: allowed())
 
     assert (webhook.full_name("pools"), webhook.path("pools")) == ("a.pools.nodeyard.dev", "/validate/pools/a")

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from nodeyard.runtime.webhooks import Intercepts, Webhook, allowed
+from nodeyard.runtime.webhooks import Webhook, WebhookRule, allowed
 
-KNOWN = Intercepts("example.dev", ("widgets",))
+KNOWN = WebhookRule("example.dev", ("widgets",))
 
 
 def webhook(**given: Any) -> Webhook:
     return Webhook(name="widgets", rules=(KNOWN,), review=lambda _review, _view: allowed(), **given)
 
 
-def declared(view: Any) -> list[Intercepts]:
-    return [Intercepts("example.dev", (each,)) for each in view]
+def declared(view: Any) -> list[WebhookRule]:
+    return [WebhookRule("example.dev", (each,)) for each in view]
 
 
 def test_what_the_view_tells_is_asked_about_beside_what_is_known_beforehand() -> None:
     found = webhook(further=declared).as_of(["gadgets"])  # type: ignore[arg-type]
-    assert found.rules == (KNOWN, Intercepts("example.dev", ("gadgets",)))
+    assert found.rules == (KNOWN, WebhookRule("example.dev", ("gadgets",)))
 
 
 def test_the_same_view_gives_the_same_webhook() -> None:

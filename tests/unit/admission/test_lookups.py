@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from nodeyard.admission.kinds import PAUSE_SECONDS, Kinds
+from nodeyard.admission.kinds import MIN_INTERVAL_SECONDS, Kinds
 from nodeyard.admission.lookups import IN_FLIGHT, Lookups
 from nodeyard.client.api import Client
 from nodeyard.client.errors import TransportError, TransportTimeout
@@ -353,7 +353,7 @@ async def test_kinds_that_somebody_made_up_do_not_have_the_server_asked_again_an
     serve(server)
     stored(server, "w1")
 
-    await clock.advance(PAUSE_SECONDS)
+    await clock.advance(MIN_INTERVAL_SECONDS)
     answers = await asyncio.gather(*looking)
 
     assert server.asked.count("/apis/example.dev/v1") == 2

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,19 +11,20 @@ from tests.builders.guards import guarded, mutating, validating
 from tests.builders.nested import with_nested
 from tests.builders.reviews import question
 
+from nodeyard.admission import review_codec
 from nodeyard.admission.metrics import AdmissionMetrics
-from nodeyard.admission.reviewer import MOST_LOOKUPS, MOST_ROUNDS, Reviewer
+from nodeyard.admission.reviewer import MAX_LOOKUPS, MAX_ROUNDS, Reviewer
 from nodeyard.kube.objects import ObjectMeta, PartialObject
 from nodeyard.plan.model import ObjectRef
 from nodeyard.process.metrics import Metrics
 from nodeyard.runtime.webhooks import (
     Cause,
     Found,
-    Intercepts,
     Lookup,
     Missing,
     Unreadable,
     Webhook,
+    WebhookRule,
     allowed,
     denied,
 )
@@ -154,7 +156,7 @@ def look(metrics, searched, controlled):
     """Ask a webhook whose review is this function; its answer."""
 
     async def look(review, **request):
-        webhook = Webhook("rules", rules=(Intercepts("labels.test", ("labelrules",)),), review=review)
+        webhook = Webhook("rules", rules=(WebhookRule("labels.test", ("labelrules",)),), review=review)
         answer = Reviewer(controlled, webhook, AdmissionMetrics(metrics), searched).answer(question(**request))
         return answer if not asyncio.iscoroutine(answer) else await answer
 
@@ -213,22 +215,22 @@ async def test_lookups_are_counted_by_what_became_of_them(look, searched, metric
 async def test_an_object_with_very_many_owners_does_not_make_as_many_requests(look, searched):
     def judged(review, _view):
         if not review.answers:
-            return Lookup(tuple(ref(f"r{number}") for number in range(MOST_LOOKUPS + 5)))
+            return Lookup(tuple(ref(f"r{number}") for number in range(MAX_LOOKUPS + 5)))
         return allowed(*[each.reason for each in review.answers.values() if isinstance(each, Unreadable)])
 
     answer = response(await look(judged))
 
-    assert [len(each) for each in searched.asked] == [MOST_LOOKUPS]
-    assert answer["warnings"] == [f"not looked up: it is one of more than {MOST_LOOKUPS}"] * 5
+    assert [len(each) for each in searched.asked] == [MAX_LOOKUPS]
+    assert answer["warnings"] == [f"not looked up: the review needs more than {MAX_LOOKUPS} objects"] * 5
 
 
 @pytest.mark.parametrize(
     ("judge", "text"),
     [
-        (lambda _review, _view: Lookup((ref("a"),)), b"asks again for ConfigMap shop/a"),
+        (lambda _review, _view: Lookup((ref("a"),)), b"looks up ConfigMap shop/a again"),
         (
             lambda review, _view: Lookup((ref(f"r{len(review.answers)}"),)),
-            f"has not decided after {MOST_ROUNDS} rounds".encode(),
+            f"has not decided after {MAX_ROUNDS} rounds".encode(),
         ),
         (lambda review, _view: 1 / 0 if review.answers else Lookup((ref("a"),)), b"ZeroDivisionError"),
     ],
@@ -270,12 +272,40 @@ async def test_an_error_in_what_is_told_does_not_change_the_answer(look, control
     assert response(await look(lambda _review, _view: allowed()))["allowed"]
 
 
-def test_what_is_nested_too_deeply_is_denied_and_the_remedy_said(ask, counted):
+async def test_what_is_nested_too_deeply_is_denied_and_the_remedy_said(ask, counted):
     body = with_nested(question(name="a", namespace="ns", object={"spec": "NESTED"}), 5_000)
 
-    answer = response(ask(validating(), body))
+    answer = response(await ask(validating(), body))
 
     assert (answer["allowed"], answer["status"]["code"], answer["status"]["reason"]) == (False, 422, "Invalid")
     assert answer["status"]["message"].startswith("LabelRule ns/a: it is nested more than 500 levels deep")
-    assert "nest it less" in answer["status"]["message"]
+    assert "reduce the nesting" in answer["status"]["message"]
     assert counted("denied") == 1
+
+
+async def test_brackets_without_end_hold_nobody_else_up(ask, counted):
+    body = question(object={"spec": "X"}).replace(b'"X"', b"[" * 200_000)
+    longest = 0.0
+
+    async def tick():
+        nonlocal longest
+        while True:
+            began = time.perf_counter()
+            await asyncio.sleep(0.001)
+            longest = max(longest, time.perf_counter() - began)
+
+    ticking = asyncio.create_task(tick())
+    answer = await ask(validating(), body)
+    ticking.cancel()
+
+    assert answer.status == 400
+    assert counted("malformed") == 1
+    assert longest > 0, "the loop ran meanwhile"
+
+
+def test_what_would_take_too_long_to_decode_is_refused_at_once(ask):
+    lists = b"[" + b"[]," * review_codec.MAX_CONTAINERS + b"[]]"
+
+    answer = ask(validating(), question(object={"spec": "X"}).replace(b'"X"', lists))
+
+    assert (answer.status, answer.body) == (413, b"the review has more than 250000 lists and objects")

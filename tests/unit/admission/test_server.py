@@ -1,24 +1,28 @@
 """The server: TLS, paths, bounds, and certificates that change under it."""
 
 import asyncio
+import functools
 import ssl
+import zlib
 from datetime import UTC, datetime, timedelta
 
 import aiohttp
 import pytest
+from tests.builders import guards
 from tests.builders.reviews import question
 
-from nodeyard.admission.certificates import BadCertificate, Issue
+from nodeyard.admission.certificates import BadCertificate, IssuedCertificate
 from nodeyard.admission.reviewer import Answer
-from nodeyard.admission.server import MAX_BODY, WebhookServer
-from nodeyard.process.certificates import Pair
+from nodeyard.admission.server import MAX_BODY, ClientTrust, WebhookServer
+from nodeyard.process.certificates import Authority, Pair
+from nodeyard.process.http_server import Budget
 from nodeyard.runtime.health import Address
 
 HOST = "127.0.0.1"
 
 
 def issue():
-    return Issue.make([HOST], timedelta(days=1), datetime.now(UTC))
+    return IssuedCertificate.make([HOST], timedelta(days=1), datetime.now(UTC))
 
 
 class Echo:
@@ -28,24 +32,42 @@ class Echo:
         return Answer(200, body)
 
 
+class Registered:
+    """The path that API servers ask at, known after a look where it is new."""
+
+    def __init__(self):
+        self.paths, self.coming, self.looks = {Echo.path}, set(), 0
+
+    def __contains__(self, path):
+        return path in self.paths
+
+    async def refresh(self):
+        self.looks += 1
+        self.paths |= self.coming
+
+
 class Server:
-    def __init__(self, port, webhooks):
+    def __init__(self, port, webhooks, registered):
         self.port = port
         self.webhooks = webhooks
+        self.registered = registered
 
-    async def ask(self, trusted, body=b"{}", *, path=Echo.path, method="POST"):
+    async def ask(self, trusted, body=b"{}", *, path=Echo.path, method="POST", client=None, headers=None):
         context = ssl.create_default_context(cadata=trusted.authority.decode())
+        if client is not None:
+            context.load_cert_chain(client)
         connector = aiohttp.TCPConnector(force_close=True)
         async with aiohttp.ClientSession(connector=connector) as session:
             url = f"https://{HOST}:{self.port}{path}"
-            async with session.request(method, url, data=body, ssl=context) as response:
+            async with session.request(method, url, data=body, ssl=context, headers=headers) as response:
                 return response.status, await response.read()
 
 
 @pytest.fixture
 async def server():
-    webhooks = WebhookServer([Echo()])
-    yield Server(webhooks.bind(Address(HOST, 0)), webhooks)
+    registered = Registered()
+    webhooks = WebhookServer([Echo()], registered)
+    yield Server(webhooks.bind(Address(HOST, 0)), webhooks, registered)
     await webhooks.close()
 
 
@@ -115,4 +137,58 @@ async def test_an_address_is_taken_at_once(server):
     await server.webhooks.present(issue().pair)
 
     with pytest.raises(OSError, match="in use"):
-        WebhookServer([]).bind(Address(HOST, server.port))
+        WebhookServer([], Registered()).bind(Address(HOST, server.port))
+
+
+async def test_only_the_registered_path_is_answered_and_a_new_one_is_looked_up(server):
+    certificate, registered = issue(), server.registered
+    await server.webhooks.present(certificate.pair)
+
+    assert await server.ask(certificate, path=f"{Echo.path}/guessed") == (404, b"not found")
+    assert registered.looks == 1
+    registered.coming = {f"{Echo.path}/new"}
+    assert (await server.ask(certificate, path=f"{Echo.path}/new"))[0] == 200
+
+
+async def test_who_guesses_paths_is_soon_not_listened_to_any_more(server, monkeypatch):
+    certificate = issue()
+    await server.webhooks.present(certificate.pair)
+    server.webhooks.strangers = Budget(rate=0.0, burst=3.0)
+
+    statuses = [(await server.ask(certificate, path=f"{Echo.path}/x"))[0] for _ in range(5)]
+
+    assert statuses == [404, 404, 404, 429, 429]
+    assert server.registered.looks == 3
+    assert (await server.ask(certificate))[0] == 200, "API servers, who know the path, are not limited"
+
+
+async def test_where_client_certificates_are_asked_for_only_those_of_api_servers_are_answered(server, tmp_path):
+    certificate, authority = issue(), Authority("api-servers")
+    trust = ClientTrust(authority.pem, frozenset({"kube-apiserver"}))
+    await server.webhooks.present(certificate.pair, trust)
+    files = {}
+    for name, signer in (("kube-apiserver", authority), ("kubelet", authority), ("forged", Authority("other"))):
+        pair = signer.client("kube-apiserver" if name == "forged" else name)
+        files[name] = tmp_path / name
+        files[name].write_bytes(pair.certificate + pair.key)
+
+    assert (await server.ask(certificate, path=f"{Echo.path}/any", client=files["kube-apiserver"]))[0] == 200
+    assert (await server.ask(certificate, client=files["kubelet"]))[0] == 403
+    for client in (None, files["forged"]):
+        with pytest.raises(aiohttp.ClientError):
+            await server.ask(certificate, client=client)
+        received = functools.partial(guards.received, server.port, Echo.path, b"{}", client=client)
+        assert await asyncio.gather(*(asyncio.to_thread(received) for _ in range(20))) == [b""] * 20
+    answer = await asyncio.to_thread(guards.received, server.port, Echo.path, b"{}", client=files["kube-apiserver"])
+    assert answer.startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("encoding", ["deflate", "gzip", "br"])
+async def test_compressed_bodies_are_refused_unread(server, encoding):
+    certificate = issue()
+    await server.webhooks.present(certificate.pair)
+    bomb = zlib.compress(b" " * (64 << 20))
+
+    status, _ = await server.ask(certificate, bomb, headers={"Content-Encoding": encoding})
+
+    assert status == 415

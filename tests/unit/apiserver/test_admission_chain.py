@@ -13,10 +13,10 @@ from nodeyard.apiserver.admission.policies.index import BINDINGS, POLICIES
 from nodeyard.apiserver.admission.webhooks.configurations import VALIDATING
 from nodeyard.apiserver.admission.webhooks.endpoints import ServiceReference, read_address
 from nodeyard.apiserver.errors import ApiError
-from nodeyard.apiserver.http import User
 from nodeyard.apiserver.registry import Registry
 from nodeyard.apiserver.resources import GroupResource, Resource, Strategy, Version
 from nodeyard.apiserver.store import Store
+from nodeyard.apiserver.transport import User
 from nodeyard.process.clock import VirtualClock
 from nodeyard.schema.model import Schema
 

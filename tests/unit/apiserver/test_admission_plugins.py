@@ -10,9 +10,9 @@ from nodeyard.apiserver.admission.namespaces import NAMESPACES, Namespaces
 from nodeyard.apiserver.admission.nodes import TaintNodesByCondition
 from nodeyard.apiserver.admission.pods import DefaultTolerationSeconds, Priority
 from nodeyard.apiserver.errors import ApiError
-from nodeyard.apiserver.http import User
 from nodeyard.apiserver.resources import Resource, Strategy, Version
 from nodeyard.apiserver.store import Store
+from nodeyard.apiserver.transport import User
 from nodeyard.schema.model import Schema
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nodeyard.apiserver.http import User, request
 from nodeyard.apiserver.server import Server
+from nodeyard.apiserver.transport import User, request
 
 ADMIN = User("admin", ("system:masters",))
 PATCHER = User("patcher")

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from nodeyard.apiserver.audit import to_file
-from nodeyard.apiserver.http import Request, User, request
 from nodeyard.apiserver.server import Server
+from nodeyard.apiserver.transport import Request, User, request
 from nodeyard.process.clock import VirtualClock
 
 ADMIN = User("admin", ("system:masters",), uid="1")

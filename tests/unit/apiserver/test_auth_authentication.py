@@ -6,9 +6,9 @@ import pytest
 
 from nodeyard.apiserver.authentication import Authenticator
 from nodeyard.apiserver.errors import ApiError
-from nodeyard.apiserver.http import Peer, Request, User
 from nodeyard.apiserver.serviceaccounts import ServiceAccountTokens
 from nodeyard.apiserver.store import Store
+from nodeyard.apiserver.transport import Peer, Request, User
 from nodeyard.apiserver.user_file import KnownUser, UserFileError, read_user_file
 from nodeyard.process.clock import VirtualClock
 

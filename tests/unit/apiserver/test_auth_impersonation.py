@@ -6,10 +6,10 @@ import pytest
 
 from nodeyard.apiserver.access import AccessControl
 from nodeyard.apiserver.errors import ApiError
-from nodeyard.apiserver.http import Request, User
-from nodeyard.apiserver.requests import parse
+from nodeyard.apiserver.request_info import parse
 from nodeyard.apiserver.resources import GroupResource
 from nodeyard.apiserver.store import Store
+from nodeyard.apiserver.transport import Request, User
 from nodeyard.apiserver.user_file import KnownUser
 from nodeyard.process.clock import VirtualClock
 

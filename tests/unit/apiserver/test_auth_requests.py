@@ -3,8 +3,8 @@
 import pytest
 
 from nodeyard.apiserver.errors import ApiError
-from nodeyard.apiserver.http import request
-from nodeyard.apiserver.requests import RequestInfo, parse
+from nodeyard.apiserver.request_info import RequestInfo, parse
+from nodeyard.apiserver.transport import request
 
 
 def resource(verb: str, plural: str, **more: object) -> dict[str, object]:

@@ -6,9 +6,9 @@ import pytest
 
 from nodeyard.apiserver.access import AccessControl
 from nodeyard.apiserver.errors import ApiError
-from nodeyard.apiserver.http import User
 from nodeyard.apiserver.resources import GroupResource
 from nodeyard.apiserver.store import Store
+from nodeyard.apiserver.transport import User
 from nodeyard.apiserver.user_file import KnownUser
 from nodeyard.process.clock import VirtualClock
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodeyard.apiserver.definitions.naming import judge
+from nodeyard.apiserver.crds.naming import judge
 
 FOO = {"plural": "foos", "singular": "foo", "kind": "Foo", "listKind": "FooList"}
 BAR = {"plural": "bars", "singular": "bar", "kind": "Bar", "listKind": "BarList"}

@@ -6,12 +6,12 @@ import pytest
 
 from nodeyard.apiserver.authorization import Authorizer
 from nodeyard.apiserver.errors import ApiError
-from nodeyard.apiserver.http import User, request
 from nodeyard.apiserver.rbac.index import RbacIndex
 from nodeyard.apiserver.rbac.policy import default_policy
-from nodeyard.apiserver.requests import parse
+from nodeyard.apiserver.request_info import parse
 from nodeyard.apiserver.resources import GroupResource
 from nodeyard.apiserver.store import Store, Stored
+from nodeyard.apiserver.transport import User, request
 
 GROUP = "rbac.authorization.k8s.io"
 ALICE = User("alice", ("dev", "system:authenticated"))

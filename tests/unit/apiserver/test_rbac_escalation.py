@@ -7,11 +7,11 @@ import pytest
 from nodeyard.apiserver.admission.attributes import Attributes
 from nodeyard.apiserver.authorization import Authorizer
 from nodeyard.apiserver.errors import ApiError
-from nodeyard.apiserver.http import User
 from nodeyard.apiserver.rbac.escalation import EscalationGuard
 from nodeyard.apiserver.rbac.index import RbacIndex
 from nodeyard.apiserver.resources import GroupResource, Resource, Strategy, Version
 from nodeyard.apiserver.store import Store
+from nodeyard.apiserver.transport import User
 from nodeyard.schema.model import Schema
 
 GROUP = "rbac.authorization.k8s.io"

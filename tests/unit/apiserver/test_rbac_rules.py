@@ -3,7 +3,7 @@
 import pytest
 
 from nodeyard.apiserver.rbac.rules import Permissions, Rule, compact, uncovered
-from nodeyard.apiserver.requests import RequestInfo
+from nodeyard.apiserver.request_info import RequestInfo
 
 
 def asked(verb: str, resource: str, *, group: str = "", name: str = "") -> RequestInfo:

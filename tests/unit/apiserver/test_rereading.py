@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nodeyard.apiserver.definitions.rereading import rereader
-from nodeyard.apiserver.definitions.resource import resource_of
+from nodeyard.apiserver.crds.reprune import rereader
+from nodeyard.apiserver.crds.resource import resource_of
 from nodeyard.apiserver.resources import Resource
 from nodeyard.apiserver.selection import selectable
 from nodeyard.apiserver.store import Store, Stored
@@ -103,7 +103,8 @@ def test_objects_are_reread_at_their_revisions_and_nobody_is_told():
     before = committed(store, old, {"a": "1"})
     store.listen(lambda _, event: heard.append(event))
 
-    store.reread(new.key, rereader(old, new))
+    reread = rereader(old, new)
+    store.reread(new.key, [(before, reread(before))])
 
     after = store.get(new.key, "", "x")
     assert after.object()["spec"] == {"a": "1", "b": "z"}

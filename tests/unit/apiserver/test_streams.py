@@ -8,8 +8,8 @@ import pytest
 from aiohttp import web
 
 from nodeyard.apiserver.front import serve
-from nodeyard.apiserver.http import Response
 from nodeyard.apiserver.streams import Stream
+from nodeyard.apiserver.transport import Response
 from nodeyard.testing.ports import LOOPBACK
 
 

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from nodeyard.apiserver.http import User, request
 from nodeyard.apiserver.server import Server
+from nodeyard.apiserver.transport import User, request
 from nodeyard.process.clock import VirtualClock
 
 ADMIN = User("admin", ("system:masters",))

@@ -4,7 +4,7 @@ import pytest
 
 from nodeyard.app.approvals import REMEMBERED, with_approval
 from nodeyard.kube.names import APPROVE
-from nodeyard.runtime.roots import approved_on
+from nodeyard.runtime.annotations import approved_on
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ import yaml
 from tests.builders import labels
 from tests.builders.guards import GUARDED
 
-from nodeyard.admission.reach import ByUrl
+from nodeyard.admission.client_config import ByUrl
 from nodeyard.app.manifests import files
-from nodeyard.app.webhooks import is_loopback, nearby
+from nodeyard.app.webhooks import is_loopback, local_url
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from nodeyard.app.webhooks import is_loopback, nearby
     ],
 )
 def test_an_api_server_on_this_machine_is_sent_to_this_machine(host, server, url):
-    assert nearby(host, 9443, server) == ByUrl(url)
+    assert local_url(host, 9443, server) == ByUrl(url)
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_an_api_server_on_this_machine_is_sent_to_this_machine(host, server, url
     ],
 )
 def test_an_api_server_elsewhere_is_not_sent_where_nobody_answers(host, server):
-    assert nearby(host, 9443, server) is None
+    assert local_url(host, 9443, server) is None
 
 
 def test_this_machine_has_several_names():

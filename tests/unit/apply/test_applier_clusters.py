@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from nodeyard.apply.outcome import Result
-from nodeyard.apply.ways import Target
+from nodeyard.apply.writers import Target
 from nodeyard.client.api import Client
 from nodeyard.client.resources import NODES
 from nodeyard.plan.model import Verb, Write
@@ -53,7 +53,7 @@ class Elsewhere:
 def elsewhere(world, leaf):
     """The applier of the world knows it."""
     made = Elsewhere(leaf)
-    world.applier = world.applier_with(elsewhere=made)
+    world.applier = world.applier_with(clusters=made)
     return made
 
 
@@ -113,7 +113,7 @@ async def test_without_further_clusters_nothing_is_sent_to_our_own_by_mistake(wo
 
 async def test_a_lost_answer_is_settled_by_a_look_at_that_cluster(world, leaf, elsewhere):
     await leaf.node("n1")
-    leaf.line.trouble["PATCH"] = [NoAnswer(after_sending=True)]
+    leaf.line.watch_error["PATCH"] = [NoAnswer(after_sending=True)]
     outcome = await world.apply(planned((there("a"), patch())))
     assert outcome.is_complete
     assert [method for method, path, _ in leaf.line.sent if path.endswith("/n1")] == ["PATCH", "GET"]
@@ -122,7 +122,7 @@ async def test_a_lost_answer_is_settled_by_a_look_at_that_cluster(world, leaf, e
 
 async def test_contact_that_goes_between_two_attempts_ends_the_action(world, leaf, elsewhere):
     await leaf.node("n1")
-    leaf.line.trouble["PATCH"] = [NoAnswer(after_sending=False, may_have_run=False)] * 9
+    leaf.line.watch_error["PATCH"] = [NoAnswer(after_sending=False, may_have_run=False)] * 9
     leaf.line.before = lambda _method, _path: setattr(elsewhere, "why", "gone")
     outcome = await world.apply(planned((there("a"), patch())))
     [result] = outcome.results
@@ -137,7 +137,7 @@ async def test_a_plan_goes_to_no_cluster_that_was_swapped_since_it_was_looked_at
     [result] = early.results
     assert (result.result, result.message) == (
         Result.HELD,
-        "cluster leaf-1 may be another one than this was planned for",
+        "cluster leaf-1 may have been replaced since this was planned",
     )
     assert leaf.line.sent == []
     assert (await world.apply(planned((there("a"), patch())), seen_at=5.0)).is_complete

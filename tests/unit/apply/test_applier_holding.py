@@ -2,8 +2,8 @@
 
 import asyncio
 
+from nodeyard.apply.action_graph import NOT_ALLOWED, REPLACED
 from nodeyard.apply.outcome import Result
-from nodeyard.apply.running import NOT_ALLOWED, REPLACED
 from nodeyard.client.resources import NODES
 from nodeyard.plan.model import Verb
 from nodeyard.process.clock import settle
@@ -61,12 +61,12 @@ async def test_a_write_that_waits_for_its_turn_is_not_sent_when_the_lease_is_los
 async def test_nor_is_one_whose_plan_is_replaced_meanwhile(world):
     await world.node("n1")
     world.line.turn = asyncio.Event()
-    older = asyncio.ensure_future(world.applier.apply(planned(step("old")), may_write=lambda: True))
+    fallback_versions = asyncio.ensure_future(world.applier.apply(planned(step("old")), may_write=lambda: True))
     await settle()
     newer = asyncio.ensure_future(world.applier.apply(planned(step("new")), may_write=lambda: True))
     await settle()
     world.line.turn.set()
-    assert [each.message for each in (await older).results] == [REPLACED]
+    assert [each.message for each in (await fallback_versions).results] == [REPLACED]
     assert (await newer).is_complete
     assert world.line.count("PATCH") == 1
 
@@ -95,7 +95,7 @@ async def test_what_became_of_a_write_is_found_out_by_one_who_has_lost_the_lease
         leads = False
 
     world.line.before = lose
-    world.line.trouble["PATCH"] = [NoAnswer(after_sending=True)]
+    world.line.watch_error["PATCH"] = [NoAnswer(after_sending=True)]
     outcome = await world.apply(planned(step("a")), may_write=lambda: leads)
     assert results(outcome) == [Result.DONE]
     assert [method for method, _, _ in world.line.sent] == ["PATCH", "GET"]
@@ -103,7 +103,7 @@ async def test_what_became_of_a_write_is_found_out_by_one_who_has_lost_the_lease
 
 async def test_a_lease_lost_during_a_pause_is_noticed_before_the_next_attempt(world):
     await world.node("n1")
-    world.line.trouble["PATCH"] = [status(503, retry_after=2)]
+    world.line.watch_error["PATCH"] = [status(503, retry_after=2)]
     leads = True
     running = asyncio.ensure_future(world.applier.apply(planned(step("a")), may_write=lambda: leads))
     await settle()
@@ -118,7 +118,7 @@ async def test_a_newer_plan_replaces_what_the_older_has_not_sent(world):
         await world.node(f"n{number}")
     world.applier = world.applier_with(in_flight=1)
     world.line.gate = asyncio.Event()
-    older = asyncio.ensure_future(
+    fallback_versions = asyncio.ensure_future(
         world.applier.apply(planned(*(step(f"old{n}", node=f"n{n}") for n in range(3))), may_write=lambda: True)
     )
     await settle()
@@ -127,8 +127,8 @@ async def test_a_newer_plan_replaces_what_the_older_has_not_sent(world):
     )
     await settle()
     world.line.gate.set()
-    assert results(await older) == [Result.DONE, Result.HELD, Result.HELD]
-    assert (await older).results[1].message == REPLACED
+    assert results(await fallback_versions) == [Result.DONE, Result.HELD, Result.HELD]
+    assert (await fallback_versions).results[1].message == REPLACED
     assert (await newer).is_complete
     labels = [each["metadata"]["labels"]["ours"] for each in (await world.client.list(NODES)).items]
     assert labels == ["new0", "new1", "new2"]
@@ -158,12 +158,12 @@ async def test_plans_of_different_keys_do_not_disturb_each_other(world):
 
 async def test_a_newer_plan_does_not_wait_out_the_olders_pause(world):
     await world.node("n1")
-    world.line.trouble["PATCH"] = [status(503, retry_after=4)]
-    older = asyncio.ensure_future(world.applier.apply(planned(step("old")), may_write=lambda: True))
+    world.line.watch_error["PATCH"] = [status(503, retry_after=4)]
+    fallback_versions = asyncio.ensure_future(world.applier.apply(planned(step("old")), may_write=lambda: True))
     await settle()
     newer = await world.applier.apply(planned(step("new")), may_write=lambda: True)
     assert newer.is_complete
-    assert results(await older) == [Result.HELD]
+    assert results(await fallback_versions) == [Result.HELD]
     assert world.clock.monotonic() == 0
 
 

@@ -17,12 +17,12 @@ def acting(monkeypatch):
     """The objects named in lines that say `acting`, as they come."""
     monkeypatch.setattr(applier, "log", get_logger("applier"))
     with capture_logs() as lines:
-        yield lambda: [line["object"] for line in lines if line["event"] == "acting"]
+        yield lambda: [line["object"] for line in lines if line["event"] == "action sent"]
 
 
 async def test_what_is_sent_is_said_once_however_often_it_is_tried(world, acting):
     await world.node("n1")
-    world.line.trouble["PATCH"] = [status(500, "InternalError")]
+    world.line.watch_error["PATCH"] = [status(500, "InternalError")]
 
     await world.apply(planned((action("n1"), patch())))
 

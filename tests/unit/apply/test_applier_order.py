@@ -43,7 +43,7 @@ async def test_what_comes_after_a_failure_is_skipped_and_says_so(world):
         "last": Result.SKIPPED,
         "free": Result.DONE,
     }
-    assert outcome.of("last").message == "comes after Patch Node gone: Conflict"
+    assert outcome.of("last").message == "depends on Patch Node gone: Conflict"
     assert sent(world) == ["lost", "free"]
 
 
@@ -57,8 +57,8 @@ async def test_what_comes_after_something_unknown_or_after_itself_is_skipped(wor
         "d": Result.SKIPPED,
         "e": Result.DONE,
     }
-    assert outcome.of("a").message == "comes after nobody, which is not in the plan"
-    assert outcome.of("b").message == "comes after itself"
+    assert outcome.of("a").message == "depends on nobody, which is not in the plan"
+    assert outcome.of("b").message == "depends on itself"
 
 
 async def test_two_actions_of_one_id_are_a_mistake_of_the_planner(world):
@@ -84,7 +84,7 @@ async def test_no_more_than_the_bound_are_in_flight_over_all_keys(world):
 async def test_one_that_waits_for_the_server_holds_up_no_other(world):
     for number in range(4):
         await world.node(f"n{number}")
-    world.line.trouble["PATCH"] = [status(503, retry_after=3)]
+    world.line.watch_error["PATCH"] = [status(503, retry_after=3)]
     world.applier = world.applier_with(in_flight=2)
     running = asyncio.ensure_future(
         world.applier.apply(planned(*(step(f"a{n}", node=f"n{n}") for n in range(4))), may_write=lambda: True)

@@ -40,7 +40,7 @@ async def test_no_foreign_taint_is_lost_and_ours_arrives(world, lost_answers):
     names = [f"n{number}" for number in range(NODE_COUNT)]
     for name in names:
         await world.node(name)
-    world.line.trouble["PATCH"] = [NoAnswer(after_sending=bool(n % 2)) for n in range(lost_answers)]
+    world.line.watch_error["PATCH"] = [NoAnswer(after_sending=bool(n % 2)) for n in range(lost_answers)]
     writers, conflicts = [], 0
     for turn in range(4):
         nodes = (await world.client.list(NODES)).items
@@ -102,7 +102,7 @@ async def test_what_others_wrote_in_between_still_refuses_it(world):
 async def test_what_was_read_in_place_of_an_answer_is_not_what_the_write_made(world):
     """Others may have written between our write and our reading."""
     plan = two_steps(await world.node("n1"))
-    world.line.trouble["PATCH"] = [NoAnswer(after_sending=True)]
+    world.line.watch_error["PATCH"] = [NoAnswer(after_sending=True)]
 
     outcome = await world.apply(plan)
 

@@ -48,7 +48,7 @@ async def test_a_real_servers_refusal_to_change_a_uid_is_a_conflict_too(world):
     await world.node("n1")
     cause = {"reason": "FieldValueInvalid", "field": "metadata.uid", "message": "field is immutable"}
     answer = {"kind": "Status", "code": 422, "reason": "Invalid", "message": "no", "details": {"causes": [cause]}}
-    world.line.trouble["PATCH"] = [Response(422, {}, msgspec.json.encode(answer))]
+    world.line.watch_error["PATCH"] = [Response(422, {}, msgspec.json.encode(answer))]
     result = only(await world.apply(planned((action("n1", object=node_ref("n1", ZERO)), patch()))))
     assert result.result is Result.CONFLICT
 
@@ -73,13 +73,15 @@ async def test_what_admission_refused_can_be_told_as_a_plan_tells_it(world):
     free = action("b", Verb.CREATE, config_ref("d")), Write(body={"data": {"red": "1"}})
     (blocked,) = (await world.apply(planned(refused, free))).denied
     assert (blocked.object, blocked.reason, blocked.facts["by"]) == (config_ref("c"), "AdmissionDenied", "no-blue")
-    assert text_of(messages, blocked.reason, blocked.facts).startswith("admission refused the write (no-blue): ")
+    assert text_of(messages, blocked.reason, blocked.facts).startswith("admission denied the write (no-blue): ")
 
 
 @pytest.mark.parametrize("code", [400, 403, 422, 429, 500])
 async def test_a_webhooks_denial_is_one_whatever_its_code(world, code):
     await world.node("n1")
-    world.line.trouble["PATCH"] = [status(code, message='admission webhook "guard.example.com" denied the request: no')]
+    world.line.watch_error["PATCH"] = [
+        status(code, message='admission webhook "guard.example.com" denied the request: no')
+    ]
     result = only(await world.apply(planned((action("n1"), patch()))))
     assert (result.result, result.denied_by) == (Result.DENIED, "guard.example.com")
     assert world.line.count("PATCH") == 1
@@ -96,7 +98,7 @@ async def test_an_invalid_object_fails_with_the_servers_words(world):
 
 async def test_what_rbac_forbids_fails_and_is_no_denial(world):
     await world.node("n1")
-    world.line.trouble["PATCH"] = [status(403, "Forbidden", 'nodes "n1" is forbidden: User "x" cannot patch')]
+    world.line.watch_error["PATCH"] = [status(403, "Forbidden", 'nodes "n1" is forbidden: User "x" cannot patch')]
     result = only(await world.apply(planned((action("n1"), patch()))))
     assert (result.result, result.denied_by) == (Result.FAILED, "")
 
@@ -116,7 +118,7 @@ async def test_a_budget_that_refuses_an_eviction_is_quoted_and_is_no_overload(wo
 async def test_an_eviction_that_flow_control_turns_away_is_asked_again(world):
     await world.node("n1")
     await world.pod("p")
-    world.line.trouble["POST"] = [status(429, "TooManyRequests", retry_after=1)]
+    world.line.watch_error["POST"] = [status(429, "TooManyRequests", retry_after=1)]
     result = only(await world.apply(planned((action("a", Verb.EVICT, pod_ref("p")), Write()))))
     assert result.result is Result.DONE
     assert world.line.count("POST") == 2

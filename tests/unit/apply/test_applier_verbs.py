@@ -87,7 +87,7 @@ async def test_a_first_apply_goes_on_with_what_we_made_before(world):
 
 async def test_a_first_apply_asks_again_when_nobody_says_what_is_there(world):
     await world.config("c", theirs="2")
-    world.line.trouble["GET"] = [status(503, "ServiceUnavailable"), NoAnswer(after_sending=False)]
+    world.line.watch_error["GET"] = [status(503, "ServiceUnavailable"), NoAnswer(after_sending=False)]
     result = only(await world.apply(first(a="1")))
     assert result.result is Result.FAILED
     assert "not ours" in result.message
@@ -152,7 +152,7 @@ async def test_a_namespace_that_is_being_emptied_is_told_as_written(world):
 
 async def test_what_is_gone_already_needs_no_deletion(world):
     result = only(await world.apply(planned((action("a", Verb.DELETE, config_ref("c")), Write()))))
-    assert (result.result, result.message) == (Result.DONE, "gone already")
+    assert (result.result, result.message) == (Result.DONE, "already deleted")
 
 
 async def test_an_evicted_pod_goes(world):

@@ -1,4 +1,4 @@
-"""Events are counted rather than repeated, and never get in anyone's way."""
+"""The event recorder: equal events form a series, lasting states are recorded once, and callers never wait."""
 
 import asyncio
 from contextlib import asynccontextmanager, suppress
@@ -8,12 +8,13 @@ from random import Random
 import pytest
 
 from nodeyard.apply import recorder as recording
-from nodeyard.apply.recorder import Recorder
+from nodeyard.apply.recorder import Recorder, StandingEvents
 from nodeyard.client.api import Client
 from nodeyard.client.resources import EVENTS
 from nodeyard.client.transport import Response
 from nodeyard.plan.model import ObjectRef
 from nodeyard.process.clock import settle
+from nodeyard.runtime.capability import Event
 
 from ...builders.plans import config_ref, node_ref
 from .worlds import NoAnswer, status
@@ -125,7 +126,7 @@ async def test_an_event_that_the_server_has_forgotten_is_made_anew(world):
 
 async def test_a_server_in_trouble_is_asked_again(world):
     recorder = recorder_of(world)
-    world.line.trouble["POST"] = [status(503), NoAnswer(after_sending=True)]
+    world.line.watch_error["POST"] = [status(503), NoAnswer(after_sending=True)]
     async with running(recorder):
         recorder.record(Told())
         await world.clock.advance(10)
@@ -135,7 +136,7 @@ async def test_a_server_in_trouble_is_asked_again(world):
 
 async def test_what_the_server_will_not_take_is_lost_and_the_next_is_recorded(world):
     recorder = recorder_of(world)
-    world.line.trouble["POST"] = [status(403, "Forbidden", "no")]
+    world.line.watch_error["POST"] = [status(403, "Forbidden", "no")]
     async with running(recorder):
         recorder.record(Told())
         recorder.record(Told(reason="Released"))
@@ -146,7 +147,7 @@ async def test_what_the_server_will_not_take_is_lost_and_the_next_is_recorded(wo
 
 async def test_an_answer_that_is_no_object_loses_one_event_and_not_those_after_it(world):
     recorder = recorder_of(world)
-    world.line.trouble["POST"] = [Response(200, {}, b"<html>back soon</html>")]
+    world.line.watch_error["POST"] = [Response(200, {}, b"<html>back soon</html>")]
     async with running(recorder):
         recorder.record(Told())
         recorder.record(Told(reason="Released"))
@@ -190,3 +191,36 @@ async def test_a_long_message_is_cut_to_what_the_server_takes(world):
     assert len(event["note"].encode()) <= 1024
     assert event["note"].endswith("...")
     assert len(event["metadata"]["name"]) <= 253
+
+
+REF = ObjectRef(api_version="v1", kind="Node", name="n1", uid="u")
+SHORT = Event(REF, "Warning", "Short", "two are missing", is_standing=True)
+SHORTER = Event(REF, "Warning", "Short", "three are missing", is_standing=True)
+
+
+def test_what_stands_is_told_once_however_often_it_is_said():
+    standing = StandingEvents()
+    assert standing.new("a", [SHORT]) == [SHORT]
+    assert standing.new("a", [SHORT]) == []
+
+
+def test_what_stands_otherwise_is_told_again():
+    standing = StandingEvents()
+    standing.new("a", [SHORT])
+    assert standing.new("a", [SHORTER]) == [SHORTER]
+    assert standing.new("a", [SHORT]) == [SHORT]
+
+
+def test_what_ended_and_comes_back_is_told_again():
+    standing = StandingEvents()
+    standing.new("a", [SHORT])
+    assert standing.new("a", []) == []
+    assert standing.new("a", [SHORT]) == [SHORT]
+
+
+def test_keys_stand_each_for_themselves_and_are_forgotten():
+    standing = StandingEvents()
+    standing.new("a", [SHORT])
+    assert standing.new("b", [SHORT]) == [SHORT]
+    standing.forget("a")
+    assert standing.new("a", [SHORT]) == [SHORT]

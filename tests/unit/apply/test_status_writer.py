@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import gc
+import tracemalloc
 from random import Random
 from typing import Any
 
 import msgspec
 import pytest
 
-from nodeyard.apply.lacking import OFFER_SECONDS
+from nodeyard.apply.action_graph import NOT_ALLOWED
 from nodeyard.apply.outcome import Result
-from nodeyard.apply.running import NOT_ALLOWED
 from nodeyard.apply.status import StatusWriter
+from nodeyard.apply.unknown_fields import RETRY_SECONDS
 from nodeyard.client.api import Client
 from nodeyard.client.resources import NODES, untyped
 from nodeyard.client.transport import Response
@@ -33,6 +35,23 @@ class NodeStatus(msgspec.Struct, frozen=True, omit_defaults=True):
 
 class NodeView(msgspec.Struct):
     status: NodeStatus = NodeStatus()
+
+
+class CountStatus(msgspec.Struct, frozen=True):
+    nodes: int = 0
+    phase: str = ""
+
+
+class CountView(msgspec.Struct):
+    status: CountStatus
+
+
+class FreeStatus(msgspec.Struct, frozen=True):
+    effective: Any = None
+
+
+class FreeView(msgspec.Struct):
+    status: FreeStatus
 
 
 def writer(world, find=lookup):
@@ -98,6 +117,41 @@ async def test_a_struct_that_shows_something_else_is_a_difference(world):
     assert world.line.sent[0][2] == {"status": {"capacity": {"cpu": "4"}}}
 
 
+async def test_a_zero_that_a_struct_shows_though_it_was_never_written_is_sent_with_the_rest(world):
+    await world.node("n1")
+    shown = CountView(CountStatus())
+
+    await write(world, wanted({"nodes": 0, "phase": "Ready"}), shown)
+
+    assert world.line.sent[0][2] == {"status": {"nodes": 0, "phase": "Ready"}}
+
+
+async def test_a_boolean_in_the_place_of_a_number_is_a_difference(world):
+    await world.node("n1")
+    await write(world, wanted({"effective": {"on": True}}), FreeView(FreeStatus({"on": 1})))
+    assert world.line.sent[0][2]["status"]["effective"]["on"] is True
+
+
+@pytest.mark.parametrize("added", [{}, {"phase": "Running"}], ids=["as-wanted", "with-a-default"])
+async def test_a_status_that_was_written_is_not_kept_in_memory(world, added):
+    """Objects come and go: what was written of those that are gone would stay."""
+    count, size = 20, 50_000
+    writing = writer(world)
+    tracemalloc.start()
+    for number in range(count):
+        one = StatusWrite(object=node_ref(f"n{number}"), status={"volumesInUse": ["x" * size]})
+        answer = {"metadata": {"name": f"n{number}"}, "status": {**one.status, **added}}
+        world.line.watch_error["PATCH"] = [Response(200, {}, msgspec.json.encode(answer))]
+        (result,) = await writing.write([one], lambda _ref: None, may_write=lambda: True)
+        assert result.requests == 1
+        world.line.sent.clear()
+        world.written.clear()
+    gc.collect()
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < count * size / 4
+
+
 async def test_a_field_that_the_server_adds_is_not_fought_over(world):
     made = await world.node("n1")
     writing = writer(world)
@@ -116,7 +170,7 @@ async def test_an_object_that_the_cache_does_not_have_is_written_all_the_same(wo
 
 async def test_an_object_that_is_gone_needs_no_status(world):
     result = await write(world, wanted())
-    assert (result.result, result.message) == (Result.DONE, "the object is gone")
+    assert (result.result, result.message) == (Result.DONE, "the object no longer exists")
 
 
 async def test_a_conflict_is_read_compared_and_written_again(world):
@@ -131,14 +185,14 @@ async def test_a_conflict_is_read_compared_and_written_again(world):
 
 async def test_endless_conflicts_end(world):
     made = await world.node("n1")
-    world.line.trouble["PATCH"] = [status(409, "Conflict", "moved on")] * 9
+    world.line.watch_error["PATCH"] = [status(409, "Conflict", "moved on")] * 9
     result = await write(world, wanted(), made)
     assert (result.result, result.message, result.requests) == (Result.CONFLICT, "moved on", 4)
 
 
 async def test_a_status_whose_answer_was_lost_is_not_written_twice(world):
     made = await world.node("n1")
-    world.line.trouble["PATCH"] = [NoAnswer(after_sending=True)]
+    world.line.watch_error["PATCH"] = [NoAnswer(after_sending=True)]
     # The server makes capacity allocatable where nothing else is said.
     result = await write(world, wanted({**made["status"], **WANTED, "allocatable": {"cpu": "4"}}), made)
     assert (result.result, result.requests) == (Result.DONE, 1)
@@ -146,7 +200,7 @@ async def test_a_status_whose_answer_was_lost_is_not_written_twice(world):
 
 async def test_trouble_is_waited_out(world):
     made = await world.node("n1")
-    world.line.trouble["PATCH"] = [status(429, retry_after=2), status(500)]
+    world.line.watch_error["PATCH"] = [status(429, retry_after=2), status(500)]
     assert (await write(world, wanted(), made)).result is Result.DONE
     assert world.clock.monotonic() >= 2
 
@@ -163,7 +217,7 @@ async def test_the_real_servers_way_to_refuse_a_uid_is_understood(world):
     made = await world.node("n1")
     cause = {"reason": "FieldValueInvalid", "field": "metadata.uid", "message": "field is immutable"}
     answer = {"kind": "Status", "code": 422, "reason": "Invalid", "message": "no", "details": {"causes": [cause]}}
-    world.line.trouble["PATCH"] = [Response(422, {}, msgspec.json.encode(answer))]
+    world.line.watch_error["PATCH"] = [Response(422, {}, msgspec.json.encode(answer))]
     one = StatusWrite(object=node_ref("n1", uid="00000000-0000-0000-0000-000000000000"), status=WANTED)
     assert (await write(world, one, made)).result is Result.DONE
 
@@ -176,7 +230,7 @@ async def test_who_may_not_write_writes_no_status(world):
 
 async def test_a_denial_is_told_as_one(world):
     made = await world.node("n1")
-    world.line.trouble["PATCH"] = [status(403, message='admission webhook "guard" denied the request: no')]
+    world.line.watch_error["PATCH"] = [status(403, message='admission webhook "guard" denied the request: no')]
     assert (await write(world, wanted(), made)).result is Result.DENIED
 
 
@@ -227,7 +281,7 @@ async def test_an_object_that_is_gone_is_not_taken_for_one_without_the_subresour
 async def test_nor_is_one_that_has_been_made_anew_by_then(world):
     made = await world.node("n1")
     statuses = writer(world)
-    world.line.trouble["PATCH"] = [status(404, "NotFound")]
+    world.line.watch_error["PATCH"] = [status(404, "NotFound")]
     for uid in ("of-the-one-before", made["metadata"]["uid"]):
         one = StatusWrite(object=node_ref("n1", uid=uid), status=WANTED)
         await statuses.write([one], lambda _ref: None, may_write=lambda: True)
@@ -250,6 +304,6 @@ async def test_a_field_that_the_definition_lacks_is_left_out_and_not_sent_for_it
     assert "ours" not in kept["status"]
     assert await go(kept, ours={"zone": 2}) == (Result.DONE, 0)
     assert await go(kept, ours={"zone": 2}, phase="Running") == (Result.DONE, 1)
-    await world.clock.advance(OFFER_SECONDS)
+    await world.clock.advance(RETRY_SECONDS)
     assert await go(kept, ours={"zone": 2}) == (Result.DONE, 0)
     assert await go(kept, ours={"zone": 2}, phase="Pending") == (Result.DONE, 2)

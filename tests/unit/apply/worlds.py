@@ -62,7 +62,7 @@ class Line:
     def __init__(self, inner: Any) -> None:
         self._inner = inner
         self.stream, self.close = inner.stream, inner.close
-        self.trouble: dict[str, list[Response | NoAnswer]] = {}
+        self.watch_error: dict[str, list[Response | NoAnswer]] = {}
         self.before: Callable[[str, str], None] | None = None
         self.after: dict[str, list[Callable[[], Awaitable[None]]]] = {}
         self.sent: list[tuple[str, str, Any]] = []
@@ -93,7 +93,7 @@ class Line:
             self.in_flight -= 1
 
     async def _answer(self, method: str, path: str, options: Any) -> Response:
-        waiting = self.trouble.get(method)
+        waiting = self.watch_error.get(method)
         trouble = waiting.pop(0) if waiting else None
         if isinstance(trouble, Response):
             return trouble

@@ -9,7 +9,7 @@ from bench import admission_fleet as fleet
 from bench.asking import Asked, content_length
 from tests.builders.placements import PlacementView, affinity_class_body, namespace
 
-from nodeyard.admission import wire
+from nodeyard.admission import review_codec
 from nodeyard.capabilities.affinity.owners import decoded_metadata, finder
 from nodeyard.capabilities.affinity.planning.lineage import walk
 from nodeyard.capabilities.affinity.reviews.pods import review_placement
@@ -42,12 +42,12 @@ def cluster():
 def test_every_pod_keeps_to_its_class_and_needs_no_lookup(cluster):
     view, questions = cluster
 
-    assert all(review_placement(wire.read(each), view).facts["reason"] == "InsideClass" for each in questions)
+    assert all(review_placement(review_codec.read(each), view).facts["reason"] == "InsideClass" for each in questions)
 
 
 def test_every_path_leads_over_four_objects(cluster):
     view, questions = cluster
-    review = wire.read(questions[7])
+    review = review_codec.read(questions[7])
     ref = ObjectRef(api_version="v1", kind="Pod", name=review.name, namespace=review.namespace)
 
     path = walk(ref, decoded_metadata(review.object), finder(view, {})).path

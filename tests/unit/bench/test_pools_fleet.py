@@ -8,7 +8,7 @@ from bench.pools_fleet import Cost, by_resource, cluster_path, deployment_path, 
 from bench.replay import EVENTS
 
 from nodeyard.capabilities.pools.types import LatticeCluster, resolved_pools
-from nodeyard.capabilities.pools.validity import faults, is_synced_in_place
+from nodeyard.capabilities.pools.validation.node_keys import faults, is_synced_in_place
 
 
 def patch(path: str) -> Call:

@@ -20,7 +20,7 @@ from bench.profiles_fleet import (
 )
 from bench.replay import EVENTS
 
-from nodeyard.capabilities.profiles.configuration.judgement import Judgement, of_profile
+from nodeyard.capabilities.profiles.configuration.validation import ValidationResult, validate_profile
 from nodeyard.capabilities.profiles.types import ComputeProfile, OpenStackDataPlaneNode, OpenStackDataPlaneRole
 
 from ...builders.profiles import NOVA
@@ -82,5 +82,5 @@ def test_every_node_has_one_role_and_all_roles_have_as_many():
 def test_the_profiles_are_sound_and_let_all_nodes_be_disturbed(name: str):
     one = msgspec.convert(profile(name), ComputeProfile).spec
     assert one is not None
-    assert of_profile(NOVA, name, one.custom_compute_service_config) == Judgement()
+    assert validate_profile(NOVA, name, one.custom_compute_service_config) == ValidationResult()
     assert one.max_unavailable == "100%"

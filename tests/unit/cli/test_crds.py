@@ -23,7 +23,7 @@ def gadgets(monkeypatch):
 def test_without_a_kind_a_comment_says_so(monkeypatch, capsys):
     monkeypatch.setattr(capabilities, "CAPABILITIES", ())
     crds()
-    assert capsys.readouterr().out == "# no capability defines a kind yet\n"
+    assert capsys.readouterr().out == "# no capability defines a CRD\n"
 
 
 @pytest.mark.usefixtures("gadgets")
@@ -40,4 +40,4 @@ def test_definitions_are_written_each_to_its_file(tmp_path, capsys):
         "gadgets.example.com.yaml",
         "widgets.example.com.yaml",
     ]
-    assert "2 definitions" in capsys.readouterr().err
+    assert "wrote 2 files to" in capsys.readouterr().err

@@ -69,7 +69,7 @@ async def test_get_decodes_into_the_resources_type():
 
 
 def test_a_namespaced_object_needs_its_namespace():
-    with pytest.raises(ValueError, match="Pod p: a namespace is needed"):
+    with pytest.raises(ValueError, match="Pod p: the namespace is missing"):
         PODS.path("", "p")
 
 
@@ -187,11 +187,12 @@ async def test_warnings_are_told_in_plain_text():
 async def test_every_answer_is_observed_also_a_refusal():
     seen = []
     client = Client(
-        Recorder(status(409, "Conflict")), observe=lambda verb, what, code, _: seen.append((verb, what, code))
+        Recorder(status(409, "Conflict")),
+        observe=lambda verb, what, code, _seconds, reason: seen.append((verb, what, code, reason)),
     )
     with pytest.raises(Conflict):
         await client.patch(NODES, "n", {})
-    assert seen == [("patch", NODES, 409)]
+    assert seen == [("patch", NODES, 409, "Conflict")]
 
 
 def line(kind, obj):
@@ -248,7 +249,7 @@ async def test_a_torn_stream_is_the_transports_fault(end):
 
 @pytest.mark.parametrize(
     ("status", "says"),
-    [(200, "watch of pods: a line is larger than 16 MiB"), (500, "watch of pods: the answer is larger than 16 MiB")],
+    [(200, "watch of pods: a line is larger than 16 MiB"), (500, "watch of pods: the response is larger than 16 MiB")],
     ids=["an event", "a refusal"],
 )
 async def test_what_has_no_end_in_a_watch_is_given_up(status, says):

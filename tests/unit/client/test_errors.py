@@ -41,6 +41,14 @@ def test_code_and_reason_choose_the_exception(code, reason, kind):
     assert (error.code, error.reason, error.message, str(error)) == (code, reason, "why", "why")
 
 
+def test_a_refusal_in_a_namespace_that_is_being_deleted_is_told_by_its_cause_and_not_by_its_words():
+    words = 'events "e" is forbidden: unable to create new content in namespace n because it is being terminated'
+    cause = {"reason": "NamespaceTerminating", "field": "metadata.namespace"}
+    assert type(answer(403, "Forbidden", words)) is errors.Forbidden
+    assert type(answer(403, "Forbidden", words, {"causes": [cause]})) is errors.NamespaceTerminating
+    assert type(answer(409, "Conflict", words, {"causes": [cause]})) is errors.Conflict
+
+
 def test_already_exists_is_a_conflict_too():
     assert isinstance(answer(409, "AlreadyExists"), errors.Conflict)
 
@@ -58,6 +66,31 @@ def test_a_policys_denial_names_the_policy():
     error = answer(422, "Invalid", text)
     assert isinstance(error, errors.AdmissionDenied)
     assert error.denied_by == "one-zone"
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        "nodes \"n\" is forbidden: ValidatingAdmissionPolicy 'guard' with binding 'guard' denied request: no",
+        'admission webhook "pods.example.com" denied the request: no',
+    ],
+)
+def test_an_error_that_quotes_a_denial_is_none(quoted):
+    text = f'NodeTemplate.nyallocator.cybozu.io "web" is invalid: patch: Invalid value: "map[message:{quoted}]": strict'
+    cause = {"reason": "FieldValueInvalid", "message": text, "field": "patch"}
+    assert type(answer(422, "Invalid", text, {"causes": [cause]})) is errors.Invalid
+    assert type(answer(500, "InternalError", f"Internal error occurred: {quoted}")) is errors.ServerError
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "pods is forbidden: ValidatingAdmissionPolicy 'one-zone' denied request: no",
+        "forbidden: ValidatingAdmissionPolicy 'one-zone' with binding 'b' denied request: no",
+    ],
+)
+def test_a_policys_denial_is_told_of_an_object_without_a_name_too(text):
+    assert answer(403, "Forbidden", text).denied_by == "one-zone"
 
 
 def test_a_webhook_that_cannot_be_called_is_the_servers_trouble():
@@ -99,7 +132,7 @@ def test_a_body_that_is_nested_too_deeply_is_quoted():
 
 
 def test_an_empty_body_still_has_words():
-    assert error_from_answer(404, {}, b"").message == "the server answered 404"
+    assert error_from_answer(404, {}, b"").message == "the server answered 404 Not Found"
 
 
 def test_everything_raised_on_purpose_has_one_root():

@@ -61,7 +61,7 @@ async def test_an_answer_that_is_read_whole_has_a_limit():
         yield b"b" * 1000
 
     assert await gathered(chunks(), 3000) == b"a" * 1000 + b"b" * 1000
-    with pytest.raises(TooLarge, match="the answer is larger than"):
+    with pytest.raises(TooLarge, match="the response is larger than"):
         await gathered(chunks(), 2000)
 
 

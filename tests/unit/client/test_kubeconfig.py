@@ -130,7 +130,7 @@ def test_a_relative_plugin_path_is_beside_the_kubeconfig(tmp_path):
     [
         ({"apiVersion": "client.authentication.k8s.io/v1alpha1"}, "exec.apiVersion"),
         ({"command": ""}, "exec.command: is missing"),
-        ({"interactiveMode": "Always"}, "nobody is there to answer"),
+        ({"interactiveMode": "Always"}, "there is no terminal"),
     ],
 )
 def test_a_plugin_that_cannot_work_is_refused(tmp_path, change, words):
@@ -146,18 +146,21 @@ def test_auth_providers_are_gone(tmp_path):
 @pytest.mark.parametrize(
     ("document", "words"),
     [
-        (kubeconfig(current=""), "has no current-context"),
-        (kubeconfig(current="elsewhere"), 'context "elsewhere" is not there; known: here'),
+        (kubeconfig(current=""), "current-context is not set"),
+        (kubeconfig(current="elsewhere"), 'context "elsewhere" not found; available: here'),
         (kubeconfig({"server": ""}), "cluster c: server: is missing"),
         (kubeconfig({"server": "ftp://one"}), "neither an https nor an http URL"),
-        (kubeconfig({"server": "https:///me:s3cret@one"}), "server: names no host$"),
-        (kubeconfig({"server": "https://[one"}), "server: names no host$"),
-        (kubeconfig({"server": "https://one:999999"}), "server: its port is no number up to 65535$"),
-        (kubeconfig({"server": "https://one:s3cret"}), "server: its port is no number up to 65535$"),
-        (kubeconfig(user={"token": "one\ntwo"}), "user u: token: has more than one line, or characters that no token"),
+        (kubeconfig({"server": "https:///me:s3cret@one"}), "server: has no host$"),
+        (kubeconfig({"server": "https://[one"}), "server: has no host$"),
+        (kubeconfig({"server": "https://one:999999"}), "server: the port is not a number from 1 to 65535$"),
+        (kubeconfig({"server": "https://one:s3cret"}), "server: the port is not a number from 1 to 65535$"),
+        (
+            kubeconfig(user={"token": "one\ntwo"}),
+            "user u: token: contains a line break or characters",
+        ),
         (kubeconfig({"certificate-authority-data": "%%%"}), "certificate-authority-data: is not base64"),
-        ({"clusters": "many"}, "is no kubeconfig"),
-        (["list"], "is no kubeconfig"),
+        ({"clusters": "many"}, "not a kubeconfig"),
+        (["list"], "not a kubeconfig"),
     ],
 )
 def test_a_fault_is_named_with_its_place(tmp_path, document, words):
@@ -177,7 +180,7 @@ def test_a_url_is_quoted_without_the_login_in_it(tmp_path, field, url):
 def test_broken_yaml_is_named_with_its_line(tmp_path):
     path = tmp_path / "kc"
     path.write_text("a: 1\nb: [")
-    with pytest.raises(ConfigError, match=r"kc, line \d: is no YAML"):
+    with pytest.raises(ConfigError, match=r"kc, line \d: not valid YAML"):
         load_kubeconfig([path])
 
 
@@ -185,7 +188,7 @@ def test_broken_yaml_is_named_with_its_line(tmp_path):
 def test_a_value_that_yaml_cannot_read_is_a_fault_of_the_file(tmp_path, value):
     path = tmp_path / "kc"
     path.write_text(f"users: {value}")
-    with pytest.raises(ConfigError, match="kc: is no kubeconfig") as caught:
+    with pytest.raises(ConfigError, match="kc: not a kubeconfig") as caught:
         load_kubeconfig([path])
     assert value not in str(caught.value)
 
@@ -228,24 +231,79 @@ def test_a_file_that_is_named_must_be_there(tmp_path):
 
 
 def test_without_any_configuration_the_error_says_what_to_do(tmp_path):
-    with pytest.raises(NoCluster, match="give --kubeconfig or set KUBECONFIG"):
+    with pytest.raises(NoCluster, match="pass --kubeconfig or set KUBECONFIG"):
         load_config(env={"KUBECONFIG": str(tmp_path / "none")})
 
 
 @pytest.mark.parametrize(
     ("cluster", "user", "words"),
     [
-        ({}, {"exec": EXEC}, "exec: commands are not run"),
-        ({}, {"tokenFile": "/etc/passwd"}, "tokenFile: files are not read"),
-        ({}, {"client-certificate": "/c", "client-key": "/k"}, "client-certificate: files are not read"),
-        ({"certificate-authority": "/ca"}, {}, "certificate-authority: files are not read"),
-        ({"proxy-url": "http://evil"}, {}, "proxy-url: is not accepted"),
+        ({}, {"exec": EXEC}, "exec: commands are not allowed"),
+        ({}, {"tokenFile": "/etc/passwd"}, "tokenFile: files are not allowed"),
+        ({}, {"client-certificate": "/c", "client-key": "/k"}, "client-certificate: files are not allowed"),
+        ({"certificate-authority": "/ca"}, {}, "certificate-authority: files are not allowed"),
+        ({"proxy-url": "http://evil"}, {}, "proxy-url: is not allowed"),
         ({}, {"auth-provider": {"name": "x"}}, "auth-provider"),
     ],
 )
 def test_a_restricted_kubeconfig_can_touch_nothing_here(cluster, user, words):
     with pytest.raises(ConfigError, match=words):
         parse(kubeconfig(cluster, user))
+
+
+@pytest.mark.parametrize(
+    "server",
+    [
+        "http://x/path?q=",
+        "https://x?",
+        "https://x/#frag",
+        "https://x/#",
+        "https://user:s3cret@x:6443",
+        "https://x/a/../b",
+        "https://x/./b",
+        "https://x//b",
+        "https://x/a%2e%2e/b",
+        "https://x/a b",
+    ],
+)
+def test_the_server_of_a_restricted_kubeconfig_is_scheme_host_port_and_a_plain_path(server):
+    with pytest.raises(ConfigError, match="server: contains ") as caught:
+        parse(kubeconfig({"server": server}, {}))
+    assert "s3cret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("server", ["https://x:6443", "https://x/k8s/clusters/c-m_1.a~", "https://[fd00::1]:6443/"])
+def test_a_plain_path_is_kept(server):
+    assert parse(kubeconfig({"server": server}, {})).server == server.rstrip("/")
+
+
+BREAKS = ["a\nb", "a\r\nHost: evil", "a\tb", "a\x00b", "a\u2028b"]
+
+
+@pytest.mark.parametrize("text", BREAKS)
+@pytest.mark.parametrize(
+    ("cluster", "user"),
+    [
+        ({"server": "https://x"}, {}),
+        ({"tls-server-name": ""}, {}),
+        ({}, {"as": ""}),
+        ({}, {"as": "u", "as-uid": ""}),
+        ({}, {"as": "u", "as-groups": ["system:masters", ""]}),
+        ({}, {"as": "u", "as-user-extra": {"scopes": [""]}}),
+        ({}, {"username": "", "password": "p"}),
+    ],
+)
+def test_control_characters_in_what_becomes_a_head_are_refused(cluster, user, text):
+    def broken(value):
+        if isinstance(value, dict):
+            return {key: broken(each) for key, each in value.items()}
+        if isinstance(value, list):
+            return [broken(each) for each in value]
+        return value + text if value in ("", "https://x") else value
+
+    with pytest.raises(ConfigError, match="contains a line break or another control character") as caught:
+        parse(kubeconfig(broken(cluster), broken(user)))
+    assert "evil" not in str(caught.value)
 
 
 def test_a_restricted_kubeconfig_with_embedded_data_is_fine():

@@ -4,7 +4,7 @@ import msgspec
 from tests.builders.nested import with_nested
 
 from nodeyard.client.listing import decode_page
-from nodeyard.kube.nesting import TOO_DEEP
+from nodeyard.kube.json_depth import TOO_DEEP
 
 
 class View(msgspec.Struct):

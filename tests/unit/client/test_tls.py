@@ -3,14 +3,14 @@
 import pytest
 import trustme
 
+from nodeyard.client.credentials import Identity
 from nodeyard.client.errors import ConfigError
-from nodeyard.client.keyring import Identity
 from nodeyard.client.tls import client_context
 
 
 def test_an_authority_that_is_no_certificate_is_named():
     for text in (b"", b"garbage", b"-----BEGIN CERTIFICATE-----\nxx\n-----END CERTIFICATE-----\n"):
-        with pytest.raises(ConfigError, match="certificate-authority: holds no PEM certificate"):
+        with pytest.raises(ConfigError, match="certificate-authority: contains no PEM certificate"):
             client_context(text, None, verify=True)
 
 

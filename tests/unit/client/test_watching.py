@@ -7,7 +7,7 @@ from tests.builders.nested import with_nested
 from nodeyard.client.decoding import Malformed, Partial
 from nodeyard.client.errors import Expired
 from nodeyard.client.watching import Bookmark, Change, EventDecoder
-from nodeyard.kube.nesting import TOO_DEEP
+from nodeyard.kube.json_depth import TOO_DEEP
 
 
 class Meta(msgspec.Struct):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodeyard.kube.manifests import ManifestError, dump, load, load_all
+from nodeyard.kube.manifests import ManifestError, dump, load, load_all, load_first
 
 
 def test_dates_stay_the_text_they_are():
@@ -35,3 +35,35 @@ def test_what_is_dumped_can_be_loaded():
 def test_what_is_nested_without_end_is_refused_and_the_process_lives(text):
     with pytest.raises(ManifestError):
         load(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a: {b: [1, 0x1f, 017, 1_000, 1:30, 1.5, .inf, yes, Off, ~, null, text, '1', 2026-01-01]}",
+        'a: |\n  some\n  text\nb: >-\n  folded\n  text\nc: "\\u00e9"\nd:\n- - 1\n  - x: {}\n- []\n',
+        "a: 1\nb: {c: 1, c: 2, d: 3, c: 4}\na:\n  - e: 1\n    e: 2\n",
+        "8080: a\nyes: b\n",
+        "- <<: {a: 1}\n  b: 2\n",
+        "? [a]\n: 1\n",
+        "a: !!str 1\n",
+        "a: 1\nb: [\n",
+    ],
+    ids=["scalars", "texts", "repeated", "keys", "merged", "complex", "tagged", "broken"],
+)
+def test_a_document_reads_the_same_with_and_without_an_anchor(text):
+    """An anchor has the document composed of nodes, instead of built from the parser's events."""
+    plain, anchored = f"x: 0\ny:\n{indented(text)}", f"x: &x 0\ny:\n{indented(text)}"
+
+    assert outcome(plain) == outcome(anchored)
+
+
+def indented(text: str) -> str:
+    return "".join(f"  {line}\n" for line in text.splitlines())
+
+
+def outcome(text: str) -> tuple:
+    try:
+        return repr(load_first(text)), ""
+    except ManifestError as error:
+        return (), type(error.__cause__)

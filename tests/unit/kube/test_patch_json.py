@@ -163,7 +163,4 @@ def test_replacing_the_whole_document_replaces_it() -> None:
 
 def test_members_that_no_operation_has_are_named() -> None:
     operations = [op("add", "/a", value=1), {"op": "test", "path": "/a", "val": 1, "why": ""}, None]
-    assert unknown_members(operations) == [
-        'json patch unknown field "[1].val"',
-        'json patch unknown field "[1].why"',
-    ]
+    assert unknown_members(operations) == ["[1].val", "[1].why"]

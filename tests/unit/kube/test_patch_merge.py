@@ -23,6 +23,14 @@ def test_members_are_set_and_null_members_removed() -> None:
     }
 
 
+def test_many_nulls_are_removed_in_one_copy() -> None:
+    target = {f"k{number}": number for number in range(100_000)}
+    patch = {f"k{number}": None for number in range(99_999)}
+
+    assert merge_patch(target, patch) == {"k99999": 99_999}
+    assert len(target) == 100_000
+
+
 def test_lists_are_replaced_as_a_whole() -> None:
     assert merge_patch(NODE, {"spec": {"taints": [{"key": "web"}]}})["spec"]["taints"] == [{"key": "web"}]
 

@@ -1,10 +1,12 @@
 """The brake holds what disturbs too many nodes at once, and only that."""
 
+import msgspec
 import pytest
 
-from nodeyard.plan.brake import Limit, brake, disturbed_nodes, parse_limit
-from nodeyard.plan.identity import identity
-from nodeyard.plan.model import Disruption, Verb
+from nodeyard.plan.brake import Limit, brake, describe_disturbed, disturbed_nodes, parse_limit
+from nodeyard.plan.identity import compute_id
+from nodeyard.plan.model import Disruption, ObjectRef, Verb
+from nodeyard.plan.reasons import text_of
 
 from ...builders.plans import action, blocked, disruptive, plan, pod_ref
 
@@ -32,7 +34,7 @@ def test_a_limit_is_read_as_it_is_written(text, limit):
 
 @pytest.mark.parametrize("text", ["", "x", "25,10", "10%", "-1,5%", "25,101%", "25,10%,3"])
 def test_what_is_no_limit_is_refused_with_the_form_it_should_have(text):
-    with pytest.raises(ValueError, match=r"is not of the form N,P%"):
+    with pytest.raises(ValueError, match=r"is not N or N,P%"):
         parse_limit(text)
 
 
@@ -44,6 +46,18 @@ def test_both_bounds_have_to_be_exceeded(disturbed, managed, exceeded):
     assert Limit().is_exceeded(disturbed, managed) is exceeded
 
 
+def test_what_always_asks_is_held_below_the_limit_and_alone():
+    doubtful = msgspec.structs.replace(disruptive("n9"), always_asks=True, approval_group="leaf/x")
+
+    now, held = brake(plan(HARMLESS, *THREE, doubtful), Limit(nodes=30), managed=4)
+
+    assert (ids(held.actions), ids(now.actions)) == ([doubtful.id], ids((HARMLESS, *THREE)))
+    (blocked,) = now.blocked
+    assert "1 of 4 managed nodes" in text_of(str, blocked.reason, blocked.facts)
+    assert "always needs approval" in text_of(str, blocked.reason, blocked.facts)
+    assert brake(plan(doubtful), Limit(nodes=30), managed=4, approved=(held.id,)).held is None
+
+
 def test_below_the_limit_everything_runs():
     whole = plan(HARMLESS, *THREE)
     assert brake(whole, Limit(nodes=3), managed=3) == (whole, None)
@@ -51,7 +65,7 @@ def test_below_the_limit_everything_runs():
 
 def test_both_parts_of_a_plan_have_ids():
     now, held = brake(plan(HARMLESS, *THREE), SMALL, managed=10)
-    assert now.id == identity(now)
+    assert now.id == compute_id(now)
     assert held.id not in ("", now.id)
 
 
@@ -64,7 +78,7 @@ def test_above_the_limit_the_harmless_part_runs_and_the_rest_is_held():
     assert [(each.object.name, each.reason) for each in now.blocked[1:]] == [
         (f"n{n}", "NeedsApproval") for n in range(3)
     ]
-    assert now.blocked[1].facts == {"id": held.id, "nodes": 3, "managed": 10, "limit": "2 and more than 10%"}
+    assert now.blocked[1].facts == {"id": held.id, "nodes": 3, "managed": 10, "limit": "2 nodes and 10%"}
 
 
 def test_what_comes_after_a_held_action_is_held_too():
@@ -115,7 +129,7 @@ def test_an_object_with_several_held_actions_is_blocked_once():
 
 
 def test_what_is_granted_is_not_counted_nor_held_again():
-    granted = [disruptive(f"g{number}", is_granted=True) for number in range(5)]
+    granted = [disruptive(f"g{number}", already_approved=True) for number in range(5)]
     assert brake(plan(*granted), SMALL, managed=5).held is None
     now, held = brake(plan(*granted, *THREE), SMALL, managed=8)
     assert ids(now.actions) == ids(granted)
@@ -125,7 +139,7 @@ def test_what_is_granted_is_not_counted_nor_held_again():
 
 def test_an_approval_of_an_undertaking_is_for_what_is_left_of_it_and_for_no_other():
     def steps(undertaking, *names):
-        return [disruptive(name, part_of=undertaking) for name in names]
+        return [disruptive(name, approval_group=undertaking) for name in names]
 
     first = brake(plan(*steps("u", "n1", "n2", "n3", "n4")), SMALL, managed=4).held
     assert brake(plan(*steps("u", "n5", "n6", "n7")), SMALL, managed=4, approved=[first.id]).held is None
@@ -136,7 +150,7 @@ def test_an_approval_of_an_undertaking_is_for_what_is_left_of_it_and_for_no_othe
 
 
 def test_an_approval_of_several_undertakings_is_for_each_of_them():
-    u, v = ([disruptive(f"{name}{number}", part_of=name) for number in range(3)] for name in "uv")
+    u, v = ([disruptive(f"{name}{number}", approval_group=name) for number in range(3)] for name in "uv")
     both = brake(plan(*u, *v), SMALL, managed=6).held
     assert brake(plan(*v), SMALL, managed=6, approved=[both.id]).held is None
     now, held = brake(plan(*u, *v, *THREE), SMALL, managed=9, approved=[both.id])
@@ -145,18 +159,18 @@ def test_an_approval_of_several_undertakings_is_for_each_of_them():
 
 
 def test_what_an_approval_lets_go_does_not_wait_for_what_came_to_it_since():
-    u, v = ([disruptive(f"{name}{number}", part_of=name) for number in range(3)] for name in "uv")
+    u, v = ([disruptive(f"{name}{number}", approval_group=name) for number in range(3)] for name in "uv")
     first = brake(plan(*u), SMALL, managed=6).held
     now, held = brake(plan(*u, *v), SMALL, managed=6, approved=[first.id])
     assert ids(now.actions) == ids(u)
     assert (ids(held.actions), now.blocked[0].facts["nodes"]) == (ids(v), 3)
 
 
-SHARED = disruptive("n1", part_of="remove 7", shared_by=3)
+SHARED = disruptive("n1", approval_group="remove 7", group_nodes=3)
 
 
 def test_an_undertaking_of_many_plans_is_judged_by_all_its_nodes_and_approved_once():
-    first, second = plan(SHARED, key="a"), plan(disruptive("n2", part_of="remove 7", shared_by=3), key="b")
+    first, second = plan(SHARED, key="a"), plan(disruptive("n2", approval_group="remove 7", group_nodes=3), key="b")
     held = brake(first, SMALL, managed=10).held
     assert brake(second, SMALL, managed=10).held.id == held.id
     assert brake(second, SMALL, managed=10, approved=[held.id]) == (second, None)
@@ -169,3 +183,29 @@ def test_an_undertaking_of_many_plans_does_not_hold_what_is_of_the_plan_alone():
     assert ids(now.actions) == ids([alone])
     assert ids(held.actions) == ids([SHARED])
     assert now.blocked[0].facts["nodes"] == 3
+
+
+@pytest.mark.parametrize(("of", "is_held"), [(0, True), (30, False), (29, True)])
+def test_what_several_plans_have_a_part_in_is_a_share_of_the_nodes_that_it_names(of, is_held):
+    shared = disruptive("n1", approval_group="roll 7", group_nodes=3, shared_of=of)
+    _, held = brake(plan(shared), SMALL, managed=1)
+    assert (held is not None) is is_held
+
+
+def test_a_refusal_names_the_nodes_that_the_share_is_of():
+    shared = disruptive("n1", approval_group="roll 7", group_nodes=3, shared_of=20)
+    (refused,) = brake(plan(shared), SMALL, managed=1).now.blocked
+    assert (refused.facts["nodes"], refused.facts["managed"]) == (3, 20)
+
+
+def test_what_is_no_node_is_counted_by_its_kind():
+    namespace = ObjectRef(api_version="v1", kind="Namespace", name="tenant-acme")
+    deletion = msgspec.structs.replace(disruptive("n1"), id="gone", object=namespace)
+
+    held = brake(plan(deletion), Limit(nodes=0, percent=0), managed=0).now.blocked[0]
+
+    told = text_of(str, held.reason, held.facts)
+    assert told.startswith("held: 1 Namespace would be disrupted, more than the limit of 0 nodes; ")
+    assert describe_disturbed([deletion]) == "1 Namespace"
+    assert describe_disturbed([disruptive("n1")]) == "1 node"
+    assert describe_disturbed([disruptive("n1"), disruptive("n2"), deletion]) == "2 nodes and 1 Namespace"

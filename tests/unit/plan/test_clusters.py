@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from nodeyard.plan.brake import Limit, brake, disturbed_nodes
-from nodeyard.plan.identity import identity
+from nodeyard.plan.identity import compute_id
 from nodeyard.plan.model import Blocked, Disruption, ObjectRef, Verb, to_wire
 from nodeyard.plan.render import render_plan
 
@@ -30,7 +30,7 @@ def test_an_object_is_named_with_its_cluster(ref: ObjectRef, text):
 
 def test_the_cluster_is_part_of_a_plans_identity():
     ours, one, other = node_ref("n1"), there(node_ref("n1")), there(node_ref("n1"), "leaf-2")
-    ids = {identity(plan(action("a", object=ref))) for ref in (ours, one, other)}
+    ids = {compute_id(plan(action("a", object=ref))) for ref in (ours, one, other)}
     assert len(ids) == 3
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import msgspec
 import pytest
 
-from nodeyard.plan.identity import identified, identity
+from nodeyard.plan.identity import assign_id, compute_id
 from nodeyard.plan.model import Decision, Disruption, Verb
 
 from ...builders.plans import action, blocked, change, node_ref, plan
@@ -20,12 +20,12 @@ def other(**changes):
 
 
 def test_equal_plans_have_equal_ids():
-    assert identity(plan(BASE)) == identity(plan(BASE)) == identified(plan(BASE)).id
+    assert compute_id(plan(BASE)) == compute_id(plan(BASE)) == assign_id(plan(BASE)).id
 
 
 def test_an_id_is_short_and_plain():
-    assert len(identity(plan(BASE))) == 12
-    assert identity(plan(BASE)).isalnum()
+    assert len(compute_id(plan(BASE))) == 12
+    assert compute_id(plan(BASE)).isalnum()
 
 
 @pytest.mark.parametrize(
@@ -41,12 +41,12 @@ def test_an_id_is_short_and_plain():
     ids=lambda changes: next(iter(changes)),
 )
 def test_what_is_done_counts(changes):
-    assert identity(other(**changes)) != identity(plan(BASE))
+    assert compute_id(other(**changes)) != compute_id(plan(BASE))
 
 
 @pytest.mark.parametrize("changes", [{"facts": {"zone": "z1"}}, {"reason": "Another"}, {"id": "other"}])
 def test_what_merely_describes_does_not_count(changes):
-    assert identity(other(**changes)) == identity(plan(BASE))
+    assert compute_id(other(**changes)) == compute_id(plan(BASE))
 
 
 def test_neither_refusals_nor_decisions_nor_the_next_plan_count():
@@ -57,21 +57,21 @@ def test_neither_refusals_nor_decisions_nor_the_next_plan_count():
         wake_at=datetime(2026, 1, 1, tzinfo=UTC),
         id="given",
     )
-    assert identity(told) == identity(plan(BASE))
+    assert compute_id(told) == compute_id(plan(BASE))
 
 
 def test_the_order_in_which_actions_are_listed_does_not_count():
     one, two = action("one"), action("two", after=("one",))
-    assert identity(plan(one, two)) == identity(plan(two, one))
+    assert compute_id(plan(one, two)) == compute_id(plan(two, one))
 
 
 def test_what_comes_after_what_counts():
     one, two = action("one"), action("two")
-    assert identity(plan(one, two)) != identity(plan(one, msgspec.structs.replace(two, after=("one",))))
+    assert compute_id(plan(one, two)) != compute_id(plan(one, msgspec.structs.replace(two, after=("one",))))
 
 
 def test_what_the_plan_does_not_hold_is_no_part_of_its_order():
-    assert identity(other(after=("done before",))) == identity(plan(BASE))
+    assert compute_id(other(after=("done before",))) == compute_id(plan(BASE))
 
 
 def test_a_moment_that_is_written_down_does_not_make_another_plan():
@@ -79,21 +79,21 @@ def test_a_moment_that_is_written_down_does_not_make_another_plan():
         other(diff=(change("metadata.annotations[since]", None, f'{{"since":"2026-01-01T00:00:{second}Z"}}'),))
         for second in ("07", "08")
     )
-    assert identity(first) == identity(second)
+    assert compute_id(first) == compute_id(second)
 
 
 def test_the_same_key_of_another_capability_is_another_plan():
-    assert identity(plan(BASE, capability="pools")) != identity(plan(BASE))
-    assert identity(plan(BASE, key="k")) != identity(plan(BASE))
+    assert compute_id(plan(BASE, capability="pools")) != compute_id(plan(BASE))
+    assert compute_id(plan(BASE, key="k")) != compute_id(plan(BASE))
 
 
 def test_an_id_is_the_same_in_every_process():
     script = (
-        "from nodeyard.plan.model import *; from nodeyard.plan.identity import identity;"
+        "from nodeyard.plan.model import *; from nodeyard.plan.identity import compute_id;"
         "ref = ObjectRef(api_version='v1', kind='Node', name='a');"
         "diff = (FieldChange(path='metadata.labels[x]', from_='1', to='2'),);"
         "a = Action(id='a', verb=Verb.PATCH, object=ref, reason='Tested', diff=diff);"
-        "print(identity(Plan(capability='spares', key='nodetemplates', actions=(a,))))"
+        "print(compute_id(Plan(capability='spares', key='nodetemplates', actions=(a,))))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == identity(plan(BASE))
+    assert done.stdout.strip() == compute_id(plan(BASE))

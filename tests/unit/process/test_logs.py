@@ -105,5 +105,5 @@ def test_the_time_is_utc_to_the_microsecond(monkeypatch):
 
 
 def test_an_unknown_level_is_refused():
-    with pytest.raises(ValueError, match='log level "loud" is none of debug, info, warning, error'):
+    with pytest.raises(ValueError, match='log level "loud" is not one of debug, info, warning, error'):
         logs.configure(level="loud")

@@ -14,6 +14,16 @@ async def test_what_was_counted_is_rendered():
     assert "nodeyard_nodes 3.0" in text
 
 
+async def test_a_family_without_series_prints_nothing():
+    metrics = Metrics()
+    gauge = metrics.gauge("nyallocator_annotations", "Annotations.", ["key"], is_foreign=True)
+    assert await metrics.render() == b""
+    gauge.labels("team").set(1)
+    assert b"# TYPE nyallocator_annotations gauge" in await metrics.render()
+    gauge.remove("team")
+    assert await metrics.render() == b""
+
+
 def test_metrics_describe_themselves_by_name():
     metrics = Metrics()
     metrics.histogram("nodeyard_plan_seconds", "How long.", ["capability"])
@@ -25,7 +35,7 @@ def test_metrics_describe_themselves_by_name():
 
 
 def test_a_name_without_our_prefix_is_refused():
-    with pytest.raises(ValueError, match="begin with nodeyard_"):
+    with pytest.raises(ValueError, match="must begin with nodeyard_"):
         Metrics().gauge("nodes", "Nodes.")
 
 

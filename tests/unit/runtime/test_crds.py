@@ -7,7 +7,7 @@ import pytest
 from tests.builders.labels import LABELS, definition
 
 from nodeyard.apiserver.server import Server
-from nodeyard.client.errors import NotFound
+from nodeyard.client.errors import Forbidden, NotFound, TransportError
 from nodeyard.client.resources import API_SERVICES, CUSTOM_RESOURCE_DEFINITIONS
 from nodeyard.client.transport import Response
 from nodeyard.runtime.crds import Installed, install, missing_fields
@@ -36,7 +36,7 @@ def spec_of(found):
 
 async def test_what_is_missing_is_installed_and_served(client, clock):
     result = await installed(client, clock)
-    assert (result.created, result.lacking) == ((NAME,), {})
+    assert (result.created, result.missing) == ((NAME,), {})
     found = await client.get(CUSTOM_RESOURCE_DEFINITIONS, NAME)
     assert {"Established"} <= {each["type"] for each in found["status"]["conditions"] if each["status"] == "True"}
 
@@ -54,7 +54,7 @@ async def test_anothers_definition_is_left_as_it_is_and_its_gaps_are_named(clien
     del spec_of(foreign)["properties"]["notBefore"]
     await client.create(CUSTOM_RESOURCE_DEFINITIONS, foreign)
     result = await installed(client, clock)
-    assert (result.created, result.lacking) == ((), {NAME: (".spec.notBefore",)})
+    assert (result.created, result.missing) == ((), {NAME: (".spec.notBefore",)})
     assert "notBefore" not in spec_of(await client.get(CUSTOM_RESOURCE_DEFINITIONS, NAME))["properties"]
 
 
@@ -68,7 +68,7 @@ async def test_a_kind_that_another_server_has_gets_no_definition(client, clock):
 
     result = await installed(client, clock)
 
-    assert (result.created, result.elsewhere) == ((), {NAME: "v1.labels.test"})
+    assert (result.created, result.aggregated) == ((), {NAME: "v1.labels.test"})
     with pytest.raises(NotFound):
         await client.get(CUSTOM_RESOURCE_DEFINITIONS, NAME)
 
@@ -126,3 +126,28 @@ def test_where_anything_goes_nothing_is_missing():
 
 def test_a_version_that_is_not_there_is_named_as_a_whole():
     assert list(missing_fields(crd({}, "v2"), crd({}))) == ["v2 (the whole version)"]
+
+
+async def test_a_server_that_fails_for_a_while_is_asked_again(client, clock):
+    """One failed GET ended the process."""
+    asked, request = [], client.transport.request
+
+    async def failing(method, path, **options):
+        asked.append(method)
+        if len(asked) == 1:
+            raise TransportError(f"{method} {path}: cannot connect to it: refused", may_have_run=False)
+        if len(asked) in (2, 4, 6):
+            return Response(500, {}, b"")
+        return await request(method, path, **options)
+
+    client.transport.request = failing
+    assert (await installed(client, clock)).created == (NAME,)
+
+
+async def test_a_refusal_that_stays_is_not_asked_again(client, clock):
+    async def refusing(_method, _path, **_options):
+        return Response(403, {}, b"")
+
+    client.transport.request = refusing
+    with pytest.raises(Forbidden):
+        await installed(client, clock)

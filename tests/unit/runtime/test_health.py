@@ -64,7 +64,7 @@ async def test_metrics_are_served_where_they_are_asked_for_and_nowhere_else(list
 
 
 async def test_an_address_that_is_taken_is_an_error(listener):
-    with pytest.raises(OSError, match="address already in use"):
+    with pytest.raises(OSError, match="Address already in use"):
         await serve(Address("127.0.0.1", listener.port), health=Health())
 
 

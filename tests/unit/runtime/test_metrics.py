@@ -1,9 +1,12 @@
-"""What the loop measures: sums over all keys, kept as they change."""
+"""Metrics of the reconcile loop: sums over all keys, and the time from an event to its write."""
+
+import pytest
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.plan.model import Action, Blocked, ObjectRef, Plan, Verb
 from nodeyard.process.metrics import Metrics
-from nodeyard.runtime.metrics import LoopMetrics
+from nodeyard.runtime.metrics import THROTTLED_SECONDS, EventLatency, LoopMetrics
+from nodeyard.runtime.reconcile.result import Ending, ReconcileResult
 
 REF = ObjectRef(api_version="v1", kind="Node", name="n")
 
@@ -69,3 +72,102 @@ def test_why_nothing_is_written_is_one_reason_at_a_time():
     assert measured["nodeyard_observing"] == {("--observe",): 0, ("original",): 1}
     measured.loop.observing("")
     assert measured["nodeyard_observing"] == {("--observe",): 0, ("original",): 0}
+
+
+SETTLED = ReconcileResult(Ending.SETTLED)
+
+
+@pytest.fixture
+def latency(clock):
+    return EventLatency(clock)
+
+
+async def test_it_counts_from_the_first_event_of_those_that_a_pass_serves(latency, clock):
+    latency.mark("a")
+    await clock.advance(1)
+    latency.mark("a")
+    await clock.advance(2)
+    latency.begin("a")
+    assert latency.waited("a") == 3
+    await clock.advance(0.5)
+    assert latency.waited("a") == 3.5
+
+
+def test_a_pass_that_no_event_called_for_has_not_waited(latency):
+    latency.begin("a")
+    assert latency.waited("a") is None
+
+
+async def test_what_was_served_is_over(latency, clock):
+    latency.mark("a")
+    latency.begin("a")
+    latency.end("a", SETTLED)
+    await clock.advance(5)
+    latency.begin("a")
+    assert latency.waited("a") is None
+
+
+async def test_what_happens_during_a_pass_is_the_next_ones(latency, clock):
+    latency.mark("a")
+    latency.begin("a")
+    await clock.advance(1)
+    latency.mark("a")
+    await clock.advance(1)
+    assert latency.waited("a") == 2
+    latency.end("a", SETTLED)
+    latency.begin("a")
+    assert latency.waited("a") == 1
+
+
+@pytest.mark.parametrize("ending", [Ending.FAILED, Ending.CONFLICT, Ending.DENIED, Ending.HELD, Ending.NOT_SYNCED])
+async def test_what_was_left_goes_on_waiting_from_its_first_moment(latency, clock, ending):
+    latency.mark("a")
+    latency.begin("a")
+    await clock.advance(1)
+    latency.mark("a")
+    latency.end("a", ReconcileResult(ending))
+    await clock.advance(1)
+    latency.begin("a")
+    assert latency.waited("a") == 2
+
+
+async def test_a_write_that_is_held_back_for_a_moment_goes_on_waiting(latency, clock):
+    latency.mark("a")
+    latency.begin("a")
+    latency.end("a", ReconcileResult(Ending.SETTLED, requeue_after=THROTTLED_SECONDS))
+    await clock.advance(1)
+    latency.begin("a")
+    assert latency.waited("a") == 1
+
+
+async def test_what_a_plan_wants_to_look_at_much_later_is_no_lag(latency, clock):
+    latency.mark("a")
+    latency.begin("a")
+    latency.end("a", ReconcileResult(Ending.SETTLED, requeue_after=60.0))
+    await clock.advance(60)
+    latency.begin("a")
+    assert latency.waited("a") is None
+
+
+@pytest.mark.parametrize("ending", [Ending.GONE, Ending.NOT_LEADING, Ending.PAUSED, Ending.OBSERVED])
+def test_what_nothing_will_be_written_for_does_not_wait(latency, ending):
+    latency.mark("a")
+    latency.begin("a")
+    latency.end("a", ReconcileResult(ending, requeue_after=0.0))
+    latency.begin("a")
+    assert latency.waited("a") is None
+
+
+async def test_a_pass_that_was_cancelled_leaves_its_moment_to_the_next(latency, clock):
+    latency.mark("a")
+    latency.begin("a")
+    await clock.advance(3)
+    latency.mark("a")
+    latency.begin("a")
+    assert latency.waited("a") == 3
+
+
+def test_keys_wait_each_for_itself(latency):
+    latency.mark("a")
+    latency.begin("b")
+    assert latency.waited("b") is None

@@ -125,3 +125,15 @@ def test_a_right_that_is_needed_in_one_namespace_is_given_there_alone():
     assert binding["roleRef"]["kind"] == "Role"
     assert binding["subjects"][0]["namespace"] == "nodeyard-system"
     assert rbac.rules(capability) == rbac.rules(labels.LABELS)
+
+
+def test_what_is_granted_in_single_namespaces_is_a_role_that_nobody_has_yet():
+    rule = Rule("", ("secrets",), ("get", "list"), grant="kubeconfigs")
+    capability = replace(labels.LABELS, rbac=(*labels.LABELS.rbac, rule))
+    before = rbac.manifests(labels.LABELS)
+
+    (role,) = [each for each in rbac.manifests(capability) if each not in before]
+
+    assert (role["kind"], role["metadata"]["name"]) == ("ClusterRole", "nodeyard-labels-kubeconfigs")
+    assert role["rules"] == rbac.grants(capability)["kubeconfigs"] == [rbac.render(rule)]
+    assert rbac.rules(capability) == rbac.rules(labels.LABELS)

@@ -9,9 +9,9 @@ import msgspec
 import pytest
 from msgspec import Meta
 
+from nodeyard.apiserver.crds.schema import definition_faults
 from nodeyard.kube.objects import Condition, NullableStruct, ObjectMeta, PlainStruct, Slice, StringMap
 from nodeyard.schema.crd import Column, Definition, UndescribedError
-from nodeyard.schema.definition import definition_faults
 
 
 class Size(StrEnum):
@@ -135,7 +135,9 @@ def test_a_definition_has_all_that_users_expect():
         "status": {},
         "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"},
     }
-    assert version["additionalPrinterColumns"] == [{"name": "Size", "type": "string", "jsonPath": ".spec.size"}]
+    size, held = version["additionalPrinterColumns"]
+    assert size == {"name": "Size", "type": "string", "jsonPath": ".spec.size"}
+    assert held["jsonPath"] == '.status.conditions[?(@.type=="Held")].status'
 
 
 def test_a_field_without_a_description_is_an_error():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from nodeyard.schema.patterns import PatternError, compile_pattern
@@ -9,7 +11,7 @@ from nodeyard.schema.patterns import PatternError, compile_pattern
 
 def matches(pattern: str, *texts: str) -> list[str]:
     found = compile_pattern(pattern)
-    return [text for text in texts if found.search(text)]
+    return [text for text in texts if found.matches(text)]
 
 
 @pytest.mark.parametrize(
@@ -89,3 +91,24 @@ def test_a_pattern_that_go_refuses_is_refused_in_its_words(pattern: str, problem
         compile_pattern(pattern)
 
     assert str(refused.value) == f"error parsing regexp: {problem}"
+
+
+@pytest.mark.parametrize("pattern", [r"^(a+)+$", r"(a|aa)*b", r"^(a?){30}a{30}$", r"(a*)*!"])
+def test_a_match_takes_linear_time(pattern: str) -> None:
+    text = "a" * 100_000 + "\n"
+    started = time.process_time()
+
+    compile_pattern(pattern).matches(text)
+
+    assert time.process_time() - started < 1.0
+
+
+def test_finding_is_linear_and_knows_greediness() -> None:
+    assert compile_pattern(r"(a+)+!").find_all("a" * 40) == []
+    assert compile_pattern("(?U)a+").find_all("aa") == ["a", "a"]
+    assert compile_pattern("a*").find_all("baac", 2) == ["", "aa"]
+    assert compile_pattern("é|x").find_all("xéyé") == ["x", "é", "é"]
+
+
+def test_half_a_surrogate_pair_is_no_reason_to_fail() -> None:
+    assert not compile_pattern("^a$").matches("\ud800")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from nodeyard.apiserver.crds.schema import definition_faults
 from nodeyard.kube.fields import FieldError, invalid
 from nodeyard.kube.json import Object
-from nodeyard.schema.definition import definition_faults
 
 CASES = json.loads((Path(__file__).parent / "recorded" / "definitions.json").read_text())
 PATH = "spec.validation.openAPIV3Schema"

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from nodeyard.apiserver.crds.defaulting import default
 from nodeyard.apiserver.kinds.decoding import decode
 from nodeyard.kube.json import Json, Object
 from nodeyard.schema.compile import compile_schema
-from nodeyard.schema.defaults import default
 from nodeyard.schema.embedded import CoercionError
 from nodeyard.schema.model import Schema
 from nodeyard.schema.prune import prune

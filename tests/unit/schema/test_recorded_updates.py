@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from nodeyard.apiserver.crds.defaulting import default
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Object
 from nodeyard.schema.compile import compile_schema
-from nodeyard.schema.defaults import default
 from nodeyard.schema.model import Schema
 from nodeyard.schema.prune import prune
 from nodeyard.schema.validate import validate, validate_status

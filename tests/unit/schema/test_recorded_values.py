@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from nodeyard.apiserver.crds.defaulting import default
 from nodeyard.kube.fields import FieldError
 from nodeyard.schema.compile import compile_schema
-from nodeyard.schema.defaults import default
 from nodeyard.schema.prune import prune
 from nodeyard.schema.validate import validate
 

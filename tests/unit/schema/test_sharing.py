@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from nodeyard.apiserver.crds.defaulting import default
 from nodeyard.schema.compile import compile_schema
-from nodeyard.schema.defaults import default
 from nodeyard.schema.prune import prune, prune_value
 
 SCHEMA = compile_schema(

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeyard.sim.book import parse_book
 from nodeyard.sim.index import Index, Key
+from nodeyard.sim.stage_book import parse_book
 from nodeyard.sim.stage_format import Kind
 
 NODE, POD = Kind("v1", "Node"), Kind("v1", "Pod")

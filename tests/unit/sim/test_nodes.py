@@ -2,7 +2,8 @@
 
 import msgspec
 
-from nodeyard.process.clock import EPOCH, rfc3339
+from nodeyard.kube.timestamps import format_rfc3339
+from nodeyard.process.clock import EPOCH
 from nodeyard.sim.nodes import NodeShape, node, renewed_conditions, spare_node
 
 
@@ -52,4 +53,4 @@ def test_a_report_keeps_the_moment_of_the_last_change():
     second = renewed_conditions(first, "2026-01-01T00:05:00Z", is_ready=True)
     times = {one["type"]: (one["lastTransitionTime"], one["lastHeartbeatTime"]) for one in second}
     assert times["Ready"] == ("2026-01-01T00:05:00Z", "2026-01-01T00:05:00Z")
-    assert times["DiskPressure"] == (rfc3339(EPOCH), "2026-01-01T00:05:00Z")
+    assert times["DiskPressure"] == (format_rfc3339(EPOCH), "2026-01-01T00:05:00Z")

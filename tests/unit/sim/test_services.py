@@ -7,9 +7,9 @@ import pytest
 from nodeyard.apiserver.server import Server
 from nodeyard.client.resources import CUSTOM_RESOURCE_DEFINITIONS, untyped
 from nodeyard.process.clock import VirtualClock
-from nodeyard.sim.book import load_book
 from nodeyard.sim.embedded import connect
 from nodeyard.sim.index import Key
+from nodeyard.sim.stage_book import load_book
 from nodeyard.sim.stage_format import Kind
 from nodeyard.sim.world import World
 

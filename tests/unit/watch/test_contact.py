@@ -5,7 +5,7 @@ import pytest
 from nodeyard.apiserver.server import Server
 from nodeyard.client.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, NODES
 from nodeyard.process.clock import settle
-from nodeyard.watch.inquiring import DISCOVERY_SECONDS
+from nodeyard.watch.server_info import DISCOVERY_SECONDS
 
 from .stages import COUNT, NODE_WATCH, Stage
 

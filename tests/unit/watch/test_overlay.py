@@ -69,6 +69,15 @@ def test_an_answer_that_comes_after_its_echo_changes_nothing(cache):
     assert (shown(cache), cache.unconfirmed) == (None, 0)
 
 
+def test_an_answer_that_comes_while_a_watch_begins_anew_ends_with_its_list(cache):
+    cache.clear()
+    cache.wrote(node("a", 8), LATER)
+    told = []
+    cache.listen(lambda old, new: told.append((old is None, new)))
+    cache.replace([], "9")
+    assert (shown(cache), cache.unconfirmed, told) == (None, 0, [(False, None)])
+
+
 def test_a_write_that_changed_nothing_is_not_laid_over(cache):
     cache.wrote(node("a", 5), LATER)
     assert cache.unconfirmed == 0
@@ -157,16 +166,16 @@ def test_a_relist_ends_a_deletion_when_the_object_is_not_in_it(cache, listed, ex
 
 def test_a_bookmark_past_a_write_that_was_never_told_ends_it(cache):
     cache.wrote(node("a", 8), LATER)
-    cache.pass_version("7")
+    cache.bookmark("7")
     assert shown(cache) == 8
-    cache.pass_version("8")
+    cache.bookmark("8")
     assert (shown(cache), cache.unconfirmed) == (5, 0)
 
 
 def test_an_echo_that_does_not_decode_leaves_what_we_wrote(cache):
     cache.wrote(node("a", 8), LATER)
-    cache.set_aside(Malformed("MODIFIED", "", "a", "a", "9", "bad"))
-    cache.pass_version("10")
+    cache.reject(Malformed("MODIFIED", "", "a", "a", "9", "bad"))
+    cache.bookmark("10")
     assert (shown(cache), cache.unconfirmed) == (8, 0)
 
 

@@ -2,8 +2,8 @@
 
 from nodeyard.client.resources import CUSTOM_RESOURCE_DEFINITIONS
 from nodeyard.runtime.capability import Watch
-from nodeyard.runtime.served import Served
-from nodeyard.watch.inquiring import AFTERWARDS_SECONDS, DISCOVERY_SECONDS
+from nodeyard.runtime.rest_mapper import RESTMapper
+from nodeyard.watch.server_info import DISCOVERY_SECONDS, FOLLOW_UP_SECONDS
 
 from .stages import NODE_WATCH, WIDGETS
 
@@ -11,7 +11,7 @@ from .stages import NODE_WATCH, WIDGETS
 async def test_where_definitions_are_watched_a_new_kind_is_watched_at_once(stage, clock):
     stage.register(Watch(CUSTOM_RESOURCE_DEFINITIONS), Watch(WIDGETS, optional=True))
     await stage.start()
-    await clock.advance(sum(AFTERWARDS_SECONDS) + 1)
+    await clock.advance(sum(FOLLOW_UP_SECONDS) + 1)
     await stage.define_widgets()
     await clock.advance(1)
 
@@ -39,15 +39,15 @@ async def test_after_a_hurry_the_server_is_asked_a_few_times_and_then_in_its_tur
     asked.clear()
 
     stage.watches.rediscover()
-    await clock.advance(sum(AFTERWARDS_SECONDS) + 2)
-    assert len(asked) == 1 + len(AFTERWARDS_SECONDS)
+    await clock.advance(sum(FOLLOW_UP_SECONDS) + 2)
+    assert len(asked) == 1 + len(FOLLOW_UP_SECONDS)
     await clock.advance(DISCOVERY_SECONDS / 2)
 
-    assert len(asked) == 1 + len(AFTERWARDS_SECONDS)
+    assert len(asked) == 1 + len(FOLLOW_UP_SECONDS)
 
 
 async def test_what_one_has_found_out_the_other_need_not_ask(stage, clock):
-    served = Served(stage.client, clock)
+    served = RESTMapper(stage.client, clock)
     stage.watches.on_discovered = served.learn
     stage.register(NODE_WATCH, Watch(WIDGETS, optional=True))
     await stage.define_widgets()

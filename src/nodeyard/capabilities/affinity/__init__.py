@@ -1,1 +1,1 @@
-"""Named placement classes: tenants allow them, applications choose one, admission enforces it on pods."""
+"""AffinityClass: tenants allow classes, applications choose one, admission enforces it on pods."""

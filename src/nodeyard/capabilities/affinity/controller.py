@@ -1,54 +1,63 @@
-"""What affinity watches, and what it is made of. Which events concern which keys is in `keys`; no decisions here.
+"""Register the capability: its kinds, watches, RBAC rules and callbacks. `keys` maps events to keys.
 
-The tree of tenants is planned as a whole, every application, definition and class by itself. Kinds of applications are
-declared by ApplicationDefinitions; owners of pods that are of kinds nobody knew are watched from when they are met.
+The tree of tenants is one key; every application, definition and class is a key of its own. ApplicationDefinitions
+declare the kinds of applications. Owners of pods whose kind is not watched yet are watched once admission meets them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any, Final
 
 from nodeyard.capabilities.affinity import definition, keys, names, watched
-from nodeyard.capabilities.affinity.collecting import application_kinds, collect, is_served_elsewhere
-from nodeyard.capabilities.affinity.events import events
+from nodeyard.capabilities.affinity.collect import application_kinds, collect
 from nodeyard.capabilities.affinity.messages import text
-from nodeyard.capabilities.affinity.metrics import AffinityMetrics
-from nodeyard.capabilities.affinity.originals import living_original
+from nodeyard.capabilities.affinity.owners import is_served_elsewhere
 from nodeyard.capabilities.affinity.plan import plan
-from nodeyard.capabilities.affinity.pods import POD, pod_key, sights
-from nodeyard.capabilities.affinity.policies import policies
-from nodeyard.capabilities.affinity.status import status
+from nodeyard.capabilities.affinity.pods import POD, pod_key, unwatched_owner_kinds
+from nodeyard.capabilities.affinity.policies import confinement, policies
+from nodeyard.capabilities.affinity.reasons import Reason
+from nodeyard.capabilities.affinity.report.events import events
+from nodeyard.capabilities.affinity.report.metrics import AffinityMetrics
+from nodeyard.capabilities.affinity.report.status import status
 from nodeyard.capabilities.affinity.webhook import WEBHOOKS
-from nodeyard.client.resources import of_kind
+from nodeyard.client.resources import Resource, of_kind
 from nodeyard.kube.objects import PartialObject
 from nodeyard.plan.model import ObjectRef
-from nodeyard.runtime.capability import Capability, Key, Kind, Rule, View, Watch
+from nodeyard.runtime.capability import Capability, Key, Kind, PeerOperator, Rule, View, Watch
 
 _APPLICATION: Final = "application"
 _NAMESPACE: Final = "Namespace"
 
 
-def _has_classes(view: View) -> bool:
-    return bool(view.all(names.CLASS_KIND))
+def _needs_pods(view: View) -> bool:
+    """Classes place pods, and the pods of a tenant are counted before its namespace is deleted."""
+    return bool(view.all(names.CLASS_KIND) or view.all(watched.TENANT_RESOURCE.kind))
 
 
 def _declared(view: View) -> Iterable[Watch]:
-    """Applications of the declared kinds, where they are ours to serve, and owners of kinds that were met."""
+    """Watch applications of declared kinds unless an APIService serves them, and recently met kinds of owners."""
     if not is_served_elsewhere(view):
         for kind in application_kinds(view):
             yield Watch(
                 of_kind(names.APPS_API_VERSION, kind),
-                keys_in=partial(keys.application_keys, kind),
+                map_with_view=partial(keys.application_keys, kind),
                 indexes={names.BY_CLASS: watched.application_classes, names.BY_NAMESPACE: watched.namespace_of},
                 optional=True,
             )
-    for api_version, kind in view.sightings:
+    for api_version, kind in view.recent_kinds:
         yield Watch(of_kind(api_version, kind).decoded_as(PartialObject), metadata_only=True, optional=True)
 
 
-def _roots(view: View, key: Key) -> Sequence[Any]:
+def _watch_unmanaged(resource: Resource[PartialObject], *, optional: bool = False) -> Watch:
+    """Watch workloads and volumes, which would be deleted with the namespace of a tenant."""
+    indexes = {names.BY_NAMESPACE: watched.unmanaged_in}
+    return Watch(resource, map_with_view=keys.unmanaged_keys, metadata_only=True, indexes=indexes, optional=optional)
+
+
+def _root_objects(view: View, key: Key) -> Sequence[Any]:
     if key == names.TENANTS_KEY:
         return view.all(names.TENANT_KIND)
     match key.split("/"):
@@ -65,14 +74,14 @@ def _roots(view: View, key: Key) -> Sequence[Any]:
 
 def _application(view: View, kind: str, namespace: str, name: str) -> Any | None:
     try:
-        found = view.get(watched.viewed(kind), name, namespace)
+        found = view.get(watched.view_kind(kind), name, namespace)
     except KeyError:
         return None
     return None if found is None else {**found, "apiVersion": names.APPS_API_VERSION, "kind": kind}
 
 
 def _keys_of(view: View, ref: ObjectRef) -> Iterable[Key]:
-    """Everything explains itself; a release, its application; a namespace, its tenant."""
+    """Map an object to the key that explains it: a HelmRelease to its application, a Namespace to its tenant."""
     group = ref.api_version.rpartition("/")[0]
     match group, ref.kind:
         case "", _ if ref.kind == POD:
@@ -93,13 +102,28 @@ def _keys_of(view: View, ref: ObjectRef) -> Iterable[Key]:
                 yield f"{names.APPLICATION_KEY_PREFIX}{each}"
 
 
-def _meant(name: str) -> Sequence[ObjectRef]:
-    """What `application/KIND/NAMESPACE/NAME` means."""
+def _parse_alias(name: str) -> Sequence[ObjectRef]:
+    """Parse the NAME of `application/KIND/NAMESPACE/NAME`."""
     kind, _, rest = name.partition("/")
     namespace, _, own = rest.partition("/")
     if not (kind and namespace and own):
         return ()
     return (ObjectRef(api_version=names.APPS_API_VERSION, kind=kind, namespace=namespace, name=own),)
+
+
+# CozyStack's API server registers an APIService with a service for the group of tenants and applications; the
+# APIServices of our CRDs name no service. While it is there, plans do not touch its tenants, namespaces and releases.
+# CozyStack has no AffinityClasses, so classes are enforced beside it, by the labels of its HelmReleases alone.
+_COZYSTACK: Final = PeerOperator(
+    "CozyStack's API server",
+    f"It serves {names.APPS_API_VERSION}: tenants and applications are left to it, and pods are checked against the "
+    f"class on their HelmReleases. To serve them here, delete APIService {watched.APPS_API_SERVICE}",
+    is_apart=True,
+)
+
+
+def _find_cozystack(view: View, now: datetime) -> PeerOperator | None:
+    return _COZYSTACK if is_served_elsewhere(view) else None
 
 
 _READ: Final = ("get", "list", "watch")
@@ -112,19 +136,19 @@ AFFINITY: Final = Capability(
         Kind(watched.DEFINITION_RESOURCE, definition.APPLICATION_DEFINITION.render),
     ),
     watches=(
-        Watch(watched.CLASS_RESOURCE, keys_in=keys.class_keys),
+        Watch(watched.CLASS_RESOURCE, map_with_view=keys.class_keys),
         Watch(
             watched.TENANT_RESOURCE,
-            keys_in=keys.tenant_keys,
+            map_with_view=keys.tenant_keys,
             indexes={names.BY_CLASS: watched.tenant_classes, names.BY_NAMESPACE: watched.tenant_own_namespace},
             optional=True,
         ),
-        Watch(watched.DEFINITION_RESOURCE, keys_in=keys.definition_keys),
-        Watch(watched.TENANT_NAMESPACES, keys_in=keys.namespace_keys),
+        Watch(watched.DEFINITION_RESOURCE, map_with_view=keys.definition_keys),
+        Watch(watched.TENANT_NAMESPACES, map_with_view=keys.namespace_keys),
         Watch(watched.VALUES, keys.values_keys, field_selector=f"metadata.name={names.VALUES_SECRET}"),
         Watch(
             watched.RELEASES,
-            keys_in=keys.release_keys,
+            map_with_view=keys.release_keys,
             indexes={
                 names.BY_CLASS: watched.release_classes,
                 names.BY_APPLICATION: watched.release_application,
@@ -135,23 +159,25 @@ AFFINITY: Final = Capability(
         Watch(watched.CRDS, keys.crd_keys, label_selector=names.DECLARED_BY),
         Watch(
             watched.APISERVICES,
-            keys_in=keys.api_service_keys,
+            map_with_view=keys.api_service_keys,
             field_selector=f"metadata.name={watched.APPS_API_SERVICE}",
             optional=True,
         ),
         Watch(
             watched.REGISTRATIONS,
-            keys_in=keys.registration_keys,
+            map_with_view=keys.registration_keys,
             field_selector=f"metadata.name={watched.REGISTRATION}",
         ),
-        Watch(watched.NODE_METADATA, keys_in=keys.node_keys, metadata_only=True),
+        Watch(watched.NODE_METADATA, map_with_view=keys.node_keys, metadata_only=True),
         Watch(
             watched.PLACED_PODS,
-            keys_in=keys.pod_keys,
-            indexes={names.BY_CLASS: watched.pod_class},
-            needed=_has_classes,
+            map_with_view=keys.pod_keys,
+            indexes={names.BY_SHAPE: watched.pod_shape, names.BY_NAMESPACE: watched.bare_pod_in},
+            aggregates=(watched.POD_SHAPES,),
+            needed=_needs_pods,
         ),
-        *(Watch(each, metadata_only=True) for each in watched.OWNERS),
+        *(_watch_unmanaged(each) for each in watched.OWNERS),
+        _watch_unmanaged(watched.CLAIMS, optional=True),
     ),
     declared=_declared,
     collect=collect,
@@ -162,33 +188,37 @@ AFFINITY: Final = Capability(
     rbac=(
         Rule(names.GROUP, (names.CLASS_PLURAL, names.DEFINITION_PLURAL), (*_READ, "patch")),
         Rule(names.GROUP, (f"{names.CLASS_PLURAL}/status", f"{names.DEFINITION_PLURAL}/status"), ("patch",)),
-        # Whatever kinds are declared, they are in this group: tenants and applications are read, and taken into care.
+        # All declared kinds are in this group. Tenants and applications are read, and get finalizers and records.
         Rule(names.APPS_GROUP, ("*",), (*_READ, "patch")),
-        # Where OwnerReferencesPermissionEnforcement is on: releases and namespaces of children hold their owners back.
+        # For OwnerReferencesPermissionEnforcement: HelmReleases and child namespaces set blockOwnerDeletion.
         Rule(names.APPS_GROUP, ("*/finalizers",), ("update",)),
         Rule("", ("namespaces/finalizers",), ("update",)),
         Rule("", ("namespaces",), (*_READ, "create", "patch", "delete")),
-        # An apply that creates is judged by the name too, and so is a list by field selector.
+        # resourceNames also covers an apply that creates, and a list by field selector.
         Rule("", ("secrets",), (*_READ, "create", "patch"), (names.VALUES_SECRET,)),
-        # We never delete one. The right is asked for where one is adopted and OwnerReferencesPermissionEnforcement is
-        # on: an owner reference can have it deleted.
+        # The operator never deletes a HelmRelease. OwnerReferencesPermissionEnforcement requires the verb to adopt
+        # one: the owner reference can cause its deletion.
         Rule(names.FLUX_GROUP, (names.RELEASE_PLURAL,), (*_READ, "create", "patch", "delete")),
         Rule(watched.CRDS.group, (watched.CRDS.plural,), (*_READ, "create", "patch", "delete")),
         Rule(watched.APISERVICES.group, (watched.APISERVICES.plural,), ("list", "watch"), (watched.APPS_API_SERVICE,)),
         Rule(watched.REGISTRATIONS.group, (watched.REGISTRATIONS.plural,), ("list", "watch"), (watched.REGISTRATION,)),
         Rule("", ("nodes", "pods"), _READ),
+        # Counted before a tenant's namespace is deleted.
+        Rule("", (watched.CLAIMS.plural,), ("list", "watch")),
         Rule("apps", ("replicasets", "deployments", "statefulsets", "daemonsets"), _READ),
         Rule("batch", ("jobs", "cronjobs"), _READ),
     ),
-    roots=_roots,
+    roots=_root_objects,
+    root_of=lambda action: (action.facts.get("namespace", ""), action.facts.get("name", "")),
+    fine=frozenset({Reason.TENANT_READY, Reason.CLASSES_VALID, Reason.SERVED, Reason.ENFORCED, Reason.NODES_MATCH}),
     keys_of=_keys_of,
-    sights=sights,
+    explain_kinds=unwatched_owner_kinds,
     all_keys=keys.all_keys,
     metrics=AffinityMetrics,
-    original=living_original,
+    replaces=_find_cozystack,
     webhooks=WEBHOOKS,
     policies=policies,
-    aliases={_APPLICATION: _meant},
-    stages=("releases",),
-    example="03-affinity",
+    confinement=confinement,
+    aliases={_APPLICATION: _parse_alias},
+    alias_forms={_APPLICATION: "KIND/NAMESPACE/NAME"},
 )

@@ -1,4 +1,4 @@
-"""The CRDs of affinity. What they check is in `validation`; those of applications are made from their definitions."""
+"""The CRDs of affinity. `validation` has their rules; `planning.definitions` renders the CRDs of applications."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ AFFINITY_CLASS: Final = Definition(
     version=names.VERSION,
     kind=names.CLASS_KIND,
     plural=names.CLASS_PLURAL,
-    description="An AffinityClass is a place with a name: applications that choose it run on its nodes only.",
+    description="AffinityClass names a set of nodes. Pods of applications that use the class run only on these nodes.",
     namespaced=False,
     short_names=("afc",),
     columns=(
         Column("Enforcement", ".spec.enforcement"),
-        Column("Nodes", ".status.nodes", "integer", description="Nodes that are in it."),
-        Column("Users", ".status.users", "integer", description="Tenants and applications that name it."),
+        Column("Nodes", ".status.nodes", "integer", description="Number of matching nodes."),
+        Column(
+            "Users", ".status.users", "integer", description="Number of tenants and applications that use the class."
+        ),
         _READY,
         _AGE,
         _MESSAGE,
@@ -37,14 +39,14 @@ TENANT: Final = Definition(
     version=names.VERSION,
     kind=names.TENANT_KIND,
     plural=names.TENANT_PLURAL,
-    description="A Tenant has a namespace for its applications, and says which classes they may be placed by. Tenants "
-    "within it may use no others.",
+    description="Tenant provides a namespace for applications and restricts which AffinityClasses they may use. Child "
+    "tenants may use no others.",
     namespaced=True,
     short_names=("ten",),
     columns=(
-        Column("Namespace", ".status.namespace", description="The tenant's own namespace."),
-        Column("Default", ".status.defaultAffinityClass", description="The class of applications that name none."),
-        Column("Allowed", ".status.allowedAffinityClasses", description="The classes that applications may name."),
+        Column("Namespace", ".status.namespace", description="Namespace of the tenant."),
+        Column("Default", ".status.defaultAffinityClass", description="Effective default class."),
+        Column("Allowed", ".status.allowedAffinityClasses", description="Effective allowed classes."),
         _READY,
         _AGE,
         _MESSAGE,
@@ -57,13 +59,12 @@ APPLICATION_DEFINITION: Final = Definition(
     version=names.VERSION,
     kind=names.DEFINITION_KIND,
     plural=names.DEFINITION_PLURAL,
-    description="An ApplicationDefinition declares a kind of application: what its spec looks like, and the chart that "
-    "is released for it.",
+    description="ApplicationDefinition declares a kind of application: the schema of its spec and its chart.",
     namespaced=False,
     short_names=("appdef",),
     columns=(
-        Column("Kind", ".spec.application.kind", description="The kind that is served."),
-        Column("Applications", ".status.applications", "integer", description="How many of them there are."),
+        Column("Kind", ".spec.application.kind", description="Kind of the applications."),
+        Column("Applications", ".status.applications", "integer", description="Number of applications."),
         _READY,
         _AGE,
         _MESSAGE,

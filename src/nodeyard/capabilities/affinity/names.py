@@ -1,4 +1,4 @@
-"""Every key string of affinity, once: those of CozyStack and Flux, which are their interface, and ours."""
+"""All strings of affinity, each once: those of CozyStack and Flux, which are their interface, and ours."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ APPLICATION_KIND: Final = "apps.cozystack.io/application.kind"
 APPLICATION_GROUP: Final = "apps.cozystack.io/application.group"
 APPLICATION_NAME: Final = "apps.cozystack.io/application.name"
 AFFINITY_CLASS: Final = "apps.cozystack.io/affinity-class"
-"""Label of a HelmRelease and of its pods."""
+"""Label of a pod, and of a HelmRelease, where it only shows the class unless an APIService serves Applications."""
 PREVIOUS_CLASS: Final = "apps.cozystack.io/previous-affinity-class"
-"""Label of a HelmRelease whose application has changed its class: also accepted until the release is ready; several are
-joined by `_`."""
+"""Label of a HelmRelease during a change of class: the previous classes, joined by `_`, which pods may have until the
+release is ready."""
 MANAGED: Final = "internal.cozystack.io/managed-by-cozystack"
 TENANT_RESOURCE: Final = "internal.cozystack.io/tenantresource"
 USER_KEY_PREFIX: Final = "apps.cozystack.io-"
-"""Before a user's own label and annotation keys on a HelmRelease, so that none of ours can be forged."""
+"""Prefix of a user's label and annotation keys on a HelmRelease, so that users cannot forge keys of the platform."""
 SYSTEM_NAMESPACE: Final = "cozystack.io/system"
-"""Label of a Namespace that is never checked, where it is `true`."""
+"""Label of a Namespace: if `true`, its pods are never checked."""
 
 TENANT_ROOT: Final = "tenant-root"
 ROOT_TENANT: Final = "root"
@@ -49,7 +49,7 @@ CLUSTER_VALUES: Final = "_cluster"
 NAMESPACE_VALUES: Final = "_namespace"
 SCHEDULING_VALUES: Final = "_scheduling"
 RESERVED_PREFIX: Final = "_"
-"""Keys of an application's spec that begin so are the platform's."""
+"""Prefix of keys in an application's spec that are reserved for the platform."""
 
 # Flux
 FLUX_GROUP: Final = "helm.toolkit.fluxcd.io"
@@ -58,49 +58,54 @@ FLUX_API_VERSION: Final = f"{FLUX_GROUP}/{FLUX_VERSION}"
 RELEASE_KIND: Final = "HelmRelease"
 RELEASE_PLURAL: Final = "helmreleases"
 FLUX_NAME: Final = "helm.toolkit.fluxcd.io/name"
-"""Label that Flux puts on what it installs: the HelmRelease, in the object's own namespace."""
+"""Label that Flux sets on what it installs: the name of the HelmRelease, in the object's namespace."""
 SHARDING_KEY: Final = "sharding.fluxcd.io/key"
-"""Label of a HelmRelease that the platform may set and that survives."""
+"""Label of a HelmRelease that the platform may set and the operator preserves."""
 
 # ours
+CLASS_RECORD: Final = "nodeyard.dev/affinity-class-record"
+"""Annotation of an application: its class, written by the operator only (`planning.class_record`)."""
 CLASS_SOURCE: Final = "nodeyard.dev/affinity-class-source"
-"""Annotation of a HelmRelease: where its class comes from; one from a default stays when the default changes."""
+"""Annotation of a HelmRelease: the source of its class. A class from a default stays when the default changes."""
 EXPLICIT: Final = "explicit"
 DEFAULT: Final = "default"
 NONE: Final = "none"
-"""Of an application that got no class because there was no default: it keeps none when there comes one."""
+"""Source of an application that had no default: it keeps no class if a default is set later."""
 ENFORCEMENT: Final = "nodeyard.dev/affinity-enforcement"
-"""Label of a Namespace: a weaker enforcement for its pods, where the class permits it."""
+"""Label of a Namespace: a weaker enforcement for its pods, if the class permits it."""
 TENANT: Final = "nodeyard.dev/tenant"
-"""Annotation of a Namespace that we made: the uid of its Tenant."""
+"""Annotation of a Namespace that the operator created: the uid of its Tenant."""
 DECLARED_BY: Final = "nodeyard.dev/application-definition"
-"""Label of a CRD that we made: the ApplicationDefinition it is of."""
+"""Label of a CRD that the operator created: its ApplicationDefinition."""
 CLOSED_AT: Final = "nodeyard.dev/closed-at"
-"""Annotation of a CRD that we made and that is about to go: since when it takes no new objects."""
+"""Annotation of a CRD before its deletion: the time since when it rejects new objects."""
 CLASS_FINALIZER: Final = "nodeyard.dev/affinity-class"
 TENANT_FINALIZER: Final = "nodeyard.dev/tenant"
 DEFINITION_FINALIZER: Final = "nodeyard.dev/application-definition"
 TRUE: Final = "true"
 
 EXEMPT_NAMESPACES: Final = ("kube-system", "kube-public", "kube-node-lease", "default")
-"""Never checked, beside those that every webhook of ours leaves out."""
+"""Namespaces that are never checked, in addition to those that all webhooks exclude."""
 
 PLACEMENT: Final = "placement"
-PLACEMENT_TENANTS: Final = f"{PLACEMENT}-tenants"
-"""The webhook that checks pods, and its entry for those of tenants."""
+"""Name of the webhook that checks pods."""
 
-# keys of the queue
+# workqueue keys
 TENANTS_KEY: Final = "tenants"
 """All Tenants are planned together: they are one tree."""
 CLASS_KEY_PREFIX: Final = "class/"
 DEFINITION_KEY_PREFIX: Final = "definition/"
 APPLICATION_KEY_PREFIX: Final = "application/"
 
-# indexes of the cache
+# indexes
 BY_CLASS: Final = "class"
-"""HelmReleases, Tenants and applications by the classes they name."""
+"""HelmReleases, Tenants and applications by their classes."""
 BY_NAMESPACE: Final = "namespace"
 BY_APPLICATION: Final = "application"
+BY_SHAPE: Final = "shape"
+"""Pods by class and by the fields that decide their placement: pods of one template have the same shape."""
+SHAPES: Final = "shapes"
+"""Aggregate of pods by class: one pod of each shape, and their number."""
 
 
 def class_key(name: str) -> str:
@@ -116,7 +121,7 @@ def application_key(kind: str, namespace: str, name: str) -> str:
 
 
 def tenant_namespace(parent: str, name: str) -> str:
-    """The namespace of a Tenant that lives in the parent's."""
+    """Return the namespace of a Tenant from the parent's namespace and its name."""
     if parent == TENANT_ROOT:
         return TENANT_ROOT if name == ROOT_TENANT else f"{TENANT_PREFIX}{name}"
     return f"{parent}-{name}"

@@ -1,54 +1,73 @@
-"""Owners of pods, found in the cache, or among what a review had looked up.
+"""Find owners of pods in the informer caches, or among the lookups of a review.
 
-That an object is not in the cache means nothing yet: its kind may not be watched, or the watch be a moment late. Only
-what the server was asked for is missing, and an object of another uid than the reference means is asked for as well.
+An object that is not in the cache may still exist: its kind may not be watched, or the watch may lag. Only a lookup at
+the API server tells that it is missing. An object with another uid than the reference is looked up as well.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
-from nodeyard.capabilities.affinity.planning.lineage import Find, Sought
+from nodeyard.capabilities.affinity import names, watched
+from nodeyard.capabilities.affinity.planning.lineage import Find, LookupResult
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import ObjectMeta
 from nodeyard.plan.model import ObjectRef
 from nodeyard.runtime.capability import View
-from nodeyard.runtime.webhooks import Found, LookedUp
+from nodeyard.runtime.webhooks import Found, LookedUp, Missing
+
+_NO_RECORD: Final = Missing()
 
 
 def finder(view: View, answers: Mapping[ObjectRef, LookedUp]) -> Find:
-    def find(ref: ObjectRef) -> Sought:
+    def find(ref: ObjectRef) -> LookupResult:
         if answers and (answer := answers.get(ref)) is not None:
             return answer.object.metadata if isinstance(answer, Found) else answer
         return cached(view, ref)
 
-    return find
+    return without_foreign_records(find, view)
+
+
+def without_foreign_records(find: Find, view: View) -> Find:
+    """Hide Applications that an APIService serves: the operator does not guard their records."""
+    if not is_served_elsewhere(view):
+        return find
+    return lambda ref: _NO_RECORD if _is_application(ref) else find(ref)
+
+
+def _is_application(ref: ObjectRef) -> bool:
+    return ref.api_version.partition("/")[0] == names.APPS_GROUP
+
+
+def is_served_elsewhere(view: View) -> bool:
+    """Return whether an APIService of the platform serves tenants and applications."""
+    return watched.is_served_elsewhere(view.get(watched.APISERVICES.kind, watched.APPS_API_SERVICE))
 
 
 def cached(view: View, ref: ObjectRef) -> ObjectMeta | None:
-    """None also where another object has the name."""
-    found = named(view, viewed(ref), ref)
+    """Return the cached metadata; None also if the object of that name has another uid."""
+    found = find_named(view, view_kind_of(ref), ref)
     if found is None:
         return None
     metadata = metadata_of(found)
     return metadata if not ref.uid or metadata.uid == ref.uid else None
 
 
-def viewed(ref: ObjectRef) -> str:
-    """How a view names the kind of an object."""
+def view_kind_of(ref: ObjectRef) -> str:
+    """Return the name of an object's kind in a view."""
     group, slash, _version = ref.api_version.partition("/")
     return f"{ref.kind}.{group if slash else 'core'}"
 
 
-def named(view: View, kind: str, ref: ObjectRef) -> Any | None:
-    """The object of that name, as it is kept; None also where nobody watches its kind."""
+def find_named(view: View, kind: str, ref: ObjectRef) -> Any | None:
+    """Return the cached object of that name; None also if its kind is not watched."""
     try:
         found = view.get(kind, ref.name, ref.namespace)
         if found is None and ref.namespace:
-            # A reference does not tell whether its kind has namespaces.
+            # An owner reference does not say if its kind is namespaced.
             found = view.get(kind, ref.name)
     except KeyError:
         return None
@@ -56,7 +75,7 @@ def named(view: View, kind: str, ref: ObjectRef) -> Any | None:
 
 
 def metadata_of(obj: Any) -> ObjectMeta:
-    """Of an object as it is kept: by the fields that are needed, or whole."""
+    """Return the metadata of a cached object, decoded or plain JSON."""
     if not isinstance(obj, dict):
         found: ObjectMeta = obj.metadata
         return found
@@ -64,7 +83,7 @@ def metadata_of(obj: Any) -> ObjectMeta:
 
 
 class ReviewedMeta(ObjectMeta, frozen=True):
-    """Of an object that is being made: its name may still be the server's to make."""
+    """Metadata of an object under review: the server may still have to generate its name."""
 
     generate_name: str = ""
 

@@ -1,10 +1,10 @@
-"""What each key is planned by: the table of contents. Each step is a module of `planning`.
+"""Plan each kind of key. Each step is a module of `planning`.
 
-tenants        the tree: namespaces, values, what each tenant has in effect
-application    one HelmRelease, with the class in its labels and its placement in its values
+tenants        the tree: namespaces, values and effective policies
+application    one HelmRelease, with the class in its labels and the placement in its values
 definition     the CRD that serves a kind of application
-class          who uses it: while somebody does, it stays
-pod            nothing; asked for its decision alone
+class          the finalizer that keeps a class in use
+pod            no actions; only the decision for `why`
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.collecting import Snapshot
+from nodeyard.capabilities.affinity.collect import Snapshot
+from nodeyard.capabilities.affinity.planning.application_plan import plan_application
 from nodeyard.capabilities.affinity.planning.classes import plan_class
 from nodeyard.capabilities.affinity.planning.decisions import decide
 from nodeyard.capabilities.affinity.planning.definitions import plan_definition
-from nodeyard.capabilities.affinity.planning.releases import plan_application
 from nodeyard.capabilities.affinity.planning.tenants import plan_tenants
 from nodeyard.capabilities.affinity.pods import PodSnapshot, pod_key
 from nodeyard.capabilities.affinity.snapshot import (
@@ -26,24 +26,24 @@ from nodeyard.capabilities.affinity.snapshot import (
     DefinitionSnapshot,
     TenantsSnapshot,
 )
-from nodeyard.plan.draft import Draft
+from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.model import ObjectRef, Planned
 from nodeyard.runtime.capability import Key
 
 
 def plan(snapshot: Snapshot, now: datetime, explain: Sequence[ObjectRef] = ()) -> Planned:
-    draft = Draft(now)
+    builder = PlanBuilder(now)
     match snapshot:
         case TenantsSnapshot():
-            plan_tenants(draft, snapshot)
+            plan_tenants(builder, snapshot)
         case ApplicationSnapshot():
-            plan_application(draft, snapshot)
+            plan_application(builder, snapshot)
         case DefinitionSnapshot():
-            plan_definition(draft, snapshot)
+            plan_definition(builder, snapshot)
         case ClassSnapshot():
-            plan_class(draft, snapshot)
-    decisions = [decide(ref, snapshot, draft) for ref in explain]
-    return draft.planned(names.CAPABILITY, key_of(snapshot), [each for each in decisions if each is not None])
+            plan_class(builder, snapshot)
+    decisions = [decide(ref, snapshot, builder) for ref in explain]
+    return builder.planned(names.CAPABILITY, key_of(snapshot), [each for each in decisions if each is not None])
 
 
 def key_of(snapshot: Snapshot) -> Key:

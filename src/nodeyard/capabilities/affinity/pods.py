@@ -1,7 +1,7 @@
-"""A running pod, looked at again when somebody asks why it may be where it is. Nothing is done to it.
+"""Explain the placement of a running pod for `why`. Nothing is written.
 
-The same walk and the same judgement as at admission, from what is watched now. Owners of kinds that nobody watches yet
-are named first (`sights`), so that whoever asks can have them watched.
+It uses the same walk and checks as admission, on the current caches. `unwatched_owner_kinds` names the kinds of
+owners that have to be watched first.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Final
 import msgspec
 
 from nodeyard.capabilities.affinity import watched
-from nodeyard.capabilities.affinity.owners import cached
-from nodeyard.capabilities.affinity.planning.daemons import node_of_daemon
-from nodeyard.capabilities.affinity.planning.lineage import Find, Lineage, Pending, Sought, walk
+from nodeyard.capabilities.affinity.owners import cached, without_foreign_records
+from nodeyard.capabilities.affinity.placement_context import PlacementContext
+from nodeyard.capabilities.affinity.planning.containment import node_of_daemon
+from nodeyard.capabilities.affinity.planning.lineage import Find, Lineage, LookupResult, Pending, walk
 from nodeyard.capabilities.affinity.planning.placement import Placement, Subject, is_exempt, place
-from nodeyard.capabilities.affinity.snapshot import Standing
-from nodeyard.capabilities.affinity.surroundings import Surroundings
+from nodeyard.capabilities.affinity.snapshot import EffectivePolicy
 from nodeyard.capabilities.affinity.types import AffinityClass
 from nodeyard.plan.model import ObjectRef
 from nodeyard.runtime.capability import Key, View
@@ -33,11 +33,11 @@ class PodSnapshot:
     ref: ObjectRef
     lineage: Lineage
     placement: Placement
-    standing: Standing
+    policy: EffectivePolicy
     affinity_class: AffinityClass | None
-    """The one it is judged by, where there is one."""
+    """The class that it is checked against, if there is one."""
     is_exempt: bool
-    """Its namespace is never checked."""
+    """Pods in its namespace are never checked."""
 
 
 def pod_key(namespace: str, name: str) -> Key:
@@ -51,23 +51,23 @@ def collect_pod(view: View, namespace: str, name: str) -> PodSnapshot | None:
     lineage = walk(_ref(pod), pod.metadata, _finder(view, waits=False))
     if isinstance(lineage, Pending):
         return None
-    around = Surroundings(view, namespace)
+    context = PlacementContext(view, namespace)
     required = None if pod.spec.affinity is None else pod.spec.affinity.required_nodes
     node = node_of_daemon(pod.metadata, required)
     subject = Subject(f"pod {namespace}/{name}", namespace, pod.spec.node_selector, required, node)
-    placement = place(subject, lineage, around)
+    placement = place(subject, lineage, context)
     return PodSnapshot(
         ref=_ref(pod),
         lineage=lineage,
         placement=placement,
-        standing=around.standing(),
-        affinity_class=around.affinity_class(placement.affinity_class) if placement.affinity_class else None,
-        is_exempt=is_exempt(namespace, around.namespace_labels()),
+        policy=context.policy(),
+        affinity_class=context.affinity_class(placement.affinity_class) if placement.affinity_class else None,
+        is_exempt=is_exempt(namespace, context.namespace_labels()),
     )
 
 
-def sights(view: View, ref: ObjectRef) -> Iterator[tuple[str, str]]:
-    """The kinds of a pod's owners that nobody watches yet, as apiVersion and kind."""
+def unwatched_owner_kinds(view: View, ref: ObjectRef) -> Iterator[tuple[str, str]]:
+    """Yield the kinds of a pod's owners that are not watched yet, as apiVersion and kind."""
     pod: watched.PlacedPod | None = view.get(POD, ref.name, ref.namespace) if ref.kind == POD else None
     if pod is None:
         return
@@ -82,27 +82,27 @@ def _ref(pod: watched.PlacedPod) -> ObjectRef:
 
 
 def _finder(view: View, *, waits: bool) -> Find:
-    """Finds owners in the cache; where it waits, None stands for those that may still come to be watched."""
+    """Return a lookup in the caches. With `waits`, None stands for owners whose kind is not watched yet."""
 
-    def find(ref: ObjectRef) -> Sought:
-        # The walk itself tells whether it is the one that is meant.
+    def find(ref: ObjectRef) -> LookupResult:
+        # The walk itself compares the uid.
         found = cached(view, msgspec.structs.replace(ref, uid=""))
         return found or _absent(view, ref, waits=waits)
 
-    return find
+    return without_foreign_records(find, view)
 
 
-def _absent(view: View, ref: ObjectRef, *, waits: bool) -> Sought:
+def _absent(view: View, ref: ObjectRef, *, waits: bool) -> LookupResult:
     group = ref.api_version.rpartition("/")[0]
     kind = f"{ref.kind}.{group or 'core'}"
     try:
-        trouble, is_synced = view.trouble(kind), view.is_synced(kind)
+        watch_error, is_synced = view.watch_error(kind), view.is_synced(kind)
     except KeyError:
         return None if waits else Unreadable(f"{kind} is not watched", Cause.ERROR)
-    if trouble:
-        return Unreadable(trouble, Cause.FORBIDDEN if "forbidden" in trouble else Cause.ERROR)
+    if watch_error:
+        return Unreadable(watch_error, Cause.FORBIDDEN if "forbidden" in watch_error else Cause.ERROR)
     if not is_synced:
-        return Unreadable(f"{kind} has not been told yet", Cause.TIMEOUT)
+        return Unreadable(f"the cache of {kind} has not synced yet", Cause.TIMEOUT)
     if not view.versions(group, ref.kind):
-        return Unreadable(f"the server does not have {kind}", Cause.NOT_SERVED)
+        return Unreadable(f"the API server does not serve {kind}", Cause.NOT_SERVED)
     return Missing()

@@ -1,9 +1,12 @@
-"""An admission policy that holds stamped pods to their class inside the API server, also while no webhook answers.
+"""ValidatingAdmissionPolicies, which the API server enforces even while no webhook responds.
 
-It is optional, a net below the webhooks. It sees the stamp that the mutating webhook leaves on a pod and compares its
-nodeSelector with the class of that name. What it cannot see: pods without a stamp, since it knows no owners; a class
-that does not exist; node affinity of a class; and of a pod's node affinity only terms that all name the one value. A
-pod that says the same in another way is refused by it, though the webhook would admit it.
+Three are optional: one holds labelled pods to their class, two keep others from writing the class labels and records.
+One always comes with the operator's RBAC: it confines the operator to CRDs that it declares.
+
+The first is a safety net below the webhooks. It reads the class label that the mutating webhook sets on a pod, and
+compares its nodeSelector with that class. It does not cover pods without the label, since it cannot follow owners,
+missing classes, or the node affinity of a class. Of a pod's node affinity it understands only terms that all name the
+one value. A pod that states the same otherwise is denied by the policy, though the webhook would admit it.
 """
 
 from __future__ import annotations
@@ -15,22 +18,29 @@ from nodeyard.capabilities.affinity.types import Enforcement
 from nodeyard.kube.json import Object
 
 NET: Final = "nodeyard-affinity-placement"
+LABELS: Final = "nodeyard-affinity-release-labels"
+RECORDS: Final = "nodeyard-affinity-records"
+CONFINEMENT: Final = "nodeyard-affinity-definitions"
 _API: Final = "admissionregistration.k8s.io/v1"
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 
-_STAMP: Final = f"object.metadata.labels['{names.AFFINITY_CLASS}']"
-_IS_MEANT: Final = f"{_STAMP} == params.metadata.name"
-# Said by the nodeSelector, or by each of the required terms.
-_IS_SAID: Final = (
+_CLASS_LABEL: Final = f"object.metadata.labels['{names.AFFINITY_CLASS}']"
+_IS_CLASS: Final = f"{_CLASS_LABEL} == params.metadata.name"
+# The nodeSelector, or each required term, names the value.
+_IS_SELECTED: Final = (
     "(k in variables.selector && variables.selector[k] == params.spec.nodeSelector[k])"
     " || (variables.terms.size() > 0 && variables.terms.all(t, has(t.matchExpressions) && t.matchExpressions.exists(e,"
     " e.key == k && e.operator == 'In' && e.values == [params.spec.nodeSelector[k]])))"
 )
-_KEEPS_TO_IT: Final = f"!has(params.spec.nodeSelector) || params.spec.nodeSelector.all(k, {_IS_SAID})"
+_IS_INSIDE: Final = f"!has(params.spec.nodeSelector) || params.spec.nodeSelector.all(k, {_IS_SELECTED})"
 
 
 def policies(username: str) -> list[Object]:
-    """Policy and binding. Nobody is left out, not even the operator, `username`: it makes no pods."""
+    """Return policies and bindings; `username` is the operator's, exempt from all but the first: it creates no pods."""
+    return [*_placement_policy(), *_label_guard(username), *_record_guard(username)]
+
+
+def _placement_policy() -> list[Object]:
     policy: Object = {
         "apiVersion": _API,
         "kind": "ValidatingAdmissionPolicy",
@@ -42,7 +52,7 @@ def policies(username: str) -> list[Object]:
                 "resourceRules": [
                     {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["pods"]}
                 ],
-                # Only what is stamped can be refused, whatever becomes of the classes.
+                # Only labelled pods can be denied, even if the classes cannot be read.
                 "objectSelector": {"matchExpressions": [{"key": names.AFFINITY_CLASS, "operator": "Exists"}]},
             },
             "variables": [
@@ -55,7 +65,7 @@ def policies(username: str) -> list[Object]:
             ],
             "validations": [
                 {
-                    "expression": f"!({_IS_MEANT}) || variables.enforcement != '{Enforcement.DENY}' || {_KEEPS_TO_IT}",
+                    "expression": f"!({_IS_CLASS}) || variables.enforcement != '{Enforcement.DENY}' || {_IS_INSIDE}",
                     "messageExpression": _message(),
                     "message": "the pod's nodeSelector does not keep to the AffinityClass of its application",
                     "reason": "Forbidden",
@@ -67,7 +77,7 @@ def policies(username: str) -> list[Object]:
 
 
 def _enforcement() -> str:
-    """As the class has it, or weaker where it lets the namespace."""
+    """Return the enforcement of the class, weakened by the namespace if the class allows that."""
     own = f"params.spec.?enforcement.orValue('{Enforcement.DENY}')"
     wanted = f"namespaceObject.metadata.?labels['{names.ENFORCEMENT}'].orValue('')"
     weaker = f"['{Enforcement.WARN}', '{Enforcement.AUDIT}']"
@@ -76,7 +86,7 @@ def _enforcement() -> str:
 
 def _message() -> str:
     named = "object.metadata.?namespace.orValue('') + '/' + object.metadata.?name.orValue('')"
-    lacking = f"params.spec.nodeSelector.filter(k, !({_IS_SAID})).map(k, k + '=' + params.spec.nodeSelector[k])"
+    lacking = f"params.spec.nodeSelector.filter(k, !({_IS_SELECTED})).map(k, k + '=' + params.spec.nodeSelector[k])"
     return (
         f"'pod ' + {named} + ' belongs to application with AffinityClass \"' + params.metadata.name + "
         f"'\" but missing required nodeSelector ' + {lacking}.join(',')"
@@ -97,3 +107,65 @@ def _binding() -> Object:
             "matchResources": {"namespaceSelector": {"matchExpressions": [exempt, system]}},
         },
     }
+
+
+# guards
+
+
+def _label_guard(username: str) -> list[Object]:
+    """The right to write HelmReleases in a tenant does not include choosing the class."""
+    rule = _rule(names.FLUX_GROUP, names.RELEASE_PLURAL, "CREATE", "UPDATE")
+    remedy = "of a HelmRelease belongs to Nodeyard: set spec.affinityClass of the application"
+    shown = (names.AFFINITY_CLASS, names.PREVIOUS_CLASS)
+    validations = [_unchanged("labels", key, f"the label {key} {remedy}") for key in shown]
+    return _guard(LABELS, rule, f"!(request.userInfo.username in ['{username}'])", validations)
+
+
+def _record_guard(username: str) -> list[Object]:
+    """Guard updates only: a record set on creation has no valid uid and does not count."""
+    rule = _rule(names.APPS_GROUP, "*", "UPDATE")
+    remedy = f"the annotation {names.CLASS_RECORD} belongs to Nodeyard: leave it as it is"
+    validation = _unchanged("annotations", names.CLASS_RECORD, remedy)
+    return _guard(RECORDS, rule, f"request.userInfo.username != '{username}'", [validation])
+
+
+def confinement(username: str) -> list[Object]:
+    """Confine the operator, `username`, to CRDs that ApplicationDefinitions declare.
+
+    RBAC cannot express that, since users choose the names.
+    """
+    rule = _rule("apiextensions.k8s.io", "customresourcedefinitions", "CREATE", "UPDATE", "DELETE")
+    ours = f".spec.group == '{names.APPS_GROUP}'"
+    declared = f".metadata.?labels['{names.DECLARED_BY}'].hasValue()"
+    holds = [
+        f"request.operation == '{operation}' || ({obj}{ours} && {obj}{declared})"
+        for operation, obj in (("DELETE", "object"), ("CREATE", "oldObject"))
+    ]
+    message = f"affinity writes only CRDs in {names.APPS_GROUP} with the label {names.DECLARED_BY}"
+    validations = [{"expression": each, "message": message, "reason": "Forbidden"} for each in holds]
+    return _guard(CONFINEMENT, rule, f"request.userInfo.username == '{username}'", validations)
+
+
+def _rule(group: str, plural: str, *operations: str) -> Object:
+    return {"apiGroups": [group], "apiVersions": ["*"], "operations": list(operations), "resources": [plural]}
+
+
+def _unchanged(where: str, key: str, message: str) -> Object:
+    """Return a validation: the key is absent on creation and unchanged on update."""
+    value = f".metadata.?{where}['{key}']"
+    expression = f"request.operation == 'CREATE' ? !object{value}.hasValue() : object{value} == oldObject{value}"
+    return {"expression": expression, "message": message, "reason": "Forbidden"}
+
+
+def _guard(name: str, rule: Object, condition: str, validations: list[Object]) -> list[Object]:
+    spec: Object = {
+        "failurePolicy": "Fail",
+        "matchConstraints": {"resourceRules": [rule]},
+        "matchConditions": [{"name": "by-whom", "expression": condition}],
+        "validations": validations,
+    }
+    bound = {"policyName": name, "validationActions": ["Deny"]}
+    return [
+        {"apiVersion": _API, "kind": "ValidatingAdmissionPolicy", "metadata": {"name": name}, "spec": spec},
+        {"apiVersion": _API, "kind": "ValidatingAdmissionPolicyBinding", "metadata": {"name": name}, "spec": bound},
+    ]

@@ -1,4 +1,4 @@
-"""Why something is done, refused, or as it is. `messages.text` makes a sentence of each."""
+"""Reasons of actions, refusals and conditions. `messages.text` renders each with its facts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    # what is done
+    # actions
     FINALIZER_ADDED = "FinalizerAdded"
     FINALIZER_REMOVED = "FinalizerRemoved"
     NAMESPACE_APPLIED = "NamespaceApplied"
@@ -17,9 +17,10 @@ class Reason(StrEnum):
     DEFINITION_WITHDRAWN = "DefinitionWithdrawn"
     RELEASE_APPLIED = "ReleaseApplied"
     VALUES_CLEARED = "ValuesCleared"
+    CLASS_RECORDED = "ClassRecorded"
     CLASS_CHANGED = "ClassChanged"
     CLASS_SETTLED = "ClassSettled"
-    # why something is not done
+    # refusals of any object
     PAUSED = "Paused"
     DELETING = "Deleting"
     SERVED_ELSEWHERE = "ServedByAPIService"
@@ -30,9 +31,11 @@ class Reason(StrEnum):
     NOT_IN_PARENT = "NotAllowedByParent"
     DEFAULT_NOT_ALLOWED = "DefaultNotAllowed"
     CLASS_MISSING = "AffinityClassNotFound"
+    CLASS_TAKEN = "AffinityClassTaken"
     TENANT_IN_USE = "TenantInUse"
     NAMESPACE_GOING = "NamespaceTerminating"
     NAMESPACE_PENDING = "NamespacePending"
+    NAMESPACE_HELD = "NamespaceDeletionHeld"
     BAD_VALUES = "BadParentValues"
     BAD_HOST = "BadHost"
     TENANT_READY = "TenantReady"
@@ -41,8 +44,8 @@ class Reason(StrEnum):
     BAD_DEFINITION = "InvalidDefinition"
     BAD_SCHEMA = "InvalidSchema"
     SCHEMA_SIMPLIFIED = "SchemaSimplified"
-    RIVAL = "DeclaredTwice"
-    CRD_NOT_OURS = "CRDOfAnother"
+    DUPLICATE_DEFINITION = "DuplicateDefinition"
+    CRD_NOT_MANAGED = "CRDNotManaged"
     DEFINITION_IN_USE = "DefinitionInUse"
     UNWATCHED = "ApplicationsUnwatched"
     ESTABLISHING = "Establishing"
@@ -61,7 +64,7 @@ class Reason(StrEnum):
     SWITCHING = "SwitchingClass"
     ENFORCED = "Enforced"
     NOT_ENFORCED = "NotEnforced"
-    NOT_ASKED = "WebhooksNotRegistered"
+    WEBHOOK_MISSING = "WebhooksNotRegistered"
     # classes
     NODES_MATCH = "NodesMatch"
     NO_NODE_MATCHES = "NoNodeMatches"
@@ -78,11 +81,14 @@ class Reason(StrEnum):
     OWNER_REPLACED = "OwnerReplaced"
     OWNERS_AMBIGUOUS = "OwnersAmbiguous"
     OWNER_HARMLESS = "OwnerUnknownButHarmless"
-    OWNER_CYCLE = "OwnersInACircle"
+    OWNER_CYCLE = "OwnerCycle"
     OWNER_FORBIDDEN = "OwnerForbidden"
     INSIDE = "InsideClass"
     INSIDE_PREVIOUS = "InsidePreviousClass"
     UNRESTRICTED = "ApplicationWithoutClass"
+    CLASSLESS_REFUSED = "ApplicationWithoutClassRefused"
+    CLAIM_REFUSED = "ReleaseClassNotAllowed"
+    NODE_OUTSIDE = "NodeNameOutsideClass"
     OUTSIDE = "OutsideClass"
     MISSING_SELECTOR = "MissingNodeSelector"
     TOO_COMPLEX = "TooComplex"
@@ -90,15 +96,15 @@ class Reason(StrEnum):
     UNOWNED_ALLOWED = "UnownedAllowed"
     UNOWNED_REFUSED = "UnownedRefused"
     EXEMPT = "NamespaceExempt"
-    # the way to a decision
-    TENANT_SAYS = "TenantSays"
+    # steps of a decision
+    TENANT_POLICY = "TenantPolicy"
     NO_TENANT = "NoTenant"
     OWNED_BY = "OwnedBy"
     INSTALLED_BY = "InstalledBy"
     RELEASE_OF = "ReleaseOf"
-    CLASS_ASKS = "ClassAsks"
+    CLASS_REQUIRES = "ClassRequires"
     USES_CLASS = "UsesClass"
-    # what would change it
+    # remedies
     CHOOSE_ALLOWED = "ChooseAllowedClass"
     ALLOW_CLASS = "AllowClassInTenant"
     CREATE_CLASS = "CreateClass"

@@ -1,12 +1,12 @@
-"""What may influence the decisions, frozen: one snapshot for each kind of key.
+"""Immutable input of the planners: one snapshot type for each kind of key.
 
     tenants                         the whole tree of Tenants, their Namespaces and values
     application/<Kind>/<ns>/<name>  one application, its definition, tenant, class and release
     definition/<name>               one ApplicationDefinition, the CRD that serves it
-    class/<name>                    one AffinityClass, the nodes that match it, who uses it
+    class/<name>                    one AffinityClass, its matching nodes and its users
 
-Applications, HelmReleases, CRDs and Secrets are kept whole, as the server has them: what an apply would change is read
-off their fields and managed fields.
+Applications, HelmReleases, CRDs and Secrets are whole objects: fields and managedFields decide what an apply would
+change.
 """
 
 from __future__ import annotations
@@ -23,61 +23,63 @@ from nodeyard.kube.objects import Namespace
 @dataclass(frozen=True)
 class TenantsSnapshot:
     tenants: Sequence[Tenant]
-    """All, by namespace and name."""
+    """All Tenants, by namespace and name."""
     classes: frozenset[str] = frozenset()
-    """Those that exist."""
+    """Names of the existing classes."""
     namespaces: Mapping[str, Namespace] = field(default_factory=dict)
-    """The tenants' own and those they live in, as far as they exist."""
+    """The existing namespaces of the tenants and of their parents."""
     values: Mapping[str, Object] = field(default_factory=dict)
-    """The Secrets cozystack-values, by namespace; also the platform's."""
+    """The Secrets cozystack-values by namespace, including the platform's."""
     applications: Mapping[str, int] = field(default_factory=dict)
-    """By namespace, how many applications there are: a tenant that has some is not deleted."""
+    """Number of applications by namespace of a tenant being deleted; they block the deletion."""
+    left: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """Number of objects by namespace of a tenant being deleted, and by kind, that would be deleted with it."""
     is_served_elsewhere: bool = False
-    """An APIService serves the group: tenants are the platform's, and nothing is written here."""
-    trouble: str = ""
-    """Why it is not known how many applications there are, where it is not: no tenant is deleted then."""
+    """An APIService serves the group: tenants belong to the platform, and nothing is written."""
+    watch_error: str = ""
+    """Why the contents of the namespaces are unknown; blocks deletions."""
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong with a tenant."""
+    """A fault of a tenant's spec."""
 
     reason: Reason
     facts: Object
 
 
 @dataclass(frozen=True)
-class Standing:
-    """What a tenant's tree says about the classes of one namespace."""
+class EffectivePolicy:
+    """The rules for classes in one namespace, from the whole tree of tenants."""
 
     tenant: Tenant | None = None
     """None outside tenants."""
     default: str = ""
     allowed: tuple[str, ...] | None = None
-    """None: all."""
+    """None if all classes are allowed."""
     fault: str = ""
-    """Why the default cannot be used, where it cannot."""
+    """Why the default cannot be used; empty if it can."""
     faults: tuple[Fault, ...] = ()
-    """All that is wrong with what the tenant says, for its conditions and reviews."""
+    """All faults of the tenant's spec, for conditions and reviews."""
     needs_class_above: bool = False
-    """A tenant above it lets no application go without a class."""
+    """A tenant above requires a class for every application."""
     holds_unowned_above: bool = False
-    """A tenant above it holds pods of no application to its classes."""
+    """A tenant above requires pods of no application to fit its classes."""
 
     @property
     def needs_class(self) -> bool:
-        """Whether its applications may not go without a class: it has a default, and allows some classes only."""
+        """Return whether every application needs a class: there is a default, and only some classes are allowed."""
         return self.needs_class_above or (self.allowed is not None and bool(self.default or self.fault))
 
     @property
     def holds_unowned(self) -> bool:
-        """Whether pods of no application have to keep to at least one allowed class."""
+        """Return whether pods of no application must fit at least one allowed class."""
         own = self.tenant is not None and self.tenant.spec.unowned_pods is UnownedPods.REQUIRE_ALLOWED
         return own or self.holds_unowned_above
 
     @property
     def usable_default(self) -> str:
-        """The default that is in effect; empty for none."""
+        """Return the effective default; empty for none."""
         return "" if self.fault else self.default
 
 
@@ -85,33 +87,33 @@ class Standing:
 class ApplicationSnapshot:
     application: Object
     definition: ApplicationDefinition
-    standing: Standing = Standing()
+    policy: EffectivePolicy = EffectivePolicy()
     classes: Mapping[str, AffinityClass] = field(default_factory=dict)
-    """Those that the application, its release or its tenant name, as far as they exist."""
+    """The existing classes that the application, its release or its tenant name."""
     release: Object | None = None
     """The HelmRelease of its name."""
     is_release_served: bool = True
-    """Whether the server has HelmReleases at all."""
+    """The API server serves HelmReleases."""
     other_release: str = ""
-    """A HelmRelease of another name that is this application's, where there is none of the right name."""
+    """A HelmRelease of this application under another name, if there is none under the right name."""
     namespace_labels: Mapping[str, str] = field(default_factory=dict)
-    is_asked: bool = True
-    """Whether the API server asks us before it stores a pod."""
+    is_webhook_registered: bool = True
+    """The pod webhook is registered."""
 
 
 @dataclass(frozen=True)
 class DefinitionSnapshot:
     definition: ApplicationDefinition
     crd: Object | None = None
-    """The CRD of its plural, whoever made it."""
+    """The CRD of its plural, whoever created it."""
     former: Sequence[str] = ()
-    """CRDs of other names that were made for this definition, before it was called otherwise."""
+    """CRDs that were created for this definition under another plural."""
     rivals: Sequence[str] = ()
     """Older definitions that declare the same kind or plural."""
     applications: int = 0
     is_served_elsewhere: bool = False
-    """An APIService serves the group: no CRD is made."""
-    trouble: str = ""
+    """An APIService serves the group: no CRD is created."""
+    watch_error: str = ""
     """Why its applications cannot be watched."""
 
 
@@ -121,8 +123,14 @@ class ClassSnapshot:
     zones: Mapping[str, int] = field(default_factory=dict)
     """Matching nodes by zone."""
     users: Sequence[ClassUser] = ()
-    """By kind, namespace and name."""
+    """Sorted by kind, namespace and name."""
     violators: Sequence[str] = ()
-    """Running pods of its applications that are outside the class, as `namespace/name`."""
+    """Running pods of the class that could run outside it, as `namespace/name`; not all if there are very many."""
+    unnamed: int = 0
+    """Number of further violators."""
     is_served_elsewhere: bool = False
     """An APIService serves tenants and applications: only HelmReleases can have the class."""
+
+    @property
+    def violator_count(self) -> int:
+        return len(self.violators) + self.unnamed

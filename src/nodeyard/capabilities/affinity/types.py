@@ -1,7 +1,7 @@
-"""AffinityClass, Tenant and ApplicationDefinition: the fields of the design and of CozyStack, and ours, all opt-in.
+"""AffinityClass, Tenant and ApplicationDefinition: fields of the design, of CozyStack, and opt-in ones of ours.
 
-Decoding is lenient on purpose: an object that a laxer schema let in must still decode, so that it gets a condition
-instead of silence. Applications are of kinds that users declare, so they are plain objects.
+Decoding is lenient on purpose: an object that a laxer schema admitted must still decode, so that it gets a condition.
+Users declare the kinds of applications, so applications are plain JSON objects.
 """
 
 from __future__ import annotations
@@ -70,52 +70,56 @@ class _Rooted(PlainStruct, frozen=True):
 class ClassNodeAffinity(NullableStruct, frozen=True):
     required: Annotated[
         dict[str, Any] | None,
-        Meta(description="nodeSelectorTerms, of which one has to hold: what a pod's own required node affinity says."),
+        Meta(description="Required node affinity, as in a pod spec: at least one of nodeSelectorTerms must hold."),
     ] = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
 
 
 class AffinityClassSpec(NullableStruct, frozen=True):
     node_selector: Annotated[
-        StringMap, Meta(description="Labels that every pod of the application has to select its nodes by.")
+        StringMap, Meta(description="Node labels that every pod of the application must require.")
     ] = {}
     node_affinity: Annotated[
         ClassNodeAffinity | None,
-        Meta(description="Beside the nodeSelector: terms of which one has to hold for every node a pod may go to."),
+        Meta(description="Required node affinity of every pod, in addition to nodeSelector."),
     ] = None
     enforcement: Annotated[
         Enforcement,
-        Meta(description="Deny refuses pods outside the class, Warn admits them with a warning, Audit only counts."),
+        Meta(
+            description="Deny rejects pods outside the class, Warn admits them with a warning, Audit only counts them."
+        ),
     ] = Enforcement.DENY
     allow_namespace_override: Annotated[
         bool,
-        Meta(description="Whether the label nodeyard.dev/affinity-enforcement of a namespace may weaken enforcement."),
+        Meta(description="Allows the namespace label nodeyard.dev/affinity-enforcement to weaken enforcement."),
     ] = False
 
 
 class ZoneCount(PlainStruct, frozen=True):
-    zone: Annotated[str, Meta(description="The zone; empty for nodes without one.")] = ""
-    nodes: Annotated[int, Meta(description="How many nodes in it match.")] = 0
+    zone: Annotated[str, Meta(description="Zone; empty for nodes without a zone label.")] = ""
+    nodes: Annotated[int, Meta(description="Number of matching nodes in the zone.")] = 0
 
 
 class ClassUser(PlainStruct, frozen=True):
-    kind: Annotated[str, Meta(description="Tenant, or the kind of an application.")] = ""
-    namespace: Annotated[str, Meta(description="Its namespace.")] = ""
-    name: Annotated[str, Meta(description="Its name.")] = ""
+    kind: Annotated[str, Meta(description="Kind: Tenant, HelmRelease, or the kind of an application.")] = ""
+    namespace: Annotated[str, Meta(description="Namespace of the object.")] = ""
+    name: Annotated[str, Meta(description="Name of the object.")] = ""
 
 
 class AffinityClassStatus(NullableStruct, frozen=True):
-    observed_generation: Annotated[int, Meta(description="The generation that this status is about.")] = 0
-    nodes: Annotated[int, Meta(description="How many nodes match.")] = 0
-    zones: Annotated[Slice[ZoneCount], Meta(description="The same, by zone.")] = ()
-    users: Annotated[int, Meta(description="How many tenants and applications name the class.")] = 0
-    in_use_by: Annotated[Slice[ClassUser], Meta(description="The first hundred of them.")] = ()
-    violators: Annotated[int, Meta(description="How many running pods of its applications may be outside of it.")] = 0
-    conditions: Annotated[Slice[Condition], Meta(description="How it stands.")] = ()
+    observed_generation: Annotated[int, Meta(description="Generation that this status was computed for.")] = 0
+    nodes: Annotated[int, Meta(description="Number of matching nodes.")] = 0
+    zones: Annotated[Slice[ZoneCount], Meta(description="Number of matching nodes by zone.")] = ()
+    users: Annotated[int, Meta(description="Number of tenants and applications that use the class.")] = 0
+    in_use_by: Annotated[Slice[ClassUser], Meta(description="The first 100 users of the class.")] = ()
+    violators: Annotated[int, Meta(description="Number of running pods of the class that could run outside it.")] = 0
+    conditions: Annotated[Slice[Condition], Meta(description="Conditions of the object.")] = ()
 
 
 class AffinityClass(_Rooted, frozen=True):
-    spec: Annotated[AffinityClassSpec, Meta(description="Where pods of the class may run.")] = AffinityClassSpec()
-    status: Annotated[AffinityClassStatus, Meta(description="What is observed.")] = AffinityClassStatus()
+    spec: Annotated[AffinityClassSpec, Meta(description="Nodes that pods of the class may run on.")] = (
+        AffinityClassSpec()
+    )
+    status: Annotated[AffinityClassStatus, Meta(description="Observed state.")] = AffinityClassStatus()
 
 
 # Tenant
@@ -124,41 +128,49 @@ class AffinityClass(_Rooted, frozen=True):
 class TenantSpec(NullableStruct, frozen=True):
     default_affinity_class: Annotated[
         str | None,
-        Meta(description="The class of applications that name none; the nearest ancestor's if omitted, none if empty."),
+        Meta(
+            description="Class of applications that set none. Inherited from the nearest ancestor if omitted; no "
+            "default if empty."
+        ),
     ] = None
     allowed_affinity_classes: Annotated[
         tuple[str, ...] | None,
-        Meta(description="The classes that applications may name, within the parent's; the parent's if omitted."),
+        Meta(description="Classes that applications may use, a subset of the parent's. The parent's if omitted."),
     ] = None
     unowned_pods: Annotated[
         UnownedPods,
-        Meta(description="Pods of no application: Allow them, or require that they fit at least one allowed class."),
+        Meta(
+            description="Pods of no application: Allow admits them, RequireAllowed requires that they fit an allowed "
+            "class."
+        ),
     ] = UnownedPods.ALLOW
-    host: Annotated[str, Meta(description="The tenant's host name; below the parent's if empty.")] = ""
-    etcd: Annotated[bool, Meta(description="Whether the tenant has its own etcd; else the parent's.")] = False
-    monitoring: Annotated[bool, Meta(description="Whether it has its own monitoring; else the parent's.")] = False
-    ingress: Annotated[bool, Meta(description="Whether it has its own ingress; else the parent's.")] = False
-    gateway: Annotated[bool, Meta(description="Whether it has its own gateway; else the parent's.")] = False
-    seaweedfs: Annotated[bool, Meta(description="Whether it has its own SeaweedFS; else the parent's.")] = False
+    host: Annotated[str, Meta(description="Host name of the tenant; a subdomain of the parent's host if empty.")] = ""
+    etcd: Annotated[bool, Meta(description="Gives the tenant its own etcd instead of the parent's.")] = False
+    monitoring: Annotated[bool, Meta(description="Gives the tenant its own monitoring instead of the parent's.")] = (
+        False
+    )
+    ingress: Annotated[bool, Meta(description="Gives the tenant its own ingress instead of the parent's.")] = False
+    gateway: Annotated[bool, Meta(description="Gives the tenant its own gateway instead of the parent's.")] = False
+    seaweedfs: Annotated[bool, Meta(description="Gives the tenant its own SeaweedFS instead of the parent's.")] = False
 
 
 class TenantStatus(NullableStruct, frozen=True):
-    observed_generation: Annotated[int, Meta(description="The generation that this status is about.")] = 0
-    namespace: Annotated[str, Meta(description="The tenant's namespace.")] = ""
-    default_affinity_class: Annotated[str, Meta(description="The default that is in effect; empty for none.")] = ""
+    observed_generation: Annotated[int, Meta(description="Generation that this status was computed for.")] = 0
+    namespace: Annotated[str, Meta(description="Namespace of the tenant.")] = ""
+    default_affinity_class: Annotated[str, Meta(description="Effective default class; empty for none.")] = ""
     allowed_affinity_classes: Annotated[
-        tuple[str, ...] | None, Meta(description="The classes that are in effect allowed; omitted where all are.")
+        tuple[str, ...] | None, Meta(description="Effective allowed classes; omitted if all are allowed.")
     ] = None
-    conditions: Annotated[Slice[Condition], Meta(description="How it stands.")] = ()
+    conditions: Annotated[Slice[Condition], Meta(description="Conditions of the object.")] = ()
 
 
 class Tenant(_Rooted, frozen=True):
-    spec: Annotated[TenantSpec, Meta(description="What the tenant has and may use.")] = TenantSpec()
-    status: Annotated[TenantStatus, Meta(description="What is observed.")] = TenantStatus()
+    spec: Annotated[TenantSpec, Meta(description="Services and classes of the tenant.")] = TenantSpec()
+    status: Annotated[TenantStatus, Meta(description="Observed state.")] = TenantStatus()
 
     @property
     def own_namespace(self) -> str:
-        """The namespace that is the tenant's."""
+        """Return the namespace of the tenant, which is not the one that the Tenant lives in."""
         return names.tenant_namespace(self.namespace, self.name)
 
 
@@ -166,44 +178,45 @@ class Tenant(_Rooted, frozen=True):
 
 
 class ApplicationNames(PlainStruct, frozen=True):
-    kind: Annotated[str, Meta(description="The kind in apps.cozystack.io/v1alpha1, such as Postgres.")] = ""
-    plural: Annotated[str, Meta(description="Its plural, such as postgreses.")] = ""
-    singular: Annotated[str, Meta(description="Its singular, such as postgres.")] = ""
-    open_api_schema: Annotated[str, Meta(description="The JSON schema of its spec, as text.")] = msgspec.field(
+    kind: Annotated[str, Meta(description="Kind in apps.cozystack.io/v1alpha1, such as Postgres.")] = ""
+    plural: Annotated[str, Meta(description="Plural of the kind, such as postgreses.")] = ""
+    singular: Annotated[str, Meta(description="Singular of the kind, such as postgres.")] = ""
+    open_api_schema: Annotated[str, Meta(description="JSON schema of its spec, as a string.")] = msgspec.field(
         default="", name="openAPISchema"
     )
 
 
 class ChartRef(PlainStruct, frozen=True):
-    kind: Annotated[str, Meta(description="OCIRepository, HelmChart or ExternalArtifact.")] = ""
-    name: Annotated[str, Meta(description="Its name.")] = ""
-    namespace: Annotated[str, Meta(description="Its namespace.")] = ""
+    kind: Annotated[
+        str, Meta(description="Kind of the chart source: OCIRepository, HelmChart or ExternalArtifact.")
+    ] = ""
+    name: Annotated[str, Meta(description="Name of the chart source.")] = ""
+    namespace: Annotated[str, Meta(description="Namespace of the chart source.")] = ""
 
 
 class ReleaseTemplate(NullableStruct, frozen=True):
-    prefix: Annotated[str, Meta(description="Before the application's name, in the name of its HelmRelease.")] = ""
+    prefix: Annotated[str, Meta(description="Prefix of the HelmRelease name, before the application's name.")] = ""
     labels: Annotated[StringMap, Meta(description="Labels of the HelmRelease.")] = {}
-    chart_ref: Annotated[ChartRef | None, Meta(description="The chart that is released.")] = None
+    chart_ref: Annotated[ChartRef | None, Meta(description="Chart to release.")] = None
 
 
 class ApplicationDefinitionSpec(PlainStruct, frozen=True):
-    application: Annotated[ApplicationNames, Meta(description="The kind that is served.")] = ApplicationNames()
-    release: Annotated[ReleaseTemplate, Meta(description="How an application is released.")] = ReleaseTemplate()
+    application: Annotated[ApplicationNames, Meta(description="Kind to serve.")] = ApplicationNames()
+    release: Annotated[ReleaseTemplate, Meta(description="HelmRelease of an application.")] = ReleaseTemplate()
 
 
 class ApplicationDefinitionStatus(NullableStruct, frozen=True):
-    observed_generation: Annotated[int, Meta(description="The generation that this status is about.")] = 0
-    applications: Annotated[int, Meta(description="How many applications of the kind there are.")] = 0
-    conditions: Annotated[Slice[Condition], Meta(description="How it stands.")] = ()
+    observed_generation: Annotated[int, Meta(description="Generation that this status was computed for.")] = 0
+    applications: Annotated[int, Meta(description="Number of applications of the kind.")] = 0
+    conditions: Annotated[Slice[Condition], Meta(description="Conditions of the object.")] = ()
 
 
 class ApplicationDefinition(_Rooted, frozen=True):
     spec: Annotated[
-        ApplicationDefinitionSpec, Meta(description="The kind and its chart; fields for other parts are kept unread.")
+        ApplicationDefinitionSpec,
+        Meta(description="Kind and chart of the applications; fields for other parts of CozyStack are preserved."),
     ] = ApplicationDefinitionSpec()
-    status: Annotated[ApplicationDefinitionStatus, Meta(description="What is observed.")] = (
-        ApplicationDefinitionStatus()
-    )
+    status: Annotated[ApplicationDefinitionStatus, Meta(description="Observed state.")] = ApplicationDefinitionStatus()
 
     @property
     def kind(self) -> str:
@@ -214,23 +227,23 @@ class ApplicationDefinition(_Rooted, frozen=True):
 
 
 class ApplicationStatus(NullableStruct, frozen=True):
-    observed_generation: Annotated[int, Meta(description="The generation that this status is about.")] = 0
-    version: Annotated[str, Meta(description="The version of the chart that was last tried.")] = ""
-    release: Annotated[str, Meta(description="The HelmRelease, in the application's namespace.")] = ""
-    affinity_class: Annotated[str, Meta(description="The class in effect; empty for none.")] = ""
+    observed_generation: Annotated[int, Meta(description="Generation that this status was computed for.")] = 0
+    version: Annotated[str, Meta(description="Chart version of the last attempt.")] = ""
+    release: Annotated[str, Meta(description="Name of the HelmRelease, in the application's namespace.")] = ""
+    affinity_class: Annotated[str, Meta(description="Effective class; empty for none.")] = ""
     previous_affinity_class: Annotated[
         str,
         Meta(
-            description="The class before, which pods may have until the release is ready; several where it changed "
-            "more than once."
+            description="Previous class, which pods may have until the release is ready; several if the class "
+            "changed more than once."
         ),
     ] = ""
-    node_selector: Annotated[StringMap, Meta(description="The labels that the class selects nodes by.")] = {}
-    conditions: Annotated[Slice[Condition], Meta(description="How it stands.")] = ()
+    node_selector: Annotated[StringMap, Meta(description="nodeSelector of the class.")] = {}
+    conditions: Annotated[Slice[Condition], Meta(description="Conditions of the object.")] = ()
 
 
 class Application(_Rooted, frozen=True):
-    """What every application has, whatever its kind; the form of its spec is its definition's."""
+    """The fields that applications of all kinds share; the ApplicationDefinition defines the spec."""
 
-    spec: Annotated[dict[str, Any], Meta(description="What its chart takes, and the class it is placed by.")] = {}
-    status: Annotated[ApplicationStatus, Meta(description="What is observed.")] = ApplicationStatus()
+    spec: Annotated[dict[str, Any], Meta(description="Values for the chart, and the AffinityClass.")] = {}
+    status: Annotated[ApplicationStatus, Meta(description="Observed state.")] = ApplicationStatus()

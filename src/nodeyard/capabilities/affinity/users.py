@@ -1,4 +1,4 @@
-"""Who uses an AffinityClass: tenants that name it, applications that choose it, releases that have it."""
+"""Find the users of an AffinityClass: tenants, applications and HelmReleases that name it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nodeyard.runtime.capability import View
 
 
 def users(view: View, name: str) -> Sequence[ClassUser]:
-    """By kind, namespace and name; those that are being deleted too, as long as they are there."""
+    """Return the users sorted by kind, namespace and name, including those being deleted."""
     found = {*_tenants(view, name), *_releases(view, name), *_applications(view, name)}
     return [ClassUser(kind=kind, namespace=namespace, name=user) for kind, namespace, user in sorted(found)]
 
@@ -50,5 +50,5 @@ def _naming(view: View, kind: str, name: str) -> Sequence[Object]:
     try:
         return view.indexed(f"{kind}.{names.APPS_GROUP}", names.BY_CLASS, name)
     except KeyError:
-        # Declared a moment ago.
+        # The kind was declared a moment ago and is not watched yet.
         return ()

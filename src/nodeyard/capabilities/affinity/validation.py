@@ -1,9 +1,9 @@
-"""What the API server checks of each kind before it stores one: rules and limits, by field.
+"""CRD validation by field: CEL rules and limits that the API server checks.
 
-Selectors of a class never change: pods that are already placed by it would be outside all at once, and a chart that is
-being released would not know. Whoever wants another place makes another class. What depends on other objects (whether a
-class exists, what a parent allows, how long the namespace of a nested tenant becomes) is for the webhook and the plan.
-Tenant and ApplicationDefinition have more fields upstream: those are kept.
+The selectors of a class are immutable: a change would put all running pods outside the class at once, and a release in
+progress would not notice. Use another class instead. Checks that depend on other objects (does a class exist, what does
+the parent allow, how long is the namespace of a nested tenant) belong to the webhook and the plan. Tenant and
+ApplicationDefinition have more fields upstream; the CRDs preserve them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.planning.declarations import CHART_KINDS, RELEASE_NAME_MAX
+from nodeyard.capabilities.affinity.planning.definition_validation import CHART_KINDS, RELEASE_NAME_MAX
 from nodeyard.capabilities.affinity.types import Enforcement, UnownedPods
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import LABEL_VALUE_MAX, SUBDOMAIN_MAX
@@ -41,7 +41,7 @@ _STATUS: Final[dict[str, Object]] = {
     "status.conditions": CONDITIONS,
 }
 _CLASS_NAME: Final = f"^{SUBDOMAIN}$"
-_CLASS_MESSAGE: Final = "the name of an AffinityClass is at most 63 lower case letters, digits, '-' and '.'"
+_CLASS_MESSAGE: Final = "must be the name of an AffinityClass: at most 63 lower case letters, digits, '-' and '.'"
 
 
 def _text(most: int, least: int = 0) -> Object:
@@ -49,7 +49,7 @@ def _text(most: int, least: int = 0) -> Object:
 
 
 def _unchanged(field: str) -> str:
-    """Neither changed nor added nor taken away."""
+    """Return a CEL rule: the field is neither changed nor added nor removed."""
     return f"has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"
 
 
@@ -65,7 +65,7 @@ _EXPRESSION: Final[Object] = {
     "required": ["key", "operator"],
     "properties": {
         "key": _described(
-            "The key of a label.",
+            "Label key.",
             type="string",
             **checks(rule(f"self.matches('{KEY}')", KEY_MESSAGE), minLength=1, maxLength=KEY_MAX),
         ),
@@ -75,7 +75,7 @@ _EXPRESSION: Final[Object] = {
             enum=["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"],
         ),
         "values": _described(
-            "What it is compared with: some for In and NotIn, one number for Gt and Lt, none for the others.",
+            "Values to compare with: at least one for In and NotIn, one number for Gt and Lt, none for the others.",
             type="array",
             maxItems=_MOST_VALUES,
             items={"type": "string", **_text(LABEL_VALUE_MAX)},
@@ -85,7 +85,7 @@ _EXPRESSION: Final[Object] = {
     **checks(
         rule(
             "!(self.operator in ['In', 'NotIn']) || has(self.values) && size(self.values) > 0",
-            "In and NotIn compare with at least one value",
+            "In and NotIn need at least one value",
         ),
         rule(
             "!(self.operator in ['Exists', 'DoesNotExist']) || !has(self.values) || size(self.values) == 0",
@@ -94,7 +94,7 @@ _EXPRESSION: Final[Object] = {
         rule(
             "!(self.operator in ['Gt', 'Lt']) || has(self.values) && size(self.values) == 1 "
             "&& self.values[0].matches('^-?[0-9]{1,18}$')",
-            "Gt and Lt compare with one whole number",
+            "Gt and Lt need exactly one whole number",
         ),
         rule(
             f"!has(self.values) || self.operator in ['Gt', 'Lt'] || self.values.all(v, v.matches('{VALUE}'))",
@@ -106,7 +106,7 @@ _FIELD: Final[Object] = {
     "type": "object",
     "required": ["key", "operator", "values"],
     "properties": {
-        "key": _described("metadata.name, the only field there is.", type="string", enum=["metadata.name"]),
+        "key": _described("metadata.name, the only supported field.", type="string", enum=["metadata.name"]),
         "operator": _described("In or NotIn.", type="string", enum=["In", "NotIn"]),
         "values": _described(
             "The name of one node.",
@@ -129,14 +129,14 @@ def _requirements(description: str, items: Object) -> Object:
 _TERM: Final[Object] = {
     "type": "object",
     "properties": {
-        "matchExpressions": _requirements("Requirements on labels; all of them have to hold.", _EXPRESSION),
-        "matchFields": _requirements("Requirements on the node's name; all of them have to hold.", _FIELD),
+        "matchExpressions": _requirements("Requirements on node labels; all must hold.", _EXPRESSION),
+        "matchFields": _requirements("Requirements on the node name; all must hold.", _FIELD),
     },
     **checks(
         rule(
             "has(self.matchExpressions) && size(self.matchExpressions) > 0 "
             "|| has(self.matchFields) && size(self.matchFields) > 0",
-            "a term without requirements matches no node: give it some, or leave it out",
+            "a term without requirements matches no node: add one, or remove the term",
         )
     ),
 }
@@ -152,13 +152,13 @@ CLASS: Final[dict[str, Object]] = {
     "spec": checks(
         rule(
             "has(self.nodeSelector) && size(self.nodeSelector) > 0 || has(self.nodeAffinity)",
-            "a class says where: give it a nodeSelector, or required node affinity, or both",
+            "a class needs a nodeSelector, required node affinity, or both",
         ),
         rule(
-            _unchanged("nodeSelector"), "nodeSelector cannot change: make another class, and let applications go there"
+            _unchanged("nodeSelector"), "nodeSelector cannot change: create another class and move applications to it"
         ),
         rule(
-            _unchanged("nodeAffinity"), "nodeAffinity cannot change: make another class, and let applications go there"
+            _unchanged("nodeAffinity"), "nodeAffinity cannot change: create another class and move applications to it"
         ),
     ),
     **label_map("spec.nodeSelector"),
@@ -168,7 +168,7 @@ CLASS: Final[dict[str, Object]] = {
         "required": ["nodeSelectorTerms"],
         "properties": {
             "nodeSelectorTerms": _described(
-                "Terms of which one has to hold.",
+                "Terms; at least one must hold.",
                 type="array",
                 minItems=1,
                 maxItems=_MOST_TERMS,
@@ -189,21 +189,21 @@ TENANT: Final[dict[str, Object]] = {
     "": checks(
         rule(
             "self.metadata.name.matches('^[a-z][a-z0-9]*$')",
-            "metadata.name is lower case letters and digits, a letter first, and no '-': it becomes part of the names "
-            "of namespaces, where '-' divides a tenant from the tenants within it",
+            "metadata.name must be lower case letters and digits, a letter first, without '-': it becomes part of "
+            "namespace names, where '-' separates a tenant from the tenants within it",
         ),
         rule(
             f"size(self.metadata.name) <= {TENANT_NAME_MAX}",
-            f"metadata.name has at most {TENANT_NAME_MAX} characters: with {names.TENANT_PREFIX!r} before it, it is "
-            "the name of a Helm release",
+            f"metadata.name must have at most {TENANT_NAME_MAX} characters: with the prefix {names.TENANT_PREFIX!r} it "
+            "is the name of a Helm release",
         ),
     ),
     "spec": checks(
         rule(
             "!has(self.defaultAffinityClass) || self.defaultAffinityClass == '' "
             "|| !has(self.allowedAffinityClasses) || self.defaultAffinityClass in self.allowedAffinityClasses",
-            "defaultAffinityClass is one of allowedAffinityClasses",
-            "'defaultAffinityClass ' + self.defaultAffinityClass + ' is not among allowedAffinityClasses'",
+            "defaultAffinityClass must be one of allowedAffinityClasses",
+            "'defaultAffinityClass ' + self.defaultAffinityClass + ' is not one of allowedAffinityClasses'",
         ),
         **_OPEN,
     ),
@@ -232,7 +232,7 @@ DEFINITION: Final[dict[str, Object]] = {
     "spec": {"required": ["application", "release"], **_OPEN},
     "spec.application": {"required": ["kind", "plural", "singular", "openAPISchema"], **_OPEN},
     "spec.application.kind": checks(
-        rule("self.matches('^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$')", "a kind is written like Postgres"),
+        rule("self.matches('^[A-Za-z]([-A-Za-z0-9]*[A-Za-z0-9])?$')", "must be a kind in CamelCase, such as Postgres"),
         maxLength=LABEL_VALUE_MAX,
     ),
     "spec.application.plural": checks(rule(f"self.matches('{_DNS_LABEL}')", _DNS_MESSAGE), maxLength=LABEL_VALUE_MAX),
@@ -242,7 +242,7 @@ DEFINITION: Final[dict[str, Object]] = {
     "spec.release.prefix": checks(
         rule(
             "self == '' || self.matches('^[a-z][-a-z0-9]*$')",
-            "a prefix is lower case letters, digits and '-', a letter first",
+            "must be lower case letters, digits and '-', a letter first",
         ),
         maxLength=RELEASE_NAME_MAX - 1,
     ),
@@ -251,7 +251,7 @@ DEFINITION: Final[dict[str, Object]] = {
     "spec.release.chartRef.kind": {"enum": list(CHART_KINDS)},
     "spec.release.chartRef.name": _text(SUBDOMAIN_MAX, 1),
     "spec.release.chartRef.namespace": checks(
-        rule(f"self == '' || self.matches('^{LABEL}$')", "a namespace is lower case letters, digits and '-'"),
+        rule(f"self == '' || self.matches('^{LABEL}$')", "must be lower case letters, digits and '-'"),
         maxLength=LABEL_VALUE_MAX,
     ),
     "status": _OPEN,

@@ -1,18 +1,22 @@
-"""The kinds that are watched, and how their objects are found again.
+"""The watched kinds and their index functions.
 
-Applications, HelmReleases, CRDs and Secrets are kept as the server has them, since they are compared with what an apply
-would make of them. Of pods only what they are placed by is kept; of their owners, and of nodes, the metadata.
+Applications, HelmReleases, CRDs and Secrets are cached as whole objects, since plans compare them with the result of an
+apply. Pods are cached with the fields that decide their placement; owners and nodes only with their metadata.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from typing import Any, Final, NamedTuple
+
+import msgspec
 
 from nodeyard.admission.configurations import VALIDATING
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.planning.choice import wanted_class
-from nodeyard.capabilities.affinity.planning.previous import previous_classes
+from nodeyard.capabilities.affinity.planning.class_record import previous_classes, stored_record
+from nodeyard.capabilities.affinity.planning.containment import node_of_daemon
 from nodeyard.capabilities.affinity.types import AffinityClass, ApplicationDefinition, Tenant
 from nodeyard.client.resources import (
     API_SERVICES,
@@ -28,11 +32,12 @@ from nodeyard.client.resources import (
 from nodeyard.kube.json import Object
 from nodeyard.kube.node_affinity import Affinity
 from nodeyard.kube.objects import Namespace, NullableStruct, ObjectMeta, PartialObject, PlainStruct, StringMap
-from nodeyard.runtime.webhooks import configuration_name, suffix
+from nodeyard.runtime.capability import Aggregate
+from nodeyard.runtime.webhooks import configuration_name
 
 _FINISHED: Final = ("Succeeded", "Failed")
 APPS_API_SERVICE: Final = f"{names.VERSION}.{names.APPS_GROUP}"
-"""The APIService by which somebody else may serve tenants and applications."""
+"""The APIService by which the platform may serve tenants and applications."""
 
 
 class PlacedSpec(NullableStruct, frozen=True):
@@ -45,7 +50,7 @@ class PlacedStatus(PlainStruct, frozen=True):
 
 
 class PlacedPod(PlainStruct, frozen=True):
-    """A pod, by what it is placed by."""
+    """The fields of a pod that decide its placement."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PlacedSpec = PlacedSpec()
@@ -62,11 +67,12 @@ CRDS: Final = CUSTOM_RESOURCE_DEFINITIONS
 APISERVICES: Final = API_SERVICES
 REGISTRATIONS: Final = VALIDATING
 REGISTRATION: Final = configuration_name(names.CAPABILITY)
-"""By which the API server asks before it stores a pod."""
+"""Name of the ValidatingWebhookConfiguration with the pod webhook."""
 VALUES: Final = SECRETS
 TENANT_NAMESPACES: Final = NAMESPACES.decoded_as(Namespace)
 NODE_METADATA: Final = NODES.decoded_as(PartialObject)
 PLACED_PODS: Final = PODS.decoded_as(PlacedPod)
+CLAIMS: Final = untyped("", "v1", "persistentvolumeclaims", "PersistentVolumeClaim").decoded_as(PartialObject)
 OWNERS: Final[tuple[Resource[PartialObject], ...]] = tuple(
     resource.decoded_as(PartialObject)
     for resource in (
@@ -78,15 +84,15 @@ OWNERS: Final[tuple[Resource[PartialObject], ...]] = tuple(
         untyped("batch", "v1", "cronjobs", "CronJob"),
     )
 )
-"""Those of Kubernetes itself; others are watched from when they are first met."""
+"""Built-in workloads; other kinds of owners are watched once admission meets them."""
 
 
-def viewed(kind: str) -> str:
-    """How a view names a kind of application."""
+def view_kind(kind: str) -> str:
+    """Return the name of an application kind in a view."""
     return f"{kind}.{names.APPS_GROUP}"
 
 
-# how they are found
+# indexes
 
 
 def tenant_classes(tenant: Tenant) -> Iterable[str]:
@@ -99,8 +105,10 @@ def tenant_own_namespace(tenant: Tenant) -> Iterable[str]:
 
 
 def application_classes(application: Object) -> Iterable[str]:
-    name = wanted_class(application)
-    return (name,) if name else ()
+    """Return the class in its spec and those in its record."""
+    record = stored_record(application)
+    named = {wanted_class(application), *(record.classes if record is not None else ())}
+    return sorted(each for each in named if each)
 
 
 def release_classes(release: Object) -> Iterable[str]:
@@ -109,7 +117,7 @@ def release_classes(release: Object) -> Iterable[str]:
 
 
 def release_application(release: Object) -> Iterable[str]:
-    """As `Kind/namespace/name`."""
+    """Return the application of a HelmRelease as `Kind/namespace/name`."""
     labels = labels_of(release)
     kind, name = labels.get(names.APPLICATION_KIND), labels.get(names.APPLICATION_NAME)
     if kind and name and labels.get(names.APPLICATION_GROUP) == names.APPS_GROUP:
@@ -117,13 +125,63 @@ def release_application(release: Object) -> Iterable[str]:
 
 
 def pod_class(pod: PlacedPod) -> Iterable[str]:
-    """Of a pod that has not finished: where the others were is over."""
+    """Return the class of a pod that has neither finished nor is being deleted."""
     name = pod.metadata.labels.get(names.AFFINITY_CLASS)
-    return (name,) if name and pod.status.phase not in _FINISHED else ()
+    is_finished = pod.status.phase in _FINISHED or pod.metadata.deletion_timestamp is not None
+    return (name,) if name and not is_finished else ()
+
+
+class Shape(NamedTuple):
+    """Pods of a class with the same placement fields."""
+
+    number: int
+    pod: PlacedPod
+    """A current or former pod of this shape."""
+
+
+def pod_shape(pod: PlacedPod) -> Iterable[str]:
+    """Return class and shape. The node name of a DaemonSet's pod is not part of its shape."""
+    for name in pod_class(pod):
+        yield f"{name} {shape_of(pod)}"
+
+
+def shape_of(pod: PlacedPod) -> str:
+    required = None if pod.spec.affinity is None else pod.spec.affinity.required_nodes
+    is_daemon = bool(node_of_daemon(pod.metadata, required))
+    fields = (sorted(pod.spec.node_selector.items()), None if is_daemon else required, is_daemon)
+    return blake2b(msgspec.json.encode(fields), digest_size=12).hexdigest()
+
+
+def _add_shape(shapes: Mapping[str, Shape], pod: PlacedPod) -> Mapping[str, Shape]:
+    shape = shape_of(pod)
+    known = shapes.get(shape)
+    return {**shapes, shape: Shape(1, pod) if known is None else known._replace(number=known.number + 1)}
+
+
+def _remove_shape(shapes: Mapping[str, Shape], pod: PlacedPod) -> Mapping[str, Shape]:
+    shape = shape_of(pod)
+    known = shapes[shape]
+    others = {each: value for each, value in shapes.items() if each != shape}
+    return others if known.number == 1 else {**others, shape: known._replace(number=known.number - 1)}
+
+
+POD_SHAPES: Final = Aggregate(names.SHAPES, PLACED_PODS.kind, dict, pod_class, _add_shape, _remove_shape)
+"""The cost per event depends on the number of shapes in the class, not of its pods."""
 
 
 def namespace_of(obj: Object) -> Iterable[str]:
     return (obj["metadata"].get("namespace", ""),)
+
+
+def unmanaged_in(obj: PartialObject) -> Iterable[str]:
+    """Return the namespace of an object that no controller would recreate."""
+    return () if obj.metadata.controller is not None else (obj.metadata.namespace,)
+
+
+def bare_pod_in(pod: PlacedPod) -> Iterable[str]:
+    """Return the namespace of a pod without a controller that has not finished."""
+    is_bare = pod.metadata.controller is None and pod.status.phase not in _FINISHED
+    return (pod.metadata.namespace,) if is_bare else ()
 
 
 def labels_of(obj: Any) -> dict[str, str]:
@@ -131,12 +189,6 @@ def labels_of(obj: Any) -> dict[str, str]:
     return found
 
 
-def is_asked(registration: Object | None) -> bool:
-    """Whether the API server asks where a pod may go, those of tenants at the least."""
-    wanted = f"{names.PLACEMENT_TENANTS}{suffix(names.CAPABILITY)}"
-    return registration is not None and any(each.get("name") == wanted for each in registration.get("webhooks") or ())
-
-
 def is_served_elsewhere(service: Object | None) -> bool:
-    """Whether a service of somebody else answers for the group; an APIService of a CRD names none."""
+    """Return whether the APIService names a service; an APIService of CRDs names none."""
     return service is not None and bool((service.get("spec") or {}).get("service"))

@@ -1,1 +1,1 @@
-"""Leaf clusters as nodes of the root, with true free resources and leases."""
+"""Mirrors leaf clusters as nodes of the root, with their free resources and leases."""

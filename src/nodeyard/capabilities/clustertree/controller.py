@@ -1,10 +1,10 @@
-"""What clustertree watches, in the root and in every leaf, and which events make it plan again. No decisions here.
+"""Registers clustertree: its watches in the root and in every leaf, and the mapping from events to keys.
 
-Each Cluster is a key of its own, and replicas share them out. Of a leaf's events only those count that change what its
-nodes show: heartbeats, renewed leases and pods that only report themselves cause no plan.
+Each Cluster is a reconcile key, and replicas shard the keys. A leaf's event enqueues its Cluster only if it changes
+what the mirrored nodes show. Heartbeats, lease renewals and pod status reports do not.
 
-    root   Clusters · Nodes · Secrets with a leaf's kubeconfig · Pods that are pending
-    leaf   Nodes · Pods, summed up by node · Leases of its nodes, where some are mirrored one to one
+    root   Clusters · Nodes · Secrets with a leaf's kubeconfig, by namespace · pending Pods
+    leaf   Nodes · Pods, aggregated by node · Leases of its nodes, if a model mirrors single nodes
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from datetime import datetime
 from typing import Any, Final
 
 from nodeyard.capabilities.clustertree import names, usage, watched
-from nodeyard.capabilities.clustertree.briefs import Brief, brief_of
-from nodeyard.capabilities.clustertree.collecting import collect, is_of_leaf
+from nodeyard.capabilities.clustertree.collect import collect, is_of_leaf
 from nodeyard.capabilities.clustertree.definition import CLUSTER as DEFINITION
-from nodeyard.capabilities.clustertree.events import events
 from nodeyard.capabilities.clustertree.kubeconfigs import kubeconfig_of
 from nodeyard.capabilities.clustertree.leaf_pods import LeafPod
+from nodeyard.capabilities.clustertree.leases.inputs import LeaseInput, lease_input, node_lease_inputs
 from nodeyard.capabilities.clustertree.leases.loop import renew
 from nodeyard.capabilities.clustertree.messages import text
-from nodeyard.capabilities.clustertree.metrics import TreeMetrics
-from nodeyard.capabilities.clustertree.originals import living_original
+from nodeyard.capabilities.clustertree.peer_operator import detect_peer_operator
 from nodeyard.capabilities.clustertree.plan import plan
-from nodeyard.capabilities.clustertree.planning.briefing import lease_nodes
-from nodeyard.capabilities.clustertree.planning.claims import leaf_of
+from nodeyard.capabilities.clustertree.planning.heartbeat import is_renewed_after_expiry
+from nodeyard.capabilities.clustertree.planning.leaf_ownership import leaf_of
 from nodeyard.capabilities.clustertree.planning.models import Mode, models_of
-from nodeyard.capabilities.clustertree.planning.ownership import ours
-from nodeyard.capabilities.clustertree.planning.removal import ending
-from nodeyard.capabilities.clustertree.planning.silence import is_taken_up
-from nodeyard.capabilities.clustertree.snapshot import TreeNode, TreeSnapshot
-from nodeyard.capabilities.clustertree.status import status
+from nodeyard.capabilities.clustertree.planning.ownership import mirrors_of
+from nodeyard.capabilities.clustertree.planning.removal import removal_reason
+from nodeyard.capabilities.clustertree.reasons import Reason
+from nodeyard.capabilities.clustertree.report.events import events
+from nodeyard.capabilities.clustertree.report.metrics import TreeMetrics
+from nodeyard.capabilities.clustertree.report.status import status
+from nodeyard.capabilities.clustertree.snapshot import Kubeconfig, TreeNode, TreeSnapshot
 from nodeyard.capabilities.clustertree.types import Cluster
 from nodeyard.capabilities.clustertree.watched import CLUSTER, RootPod
 from nodeyard.kube.names import LEASE_NAMESPACE, MIRRORED_NODE
@@ -42,19 +42,21 @@ from nodeyard.runtime.capability import (
     Aggregate,
     Capability,
     ClusterView,
-    Elsewhere,
     Key,
     Kind,
+    RemoteClusterRef,
     Rule,
     View,
     Watch,
+    WatchNotSynced,
 )
 
-# which keys, of what happens in the root
+# key mapping for events of the root
 
 
 def _cluster_keys(view: View, old: Cluster | None, new: Cluster | None) -> Iterable[Key]:
-    """Itself; and where it mirrors a leaf, or did, those that lead to the same one: it may leave them more, or less."""
+    """Enqueue the Cluster, and all Clusters of the leaf that it mirrors or mirrored: it may now leave them other leaf
+    nodes."""
     known = new or old
     if known is None:
         return ()
@@ -63,20 +65,20 @@ def _cluster_keys(view: View, old: Cluster | None, new: Cluster | None) -> Itera
     if new is not None and old.metadata.is_alike(new.metadata) and old.spec == new.spec:
         return ()
     leaves = {leaf for each in (old, new) if each is not None and (leaf := leaf_of(each))}
-    return dict.fromkeys((known.name, *_leading_to(view, leaves)))
+    return dict.fromkeys((known.name, *_clusters_of_leaves(view, leaves)))
 
 
-def _leading_to(view: View, leaves: Collection[str]) -> list[Key]:
-    """Of the Clusters that are ours to look after: of another replica's we do not know."""
+def _clusters_of_leaves(view: View, leaves: Collection[str]) -> list[Key]:
+    """List the Clusters with one of these leaves. Only Clusters of this replica have a known leaf uid."""
     return [each.name for each in view.all(CLUSTER) if view.cluster(each.name).uid in leaves] if leaves else []
 
 
 def _node_keys(view: View, old: TreeNode | None, new: TreeNode | None) -> Iterable[Key]:
-    """The Cluster that the node mirrors; where it came, went or changed hands, also those that want its name."""
+    """Enqueue the Cluster that the node mirrors; if the owner changed, also Clusters that need a node of this name."""
     if old is not None and new is not None and not _differs(old, new):
         return ()
     keys = dict.fromkeys(cluster for node in (old, new) if node is not None for cluster in watched.by_cluster(node))
-    if _whose(old) != _whose(new):
+    if _owner(old) != _owner(new):
         known = new or old
         wanting = () if known is None else view.indexed(CLUSTER, names.BY_WANTED, known.name)
         keys |= dict.fromkeys(each.name for each in wanting)
@@ -84,11 +86,11 @@ def _node_keys(view: View, old: TreeNode | None, new: TreeNode | None) -> Iterab
 
 
 def _differs(old: TreeNode, new: TreeNode) -> bool:
-    """In more than its version: heartbeats are not even read."""
+    """Ignore resourceVersion; heartbeats are not even decoded."""
     return not old.metadata.is_alike(new.metadata) or old.spec != new.spec or old.status != new.status
 
 
-def _whose(node: TreeNode | None) -> tuple[str, str, str] | None:
+def _owner(node: TreeNode | None) -> tuple[str, str, str] | None:
     if node is None:
         return None
     metadata = node.metadata
@@ -104,7 +106,7 @@ def _secret_keys(view: View, old: Secret | None, new: Secret | None) -> Iterable
 
 
 def _pod_keys(view: View, old: RootPod | None, new: RootPod | None) -> Iterable[Key]:
-    """The Cluster of the node that it waits on, or waited on."""
+    """Enqueue the Cluster of the node that the pod is, or was, pending on."""
     before, after = (None if pod is None else pod.bound for pod in (old, new))
     if before == after:
         return ()
@@ -116,11 +118,11 @@ def _keys_of_node(view: View, name: str) -> Iterable[Key]:
     return () if node is None else watched.by_cluster(node)
 
 
-# and of what happens in a leaf
+# key mapping for events of a leaf
 
 
 def _leaf_node_keys(cluster: str, old: TreeNode | None, new: TreeNode | None) -> Iterable[Key]:
-    """Its annotations are not mirrored, and nobody is asked about mirrors of its own."""
+    """Ignore annotations, which are not mirrored, and nodes by which the leaf mirrors other clusters."""
     if not any(node is not None and is_of_leaf(node) for node in (old, new)):
         return ()
     return () if _shown(old) == _shown(new) else (cluster,)
@@ -131,30 +133,46 @@ def _shown(node: TreeNode | None) -> tuple[Any, ...] | None:
 
 
 def _leaf_pod_keys(cluster: str, old: LeafPod | None, new: LeafPod | None) -> Iterable[Key]:
-    return () if _takes(old) == _takes(new) else (cluster,)
+    return () if _usage_key(old) == _usage_key(new) else (cluster,)
 
 
 def _leaf_lease_keys(cluster: str, old: Lease | None, new: Lease | None) -> Iterable[Key]:
-    """Renewals are no news, but for the first of a lease that had run out."""
-    return (cluster,) if old is not None and new is not None and is_taken_up(old, new) else ()
+    """Ignore renewals, except the first one of an expired lease."""
+    return (cluster,) if old is not None and new is not None and is_renewed_after_expiry(old, new) else ()
 
 
-def _takes(pod: LeafPod | None) -> tuple[Any, ...] | None:
-    """What it takes from which node; None while it takes nothing."""
+def _usage_key(pod: LeafPod | None) -> tuple[Any, ...] | None:
+    """Return what the pod's usage depends on; None while it uses nothing."""
     if pod is None or not usage.group(pod):
         return None
     return pod.is_from_root, pod.spec, pod.status
 
 
-# the leaves
+# leaf clusters
 
 
-def clusters(view: View) -> Iterable[Elsewhere]:
-    """Every Cluster that is to be mirrored and that there is a way to."""
+def clusters(view: View) -> Iterable[RemoteClusterRef]:
+    """Return every Cluster with a usable kubeconfig that is mirrored or still has nodes."""
     for cluster in view.all(CLUSTER):
-        kubeconfig = kubeconfig_of(view, cluster) if ending(cluster) is None else None
+        is_needed = removal_reason(cluster) is None or any(view.indexed("Node", names.BY_CLUSTER, cluster.name))
+        kubeconfig = _known_kubeconfig(view, cluster) if is_needed else None
         if kubeconfig is not None and kubeconfig.content:
-            yield Elsewhere(cluster.name, kubeconfig.content)
+            yield RemoteClusterRef(cluster.name, kubeconfig.content)
+
+
+def _known_kubeconfig(view: View, cluster: Cluster) -> Kubeconfig | None:
+    """Return None until the Secrets of its namespace have been listed."""
+    try:
+        return kubeconfig_of(view, cluster)
+    except WatchNotSynced:
+        return None
+
+
+def _declared(view: View) -> Iterable[Watch]:
+    """Watch Secrets with kubeconfigs, only in the namespaces that Clusters name."""
+    selector = f"{names.LEAF_KUBECONFIG}={names.TRUE}"
+    for namespace in watched.secret_namespaces(view.all(CLUSTER)):
+        yield Watch(watched.SECRETS, map_with_view=_secret_keys, label_selector=selector, namespace=namespace)
 
 
 def _has_clusters(view: View) -> bool:
@@ -162,16 +180,16 @@ def _has_clusters(view: View) -> bool:
 
 
 def _mirrors_single_nodes(view: ClusterView) -> bool:
-    """Of a leaf: whether it is looked at node by node."""
+    """Return True if a model of the leaf mirrors a single node."""
     cluster: Cluster | None = view.cluster("").get(CLUSTER, view.name)
     return cluster is not None and any(model.mode is Mode.NODE for model in models_of(cluster))
 
 
-def _brief(snapshot: TreeSnapshot, now: datetime) -> Brief | None:
-    return brief_of(snapshot, lease_nodes(snapshot, now))
+def _lease_input(snapshot: TreeSnapshot, now: datetime) -> LeaseInput | None:
+    return lease_input(snapshot, node_lease_inputs(snapshot, now))
 
 
-# by key
+# lookups by key
 
 
 def _roots(view: View, key: Key) -> Sequence[Cluster]:
@@ -180,7 +198,7 @@ def _roots(view: View, key: Key) -> Sequence[Cluster]:
 
 
 def _managed(snapshot: TreeSnapshot) -> int:
-    return len(ours(snapshot.mirrors, snapshot.cluster.name))
+    return len(mirrors_of(snapshot.mirrors, snapshot.cluster.name))
 
 
 def _keys_of(view: View, ref: ObjectRef) -> Iterable[Key]:
@@ -197,14 +215,14 @@ def _keys_of(view: View, ref: ObjectRef) -> Iterable[Key]:
 
 
 def _leaf(name: str) -> Sequence[ObjectRef]:
-    """`leaf/east`: others have a Cluster too, and this one needs no group."""
+    """Resolve `leaf/east`, an alias that needs no group although other groups have a kind Cluster too."""
     return [ObjectRef(api_version=names.API_VERSION, kind=names.KIND, name=name)] if name else []
 
 
 _READ: Final = ("get", "list", "watch")
 CALM_SECONDS: Final = 0.1
-"""The pods of a busy leaf are planned for ten times a second at most. What is free on one node is written once a
-second, but a node that was quiet is shown at once, whatever happens on the others."""
+"""Debounce of a leaf's pod events: at most ten plans a second. Each node's resources are written at most once a second,
+and a node without a recent write is written at once."""
 
 CLUSTERTREE: Final = Capability(
     name=names.CAPABILITY,
@@ -212,30 +230,31 @@ CLUSTERTREE: Final = Capability(
     watches=(
         Watch(
             watched.CLUSTERS,
-            keys_in=_cluster_keys,
+            map_with_view=_cluster_keys,
             indexes={
                 names.BY_SECRET: watched.by_secret,
                 names.BY_WANTED: watched.by_wanted,
                 names.BY_LEAF: watched.by_leaf,
             },
         ),
-        Watch(watched.NODES, keys_in=_node_keys, indexes={names.BY_CLUSTER: watched.by_cluster}),
-        Watch(watched.SECRETS, keys_in=_secret_keys, label_selector=f"{names.LEAF_KUBECONFIG}={names.TRUE}"),
+        Watch(watched.NODES, map_with_view=_node_keys, indexes={names.BY_CLUSTER: watched.by_cluster}),
         Watch(
             watched.ROOT_PODS,
-            keys_in=_pod_keys,
+            map_with_view=_pod_keys,
             indexes={names.BY_NODE: watched.by_node},
             needed=_has_clusters,
             field_selector="status.phase=Pending",
         ),
     ),
+    declared=_declared,
+    gathers_rights=False,
     clusters=clusters,
     cluster_watches=(
-        Watch(watched.NODES, keys_of=_leaf_node_keys),
-        Watch(watched.LEAF_PODS, keys_of=_leaf_pod_keys, calm=CALM_SECONDS),
+        Watch(watched.NODES, map_remote=_leaf_node_keys),
+        Watch(watched.LEAF_PODS, map_remote=_leaf_pod_keys, min_interval=CALM_SECONDS),
         Watch(
             watched.LEAF_LEASES,
-            keys_of=_leaf_lease_keys,
+            map_remote=_leaf_lease_keys,
             needed=_mirrors_single_nodes,
             field_selector=f"metadata.namespace={LEASE_NAMESPACE}",
         ),
@@ -251,21 +270,22 @@ CLUSTERTREE: Final = Capability(
         Rule("", ("nodes",), (*_READ, "create", "patch", "delete")),
         Rule("", ("nodes/status",), ("patch",)),
         Rule("", ("pods",), ("list", "watch")),
-        Rule("", ("secrets",), ("list", "watch")),
+        Rule("", ("secrets",), ("list", "watch"), grant=names.KUBECONFIGS),
         Rule("", ("namespaces",), ("get",), ("kube-system",)),
         Rule(names.GROUP, (names.PLURAL,), (*_READ, "patch")),
         Rule(names.GROUP, (f"{names.PLURAL}/status",), ("patch",)),
         Rule("coordination.k8s.io", ("leases",), ("get", "create", "patch", "delete"), namespace=LEASE_NAMESPACE),
     ),
     roots=_roots,
-    managed=_managed,
+    plans_pauses=True,
+    fine=frozenset({Reason.REACHABLE, Reason.SYNCED, Reason.LEASES_RENEWED, Reason.LEAF_READY, Reason.IS_LEAF}),
+    managed_nodes=_managed,
     keys_of=_keys_of,
     all_keys=lambda view: [each.name for each in view.all(CLUSTER)],
     metrics=TreeMetrics,
-    original=living_original,
+    replaces=detect_peer_operator,
     loops=(renew,),
-    brief=_brief,
+    loop_input=_lease_input,
     is_shared=True,
     aliases={"leaf": _leaf},
-    example="04-clustertree",
 )

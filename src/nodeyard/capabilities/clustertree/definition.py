@@ -1,4 +1,4 @@
-"""The CRD of Cluster: what Kosmos has in it, with its defaults, and what is ours. What it checks is in `validation`."""
+"""The CRD of Cluster: Kosmos' fields with their defaults, and Nodeyard's own. `validation` has the rules."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ CLUSTER: Final = Definition(
     namespaced=False,
     short_names=("kcl",),
     columns=(
-        Column("Nodes", ".status.nodes", "integer", description="Nodes of the root that mirror it."),
-        Column("Leaf-Nodes", ".status.leafNodes", "integer", description="Nodes that the leaf has."),
+        Column("Nodes", ".status.nodes", "integer", description="Nodes of the root that mirror the leaf."),
+        Column("Leaf-Nodes", ".status.leafNodes", "integer", description="Nodes of the leaf."),
         Column("Reachable", '.status.conditions[?(@.type=="Reachable")].status'),
         Column("Leases", '.status.conditions[?(@.type=="LeasesRenewed")].status'),
         Column("Ready", '.status.conditions[?(@.type=="Ready")].status'),
@@ -27,7 +27,7 @@ CLUSTER: Final = Definition(
             "Renewed",
             ".status.leasesRenewedTime",
             "date",
-            description="How long ago the leases of all its nodes had been renewed, give or take a minute.",
+            description="Time since the leases of all its nodes were renewed, accurate to a minute.",
             priority=1,
         ),
         Column("Age", ".metadata.creationTimestamp", "date"),

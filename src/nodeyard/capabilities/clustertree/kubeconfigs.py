@@ -1,7 +1,7 @@
-"""The kubeconfig of a leaf: from its Secret or from the Cluster itself, and whether it can be used.
+"""Reads the kubeconfig of a leaf, from its Secret or from the Cluster, and checks that it can be used.
 
-It is read in the restricted way, as it will be when the leaf is connected: it can neither run a program here nor read a
-file here, nor send us through a proxy. What is wrong with it is said without quoting it.
+Parsing is restricted, as it is when the leaf is connected: a kubeconfig can neither run a program, nor read a local
+file, nor use a proxy. Error messages never quote its content.
 """
 
 from __future__ import annotations
@@ -11,42 +11,67 @@ from base64 import b64decode
 from functools import lru_cache
 from typing import Final
 
-from nodeyard.capabilities.clustertree import names
+from nodeyard.capabilities.clustertree import names, watched
 from nodeyard.capabilities.clustertree.snapshot import Kubeconfig
 from nodeyard.capabilities.clustertree.types import Cluster
-from nodeyard.capabilities.clustertree.watched import secret_of
 from nodeyard.client.errors import ConfigError
 from nodeyard.client.kubeconfig import parse_kubeconfig
 from nodeyard.kube.objects import Secret
-from nodeyard.runtime.capability import View
+from nodeyard.runtime.capability import View, WatchNotSynced
+from nodeyard.runtime.rbac import grant_remedy
+from nodeyard.watch.reflector import FORBIDDEN
 
 _REMEMBERED: Final = 512
 
 
 def kubeconfig_of(view: View, cluster: Cluster) -> Kubeconfig:
-    place = secret_of(cluster)
+    """Return the kubeconfig of the Cluster. Raises WatchNotSynced until the Secrets of its namespace are listed."""
+    place = watched.secret_of(cluster)
     if place is None:
-        return _judged(cluster.spec.kubeconfig, "spec.kubeconfig") if cluster.spec.kubeconfig else Kubeconfig()
+        return _parse(cluster.spec.kubeconfig, "spec.kubeconfig") if cluster.spec.kubeconfig else Kubeconfig()
     namespace, name = place
     where = f"Secret {namespace}/{name}"
-    secret: Secret | None = view.get("Secret", name, namespace)
+    kind = watched.secrets_in(namespace)
+    if not _can_list(view, kind):
+        why = f"no permission to list Secrets in namespace {namespace}: {_remedy(namespace)}"
+        return Kubeconfig(is_given=True, error=f"{where} was not read: {why}", is_missing=True)
+    secret: Secret | None = view.get(kind, name, namespace)
     if secret is None:
-        error = f"{where} is not there, or is not labelled {names.LEAF_KUBECONFIG}={names.TRUE}"
+        error = f"{where} does not exist, or lacks the label {names.LEAF_KUBECONFIG}={names.TRUE}"
         return Kubeconfig(is_given=True, error=error, is_missing=True)
     ref = cluster.spec.kubeconfig_secret_ref
     key = (ref.key if ref is not None else "") or names.KUBECONFIG_KEY
     if key not in secret.data:
-        return Kubeconfig(is_given=True, error=f"{where} has no {key}", is_missing=True)
-    return _judged(secret.data[key], f"{where}, {key}")
+        return Kubeconfig(is_given=True, error=f"{where} has no key {key}", is_missing=True)
+    return _parse(secret.data[key], f"{where}, {key}")
+
+
+def _can_list(view: View, kind: str) -> bool:
+    """Return False if listing Secrets is forbidden. Raises WatchNotSynced until they are listed."""
+    try:
+        if view.is_synced(kind):
+            return True
+        if FORBIDDEN in view.watch_error(kind):
+            return False
+    except KeyError:
+        # The watch is declared by the Cluster and has not started yet.
+        pass
+    raise WatchNotSynced(kind)
+
+
+def _remedy(namespace: str) -> str:
+    return grant_remedy(names.CAPABILITY, names.KUBECONFIGS, namespace)
 
 
 @lru_cache(_REMEMBERED)
-def _judged(text: str, source: str) -> Kubeconfig:
-    """Parsing takes a millisecond, and a plan is made each second: each is judged once."""
+def _parse(text: str, source: str) -> Kubeconfig:
+    """Parse and check the kubeconfig. Cached: parsing takes a millisecond, and a plan may be made every 100 ms."""
     try:
         content = b64decode(text, validate=True)
     except (binascii.Error, ValueError):
         return Kubeconfig(is_given=True, error=f"{source}: is not base64")
+    if not content.strip():
+        return Kubeconfig(is_given=True, error=f"{source}: is empty")
     try:
         parse_kubeconfig(content, source=source)
     except ConfigError as error:

@@ -1,7 +1,7 @@
-"""A leaf's pods as they are kept: who each is, where, and what it requests.
+"""A leaf's pods as they are cached: identity, node and requests.
 
-A leaf has thousands of them. Of a pod whose containers have what they ask for, nearly all do, the status repeats the
-spec; such repetition is dropped as soon as it is read, along with the conditions that requests do not depend on.
+A leaf has thousands of pods. For most of them the status only repeats the resources of the spec. Such repetition is
+dropped at decoding, and so are conditions that do not affect requests.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class LeafPod(PlainStruct, frozen=True):
 
     @property
     def is_from_root(self) -> bool:
-        """It was created from the root, whose scheduler counts it on the mirrored node."""
+        """The pod was created from the root, whose scheduler counts it on the mirrored node."""
         return self.metadata.labels.get(names.ROOT_POD) == names.TRUE
 
     @property

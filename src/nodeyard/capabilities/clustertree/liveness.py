@@ -1,15 +1,15 @@
-"""Whether a leaf is alive, as probes tell: a small state machine, and what the lease loop reports of a leaf.
+"""Liveness of a leaf: a state machine driven by probes, and the health that the lease loop publishes.
 
-               answers                        two good answers in a row
+               responds                       two good probes in a row
         ┌──────────────── FAILING ──third──┐  ┌──────────────────────┐
         ▼                  ▲   │           ▼  │                      ▼
       ALIVE ───fails───────┘   │rejects   UNREACHABLE              ALIVE
         │                      ▼           ▲
         └──────rejects───▶ REJECTING ──────┘ rejects for longer than the grace, or fails three times
 
-One round is one probe and one answer. Leases are renewed in a round only after an answer: a round that failed renews
-nothing, and neither does a leaf that was given up until it has answered well twice. A rejection is an answer, since the
-server lives, but it never brings a leaf back that was given up.
+One round is one probe. A round renews leases only if the leaf responded. A failed round renews nothing, and an
+unreachable leaf gets no renewals until two good probes. A rejection is a response, since the server is up, but it never
+makes an unreachable leaf alive.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ from enum import Enum
 from typing import Final, TypeAlias
 
 FAILED_ROUNDS: Final = 3
-"""In a row, after which a leaf is unreachable."""
+"""Failed rounds in a row that make a leaf unreachable."""
 GOOD_PROBES: Final = 2
-"""In a row, which bring an unreachable leaf back."""
+"""Good probes in a row that make an unreachable leaf alive."""
 
 
 class State(Enum):
     ALIVE = "alive"
-    """It answers; leases are renewed."""
+    """The leaf responds; leases are renewed."""
     FAILING = "failing"
-    """One or two rounds have failed: no renewal in these, and nothing is said of it yet."""
+    """One or two rounds failed: they renewed nothing, and status does not change yet."""
     REJECTING = "rejecting"
-    """It answers, and rejects our credentials: leases are renewed until the grace is over."""
+    """The leaf responds but rejects the credentials; leases are renewed until the grace ends."""
     UNREACHABLE = "unreachable"
 
 
 @dataclass(frozen=True)
 class Alive:
-    """It answered that it is well."""
+    """The probe succeeded."""
 
 
 @dataclass(frozen=True)
 class Rejected:
-    """It answered that it does not take our credentials."""
+    """The leaf responded and rejected the credentials."""
 
     message: str
 
 
 @dataclass(frozen=True)
 class Failed:
-    """It did not answer, answered that it is not well, or could not be asked."""
+    """The leaf did not respond, responded that it is not ready, or could not be probed."""
 
     message: str
 
@@ -58,42 +58,41 @@ Answer: TypeAlias = Alive | Rejected | Failed
 
 
 @dataclass(frozen=True)
-class Health:
-    """What is known of a leaf after the rounds so far."""
+class Liveness:
+    """State of one leaf after the rounds so far. Immutable: `after` returns the next state."""
 
     state: State
     since: datetime
-    """When it came into this state."""
+    """Time of the last state change."""
     last_contact: datetime | None = None
-    """When it last answered, whatever it said."""
+    """Time of the last response of any kind."""
     message: str = ""
-    """What the last probe met; empty while alive."""
+    """Error of the last probe; empty while alive."""
     rejected_since: datetime | None = None
-    """When our credentials were first rejected after they had last been taken."""
+    """Time of the first rejection since the credentials were last accepted."""
     is_rejected: bool = False
-    """Whether it is the credentials that keep it from being alive."""
+    """The credentials are the reason why the leaf is not alive."""
     failures: int = 0
-    """Rounds in a row that failed."""
+    """Failed rounds in a row."""
     good: int = 0
-    """Good answers in a row since it was given up."""
+    """Good probes in a row while unreachable."""
 
     @staticmethod
-    def new(now: datetime, *, rejected_since: datetime | None = None) -> Health:
-        """Nothing is known, and nothing is held against it; no round has answered either. A grace that began before
-        goes on."""
-        return Health(State.FAILING, now, rejected_since=rejected_since)
+    def new(now: datetime, *, rejected_since: datetime | None = None) -> Liveness:
+        """Start without knowledge of the leaf. A credential grace that began before a restart continues."""
+        return Liveness(State.FAILING, now, rejected_since=rejected_since)
 
     @staticmethod
-    def given_up(now: datetime, *, is_rejected: bool = False, rejected_since: datetime | None = None) -> Health:
-        """Somebody before us found it unreachable, and said so on its nodes."""
-        return Health(State.UNREACHABLE, now, is_rejected=is_rejected, rejected_since=rejected_since)
+    def given_up(now: datetime, *, is_rejected: bool = False, rejected_since: datetime | None = None) -> Liveness:
+        """Start from a leaf that another replica, or this one before a restart, marked unreachable on its nodes."""
+        return Liveness(State.UNREACHABLE, now, is_rejected=is_rejected, rejected_since=rejected_since)
 
     @property
     def may_renew(self) -> bool:
-        """Whether the round that led here renews leases."""
+        """The round that led to this state renews leases."""
         return self.state in (State.ALIVE, State.REJECTING)
 
-    def after(self, answer: Answer, now: datetime, grace: timedelta) -> Health:
+    def after(self, answer: Answer, now: datetime, grace: timedelta) -> Liveness:
         match answer:
             case Alive():
                 return self._answered(now)
@@ -102,19 +101,19 @@ class Health:
             case Failed(message):
                 return self._failed(message, now)
 
-    def _answered(self, now: datetime) -> Health:
+    def _answered(self, now: datetime) -> Liveness:
         good = self.good + 1
         if self.state is State.UNREACHABLE and good < GOOD_PROBES:
             return replace(self, last_contact=now, rejected_since=None, failures=0, good=good)
-        return Health(State.ALIVE, self._since(State.ALIVE, now), last_contact=now)
+        return Liveness(State.ALIVE, self._since(State.ALIVE, now), last_contact=now)
 
-    def _rejected(self, message: str, now: datetime, grace: timedelta) -> Health:
+    def _rejected(self, message: str, now: datetime, grace: timedelta) -> Liveness:
         first = self.rejected_since or now
         is_over = self.state is State.UNREACHABLE or now - first >= grace
         state = State.UNREACHABLE if is_over else State.REJECTING
-        return Health(state, self._since(state, now), now, message, rejected_since=first, is_rejected=True)
+        return Liveness(state, self._since(state, now), now, message, rejected_since=first, is_rejected=True)
 
-    def _failed(self, message: str, now: datetime) -> Health:
+    def _failed(self, message: str, now: datetime) -> Liveness:
         failures = self.failures + 1
         is_lost = failures >= FAILED_ROUNDS
         state = State.UNREACHABLE if is_lost or self.state is State.UNREACHABLE else State.FAILING
@@ -133,29 +132,29 @@ class Health:
 
 
 @dataclass(frozen=True)
-class Finding:
+class LeafHealth:
     state: State
     since: datetime
-    """When it came into this state."""
+    """Time of the last state change."""
     last_contact: datetime | None = None
-    """When it last answered, whatever it said."""
+    """Time of the last response of any kind."""
     message: str = ""
-    """What the last probe met; empty while alive."""
+    """Error of the last probe; empty while alive."""
     skew_seconds: float = 0.0
-    """How far the leaf's clock is ahead of ours, as its answers say."""
+    """Clock skew: how far the leaf's clock is ahead, by the Date header of its responses."""
     renewed_at: datetime | None = None
-    """When every lease that should be renewed last was; None where there is none, or not all of them were so far."""
+    """Time by which all leases were last renewed; None without leases, or until all have been renewed once."""
     failed: tuple[tuple[str, str], ...] = ()
-    """Nodes whose lease could not be renewed in the last round, with the error, by name."""
+    """Nodes whose lease was not renewed in the last round, with the error; sorted by name."""
     moved: tuple[str, ...] = ()
-    """Nodes whose lease somebody else renews."""
+    """Nodes whose lease another process renews."""
     is_rejected: bool = False
-    """REJECTING, or UNREACHABLE because our credentials were rejected for longer than the grace."""
+    """REJECTING, or UNREACHABLE because the credentials were rejected for longer than the grace."""
     rejected_since: datetime | None = None
-    """When our credentials were first rejected after they had last been taken."""
+    """Time of the first rejection since the credentials were last accepted."""
 
-    def is_news(self, before: Finding | None) -> bool:
-        """Whether something that is decided by has changed: what merely grows older has not."""
+    def is_news(self, before: LeafHealth | None) -> bool:
+        """Return True if a field that decisions depend on has changed. Timestamps alone are no change."""
         return before is None or self._decisive() != before._decisive()
 
     def _decisive(self) -> tuple[object, ...]:

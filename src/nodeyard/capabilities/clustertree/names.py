@@ -1,4 +1,4 @@
-"""Every key string of clustertree, once: those of Kosmos, which are its interface, and ours."""
+"""All key strings of clustertree: those of Kosmos, which are its interface, and Nodeyard's own."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ CLUSTER_ROLE: Final = "kosmos.io/cluster-role"
 """Annotation of a Cluster; `root` marks the root itself, which is never mirrored."""
 ROOT: Final = "root"
 NODE_MODE: Final = "leafNodeMode"
-"""Annotation of a mirrored node: by which model it mirrors."""
+"""Annotation of a mirrored node: the mode of its leaf model."""
 ROOT_POD: Final = "kosmos-io/pod"
-"""Label of a leaf's pod that was created from the root: the root's scheduler counts it already."""
+"""Label of a leaf's pod that was created from the root; the root's scheduler already counts it."""
 ROLE_LABEL: Final = "kubernetes.io/role"
 ROLE: Final = "agent"
 OLD_OS_LABEL: Final = "beta.kubernetes.io/os"
@@ -29,34 +29,37 @@ TRUE: Final = "true"
 NODE_PREFIX: Final = "kosmos-"
 PROVIDER: Final = "kosmos://"
 
-# ours, on a mirrored node
+# Nodeyard's keys on a mirrored node
 MODEL: Final = "nodeyard.dev/leaf-model"
-"""Annotation: which leaf model of its Cluster the node mirrors: a model keeps its node when the list changes."""
+"""Annotation: the leaf model that the node mirrors. A model keeps its node when the list changes."""
 MIRRORED_LABELS: Final = "nodeyard.dev/mirrored-labels"
-"""Annotation: the label keys that we set beyond the fixed ones, so that they can be taken away; comma-separated."""
+"""Annotation: label keys set in addition to the fixed ones, comma-separated; they are removed when no longer wanted."""
 MIRRORED_TAINTS: Final = "nodeyard.dev/mirrored-taints"
-"""Annotation: the taints that we set beyond the fixed one, as `key:effect`, comma-separated."""
+"""Annotation: taints set in addition to the fixed one, as `key:effect`, comma-separated."""
 MIRRORED_CONDITIONS: Final = "nodeyard.dev/mirrored-conditions"
-"""Annotation: the conditions, beyond the usual five, that we copied from the leaf; comma-separated."""
+"""Annotation: condition types copied from the leaf in addition to the usual five, comma-separated."""
 CORDONED_BY: Final = "nodeyard.dev/cordoned-by"
-"""Annotation: the node is cordoned because the leaf's node is. Only such a cordon is undone."""
+"""Annotation: the node is cordoned because the leaf node is. Only such a cordon is removed again."""
 LEAF_CORDON: Final = "leaf"
 WRITTEN_AT: Final = "nodeyard.dev/written-at"
-"""Annotation: when its resources were last written, in milliseconds of a UTC timestamp."""
+"""Annotation: time of the last write of its resources, a UTC timestamp with milliseconds."""
 LARGEST_FREE: Final = "nodeyard.dev/largest-free"
-"""Annotation: the largest amount of each resource that is free on a single leaf node, as JSON."""
+"""Annotation: the largest free amount of each resource on a single leaf node, as JSON."""
 
-# ours, on a Cluster
+# Nodeyard's keys on a Cluster
 LEAF: Final = "nodeyard.dev/leaf"
-"""Annotation: the uid of the leaf that it mirrors, and since when."""
+"""Annotation: uid of the leaf that the Cluster mirrors, and since when."""
 REJECTED_SINCE: Final = "nodeyard.dev/credentials-rejected-since"
-"""Annotation: since when the leaf rejects our credentials."""
+"""Annotation: time since which the leaf rejects the credentials."""
 
-# ours, elsewhere
+# Nodeyard's keys elsewhere
 LEAF_KUBECONFIG: Final = "nodeyard.dev/leaf-kubeconfig"
-"""Label that a Secret carries whose kubeconfig a Cluster may use: no other Secret is ever read."""
+"""Label of a Secret whose kubeconfig a Cluster may use; no other Secret is read."""
 KUBECONFIG_KEY: Final = "kubeconfig"
-"""Where the kubeconfig stands in such a Secret, unless said otherwise."""
+"""Default key of the kubeconfig in such a Secret."""
+
+KUBECONFIGS: Final = "kubeconfigs"
+"""Grant to list Secrets with kubeconfigs, in the namespaces that hold them."""
 
 # indexes and aggregates of the cache
 BY_CLUSTER: Final = "cluster"
@@ -66,20 +69,20 @@ BY_NODE: Final = "node"
 BY_SECRET: Final = "secret"
 """Clusters by the Secret that holds their kubeconfig, as `namespace/name`."""
 BY_WANTED: Final = "wanted"
-"""Clusters by the names of the nodes that their models ask for."""
+"""Clusters by the names of the nodes that their models need."""
 BY_LEAF: Final = "leaf"
 """Clusters by the uid of the leaf that they mirror."""
 USED: Final = "used"
-"""Aggregate over a leaf's pods: what those of one leaf node request."""
+"""Aggregate over a leaf's pods: their requests by leaf node."""
 
 
 def whole_node(cluster: str) -> str:
-    """The node that mirrors a whole cluster."""
+    """Name of the node that mirrors a whole cluster."""
     return f"{NODE_PREFIX}{cluster}"
 
 
 def party_node(leaf_node_name: str, index: int) -> str:
-    """The node that mirrors a label-selected group; cut as Kosmos cuts it."""
+    """Name of the node that mirrors a label-selected group; truncated as in Kosmos."""
     return f"{NODE_PREFIX}{leaf_node_name}-{index}"[:63]
 
 
@@ -87,6 +90,6 @@ def provider_id(cluster: str, node: str) -> str:
     return f"{PROVIDER}{cluster}/{node}"
 
 
-def finding(cluster: str) -> str:
-    """What the lease loop publishes its finding about a leaf as."""
+def leaf_health(cluster: str) -> str:
+    """Name under which the lease loop publishes the health of a leaf."""
     return f"leaf/{cluster}"

@@ -1,4 +1,4 @@
-"""Why something is done, refused, or as it is. `messages.text` makes a sentence of each."""
+"""Reasons of actions, refusals, conditions and decisions. `messages.text` renders each as a sentence."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    # what is done
+    # actions
     FINALIZER_ADDED = "FinalizerAdded"
     FINALIZER_REMOVED = "FinalizerRemoved"
-    CLUSTER_NOTED = "ClusterNoted"
+    CLUSTER_ANNOTATED = "ClusterAnnotated"
+    LEAF_REPLACED = "LeafReplaced"
     NODE_CREATED = "NodeCreated"
     NODE_ADOPTED = "NodeAdopted"
     NODE_UPDATED = "NodeUpdated"
@@ -18,7 +19,7 @@ class Reason(StrEnum):
     CONDITIONS_CHANGED = "ConditionsChanged"
     NODE_REMOVED = "NodeRemoved"
     LEASE_REMOVED = "LeaseRemoved"
-    # why a Cluster has no nodes, or not those that it asks for
+    # refusals: a Cluster has no nodes, or not those in its leafModels
     IS_ROOT = "IsRoot"
     DISABLED = "TreeDisabled"
     PAUSED = "Paused"
@@ -31,7 +32,8 @@ class Reason(StrEnum):
     LEAF_NODE_MISSING = "LeafNodeMissing"
     MODELS_OVERLAP = "LeafModelsOverlap"
     LEAF_SHARED = "LeafMirroredByAnother"
-    # contact; also the reasons of a node's Ready condition
+    LEAF_CHANGED = "LeafIdentityChanged"
+    # contact with the leaf; also reasons of a node's Ready condition
     NOT_CONTACTED = "NotContacted"
     REACHABLE = "LeafReachable"
     UNREACHABLE = "LeafUnreachable"
@@ -45,16 +47,15 @@ class Reason(StrEnum):
     SYNCED = "ResourcesSynced"
     NOT_SYNCED = "LeafNotListed"
     STALE = "LeafNotWatched"
+    TOO_LARGE = "LeafTooLarge"
     UNREADABLE_AMOUNTS = "UnreadableAmounts"
     WRITE_FAILED = "WriteFailed"
-    HELD_BACK = "WrittenASecondAgo"
     LEASES_RENEWED = "LeasesRenewed"
     LEASES_LATE = "LeasesLate"
     LEASES_STOPPED = "LeasesStopped"
     NO_NODES = "NoNodes"
     NODES_PENDING = "NodesPending"
-    LEASE_MOVED = "LeaseMovedByAnother"
-    # why a leaf node does not count
+    # candidates: a leaf node counts, or why it does not
     COUNTED = "Counted"
     NOT_READY = "LeafNodeNotReady"
     CORDONED = "LeafNodeCordoned"
@@ -65,20 +66,20 @@ class Reason(StrEnum):
     NOT_SELECTED = "NotSelected"
     # pods
     POD_UNACKNOWLEDGED = "PodUnacknowledged"
-    POD_ACKNOWLEDGED = "PodAcknowledged"
-    # how things stand, for `why`
+    # decisions, for `why`
     MIRRORS_WHOLE = "MirrorsCluster"
     MIRRORS_NODE = "MirrorsLeafNode"
     MIRRORS_PARTY = "MirrorsLeafNodes"
     IS_LEAF = "IsLeaf"
-    # what would change it
+    # advice, for `why`
     RESTORE_CONTACT = "RestoreContact"
+    RESTORE_KUBECONFIG = "RestoreKubeconfig"
     RENEW_CREDENTIALS = "RenewCredentials"
     LABEL_SECRET = "LabelSecret"
     RENAME_NODE = "RenameNode"
     ENABLE_TREE = "EnableTree"
     END_PAUSE = "EndPause"
-    MEND_CLUSTER = "MendCluster"
+    FIX_KUBECONFIG = "FixKubeconfig"
     UNCORDON_LEAF_NODE = "UncordonLeafNode"
     SYNC_PODS = "RunPodSync"
     EDIT_LEAF_MODELS = "EditLeafModels"

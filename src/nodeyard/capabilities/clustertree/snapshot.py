@@ -1,12 +1,12 @@
-"""What may influence the decision about one Cluster, frozen.
+"""Frozen input of the plan of one Cluster.
 
-    root:   the Cluster, those before it that mirror the same leaf, the nodes that mirror it or stand in their way, the
-            pods that are bound to them
-    leaf:   its nodes and, as running sums, what its pods request on each; its node leases
-    line:   whether the leaf answers, as the lease loop finds out round by round (`liveness`)
+    root      the Cluster, earlier Clusters of the same leaf, the nodes that mirror it or have a name that it needs, and
+              the pods bound to them
+    leaf      its nodes, the requests of its pods summed by node, and its node leases
+    contact   the health of the leaf, published by the lease loop (`liveness`)
 
-Nodes are trimmed to what is decided by or mirrored. Of a leaf that has never been listed nothing is known, and nothing
-about its nodes is decided.
+Nodes are trimmed to fields that are mirrored or decide something. Nothing is decided about the nodes of a leaf that has
+never been listed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from datetime import datetime
 
 import msgspec
 
-from nodeyard.capabilities.clustertree.liveness import Finding
+from nodeyard.capabilities.clustertree.liveness import LeafHealth
 from nodeyard.capabilities.clustertree.types import Cluster
 from nodeyard.capabilities.clustertree.usage import NOTHING, Usage
 from nodeyard.kube.objects import Condition, Lease, NullableStruct, ObjectMeta, PlainStruct, Slice, StringMap, Taint
@@ -56,7 +56,7 @@ class TreeNodeStatus(NullableStruct, frozen=True):
 
 
 class TreeNode(PlainStruct, frozen=True):
-    """A node of the leaf, or one of the root."""
+    """A node of the leaf or of the root."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: TreeNodeSpec = TreeNodeSpec()
@@ -72,44 +72,48 @@ class TreeNode(PlainStruct, frozen=True):
 
 @dataclass(frozen=True)
 class Kubeconfig:
-    """The kubeconfig, where it comes from, and what is wrong with it."""
+    """The kubeconfig of a Cluster and its error."""
 
     is_given: bool = False
     error: str = ""
-    """Why it cannot be used: it does not parse, it would run a program or read a file of ours, it is not there."""
+    """Error that makes it unusable: it is missing or malformed, or would run a program or read a local file."""
     is_missing: bool = False
-    """It is to come from a Secret that is not there, or that does not carry the label."""
+    """Its Secret does not exist, is not labelled, or cannot be listed."""
     content: bytes = field(default=b"", repr=False)
-    """What it says, for those who connect by it; no plan, status or log ever shows it."""
+    """Raw content, for connecting only; no plan, status or log shows it."""
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """The leaf as far as it is known."""
+    """The leaf as last observed."""
 
     is_synced: bool = False
     """Its nodes and pods have been listed, now or before contact was lost."""
     uid: str = ""
-    """Which cluster it is; empty where it does not say."""
+    """Uid of its Namespace kube-system; empty if it is not readable."""
+    is_other: bool = False
+    """The server is not the recorded leaf, or no longer reveals its uid."""
     is_connected: bool = False
     connected_at: datetime | None = None
-    """When contact was last made."""
+    """Time of the last successful connection."""
     error: str = ""
-    """Why there is no contact."""
+    """Reason why there is no contact."""
+    is_too_large: bool = False
+    """It was disconnected because it exceeded the cache limit of one cluster."""
     denied: str = ""
-    """A right that we lack in it, also where what was listed before it was taken away is still known."""
+    """A missing permission in the leaf, also if objects listed earlier are still cached."""
     version: str = ""
-    """Of its API server, as v1.36.4."""
+    """Version of its API server, such as v1.36.4."""
     nodes: Mapping[str, TreeNode] = field(default_factory=dict)
-    """By name, in order."""
+    """By name, sorted."""
     used: Mapping[str, Usage] = field(default_factory=dict)
-    """By leaf node: what its pods take away."""
+    """Requests of its pods, by leaf node."""
     leases: Mapping[str, Lease] = field(default_factory=dict)
-    """By leaf node, of those that are mirrored one to one; None known is no reason to call a node silent."""
+    """By leaf node, only of nodes mirrored one to one. A missing lease does not make a node silent."""
     is_leased: bool = True
-    """Whether leases are heard of as they are renewed; otherwise what is known of them grows old by itself."""
-    finding: Finding | None = None
-    """What the lease loop last found; None before its first round, and where none runs."""
+    """Lease renewals are being watched; otherwise cached leases grow stale."""
+    health: LeafHealth | None = None
+    """Health published by the lease loop; None before its first round, and where no loop runs."""
 
     def usage(self, node: str) -> Usage:
         return self.used.get(node, NOTHING)
@@ -117,7 +121,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class BoundPod:
-    """A pod of the root that is bound to one of the nodes and that nobody has taken up yet."""
+    """A pod of the root that is bound to a mirrored node and not acknowledged yet."""
 
     namespace: str
     name: str
@@ -132,10 +136,10 @@ class TreeSnapshot:
     kubeconfig: Kubeconfig = Kubeconfig()
     leaf: Leaf = Leaf()
     mirrors: Mapping[str, TreeNode] = field(default_factory=dict)
-    """The nodes of the root that say they mirror this Cluster, by name, in order."""
-    strangers: Mapping[str, TreeNode] = field(default_factory=dict)
-    """Nodes of the root that have a name which a model of this Cluster asks for, and are not its."""
-    waiting: Sequence[BoundPod] = ()
-    """By namespace and name."""
-    elders: tuple[Cluster, ...] = ()
-    """Other Clusters that mirror the same leaf and came first, the first first."""
+    """Nodes of the root with the annotation of this Cluster, by name, sorted."""
+    conflicting_nodes: Mapping[str, TreeNode] = field(default_factory=dict)
+    """Nodes of the root that have a name which a model of this Cluster needs, and do not belong to it."""
+    pending_pods: Sequence[BoundPod] = ()
+    """Sorted by namespace and name."""
+    earlier_clusters: tuple[Cluster, ...] = ()
+    """Other Clusters of the same leaf that have precedence, first one first."""

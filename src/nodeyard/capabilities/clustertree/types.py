@@ -1,7 +1,7 @@
-"""Cluster as Kosmos defines it, and the fields that are ours, all of them opt-in.
+"""The Cluster kind: Kosmos' fields, and Nodeyard's own, which are all opt-in.
 
-Decoding is lenient on purpose: an object that a laxer schema let in must still decode, so that it gets a condition
-instead of silence. What is wrong with one is said by `validity`.
+Decoding is lenient on purpose: an object that a laxer schema accepted must still decode, so that it gets a condition.
+`planning.model_validation` reports invalid values.
 """
 
 from __future__ import annotations
@@ -18,133 +18,145 @@ from nodeyard.kube.objects import Condition, NullableStruct, ObjectMeta, PlainSt
 
 
 class Counting(StrEnum):
-    """Which pods of the leaf take room away."""
+    """Pods of the leaf whose requests are subtracted."""
 
     SCHEDULED = "Scheduled"
     RUNNING = "Running"
 
 
 class NodeSelector(PlainStruct, frozen=True):
-    node_name: Annotated[str, Meta(description="The leaf node that is mirrored as one node of the root.")] = ""
+    node_name: Annotated[str, Meta(description="Leaf node that is mirrored as one node of the root.")] = ""
     label_selector: Annotated[
         dict[str, Any] | None,
-        Meta(description="The leaf nodes that are mirrored together as one node of the root; an empty one means all."),
+        Meta(
+            description="Leaf nodes that are mirrored together as one node of the root; an empty selector selects all."
+        ),
     ] = None
 
 
 class LeafModel(NullableStruct, frozen=True):
     leaf_node_name: Annotated[
-        str, Meta(description="What the node is called; with a labelSelector as kosmos-NAME-INDEX.")
+        str, Meta(description="Name part of the node; with a labelSelector the node is named kosmos-NAME-INDEX.")
     ] = ""
-    labels: Annotated[StringMap, Meta(description="Labels of the node in the root, over those that are mirrored.")] = {}
+    labels: Annotated[
+        StringMap, Meta(description="Labels of the node in the root; they override mirrored labels.")
+    ] = {}
     taints: Annotated[
-        Slice[Taint], Meta(description="Taints of the node in the root, beside kosmos.io/node=true:NoSchedule.")
+        Slice[Taint], Meta(description="Taints of the node in the root, in addition to kosmos.io/node=true:NoSchedule.")
     ] = ()
     node_selector: Annotated[
-        NodeSelector, Meta(description="Which leaf nodes it mirrors: one by name, a group by labels, or all if empty.")
+        NodeSelector, Meta(description="Leaf nodes to mirror: one by name, a group by labels, or all if empty.")
     ] = NodeSelector()
 
 
 class ResourceOptions(NullableStruct, frozen=True):
     exclude_tainted: Annotated[
-        bool, Meta(description="Leave out leaf nodes with a taint of effect NoSchedule or NoExecute.")
+        bool, Meta(description="Excludes leaf nodes with a taint of effect NoSchedule or NoExecute.")
     ] = False
     count_pods: Annotated[
         Counting,
         Meta(
-            description="Scheduled: every pod that is bound and not finished takes room, as the leaf's scheduler "
-            "counts. Running: only pods in phase Running, as Kosmos counts."
+            description="Pods whose requests are subtracted. Scheduled: all bound pods that are not finished, as the "
+            "leaf's scheduler counts. Running: only pods in phase Running, as Kosmos counts."
         ),
     ] = Counting.SCHEDULED
     reserve_percent: Annotated[
-        int, Meta(ge=0, le=100, description="The share of the leaf's allocatable that is kept from the root.")
+        int, Meta(ge=0, le=100, description="Percentage of the leaf's allocatable that is withheld from the root.")
     ] = 0
     largest_free: Annotated[
         bool,
         Meta(
-            description="Write the largest amount of each resource that is free on a single leaf node to the "
+            description="Writes the largest amount of each resource that is free on a single leaf node to the "
             "annotation nodeyard.dev/largest-free of the node."
         ),
     ] = False
 
 
 class ClusterTreeOptions(NullableStruct, frozen=True):
-    enable: Annotated[bool, Meta(description="Whether the cluster's nodes are mirrored; false removes them.")] = True
+    enable: Annotated[bool, Meta(description="Mirrors the leaf's nodes; false removes the mirrored nodes.")] = True
     leaf_models: Annotated[
-        Slice[LeafModel], Meta(description="The nodes that the cluster appears as; one for all if empty.")
+        Slice[LeafModel],
+        Meta(description="Nodes of the root that mirror the leaf; one node for the whole leaf if empty."),
     ] = ()
-    resources: Annotated[ResourceOptions, Meta(description="How free resources are counted.")] = ResourceOptions()
+    resources: Annotated[ResourceOptions, Meta(description="Rules for counting free resources.")] = ResourceOptions()
     credential_grace: Annotated[
         str,
         Meta(
-            description="How long leases are still renewed while the leaf answers but rejects our credentials, such "
-            "as 10m or 1h30m; 10m if omitted. After that the leaf counts as unreachable."
+            description="Duration, such as 10m or 1h30m, for which leases are still renewed while the leaf responds "
+            "but rejects the credentials; 10m if omitted. After that the leaf counts as unreachable."
         ),
     ] = ""
 
 
 class SecretReference(PlainStruct, frozen=True):
-    namespace: Annotated[str, Meta(description="The Secret's namespace; nodeyard-system if empty.")] = ""
-    name: Annotated[str, Meta(description="The Secret's name.")] = ""
-    key: Annotated[str, Meta(description="Where the kubeconfig stands in it; kubeconfig if empty.")] = ""
+    namespace: Annotated[str, Meta(description="Namespace of the Secret; nodeyard-system if empty.")] = ""
+    name: Annotated[str, Meta(description="Name of the Secret.")] = ""
+    key: Annotated[str, Meta(description="Key of the kubeconfig in the Secret; kubeconfig if empty.")] = ""
 
 
 class ClusterSpec(PlainStruct, frozen=True):
-    """Fields for Kosmos' other parts are served and kept, and nothing here decides by them."""
+    """The fields of other Kosmos components are served and preserved, but have no effect here."""
 
     kubeconfig: Annotated[
-        str, Meta(description="The leaf's kubeconfig, base64. Prefer kubeconfigSecretRef: this stands in clear.")
+        str,
+        Meta(
+            description="Kubeconfig of the leaf, base64. Prefer kubeconfigSecretRef: this field is readable in clear."
+        ),
     ] = msgspec.field(default="", name="kubeconfig")
     kubeconfig_secret_ref: Annotated[
         SecretReference | None,
         Meta(
-            description="The Secret that holds the leaf's kubeconfig, labelled nodeyard.dev/leaf-kubeconfig=true. "
-            "It counts where both are given."
+            description="Secret with the leaf's kubeconfig; it needs the label nodeyard.dev/leaf-kubeconfig=true. "
+            "Takes precedence over kubeconfig."
         ),
     ] = None
-    namespace: Annotated[str, Meta(description="Where Kosmos' own parts live in the leaf.")] = ""
-    image_repository: Annotated[str, Meta(description="Where Kosmos' own parts take their images from.")] = ""
-    cluster_link_options: Annotated[Any, Meta(description="How Kosmos' ClusterLink joins the leaf's network.")] = None
-    cluster_tree_options: Annotated[ClusterTreeOptions, Meta(description="How the cluster appears in the root.")] = (
-        ClusterTreeOptions()
-    )
+    namespace: Annotated[str, Meta(description="Namespace of Kosmos' own components in the leaf.")] = ""
+    image_repository: Annotated[str, Meta(description="Image repository of Kosmos' own components.")] = ""
+    cluster_link_options: Annotated[
+        Any, Meta(description="Options of Kosmos' ClusterLink, which connects the leaf's network.")
+    ] = None
+    cluster_tree_options: Annotated[
+        ClusterTreeOptions, Meta(description="Options for mirroring the leaf in the root.")
+    ] = ClusterTreeOptions()
 
 
 class LeafNodeItem(PlainStruct, frozen=True):
-    leaf_node_name: Annotated[str, Meta(description="A node of the root that mirrors this cluster.")] = ""
+    leaf_node_name: Annotated[str, Meta(description="Node of the root that mirrors this leaf.")] = ""
 
 
 class ClusterTreeStatus(NullableStruct, frozen=True):
-    leaf_node_items: Annotated[
-        Slice[LeafNodeItem], Meta(description="The nodes of the root that mirror this cluster.")
-    ] = ()
+    leaf_node_items: Annotated[Slice[LeafNodeItem], Meta(description="Nodes of the root that mirror this leaf.")] = ()
 
 
 class ClusterStatus(NullableStruct, frozen=True):
-    cluster_link_status: Annotated[Any, Meta(description="What ClusterLink found out about the leaf's network.")] = None
-    cluster_tree_status: Annotated[ClusterTreeStatus, Meta(description="What the tree shows of the cluster.")] = (
+    cluster_link_status: Annotated[Any, Meta(description="Network of the leaf, as ClusterLink reports it.")] = None
+    cluster_tree_status: Annotated[ClusterTreeStatus, Meta(description="Mirrored nodes of the leaf.")] = (
         ClusterTreeStatus()
     )
-    observed_generation: Annotated[int, Meta(description="The generation that this status is about.")] = 0
-    nodes: Annotated[int, Meta(description="How many nodes of the root mirror it.")] = 0
-    leaf_nodes: Annotated[int, Meta(description="How many nodes the leaf has.")] = 0
+    observed_generation: Annotated[int, Meta(description="Generation of the spec that this status reflects.")] = 0
+    nodes: Annotated[int, Meta(description="Number of nodes of the root that mirror the leaf.")] = 0
+    leaf_nodes: Annotated[int, Meta(description="Number of nodes of the leaf.")] = 0
     unacknowledged_pods: Annotated[
-        int, Meta(description="Pods bound to its nodes that nobody has acknowledged for a minute.")
+        int, Meta(description="Number of pods bound to its nodes and not acknowledged for a minute.")
     ] = 0
     last_contact_time: Annotated[
-        str, Meta(description="When the leaf last answered, once it has stopped to; empty while it does.")
+        str, Meta(description="Time of the leaf's last response; set only while the leaf is unreachable.")
     ] = ""
     leases_renewed_time: Annotated[
         str,
-        Meta(description="When the leases of all its nodes had last been renewed, brought up to date once a minute."),
+        Meta(description="Time when the leases of all its nodes were last renewed, updated once a minute."),
     ] = ""
-    conditions: Annotated[Slice[Condition], Meta(description="How it stands.")] = ()
+    conditions: Annotated[
+        Slice[Condition], Meta(description="Conditions Reachable, ResourcesSynced, LeasesRenewed and Ready.")
+    ] = ()
 
 
 class Cluster(PlainStruct, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
-    spec: Annotated[ClusterSpec, Meta(description="The leaf cluster.")] = ClusterSpec()
-    status: Annotated[ClusterStatus, Meta(description="What is observed.")] = ClusterStatus()
+    spec: Annotated[ClusterSpec, Meta(description="Desired mirroring of the leaf cluster.")] = ClusterSpec()
+    status: Annotated[ClusterStatus, Meta(description="Observed state of the leaf and its mirrored nodes.")] = (
+        ClusterStatus()
+    )
 
     @property
     def name(self) -> str:
@@ -156,7 +168,7 @@ class Cluster(PlainStruct, frozen=True):
 
     @property
     def is_root(self) -> bool:
-        """It stands for the cluster that we run in."""
+        """The Cluster represents the cluster that the operator runs in."""
         return self.metadata.annotations.get(names.CLUSTER_ROLE) == names.ROOT
 
     @property

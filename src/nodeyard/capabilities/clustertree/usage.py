@@ -1,7 +1,7 @@
-"""What pods take away from a node: exact sums that one pod is added to and removed from in constant time.
+"""Requests of the pods on one node, as exact sums that are updated in constant time.
 
-Amounts are whole billionths, as in `kube.amounts`, so that adding and removing undo each other exactly. Both ways to
-count are kept side by side: who changes the option needs no recount.
+Amounts are integers in units of 10^-9, as in `kube.resource_list`, so that removing a pod exactly undoes adding it.
+Both values of `countPods` are summed, so that changing the option needs no recount.
 """
 
 from __future__ import annotations
@@ -16,39 +16,39 @@ from nodeyard.kube.quantity import QuantityError
 
 @dataclass(frozen=True)
 class Usage:
-    """Of the pods on one leaf node: of those that were not created from the root, unless it says otherwise."""
+    """Requests of the pods on one leaf node, without pods created from the root unless noted."""
 
     scheduled: Mapping[str, int] = field(default_factory=dict)
-    """Requests of all that are bound and not finished, by resource; no zeros."""
+    """Requests of all bound and unfinished pods, by resource; without zeros."""
     scheduled_pods: int = 0
     running: Mapping[str, int] = field(default_factory=dict)
-    """Of those in phase Running alone: what Kosmos counts."""
+    """Requests of pods in phase Running only, as Kosmos counts."""
     running_pods: int = 0
     from_root: Mapping[str, int] = field(default_factory=dict)
-    """Of those created from the root: its scheduler counts them, but they fill this very node."""
+    """Requests of pods created from the root. The root's scheduler counts them, but they occupy this node."""
     from_root_pods: int = 0
     unreadable: frozenset[str] = frozenset()
-    """Pods, as `namespace/name`, one of whose requests is no quantity: each takes its place and nothing else."""
+    """Pods, as `namespace/name`, with an invalid request; each counts as one pod without requests."""
 
 
 NOTHING = Usage()
 
 
 def group(pod: LeafPod) -> tuple[str, ...]:
-    """The node that the pod takes room on: from when it is bound until it is finished or gone, however it ends."""
+    """Return the node that the pod occupies, from binding until it has finished or is deleted."""
     node = pod.spec.node_name
     return () if not node or pod.is_finished else (node,)
 
 
 def add(usage: Usage, pod: LeafPod) -> Usage:
-    return _changed(usage, pod, 1)
+    return _update(usage, pod, 1)
 
 
 def remove(usage: Usage, pod: LeafPod) -> Usage:
-    return _changed(usage, pod, -1)
+    return _update(usage, pod, -1)
 
 
-def _changed(usage: Usage, pod: LeafPod, sign: int) -> Usage:
+def _update(usage: Usage, pod: LeafPod, sign: int) -> Usage:
     unreadable = usage.unreadable
     try:
         requests = pod_requests.of_pod(pod)
@@ -61,15 +61,15 @@ def _changed(usage: Usage, pod: LeafPod, sign: int) -> Usage:
             usage.scheduled_pods,
             usage.running,
             usage.running_pods,
-            _summed(usage.from_root, requests, sign),
+            _add(usage.from_root, requests, sign),
             usage.from_root_pods + sign,
             unreadable,
         )
     is_running = pod.is_running
     return Usage(
-        _summed(usage.scheduled, requests, sign),
+        _add(usage.scheduled, requests, sign),
         usage.scheduled_pods + sign,
-        _summed(usage.running, requests, sign) if is_running else usage.running,
+        _add(usage.running, requests, sign) if is_running else usage.running,
         usage.running_pods + sign if is_running else usage.running_pods,
         usage.from_root,
         usage.from_root_pods,
@@ -77,8 +77,8 @@ def _changed(usage: Usage, pod: LeafPod, sign: int) -> Usage:
     )
 
 
-def _summed(total: Mapping[str, int], requests: Mapping[str, int], sign: int) -> Mapping[str, int]:
-    """Without zeros, so that nothing is left of a pod that is gone."""
+def _add(total: Mapping[str, int], requests: Mapping[str, int], sign: int) -> Mapping[str, int]:
+    """Drop zeros, so that a removed pod leaves no trace."""
     summed = dict(total)
     for name, amount in requests.items():
         now = summed.get(name, 0) + sign * amount

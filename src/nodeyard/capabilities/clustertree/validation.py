@@ -1,7 +1,7 @@
-"""What the server itself checks of a Cluster. An object that is valid for Kosmos is valid here.
+"""CRD validation of Cluster. Every object that is valid for Kosmos is valid here.
 
-Kosmos checks next to nothing. What no node can carry, such as a taint of an effect that there is none of, and values of
-our own fields are refused here; what only the other models or the leaf can tell becomes a condition.
+Kosmos validates almost nothing. The schema rejects what no node can have, such as an unknown taint effect, and invalid
+values of Nodeyard's own fields. Errors that depend on other models or on the leaf become conditions.
 """
 
 from __future__ import annotations
@@ -24,49 +24,51 @@ def _described(description: str, schema: Object, **more: object) -> Object:
 
 
 def _closed(schema: Object) -> Object:
-    """In place of anything at all: just these fields."""
+    """Replace a free-form object by exactly these fields."""
     return {**schema, "x-kubernetes-preserve-unknown-fields": None}
 
 
 _LINK: Final[Object] = {
     "type": "object",
     "properties": {
-        "enable": _described("Whether the leaf is joined to the network.", {"type": "boolean"}, default=True),
-        "cni": _described("The leaf's network plugin.", _TEXT, default="calico"),
+        "enable": _described("Enables ClusterLink for the leaf.", {"type": "boolean"}, default=True),
+        "cni": _described("CNI plugin of the leaf.", _TEXT, default="calico"),
         "networkType": _described(
-            "How nodes of two clusters reach each other.", _TEXT, enum=["p2p", "gateway"], default="p2p"
+            "Connection between nodes of two clusters: p2p or gateway.", _TEXT, enum=["p2p", "gateway"], default="p2p"
         ),
-        "ipFamily": _described("Which address families are joined.", _TEXT, default="all"),
-        "useIPPool": _described("Whether pod networks are taken from IP pools.", {"type": "boolean"}, default=False),
-        "localCIDRs": _described("Networks within the cluster.", {"type": "object"})
+        "ipFamily": _described("IP families that are connected.", _TEXT, default="all"),
+        "useIPPool": _described("Takes pod networks from IP pools.", {"type": "boolean"}, default=False),
+        "localCIDRs": _described("CIDRs within the cluster.", {"type": "object"})
         | {"x-kubernetes-preserve-unknown-fields": True},
-        "bridgeCIDRs": _described("Networks between clusters.", {"type": "object"})
+        "bridgeCIDRs": _described("CIDRs between clusters.", {"type": "object"})
         | {"x-kubernetes-preserve-unknown-fields": True},
         "nicNodeNames": _described(
-            "The network interface of some nodes.",
+            "Network interfaces by node.",
             {"type": "array", "items": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
         ),
-        "defaultNICName": _described("The network interface of the others.", _TEXT, default="*"),
+        "defaultNICName": _described("Network interface of all other nodes.", _TEXT, default="*"),
         "globalCIDRsMap": _described(
-            "Networks as other clusters see them.", {"type": "object", "additionalProperties": _TEXT}
+            "CIDRs of the leaf as other clusters see them.", {"type": "object", "additionalProperties": _TEXT}
         ),
-        "autodetectionMethod": _described("How the interface is found.", _TEXT),
+        "autodetectionMethod": _described("Method that detects the network interface.", _TEXT),
     },
 }
 _LINK_STATUS: Final[Object] = {
     "type": "object",
     "properties": {
-        "podCIDRs": _described("The leaf's pod networks.", _TEXTS),
-        "serviceCIDRs": _described("The leaf's service networks.", _TEXTS),
+        "podCIDRs": _described("Pod CIDRs of the leaf.", _TEXTS),
+        "serviceCIDRs": _described("Service CIDRs of the leaf.", _TEXTS),
     },
 }
 _SELECTOR: Final[Object] = {
     "type": "object",
     "additionalProperties": None,
     "properties": {
-        "matchLabels": _described("Labels that have to be equal.", {"type": "object", "additionalProperties": _TEXT}),
+        "matchLabels": _described(
+            "Labels that a leaf node must have.", {"type": "object", "additionalProperties": _TEXT}
+        ),
         "matchExpressions": _described(
-            "Requirements that have to hold.",
+            "Label requirements that a leaf node must meet.",
             {
                 "type": "array",
                 "items": {
@@ -75,7 +77,7 @@ _SELECTOR: Final[Object] = {
                     "properties": {
                         "key": _described("The label's key.", _TEXT),
                         "operator": _described("In, NotIn, Exists or DoesNotExist.", _TEXT),
-                        "values": _described("The values of In and NotIn.", _TEXTS),
+                        "values": _described("Values for In and NotIn.", _TEXTS),
                     },
                 },
             },
@@ -98,7 +100,9 @@ CLUSTER: Final[dict[str, Object]] = {
     "spec.clusterTreeOptions.credentialGrace": {
         "maxLength": 20,
         "x-kubernetes-validations": [
-            rule("self == '' || self.matches('^([0-9]+h)?([0-9]+m)?([0-9]+s)?$')", "must be a time such as 10m or 1h")
+            rule(
+                "self == '' || self.matches('^([0-9]+h)?([0-9]+m)?([0-9]+s)?$')", "must be a duration such as 10m or 1h"
+            )
         ],
     },
     "spec.clusterTreeOptions.resources.countPods": {
@@ -113,7 +117,7 @@ CLUSTER: Final[dict[str, Object]] = {
             "key": _described("The taint's key.", _TEXT, minLength=1, maxLength=SUBDOMAIN_MAX + 1 + LABEL_VALUE_MAX),
             "value": _described("The taint's value.", _TEXT, maxLength=LABEL_VALUE_MAX),
             "effect": _described("NoSchedule, PreferNoSchedule or NoExecute.", _TEXT, enum=list(EFFECTS)),
-            "timeAdded": _described("Not used: the root's server sets it.", _TEXT, format="date-time"),
+            "timeAdded": _described("Ignored: the root's API server sets it.", _TEXT, format="date-time"),
         }
     },
     "status.clusterLinkStatus": _closed(_LINK_STATUS),

@@ -1,4 +1,4 @@
-"""The kinds of clustertree as they are watched: in which form, and how they are found again."""
+"""The watched kinds of clustertree: decoded type, and index functions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.leaf_pods import LeafPod
-from nodeyard.capabilities.clustertree.planning.claims import leaf_of
+from nodeyard.capabilities.clustertree.planning.leaf_ownership import leaf_of
 from nodeyard.capabilities.clustertree.planning.models import wanted_names
 from nodeyard.capabilities.clustertree.snapshot import BoundPod, TreeNode
 from nodeyard.capabilities.clustertree.types import Cluster
@@ -17,6 +17,7 @@ from nodeyard.client.resources import Resource
 from nodeyard.kube import conditions
 from nodeyard.kube.names import MIRRORED_CLUSTER, NAMESPACE
 from nodeyard.kube.objects import Condition, Lease, NullableStruct, ObjectMeta, PlainStruct, Secret, Slice
+from nodeyard.watch.informer_key import in_namespace
 
 _PENDING: Final = "Pending"
 _SCHEDULED: Final = "PodScheduled"
@@ -33,7 +34,7 @@ class RootPodStatus(NullableStruct, frozen=True):
 
 
 class RootPod(PlainStruct, frozen=True):
-    """A pod of the root, as far as it tells whether somebody has taken it up."""
+    """A pod of the root, trimmed to what shows whether it has been acknowledged."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: RootPodSpec = RootPodSpec()
@@ -41,12 +42,12 @@ class RootPod(PlainStruct, frozen=True):
 
     @property
     def is_waiting(self) -> bool:
-        """Bound, and nobody has acknowledged it: whoever runs it sets its start time first of all."""
+        """Bound and not acknowledged: whatever runs a pod first sets its status.startTime."""
         return bool(self.spec.node_name) and self.status.phase in ("", _PENDING) and self.status.start_time is None
 
     @property
     def bound(self) -> BoundPod | None:
-        """While it is waiting."""
+        """The pending pod; None once it is acknowledged."""
         since = self._since if self.is_waiting else None
         if since is None:
             return None
@@ -62,7 +63,7 @@ class RootPod(PlainStruct, frozen=True):
 
 CLUSTERS: Final = Resource(names.GROUP, names.VERSION, names.PLURAL, names.KIND, False, Cluster)
 CLUSTER: Final = f"{names.KIND}.{names.GROUP}"
-"""As a view names it: other groups have a Cluster too."""
+"""Name of the kind in a view; other groups have a Cluster too."""
 NODES: Final = resources.NODES.decoded_as(TreeNode)
 ROOT_PODS: Final = resources.PODS.decoded_as(RootPod)
 LEAF_PODS: Final = resources.PODS.decoded_as(LeafPod)
@@ -71,7 +72,7 @@ SECRETS: Final = resources.SECRETS.decoded_as(Secret)
 
 
 def mirrored_cluster(node: TreeNode) -> str:
-    """The Cluster that a node of the root says it mirrors; empty for any other node."""
+    """Return the Cluster in the node's annotation; empty for any other node."""
     return node.metadata.annotations.get(MIRRORED_CLUSTER, "")
 
 
@@ -81,12 +82,12 @@ def by_cluster(node: TreeNode) -> Iterable[str]:
 
 
 def by_node(pod: RootPod) -> Iterable[str]:
-    """Only those that are waiting: of all others nothing is asked."""
+    """Index only pending pods; no other pod is looked up."""
     return (pod.spec.node_name,) if pod.is_waiting else ()
 
 
 def by_wanted(cluster: Cluster) -> Iterable[str]:
-    """The names that its nodes get when it has none yet."""
+    """The names of its nodes before it has any."""
     return dict.fromkeys(wanted_names(cluster, {}))
 
 
@@ -96,9 +97,19 @@ def by_leaf(cluster: Cluster) -> Iterable[str]:
 
 
 def secret_of(cluster: Cluster) -> tuple[str, str] | None:
-    """Namespace and name of the Secret that holds the kubeconfig, where it is in one."""
+    """Return namespace and name of the kubeconfig's Secret; None if there is none."""
     ref = cluster.spec.kubeconfig_secret_ref
     return None if ref is None else (ref.namespace or NAMESPACE, ref.name)
+
+
+def secret_namespaces(clusters: Iterable[Cluster]) -> list[str]:
+    """Namespaces of kubeconfig Secrets; only these are watched, and permissions are needed only there."""
+    return sorted({place[0] for each in clusters if (place := secret_of(each)) is not None})
+
+
+def secrets_in(namespace: str) -> str:
+    """Return the name of the Secrets of one namespace in a view."""
+    return in_namespace(SECRETS.kind, namespace)
 
 
 def by_secret(cluster: Cluster) -> Iterable[str]:

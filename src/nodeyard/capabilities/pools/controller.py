@@ -1,8 +1,8 @@
-"""What pools watches, and which events make it plan again. No decisions here.
+"""Registers pools: watches, the mapping of events to workqueue keys, RBAC. It makes no decisions.
 
-Everything of a cluster lives in one namespace, whose name tells the cluster: one key for each. Services are matched
-together, under a key of their own. Nodes, pods and DaemonSets matter while a pool is being drained, on the cluster
-whose nodes they are: our own after a pivot, else the one that the kubeconfig leads to.
+Each LatticeCluster has one key; its objects are in namespace capi-<cluster>. All LatticeServices share a key, and so do
+all LatticeNodeClasses. Pods and DaemonSets are watched only while a pool is being drained, on the workload cluster: the
+local cluster after a pivot, otherwise the cluster of the kubeconfig.
 """
 
 from __future__ import annotations
@@ -14,15 +14,17 @@ from typing import Any, Final
 from nodeyard.apply.outcome import Outcome
 from nodeyard.capabilities.pools import classes, names, services, watched
 from nodeyard.capabilities.pools.classes import ClassesSnapshot
-from nodeyard.capabilities.pools.collecting import BY_NAMESPACE, DRAINING, KUBECONFIGS, collect
+from nodeyard.capabilities.pools.collect import BY_NAMESPACE, DRAINING, collect, is_control_plane_up
 from nodeyard.capabilities.pools.definition import LATTICE_CLUSTER, LATTICE_NODE_CLASS, LATTICE_SERVICE
-from nodeyard.capabilities.pools.events import events
 from nodeyard.capabilities.pools.messages import text
-from nodeyard.capabilities.pools.metrics import PoolsMetrics
 from nodeyard.capabilities.pools.plan import plan
+from nodeyard.capabilities.pools.planning.machine_state import replicas
+from nodeyard.capabilities.pools.reasons import Reason
+from nodeyard.capabilities.pools.report.events import events
+from nodeyard.capabilities.pools.report.metrics import PoolsMetrics
+from nodeyard.capabilities.pools.report.status import status
 from nodeyard.capabilities.pools.services import ServicesSnapshot
 from nodeyard.capabilities.pools.snapshot import Machine, PoolsSnapshot
-from nodeyard.capabilities.pools.status import status
 from nodeyard.capabilities.pools.types import (
     LatticeCluster,
     LatticeNodeClass,
@@ -36,16 +38,19 @@ from nodeyard.client.resources import Resource
 from nodeyard.kube.objects import Namespace, Node, Pod
 from nodeyard.plan.model import ObjectRef, Plan, Planned
 from nodeyard.runtime.capability import (
+    Aggregate,
     Capability,
-    Elsewhere,
     Event,
     Key,
     Kind,
+    RemoteClusterRef,
     Rule,
+    SecretKey,
     StatusWrite,
     View,
     Watch,
 )
+from nodeyard.runtime.rbac import grant_remedy
 
 CLUSTERS: Final = Resource(names.GROUP, names.VERSION, names.CLUSTER_PLURAL, names.CLUSTER_KIND, False, LatticeCluster)
 CLASSES: Final = Resource(names.GROUP, names.VERSION, names.CLASS_PLURAL, names.CLASS_KIND, False, LatticeNodeClass)
@@ -53,10 +58,10 @@ SERVICES: Final = Resource(names.GROUP, names.VERSION, names.SERVICE_PLURAL, nam
 _PREFIX: Final = names.cluster_key("")
 _SERVICES: Final = (names.SERVICES_KEY,)
 _SHARED: Final = {names.SERVICES_KEY: names.SERVICE_KIND, names.CLASSES_KEY: names.CLASS_KIND}
-"""Keys under which all objects of a kind are looked at together."""
+"""Keys that stand for all objects of a kind."""
 
 
-# which keys
+# event mappers
 
 
 def _cluster_keys(old: LatticeCluster | None, new: LatticeCluster | None) -> Iterable[Key]:
@@ -78,10 +83,15 @@ def _service_keys(old: LatticeService | None, new: LatticeService | None) -> Ite
 
 def _class_keys(view: View, old: LatticeNodeClass | None, new: LatticeNodeClass | None) -> Iterable[Key]:
     known = old or new
-    if known is None or (old is not None and new is not None and old.spec == new.spec):
+    if known is None or (old is not None and new is not None and _is_same_class(old, new)):
         return ()
     users = view.indexed(names.CLUSTER_KIND, names.BY_CLASS, known.metadata.name)
     return [names.CLASSES_KEY, *(names.cluster_key(each.name) for each in users)]
+
+
+def _is_same_class(old: LatticeNodeClass, new: LatticeNodeClass) -> bool:
+    """Compare spec and metadata: annotations carry approvals."""
+    return old.spec == new.spec and old.metadata.is_alike(new.metadata)
 
 
 def _namespaced_keys(old: Any | None, new: Any | None) -> Iterable[Key]:
@@ -99,50 +109,50 @@ def _namespace_keys(old: Namespace | None, new: Namespace | None) -> Iterable[Ke
     return (names.cluster_key(cluster),) if cluster else ()
 
 
-def _node_matters(old: Node | None, new: Node | None) -> bool:
-    """A heartbeat changes nothing that is decided by."""
+def _has_node_changed(old: Node | None, new: Node | None) -> bool:
+    """Return False for a heartbeat: it changes only the status."""
     if old is None or new is None:
         return True
     return not old.metadata.is_alike(new.metadata) or old.spec != new.spec
 
 
-def _pod_matters(old: Pod | None, new: Pod | None) -> bool:
-    """A pod matters by being on a node or not, finished or not, and going or not."""
-    return _standing(old) != _standing(new)
+def _has_pod_changed(old: Pod | None, new: Pod | None) -> bool:
+    """Return True if a field changed that a drain reads: node, phase, deletionTimestamp or labels."""
+    return _pod_state(old) != _pod_state(new)
 
 
-def _standing(pod: Pod | None) -> tuple[Any, ...] | None:
+def _pod_state(pod: Pod | None) -> tuple[Any, ...] | None:
     if pod is None:
         return None
     return pod.metadata.uid, pod.spec.node_name, pod.status.phase, pod.metadata.deletion_timestamp, pod.metadata.labels
 
 
 def _keys_of_node(view: View, name: str) -> Iterable[Key]:
-    """The clusters whose Machines have become this node."""
+    """Return the keys of the clusters whose Machines reference this node."""
     machines: Sequence[Machine] = view.indexed("Machine", names.BY_NODE, name)
     clusters = {watched.cluster_of(machine.metadata.namespace) for machine in machines}
     return [names.cluster_key(each) for each in sorted(clusters) if each]
 
 
-def _own_node_keys(view: View, old: Node | None, new: Node | None) -> Iterable[Key]:
+def _local_node_keys(view: View, old: Node | None, new: Node | None) -> Iterable[Key]:
     known = old or new
-    return _keys_of_node(view, known.metadata.name) if known and _node_matters(old, new) else ()
+    return _keys_of_node(view, known.metadata.name) if known and _has_node_changed(old, new) else ()
 
 
-def _own_pod_keys(view: View, old: Pod | None, new: Pod | None) -> Iterable[Key]:
+def _local_pod_keys(view: View, old: Pod | None, new: Pod | None) -> Iterable[Key]:
     nodes = {pod.spec.node_name for pod in (old, new) if pod is not None and pod.spec.node_name}
-    return [key for node in nodes for key in _keys_of_node(view, node)] if _pod_matters(old, new) else ()
+    return [key for node in nodes for key in _keys_of_node(view, node)] if _has_pod_changed(old, new) else ()
 
 
-def _node_keys_there(cluster: str, old: Node | None, new: Node | None) -> Iterable[Key]:
-    return (names.cluster_key(cluster),) if _node_matters(old, new) else ()
+def _remote_node_keys(cluster: str, old: Node | None, new: Node | None) -> Iterable[Key]:
+    return (names.cluster_key(cluster),) if _has_node_changed(old, new) else ()
 
 
-def _pod_keys_there(cluster: str, old: Pod | None, new: Pod | None) -> Iterable[Key]:
-    return (names.cluster_key(cluster),) if _pod_matters(old, new) else ()
+def _remote_pod_keys(cluster: str, old: Pod | None, new: Pod | None) -> Iterable[Key]:
+    return (names.cluster_key(cluster),) if _has_pod_changed(old, new) else ()
 
 
-# what is needed
+# conditional watches
 
 
 def _classes_of(cluster: LatticeCluster) -> Iterable[str]:
@@ -153,42 +163,42 @@ def _pods_by_node(pod: Pod) -> Iterable[str]:
     return (pod.spec.node_name,) if pod.spec.node_name else ()
 
 
-def _drains(view: View) -> Iterable[LatticeCluster]:
-    """The clusters of which a pool is being removed."""
+def _draining_clusters(view: View) -> Iterable[LatticeCluster]:
+    """Yield the clusters with a pool that is being drained."""
     for deployment in view.indexed("MachineDeployment", DRAINING, watched.ANY):
         cluster = view.get(names.CLUSTER_KIND, (deployment.get("spec") or {}).get("clusterName", ""))
         if cluster is not None:
             yield cluster
 
 
-def _drains_here(view: View) -> bool:
-    return any(cluster.spec.pivot != Pivot.NEVER or _is_own(view, cluster) for cluster in _drains(view))
+def _has_local_drain(view: View) -> bool:
+    return any(cluster.spec.pivot != Pivot.NEVER or _is_own(view, cluster) for cluster in _draining_clusters(view))
 
 
 def _is_own(view: View, cluster: LatticeCluster) -> bool:
-    """Whether its kubeconfig leads back here, though it was not to be pivoted."""
+    """Return True if its kubeconfig points to the local cluster, although spec.pivot is Never."""
     return bool(view.uid) and view.cluster(cluster.name).uid == view.uid
 
 
-def _drains_there(view: Any) -> bool:
-    """Of a further cluster: whether its nodes are drained through it."""
+def _has_remote_drain(view: Any) -> bool:
+    """Return True if a drain needs the nodes and pods of this remote cluster."""
     home: View = view.cluster("")
     cluster: LatticeCluster | None = home.get(names.CLUSTER_KIND, view.name)
     is_drained = bool(home.indexed("MachineDeployment", DRAINING, view.name))
     return cluster is not None and is_drained and cluster.spec.pivot == Pivot.NEVER and view.uid != home.uid
 
 
-def clusters(view: View) -> Iterable[Elsewhere]:
-    """Every cluster that has a kubeconfig: who it is tells whether it has been pivoted."""
-    for secret in view.indexed("Secret", KUBECONFIGS, watched.ANY):
-        cluster = watched.cluster_of(secret.metadata.namespace)
-        is_its = secret.metadata.name == names.kubeconfig(cluster) and view.get(names.CLUSTER_KIND, cluster) is not None
-        kubeconfig = watched.decode_kubeconfig(secret) if is_its else None
-        if kubeconfig is not None:
-            yield Elsewhere(cluster, kubeconfig)
+def clusters(view: View) -> Iterable[RemoteClusterRef]:
+    """Yield every initialized cluster: its uid shows if it has been pivoted."""
+    for lc in view.all(names.CLUSTER_KIND):
+        if is_control_plane_up(view, lc.name):
+            namespace = names.namespace(lc.name)
+            remedy = grant_remedy(names.CAPABILITY, names.KUBECONFIGS, namespace)
+            secret = SecretKey(namespace, names.kubeconfig(lc.name), names.KUBECONFIG_KEY, remedy)
+            yield RemoteClusterRef(lc.name, secret=secret)
 
 
-# by key
+# dispatch by key
 
 
 def _collect(view: View, key: Key, now: datetime) -> PoolsSnapshot | ServicesSnapshot | ClassesSnapshot | None:
@@ -203,7 +213,7 @@ def _plan(snapshot: Any, now: datetime, explain: Sequence[ObjectRef]) -> Planned
     if isinstance(snapshot, ServicesSnapshot):
         return services.plan_services(snapshot, now, explain)
     if isinstance(snapshot, ClassesSnapshot):
-        return classes.plan_classes(snapshot, now)
+        return classes.plan_classes(snapshot, now, explain)
     return plan(snapshot, now, explain)
 
 
@@ -226,6 +236,17 @@ def _roots(view: View, key: Key) -> Sequence[Any]:
     return () if found is None else (found,)
 
 
+def _class_roots(view: View, key: Key) -> Sequence[Any]:
+    """Return the classes of a cluster: an edit of a class is approved on the class, for all clusters that use it."""
+    wanted = {each for cluster in _roots(view, key) for each in _classes_of(cluster)}
+    found = (view.get(names.CLASS_KIND, each) for each in sorted(wanted))
+    return [each for each in found if each is not None]
+
+
+def _held_roots(view: View, key: Key) -> Sequence[Any]:
+    return view.all(names.CLASS_KIND) if key == names.CLASSES_KEY else ()
+
+
 def _managed(snapshot: Any) -> int:
     return len(snapshot.management.machines) if isinstance(snapshot, PoolsSnapshot) else 0
 
@@ -242,8 +263,7 @@ def _keys_of(view: View, ref: ObjectRef) -> Iterable[Key]:
         case names.SERVICE_KIND:
             return _SERVICES
         case names.CLASS_KIND:
-            users = view.indexed(names.CLUSTER_KIND, names.BY_CLASS, ref.name)
-            return [names.cluster_key(each.name) for each in users]
+            return (names.CLASSES_KEY,)
         case "Node":
             return _keys_of_node(view, ref.name)
         case "MachineDeployment":
@@ -253,7 +273,7 @@ def _keys_of(view: View, ref: ObjectRef) -> Iterable[Key]:
 
 
 def _pool(name: str) -> Sequence[ObjectRef]:
-    """`prod/gpu`: the pool gpu of the LatticeCluster prod."""
+    """Resolve the alias CLUSTER/POOL to MachineDeployments."""
     cluster, _, pool = name.partition("/")
     if not cluster or not pool:
         return ()
@@ -268,13 +288,13 @@ def _pool(name: str) -> Sequence[ObjectRef]:
 
 
 def _watch(resource: Resource[Any], **more: Any) -> Watch:
-    """A kind of Cluster API, which may not be installed, or in an older version."""
+    """Build the watch of a Cluster API kind, which may be missing or served in an older version."""
     return Watch(
         resource,
         _namespaced_keys,
         indexes={BY_NAMESPACE: watched.by_namespace},
         optional=True,
-        older=watched.OLDER.get(resource.kind, ()),
+        fallback_versions=watched.FALLBACK_VERSIONS.get(resource.kind, ()),
         **more,
     )
 
@@ -293,7 +313,7 @@ POOLS: Final = Capability(
     ),
     watches=(
         Watch(CLUSTERS, _cluster_keys, indexes={names.BY_CLASS: _classes_of}),
-        Watch(CLASSES, keys_in=_class_keys),
+        Watch(CLASSES, map_with_view=_class_keys),
         Watch(SERVICES, _service_keys),
         Watch(resources.NAMESPACES.decoded_as(Namespace), _namespace_keys),
         _watch(watched.CLUSTERS),
@@ -313,31 +333,25 @@ POOLS: Final = Capability(
             indexes={BY_NAMESPACE: watched.by_namespace, names.BY_NODE: watched.by_node},
             optional=True,
         ),
-        Watch(
-            watched.SECRETS,
-            _namespaced_keys,
-            indexes={KUBECONFIGS: watched.kubeconfigs},
-            label_selector=names.CLUSTER_NAME_LABEL,
-        ),
-        Watch(resources.NODES.decoded_as(Node), keys_in=_own_node_keys),
+        Watch(resources.NODES.decoded_as(Node), map_with_view=_local_node_keys),
         Watch(
             resources.PODS.decoded_as(Pod),
-            keys_in=_own_pod_keys,
+            map_with_view=_local_pod_keys,
             indexes={names.BY_NODE: _pods_by_node},
-            needed=_drains_here,
+            needed=_has_local_drain,
         ),
-        Watch(resources.DAEMON_SETS, metadata_only=True, needed=_drains_here),
+        Watch(resources.DAEMON_SETS, metadata_only=True, needed=_has_local_drain),
     ),
     clusters=clusters,
     cluster_watches=(
-        Watch(resources.NODES.decoded_as(Node), keys_of=_node_keys_there, needed=_drains_there),
+        Watch(resources.NODES.decoded_as(Node), map_remote=_remote_node_keys, needed=_has_remote_drain),
         Watch(
             resources.PODS.decoded_as(Pod),
-            keys_of=_pod_keys_there,
+            map_remote=_remote_pod_keys,
             indexes={names.BY_NODE: _pods_by_node},
-            needed=_drains_there,
+            needed=_has_remote_drain,
         ),
-        Watch(resources.DAEMON_SETS, metadata_only=True, needed=_drains_there),
+        Watch(resources.DAEMON_SETS, metadata_only=True, needed=_has_remote_drain),
     ),
     cluster_keys=lambda _view, cluster: (names.cluster_key(cluster),),
     collect=_collect,
@@ -351,7 +365,8 @@ POOLS: Final = Capability(
         Rule("", ("pods/eviction",), ("create",)),
         Rule("apps", ("daemonsets",), ("list", "watch")),
         Rule("", ("namespaces",), (*_READ, "create", "patch", "delete")),
-        Rule("", ("secrets",), ("list", "watch")),
+        # kubeconfig Secrets, read by name
+        Rule("", ("secrets",), ("get",), grant=names.KUBECONFIGS),
         Rule(names.GROUP, (names.CLUSTER_PLURAL,), (*_READ, "patch")),
         Rule(names.GROUP, (names.CLASS_PLURAL, names.SERVICE_PLURAL), _READ),
         Rule(names.GROUP, tuple(f"{each}/status" for each in _PLURALS), ("patch",)),
@@ -359,17 +374,29 @@ POOLS: Final = Capability(
         Rule(names.CAPI_GROUP, ("machinesets", "machines"), ("list", "watch")),
         Rule(names.CONTROL_PLANE_GROUP, ("kubeadmcontrolplanes",), (*_READ, "create", "patch")),
         Rule(names.BOOTSTRAP_GROUP, ("kubeadmconfigtemplates",), (*_READ, "create", "patch", "delete")),
-        # Of the infrastructure, Cluster API takes what belongs to a Cluster along with it; templates are left to us.
+        # Cluster API deletes the infrastructure cluster with its Cluster; Nodeyard deletes templates.
         Rule(names.INFRASTRUCTURE_GROUP, _INFRASTRUCTURE_CLUSTERS, (*_READ, "create", "patch")),
         Rule(names.INFRASTRUCTURE_GROUP, _MACHINE_TEMPLATES, (*_READ, "create", "patch", "delete")),
     ),
     roots=_roots,
-    managed=_managed,
+    approval_roots=_class_roots,
+    held_roots=_held_roots,
+    aggregates=(
+        Aggregate(
+            names.CLASS_NODES,
+            "MachineDeployment",
+            lambda: 0,
+            watched.class_groups,
+            lambda count, deployment: count + replicas(deployment),
+            lambda count, deployment: count - replicas(deployment),
+        ),
+    ),
+    fine=frozenset({Reason.RECONCILED, Reason.AS_SPECIFIED, Reason.PLACED}),
+    managed_nodes=_managed,
     keys_of=_keys_of,
     all_keys=_all_keys,
     metrics=PoolsMetrics,
     webhooks=WEBHOOKS,
     aliases={"pool": _pool},
-    stages=("providers", "machines"),
-    example="02-pools",
+    alias_forms={"pool": "CLUSTER/POOL"},
 )

@@ -1,4 +1,4 @@
-"""The CRDs of LatticeCluster, LatticeNodeClass and LatticeService. What they check is in `validation`."""
+"""CRDs of LatticeCluster, LatticeNodeClass and LatticeService; `validation` has their rules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LATTICE_CLUSTER: Final = Definition(
     version=names.VERSION,
     kind=names.CLUSTER_KIND,
     plural=names.CLUSTER_PLURAL,
-    description="A LatticeCluster is a Kubernetes cluster on Cluster API: a control plane and named pools of workers.",
+    description="A LatticeCluster is a Kubernetes cluster on Cluster API with a control plane and named worker pools.",
     namespaced=False,
     short_names=("lc",),
     columns=(
@@ -24,7 +24,7 @@ LATTICE_CLUSTER: Final = Definition(
         Column("Version", ".status.version", description="The version of the control plane."),
         Column("ControlPlane", ".status.readyControlPlane", "integer", description="Control plane machines ready."),
         Column("Workers", ".status.readyWorkers", "integer", description="Workers ready."),
-        Column("Wanted", ".status.workers", "integer", description="Workers wanted."),
+        Column("Wanted", ".status.workers", "integer", description="Desired workers."),
         Column("Ready", '.status.conditions[?(@.type=="Ready")].status'),
         _AGE,
         Column("Pivoted", ".status.pivoted", "boolean", priority=1),
@@ -38,7 +38,7 @@ LATTICE_NODE_CLASS: Final = Definition(
     version=names.VERSION,
     kind=names.CLASS_KIND,
     plural=names.CLASS_PLURAL,
-    description="A LatticeNodeClass is a kind of machine: what a pool that names it runs on, on each provider.",
+    description="A LatticeNodeClass defines the machines of the pools that use it, for each provider.",
     namespaced=False,
     short_names=("lnc",),
     columns=(
@@ -56,13 +56,13 @@ LATTICE_SERVICE: Final = Definition(
     version=names.VERSION,
     kind=names.SERVICE_KIND,
     plural=names.SERVICE_PLURAL,
-    description="A LatticeService says what a worker pool must be for it; its status says which pools are.",
+    description="A LatticeService selects worker pools by labels and tolerations; its status lists the matching pools.",
     namespaced=True,
     short_names=("ls",),
     columns=(
         Column("Phase", ".status.phase"),
-        Column("Cluster", ".status.placements[0].cluster", description="The first cluster that fits."),
-        Column("Pool", ".status.placements[0].workerPool", description="The first pool that fits."),
+        Column("Cluster", ".status.placements[0].cluster", description="The first matching cluster."),
+        Column("Pool", ".status.placements[0].workerPool", description="The first matching pool."),
         Column("Ready", '.status.conditions[?(@.type=="Placed")].status'),
         _AGE,
         Column("Message", ".status.message", priority=1),

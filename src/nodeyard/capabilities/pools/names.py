@@ -1,4 +1,4 @@
-"""Every key string of pools, once: Lattice's own and Cluster API's. Those of others are their interface."""
+"""Names of pools: labels, annotations, finalizers, field managers and kinds of Lattice and Cluster API."""
 
 from __future__ import annotations
 
@@ -18,35 +18,37 @@ SERVICE_KIND: Final = "LatticeService"
 SERVICE_PLURAL: Final = "latticeservices"
 
 POOL: Final = "lattice.dev/pool"
-"""Label of everything that is made for a pool, its nodes included: the pool's id."""
+"""Label of every object of a pool, including its nodes: the pool's id."""
 CLUSTER: Final = "lattice.dev/cluster"
-"""Label of everything that is made for a LatticeCluster, nodes excluded: its name."""
+"""Label of every object of a LatticeCluster, except nodes: its name."""
 NODE_CLASS: Final = "lattice.dev/node-class"
-"""Annotation of a template: the class it was made from."""
+"""Annotation of a template and of a MachineDeployment: its LatticeNodeClass."""
+CLASS_INPUTS: Final = "lattice.dev/class-inputs"
+"""Annotation of a MachineDeployment: a hash of its class spec. A different hash means that the class was edited."""
 INPUTS: Final = "lattice.dev/inputs"
-"""Annotation of a template: a hash of what the user asked for. Equal inputs keep a template whose defaults moved on."""
+"""Annotation of a template: a hash of the user's input. Equal inputs keep a template even if defaults changed."""
 DRAIN_STARTED: Final = "lattice.dev/drain-started"
-"""Annotation of a MachineDeployment whose pool is being removed: when its drain began."""
+"""Annotation of a MachineDeployment whose pool is being drained: the start time."""
 MARKED: Final = "lattice.dev/marked-for-deletion"
-"""Annotation of a MachineDeployment that is to go undrained: by which policy, and what its template said before."""
+"""Annotation of a MachineDeployment that is removed with Orphan or Force: the policy and the original settings."""
 CORDONED_BY: Final = "lattice.dev/cordoned-by"
-"""Annotation of a node that we cordoned for a drain: the cluster and pool. Only such a cordon is undone."""
+"""Annotation of a node that a drain cordoned: cluster/pool. Only such a node is uncordoned again."""
 ORPHAN_ON_DELETE: Final = "lattice.dev/orphan-on-delete"
-"""Annotation of a LatticeCluster: its deletion leaves the cluster alone."""
+"""Annotation of a LatticeCluster: its deletion keeps the Cluster and all other objects."""
 CLUSTER_UID: Final = "lattice.dev/cluster-uid"
-"""Annotation of a LatticeCluster: the uid of its Cluster, once that has come up. It is never made a second time."""
+"""Annotation of a LatticeCluster: the uid of its initialized Cluster, which is never created a second time."""
 FINALIZER: Final = "lattice.dev/cluster"
 TRUE: Final = "true"
 
 MANAGER: Final = "nodeyard-pools"
-"""The field manager of everything but replicas."""
+"""The field manager of every field except replicas."""
 REPLICAS_MANAGER: Final = "nodeyard-pools-replicas"
-"""The field manager of a MachineDeployment's replicas, so that the others can be applied without them."""
+"""The field manager of MachineDeployment replicas, so that an apply of the other fields leaves replicas alone."""
 MOVER: Final = "clusterctl"
-"""Who owns every field of an object that `clusterctl move` has made."""
+"""The field manager of objects that `clusterctl move` created."""
 
 DEFAULT_POOL: Final = "default"
-"""The pool that `workers` stands for."""
+"""The pool id of `spec.nodes.workers`."""
 
 # Cluster API
 CAPI_GROUP: Final = "cluster.x-k8s.io"
@@ -64,7 +66,7 @@ CONTROL_PLANE_LABEL: Final = "cluster.x-k8s.io/control-plane"
 PAUSED_ANNOTATION: Final = "cluster.x-k8s.io/paused"
 AUTOSCALER_MIN: Final = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size"
 AUTOSCALER_MAX: Final = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
-# what a node of a pool without nodes would be like, for the cluster-autoscaler
+# node properties for scaling from zero
 CAPACITY_CPU: Final = "capacity.cluster-autoscaler.kubernetes.io/cpu"
 CAPACITY_MEMORY: Final = "capacity.cluster-autoscaler.kubernetes.io/memory"
 CAPACITY_DISK: Final = "capacity.cluster-autoscaler.kubernetes.io/ephemeral-disk"
@@ -72,42 +74,44 @@ CAPACITY_LABELS: Final = "capacity.cluster-autoscaler.kubernetes.io/labels"
 CAPACITY_TAINTS: Final = "capacity.cluster-autoscaler.kubernetes.io/taints"
 EXCLUDE_DRAINING: Final = "machine.cluster.x-k8s.io/exclude-node-draining"
 EXCLUDE_VOLUME_WAIT: Final = "machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach"
-DRAIN_SKIP_LABEL: Final = "cluster.x-k8s.io/drain"
-DRAIN_SKIP: Final = "skip"
-DRAIN_WAIT: Final = "waitcompleted"
 """Also written with a hyphen."""
 MACHINE_ANNOTATION: Final = "cluster.x-k8s.io/machine"
 UNINITIALIZED_TAINT: Final = "node.cluster.x-k8s.io/uninitialized"
 OUTDATED_TAINT: Final = "node.cluster.x-k8s.io/outdated-revision"
 KUBECONFIG_KEY: Final = "value"
-"""Where the kubeconfig stands in its Secret."""
+"""Key of the kubeconfig in its Secret."""
+KUBECONFIGS: Final = "kubeconfigs"
+"""Name of the RBAC grant to read kubeconfig Secrets in cluster namespaces."""
 
-# indexes of the cache
+# cache indexes
 BY_CLUSTER: Final = "cluster"
-"""Cluster API objects by the cluster they belong to."""
+"""Cluster API objects by cluster."""
 BY_NODE: Final = "node"
-"""Pods by the node they are bound to, Machines by the node they are."""
+"""Pods by spec.nodeName, Machines by status.nodeRef."""
 BY_CLASS: Final = "class"
-"""LatticeClusters by the classes they name."""
+"""LatticeClusters by the classes they use."""
+
+CLASS_NODES: Final = "nodes of classes"
+"""Aggregate that counts nodes by the class of their MachineDeployment."""
 
 SERVICES_KEY: Final = "services"
-"""All LatticeServices are matched together."""
+"""Workqueue key of all LatticeServices: they are matched together."""
 CLASSES_KEY: Final = "classes"
-"""All LatticeNodeClasses are looked at together."""
+"""Workqueue key of all LatticeNodeClasses: they are reconciled together."""
 
 
 def namespace(cluster: str) -> str:
-    """Where the Cluster API objects of a cluster live."""
+    """Return the namespace of a cluster's Cluster API objects."""
     return f"capi-{cluster}"
 
 
 def deployment(cluster: str, pool: str) -> str:
-    """The MachineDeployment of a pool."""
+    """Return the name of a pool's MachineDeployment."""
     return f"{cluster}-pool-{pool}"
 
 
 def legacy_deployment(cluster: str) -> str:
-    """What the workers were called before there were pools."""
+    """Return the name of the MachineDeployment that Lattice used before pools."""
     return f"{cluster}-md-0"
 
 
@@ -116,10 +120,10 @@ def control_plane(cluster: str) -> str:
 
 
 def kubeconfig(cluster: str) -> str:
-    """The Secret that leads to the workload cluster."""
+    """Return the name of the kubeconfig Secret of a workload cluster."""
     return f"{cluster}-kubeconfig"
 
 
 def cluster_key(cluster: str) -> str:
-    """The key under which a LatticeCluster is planned."""
+    """Return the workqueue key of a LatticeCluster."""
     return f"cluster/{cluster}"

@@ -1,11 +1,11 @@
-"""One LatticeCluster, planned: the table of contents. Each step is a module of `planning`.
+"""Plans one LatticeCluster. Each step is a module of `planning`:
 
-1. What is being deleted is taken down; what is paused is left alone.
-2. The ground is laid: namespace, Cluster, infrastructure, control plane.
-3. Each pool is brought to what the spec says, with the version that it is its turn to have.
-4. Pools that are not wanted any more are drained, or what their policy says, and deleted.
-5. Templates that nothing refers to any more are collected.
-6. What somebody asks about is explained.
+1. Delete the cluster if it has a deletionTimestamp; do nothing if it is paused.
+2. Apply the cluster objects: namespace, Cluster, infrastructure cluster, control plane.
+3. Reconcile each pool with the spec, at the version that the upgrade order allows.
+4. Remove pools that are no longer in the spec, by poolDeletionPolicy.
+5. Delete templates that nothing references.
+6. Explain the objects that `why` asks about.
 """
 
 from __future__ import annotations
@@ -13,113 +13,141 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from enum import StrEnum
+from typing import Any
 
 from nodeyard.capabilities.pools import generation, names
 from nodeyard.capabilities.pools.planning import pools, templates
-from nodeyard.capabilities.pools.planning.adoption import belonging, removed
-from nodeyard.capabilities.pools.planning.decisions import decide
+from nodeyard.capabilities.pools.planning.cluster_objects import (
+    apply_cluster_objects,
+    cluster_ref,
+    is_cluster_gone,
+    record_cluster_uid,
+)
+from nodeyard.capabilities.pools.planning.decisions import decide, with_display_name
 from nodeyard.capabilities.pools.planning.deletion import delete_cluster
-from nodeyard.capabilities.pools.planning.foundation import cluster_ref, is_gone, lay, note
-from nodeyard.capabilities.pools.planning.notices import give_notice
-from nodeyard.capabilities.pools.planning.observed import control_plane_infrastructure, is_deleting, is_paused
-from nodeyard.capabilities.pools.planning.pivot import may_scale
+from nodeyard.capabilities.pools.planning.deployment_lookup import find_deployment, removed
+from nodeyard.capabilities.pools.planning.machine_state import (
+    control_plane_infrastructure,
+    is_deleting,
+    is_paused,
+    may_scale,
+)
 from nodeyard.capabilities.pools.planning.pools import Pool
 from nodeyard.capabilities.pools.planning.removals import remove_pool
-from nodeyard.capabilities.pools.planning.soundness import cluster_fault
 from nodeyard.capabilities.pools.planning.versions import PoolState, Versions, sequence
-from nodeyard.capabilities.pools.reasons import Reason
+from nodeyard.capabilities.pools.planning.warnings import add_warnings
+from nodeyard.capabilities.pools.reasons import WAITS, Reason
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.capabilities.pools.types import resolved_pools
-from nodeyard.plan.draft import Draft
-from nodeyard.plan.model import ObjectRef, Planned
+from nodeyard.capabilities.pools.validation.clusters import cluster_fault
+from nodeyard.kube.json import Object
+from nodeyard.plan.builder import PlanBuilder
+from nodeyard.plan.model import ObjectRef, Planned, Verb, Write
 
 
 def plan(snapshot: PoolsSnapshot, now: datetime, explain: Sequence[ObjectRef] = ()) -> Planned:
-    draft = Draft(now)
-    snapshot = in_one_family(snapshot)
+    builder = PoolsPlanBuilder(now, snapshot)
+    snapshot = keep_provider_family(snapshot)
     wanted = resolve(snapshot)
-    versions = sequence(snapshot, _states(snapshot, wanted))
-    _plan(draft, snapshot, wanted, versions)
-    decisions = [decide(ref, snapshot, wanted, versions, draft) for ref in explain]
-    told = [decision for decision in decisions if decision is not None]
-    return draft.planned(names.CAPABILITY, names.cluster_key(snapshot.cluster.name), told)
+    versions = sequence(snapshot, _pool_states(snapshot, wanted))
+    _plan(builder, snapshot, wanted, versions)
+    decisions = [decide(ref, snapshot, wanted, versions, builder) for ref in explain]
+    found = [decision for decision in decisions if decision is not None]
+    return builder.planned(names.CAPABILITY, names.cluster_key(snapshot.cluster.name), found)
 
 
-def in_one_family(snapshot: PoolsSnapshot) -> PoolsSnapshot:
-    """A cluster keeps to the kinds it was made of, also when the provider has newer ones."""
+class PoolsPlanBuilder(PlanBuilder):
+    """Builds a plan whose facts include the pool's displayName."""
+
+    def __init__(self, now: datetime, snapshot: PoolsSnapshot) -> None:
+        super().__init__(now, WAITS)
+        self._snapshot = snapshot
+
+    def act(self, verb: Verb, ref: ObjectRef, reason: StrEnum, facts: Object, write: Write, **more: Any) -> str:
+        return super().act(verb, ref, reason, with_display_name(self._snapshot, facts), write, **more)
+
+    def block(self, ref: ObjectRef, reason: StrEnum, facts: Object) -> None:
+        super().block(ref, reason, with_display_name(self._snapshot, facts))
+
+
+def keep_provider_family(snapshot: PoolsSnapshot) -> PoolsSnapshot:
+    """Restrict the served kinds to the family of the live infrastructure cluster, even if newer kinds are served."""
     infrastructure = snapshot.management.infrastructure
     if infrastructure is None:
         return snapshot
-    return replace(snapshot, served=generation.kept(snapshot.served, infrastructure["kind"]))
+    return replace(snapshot, served=generation.keep_family(snapshot.served, infrastructure["kind"]))
 
 
 def resolve(snapshot: PoolsSnapshot) -> list[Pool]:
-    """The pools that are wanted, by id."""
+    """Resolve the pools of the spec, sorted by id."""
     lc = snapshot.cluster
     return [
-        pools.resolve(snapshot, id, spec, belonging(lc.name, snapshot.management, id))
+        pools.resolve(snapshot, id, spec, find_deployment(lc.name, snapshot.management, id))
         for id, spec in resolved_pools(lc.spec.nodes).items()
     ]
 
 
-def _states(snapshot: PoolsSnapshot, wanted: Sequence[Pool]) -> list[PoolState]:
+def _pool_states(snapshot: PoolsSnapshot, wanted: Sequence[Pool]) -> list[PoolState]:
     return [
         PoolState(
             pool.id,
             pool.deployment,
-            snapshot.management.machines_of(pool.belonging.name),
+            snapshot.management.machines_of(pool.lookup.name),
             pool.refusal is not None,
         )
         for pool in wanted
     ]
 
 
-def _plan(draft: Draft, snapshot: PoolsSnapshot, wanted: Sequence[Pool], versions: Versions) -> None:
+def _plan(builder: PlanBuilder, snapshot: PoolsSnapshot, wanted: Sequence[Pool], versions: Versions) -> None:
     lc, management = snapshot.cluster, snapshot.management
     ref, facts = cluster_ref(snapshot), {"cluster": lc.name}
     if is_paused(management.cluster):
-        draft.block(ref, Reason.CLUSTER_PAUSED, facts)
+        builder.block(ref, Reason.CLUSTER_PAUSED, facts)
     elif lc.is_deleting:
-        delete_cluster(draft, snapshot)
+        delete_cluster(builder, snapshot)
     elif fault := cluster_fault(lc):
-        draft.block(ref, Reason.INVALID, {**facts, "error": fault})
+        builder.block(ref, Reason.INVALID, {**facts, "error": fault})
     elif management.namespace is not None and management.namespace.metadata.deletion_timestamp is not None:
-        draft.block(ref, Reason.NAMESPACE_GOING, {**facts, "namespace": names.namespace(lc.name)})
+        builder.block(ref, Reason.NAMESPACE_GOING, {**facts, "namespace": names.namespace(lc.name)})
     elif is_deleting(management.cluster):
-        draft.block(ref, Reason.CLUSTER_GOING, facts)
-    elif is_gone(snapshot):
-        draft.block(ref, Reason.CLUSTER_GONE, facts)
+        builder.block(ref, Reason.CLUSTER_GOING, facts)
+    elif is_cluster_gone(snapshot):
+        builder.block(ref, Reason.CLUSTER_GONE, facts)
     else:
-        _reconcile(draft, snapshot, wanted, versions)
+        _reconcile(builder, snapshot, wanted, versions)
 
 
-def _reconcile(draft: Draft, snapshot: PoolsSnapshot, wanted: Sequence[Pool], versions: Versions) -> None:
+def _reconcile(builder: PlanBuilder, snapshot: PoolsSnapshot, wanted: Sequence[Pool], versions: Versions) -> None:
     lc, ref = snapshot.cluster, cluster_ref(snapshot)
     try:
-        ground = lay(draft, snapshot, versions.control_plane)
-    except generation.Unserved as missing:
-        draft.block(ref, Reason.PROVIDER_NOT_SERVED, {"cluster": lc.name, "error": missing.message})
+        prerequisites = apply_cluster_objects(builder, snapshot, versions.control_plane)
+    except generation.NotServed as missing:
+        builder.block(ref, Reason.PROVIDER_NOT_SERVED, {"cluster": lc.name, "error": missing.message})
         return
-    except generation.Unfit as unfit:
-        draft.block(ref, Reason.INVALID, {"cluster": lc.name, "error": unfit.message})
+    except generation.InvalidSpec as unfit:
+        builder.block(ref, Reason.INVALID, {"cluster": lc.name, "error": unfit.message})
         return
-    note(draft, snapshot, ground)
+    record_cluster_uid(builder, snapshot, prerequisites)
     if versions.stop is not None:
-        draft.block(ref, versions.stop.reason, {"cluster": lc.name, **versions.stop.facts})
+        builder.block(ref, versions.stop.reason, {"cluster": lc.name, **versions.stop.facts})
     is_scaling = may_scale(snapshot)
     used = [
         template
         for pool in wanted
-        for template in pools.keep(draft, snapshot, pool, versions.pools[pool.id], ground, is_scaling)
+        for template in pools.reconcile_pool(
+            builder, snapshot, pool, versions.pools[pool.id], prerequisites, is_scaling
+        )
     ]
     for id, deployment in removed(lc.name, snapshot.management, {pool.id: pool for pool in wanted}):
-        remove_pool(draft, snapshot, deployment, id)
+        remove_pool(builder, snapshot, deployment, id)
     if snapshot.management.control_plane is not None:
         used.append(control_plane_infrastructure(snapshot.management.control_plane))
-    templates.collect(draft, lc, snapshot.management, [*used, *_made(draft)])
-    give_notice(draft, snapshot, wanted)
+    templates.delete_unused(builder, lc, snapshot.management, [*used, *_templates_in_plan(builder)])
+    add_warnings(builder, snapshot, wanted)
 
 
-def _made(draft: Draft) -> list[tuple[str, str]]:
-    """What this plan makes, or notes something on, is in use."""
-    return [(action.object.kind, action.object.name) for action in draft.actions]
+def _templates_in_plan(builder: PlanBuilder) -> list[tuple[str, str]]:
+    """Return the objects that this plan writes: templates among them are in use."""
+    return [(action.object.kind, action.object.name) for action in builder.actions]

@@ -1,4 +1,4 @@
-"""Why something is done, refused, or as it is. `messages.text` makes a sentence of each."""
+"""Reasons of actions, blocks and decisions; `messages.text` renders each as a sentence."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    # what is made and kept
+    # objects created and applied
     NAMESPACE_CREATED = "NamespaceCreated"
     CLUSTER_APPLIED = "ClusterApplied"
     INFRASTRUCTURE_APPLIED = "InfrastructureApplied"
     CONTROL_PLANE_APPLIED = "ControlPlaneApplied"
+    CONTROL_PLANE_SCALED = "ControlPlaneScaled"
     TEMPLATE_CREATED = "TemplateCreated"
     TEMPLATE_NOTED = "TemplateNoted"
     TEMPLATE_COLLECTED = "TemplateCollected"
@@ -21,11 +22,10 @@ class Reason(StrEnum):
     POOL_SCALED = "PoolScaled"
     REPLICAS_TAKEN_OVER = "ReplicasTakenOver"
     FIELDS_TAKEN_OVER = "FieldsTakenOver"
-    VERSION_ROLLED = "VersionRolled"
     CLUSTER_NOTED = "ClusterNoted"
     FINALIZER_ADDED = "FinalizerAdded"
     FINALIZER_REMOVED = "FinalizerRemoved"
-    # what is taken away
+    # drains and deletions
     DRAIN_STARTED = "DrainStarted"
     DRAIN_CANCELLED = "DrainCancelled"
     NODE_CORDONED = "NodeCordoned"
@@ -35,7 +35,7 @@ class Reason(StrEnum):
     POOL_DELETED = "PoolDeleted"
     CLUSTER_DELETED = "ClusterDeleted"
     NAMESPACE_DELETED = "NamespaceDeleted"
-    # what something waits for
+    # waiting
     DRAINING = "Draining"
     DRAIN_TIMEOUT = "DrainTimeout"
     PODS_UNKNOWN = "PodsUnknown"
@@ -50,8 +50,7 @@ class Reason(StrEnum):
     SKEW = "VersionSkew"
     CLUSTER_GOING = "ClusterGoing"
     NAMESPACE_GOING = "NamespaceGoing"
-    REPLICAS_UNOWNED = "ReplicasUnowned"
-    # why something is refused
+    # blocked
     INVALID = "Invalid"
     PAUSED = "Paused"
     CLUSTER_PAUSED = "ClusterPaused"
@@ -64,20 +63,26 @@ class Reason(StrEnum):
     DUPLICATE = "TwoMachineDeployments"
     SELF_MANAGED = "SelfManaged"
     IDENTITY_UNKNOWN = "WorkloadClusterUnknown"
-    # what is said besides
+    # warnings
     AUTOSCALING_IGNORED = "AutoscalingIgnored"
     AUTOSCALED = "Autoscaled"
+    AUTOSCALING_INCOMPLETE = "AutoscalingIncomplete"
+    WORKERS_UNCLAIMED = "WorkersUnclaimed"
     ORPHAN_DELETES = "OrphanDeletesMachines"
     ALL_POOLS_REMOVED = "AllPoolsRemoved"
-    # how a cluster and a pool stand
+    # states of clusters, pools and classes
     RECONCILED = "Reconciled"
     PROVISIONING = "Provisioning"
     CONTROL_PLANE_GROWING = "ControlPlaneNotComplete"
     SCALING = "Scaling"
     ROLLING = "Rolling"
     AS_SPECIFIED = "AsSpecified"
-    NOT_OURS = "NotInAnyPool"
-    # placement of services
+    POD_AWAITED = "WaitingForPod"
+    CLASS_USED = "ClassInUse"
+    CLASS_UNUSED = "ClassNotUsed"
+    CLASS_MADE = "MadeFromClass"
+    CLASS_BEHIND = "NotYetMadeFromClass"
+    # matching of services
     PLACED = "Placed"
     FITS = "Fits"
     UNPLACED = "NoPoolFits"
@@ -87,7 +92,7 @@ class Reason(StrEnum):
     POOL_EMPTY = "PoolEmpty"
     POOL_DRAINING = "PoolDraining"
     CLUSTER_NOT_READY = "ClusterNotReady"
-    # what would change it
+    # remedies
     ADD_LABEL = "AddLabel"
     ADD_TOLERATION = "AddToleration"
     SCALE_UP = "ScaleUp"
@@ -102,3 +107,20 @@ class Reason(StrEnum):
     FORGET_CLUSTER = "ForgetCluster"
     CHANGE_REPLICAS = "ChangeReplicas"
     WAIT_CONTROL_PLANE = "WaitForControlPlane"
+
+
+WAITS = frozenset(
+    {
+        Reason.DRAINING,
+        Reason.PODS_UNKNOWN,
+        Reason.MACHINES_MARKING,
+        Reason.MACHINES_UNSEEN,
+        Reason.DEPLOYMENT_DELETING,
+        Reason.NOT_PIVOTED,
+        Reason.CONTROL_PLANE_PENDING,
+        Reason.VERSION_WAITS,
+        Reason.CLUSTER_GOING,
+        Reason.NAMESPACE_GOING,
+    }
+)
+"""Reasons that resolve without an action of the user."""

@@ -1,7 +1,7 @@
-"""LatticeServices, matched with the pools of all LatticeClusters: what is seen, planned, explained and written.
+"""Reconciles LatticeServices: matches them with the pools of all LatticeClusters.
 
-Nothing is moved: the outcome is the status of each service, and an answer to `why`. All services are matched together,
-since a pool that appears or goes concerns any of them.
+Only the status of each service is written, and nothing is scheduled. All services share one workqueue key, because a
+pool that is added or removed may affect any of them.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import msgspec
 
 from nodeyard.apply.outcome import Outcome
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.collecting import BY_NAMESPACE
+from nodeyard.capabilities.pools.collect import BY_NAMESPACE
 from nodeyard.capabilities.pools.generation.autoscaling import is_autoscaled
 from nodeyard.capabilities.pools.messages import text
-from nodeyard.capabilities.pools.planning.adoption import belonging, removed
-from nodeyard.capabilities.pools.planning.observed import is_control_plane_initialized, replicas
-from nodeyard.capabilities.pools.planning.placement import Market, Match, Offer
+from nodeyard.capabilities.pools.planning.deployment_lookup import find_deployment, removed
+from nodeyard.capabilities.pools.planning.machine_state import is_control_plane_initialized, replicas
+from nodeyard.capabilities.pools.planning.matching import Match, PoolIndex, PoolOffer
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import Management
 from nodeyard.capabilities.pools.types import (
@@ -57,21 +57,21 @@ _REMEDIES: Mapping[Reason, Reason] = {
 @dataclass(frozen=True)
 class ServicesSnapshot:
     services: Sequence[LatticeService] = ()
-    """By namespace and name."""
-    offers: Sequence[Offer] = ()
-    """By cluster and pool."""
+    """Sorted by namespace and name."""
+    offers: Sequence[PoolOffer] = ()
+    """Sorted by cluster and pool."""
     malformed: Mapping[tuple[str, str], str] = field(default_factory=dict)
-    """Services that did not decode, by namespace and name, with the error."""
+    """Services that do not decode, by namespace and name, with the error."""
 
     @cached_property
-    def market(self) -> Market:
-        return Market(self.offers)
+    def pool_index(self) -> PoolIndex:
+        return PoolIndex(self.offers)
 
     def match(self, service: LatticeService) -> Match:
-        return self.market.match(service.spec.placement)
+        return self.pool_index.match(service.spec.placement)
 
 
-# what is seen
+# snapshot
 
 
 def collect_services(view: View, _now: datetime) -> ServicesSnapshot:
@@ -80,47 +80,47 @@ def collect_services(view: View, _now: datetime) -> ServicesSnapshot:
     malformed = dict(view.malformed(names.SERVICE_KIND))
     return ServicesSnapshot(
         services=[each for each in services if (each.metadata.namespace, each.metadata.name) not in malformed],
-        # Nobody looks at the pools of all clusters where there is no service to be placed.
+        # Without services the pools of all clusters need not be read.
         offers=[offer for cluster in clusters for offer in _offers(view, cluster)] if services else [],
         malformed=malformed,
     )
 
 
-def _offers(view: View, cluster: LatticeCluster) -> Iterator[Offer]:
-    """The pools of a cluster, those that are being drained included, by id."""
+def _offers(view: View, cluster: LatticeCluster) -> Iterator[PoolOffer]:
+    """Yield the pools of a cluster sorted by id, including pools that are being removed."""
     pools = resolved_pools(cluster.spec.nodes)
     deployments: Sequence[Object] = view.indexed("MachineDeployment", BY_NAMESPACE, names.namespace(cluster.name))
     management = Management(deployments={each["metadata"]["name"]: each for each in deployments})
     is_ready = _is_ready(view, cluster)
     offers = [_offer(cluster, id, pool, management, is_ready) for id, pool in pools.items()]
     leaving = [
-        Offer(cluster.name, pool, labels={}, is_leaving=True)
+        PoolOffer(cluster.name, pool, labels={}, is_removed=True)
         for pool, _deployment in removed(cluster.name, management, pools)
     ]
     yield from sorted([*offers, *leaving], key=lambda offer: offer.pool)
 
 
-def _offer(cluster: LatticeCluster, id: str, pool: WorkerPool, management: Management, is_ready: bool) -> Offer:
-    deployment = belonging(cluster.name, management, id).deployment
+def _offer(cluster: LatticeCluster, id: str, pool: WorkerPool, management: Management, is_ready: bool) -> PoolOffer:
+    deployment = find_deployment(cluster.name, management, id).deployment
     wanted = replicas(deployment) if deployment is not None and is_autoscaled(cluster, pool) else pool.replicas
-    hindrance = None
+    unavailable_reason = None
     if not is_ready:
-        hindrance = Reason.CLUSTER_NOT_READY
+        unavailable_reason = Reason.CLUSTER_NOT_READY
     elif deployment is None or wanted == 0:
-        hindrance = Reason.POOL_EMPTY
-    return Offer(
+        unavailable_reason = Reason.POOL_EMPTY
+    return PoolOffer(
         cluster=cluster.name,
         pool=id,
         labels={**pool.labels, names.POOL: id},
         taints=pool.taints,
         node_class=pool.node_class,
         replicas=wanted,
-        hindrance=hindrance,
+        unavailable_reason=unavailable_reason,
     )
 
 
 def _is_ready(view: View, cluster: LatticeCluster) -> bool:
-    """Whether its workers may be there: as for scaling them."""
+    """Return True if the cluster may have workers: the same rule as for scaling pools."""
     namespace = names.namespace(cluster.name)
     control_plane = view.get("KubeadmControlPlane", names.control_plane(cluster.name), namespace)
     is_initialized = is_control_plane_initialized(view.get("Cluster", cluster.name, namespace), control_plane)
@@ -130,7 +130,7 @@ def _is_ready(view: View, cluster: LatticeCluster) -> bool:
     return cluster.spec.pivot == Pivot.NEVER or (bool(uid) and uid == view.uid)
 
 
-# what is planned
+# plan
 
 
 def plan_services(snapshot: ServicesSnapshot, _now: datetime, explain: Sequence[ObjectRef] = ()) -> Planned:
@@ -165,7 +165,7 @@ def _ref_to(namespace: str, name: str, uid: str = "") -> ObjectRef:
 
 
 def _facts(snapshot: ServicesSnapshot, service: LatticeService) -> Object:
-    """How many pools fit, the first of them, and how many each reason refused."""
+    """Return the number of matching pools, the first of them, and the number of pools that each reason excludes."""
     match = snapshot.match(service)
     first = [snapshot.offers[position] for position in match.fitting[:_NAMED]]
     return {
@@ -189,12 +189,12 @@ def _decide(snapshot: ServicesSnapshot, ref: ObjectRef) -> Decision | None:
 def _explain(snapshot: ServicesSnapshot, service: LatticeService, ref: ObjectRef) -> Decision:
     match, placement = snapshot.match(service), service.spec.placement
     taken = [
-        Candidate(name=_name(offer), is_taken=True, reason=Reason.FITS.value, facts=offer.facts)
+        Candidate(name=_offer_name(offer), is_taken=True, reason=Reason.FITS.value, facts=offer.facts)
         for offer in (snapshot.offers[position] for position in match.fitting)
     ]
     left = [
-        Candidate(name=_name(offer), is_taken=False, reason=reason.value, facts=facts)
-        for offer, (reason, facts) in snapshot.market.refusals(placement)
+        Candidate(name=_offer_name(offer), is_taken=False, reason=reason.value, facts=facts)
+        for offer, (reason, facts) in snapshot.pool_index.refusals(placement)
     ]
     remedies = dict.fromkeys(_REMEDIES[reason].value for reason in match.counts)
     return Decision(
@@ -206,11 +206,11 @@ def _explain(snapshot: ServicesSnapshot, service: LatticeService, ref: ObjectRef
     )
 
 
-def _name(offer: Offer) -> str:
+def _offer_name(offer: PoolOffer) -> str:
     return f"{offer.cluster}/{offer.pool}"
 
 
-# what is written
+# status
 
 
 def status_services(snapshot: ServicesSnapshot, _plan: Plan, _outcome: Outcome, now: datetime) -> Sequence[StatusWrite]:
@@ -239,27 +239,27 @@ def service_status(snapshot: ServicesSnapshot, service: LatticeService, now: dat
         observed_generation=generation,
         phase=PLACED if match.fitting else UNPLACED,
         message=message,
-        placements=tuple(_placed(snapshot.offers[position]) for position in match.fitting[:LISTED]),
-        refused=tuple(_refused(snapshot, service)),
+        placements=tuple(_placed_pool(snapshot.offers[position]) for position in match.fitting[:LISTED]),
+        refused=tuple(_rejected_pools(snapshot, service)),
         conditions=with_condition(service.status.conditions, condition, now),
     )
 
 
-def _placed(offer: Offer) -> PlacedPool:
+def _placed_pool(offer: PoolOffer) -> PlacedPool:
     return PlacedPool(
         cluster=offer.cluster, worker_pool=offer.pool, node_class=offer.node_class, replicas=offer.replicas
     )
 
 
-def _refused(snapshot: ServicesSnapshot, service: LatticeService) -> Iterator[RefusedPool]:
-    for offer, (reason, facts) in snapshot.market.refusals(service.spec.placement, LISTED):
+def _rejected_pools(snapshot: ServicesSnapshot, service: LatticeService) -> Iterator[RefusedPool]:
+    for offer, (reason, facts) in snapshot.pool_index.refusals(service.spec.placement, LISTED):
         yield RefusedPool(
             cluster=offer.cluster, worker_pool=offer.pool, reason=reason.value, message=text(reason, facts)
         )
 
 
 def wire(status: LatticeServiceStatus) -> Object:
-    """As the API server keeps it."""
+    """Return the status as the API server stores it."""
     found: Object = {
         "observedGeneration": status.observed_generation,
         "phase": status.phase,

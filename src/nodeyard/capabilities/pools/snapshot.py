@@ -1,8 +1,8 @@
-"""What may influence the decision about one LatticeCluster, frozen.
+"""Immutable snapshot of everything that the plan of one LatticeCluster reads.
 
-Cluster API's objects are kept whole, as the server has them: what an apply would change is read off their fields and
-managed fields. Machines, nodes and pods, of which there are many, are trimmed to what is decided by. Pods are known
-only of nodes that are being drained, and of the workload cluster, wherever that is.
+Cluster API objects are kept whole: the planner computes the effect of an apply from their fields and managedFields.
+Machines, nodes and pods are numerous and are decoded only partially. Pods are included only for nodes of pools that are
+being removed, from the workload cluster.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class MachineStatus(NullableStruct, frozen=True):
 
 
 class Machine(PlainStruct, frozen=True):
-    """A Machine of Cluster API, as far as it is decided by."""
+    """A Machine of Cluster API with the fields that the planner reads."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: MachineSpec = MachineSpec()
@@ -46,7 +46,7 @@ class Machine(PlainStruct, frozen=True):
 
     @property
     def node(self) -> str:
-        """The node it has become; empty before that."""
+        """The name of its Node; empty before status.nodeRef is set."""
         return self.status.node_ref.name if self.status.node_ref else ""
 
     @property
@@ -77,7 +77,7 @@ class MachineSetSpec(PlainStruct, frozen=True):
 
 
 class MachineSet(PlainStruct, frozen=True):
-    """A MachineSet of Cluster API: which templates its machines are of."""
+    """A MachineSet of Cluster API with its template references."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: MachineSetSpec = MachineSetSpec()
@@ -85,7 +85,7 @@ class MachineSet(PlainStruct, frozen=True):
 
 @dataclass(frozen=True)
 class TemplateMeta:
-    """A template that there is: its contents never change, so its metadata is enough."""
+    """An existing template: its content never changes, so its metadata is enough."""
 
     api_version: str
     kind: str
@@ -94,7 +94,7 @@ class TemplateMeta:
 
 @dataclass(frozen=True)
 class Served:
-    """The versions that the server has of the kinds of the infrastructure providers, preferred first."""
+    """Served versions of Cluster API and provider kinds, preferred version first."""
 
     versions: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
@@ -104,28 +104,28 @@ class Served:
 
 @dataclass(frozen=True)
 class Management:
-    """What there is of a cluster in its namespace, ours and others'."""
+    """Objects in the namespace of a cluster, including objects that Nodeyard does not manage."""
 
     namespace: Namespace | None = None
     cluster: Object | None = None
     other_clusters: Sequence[str] = ()
-    """Clusters of other names that somebody has put there."""
+    """Names of other Clusters in the namespace."""
     infrastructure: Object | None = None
     control_plane: Object | None = None
     deployments: Mapping[str, Object] = field(default_factory=dict)
     """Every MachineDeployment, by name."""
     machine_sets: Sequence[MachineSet] = ()
     machines: Sequence[Machine] = ()
-    """By name."""
+    """Sorted by name."""
     templates: Sequence[TemplateMeta] = ()
-    """KubeadmConfigTemplates and the providers' machine templates, by kind and name."""
+    """KubeadmConfigTemplates and the providers' machine templates, sorted by kind and name."""
 
     def machines_of(self, deployment: str) -> list[Machine]:
         return list(self._by_deployment.get(deployment, ()))
 
     @cached_property
     def _by_deployment(self) -> Mapping[str, Sequence[Machine]]:
-        """Each pool asks several times: looked through once."""
+        """Index Machines by MachineDeployment: each pool reads it several times."""
         found: dict[str, list[Machine]] = {}
         for machine in self.machines:
             found.setdefault(machine.deployment, []).append(machine)
@@ -148,34 +148,49 @@ class Management:
 
 @dataclass(frozen=True)
 class Workload:
-    """The cluster whose nodes the pools are: ours after a pivot, else the one its kubeconfig leads to."""
+    """The workload cluster: the local cluster after a pivot, otherwise the cluster of the kubeconfig."""
 
     uid: str = ""
-    """Of its kube-system Namespace; empty while it is not known."""
+    """The uid of its kube-system Namespace; empty until known."""
     is_own: bool = False
-    """It is the cluster we run on."""
+    """True if Nodeyard runs on it."""
     has_kubeconfig: bool = False
     is_pending: bool = False
-    """Who it is, and who we are, is being asked for the first time: whoever asked before a restart knew better."""
+    """True while the uids of both clusters are read for the first time.
+
+    After a restart the stored status knows more than this snapshot, so it is not overwritten.
+    """
     error: str = ""
-    """Why it cannot be reached."""
+    """The connection error; empty if it is connected."""
     cluster: str = ""
-    """How actions on its objects name it; empty where it is our own."""
+    """The value of `ObjectRef.cluster` for its objects; empty for the local cluster."""
     nodes: Mapping[str, Node] = field(default_factory=dict)
-    """The nodes that Machines have become, as far as known."""
+    """Known Nodes of Machines, by name."""
     pods: Mapping[str, Sequence[Pod]] | None = field(default_factory=dict)
-    """By node, of pools that are being removed; None while they are not known."""
+    """Pods by node, for pools that are being removed; None until the informers are synced."""
     daemon_sets: frozenset[tuple[str, str]] = frozenset()
-    """Those that exist, by namespace and name; known while a pool is being drained."""
+    """Existing DaemonSets by namespace and name; collected only while a pool is being drained."""
+
+
+@dataclass(frozen=True)
+class ClassEdit:
+    """Nodes that an edit of a LatticeNodeClass replaces, over all clusters."""
+
+    nodes: int
+    """The number of nodes from an earlier spec of the class."""
+    managed: int
+    """The number of nodes of all pools."""
 
 
 @dataclass(frozen=True)
 class PoolsSnapshot:
     cluster: LatticeCluster
     classes: Mapping[str, LatticeNodeClass] = field(default_factory=dict)
-    """Those that its pools name and that exist."""
-    bad_classes: Mapping[str, str] = field(default_factory=dict)
-    """Those that did not decode, with the error."""
+    """Existing classes that its pools use."""
+    malformed_classes: Mapping[str, str] = field(default_factory=dict)
+    """Classes that do not decode, with the error."""
+    class_edits: Mapping[str, ClassEdit] = field(default_factory=dict)
+    """Pending class edits by pool: its MachineDeployment was created from an earlier spec of the class."""
     served: Served = Served()
     management: Management = Management()
     workload: Workload = Workload()

@@ -1,18 +1,16 @@
-"""Cluster API's kinds as they are watched: which, in which form, and how they are found again."""
+"""Cluster API kinds that pools watches, with their versions and indexers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Any, Final
 
-import msgspec
-
 from nodeyard.capabilities.pools import names
+from nodeyard.capabilities.pools.planning.machine_state import infrastructure_of
 from nodeyard.capabilities.pools.snapshot import Machine, MachineSet
-from nodeyard.client.resources import SECRETS as ALL_SECRETS
 from nodeyard.client.resources import Resource, untyped
+from nodeyard.kube import meta
 from nodeyard.kube.json import Object
-from nodeyard.kube.objects import Secret
 
 CLUSTERS: Final = untyped(names.CAPI_GROUP, names.CAPI_VERSION, "clusters", "Cluster")
 DEPLOYMENTS: Final = untyped(names.CAPI_GROUP, names.CAPI_VERSION, "machinedeployments", "MachineDeployment")
@@ -42,35 +40,44 @@ MACHINE_TEMPLATES: Final = (
     _infrastructure("AWSMachineTemplate"),
     _infrastructure("ProxmoxMachineTemplate", "v1alpha2"),
 )
-OLDER: Final = {"ProxmoxCluster": ("v1alpha1",), "ProxmoxMachineTemplate": ("v1alpha1",)}
-"""Kinds that also come in an older version, of another shape."""
+FALLBACK_VERSIONS: Final = {"ProxmoxCluster": ("v1alpha1",), "ProxmoxMachineTemplate": ("v1alpha1",)}
+"""Older served versions with a different schema, by kind."""
 TEMPLATES: Final = (BOOTSTRAP_TEMPLATES, *MACHINE_TEMPLATES)
 
 
-SECRETS: Final = ALL_SECRETS.decoded_as(Secret)
-
-
-# how they are found
+# indexers
 
 ANY: Final = "*"
-"""What all that an index has at all is found by: those who look for it need not look through everything."""
+"""Index key that every indexed object has, to list them without a scan of the whole cache."""
 
 
 def by_namespace(obj: Any) -> Iterable[str]:
-    """Of any of them: the namespace, which is the cluster's."""
+    """Index an object by namespace: each cluster has its own."""
     return (obj["metadata"]["namespace"] if isinstance(obj, dict) else obj.metadata.namespace,)
 
 
 def draining(deployment: Object) -> Iterable[str]:
-    """Of a MachineDeployment whose pool is being drained: the cluster, and that there is one."""
+    """Index a MachineDeployment that is being drained by its cluster, and under ANY."""
     if names.DRAIN_STARTED not in (deployment["metadata"].get("annotations") or {}):
         return ()
     return (deployment.get("spec") or {}).get("clusterName", ""), ANY
 
 
-def kubeconfigs(secret: Secret) -> Iterable[str]:
-    """Of a Secret that is called as one with a kubeconfig: that it is."""
-    return (ANY,) if secret.metadata.name.endswith(names.kubeconfig("")) else ()
+def class_group(node_class: str, deployment: Object) -> str:
+    """Return the aggregate group of a class: class and template kind, because an edit affects one provider's entry."""
+    kind, _name = infrastructure_of(deployment)
+    return f"{node_class} {kind}"
+
+
+def class_groups(deployment: Object) -> Iterable[str]:
+    """Return the aggregate groups: all pools, pools of its class, and pools created from the same spec of the class."""
+    if names.POOL not in meta.labels(deployment):
+        return ()
+    recorded = meta.annotations(deployment)
+    if names.NODE_CLASS not in recorded:
+        return (ANY,)
+    group = class_group(recorded[names.NODE_CLASS], deployment)
+    return ANY, group, f"{group} {recorded.get(names.CLASS_INPUTS, '')}"
 
 
 def by_node(machine: Machine) -> Iterable[str]:
@@ -78,17 +85,6 @@ def by_node(machine: Machine) -> Iterable[str]:
 
 
 def cluster_of(namespace: str) -> str:
-    """The LatticeCluster whose objects live in a namespace; empty where it is none of ours."""
+    """Return the LatticeCluster of a capi-<cluster> namespace; empty for any other namespace."""
     prefix = names.namespace("")
     return namespace.removeprefix(prefix) if namespace.startswith(prefix) else ""
-
-
-def decode_kubeconfig(secret: Secret) -> bytes | None:
-    """What stands under the key that Cluster API uses; None where it is not base64 or missing."""
-    text = secret.data.get(names.KUBECONFIG_KEY)
-    if text is None:
-        return None
-    try:
-        return msgspec.convert(text, bytes)
-    except msgspec.ValidationError:
-        return None

@@ -1,8 +1,8 @@
-"""What is said about LatticeClusters and classes before they are stored. Nothing waits, and nothing gets locked.
+"""Admission of LatticeClusters and LatticeNodeClasses. Reviews read only the cache and never block.
 
-Denied is what could never work: keys that would keep nodes from joining, and the deletion of the cluster we run on. An
-update that leaves such keys as they were passes with a warning, so that a cluster that has them can still be scaled,
-mended and deleted. Everything else worth knowing is a warning. What a change would do is asked of the planner itself.
+The webhook denies requests that could never work: node keys that would keep nodes from joining, and the deletion of the
+cluster Nodeyard runs on. An update that leaves such keys unchanged passes with a warning, so that an existing cluster
+can still be scaled, repaired and deleted. Everything else is a warning. The planner computes the effects of a change.
 """
 
 from __future__ import annotations
@@ -15,38 +15,39 @@ from typing import Any, Final
 import msgspec
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.collecting import collect
+from nodeyard.capabilities.pools.collect import collect
+from nodeyard.capabilities.pools.generation import class_inputs
 from nodeyard.capabilities.pools.messages import text
 from nodeyard.capabilities.pools.plan import plan
 from nodeyard.capabilities.pools.planning.deletion import delete_cluster
+from nodeyard.capabilities.pools.planning.warnings import autoscaling_warning
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.capabilities.pools.types import (
     DeletionPolicy,
-    DockerClass,
     LatticeCluster,
     LatticeNodeClass,
     WorkerPool,
     resolved_pools,
 )
-from nodeyard.capabilities.pools.validity import Fault, faults
+from nodeyard.capabilities.pools.validation.node_keys import Fault, faults
 from nodeyard.kube.json import Object
-from nodeyard.plan.draft import Draft
+from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.layout import counted
+from nodeyard.plan.message_format import listed
 from nodeyard.plan.model import Action, Disruption
-from nodeyard.plan.sentences import listed
 from nodeyard.runtime.capability import View
-from nodeyard.runtime.webhooks import Intercepts, Review, Verdict, Webhook, allowed, denied
+from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, Webhook, WebhookRule, allowed, denied
 
-_ANY_MOMENT: Final = datetime(2000, 1, 1, tzinfo=UTC)
-"""Two plans are compared, of the same moment; which one does not matter."""
+_FIXED_TIME: Final = datetime(2000, 1, 1, tzinfo=UTC)
+"""Time of both compared plans; its value does not matter."""
 _INVALID_CODE: Final = 422
-_TOLD: Final = (Disruption.REPLACES, Disruption.DELETES)
+_DISRUPTIVE: Final = (Disruption.REPLACES, Disruption.DELETES, Disruption.RELEASES)
 
 Pools = Mapping[str, WorkerPool]
 
 
-def review_cluster(review: Review, view: View) -> Verdict:
+def review_cluster(review: AdmissionRequest, view: View) -> AdmissionResponse:
     if review.operation == "DELETE":
         return _review_deletion(review, view)
     new, old = _cluster(review.object), _cluster(review.old_object)
@@ -55,22 +56,22 @@ def review_cluster(review: Review, view: View) -> Verdict:
     if old is not None and old.spec == new.spec:
         return allowed()
     before, after = _pools(old), _pools(new)
-    fresh, standing = _faults(before, after)
-    if fresh:
-        return denied("; ".join(map(str, fresh)), code=_INVALID_CODE, reason="Invalid")
+    added, existing = _faults(before, after)
+    if added:
+        return denied("; ".join(map(str, added)), code=_INVALID_CODE, reason="Invalid")
     return allowed(
-        *(f"{fault}; it was there before and is let through" for fault in standing),
-        *_notices(new, old, before, after),
-        *_consequences(new, view),
+        *(f"{fault}; accepted because the stored object already has it" for fault in existing),
+        *_warnings(new, old, before, after),
+        *_disruption_warnings(new, view),
     )
 
 
 def _cluster(obj: Object | None) -> LatticeCluster | None:
-    """None also where it does not decode: the plan blocks it, with the error."""
-    return None if obj is None else _decoded(obj, LatticeCluster)
+    """Decode a LatticeCluster; None if it does not decode: the plan blocks it with the error."""
+    return None if obj is None else _decode(obj, LatticeCluster)
 
 
-def _decoded(obj: Object, kind: type[Any]) -> Any | None:
+def _decode(obj: Object, kind: type[Any]) -> Any | None:
     try:
         return msgspec.convert(obj, kind)
     except msgspec.ValidationError:
@@ -85,47 +86,49 @@ def _pools(cluster: LatticeCluster | None) -> Pools:
 
 
 def _faults(before: Pools, after: Pools) -> tuple[list[Fault], list[Fault]]:
-    """What this change brings, and what was wrong before it."""
-    fresh: list[Fault] = []
-    standing: list[Fault] = []
+    """Split the faults into those that this change adds and those the stored object already has."""
+    added: list[Fault] = []
+    existing: list[Fault] = []
     for id, pool in after.items():
-        known = {_essence(fault) for fault in faults(id, before[id])} if id in before else set()
+        known = {_identity(fault) for fault in faults(id, before[id])} if id in before else set()
         for fault in faults(id, pool):
-            (standing if _essence(fault) in known else fresh).append(fault)
-    return fresh, standing
+            (existing if _identity(fault) in known else added).append(fault)
+    return added, existing
 
 
-def _essence(fault: Fault) -> tuple[str, str]:
-    """A fault of a pool wherever it stands: taints may change places."""
+def _identity(fault: Fault) -> tuple[str, str]:
+    """Identify a fault independently of its list index: taints may be reordered."""
     return fault.value, fault.message
 
 
-# what is worth knowing
+# warnings
 
 
-def _notices(new: LatticeCluster, old: LatticeCluster | None, before: Pools, after: Pools) -> Iterator[str]:
+def _warnings(new: LatticeCluster, old: LatticeCluster | None, before: Pools, after: Pools) -> Iterator[str]:
     for id, pool in after.items():
-        if (pool.min is not None or pool.max is not None) and not new.is_autoscaled:
-            yield text(Reason.AUTOSCALING_IGNORED, {"pool": id, "replicas": pool.replicas})
+        if (notice := autoscaling_warning(new, id, pool)) is not None:
+            yield text(*notice)
     if before and not after:
         yield text(Reason.ALL_POOLS_REMOVED, {"cluster": new.name})
     if new.policy is not DeletionPolicy.ORPHAN:
         return
-    gone = [id for id in before if id not in after]
-    for id in gone:
+    removed = [id for id in before if id not in after]
+    for id in removed:
         yield text(Reason.ORPHAN_DELETES, {"pool": id})
-    if not gone and (old is None or old.policy is not new.policy):
+    if not removed and (old is None or old.policy is not new.policy):
         yield text(Reason.ORPHAN_DELETES, {})
 
 
-def _consequences(new: LatticeCluster, view: View) -> list[str]:
-    """What the planner would take away because of this change, and would not without it."""
-    snapshot = collect(view, new.name, _ANY_MOMENT)
+def _disruption_warnings(new: LatticeCluster, view: View) -> list[str]:
+    """Return the disruptive actions that the plan has with this change and not without it."""
+    snapshot = collect(view, new.name, _FIXED_TIME)
     if snapshot is None:
         return []
-    known = {_text(action) for action in _disruptive(snapshot)}
+    known = {_unlabelled_text(action) for action in _disruptive(snapshot)}
     changed = replace(snapshot, cluster=new, classes=_classes(view, new))
-    return [said for action in _disruptive(changed) if (said := _text(action)) not in known]
+    return [
+        text(action.reason, action.facts) for action in _disruptive(changed) if _unlabelled_text(action) not in known
+    ]
 
 
 def _classes(view: View, cluster: LatticeCluster) -> dict[str, LatticeNodeClass]:
@@ -135,73 +138,69 @@ def _classes(view: View, cluster: LatticeCluster) -> dict[str, LatticeNodeClass]
 
 
 def _disruptive(snapshot: PoolsSnapshot) -> list[Action]:
-    return [action for action in plan(snapshot, _ANY_MOMENT).plan.actions if action.disruption in _TOLD]
+    return [action for action in plan(snapshot, _FIXED_TIME).plan.actions if action.disruption in _DISRUPTIVE]
 
 
-def _text(action: Action) -> str:
-    return text(action.reason, action.facts)
+def _unlabelled_text(action: Action) -> str:
+    """Render an action without displayName, so that a changed displayName is no difference."""
+    return text(action.reason, {key: value for key, value in action.facts.items() if key != "displayName"})
 
 
 # deletion
 
 
-def _review_deletion(review: Review, view: View) -> Verdict:
-    """Denied where the planner would refuse it: a deletion that is stored cannot be taken back."""
-    snapshot = collect(view, review.name, _ANY_MOMENT)
+def _review_deletion(review: AdmissionRequest, view: View) -> AdmissionResponse:
+    """Deny a deletion that the planner would block: a stored deletion cannot be undone."""
+    snapshot = collect(view, review.name, _FIXED_TIME)
     if snapshot is None:
         return allowed()
-    asked = _cluster(review.old_object) or snapshot.cluster
-    if asked.metadata.annotations.get(names.ORPHAN_ON_DELETE) == names.TRUE:
-        return allowed(f"{review.name} is let go of as it is: its machines and Cluster API objects stay")
+    cluster = _cluster(review.old_object) or snapshot.cluster
+    if cluster.metadata.annotations.get(names.ORPHAN_ON_DELETE) == names.TRUE:
+        return allowed(f"only LatticeCluster {review.name} is deleted: its machines and Cluster API objects stay")
     metadata = msgspec.structs.replace(
-        asked.metadata, deletion_timestamp=_ANY_MOMENT, finalizers=(*asked.metadata.finalizers, names.FINALIZER)
+        cluster.metadata, deletion_timestamp=_FIXED_TIME, finalizers=(*cluster.metadata.finalizers, names.FINALIZER)
     )
-    draft = Draft(_ANY_MOMENT)
-    delete_cluster(draft, replace(snapshot, cluster=msgspec.structs.replace(asked, metadata=metadata)))
-    for blocked in draft.blocked:
+    builder = PlanBuilder(_FIXED_TIME)
+    delete_cluster(builder, replace(snapshot, cluster=msgspec.structs.replace(cluster, metadata=metadata)))
+    for blocked in builder.blocked:
         if blocked.reason in (Reason.SELF_MANAGED, Reason.IDENTITY_UNKNOWN):
             return denied(text(blocked.reason, blocked.facts))
     machines = len(snapshot.management.machines)
     return (
-        allowed(f"{review.name} goes with {counted(machines, 'machine')}, without a drain") if machines else allowed()
+        allowed(f"deleting {review.name} deletes its {counted(machines, 'machine')} without a drain")
+        if machines
+        else allowed()
     )
 
 
 # classes
 
 
-def review_class(review: Review, view: View) -> Verdict:
+def review_class(review: AdmissionRequest, view: View) -> AdmissionResponse:
     if review.operation == "DELETE":
         users = [user for user, _cluster in _users(review.name, view)]
         return allowed(_in_use(review.name, users)) if users else allowed()
-    old, new = (_decoded(each or {}, LatticeNodeClass) for each in (review.old_object, review.object))
+    old, new = (_decode(each or {}, LatticeNodeClass) for each in (review.old_object, review.object))
     if old is None or new is None:
         return allowed()
-    moved = [user for user, cluster in _users(review.name, view) if _machine(old, cluster) != _machine(new, cluster)]
-    return allowed(_replaced(review.name, moved)) if moved else allowed()
+    replaced = [
+        user for user, cluster in _users(review.name, view) if class_inputs(cluster, old) != class_inputs(cluster, new)
+    ]
+    return allowed(_replaced(review.name, replaced)) if replaced else allowed()
 
 
 def _users(name: str, view: View) -> Iterator[tuple[str, LatticeCluster]]:
-    """The pools that name a class, as cluster/pool, with their cluster."""
+    """Yield the pools that use a class, as cluster/pool, with their cluster."""
     for cluster in view.indexed(names.CLUSTER_KIND, names.BY_CLASS, name):
         for id, pool in _pools(cluster).items():
             if pool.node_class == name:
                 yield f"{cluster.name}/{id}", cluster
 
 
-def _machine(node_class: LatticeNodeClass, cluster: LatticeCluster) -> object:
-    """What of a class makes the machines of a cluster."""
-    provider = cluster.spec.provider.config.name
-    entry = getattr(node_class.spec.providers, provider) if provider else None
-    if isinstance(entry, DockerClass):
-        return msgspec.structs.replace(entry, memory="", cpus="")
-    return entry
-
-
 def _in_use(name: str, users: list[str]) -> str:
     return (
         f"LatticeNodeClass {name} is used by {counted(len(users), 'pool')} ({listed(users)}): without it they keep "
-        "their nodes and can be scaled, and nothing else of them can change"
+        "their nodes and can be scaled, but no other change to them is applied"
     )
 
 
@@ -216,7 +215,7 @@ WEBHOOKS: Final[tuple[Webhook, ...]] = (
     Webhook(
         name="clusters",
         rules=(
-            Intercepts(
+            WebhookRule(
                 names.GROUP, (names.CLUSTER_PLURAL,), operations=("CREATE", "UPDATE", "DELETE"), scope="Cluster"
             ),
         ),
@@ -224,7 +223,7 @@ WEBHOOKS: Final[tuple[Webhook, ...]] = (
     ),
     Webhook(
         name="classes",
-        rules=(Intercepts(names.GROUP, (names.CLASS_PLURAL,), operations=("UPDATE", "DELETE"), scope="Cluster"),),
+        rules=(WebhookRule(names.GROUP, (names.CLASS_PLURAL,), operations=("UPDATE", "DELETE"), scope="Cluster"),),
         review=review_class,
     ),
 )

@@ -1,1 +1,1 @@
-"""Profiles: a node belongs to several groups at once, one profile for each service, chosen by annotation."""
+"""Profiles: one configuration profile per service for each node, chosen by annotation or selector."""

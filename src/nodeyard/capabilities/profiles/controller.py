@@ -1,7 +1,7 @@
-"""What profiles watches, and which events make it plan again. No decisions here.
+"""Watches of profiles and the mapping of events to keys. Decisions are in `plan`.
 
-Each node is planned by itself. A change of a role concerns its nodes, one of a profile those that choose it, one of a
-declared service all of them; beside the nodes, the profile, role or service whose status counts them is looked at.
+Each node is planned separately. An event of a role maps to its nodes, one of a profile to the nodes that use it, and
+one of a ProfileService to all nodes. The profile, role or ProfileService whose status counts the node is requeued too.
 """
 
 from __future__ import annotations
@@ -11,42 +11,43 @@ from datetime import datetime
 from typing import Any, Final
 
 from nodeyard.apply.outcome import Outcome
-from nodeyard.capabilities.profiles import definition, losses, memberships, names, overviews, watched
-from nodeyard.capabilities.profiles.budgets import group_of
-from nodeyard.capabilities.profiles.collecting import collect_node, known
-from nodeyard.capabilities.profiles.events import events
-from nodeyard.capabilities.profiles.grants import Grants
-from nodeyard.capabilities.profiles.memberships import Membership
+from nodeyard.capabilities.profiles import bulk_removal, definition, explain, names, profile_status, watched
+from nodeyard.capabilities.profiles.budgets import slot_group
+from nodeyard.capabilities.profiles.collect import collect_node, load_registry
 from nodeyard.capabilities.profiles.messages import text
-from nodeyard.capabilities.profiles.metrics import ProfilesMetrics
 from nodeyard.capabilities.profiles.plan import plan
-from nodeyard.capabilities.profiles.planning.availability import is_available
-from nodeyard.capabilities.profiles.services import NEUTRON, NOVA, TELEMETRY
+from nodeyard.capabilities.profiles.planning.availability import annotation, is_available, reported_hash
+from nodeyard.capabilities.profiles.profile_status import StatusSnapshot
+from nodeyard.capabilities.profiles.reasons import Reason
+from nodeyard.capabilities.profiles.registry import NEUTRON, NOVA, TELEMETRY
+from nodeyard.capabilities.profiles.report.events import events
+from nodeyard.capabilities.profiles.report.metrics import ProfilesMetrics
+from nodeyard.capabilities.profiles.report.status import status
+from nodeyard.capabilities.profiles.rollout_counts import aggregate, ignores_progress, reporting, reporting_count
+from nodeyard.capabilities.profiles.rollout_slots import RolloutSlots
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Service
-from nodeyard.capabilities.profiles.standings import aggregate
-from nodeyard.capabilities.profiles.status import status
 from nodeyard.capabilities.profiles.types import (
     OpenStackDataPlaneNode,
     OpenStackDataPlaneRole,
     ProfileService,
     annotation_of,
 )
-from nodeyard.capabilities.profiles.users import users
+from nodeyard.capabilities.profiles.users import list_users
 from nodeyard.capabilities.profiles.webhook import WEBHOOKS
 from nodeyard.client.resources import Resource, of_kind
-from nodeyard.kube.json import Object
+from nodeyard.kube.json import Object, json_equal
 from nodeyard.plan.model import ObjectRef, Plan, Planned
+from nodeyard.runtime.annotations import approved_on
 from nodeyard.runtime.capability import Capability, Event, Key, Kind, Rule, StatusWrite, View, Watch
-from nodeyard.runtime.roots import approved_on
 
 NODE: Final = "node"
 PROFILE: Final = "profile"
 ROLE: Final = "role"
 SERVICE: Final = "service"
-_GRANTS: Final = Grants()
+_SLOTS: Final = RolloutSlots()
 
 
-# which keys
+# event to keys
 
 
 def _node_key(node: OpenStackDataPlaneNode) -> Key:
@@ -54,15 +55,16 @@ def _node_key(node: OpenStackDataPlaneNode) -> Key:
 
 
 def _node_keys(view: View, old: OpenStackDataPlaneNode | None, new: OpenStackDataPlaneNode | None) -> Iterable[Key]:
-    """The node, what counts it: its profiles and its role, before and after, and who may have its turn instead."""
-    selected = [set() if each is None else set(watched.selected(each)) for each in (old, new)]
-    yield from sorted(selected[0] ^ selected[1])
-    if old is not None and new is not None and old.metadata.is_alike(new.metadata) and old.spec == new.spec:
+    """Map a node event to the node, its old and new profiles and role, and the nodes that wait for its slot."""
+    for counted in (watched.selected, watched.pinned):
+        before, after = (set() if each is None else set(counted(each)) for each in (old, new))
+        yield from sorted(before ^ after)
+    if old is not None and new is not None and old.metadata.is_alike(new.metadata) and json_equal(old.spec, new.spec):
         return
-    services = known(view).services
+    services = load_registry(view).services
     for node in filter(None, (old, new)):
         yield _node_key(node)
-        yield from (_GRANTS.release if new is None else _GRANTS.behind)(_node_key(node))
+        yield from (_SLOTS.release if new is None else _SLOTS.successors)(_node_key(node))
         namespace, role_name = node.metadata.namespace, node.wanted.role
         if role_name:
             yield f"{ROLE}/{namespace}/{role_name}"
@@ -85,20 +87,20 @@ def _role_keys(view: View, old: OpenStackDataPlaneRole | None, new: OpenStackDat
     role = new or old
     if role is None:
         return
-    if old is not None and new is not None and old.metadata.is_alike(new.metadata) and old.spec == new.spec:
+    if old is not None and new is not None and old.metadata.is_alike(new.metadata) and json_equal(old.spec, new.spec):
         return
     namespace = role.metadata.namespace
     yield f"{ROLE}/{namespace}/{role.metadata.name}"
     for node in view.indexed(names.NODE_KIND, names.BY_ROLE, f"{namespace}/{role.metadata.name}"):
         yield _node_key(node)
-        yield from _GRANTS.behind(_node_key(node))
-    yield from _profile_keys_of(known(view).services, namespace, (old, new))
+        yield from _SLOTS.successors(_node_key(node))
+    yield from _profile_keys_of(load_registry(view).services, namespace, (old, new))
 
 
 def _profile_keys(service_name: str) -> Callable[[View, Object | None, Object | None], Iterable[Key]]:
     def keys(view: View, old: Object | None, new: Object | None) -> Iterable[Key]:
         profile = new or old
-        service = next((each for each in known(view).services if each.name == service_name), None)
+        service = next((each for each in load_registry(view).services if each.name == service_name), None)
         if profile is None or service is None or (old and new and _same_profile(old, new)):
             return
         namespace, name = watched.namespace_of(profile), profile["metadata"]["name"]
@@ -108,42 +110,74 @@ def _profile_keys(service_name: str) -> Callable[[View, Object | None, Object | 
             nodes = view.all(names.NODE_KIND)
             yield from (_node_key(node) for node in nodes if node.metadata.namespace == namespace)
             return
-        for node in users(view, service, namespace, name):
+        for node in list_users(view, service, namespace, name):
             yield names.node_key(namespace, node)
 
     return keys
 
 
 def _same_profile(old: Object, new: Object) -> bool:
-    """A status says nothing new about the profile itself."""
+    """Check that an event changes only the status of a profile."""
     return _same_approvals(old, new) and all(
         old["metadata"].get(name) == new["metadata"].get(name) for name in ("uid", "generation", "deletionTimestamp")
     )
 
 
 def _same_approvals(old: Any, new: Any) -> bool:
-    """Of what a selector takes away, from whichever nodes: it does not select them any more."""
+    """Compare approvals: an approved removal concerns nodes that the profile no longer selects."""
     return approved_on(old) == approved_on(new)
 
 
-def _object_keys(service: Service) -> Callable[[Object | None, Object | None], Iterable[Key]]:
-    """The node an object is for, the profiles that count it, and who has waited for it to run."""
+def _object_keys(service: Service) -> Callable[[View, Object | None, Object | None], Iterable[Key]]:
+    """Map an object event to its node, the profiles that count it, and the nodes that wait for a slot."""
 
-    def keys(old: Object | None, new: Object | None) -> Iterable[Key]:
+    def keys(view: View, old: Object | None, new: Object | None) -> Iterable[Key]:
         for obj in (old, new):
             if obj is None:
                 continue
             namespace = watched.namespace_of(obj)
             yield names.node_key(namespace, obj["metadata"]["name"])
-            if profile := watched.named(obj, service.profile_field):
+            if profile := watched.spec_string(obj, service.profile_field):
                 yield names.profile_key(service.name, namespace, profile)
+        if _is_first_report(view, service, old, new):
+            yield from _keys_of_all(view, service)
         if old is not None and new is None:
-            yield from _GRANTS.release(names.node_key(watched.namespace_of(old), old["metadata"]["name"]))
-        if old is not None and not is_available(old) and (new is None or is_available(new)):
-            group = f"{watched.namespace_of(old)}/{watched.named(old, service.profile_field)}"
-            yield from _GRANTS.next(group_of(service, group))
+            yield from _SLOTS.release(names.node_key(watched.namespace_of(old), old["metadata"]["name"]))
+        if old is not None and any(_becomes_available(old, new, ignores=each) for each in (False, True)):
+            group = f"{watched.namespace_of(old)}/{watched.spec_string(old, service.profile_field)}"
+            yield from _SLOTS.next_waiting(slot_group(service, group))
+        elif old is not None and new is not None and annotation(old, names.HASH) != annotation(new, names.HASH):
+            yield from _next_ignoring(view, service, new)
 
     return keys
+
+
+def _is_first_report(view: View, service: Service, old: Object | None, new: Object | None) -> bool:
+    """Check if the first object of a service reported a hash, or the last one with a hash is gone."""
+    before, after = (bool(obj is not None and reported_hash(obj)) for obj in (old, new))
+    return before != after and reporting_count(view, service) == int(after)
+
+
+def _keys_of_all(view: View, service: Service) -> Iterable[Key]:
+    """Return keys for every object of a service: its rollouts start or stop to wait for reports."""
+    for obj in view.all(watched.kind_name(service.object_api_version, service.object_kind)):
+        namespace = watched.namespace_of(obj)
+        yield names.node_key(namespace, obj["metadata"]["name"])
+        if profile := watched.spec_string(obj, service.profile_field):
+            yield names.profile_key(service.name, namespace, profile)
+
+
+def _next_ignoring(view: View, service: Service, written: Object) -> Iterable[Key]:
+    """Return waiting keys if reports are ignored: a slot is free as soon as the object is written."""
+    namespace, name = watched.namespace_of(written), watched.spec_string(written, service.profile_field)
+    kind = watched.kind_name(service.profile_api_version, service.profile_kind)
+    profile = view.get(kind, name, namespace) if watched.is_synced(view, kind) else None
+    if ignores_progress(view, service, None if profile is None else watched.parse_profile(service, profile)):
+        yield from _SLOTS.next_waiting(slot_group(service, f"{namespace}/{name}"))
+
+
+def _becomes_available(old: Object, new: Object | None, *, ignores: bool) -> bool:
+    return not is_available(old, ignores=ignores) and (new is None or is_available(new, ignores=ignores))
 
 
 def _configuration_keys(old: Object | None, new: Object | None) -> Iterable[Key]:
@@ -151,28 +185,34 @@ def _configuration_keys(old: Object | None, new: Object | None) -> Iterable[Key]
 
 
 def _service_keys(view: View, old: ProfileService | None, new: ProfileService | None) -> Iterable[Key]:
-    """A declaration may concern every node, and the standing of every other declaration."""
-    if old is not None and new is not None and old.spec == new.spec and _same_approvals(old, new):
+    """Map a ProfileService event to all nodes, and to all ProfileServices, which may conflict with it."""
+    if old is not None and new is not None and json_equal(old.spec, new.spec) and _same_approvals(old, new):
         return
     yield from (_node_key(node) for node in view.all(names.NODE_KIND))
     yield from (f"{SERVICE}/{each.metadata.name}" for each in view.all(names.SERVICE_KIND))
 
 
-# what is watched
+# watches
 
 
 def _profile_watch(service: Service, resource: Resource[Any], **more: Any) -> Watch:
-    return Watch(resource, keys_in=_profile_keys(service.name), indexes={watched.SELECTING: watched.selecting}, **more)
+    return Watch(
+        resource, map_with_view=_profile_keys(service.name), indexes={watched.SELECTING: watched.selecting}, **more
+    )
 
 
 def _object_watch(service: Service, resource: Resource[Any], **more: Any) -> Watch:
     indexes = {watched.UNAVAILABLE: watched.unavailable(service.profile_field)}
-    return Watch(resource, _object_keys(service), indexes=indexes, aggregates=(aggregate(service),), **more)
+    aggregates = (aggregate(service), reporting(service))
+    return Watch(resource, map_with_view=_object_keys(service), indexes=indexes, aggregates=aggregates, **more)
 
 
-def _declared(view: View) -> Iterable[Watch]:
-    """The kinds of services that people have declared."""
-    for service in known(view).services:
+def _dynamic_watches(view: View) -> Iterable[Watch]:
+    """Return watches of configuration in the namespaces of nodes, and of the kinds of ProfileServices."""
+    for namespace in watched.namespaces(view):
+        for each in watched.CONFIGURATIONS:
+            yield Watch(each, _configuration_keys, label_selector=names.SERVICE_LABEL, namespace=namespace)
+    for service in load_registry(view).services:
         if service.is_built_in:
             continue
         yield _profile_watch(service, of_kind(service.profile_api_version, service.profile_kind), optional=True)
@@ -180,33 +220,33 @@ def _declared(view: View) -> Iterable[Watch]:
             yield _object_watch(service, of_kind(service.object_api_version, service.object_kind), optional=True)
 
 
-# by key
+# dispatch by key
 
 
-def _collect(view: View, key: Key, now: datetime) -> NodeSnapshot | Membership | None:
+def _collect(view: View, key: Key, now: datetime) -> NodeSnapshot | StatusSnapshot | None:
     kind, _, rest = key.partition("/")
     match kind, rest.split("/"):
         case "node", [namespace, name]:
-            return collect_node(view, namespace, name, now, _GRANTS)
+            return collect_node(view, namespace, name, now, _SLOTS)
         case "profile", [service, namespace, name]:
-            return memberships.collect_profile(view, service, namespace, name, now)
+            return profile_status.collect_profile(view, service, namespace, name, now)
         case "role", [namespace, name]:
-            return memberships.collect_role(view, namespace, name)
+            return profile_status.collect_role(view, namespace, name)
         case "service", [name]:
-            return memberships.collect_service(view, name)
+            return profile_status.collect_service(view, name)
     return None
 
 
-def _plan(snapshot: Any, now: datetime, explain: Sequence[ObjectRef]) -> Planned:
+def _plan(snapshot: Any, now: datetime, asked: Sequence[ObjectRef]) -> Planned:
     if isinstance(snapshot, NodeSnapshot):
-        return plan(snapshot, now, explain)
-    return overviews.plan_nothing(snapshot, now, explain)
+        return plan(snapshot, now, asked)
+    return explain.plan_status(snapshot, now, asked)
 
 
 def _status(snapshot: Any, planned: Plan, outcome: Outcome, now: datetime) -> Sequence[StatusWrite]:
     if isinstance(snapshot, NodeSnapshot):
         return status(snapshot, planned, outcome, now)
-    return memberships.status_membership(snapshot, now)
+    return profile_status.report_status(snapshot, now)
 
 
 def _events(snapshot: Any, planned: Plan, outcome: Outcome) -> Sequence[Event]:
@@ -222,28 +262,44 @@ def _roots(view: View, key: Key) -> Sequence[Any]:
     return () if found is None else (found,)
 
 
-def _wider(view: View, key: Key) -> Sequence[Any]:
-    """What a role takes away from its nodes is approved on the role; what a selector does, where that is said."""
+def _approval_roots(view: View, key: Key) -> Sequence[Any]:
+    """Return the objects on which bulk removals of a node are approved: its role, else see `bulk_removal.roots`."""
     found: list[Any] = []
     for node in _roots(view, key):
         if not node.wanted.role:
-            found += losses.roots(view, node, known(view).services)
+            found += bulk_removal.roots(view, node, load_registry(view).services)
         elif (role := view.get(names.ROLE_KIND, node.wanted.role, node.metadata.namespace)) is not None:
             found.append(role)
     return found
 
 
-def _managed(snapshot: Any) -> int:
-    lost = snapshot.losses.values() if isinstance(snapshot, NodeSnapshot) else ()
-    return max((loss.managed for loss in lost), default=0)
+def _held_roots(view: View, key: Key) -> Sequence[Any]:
+    """Return the role, profile or ProfileService of a key that is not of a node."""
+    kind, _, rest = key.partition("/")
+    found: Any = None
+    match kind, rest.split("/"):
+        case "role", [namespace, name]:
+            found = view.get(names.ROLE_KIND, name, namespace)
+        case "profile", [service_name, namespace, name]:
+            service = next((each for each in load_registry(view).services if each.name == service_name), None)
+            if service is not None and service.is_built_in:
+                found = view.get(watched.kind_name(service.profile_api_version, service.profile_kind), name, namespace)
+        case "service", [name]:
+            found = view.get(names.SERVICE_KIND, name)
+    return () if found is None else (found,)
+
+
+def _managed_nodes(snapshot: Any) -> int:
+    removals = snapshot.removals.values() if isinstance(snapshot, NodeSnapshot) else ()
+    return max((removal.managed for removal in removals), default=0)
 
 
 def _all_keys(view: View) -> Iterable[Key]:
     yield from (_node_key(node) for node in view.all(names.NODE_KIND))
     for role in view.all(names.ROLE_KIND):
         yield f"{ROLE}/{role.metadata.namespace}/{role.metadata.name}"
-    for service in known(view).services:
-        kind = watched.viewed(service.profile_api_version, service.profile_kind)
+    for service in load_registry(view).services:
+        kind = watched.kind_name(service.profile_api_version, service.profile_kind)
         if service.is_built_in:
             for profile in view.all(kind):
                 metadata = profile["metadata"]
@@ -252,14 +308,14 @@ def _all_keys(view: View) -> Iterable[Key]:
 
 
 def _keys_of(view: View, ref: ObjectRef) -> Iterable[Key]:
-    """Nodes explain themselves and what is made for them; roles, profiles and declared services who has them."""
+    """Return the keys that explain an object; a service object is explained by its node."""
     own = {names.NODE_KIND: NODE, names.ROLE_KIND: ROLE}.get(ref.kind)
     if own is not None and ref.api_version == names.DATAPLANE_API_VERSION:
         return (f"{own}/{ref.namespace}/{ref.name}",)
     if (ref.kind, ref.api_version) == (names.SERVICE_KIND, names.SERVICE_API_VERSION):
         return (f"{SERVICE}/{ref.name}",)
     found = []
-    for service in known(view).services:
+    for service in load_registry(view).services:
         if (ref.kind, ref.api_version) == (service.object_kind, service.object_api_version):
             found.append(names.node_key(ref.namespace, ref.name))
         if (ref.kind, ref.api_version) == (service.profile_kind, service.profile_api_version):
@@ -284,27 +340,28 @@ PROFILES: Final = Capability(
     watches=(
         Watch(
             watched.NODES,
-            keys_in=_node_keys,
+            map_with_view=_node_keys,
             indexes={
                 names.BY_ANNOTATION: watched.by_annotation,
                 names.BY_ROLE: watched.by_role,
                 watched.BY_ROLE_KEY: watched.by_role_key,
                 watched.WITHOUT_ROLE: watched.without_role,
                 watched.SELECTED: watched.selected,
+                watched.PINNED: watched.pinned,
             },
+            aggregates=(watched.NODE_NAMESPACES,),
         ),
-        Watch(watched.ROLES, keys_in=_role_keys, indexes={names.BY_ANNOTATION: watched.by_annotation}),
-        Watch(watched.SERVICES, keys_in=_service_keys),
+        Watch(watched.ROLES, map_with_view=_role_keys, indexes={names.BY_ANNOTATION: watched.by_annotation}),
+        Watch(watched.SERVICES, map_with_view=_service_keys),
         _profile_watch(NOVA, watched.COMPUTE_PROFILES),
         _profile_watch(NEUTRON, watched.NETWORK_PROFILES),
         _profile_watch(TELEMETRY, watched.TELEMETRY_PROFILES),
         _object_watch(NOVA, watched.COMPUTES),
         _object_watch(NEUTRON, watched.AGENTS),
-        *(Watch(each, _configuration_keys, label_selector=names.SERVICE_LABEL) for each in watched.CONFIGURATIONS),
     ),
-    declared=_declared,
-    # One node, its role and what they name.
-    is_small=names.is_node_key,
+    declared=_dynamic_watches,
+    # The plan of a node is small: one node, its role and their profiles.
+    plans_inline=names.is_node_key,
     collect=_collect,
     plan=_plan,
     status=_status,
@@ -313,7 +370,9 @@ PROFILES: Final = Capability(
     rbac=(
         Rule(names.DATAPLANE_GROUP, (names.NODE_PLURAL, names.ROLE_PLURAL), _READ),
         Rule(names.DATAPLANE_GROUP, (f"{names.NODE_PLURAL}/status", f"{names.ROLE_PLURAL}/status"), ("patch",)),
-        # Where OwnerReferencesPermissionEnforcement is on, as on OpenShift: what is made for a node holds it back.
+        # Removes approvals whose removals are complete.
+        Rule(names.DATAPLANE_GROUP, (names.ROLE_PLURAL,), ("patch",)),
+        # OwnerReferencesPermissionEnforcement (OpenShift) requires this for blockOwnerDeletion.
         Rule(names.DATAPLANE_GROUP, (f"{names.NODE_PLURAL}/finalizers",), ("update",)),
         Rule(names.NOVA_GROUP, (names.COMPUTE_PROFILE_PLURAL,), _READ),
         Rule(names.NOVA_GROUP, (f"{names.COMPUTE_PROFILE_PLURAL}/status",), ("patch",)),
@@ -325,15 +384,16 @@ PROFILES: Final = Capability(
         Rule(names.TELEMETRY_GROUP, (f"{names.TELEMETRY_PROFILE_PLURAL}/status",), ("patch",)),
         Rule(names.SERVICE_GROUP, (names.SERVICE_PLURAL,), _READ),
         Rule(names.SERVICE_GROUP, (f"{names.SERVICE_PLURAL}/status",), ("patch",)),
-        Rule("", ("configmaps", "secrets"), (*_READ, "create", "patch", "delete")),
+        Rule("", ("configmaps",), (*_READ, "create", "patch", "delete"), grant=names.CONFIGURATION_GRANT),
+        Rule("", ("secrets",), (*_READ, "create", "patch", "delete"), grant=names.SECRETS_GRANT),
     ),
     roots=_roots,
-    wider=_wider,
-    managed=_managed,
+    approval_roots=_approval_roots,
+    held_roots=_held_roots,
+    fine=frozenset({Reason.RECONCILED, Reason.AVAILABLE}),
+    managed_nodes=_managed_nodes,
     keys_of=_keys_of,
     all_keys=_all_keys,
     metrics=ProfilesMetrics,
     webhooks=WEBHOOKS,
-    stages=("services",),
-    example="05-profiles",
 )

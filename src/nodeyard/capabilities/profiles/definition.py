@@ -1,4 +1,4 @@
-"""The CRDs of all kinds of profiles. What they check is in `validation`."""
+"""CRDs of profiles. Their validation rules are in `validation`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 
 from nodeyard.capabilities.profiles import names, validation
-from nodeyard.capabilities.profiles.services import NEUTRON, NOVA, TELEMETRY
+from nodeyard.capabilities.profiles.registry import NEUTRON, NOVA, TELEMETRY
 from nodeyard.capabilities.profiles.snapshot import Service
 from nodeyard.capabilities.profiles.types import (
     ComputeProfile,
@@ -27,9 +27,9 @@ _READY = Column("Ready", '.status.conditions[?(@.type=="Ready")].status')
 _MESSAGE = Column("Message", '.status.conditions[?(@.type=="Ready")].message', priority=1)
 _AGE = Column("Age", ".metadata.creationTimestamp", "date")
 _PROFILE_COLUMNS = (
-    Column("Nodes", ".status.nodeCount", "integer", description="Nodes that have it."),
-    Column("Updated", ".status.updated", "integer", description="Those that have it as it is now."),
-    Column("Available", ".status.available", "integer", description="Those that run with it."),
+    Column("Nodes", ".status.nodeCount", "integer", description="Nodes with this profile."),
+    Column("Updated", ".status.updated", "integer", description="Service objects with the current generation."),
+    Column("Available", ".status.available", "integer", description="Available service objects."),
     _READY,
     _AGE,
     _MESSAGE,
@@ -41,11 +41,11 @@ ROLE: Final = Definition(
     version=names.VERSION,
     kind=names.ROLE_KIND,
     plural=names.ROLE_PLURAL,
-    description="An OpenStackDataPlaneRole is what many nodes have in common; its annotations choose their profiles.",
+    description="OpenStackDataPlaneRole holds values that its nodes inherit; its annotations choose their profiles.",
     namespaced=True,
     short_names=("osdprole",),
     columns=(
-        Column("Nodes", ".status.nodeCount", "integer", description="Nodes that have this role."),
+        Column("Nodes", ".status.nodeCount", "integer", description="Nodes with this role."),
         _READY,
         _AGE,
         _MESSAGE,
@@ -58,15 +58,15 @@ NODE: Final = Definition(
     version=names.VERSION,
     kind=names.NODE_KIND,
     plural=names.NODE_PLURAL,
-    description="An OpenStackDataPlaneNode is one host. What it does not say comes from its role; its annotations "
-    "choose a profile per service.",
+    description="OpenStackDataPlaneNode is one host. Empty fields are inherited from its role; its annotations choose "
+    "one profile per service.",
     namespaced=True,
     short_names=("osdpnode",),
     columns=(
         Column("Role", ".spec.role"),
-        Column("Compute", ".status.profiles.nova.value", description="Its ComputeProfile."),
-        Column("Network", ".status.profiles.neutron.value", description="Its NetworkProfile."),
-        Column("Telemetry", ".status.profiles.telemetry.value", description="Its TelemetryProfile."),
+        Column("Compute", ".status.profiles.nova.value", description="ComputeProfile of the node."),
+        Column("Network", ".status.profiles.neutron.value", description="NetworkProfile of the node."),
+        Column("Telemetry", ".status.profiles.telemetry.value", description="TelemetryProfile of the node."),
         _READY,
         _AGE,
         _MESSAGE,
@@ -78,14 +78,14 @@ NODE: Final = Definition(
 def _profile(
     service: Service, type: type[Struct], plural: str, short: str, overlay: Mapping[str, Object]
 ) -> Definition:
-    """The profiles of all services are alike but for their configuration."""
+    """Return the CRD of a profile kind; the kinds differ only in their configuration field."""
     return Definition(
         type=type,
         group=service.profile_api_version.rpartition("/")[0],
         version=names.VERSION,
         kind=service.profile_kind,
         plural=plural,
-        description=f"A {service.profile_kind} is the configuration of {service.name} for any number of nodes.",
+        description=f"{service.profile_kind} is a configuration of {service.name} that any number of nodes can use.",
         namespaced=True,
         short_names=(short,),
         columns=_PROFILE_COLUMNS,
@@ -108,7 +108,7 @@ COMPUTE: Final = Definition(
     version=names.VERSION,
     kind=names.COMPUTE_KIND,
     plural=names.COMPUTE_PLURAL,
-    description="A NovaExternalCompute is nova's compute service on one node, made for it.",
+    description="NovaExternalCompute is the compute service of nova on one node.",
     namespaced=True,
     short_names=("nec",),
     columns=(
@@ -120,6 +120,7 @@ COMPUTE: Final = Definition(
         _MESSAGE,
     ),
     overlay=validation.COMPUTE,
+    is_root=False,
 )
 AGENT: Final = Definition(
     type=OVNMetadataAgent,
@@ -127,7 +128,7 @@ AGENT: Final = Definition(
     version=names.VERSION,
     kind=names.AGENT_KIND,
     plural=names.AGENT_PLURAL,
-    description="An OVNMetadataAgent is neutron's metadata agent on one node, made for it.",
+    description="OVNMetadataAgent is the metadata agent of neutron on one node.",
     namespaced=True,
     short_names=("ovnma",),
     columns=(
@@ -138,6 +139,7 @@ AGENT: Final = Definition(
         _MESSAGE,
     ),
     overlay=validation.AGENT,
+    is_root=False,
 )
 SERVICE: Final = Definition(
     type=ProfileService,
@@ -145,8 +147,8 @@ SERVICE: Final = Definition(
     version=names.SERVICE_VERSION,
     kind=names.SERVICE_KIND,
     plural=names.SERVICE_PLURAL,
-    description="A ProfileService declares a service: which annotation chooses its profiles, and what is made for a "
-    "node that has one.",
+    description="ProfileService declares a service: the annotation that chooses its profiles, and the object that is "
+    "created for a node.",
     namespaced=False,
     short_names=("profsvc",),
     columns=(

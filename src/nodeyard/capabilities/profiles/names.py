@@ -1,9 +1,13 @@
-"""Every key string of profiles, once: those of the OpenStack operators, which are their interface, and ours."""
+"""Names of groups, kinds, labels and annotations: those of the OpenStack operators, and those of Nodeyard."""
 
 from __future__ import annotations
 
 from typing import Final
 
+CONFIGURATION_GRANT: Final = "configuration"
+"""Grant of ConfigMaps in the namespaces of nodes."""
+SECRETS_GRANT: Final = "secrets"
+"""Grant of Secrets in namespaces whose profiles may set renderAs: Secret."""
 CAPABILITY: Final = "profiles"
 VERSION: Final = "v1beta1"
 
@@ -16,7 +20,7 @@ NODE_KIND: Final = "OpenStackDataPlaneNode"
 NODE_PLURAL: Final = "openstackdataplanenodes"
 ROLE_LABEL: Final = "openstackdataplanerole"
 NODE_LABEL: Final = "openstackdataplanenode"
-"""Label of what is made for a node: its name."""
+"""Label with the name of the node, on every object created for it."""
 
 # services
 NOVA: Final = "nova"
@@ -46,9 +50,9 @@ TELEMETRY_PROFILE_PLURAL: Final = "telemetryprofiles"
 TELEMETRY_PROFILE: Final = "telemetry.openstack.org/telemetry-profile"
 
 PROFILE_SUFFIX: Final = "-profile"
-"""How annotations end that select a profile, those of services nobody has declared included."""
+"""Suffix of annotation keys that name a profile, including those of undeclared services."""
 
-# ours
+# Nodeyard
 SERVICE_GROUP: Final = "nodeyard.dev"
 SERVICE_VERSION: Final = "v1alpha1"
 SERVICE_API_VERSION: Final = f"{SERVICE_GROUP}/{SERVICE_VERSION}"
@@ -56,23 +60,23 @@ SERVICE_KIND: Final = "ProfileService"
 SERVICE_PLURAL: Final = "profileservices"
 MANAGER: Final = "nodeyard-profiles"
 HASH: Final = "nodeyard.dev/profile-hash"
-"""Annotation of a service object: the hash of the configuration it is to have. Its operator reports it back."""
+"""Annotation of a service object: desired config hash. The service operator reports it in status.hash.profile."""
 GENERATION: Final = "nodeyard.dev/profile-generation"
-"""Annotation of a service object: the generation of the profile it is to have."""
+"""Annotation of a service object: desired generation of the profile."""
 WRITTEN: Final = "nodeyard.dev/profile-written"
-"""Annotation of a service object: when the hash was last changed; the progress deadline counts from there."""
+"""Annotation of a service object: time of the last change of the hash, from which the progress deadline runs."""
 REPORTED_HASH: Final = "profile"
-"""The member of a service object's `status.hash` in which its operator reports."""
+"""Key in `status.hash` of a service object for the deployed config hash."""
 CUSTOM_CONFIG: Final = "customServiceConfig"
-"""The field of a service object's spec with configuration that users own: read, never written."""
+"""Field of a service object's spec with configuration of the user; Nodeyard reads it and never writes it."""
 SERVICE_LABEL: Final = "nodeyard.dev/profile-service"
-"""Label of what is made for a service: its name."""
+"""Label with the name of the service, on every object created for it."""
 
 # indexes and keys
 BY_ANNOTATION: Final = "annotation"
-"""Nodes and roles by each annotation, as `key=value`, with the namespace first: `ns/key=value`."""
+"""Index of nodes and roles by annotation, as `namespace/key=value`."""
 BY_ROLE: Final = "role"
-"""Nodes by their role, as `namespace/role`."""
+"""Index of nodes by role, as `namespace/role`."""
 
 
 def node_key(namespace: str, name: str) -> str:
@@ -88,5 +92,5 @@ def profile_key(service: str, namespace: str, name: str) -> str:
 
 
 def config_name(node: str, service: str) -> str:
-    """The ConfigMap or Secret with the configuration of a node's service."""
+    """Return the name of the ConfigMap or Secret with the configuration of a service on a node."""
     return f"{node}-{service}-config"

@@ -1,9 +1,9 @@
-"""One OpenStackDataPlaneNode, planned: the table of contents. Each step is a module of `planning`.
+"""Plan one OpenStackDataPlaneNode. Each step is a module of `planning`.
 
-1. What the node and its role choose is resolved, service by service.
-2. What the node inherits from its role is worked out.
-3. Each service's object and configuration are brought to that, within the budget of its rollout.
-4. What somebody asks about is explained.
+1. `resolution` finds the profile of each service.
+2. `inheritance` merges the fields of the role into those of the node.
+3. `services` plans the service object and its configuration, within the rollout budget.
+4. `decisions` explains the objects that `why` asks about.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from nodeyard.capabilities.profiles import names
+from nodeyard.capabilities.profiles.planning.builder import PlanBuilder
 from nodeyard.capabilities.profiles.planning.decisions import decide
-from nodeyard.capabilities.profiles.planning.draft import Draft
-from nodeyard.capabilities.profiles.planning.inheritance import inherited
+from nodeyard.capabilities.profiles.planning.inheritance import effective_spec
 from nodeyard.capabilities.profiles.planning.resolution import resolve, unknown_keys
-from nodeyard.capabilities.profiles.planning.services import keep, node_ref
+from nodeyard.capabilities.profiles.planning.services import node_ref, plan_service
 from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot
 from nodeyard.plan.model import ObjectRef, Plan, Planned
 
 
 def plan(snapshot: NodeSnapshot, now: datetime, explain: Sequence[ObjectRef] = ()) -> Planned:
-    draft = Draft(now, names.MANAGER)
+    draft = PlanBuilder(now, names.MANAGER)
     node, ref = snapshot.node, node_ref(snapshot)
     resolutions = resolve(snapshot)
     if node.is_deleting:
         draft.block(ref, Reason.DELETING, {"node": node.name})
     else:
-        _block_what_is_wrong(draft, snapshot, ref)
-        effective = inherited(snapshot)
+        _block_node_faults(draft, snapshot, ref)
+        effective = effective_spec(snapshot)
         for fault in effective.faults:
             draft.block(ref, fault.reason, {"node": node.name, "field": fault.field, "error": fault.message})
         for _name, resolution in sorted(resolutions.items()):
-            keep(draft, snapshot, resolution, effective)
+            plan_service(draft, snapshot, resolution, effective)
     decisions = [decide(each, snapshot, resolutions, draft.blocked) for each in explain]
     return Planned(
         plan=Plan(
@@ -50,14 +50,14 @@ def plan(snapshot: NodeSnapshot, now: datetime, explain: Sequence[ObjectRef] = (
     )
 
 
-def _block_what_is_wrong(draft: Draft, snapshot: NodeSnapshot, ref: ObjectRef) -> None:
-    """With the node as a whole; its services go on as far as they can."""
+def _block_node_faults(draft: PlanBuilder, snapshot: NodeSnapshot, ref: ObjectRef) -> None:
+    """Block on faults of the node itself; its services are still planned."""
     node = snapshot.node
     if node.wanted.role and snapshot.role is None:
         draft.block(ref, Reason.ROLE_NOT_FOUND, {"node": node.name, "role": node.wanted.role})
     given = {**(snapshot.role.metadata.annotations if snapshot.role else {}), **node.metadata.annotations}
     for key in unknown_keys(snapshot):
         draft.block(ref, Reason.UNKNOWN_SERVICE, {"node": node.name, "key": key})
-    for key, services in sorted(snapshot.claimed_twice.items()):
+    for key, services in sorted(snapshot.key_conflicts.items()):
         if key in given:
-            draft.block(ref, Reason.CLAIMED_TWICE, {"node": node.name, "key": key, "services": list(services)})
+            draft.block(ref, Reason.KEY_CONFLICT, {"node": node.name, "key": key, "services": list(services)})

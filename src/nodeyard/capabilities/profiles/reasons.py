@@ -1,4 +1,4 @@
-"""Why something is done, refused, or as it is. `messages.text` makes a sentence of each."""
+"""Reasons of actions, conditions, events and decisions of profiles. `messages.text` renders each as a sentence."""
 
 from __future__ import annotations
 
@@ -6,62 +6,63 @@ from enum import StrEnum
 
 
 class Reason(StrEnum):
-    # what is done
+    # actions
     OBJECT_CREATED = "ServiceObjectCreated"
     OBJECT_UPDATED = "ServiceObjectUpdated"
     OBJECT_RECONFIGURED = "ServiceReconfigured"
     OBJECT_DELETED = "ServiceObjectDeleted"
-    OBJECT_LET_GO = "ServiceObjectLetGo"
+    OBJECT_RELEASED = "ServiceObjectReleased"
     CONFIGURATION_WRITTEN = "ConfigurationWritten"
     CONFIGURATION_DELETED = "ConfigurationDeleted"
-    LABELLED = "RoleLabelled"
-    # how a choice stands
+    APPROVAL_REMOVED = "ApprovalRemoved"
+    # the choice for a service
     FROM_NODE = "ChosenByNode"
     FROM_ROLE = "ChosenByRole"
     FROM_SELECTOR = "ChosenBySelector"
     DISABLED = "Disabled"
     NONE = "NoProfile"
-    # why something is refused or waits
+    # faults and waits
     INVALID = "ProfileInvalid"
     NOT_FOUND = "ProfileNotFound"
     AMBIGUOUS = "ProfileAmbiguous"
     ROLE_NOT_FOUND = "RoleNotFound"
-    CLAIMED_TWICE = "KeyClaimedTwice"
-    SERVICE_INVALID = "DeclarationInvalid"
+    KEY_CONFLICT = "AnnotationKeyConflict"
+    SERVICE_INVALID = "ServiceInvalid"
     UNKNOWN_SERVICE = "UnknownService"
     CELL_CHANGED = "CellImmutable"
     CELL_INVALID = "CellInvalid"
     ATTACHMENTS_DIFFER = "NetworkAttachmentsDiffer"
     VARS_INVALID = "AnsibleVarsInvalid"
     CONFIG_INVALID = "ConfigurationInvalid"
-    CONFIG_DOUBTFUL = "ConfigurationDoubtful"
-    FORBIDDEN = "MissingRight"
+    CONFIG_WARNING = "ConfigurationWarning"
+    FORBIDDEN = "Forbidden"
+    NAMESPACE_NOT_GRANTED = "NamespaceNotGranted"
+    SECRETS_NOT_GRANTED = "SecretsNotGranted"
     NOT_SERVED = "KindNotServed"
     NOT_NAMESPACED = "KindNotNamespaced"
-    FOREIGN = "NotOurs"
+    OTHER_NODE = "OwnedByAnotherNode"
     PINNED = "PinnedByPolicy"
     BUDGET_SPENT = "MaxUnavailable"
     STALLED = "ProgressDeadlineExceeded"
-    PAUSED = "Paused"
     DELETING = "NodeDeleting"
-    IN_USE = "ProfileInUse"
-    # how things stand
+    # states
     RECONCILED = "Reconciled"
     ROLLING = "RollingOut"
     AVAILABLE = "Available"
-    SHARED = "RoleHasNodes"
-    GIVEN = "GivenToNodes"
-    SILENT = "RoleSilent"
+    PROGRESS_IGNORED = "ProgressIgnored"
+    ROLE_HAS_NODES = "RoleHasNodes"
+    SET_FOR_NODES = "SetForNodes"
+    NO_PROFILE_ON_ROLE = "NoProfileOnRole"
     USED_BY_NODE = "UsedByNode"
     USED_BY_ROLE = "UsedByRole"
     USED_BY_SELECTOR = "UsedBySelector"
-    # what would change it
+    # remedies
     ANNOTATE_NODE = "AnnotateNode"
     ANNOTATE_ROLE = "AnnotateRole"
     CREATE_PROFILE = "CreateProfile"
     CREATE_ROLE = "CreateRole"
-    MEND_VALUE = "MendValue"
-    GRANT_RIGHT = "GrantRight"
+    FIX_ANNOTATION = "FixAnnotation"
+    GRANT_PERMISSION = "GrantPermission"
     FOLLOW_PROFILE = "SetAutomatic"
-    MEND_OPERATOR = "MendServiceOperator"
+    CHECK_OPERATOR = "CheckServiceOperator"
     SET_PRIORITY = "SetPriority"

@@ -1,12 +1,12 @@
-"""What may influence the decision about one OpenStackDataPlaneNode, frozen.
+"""Immutable snapshot of everything that the plan of one OpenStackDataPlaneNode depends on.
 
-Service objects and their configuration are kept whole, as the server has them: what an apply would change is read off
-their fields and managed fields. Profiles of all services are seen alike, whatever their kind.
+Service objects and configuration objects are kept whole, because the preview of an apply needs their managed fields.
+Profiles of every kind are parsed into the same type.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import wraps
@@ -26,26 +26,28 @@ DEFAULT_DEADLINE_SECONDS = 600
 
 @dataclass(frozen=True)
 class Service:
-    """A service whose profile nodes choose: built in, or declared by a ProfileService."""
+    """Service with profiles: built in, or declared by a ProfileService."""
 
     name: str
     annotation_key: str
     profile_api_version: str
     profile_kind: str
     object_api_version: str = ""
-    """Empty where no object is made: the result is in the node's status alone."""
+    """Empty if the service has no objects; the choice is then only in the status of the node."""
     object_kind: str = ""
     node_field: str = ""
-    """The field of the object's spec with the node's name."""
+    """Field of the object's spec with the name of the node."""
     profile_field: str = ""
-    """The field of the object's spec with the profile's name."""
+    """Field of the object's spec with the name of the profile."""
     config_field: str = ""
-    """The field of a profile's spec with the configuration."""
+    """Field of a profile's spec with the configuration."""
     config_format: ConfigFormat = ConfigFormat.INI
     create_when: str = ""
-    """The annotation that asks for the object; empty: it is made where a profile resolves."""
+    """Annotation that requests the object; if empty, the object is created wherever a profile resolves."""
     max_unavailable: Any = None
     deadline_seconds: int | None = None
+    progress: str = ""
+    """`Progress`, or empty."""
     is_built_in: bool = True
 
     @property
@@ -55,56 +57,59 @@ class Service:
 
 @dataclass(frozen=True)
 class Profile:
-    """A profile of any service."""
+    """Profile of any service."""
 
     name: str
     uid: str = ""
     generation: int = 0
     config: str = ""
     node_selector: Mapping[str, str] | None = None
-    """None: it selects no nodes by itself."""
+    """None if the profile selects no nodes."""
     priority: int = 0
     max_unavailable: Any = None
     deadline_seconds: int | None = None
+    progress: str = ""
     render_as: str = ""
     is_deleting: bool = False
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How many service objects of one profile a rollout may disturb, and does."""
+    """Rollout budget of a profile for one node."""
 
     total: int = 0
-    """Objects that have this profile, or are to have it."""
+    """Number of objects that have the profile or are about to get it."""
+    limit: int = 0
+    """Number of objects that may be unavailable at once."""
     unavailable: int = 0
-    """Those that do not run what they were last told, or are about to be told, ours excluded."""
-    is_granted: bool = True
-    """Whether this node may be among those that are disturbed now."""
+    """Number of objects that are unavailable or hold a slot, without the object of this node."""
+    has_slot: bool = True
+    """True if this node holds a rollout slot."""
     is_stalled: bool = False
-    """Whether one of them is past its deadline: the rollout stops."""
+    """True if an object is past its progress deadline, which stops the rollout."""
     stalled: str = ""
-    """Which one."""
+    """Name of that object."""
     due: datetime | None = None
-    """When the first of them is past its deadline."""
+    """Time of the next progress deadline."""
 
 
 @dataclass(frozen=True)
-class Loss:
-    """Service objects that go because a role, or a selector, does not ask for them any more: of all nodes together."""
+class Removal:
+    """Bulk removal of service objects that a role or a selector no longer requests, over all affected nodes."""
 
-    taker: str
-    """What takes them away, as it is now."""
+    cause: str
+    """Revision of the role or profile that causes the removal."""
     nodes: int
-    """How many lose theirs."""
+    """Number of nodes that lose their object."""
     managed: int
-    """How many nodes there are."""
+    """Number of managed nodes."""
     root: ObjectRef | None = None
-    """Where that is approved; None: on each node."""
+    """Object on which the removal is approved; None if each node is approved separately."""
 
 
 @dataclass(frozen=True)
-class Trouble:
-    """Why a kind cannot be seen."""
+class KindError:
+    """Reason why a kind cannot be watched."""
 
     reason: Reason
     message: str
@@ -114,36 +119,42 @@ class Trouble:
 class NodeSnapshot:
     node: OpenStackDataPlaneNode
     role: OpenStackDataPlaneRole | None = None
-    """None where the node names none, or one that does not exist."""
+    """None if the node has no spec.role, or the role does not exist."""
     services: Sequence[Service] = ()
-    """All there are, by name."""
-    claimed_twice: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Annotation keys that more than one service claims, with the services: none of them is taken into account."""
+    """All services, by name."""
+    key_conflicts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Annotation keys that several services declare, with the services; none of them is used."""
     profiles: Mapping[str, Mapping[str, Profile]] = field(default_factory=dict)
-    """By service and name: those that the node or its role name, and those that select nodes by label."""
+    """By service and name: profiles that the node or its role names, and profiles with a nodeSelector."""
     objects: Mapping[str, Object] = field(default_factory=dict)
-    """By service: the object there is for this node."""
+    """By service: the service object of this node."""
     configurations: Mapping[str, Sequence[Object]] = field(default_factory=dict)
-    """By service: what there is by the name of this node's configuration, a ConfigMap, a Secret, or both."""
+    """By service: objects with the name of this node's configuration: a ConfigMap, a Secret, or both."""
     budgets: Mapping[str, Budget] = field(default_factory=dict)
-    """By service, for the profile that the node is to have."""
-    losses: Mapping[str, Loss] = field(default_factory=dict)
-    """By service: where the node has an object that its role, or a selector, no longer asks for."""
-    troubles: Mapping[str, Trouble] = field(default_factory=dict)
-    """By service: why its kinds cannot be seen, such as a missing right, with verb and resource."""
-    known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
-    """What has been worked out from the rest (`once`)."""
+    """By service, for the desired profile of the node."""
+    removals: Mapping[str, Removal] = field(default_factory=dict)
+    """By service: set if the node has an object that its role or a selector no longer requests."""
+    ignored: Set[str] = frozenset()
+    """Services whose rollout does not wait for status.hash.profile."""
+    has_config_maps: bool = True
+    """True if ConfigMaps may be read and written in the namespace of the node."""
+    has_secrets: bool = True
+    """True if Secrets may be read and written in the namespace of the node."""
+    kind_errors: Mapping[str, KindError] = field(default_factory=dict)
+    """By service: error of its kinds, such as a missing permission with verb and resource."""
+    memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """Cache of derived values (`memoize`)."""
 
 
-def once(work: Callable[Concatenate[NodeSnapshot, P], T]) -> Callable[Concatenate[NodeSnapshot, P], T]:
-    """A function that depends on a snapshot, and on what else can be hashed: worked out for the first who asks."""
+def memoize(work: Callable[Concatenate[NodeSnapshot, P], T]) -> Callable[Concatenate[NodeSnapshot, P], T]:
+    """Cache the result of a function on its snapshot, by its other hashable arguments."""
 
     @wraps(work)
-    def answer(snapshot: NodeSnapshot, /, *about: P.args, **named: P.kwargs) -> T:
-        known, question = snapshot.known, (work, *about, *named.items())
-        if question not in known:
-            known[question] = work(snapshot, *about, **named)
-        found: T = known[question]
+    def compute(snapshot: NodeSnapshot, /, *about: P.args, **named: P.kwargs) -> T:
+        memo, key = snapshot.memo, (work, *about, *named.items())
+        if key not in memo:
+            memo[key] = work(snapshot, *about, **named)
+        found: T = memo[key]
         return found
 
-    return answer
+    return compute

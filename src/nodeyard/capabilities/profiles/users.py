@@ -1,7 +1,7 @@
-"""Who has a profile: nodes that name it, nodes whose role does, and nodes that it selects by their labels.
+"""Nodes of a profile: nodes that name it, nodes whose role names it, and nodes that it selects by label.
 
-The first two are told by annotations. Which profile selects a node depends on all the others that would: the node says
-in its status what came of it, and is found by that.
+The first two are found by annotation. The winning selector of a node depends on all selecting profiles, so selected
+nodes are found by their status.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from nodeyard.capabilities.profiles.snapshot import Service
 from nodeyard.runtime.capability import View
 
 
-def members(view: View, service: Service, namespace: str, profile: str) -> int:
-    """How many nodes have a profile; in time that does not grow with them."""
+def count_users(view: View, service: Service, namespace: str, profile: str) -> int:
+    """Count the nodes of a profile from indexes, without iterating over them."""
     choice = f"{namespace}/{service.annotation_key}={profile}"
     count = view.counted(names.NODE_KIND, names.BY_ANNOTATION, choice)
     for role in view.indexed(names.ROLE_KIND, names.BY_ANNOTATION, choice):
@@ -25,14 +25,14 @@ def members(view: View, service: Service, namespace: str, profile: str) -> int:
     return count + view.counted(names.NODE_KIND, watched.SELECTED, _selected(service, namespace, profile))
 
 
-def users(view: View, service: Service, namespace: str, profile: str) -> Iterator[str]:
-    """The nodes that have a profile, by name; the first cost no more than they are."""
+def list_users(view: View, service: Service, namespace: str, profile: str) -> Iterator[str]:
+    """Iterate lazily over the nodes of a profile, sorted by name."""
     selected = view.indexed(names.NODE_KIND, watched.SELECTED, _selected(service, namespace, profile))
-    return merge(choosers(view, service, namespace, profile), (node.name for node in selected))
+    return merge(list_choosing_nodes(view, service, namespace, profile), (node.name for node in selected))
 
 
-def choosers(view: View, service: Service, namespace: str, profile: str) -> Iterator[str]:
-    """The nodes that name a profile, by themselves or by their role, by name."""
+def list_choosing_nodes(view: View, service: Service, namespace: str, profile: str) -> Iterator[str]:
+    """Iterate over nodes that name a profile, by their own annotation or that of their role, sorted by name."""
     choice = f"{namespace}/{service.annotation_key}={profile}"
     return merge(
         (node.name for node in view.indexed(names.NODE_KIND, names.BY_ANNOTATION, choice)),
@@ -48,7 +48,7 @@ def _selected(service: Service, namespace: str, profile: str) -> str:
 
 
 def _followers(view: View, service: Service, role: str) -> Iterator[str]:
-    """The nodes of a role that leave the choice to it, by name."""
+    """Iterate over nodes of a role that do not override its choice, sorted by name."""
     for node in view.indexed(names.NODE_KIND, names.BY_ROLE, role):
         if service.annotation_key not in node.metadata.annotations:
             yield node.name

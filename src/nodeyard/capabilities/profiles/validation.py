@@ -1,9 +1,8 @@
-"""What the API server checks of each kind before it stores one: rules and limits, by field.
+"""Validation rules of the CRDs, by field.
 
-Two things are deliberate. Nothing has a default: the server would fill it in on a node, and the default would then beat
-what the role says. And kinds that the OpenStack operators had keep whatever fields we do not know: our definition may
-take the place of theirs. What annotations say is not checked here, where only an object's name can be seen of its
-metadata, but by the webhook, and by the plan where there is none.
+No field has a default: the API server would set it on the node, where it would override the value of the role. Kinds of
+the OpenStack operators keep unknown fields, because these CRDs may replace theirs. CEL sees only the name in metadata,
+so annotations are validated by the webhook, and by the plan if the webhook is off.
 """
 
 from __future__ import annotations
@@ -11,8 +10,8 @@ from __future__ import annotations
 from typing import Final
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.services import BUILT_IN, NEUTRON, NOVA, TELEMETRY
-from nodeyard.capabilities.profiles.types import ConfigFormat, UpdatePolicy
+from nodeyard.capabilities.profiles.registry import BUILT_IN, NEUTRON, NOVA, TELEMETRY
+from nodeyard.capabilities.profiles.types import ConfigFormat, Progress, UpdatePolicy
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import LABEL_VALUE_MAX, SUBDOMAIN_MAX
 from nodeyard.schema.rules import CONDITIONS, KEY, KEY_MAX, LABEL, NAME, SUBDOMAIN, VALUE, checks, rule
@@ -22,13 +21,13 @@ _RESERVED_NAMES: Final = tuple(service.name for service in BUILT_IN)
 _RESERVED_KEYS: Final = (names.CELL, *(service.annotation_key for service in BUILT_IN))
 
 _CONFIG_MAX: Final = 512 * 1024
-"""Half of what fits into a ConfigMap: the rest is for what the service object's user adds."""
+"""Half of the size of a ConfigMap; the rest is for configuration of the node and of the service object."""
 _MOST_LABELS: Final = 64
 _FIELD = "[A-Za-z_][A-Za-z0-9_-]*"
 
 
 def _listed(values: tuple[str, ...]) -> str:
-    """As a CEL list."""
+    """Render a CEL list."""
     return "[" + ", ".join(f"'{value}'" for value in values) + "]"
 
 
@@ -45,8 +44,8 @@ _COUNT: Final[Object] = {"minimum": 1, "format": "int32"}
 _UNAVAILABLE = checks(
     rule(
         "type(self) == int ? self >= 1 : self.matches('^([1-9][0-9]?|100)%$')",
-        "maxUnavailable is a number from 1 or a share from 1% to 100%: with none at all no change could ever be rolled "
-        "out; to hold changes back use profileUpdatePolicy Manual",
+        "maxUnavailable is a number from 1 or a percentage from 1% to 100%: 0 would block every rollout; to hold "
+        "changes back, set profileUpdatePolicy: Manual",
     ),
     maxLength=16,
 )
@@ -56,7 +55,7 @@ def _name_of(what: str, most: int = SUBDOMAIN_MAX) -> Object:
     return checks(
         rule(
             f"self == '' || self.matches('^{SUBDOMAIN}$')",
-            f"the name of a {what} is lower case letters, digits, '-' and '.', and begins and ends with a letter or "
+            f"the name of a {what} has lower-case letters, digits, '-' and '.', and starts and ends with a letter or "
             "digit",
         ),
         maxLength=most,
@@ -64,7 +63,7 @@ def _name_of(what: str, most: int = SUBDOMAIN_MAX) -> Object:
 
 
 def _labelled(label: str) -> Object:
-    """The name becomes a label value."""
+    """Return the rule for a name that becomes a label value."""
     return rule(
         f"size(self.metadata.name) <= {LABEL_VALUE_MAX}",
         f"metadata.name becomes the value of label {label}: at most {LABEL_VALUE_MAX} characters",
@@ -112,6 +111,7 @@ def _profile(config: str) -> dict[str, Object]:
         f"spec.{config}": {"maxLength": _CONFIG_MAX},
         "spec.maxUnavailable": _UNAVAILABLE,
         "spec.progressDeadlineSeconds": _COUNT,
+        "spec.progress": {"enum": ["", *(str(each) for each in Progress)]},
         "spec.renderAs": {"enum": ["", *_RENDERED_AS]},
         "spec.nodeSelector": checks(
             rule(
@@ -228,16 +228,16 @@ SERVICE: Final[dict[str, Object]] = {
         rule(
             "!has(self.nodeField) || !has(self.profileField) || self.nodeField == '' "
             "|| self.nodeField != self.profileField",
-            "nodeField and profileField are two fields: one cannot hold both names",
+            "nodeField and profileField must differ: one field cannot hold both names",
         ),
         rule(
             "has(self.object) || " + " && ".join(f"(!has(self.{each}) || self.{each} == '')" for each in _OF_OBJECT),
-            f"{', '.join(_OF_OBJECT)} are about the object: set object, or leave them out",
+            f"{', '.join(_OF_OBJECT)} need spec.object: set object, or remove them",
         ),
         rule(
             "!has(self.createWhenAnnotation) || self.createWhenAnnotation != self.annotationKey",
-            "createWhenAnnotation is another annotation than annotationKey; leave it out to have the object wherever a "
-            "profile is chosen",
+            "createWhenAnnotation must differ from annotationKey; remove it to create the object wherever a profile is "
+            "chosen",
         ),
         required=["annotationKey", "profile"],
     ),
@@ -264,5 +264,6 @@ SERVICE: Final[dict[str, Object]] = {
     },
     "spec.maxUnavailable": _UNAVAILABLE,
     "spec.progressDeadlineSeconds": _COUNT,
+    "spec.progress": {"enum": ["", *(str(each) for each in Progress)]},
     **_CONDITIONS,
 }

@@ -1,5 +1,7 @@
-"""The kinds that are watched, and how they are found again. Profiles and service objects are seen as they are on the
-wire, so that those of declared services, which no code knows, are treated alike."""
+"""Watched kinds, their indexes and how they are read.
+
+Profiles and service objects are untyped, so kinds of declared services are handled like built-in ones.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.planning.availability import is_available, mapping
+from nodeyard.capabilities.profiles.planning.availability import as_mapping, is_available
 from nodeyard.capabilities.profiles.snapshot import Profile, Service
 from nodeyard.capabilities.profiles.types import (
     OpenStackDataPlaneNode,
@@ -18,7 +20,8 @@ from nodeyard.capabilities.profiles.types import (
 )
 from nodeyard.client.resources import CONFIG_MAPS, SECRETS, Resource, untyped
 from nodeyard.kube.json import Object
-from nodeyard.runtime.capability import View
+from nodeyard.runtime.capability import Aggregate, View
+from nodeyard.watch.informer_key import in_namespace
 
 NODES: Final = Resource(
     names.DATAPLANE_GROUP, names.VERSION, names.NODE_PLURAL, names.NODE_KIND, True, OpenStackDataPlaneNode
@@ -43,34 +46,68 @@ AGENTS: Final = untyped(names.NEUTRON_GROUP, names.VERSION, names.AGENT_PLURAL, 
 PROFILES: Final = (COMPUTE_PROFILES, NETWORK_PROFILES, TELEMETRY_PROFILES)
 OBJECTS: Final = (COMPUTES, AGENTS)
 CONFIGURATIONS: Final = (CONFIG_MAPS, SECRETS)
+"""Watched only in the namespaces of nodes, with permissions only there."""
 
 SELECTING: Final = "selecting"
-"""Profiles that select nodes by label, by namespace."""
+"""Index of profiles with a nodeSelector, by namespace."""
 UNAVAILABLE: Final = "unavailable"
-"""Service objects that do not run what they were told, by `namespace/profile`."""
+"""Index of unavailable service objects, by `namespace/profile`."""
 SELECTED: Final = "selected"
-"""Nodes by the profiles that select them, as their status says, by the key of the profile."""
+"""Index of nodes by the profiles that select them according to their status, by profile key."""
+NAMESPACES: Final = "namespaces of nodes"
+PINNED: Final = "pinned"
+"""Index of nodes by the profiles that are pinned to an earlier generation in their status, by profile key."""
 WITHOUT_ROLE: Final = "without-role"
-"""Nodes that have no role, by namespace."""
+"""Index of nodes without a role, by namespace."""
 BY_ROLE_KEY: Final = "role-key"
-"""Nodes by their role and each annotation key of theirs, as `namespace/role/key`: those who choose for themselves."""
+"""Index of nodes by role and annotation key, as `namespace/role/key`: nodes that override their role."""
 
 
-def viewed(api_version: str, kind: str) -> str:
-    """How a view names a kind."""
+def kind_name(api_version: str, kind: str) -> str:
+    """Return the name of a kind in a view."""
     group = api_version.rpartition("/")[0]
     return f"{kind}.{group}" if group else kind
 
 
-def is_seen(view: View, kind: str) -> bool:
-    """Whether what there is of a kind is known; those of declared services may not be watched yet."""
+def is_synced(view: View, kind: str) -> bool:
+    """Check if the cache of a kind is synced; kinds of declared services may not be watched yet."""
     try:
         return view.is_synced(kind)
     except KeyError:
         return False
 
 
-# how they are found
+def configuration_kind(resource: Resource[Any], namespace: str) -> str:
+    """Return the name in a view of ConfigMaps or Secrets of one namespace."""
+    return in_namespace(resource.kind, namespace)
+
+
+def namespaces(view: View) -> Iterable[str]:
+    """Return the namespaces that have nodes, from an aggregate."""
+    found: Mapping[str, int] = view.aggregate(NAMESPACES, "")
+    return sorted(found)
+
+
+def _counted(by: int) -> Any:
+    def changed(counts: Mapping[str, int], node: OpenStackDataPlaneNode) -> Mapping[str, int]:
+        namespace = node.metadata.namespace
+        after = {**counts, namespace: counts.get(namespace, 0) + by}
+        return {name: count for name, count in after.items() if count}
+
+    return changed
+
+
+NODE_NAMESPACES: Final = Aggregate(
+    name=NAMESPACES,
+    kind=names.NODE_KIND,
+    empty=dict,
+    group=lambda _node: ("",),
+    add=_counted(1),
+    remove=_counted(-1),
+)
+
+
+# index functions
 
 
 def by_annotation(obj: Any) -> Iterable[str]:
@@ -100,13 +137,22 @@ def selected(node: OpenStackDataPlaneNode) -> Iterable[str]:
     ]
 
 
+def pinned(node: OpenStackDataPlaneNode) -> Iterable[str]:
+    namespace = node.metadata.namespace
+    return [
+        names.profile_key(service, namespace, choice.value)
+        for service, choice in node.status.profiles.items()
+        if choice.pinned
+    ]
+
+
 def selecting(profile: Object) -> Iterable[str]:
-    has_selector = isinstance(mapping(profile.get("spec")).get("nodeSelector"), Mapping)
+    has_selector = isinstance(as_mapping(profile.get("spec")).get("nodeSelector"), Mapping)
     return (namespace_of(profile),) if has_selector else ()
 
 
 def namespace_of(obj: Object) -> str:
-    """Empty of a kind that is declared though it is cluster-scoped: nobody's, and told of where it matters."""
+    """Return the namespace of an object; empty for a declared kind that is cluster-scoped, see `collect`."""
     return str(obj["metadata"].get("namespace", ""))
 
 
@@ -116,33 +162,39 @@ def by_node(obj: Object) -> Iterable[str]:
 
 
 def by_profile(field: str) -> Any:
-    """Service objects by the profile that this field of their spec names."""
-    return lambda obj: (f"{namespace_of(obj)}/{named(obj, field)}",)
+    """Index service objects by the profile that a field of their spec names."""
+    return lambda obj: (f"{namespace_of(obj)}/{spec_string(obj, field)}",)
 
 
 def unavailable(field: str) -> Any:
-    return lambda obj: () if is_available(obj) else (f"{namespace_of(obj)}/{named(obj, field)}",)
+    """Index service objects that are unavailable with or without reports ignored."""
+    return lambda obj: () if _is_both(obj) else (f"{namespace_of(obj)}/{spec_string(obj, field)}",)
 
 
-def named(obj: Object, field: str) -> str:
-    """What a field of an object's spec says."""
-    value = mapping(obj.get("spec")).get(field)
+def _is_both(obj: Object) -> bool:
+    return is_available(obj) and is_available(obj, ignores=True)
+
+
+def spec_string(obj: Object, field: str) -> str:
+    """Return a string field of an object's spec; empty if it is missing or not a string."""
+    value = as_mapping(obj.get("spec")).get(field)
     return value if isinstance(value, str) else ""
 
 
-def seen(service: Service, profile: Object) -> Profile:
-    """A profile of any service, read leniently: what is malformed is as if it were not there."""
-    metadata, spec = profile["metadata"], mapping(profile.get("spec"))
+def parse_profile(service: Service, profile: Object) -> Profile:
+    """Parse a profile of any service; malformed fields are treated as missing."""
+    metadata, spec = profile["metadata"], as_mapping(profile.get("spec"))
     selector, priority, deadline = (spec.get(each) for each in ("nodeSelector", "priority", "progressDeadlineSeconds"))
     return Profile(
         name=metadata["name"],
         uid=metadata.get("uid", ""),
         generation=metadata.get("generation") or 0,
-        config=named(profile, service.config_field) if service.config_field else "",
+        config=spec_string(profile, service.config_field) if service.config_field else "",
         node_selector=selector if isinstance(selector, Mapping) else None,
         priority=priority if isinstance(priority, int) else 0,
         max_unavailable=spec.get("maxUnavailable"),
         deadline_seconds=deadline if isinstance(deadline, int) and deadline > 0 else None,
+        progress=spec_string(profile, "progress"),
         render_as=spec.get("renderAs") or "",
         is_deleting="deletionTimestamp" in metadata,
     )

@@ -1,5 +1,5 @@
-"""Spares: takes spare nodes and makes them what a template says, keeps them so, and gives them back.
+"""Spares: NodeTemplates claim spare nodes, configure them, repair drift and release them.
 
-Read in this order: `types` (what a user writes), `snapshot` (what is looked at), `plan` and `planning` (what is
-decided), `status` and `events` (what is said about it), `messages` (in which words).
+Read in this order: `types` (the API), `snapshot` (input), `plan` and `planning` (decisions), `report` (status, events,
+metrics), `messages` (texts), `controller` (registration).
 """

@@ -1,7 +1,6 @@
-"""What spares watches, and which events make it plan again. No decisions here.
+"""Registration of spares: watches, predicates, RBAC. No decisions here.
 
-All templates share one stock, so there is one key. A node's heartbeat, a template's own status and the renewals of a
-lease change nothing that is decided by, and so cause no plan.
+All templates share one reconcile key. Node heartbeats, template status writes and Lease renewals do not enqueue it.
 """
 
 from __future__ import annotations
@@ -12,42 +11,43 @@ from typing import Final
 
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.definition import NODE_TEMPLATE
-from nodeyard.capabilities.spares.events import events
 from nodeyard.capabilities.spares.messages import text
-from nodeyard.capabilities.spares.metrics import SparesMetrics
 from nodeyard.capabilities.spares.plan import plan
 from nodeyard.capabilities.spares.policies import policies
+from nodeyard.capabilities.spares.report.events import events
+from nodeyard.capabilities.spares.report.metrics import SparesMetrics
+from nodeyard.capabilities.spares.report.status import status
 from nodeyard.capabilities.spares.snapshot import (
     SparesSnapshot,
     collect,
     is_ready,
     is_spare,
-    is_workload,
     needs_pods,
     template_of,
 )
-from nodeyard.capabilities.spares.status import status
-from nodeyard.capabilities.spares.types import NodeTemplate
+from nodeyard.capabilities.spares.types import NodeTemplate, Reason
 from nodeyard.client import resources
 from nodeyard.client.resources import Resource
+from nodeyard.kube.drain import is_unreachable, is_workload
 from nodeyard.kube.objects import Lease, Node, Pod
 from nodeyard.plan.model import ObjectRef
-from nodeyard.runtime.capability import Capability, Key, Kind, Living, Rule, View, Watch
+from nodeyard.runtime.capability import Capability, Key, Kind, PeerOperator, Rule, View, Watch
 
 TEMPLATES: Final = Resource(names.GROUP, names.VERSION, names.PLURAL, names.KIND, False, NodeTemplate)
-_EVERYTHING: Final = (names.KEY,)
-_NOTHING: Final = ()
+_ALL_TEMPLATES: Final = (names.KEY,)
+_NO_KEYS: Final = ()
 _LEASE_SECONDS: Final = 15
-"""What controller-runtime gives a leader before another may take over."""
+"""Default lease duration of controller-runtime."""
 
 
 def _node_keys(old: Node | None, new: Node | None) -> Iterable[Key]:
     if old is None or new is None:
-        return _EVERYTHING
-    return _NOTHING if _decides_alike(old, new) else _EVERYTHING
+        return _ALL_TEMPLATES
+    return _NO_KEYS if _is_same_input(old, new) else _ALL_TEMPLATES
 
 
-def _decides_alike(old: Node, new: Node) -> bool:
+def _is_same_input(old: Node, new: Node) -> bool:
+    """Compare the fields of a node that the plan reads."""
     before, after = old.metadata, new.metadata
     return (
         before.labels == after.labels
@@ -56,48 +56,50 @@ def _decides_alike(old: Node, new: Node) -> bool:
         and before.deletion_timestamp == after.deletion_timestamp
         and old.spec == new.spec
         and is_ready(old) == is_ready(new)
+        and is_unreachable(old) == is_unreachable(new)
     )
 
 
 def _template_keys(old: NodeTemplate | None, new: NodeTemplate | None) -> Iterable[Key]:
     if old is None or new is None:
-        return _EVERYTHING
+        return _ALL_TEMPLATES
     before, after = old.metadata, new.metadata
-    is_alike = (
+    is_same = (
         old.spec == new.spec
         and before.uid == after.uid
         and before.annotations == after.annotations
         and before.finalizers == after.finalizers
         and before.deletion_timestamp == after.deletion_timestamp
     )
-    return _NOTHING if is_alike else _EVERYTHING
+    return _NO_KEYS if is_same else _ALL_TEMPLATES
 
 
 def _pod_keys(view: View, old: Pod | None, new: Pod | None) -> Iterable[Key]:
-    """A pod matters by being a node's workload, or going, where the node is a spare or on its way to be one.
+    """Enqueue for workload pods that appear, terminate or go on a spare or on a node that is being released.
 
-    Those of nodes in use come and go all day. When one of these is to be given back they are looked at as they are."""
-    before, after = map(_burden, (old, new))
+    Pods on nodes in use change all day and are ignored; the snapshot reads them when a release starts.
+    """
+    before, after = map(_workload, (old, new))
     if before == after:
-        return _NOTHING
-    nodes = {burden[0] for burden in (before, after) if burden is not None}
-    return _EVERYTHING if any(_is_to_be_empty(view.get("Node", name)) for name in nodes) else _NOTHING
+        return _NO_KEYS
+    nodes = {workload[0] for workload in (before, after) if workload is not None}
+    return _ALL_TEMPLATES if any(_needs_empty(view.get("Node", name)) for name in nodes) else _NO_KEYS
 
 
-def _burden(pod: Pod | None) -> tuple[str, str, bool] | None:
-    """Which node it keeps from being empty, as which pod, and whether it goes already; None where it keeps none."""
+def _workload(pod: Pod | None) -> tuple[str, str, bool] | None:
+    """Return node name, uid and whether the pod is terminating; None if it does not count as workload of a node."""
     if pod is None or not pod.spec.node_name or not is_workload(pod):
         return None
     return pod.spec.node_name, pod.metadata.uid, pod.metadata.deletion_timestamp is not None
 
 
-def _is_to_be_empty(node: Node | None) -> bool:
+def _needs_empty(node: Node | None) -> bool:
     return node is not None and (names.RELEASE in node.metadata.annotations or is_spare(node))
 
 
 def _lease_keys(old: Lease | None, new: Lease | None) -> Iterable[Key]:
     holders = [lease.spec.holder_identity if lease else "" for lease in (old, new)]
-    return _EVERYTHING if holders[0] != holders[1] else _NOTHING
+    return _ALL_TEMPLATES if holders[0] != holders[1] else _NO_KEYS
 
 
 def _pods_by_node(pod: Pod) -> Iterable[str]:
@@ -108,19 +110,19 @@ def _pods_are_needed(view: View) -> bool:
     return needs_pods(view.all(names.KIND))
 
 
-def living_original(view: View, now: datetime) -> Living | None:
-    """nyallocator, by its leader's Lease."""
-    for lease in view.all("Lease"):
-        spec: Lease = lease
-        renewed = spec.spec.renew_time
-        if not spec.spec.holder_identity or renewed is None:
+def find_peer(view: View, now: datetime) -> PeerOperator | None:
+    """Return nyallocator while its leader election Lease is held."""
+    leases: Sequence[Lease] = view.all("Lease")
+    for lease in leases:
+        spec = lease.spec
+        if not spec.holder_identity or spec.renew_time is None:
             continue
-        until = renewed + timedelta(seconds=spec.spec.lease_duration_seconds or _LEASE_SECONDS)
+        until = spec.renew_time + timedelta(seconds=spec.lease_duration_seconds or _LEASE_SECONDS)
         if now < until:
-            where = spec.metadata.namespace
-            return Living(
-                f"nyallocator ({spec.spec.holder_identity})",
-                f"scale its Deployment in the namespace {where} to 0; Nodeyard takes over when its Lease has expired",
+            return PeerOperator(
+                f"nyallocator ({spec.holder_identity})",
+                f"scale its Deployment in namespace {lease.metadata.namespace} to 0; Nodeyard takes over when its "
+                "Lease expires",
                 until,
             )
     return None
@@ -136,7 +138,7 @@ def _managed(snapshot: SparesSnapshot) -> int:
 
 
 def _keys_of(_view: View, ref: ObjectRef) -> Iterable[Key]:
-    return _EVERYTHING if ref.kind in ("Node", names.KIND) else _NOTHING
+    return _ALL_TEMPLATES if ref.kind in ("Node", names.KIND) else _NO_KEYS
 
 
 SPARES: Final = Capability(
@@ -147,7 +149,7 @@ SPARES: Final = Capability(
         Watch(TEMPLATES, _template_keys),
         Watch(
             resources.PODS.decoded_as(Pod),
-            keys_in=_pod_keys,
+            map_with_view=_pod_keys,
             indexes={names.PODS_BY_NODE: _pods_by_node},
             needed=_pods_are_needed,
         ),
@@ -171,12 +173,13 @@ SPARES: Final = Capability(
         Rule("coordination.k8s.io", ("leases",), ("list", "watch"), (names.ORIGINAL_LEASE,)),
     ),
     roots=_roots,
+    root_of=lambda action: ("", action.facts.get("template", "")),
+    fine=frozenset({Reason.SUFFICIENT, Reason.RECONCILE_SUCCESS}),
     plans_pauses=True,
-    managed=_managed,
+    managed_nodes=_managed,
     keys_of=_keys_of,
-    all_keys=lambda _view: _EVERYTHING,
+    all_keys=lambda _view: _ALL_TEMPLATES,
     metrics=SparesMetrics,
-    original=living_original,
+    replaces=find_peer,
     policies=policies,
-    example="01-spares",
 )

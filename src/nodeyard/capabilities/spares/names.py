@@ -1,10 +1,10 @@
-"""Every key string of spares, once. Those with nyallocator's prefix are its interface and never change."""
+"""Label, annotation, taint and finalizer keys of spares. Keys with nyallocator's prefix are its interface."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from nodeyard.kube.names import ROLE_PREFIX
+from nodeyard.kube.names import RESTRICTED_DOMAIN, ROLE_PREFIX
 
 GROUP: Final = "nyallocator.cybozu.io"
 VERSION: Final = "v1"
@@ -13,9 +13,9 @@ KIND: Final = "NodeTemplate"
 PLURAL: Final = "nodetemplates"
 CAPABILITY: Final = "spares"
 KEY: Final = "nodetemplates"
-"""All templates share one stock and are planned together, so there is one key."""
+"""All templates compete for the same spares and are planned together, so there is one reconcile key."""
 PODS_BY_NODE: Final = "node"
-"""The index of pods by the node they are bound to."""
+"""Name of the index of pods by `spec.nodeName`."""
 
 SPARE_TAINT: Final = "node.cybozu.io/spare"
 SPARE_ROLE: Final = "spare"
@@ -28,17 +28,19 @@ FINALIZER: Final = f"{GROUP}/finalizer"
 TRUE: Final = "true"
 
 RECORD: Final = "nodeyard.dev/spares-record"
-"""On a node: what we set there and what stood there before."""
+"""Annotation: the settings that Nodeyard made on the node, and what they displaced."""
+RECORD_DIGEST: Final = f"{RESTRICTED_DOMAIN}/nodeyard-spares-record"
+"""Label: the digest of the record. A kubelet may annotate its node, but may not set labels of this domain."""
 LABELLED: Final = "nodeyard.dev/spares-labelled"
-"""On a node: the spare label is ours, and goes with the taint."""
+"""Annotation: Nodeyard set the spare label and removes it with the taint."""
 RELEASE: Final = "nodeyard.dev/spares-release"
-"""On a node: it is being given back; since when, and whether the cordon is ours."""
+"""Annotation: the node is being released; since when, and whether Nodeyard set the cordon."""
 
-RESERVED_LABELS: Final = frozenset({SPARE_LABEL, TEMPLATE_LABEL, OUT_LABEL, OUT_ROLE_LABEL})
+RESERVED_LABELS: Final = frozenset({SPARE_LABEL, TEMPLATE_LABEL, OUT_LABEL, OUT_ROLE_LABEL, RECORD_DIGEST})
 RESERVED_ANNOTATIONS: Final = frozenset({RECORD, LABELLED, RELEASE})
 RESERVED_TAINTS: Final = frozenset({SPARE_TAINT})
 RESERVED_NAMES: Final = frozenset({SPARE_ROLE, OUT_ROLE})
-"""A template of this name would set a role label that means something else."""
+"""Template names whose role label already has another meaning."""
 
 ORIGINAL_LEASE: Final = "df4b84a0.cybozu.io"
 ORIGINAL_NAMESPACE: Final = "nyallocator-system"

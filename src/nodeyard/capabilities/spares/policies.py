@@ -1,7 +1,9 @@
-"""Admission policies that guard what spares writes on nodes against everyone else.
+"""ValidatingAdmissionPolicy that protects the labels and annotations of spares on nodes.
 
-nyallocator's own policy looks at updates of nodes alone: through `nodes/status` the label can still be changed. These
-cover both. NodeTemplates need no policy: their CRD refuses reserved keys.
+nyallocator's policy covers only updates of `nodes`: the label can still be changed through `nodes/status`, and a
+kubelet can register with it. This policy covers updates of both by everyone, and registration by kubelets.
+Administrators and machine controllers may still create nodes with the owner's label. NodeTemplates need no policy:
+their CRD rejects reserved keys.
 """
 
 from __future__ import annotations
@@ -11,16 +13,16 @@ from nodeyard.kube.json import Object
 
 GUARD = "nodeyard-spares-guard-nodes"
 _API = "admissionregistration.k8s.io/v1"
-_GUARDED_LABELS = (names.TEMPLATE_LABEL, names.OUT_LABEL)
+_GUARDED_LABELS = (names.TEMPLATE_LABEL, names.OUT_LABEL, names.RECORD_DIGEST)
 _GUARDED_ANNOTATIONS = (names.RECORD, names.LABELLED, names.RELEASE)
 
 
 def policies(service_account: str) -> list[Object]:
-    """Policy and binding; `service_account` is the operator's, as `system:serviceaccount:NAMESPACE:NAME`."""
+    """Return policy and binding. `service_account` is the operator's, as `system:serviceaccount:NAMESPACE:NAME`."""
     rule = {
         "apiGroups": [""],
         "apiVersions": ["v1"],
-        "operations": ["UPDATE"],
+        "operations": ["CREATE", "UPDATE"],
         "resources": ["nodes", "nodes/status"],
     }
     policy: Object = {
@@ -31,7 +33,11 @@ def policies(service_account: str) -> list[Object]:
             "failurePolicy": "Fail",
             "matchConstraints": {"resourceRules": [rule]},
             "matchConditions": [
-                {"name": "not-the-operator", "expression": f"request.userInfo.username != '{service_account}'"}
+                {"name": "not-the-operator", "expression": f"request.userInfo.username != '{service_account}'"},
+                {
+                    "name": "update-or-kubelet",
+                    "expression": "request.operation == 'UPDATE' || 'system:nodes' in request.userInfo.groups",
+                },
             ],
             "validations": [
                 *(_unchanged("labels", "label", key) for key in _GUARDED_LABELS),
@@ -49,13 +55,13 @@ def policies(service_account: str) -> list[Object]:
 
 
 def _unchanged(where: str, what: str, key: str) -> Object:
-    """Absent before and after, or the same."""
+    """Return the validation that a key does not change; on CREATE it must be absent."""
 
     def value(obj: str) -> str:
         return f"{obj}.metadata.?{where}['{key}']"
 
     return {
-        "expression": f"{value('object')} == {value('oldObject')}",
+        "expression": f"{value('object')} == (request.operation == 'CREATE' ? optional.none() : {value('oldObject')})",
         "message": f"the {what} {key} belongs to Nodeyard: change the NodeTemplate instead",
         "reason": "Forbidden",
     }

@@ -1,7 +1,7 @@
-"""What may influence the decision about all templates, frozen, and how it is collected from the cache.
+"""The planner's input, read from the informer caches.
 
-Pods are kept only for nodes whose emptiness matters: spares, where a template asks for empty ones, and the nodes of
-templates that give nodes back. Whether pods are watched at all is said by `needs_pods`.
+Pods are included only where emptiness matters: on spares if a template has `requireEmpty`, and on nodes of templates
+with `releasePolicy: Release`. `needs_pods` decides whether pods are watched at all.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from datetime import datetime
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.types import NodeTemplate
 from nodeyard.client.decoding import Malformed
-from nodeyard.kube.names import MIRROR_POD, MIRRORED_CLUSTER, MIRRORED_NODE, POOL_DRAINING
+from nodeyard.kube.drain import is_workload
+from nodeyard.kube.names import MIRRORED_CLUSTER, MIRRORED_NODE, POOL_DRAINING
 from nodeyard.kube.objects import Node, Pod
 from nodeyard.runtime.capability import View
 
-_FINISHED = ("Succeeded", "Failed")
 _TREES = "clustertree"
 
 
@@ -28,17 +28,17 @@ class SparesSnapshot:
     templates: Sequence[NodeTemplate] = ()
     """By name."""
     pods: Mapping[str, Sequence[Pod]] | None = field(default_factory=dict)
-    """The workload of the nodes that matter, by node; None while pods are not known."""
+    """Workload pods by node name; None until the Pod informer has synced."""
     malformed: Mapping[str, Malformed] = field(default_factory=dict)
-    """Templates that did not decode, by name: they and their nodes are left alone."""
+    """Templates that cannot be decoded, by name; they and their nodes are left alone."""
 
 
 def collect(view: View, _key: str, _now: datetime) -> SparesSnapshot:
     nodes: Sequence[Node] = view.all("Node")
     templates: Sequence[NodeTemplate] = view.all(names.KIND)
-    malformed = {name: each for (_namespace, name), each in view.aside(names.KIND).items()}
+    malformed = {name: each for (_namespace, name), each in view.undecodable(names.KIND).items()}
     if malformed:
-        # One that was understood once is no longer what it was then.
+        # The cache may still have the last version that could be decoded.
         templates = [template for template in templates if template.name not in malformed]
     return SparesSnapshot(nodes, templates, _pods(view, nodes, templates), malformed)
 
@@ -52,28 +52,20 @@ def _pods(view: View, nodes: Iterable[Node], templates: Sequence[NodeTemplate]) 
         return {}
     if not view.is_synced("Pod"):
         return None
-    asks_for_empty = any(template.spec.eligibility.require_empty for template in templates)
-    givers = {template.name for template in templates if template.releases}
+    needs_empty = any(template.spec.eligibility.require_empty for template in templates)
+    releasing = {template.name for template in templates if template.releases}
     found: dict[str, Sequence[Pod]] = {}
     for node in nodes:
         owner = template_of(node)
-        if owner in givers or (owner is None and asks_for_empty and is_spare(node)):
+        if owner in releasing or (owner is None and needs_empty and is_spare(node)):
             name = node.metadata.name
             if pods := [pod for pod in view.indexed("Pod", names.PODS_BY_NODE, name) if is_workload(pod)]:
                 found[name] = pods
     return found
 
 
-def is_workload(pod: Pod) -> bool:
-    """Whether the pod keeps its node from being empty: not a DaemonSet's, not a static one, not finished."""
-    owner = pod.metadata.controller
-    if owner is not None and owner.kind == "DaemonSet":
-        return False
-    return MIRROR_POD not in pod.metadata.annotations and pod.status.phase not in _FINISHED
-
-
 def is_spare(node: Node) -> bool:
-    """By the taint, as the design says, or by a label that is not merely ours; never one that has an owner."""
+    """Tell whether a node without owner has the spare taint, or a spare label that Nodeyard did not set."""
     labels = node.metadata.labels
     if names.TEMPLATE_LABEL in labels:
         return False
@@ -91,13 +83,13 @@ def is_ready(node: Node) -> bool:
 
 
 def template_of(node: Node) -> str | None:
-    """The template that a node names. A mirrored one names none: its labels are about the leaf that it mirrors."""
+    """Return the template in the owner's label. Mirrored nodes have none: their labels describe the leaf node."""
     named = node.metadata.labels.get(names.TEMPLATE_LABEL)
     return None if named is not None and owner_elsewhere(node) == _TREES else named
 
 
 def owner_elsewhere(node: Node) -> str:
-    """The capability that has this node by its own keys; empty where none has."""
+    """Return the capability that manages this node, found by its keys; empty if none does."""
     labels, annotations = node.metadata.labels, node.metadata.annotations
     if MIRRORED_NODE in labels or MIRRORED_CLUSTER in annotations:
         return _TREES

@@ -1,7 +1,7 @@
-"""NodeTemplate as nyallocator defines it, and the fields that are ours, all of them opt-in.
+"""NodeTemplate as nyallocator defines it, with Nodeyard's opt-in fields.
 
-Decoding is lenient on purpose: an object that a laxer schema let in must still decode, so that it gets a condition
-instead of silence. What is wrong with a template is said by `planning.validity`.
+Decoding is lenient: an object that an older schema admitted must still decode, so that its status can report the error.
+`validation` checks the content.
 """
 
 from __future__ import annotations
@@ -18,116 +18,136 @@ from nodeyard.kube.objects import Condition, NullableStruct, ObjectMeta, PlainSt
 
 
 class Reason(StrEnum):
-    """Why something is done, refused, or as it is. `messages.text` makes a sentence of each."""
+    """Reasons of actions, refusals, conditions and decisions. `messages.text` renders each."""
 
-    # what is done to a node
+    # actions on a node
     CLAIMED = "Claimed"
+    ADOPTED = "Adopted"
     UPDATED = "Updated"
     MOVED_OUT = "MovedOut"
+    TAKEN_BACK = "TakenBack"
     RELEASING = "Releasing"
     EVICTING = "Evicting"
     EVICTED = "Evicted"
     RELEASED = "Released"
     RELEASE_CANCELLED = "ReleaseCancelled"
-    LET_GO = "LetGo"
+    DETACHED = "Detached"
     SPARE_LABELLED = "SpareLabelled"
     SPARE_UNLABELLED = "SpareUnlabelled"
-    # what is done to a template
+    # actions on a template
     FINALIZER_ADDED = "FinalizerAdded"
     FINALIZER_REMOVED = "FinalizerRemoved"
     ABANDONED = "Abandoned"
-    # conditions, in nyallocator's words
+    # conditions of nyallocator
     SUFFICIENT = "SufficientNodes"
     HIGH_PRIORITY = "HighPriorityNodeTemplateExists"
     NO_SPARE = "NoSpareNodesFound"
     RECONCILE_ERROR = "ReconcileError"
     RECONCILE_SUCCESS = "ReconcileSuccess"
-    # why a template does nothing
+    # a template is idle
+    SURPLUS = "SurplusRetained"
     DRY_RUN = "DryRun"
     PAUSED = "Paused"
     INVALID = "InvalidTemplate"
     DELETING = "TemplateDeleting"
-    # why a spare is left
+    # a spare is not claimed
     NOT_READY = "NotReady"
+    UNSCHEDULABLE = "Unschedulable"
     NOT_EMPTY = "NotEmpty"
     PODS_UNKNOWN = "PodsUnknown"
     OWNED_ELSEWHERE = "OwnedElsewhere"
     NODE_DELETING = "NodeDeleting"
-    HELD = "HeldForHigherPriority"
+    RESERVED = "ReservedForHigherPriority"
     SELF_DEFEATING = "SelectorWouldNotMatch"
     MISMATCH = "SelectorMismatch"
     ENOUGH = "NotNeeded"
     TAKEN = "TakenByOther"
-    # why a release waits
+    # a node with the owner's label is not adopted, or without restricted labels
+    NOT_ADOPTED = "NotAdopted"
+    WITHHELD = "RestrictedLabelsWithheld"
+    # a release waits
     WAITING = "WaitingForPods"
     SETTLING = "WaitingForCordon"
-    # how a node stands
+    # state of a node
     KEPT = "Kept"
     SPARE = "Spare"
     NOT_SPARE = "NotSpare"
     DANGLING = "TemplateMissing"
     WAS_MOVED_OUT = "OutOfManagement"
-    # what would change it
+    # remedies
     ADD_SPARE_TAINT = "AddSpareTaint"
     ADD_SPARES = "AddSpares"
+    ADD_TEMPLATE = "AddTemplate"
+    SET_RELEASE = "SetRelease"
     RAISE_NODES = "RaiseNodes"
     LOWER_NODES = "LowerNodes"
     CHANGE_SELECTOR = "ChangeSelector"
     RAISE_PRIORITY = "RaisePriority"
     END_DRY_RUN = "EndDryRun"
     END_PAUSE = "EndPause"
-    MEND_TEMPLATE = "MendTemplate"
+    FIX_TEMPLATE = "FixTemplate"
     MAKE_READY = "MakeReady"
+    UNCORDON = "Uncordon"
     EMPTY_NODE = "EmptyNode"
     LEAVE_ELSEWHERE = "LeaveElsewhere"
     CREATE_TEMPLATE = "CreateTemplate"
 
 
 class LabelSelectorRequirement(NullableStruct, frozen=True):
-    key: Annotated[str, Meta(description="The label key that the requirement is about.")] = ""
-    operator: Annotated[
-        str, Meta(description="How the key relates to the values: In, NotIn, Exists, DoesNotExist.")
-    ] = ""
-    values: Annotated[Slice[str], Meta(description="The values of In and NotIn; empty for the others.")] = ()
+    key: Annotated[str, Meta(description="Label key that the requirement applies to.")] = ""
+    operator: Annotated[str, Meta(description="Operator: In, NotIn, Exists or DoesNotExist.")] = ""
+    values: Annotated[
+        Slice[str], Meta(description="Values for In and NotIn; must be empty for Exists and DoesNotExist.")
+    ] = ()
 
 
 class LabelSelector(NullableStruct, frozen=True):
-    match_labels: Annotated[StringMap, Meta(description="Labels a node must have with exactly these values.")] = {}
+    match_labels: Annotated[StringMap, Meta(description="Labels that a node must have with exactly these values.")] = {}
     match_expressions: Annotated[
-        Slice[LabelSelectorRequirement], Meta(description="Further requirements; all must hold.")
+        Slice[LabelSelectorRequirement], Meta(description="Further requirements; all must be met.")
     ] = ()
 
 
 class TemplateMetadata(NullableStruct, frozen=True):
-    labels: Annotated[StringMap, Meta(description="Labels that the template's nodes carry.")] = {}
-    annotations: Annotated[StringMap, Meta(description="Annotations that the template's nodes carry.")] = {}
+    labels: Annotated[StringMap, Meta(description="Labels to set on the nodes.")] = {}
+    annotations: Annotated[StringMap, Meta(description="Annotations to set on the nodes.")] = {}
 
 
 class TemplateNodeSpec(NullableStruct, frozen=True):
-    taints: Annotated[
-        Slice[Taint], Meta(description="Taints that the template's nodes carry, each known by its key and effect.")
-    ] = ()
+    taints: Annotated[Slice[Taint], Meta(description="Taints to set on the nodes, identified by key and effect.")] = ()
 
 
 class Template(PlainStruct, frozen=True):
-    metadata: Annotated[TemplateMetadata, Meta(description="Labels and annotations of the nodes.")] = TemplateMetadata()
-    spec: Annotated[TemplateNodeSpec, Meta(description="Settings of the nodes.")] = TemplateNodeSpec()
+    metadata: Annotated[TemplateMetadata, Meta(description="Labels and annotations to set on the nodes.")] = (
+        TemplateMetadata()
+    )
+    spec: Annotated[TemplateNodeSpec, Meta(description="Node spec to set: taints.")] = TemplateNodeSpec()
 
 
 class Eligibility(PlainStruct, frozen=True):
     require_ready: Annotated[
-        bool, Meta(description="Claim only nodes whose Ready condition is True. Without it readiness is not looked at.")
+        bool, Meta(description="Claim only nodes that are Ready and not cordoned. By default neither is checked.")
     ] = False
     require_empty: Annotated[
-        bool, Meta(description="Claim only nodes that run no pods but those of DaemonSets and static ones.")
+        bool, Meta(description="Claim only nodes that run no pods other than DaemonSet and static pods.")
     ] = False
 
 
 class Spread(PlainStruct, frozen=True):
     topology_key: Annotated[
         str,
-        Meta(description="The node label over whose values nodes are spread; topology.kubernetes.io/zone if empty."),
+        Meta(description="Node label to spread claims over. Default: topology.kubernetes.io/zone."),
     ] = ""
+
+
+class Adoption(PlainStruct, frozen=True):
+    restricted_labels: Annotated[
+        bool,
+        Meta(
+            description="Also set labels under node-restriction.kubernetes.io on adopted nodes. Whoever can register a "
+            "node with the template's label then obtains these labels."
+        ),
+    ] = False
 
 
 class ReleasePolicy(StrEnum):
@@ -139,74 +159,81 @@ class Release(PlainStruct, frozen=True):
     evict_after_seconds: Annotated[
         int | None,
         Meta(
-            description="How long after the cordon the remaining pods are evicted, disruption budgets respected. "
-            "Without it a release waits until the pods are gone by themselves."
+            description="Seconds after the cordon when remaining pods are evicted, respecting PodDisruptionBudgets. "
+            "If unset, a release waits until the pods have left."
         ),
     ] = None
 
 
 class NodeTemplateSpec(PlainStruct, frozen=True):
     selector: Annotated[
-        LabelSelector | None, Meta(description="Which nodes may be claimed, and may stay. An empty one selects all.")
+        LabelSelector | None,
+        Meta(description="Nodes that the template may claim and keep. An empty selector matches all nodes."),
     ] = None
-    nodes: Annotated[
-        int, Meta(description="How many nodes the template shall have.", extra_json_schema={"minimum": 0})
-    ] = 0
+    nodes: Annotated[int, Meta(description="Desired number of nodes.", extra_json_schema={"minimum": 0})] = 0
     priority: Annotated[
-        int, Meta(description="Templates of a higher priority choose first; among equals the name decides.")
+        int, Meta(description="Templates with a higher priority claim first; equal priorities claim by name.")
     ] = 1
     dry_run: Annotated[
-        bool | None, Meta(description="Change nothing; what would be done is in status, an event and `nodeyard plan`.")
+        bool | None,
+        Meta(description="Write nothing; report in status, an event and `nodeyard plan` what would be done."),
     ] = None
     dry_run_spelled: Annotated[
-        bool | None, Meta(description="Another spelling of dryRun. Both may be given only if they agree.")
+        bool | None, Meta(description="Alternative spelling of dryRun. If both are set, they must be equal.")
     ] = msgspec.field(default=None, name="dry-run")
-    template: Annotated[Template, Meta(description="What a node of this template looks like.")] = Template()
-    eligibility: Annotated[Eligibility, Meta(description="What a spare must be to be claimed.")] = Eligibility()
-    spread: Annotated[Spread, Meta(description="What nodes are spread over.")] = Spread()
+    template: Annotated[Template, Meta(description="Labels, annotations and taints to set on the nodes.")] = Template()
+    eligibility: Annotated[Eligibility, Meta(description="Requirements on spares that may be claimed.")] = Eligibility()
+    adoption: Annotated[
+        Adoption, Meta(description="Settings for adopted nodes: nodes with the template's label that were not claimed.")
+    ] = Adoption()
+    spread: Annotated[Spread, Meta(description="Topology to spread claims over.")] = Spread()
     prune: Annotated[
-        bool, Meta(description="Take off nodes what an earlier version of the template put there and this one omits.")
+        bool,
+        Meta(description="Remove settings from nodes that an earlier version of the template made and this one omits."),
     ] = False
     release_policy: Annotated[
         str,
         Meta(
-            description="What becomes of surplus nodes and of the nodes of a deleted template: Retain leaves them as "
-            "they are, Release cordons them, waits for their pods, undoes the template and gives them back as spares.",
+            description="Handling of surplus nodes and of the nodes of a deleted template. Retain leaves them as they "
+            "are. Release cordons them, waits for their pods, undoes the template's settings and makes them spare.",
             extra_json_schema={"enum": ["Retain", "Release"]},
         ),
     ] = ReleasePolicy.RETAIN.value
-    release: Annotated[Release, Meta(description="How nodes are given back.")] = Release()
-    paused: Annotated[bool, Meta(description="Leave the template and its nodes alone.")] = False
+    release: Annotated[Release, Meta(description="Options for releasePolicy Release.")] = Release()
+    paused: Annotated[bool, Meta(description="Suspend reconciliation of the template and its nodes.")] = False
 
 
 class ReconcileInfo(PlainStruct, frozen=True):
-    observed_generation: Annotated[int, Meta(description="The generation of the spec that this status is about.")] = 0
+    observed_generation: Annotated[int, Meta(description="Generation of the spec that this status describes.")] = 0
 
 
-class WouldDo(NullableStruct, frozen=True, omit_defaults=True):
-    claims: Annotated[int, Meta(description="Spares it would claim.")] = 0
-    updates: Annotated[int, Meta(description="Nodes it would bring back to the described state.")] = 0
-    moves: Annotated[int, Meta(description="Nodes it would put out of management.")] = 0
-    releases: Annotated[int, Meta(description="Nodes it would give back.")] = 0
-    nodes: Annotated[Slice[str], Meta(description="The first 50 of those nodes.")] = ()
+class WouldDo(NullableStruct, frozen=True):
+    claims: Annotated[int, Meta(description="Number of spares to claim, and of nodes to take back.")] = 0
+    updates: Annotated[int, Meta(description="Number of nodes to adopt, update or keep from release.")] = 0
+    moves: Annotated[int, Meta(description="Number of nodes to move out of management or detach.")] = 0
+    releases: Annotated[int, Meta(description="Number of nodes to release.")] = 0
+    nodes: Annotated[Slice[str], Meta(description="First 50 of these nodes, by name.")] = ()
 
 
 class NodeTemplateStatus(NullableStruct, frozen=True, omit_defaults=True):
-    current_nodes: Annotated[int, Meta(description="How many nodes the template has.")] = 0
-    reconcile_info: Annotated[ReconcileInfo, Meta(description="What was looked at.")] = ReconcileInfo()
-    conditions: Annotated[Slice[Condition], Meta(description="Sufficient and ReconcileSuccess.")] = ()
-    nodes: Annotated[Slice[str], Meta(description="The first 50 nodes by name.")] = ()
-    zones: Annotated[dict[str, int], Meta(description="How many of the nodes are in each zone.")] = {}
+    current_nodes: Annotated[int, Meta(description="Number of nodes that the template has.")] = 0
+    reconcile_info: Annotated[ReconcileInfo, Meta(description="Generation that was reconciled.")] = ReconcileInfo()
+    conditions: Annotated[
+        Slice[Condition],
+        Meta(description="Conditions: Sufficient, ReconcileSuccess, and Surplus while surplus nodes are retained."),
+    ] = ()
+    nodes: Annotated[Slice[str], Meta(description="First 50 nodes, by name.")] = ()
+    zones: Annotated[dict[str, int], Meta(description="Number of nodes per zone.")] = {}
     refusals: Annotated[
-        dict[str, int], Meta(description="How many spares that match the selector were left, by reason.")
+        dict[str, int], Meta(description="Number of matching nodes that were not claimed or adopted, by reason.")
     ] = {}
-    dry_run: Annotated[WouldDo | None, Meta(description="What would be done if this were no dry run.")] = None
+    dry_run: Annotated[WouldDo | None, Meta(description="Changes that a dry run would make.")] = None
 
 
 class NodeTemplate(PlainStruct, frozen=True):
     metadata: ObjectMeta = ObjectMeta()
-    spec: Annotated[NodeTemplateSpec, Meta(description="What is wanted.")] = NodeTemplateSpec()
-    status: Annotated[NodeTemplateStatus, Meta(description="What is.")] = NodeTemplateStatus()
+    spec: Annotated[NodeTemplateSpec, Meta(description="Desired state.")] = NodeTemplateSpec()
+    status: Annotated[NodeTemplateStatus, Meta(description="Observed state.")] = NodeTemplateStatus()
 
     @property
     def name(self) -> str:
@@ -234,5 +261,5 @@ class NodeTemplate(PlainStruct, frozen=True):
 
     @property
     def selector_object(self) -> dict[str, Any] | None:
-        """The selector in the form in which a spec has it."""
+        """The selector as plain JSON."""
         return None if self.spec.selector is None else msgspec.to_builtins(self.spec.selector)

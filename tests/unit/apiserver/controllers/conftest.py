@@ -9,7 +9,8 @@ import pytest
 
 from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.server import Server
-from nodeyard.process.clock import VirtualClock, rfc3339, rfc3339_micro
+from nodeyard.kube.timestamps import format_rfc3339, format_rfc3339_micro
+from nodeyard.process.clock import VirtualClock
 
 Object = dict[str, Any]
 MERGE = "application/merge-patch+json"
@@ -132,7 +133,7 @@ class Yard:
         return await self.heartbeat(name, ready=ready) if ready is not None else node
 
     async def heartbeat(self, name: str, *, ready: str = "True", **conditions: str) -> Object:
-        now = rfc3339(self.clock.now())
+        now = format_rfc3339(self.clock.now())
         posted = [
             {"type": kind, "status": status, "lastHeartbeatTime": now, "lastTransitionTime": now}
             for kind, status in {"Ready": ready, **conditions}.items()
@@ -144,7 +145,7 @@ class Yard:
         spec = {
             "holderIdentity": node,
             "leaseDurationSeconds": 40,
-            "renewTime": rfc3339_micro(self.clock.now()),
+            "renewTime": format_rfc3339_micro(self.clock.now()),
         }
         if await self.get(f"{collection}/{node}") is None:
             return await self.create(collection, node, spec=spec)
@@ -152,7 +153,7 @@ class Yard:
 
     def moment(self, seconds: float = 0) -> str:
         """Now, or then, as the API writes it."""
-        return rfc3339(self.clock.now() + timedelta(seconds=seconds))
+        return format_rfc3339(self.clock.now() + timedelta(seconds=seconds))
 
     @staticmethod
     def owner(obj: Object, **more: Any) -> Object:

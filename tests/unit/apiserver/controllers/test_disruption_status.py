@@ -6,7 +6,8 @@ from nodeyard.apiserver.controllers import disruption_status as statuses
 from nodeyard.apiserver.controllers.disruption_status import Counts, ScaleError
 from nodeyard.apiserver.controllers.metadata import OwnerReference
 from nodeyard.apiserver.controllers.pod_facts import PodFacts
-from nodeyard.process.clock import EPOCH, rfc3339
+from nodeyard.kube.timestamps import format_rfc3339
+from nodeyard.process.clock import EPOCH
 
 SCALES = {"web": ("web", 10), "db": ("db", 3)}
 
@@ -60,7 +61,7 @@ def test_pods_not_ready_leaving_or_about_to_leave_are_not_healthy():
 
 
 def test_an_eviction_is_remembered_until_the_pod_leaves_or_two_minutes_have_passed():
-    fresh, stale = rfc3339(EPOCH - timedelta(seconds=30)), rfc3339(EPOCH - timedelta(seconds=121))
+    fresh, stale = format_rfc3339(EPOCH - timedelta(seconds=30)), format_rfc3339(EPOCH - timedelta(seconds=121))
     granted = {"waits": fresh, "leaves": fresh, "gone": fresh, "forgotten": stale}
     pods = {"waits": pod(), "leaves": pod(deleting=True), "forgotten": pod()}
     found = statuses.disrupted(granted, pods, EPOCH)
@@ -91,7 +92,7 @@ def test_the_status_says_how_many_may_go():
                 "reason": "SufficientPods",
                 "message": "",
                 "observedGeneration": 3,
-                "lastTransitionTime": rfc3339(EPOCH),
+                "lastTransitionTime": format_rfc3339(EPOCH),
             }
         ],
     }

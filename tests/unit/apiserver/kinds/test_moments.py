@@ -95,3 +95,13 @@ def test_line_breaks_and_stray_bits_are_dropped() -> None:
 def test_what_is_encoded_is_kept(data: bytes) -> None:
     text = base64.b64encode(data).decode()
     assert canonical_base64(text) == text
+
+
+def test_moments_before_the_year_1000_have_four_digits():
+    assert canonical_micro_time("0001-01-01T00:00:02.000000Z") == "0001-01-01T00:00:02.000000Z"
+    assert canonical_time("0987-06-05T04:03:02+01:00") == "0987-06-05T03:03:02Z"
+
+
+def test_a_moment_before_the_first_year_cannot_be_read():
+    with pytest.raises(UnreadableError, match="year out of range"):
+        canonical_time("0001-01-01T00:00:00+14:00")

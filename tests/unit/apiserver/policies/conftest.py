@@ -12,10 +12,10 @@ from nodeyard.apiserver.admission.policies.index import BINDINGS, POLICIES, Poli
 from nodeyard.apiserver.admission.policies.params import Params
 from nodeyard.apiserver.admission.policies.plugin import ValidatingPolicies
 from nodeyard.apiserver.errors import ApiError
-from nodeyard.apiserver.http import User
 from nodeyard.apiserver.registry import Registry
 from nodeyard.apiserver.resources import GroupResource, Resource, Strategy, Version
 from nodeyard.apiserver.store import Store
+from nodeyard.apiserver.transport import User
 from nodeyard.process.clock import VirtualClock
 from nodeyard.schema.model import Schema
 

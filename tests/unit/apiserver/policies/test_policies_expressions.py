@@ -7,8 +7,8 @@ import pytest
 from nodeyard.apiserver.admission.attributes import Attributes
 from nodeyard.apiserver.admission.validation import ExpressionCheck
 from nodeyard.apiserver.errors import ApiError
-from nodeyard.apiserver.http import User
 from nodeyard.apiserver.resources import Resource, Strategy, Version
+from nodeyard.apiserver.transport import User
 from nodeyard.schema.model import Schema
 
 

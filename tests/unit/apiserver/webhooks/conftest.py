@@ -21,13 +21,13 @@ from nodeyard.apiserver.admission.webhooks.endpoints import Services
 from nodeyard.apiserver.admission.webhooks.mutating import MutatingWebhooks
 from nodeyard.apiserver.admission.webhooks.validating import ValidatingWebhooks
 from nodeyard.apiserver.errors import ApiError
-from nodeyard.apiserver.http import User
 from nodeyard.apiserver.resources import GroupResource, Resource, Strategy, Version
 from nodeyard.apiserver.store import Store
+from nodeyard.apiserver.transport import User
 from nodeyard.schema.model import Schema
 
-Review = dict[str, Any]
-Answer = Callable[[Review], Awaitable[web.StreamResponse | dict[str, Any]]]
+AdmissionRequest = dict[str, Any]
+Answer = Callable[[AdmissionRequest], Awaitable[web.StreamResponse | dict[str, Any]]]
 
 CONFIGMAPS = Resource(
     "", "ConfigMap", "configmaps", "configmap", True, {"v1": Version("v1", Schema())}, "v1", Strategy()
@@ -39,7 +39,7 @@ class WebhookServer:
 
     def __init__(self) -> None:
         self.authority = trustme.CA()
-        self.asked: list[tuple[str, dict[str, str], Review]] = []
+        self.asked: list[tuple[str, dict[str, str], AdmissionRequest]] = []
         self.connections: set[Any] = set()
         self._answers: dict[str, Answer] = {}
         self._runner: web.AppRunner | None = None
@@ -80,7 +80,7 @@ class WebhookServer:
     def on(self, path: str, answer: dict[str, Any] | web.StreamResponse | Answer) -> str:
         """What to say at this path; returns its URL."""
 
-        async def fixed(review: Review) -> web.StreamResponse | dict[str, Any]:
+        async def fixed(review: AdmissionRequest) -> web.StreamResponse | dict[str, Any]:
             assert not callable(answer)
             return answer
 

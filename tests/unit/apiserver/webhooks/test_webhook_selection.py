@@ -13,11 +13,11 @@ from nodeyard.apiserver.admission.webhooks.client import WebhookClient
 from nodeyard.apiserver.admission.webhooks.configurations import VALIDATING, Configurations
 from nodeyard.apiserver.admission.webhooks.endpoints import Services
 from nodeyard.apiserver.admission.webhooks.reviews import question
+from nodeyard.apiserver.cel.errors import EvaluationError
 from nodeyard.apiserver.errors import ApiError
-from nodeyard.apiserver.http import User
 from nodeyard.apiserver.resources import GroupResource, GroupVersionKind, Resource, Strategy, Version
 from nodeyard.apiserver.store import Store
-from nodeyard.schema.cel.errors import EvaluationError
+from nodeyard.apiserver.transport import User
 from nodeyard.schema.model import Schema
 
 NAMESPACES = GroupResource("", "namespaces")

@@ -6,14 +6,14 @@ import msgspec
 from tests.builders.estates import class_body
 
 from nodeyard.apply.outcome import Outcome
-from nodeyard.capabilities.affinity.metrics import AffinityMetrics
+from nodeyard.capabilities.affinity.report.metrics import AffinityMetrics
 from nodeyard.capabilities.affinity.snapshot import ClassSnapshot
 from nodeyard.capabilities.affinity.types import AffinityClass
 from nodeyard.plan.model import Plan
 from nodeyard.process.metrics import Metrics
-from nodeyard.runtime.webhooks import Review, allowed, denied
+from nodeyard.runtime.webhooks import AdmissionRequest, allowed, denied
 
-REVIEW = Review(uid="1", operation="CREATE")
+REVIEW = AdmissionRequest(uid="1", operation="CREATE")
 PLAN = Plan(capability="affinity", key="class/dc1")
 
 

@@ -7,13 +7,14 @@ import pytest
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.planning.closings import closing
+from nodeyard.capabilities.affinity.planning.application_plan import plan_application
+from nodeyard.capabilities.affinity.planning.crd_teardown import closing_patch
 from nodeyard.capabilities.affinity.planning.definitions import crd_of, plan_definition
-from nodeyard.capabilities.affinity.planning.releases import plan_application
 from nodeyard.capabilities.affinity.planning.schemas import structural
+from nodeyard.capabilities.affinity.reasons import Reason
+from nodeyard.capabilities.affinity.report.applications import status_application
+from nodeyard.capabilities.affinity.report.definitions import status_definition
 from nodeyard.capabilities.affinity.snapshot import DefinitionSnapshot
-from nodeyard.capabilities.affinity.statuses.applications import status_application
-from nodeyard.capabilities.affinity.statuses.definitions import status_definition
 from nodeyard.capabilities.affinity.types import ApplicationDefinition
 from nodeyard.kube.patch import merge_patch
 
@@ -26,8 +27,8 @@ from ....builders.applications import (
     definition,
     definition_body,
     draft,
+    policy,
     snapshot,
-    standing,
     with_ready,
 )
 
@@ -40,7 +41,9 @@ def passed(given, result=Result.DONE, message=""):
     results = []
     for action in planned.plan.actions:
         body = planned.write(action).body
-        answer = as_applied(body, given.release) if result is Result.DONE else None
+        is_record = action.reason == Reason.CLASS_RECORDED
+        after = merge_patch(given.application, body) if is_record else as_applied(body, given.release)
+        answer = after if result is Result.DONE else None
         results.append(ActionResult(action=action, result=result, message=message, answer=answer))
     return planned.plan, Outcome(results=tuple(results))
 
@@ -52,7 +55,7 @@ def status_of(given, **outcome):
 
 def released(spec, **given):
     _plan, outcome = passed(snapshot(spec, **given))
-    return with_ready(outcome.results[0].answer, lastAttemptedRevision="1.2.0")
+    return with_ready(outcome.results[-1].answer, lastAttemptedRevision="1.2.0")
 
 
 def conditions(status):
@@ -122,15 +125,15 @@ def test_while_the_class_changes_both_are_told():
 
 
 REFUSED = [
-    ({"affinityClass": "dc9"}, standing(), "AffinityClassNotFound"),
-    ({"affinityClass": "dc3"}, standing("", ("dc1",)), "AffinityClassNotAllowed"),
-    ({}, standing("dc3", ("dc1",), "it is not allowed"), "DefaultNotAllowed"),
+    ({"affinityClass": "dc9"}, policy(), "AffinityClassNotFound"),
+    ({"affinityClass": "dc3"}, policy("", ("dc1",)), "AffinityClassNotAllowed"),
+    ({}, policy("dc3", ("dc1",), "it is not allowed"), "DefaultNotAllowed"),
 ]
 
 
 @pytest.mark.parametrize(("spec", "tenant", "reason"), REFUSED, ids=[each[2] for each in REFUSED])
 def test_a_refused_class_is_told_where_the_class_and_the_whole_are(spec, tenant, reason):
-    status = status_of(snapshot(spec, standing=tenant))
+    status = status_of(snapshot(spec, policy=tenant))
     assert conditions(status)["Ready"] == conditions(status)["AffinityClassResolved"] == ("False", reason)
     assert conditions(status)["PlacementEnforced"] == ("False", "ReleasePending")
     assert "affinityClass" not in status
@@ -147,7 +150,7 @@ def test_a_refused_change_leaves_the_class_in_effect():
 
 def test_a_withdrawn_class_is_told_and_the_application_is_as_ready_as_its_release():
     live = released({"affinityClass": "dc1"})
-    status = status_of(snapshot({"affinityClass": "dc1"}, standing=standing("", ("dc2",)), release=live))
+    status = status_of(snapshot({"affinityClass": "dc1"}, policy=policy("", ("dc2",)), release=live))
     assert conditions(status)["Ready"] == ("True", "InstallSucceeded")
     assert conditions(status)["AffinityClassResolved"] == ("False", "AffinityClassWithdrawn")
 
@@ -172,7 +175,7 @@ WEAK = {"dc1": affinity_class("dc1", allowNamespaceOverride=True)}
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ({"is_asked": False}, ("False", "WebhooksNotRegistered")),
+        ({"is_webhook_registered": False}, ("False", "WebhooksNotRegistered")),
         ({"namespace_labels": {names.SYSTEM_NAMESPACE: "true"}}, ("False", "NamespaceExempt")),
         ({"namespace_labels": {names.ENFORCEMENT: "Warn"}, "classes": WEAK}, ("False", "NotEnforced")),
         ({"namespace_labels": {names.ENFORCEMENT: "Warn"}}, ("True", "Enforced")),
@@ -201,8 +204,8 @@ def test_a_release_of_somebody_else_is_not_taken_for_its_own():
 
 def test_a_write_that_was_refused_is_told_with_its_error():
     status = status_of(snapshot({}), result=Result.DENIED, message="policy says no")
-    assert conditions(status)["Ready"] == ("False", "ReleaseAppliedFailed")
-    assert message(status, "Ready") == "HelmRelease tenant-acme/postgres-main-db: policy says no"
+    assert conditions(status)["Ready"] == ("False", "ClassRecordedFailed")
+    assert message(status, "Ready") == "Postgres tenant-acme/main-db: policy says no"
 
 
 def test_an_application_that_is_going_says_nothing_more():
@@ -240,15 +243,16 @@ TOLD = [
     ("served", {"crd": crd()}, ("True", "Served"), ("True", "Served")),
     ("just made", {}, ("False", "Establishing"), ("False", "Establishing")),
     ("names taken", {"crd": crd(status=REFUSED_NAMES)}, ("False", "Establishing"), ("False", "Establishing")),
-    ("of another", {"crd": crd(labels={})}, ("True", "CRDOfAnother"), ("True", "CRDOfAnother")),
+    ("of another", {"crd": crd(labels={})}, ("True", "CRDNotManaged"), ("True", "CRDNotManaged")),
     ("by an APIService", {"is_served_elsewhere": True}, ("True", "ServedByAPIService"), ("True", "ServedByAPIService")),
     ("called otherwise", {"former": ["pgs.apps.cozystack.io"], "crd": crd(labels={})},
      ("False", "InvalidDefinition"), ("False", "InvalidDefinition")),
-    ("a rival", {"rivals": ["elder"], "crd": crd(labels={})}, ("False", "DeclaredTwice"), ("False", "DeclaredTwice")),
+    ("a rival", {"rivals": ["elder"], "crd": crd(labels={})},
+     ("False", "DuplicateDefinition"), ("False", "DuplicateDefinition")),
     ("a bad schema over a good one", {"of": definition(schema="{", **GUARDED), "crd": crd()},
      ("False", "InvalidSchema"), ("True", "Served")),
     ("a bad schema", {"of": definition(schema="{", **GUARDED)}, ("False", "InvalidSchema"), ("False", "InvalidSchema")),
-    ("unwatched", {"crd": crd(), "trouble": "forbidden"}, ("False", "ApplicationsUnwatched"), ("True", "Served")),
+    ("unwatched", {"crd": crd(), "watch_error": "forbidden"}, ("False", "ApplicationsUnwatched"), ("True", "Served")),
     ("a write that failed", {"result": Result.FAILED}, ("False", "DefinitionServedFailed"), ("False", "Establishing")),
 ]  # fmt: skip
 
@@ -281,6 +285,6 @@ def test_a_definition_that_waits_to_go_tells_for_whom_and_then_nothing():
     going = definition(deletionTimestamp="2026-01-01T00:00:00Z", **GUARDED)
     assert conditions(definition_status(going, crd=crd(), applications=1))["Ready"] == ("False", "DefinitionInUse")
     assert definition_status(going) is None
-    closed = merge_patch(crd(), closing(crd(), NOW))
+    closed = merge_patch(crd(), closing_patch(crd(), NOW))
     found = conditions(definition_status(going, crd=closed))
     assert found == {"Ready": ("False", "DefinitionClosed"), "Served": ("True", "Served")}

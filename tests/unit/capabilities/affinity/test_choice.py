@@ -6,11 +6,20 @@ import pytest
 
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.planning.choice import choose
-from nodeyard.capabilities.affinity.planning.previous import previous_classes, previous_label
-from nodeyard.capabilities.affinity.planning.releasing import release_object
+from nodeyard.capabilities.affinity.planning.class_record import previous_classes, previous_label
+from nodeyard.capabilities.affinity.planning.helmrelease import release_object
 from nodeyard.capabilities.affinity.reasons import Reason
 
-from ....builders.applications import CLASSES, affinity_class, application, as_applied, snapshot, standing, with_ready
+from ....builders.applications import (
+    CLASSES,
+    affinity_class,
+    application,
+    as_applied,
+    policy,
+    snapshot,
+    with_ready,
+    with_record,
+)
 
 
 def released(name="", source=names.DEFAULT, previous=None, **given):
@@ -24,18 +33,19 @@ def released(name="", source=names.DEFAULT, previous=None, **given):
         labels[names.PREVIOUS_CLASS] = previous
     annotations = {names.CLASS_SOURCE: source} if source else {}
     metadata = {**body["metadata"], "labels": labels, "annotations": annotations}
-    return as_applied({**body, "metadata": metadata}, generation=3, **given)
+    values = {**body["spec"]["values"], **({names.SCHEDULING_VALUES: {"affinityClass": name}} if name else {})}
+    return as_applied({**body, "metadata": metadata, "spec": {**body["spec"], "values": values}}, generation=3, **given)
 
 
 def spec(name):
     return {} if name is None else {"affinityClass": name}
 
 
-ANY = standing()
-DEFAULT = standing("dc1")
-SOME = standing("dc1", ("dc1", "dc2"))
-BROKEN = standing("dc3", ("dc1",), fault="dc3 is not allowed")
-BELOW = replace(standing("", ("dc1",)), needs_class_above=True)
+ANY = policy()
+DEFAULT = policy("dc1")
+SOME = policy("dc1", ("dc1", "dc2"))
+BROKEN = policy("dc3", ("dc1",), fault="dc3 is not allowed")
+BELOW = replace(policy("", ("dc1",)), needs_class_above=True)
 
 FREE = [
     # what it says, its tenant, its release -> name, source, reason
@@ -53,7 +63,7 @@ FREE = [
     ("none stays none", None, DEFAULT, released("", names.NONE), "", names.NONE, Reason.CLASS_NONE),
     ("adopted without a class", None, DEFAULT, released("", ""), "", names.NONE, Reason.CLASS_NONE),
     ("declined", "", DEFAULT, None, "", names.EXPLICIT, Reason.CLASS_NONE),
-    ("declined where there is no default", "", standing("", ("dc1",)), None, "", names.EXPLICIT, Reason.CLASS_NONE),
+    ("declined where there is no default", "", policy("", ("dc1",)), None, "", names.EXPLICIT, Reason.CLASS_NONE),
     ("declined and then not said", None, DEFAULT, released("", names.EXPLICIT), "dc1", names.DEFAULT,
      Reason.CLASS_DEFAULT),
     ("withdrawn", "dc3", SOME, released("dc3", names.EXPLICIT), "dc3", names.EXPLICIT, Reason.CLASS_WITHDRAWN),
@@ -72,17 +82,17 @@ FREE = [
 @pytest.mark.parametrize(("wanted", "tenant", "release", "name", "source", "reason"), [each[1:] for each in FREE],
                          ids=[each[0].replace(" ", "-") for each in FREE])  # fmt: skip
 def test_an_application_has_a_class(wanted, tenant, release, name, source, reason):
-    choice = choose(snapshot(spec(wanted), standing=tenant, release=release))
+    choice = choose(snapshot(spec(wanted), policy=tenant, release=release))
     assert (choice.name, choice.source, choice.reason, choice.is_blocking) == (name, source, reason, False)
 
 
 REFUSED = [
     ("missing", "dc9", ANY, None, Reason.CLASS_MISSING),
     ("missing of a release", "dc9", ANY, released("dc9", names.EXPLICIT), Reason.CLASS_MISSING),
-    ("a default that is missing", None, standing("dc9"), None, Reason.CLASS_MISSING),
+    ("a default that is missing", None, policy("dc9"), None, Reason.CLASS_MISSING),
     ("a sticky default that is missing", None, ANY, released("dc9"), Reason.CLASS_MISSING),
     ("not allowed", "dc3", SOME, None, Reason.CLASS_NOT_ALLOWED),
-    ("none is allowed", "dc1", standing("", ()), None, Reason.CLASS_NOT_ALLOWED),
+    ("none is allowed", "dc1", policy("", ()), None, Reason.CLASS_NOT_ALLOWED),
     ("changed to one that is not allowed", "dc3", SOME, released("dc1"), Reason.CLASS_NOT_ALLOWED),
     ("declined in a tenant that restricts", "", SOME, None, Reason.CLASS_NOT_ALLOWED),
     ("declined after a class", "", SOME, released("dc1"), Reason.CLASS_NOT_ALLOWED),
@@ -96,7 +106,7 @@ REFUSED = [
 @pytest.mark.parametrize(("wanted", "tenant", "release", "reason"), [each[1:] for each in REFUSED],
                          ids=[each[0].replace(" ", "-") for each in REFUSED])  # fmt: skip
 def test_a_class_is_refused(wanted, tenant, release, reason):
-    choice = choose(snapshot(spec(wanted), standing=tenant, release=release))
+    choice = choose(snapshot(spec(wanted), policy=tenant, release=release))
     assert (choice.reason, choice.is_blocking) == (reason, True)
 
 
@@ -111,11 +121,59 @@ def test_a_class_that_is_being_deleted_gets_no_new_users_and_keeps_the_old():
 def test_a_release_of_another_application_says_nothing():
     other = released("dc2")
     other["metadata"]["labels"][names.APPLICATION_NAME] = "other"
-    assert choose(snapshot({}, standing=DEFAULT, release=other)).name == "dc1"
+    assert choose(unrecorded({}, policy=DEFAULT, release=other)).name == "dc1"
+
+
+def unrecorded(spec, **given):
+    """Of an application that has no record: it adopts its release, or an earlier version made it."""
+    found = snapshot(spec, **given)
+    metadata = {**found.application["metadata"], "annotations": {}}
+    return replace(found, application={**found.application, "metadata": metadata})
+
+
+def test_a_release_that_is_adopted_counts_as_far_as_the_application_could_choose_its_class():
+    adopted = choose(unrecorded({}, policy=SOME, release=released("dc2", names.DEFAULT)))
+    assert (adopted.name, adopted.previous) == ("dc2", ())
+    assert choose(unrecorded({}, policy=SOME, release=released("dc3", names.DEFAULT))).name == "dc1"
+    assert choose(unrecorded(spec("dc3"), policy=SOME, release=released("dc3"))).is_blocking
+    # No class, where the tenant requires one: neither kept, nor a reason to admit pods anywhere until it is ready.
+    bare = choose(unrecorded({}, policy=SOME, release=released("", names.NONE)))
+    assert (bare.name, bare.previous) == ("dc1", ())
+
+
+@pytest.mark.parametrize("previous", ["", "dc3"])
+def test_what_a_release_shows_is_no_reason_once_there_is_a_record(previous):
+    shown = released("dc1", names.DEFAULT)
+    recorded = with_record(snapshot({}).application, shown)
+    shown["metadata"]["labels"] = {
+        **{key: value for key, value in shown["metadata"]["labels"].items() if key != names.AFFINITY_CLASS},
+        names.PREVIOUS_CLASS: previous,
+    }
+
+    kept = choose(snapshot(app=recorded, policy=SOME, release=shown))
+
+    assert (kept.name, kept.source, kept.previous) == ("dc1", names.DEFAULT, ())
+
+
+def test_a_change_that_is_recorded_and_not_released_yet_keeps_the_class_before():
+    """The pass was interrupted between the two: the release is ready, and still that of the class before."""
+    before = with_ready(released("dc1", names.EXPLICIT))
+    app = with_record(application(spec("dc2")), released("dc2", names.EXPLICIT, previous="dc1"))
+
+    again = choose(snapshot(app=app, policy=SOME, release=before))
+
+    assert (again.name, again.previous) == ("dc2", ("dc1",))
+
+
+def test_a_record_of_another_object_does_not_count():
+    app = with_record(snapshot({}).application, released("dc3", names.DEFAULT))
+    copied = {**app, "metadata": {**app["metadata"], "uid": "another"}}
+
+    assert choose(snapshot(app=copied, policy=SOME)).name == "dc1"
 
 
 def test_a_refusal_tells_the_application_the_class_and_what_is_allowed():
-    facts = choose(snapshot(spec("dc3"), standing=SOME)).facts
+    facts = choose(snapshot(spec("dc3"), policy=SOME)).facts
     assert facts == {
         "kind": "Postgres",
         "namespace": "tenant-acme",

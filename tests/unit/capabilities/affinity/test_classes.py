@@ -26,9 +26,9 @@ from nodeyard.capabilities.affinity.planning.classes import (
     violators,
 )
 from nodeyard.capabilities.affinity.reasons import Reason
+from nodeyard.capabilities.affinity.report.classes import class_events, status_class
 from nodeyard.capabilities.affinity.reviews.classes import review_class
 from nodeyard.capabilities.affinity.snapshot import ClassSnapshot
-from nodeyard.capabilities.affinity.statuses.classes import class_events, status_class
 from nodeyard.capabilities.affinity.types import AffinityClass, ClassUser
 from nodeyard.capabilities.affinity.users import users
 from nodeyard.capabilities.affinity.watched import PlacedPod
@@ -121,7 +121,7 @@ def test_the_deletion_of_a_class_in_use_is_refused_with_the_list():
 
     assert not verdict.is_allowed
     assert verdict.message == (
-        'AffinityClass "dc1" is in use by 1 object: Postgres tenant-acme/main-db; let them name another class first'
+        'AffinityClass "dc1" is in use by 1 object: Postgres tenant-acme/main-db; move them to another class first'
     )
 
 
@@ -184,15 +184,15 @@ def test_what_was_wrong_before_is_let_through_with_a_warning():
     verdict = review_class(review(new, operation="UPDATE", old=old), PlacementView())
 
     assert verdict.is_allowed
-    assert verdict.warnings[0].endswith("it was so before and is let through")
+    assert verdict.warnings[0].endswith("allowed because it was already so before this change")
 
 
 def test_labels_that_nodes_can_give_themselves_are_warned_about():
     view = PlacementView(node("n1", "dc1"))
 
     assert review_class(review(affinity_class_body("dc1")), view).warnings == (
-        "nodes can give themselves topology.kubernetes.io/zone: a node that is broken into can join AffinityClass "
-        '"dc1"; labels under node-restriction.kubernetes.io/ are safe from that',
+        "kubelets can set topology.kubernetes.io/zone on their own nodes: a compromised node can join AffinityClass "
+        '"dc1"; for isolation, use labels under node-restriction.kubernetes.io/',
     )
 
 
@@ -206,8 +206,8 @@ def test_a_class_without_nodes_or_limits_is_warned_about():
     nowhere = review_class(review(affinity_class_body("dc9")), PlacementView(node("n1", "dc1"))).warnings
     everywhere = review_class(review(affinity_class_body("all", {})), PlacementView(node("n1", "dc1"))).warnings
 
-    assert nowhere[-1] == "No node is in the class: its pods stay pending"
-    assert everywhere == ('AffinityClass "all" asks for nothing: every node is in it, and every pod keeps to it',)
+    assert nowhere[-1] == "No node matches the class: its pods stay pending"
+    assert everywhere == ('AffinityClass "all" requires nothing: it contains every node and restricts no pod',)
 
 
 @pytest.mark.parametrize(
@@ -326,7 +326,7 @@ def test_pods_outside_the_class_are_found_and_told():
     assert [(each.reason, each.is_standing, each.object) for each in events] == [
         ("PodsOutsideClass", True, class_ref(affinity_class("dc1")))
     ]
-    assert events[0].message == '1 running pod of AffinityClass "dc1" may be outside of it: tenant-acme/outside'
+    assert events[0].message == '1 running pod of AffinityClass "dc1" could run outside it: tenant-acme/outside'
 
 
 def test_a_class_that_is_used_and_has_no_nodes_is_told_of():

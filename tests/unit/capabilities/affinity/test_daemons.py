@@ -16,7 +16,7 @@ from tests.builders.placements import (
 )
 
 from nodeyard.capabilities.affinity.planning.classes import violators
-from nodeyard.capabilities.affinity.planning.daemons import node_of_daemon
+from nodeyard.capabilities.affinity.planning.containment import node_of_daemon
 from nodeyard.capabilities.affinity.reviews.pods import review_placement
 from nodeyard.capabilities.affinity.watched import PlacedPod
 from nodeyard.kube.node_affinity import NodeSelector
@@ -67,7 +67,7 @@ def test_any_other_is_refused(made):
     verdict = review_placement(review(made), VIEW)
 
     assert not verdict.is_allowed
-    assert "may go to nodes outside of it" in verdict.message
+    assert "could run outside it" in verdict.message
 
 
 def test_who_runs_so_is_not_counted_as_outside():

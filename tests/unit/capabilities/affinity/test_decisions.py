@@ -49,7 +49,7 @@ def why_pod(view):
 
 
 def test_a_refused_pods_way_is_told_from_tenant_to_verdict():
-    view = AffinityView(*SURROUNDINGS, CLUSTER, pod(reference(CLUSTER)), sightings=[CNPG])
+    view = AffinityView(*SURROUNDINGS, CLUSTER, pod(reference(CLUSTER)), recent_kinds=[CNPG])
 
     assert (
         why_pod(view)
@@ -58,29 +58,29 @@ Pod tenant-acme/main-1
   MissingNodeSelector: pod tenant-acme/main-1 belongs to application with AffinityClass "dc1" but
     missing required nodeSelector topology.kubernetes.io/zone=dc1
 
-  4 candidates taken:
-    Tenant tenant-root/acme: TenantSays: allows dc1, dc2; its default is dc1
-    Cluster tenant-acme/main: OwnedBy: the owner of Pod tenant-acme/main-1
-    HelmRelease tenant-acme/postgres-main-db: ReleaseOf: the release of Postgres main-db, carries
-      the class dc1
-    AffinityClass dc1: ClassAsks: asks for topology.kubernetes.io/zone=dc1; pods outside: Deny
+  4 candidates selected:
+    Tenant tenant-root/acme: TenantPolicy: allows dc1, dc2; default dc1
+    Cluster tenant-acme/main: OwnedBy: owner of Pod tenant-acme/main-1
+    HelmRelease tenant-acme/postgres-main-db: ReleaseOf: release of Postgres main-db, class dc1
+      (from its label; the Application has no record)
+    AffinityClass dc1: ClassRequires: requires topology.kubernetes.io/zone=dc1; enforcement Deny
 
   What would change it:
-    - Let the chart apply _scheduling to its pods
+    - Apply _scheduling to the pods in the chart
 """
     )
 
 
 def test_an_owner_that_may_not_be_read_is_named_with_what_hinders():
     troubles = {"Cluster.postgresql.cnpg.io": "cannot watch clusters.postgresql.cnpg.io: forbidden: no right"}
-    view = AffinityView(*SURROUNDINGS, pod(reference(CLUSTER)), sightings=[CNPG], troubles=troubles)
+    view = AffinityView(*SURROUNDINGS, pod(reference(CLUSTER)), recent_kinds=[CNPG], troubles=troubles)
 
     said = " ".join(why_pod(view).split())
 
     assert said.startswith("Pod tenant-acme/main-1 OwnerForbidden: pod tenant-acme/main-1 may belong")
-    assert "1 candidate left: Cluster tenant-acme/main: OwnerForbidden" in said
-    assert "Grant get, list and watch on that owner's kind" in said
-    assert "by affinity.ownerKinds of the chart or in a ClusterRole with the label rbac.nodeyard.dev/" in said
+    assert "1 candidate not selected: Cluster tenant-acme/main: OwnerForbidden" in said
+    assert "Grant get, list and watch on the owner's kind" in said
+    assert "set affinity.ownerKinds of the chart, or create a ClusterRole with the label rbac.nodeyard.dev/" in said
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_an_owner_that_may_not_be_read_is_named_with_what_hinders():
     ids=["missing", "made again"],
 )
 def test_owners_that_lead_nowhere_are_told_of(owner, reason):
-    said = " ".join(why_pod(AffinityView(*SURROUNDINGS, CLUSTER, pod(owner), sightings=[CNPG])).split())
+    said = " ".join(why_pod(AffinityView(*SURROUNDINGS, CLUSTER, pod(owner), recent_kinds=[CNPG])).split())
 
     assert "UnownedAllowed" in said
     assert reason in said
@@ -102,9 +102,13 @@ def test_kinds_on_the_way_that_nobody_watches_are_asked_for_first():
     unwatched = AffinityView(*SURROUNDINGS, pod(reference(CLUSTER)))
     ref = ObjectRef(api_version="v1", kind="Pod", name="main-1", namespace=HOME)
 
-    assert list(AFFINITY.sights(unwatched, ref)) == [CNPG]
+    assert list(AFFINITY.explain_kinds(unwatched, ref)) == [CNPG]
     assert (
-        list(AFFINITY.sights(AffinityView(*SURROUNDINGS, CLUSTER, pod(reference(CLUSTER)), sightings=[CNPG]), ref))
+        list(
+            AFFINITY.explain_kinds(
+                AffinityView(*SURROUNDINGS, CLUSTER, pod(reference(CLUSTER)), recent_kinds=[CNPG]), ref
+            )
+        )
         == []
     )
     assert "Cluster.postgresql.cnpg.io is not watched" in " ".join(why_pod(unwatched).split())
@@ -122,7 +126,7 @@ def test_an_application_is_told_with_its_tenant_class_and_release():
     said = " ".join(why(view, names.APPS_API_VERSION, "Postgres", "main-db", HOME).split())
 
     assert said.startswith("Postgres tenant-acme/main-db AffinityClassNotFound")
-    assert "Tenant tenant-root/acme: TenantSays: allows dc1, dc2; its default is dc1" in said
+    assert "Tenant tenant-root/acme: TenantPolicy: allows dc1, dc2; default dc1" in said
     assert "HelmRelease tenant-acme/postgres-main-db: ReleaseOf" in said
     assert "Set spec.affinityClass to one of dc1, dc2" in said
 
@@ -133,16 +137,37 @@ def test_a_tenant_is_told_with_every_tenant_above_it():
 
     said = " ".join(why(view, names.APPS_API_VERSION, "Tenant", "web", HOME).split())
 
-    assert "Tenant tenant-acme/web: TenantSays: allows dc1; its default is dc1" in said
-    assert "Tenant tenant-root/acme: TenantSays: allows dc1, dc2; its default is dc1" in said
-    assert "Tenant tenant-acme/web: TenantSays" in why(view, "v1", "Namespace", "tenant-acme-web").replace("\n", " ")
+    assert "Tenant tenant-acme/web: TenantPolicy: allows dc1; default dc1" in said
+    assert "Tenant tenant-root/acme: TenantPolicy: allows dc1, dc2; default dc1" in said
+    assert "Tenant tenant-acme/web: TenantPolicy" in why(view, "v1", "Namespace", "tenant-acme-web").replace("\n", " ")
 
 
 def test_a_class_is_told_with_its_users():
     said = " ".join(why(AffinityView(*SURROUNDINGS), names.API_VERSION, "AffinityClass", "dc1").split())
 
     assert "NoNodeMatches" in said
-    assert "Postgres tenant-acme/main-db, Tenant tenant-root/acme: UsesClass: names the class dc1" in said
+    assert "Postgres tenant-acme/main-db, Tenant tenant-root/acme: UsesClass: uses class dc1" in said
+
+
+def test_what_is_not_fine_is_not_told_as_fine():
+    going = tenant_body("acme")
+    going["metadata"] |= {"deletionTimestamp": "2029-12-31T00:00:00Z", "finalizers": ["other/one"]}
+    told = why(AffinityView(going), names.APPS_API_VERSION, "Tenant", "acme", "tenant-root")
+    assert "Deleting: Tenant tenant-root/acme is being deleted" in told
+
+    odd = class_body("odd", nodeSelector={"-bad": "x"})
+    assert "InvalidSelector" in why(AffinityView(odd), names.API_VERSION, "AffinityClass", "odd")
+
+    view = AffinityView(definition_body("Postgres"))
+    assert "Establishing" in why(view, names.API_VERSION, names.DEFINITION_KIND, "postgres")
+
+    failed = release()
+    condition = {"type": "Ready", "status": "False", "reason": "InstallFailed", "message": "no chart"}
+    failed |= {"spec": {}, "status": {"conditions": [condition]}}
+    app = application_body("Postgres", HOME, "main-db")
+    view = AffinityView(DC1, ACME, failed, definition_body("Postgres"), app)
+    said = " ".join(why(view, names.APPS_API_VERSION, "Postgres", "main-db", HOME).split())
+    assert "not ready: InstallFailed: no chart" in said
 
 
 def test_an_application_is_meant_by_kind_namespace_and_name():
@@ -155,7 +180,7 @@ def test_an_application_is_meant_by_kind_namespace_and_name():
 FACTS = {
     "subject": "pod a/b", "class": "c", "application": "A b", "release": "r", "previous": "p", "key": "k", "value": "v",
     "example": "e", "errors": ["spec.x: is wrong"], "owner": "Owner x", "error": "err", "tenant": "t", "others": "o",
-    "nodes": 1,
+    "nodes": 1, "node": "n1", "releases": "r",
 }  # fmt: skip
 
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.planning import closings
-from nodeyard.capabilities.affinity.planning.closings import closing
+from nodeyard.capabilities.affinity.planning import crd_teardown
+from nodeyard.capabilities.affinity.planning.crd_teardown import closing_patch
 from nodeyard.capabilities.affinity.planning.definitions import crd_of, plan_definition
 from nodeyard.capabilities.affinity.planning.schemas import structural
 from nodeyard.capabilities.affinity.reasons import Reason
@@ -62,7 +62,13 @@ def test_the_kind_is_served_with_its_schema_columns_status_and_label():
     assert body["spec"]["scope"] == "Namespaced"
     (version,) = body["spec"]["versions"]
     assert version["subresources"] == {"status": {}}
-    assert [each["name"] for each in version["additionalPrinterColumns"]] == ["Ready", "Version", "Class", "Age"]
+    assert [each["name"] for each in version["additionalPrinterColumns"]] == [
+        "Ready",
+        "Version",
+        "Class",
+        "Held",
+        "Age",
+    ]
     schema = version["schema"]["openAPIV3Schema"]["properties"]
     assert schema["spec"]["properties"]["replicas"] == {"type": "integer", "default": 2}
     assert schema["spec"]["x-kubernetes-preserve-unknown-fields"] is True
@@ -104,12 +110,12 @@ def test_what_is_left_out_of_the_schema_is_told_and_the_kind_is_served():
 
 def test_a_crd_of_somebody_else_is_used_as_it_is():
     foreign = crd(labels={})
-    assert done(planned(crd=foreign)) == ([], [Reason.CRD_NOT_OURS])
+    assert done(planned(crd=foreign)) == ([], [Reason.CRD_NOT_MANAGED])
 
 
 def test_a_crd_of_another_definition_is_not_taken_over():
     made = planned(crd=crd(labels={names.DECLARED_BY: "other"}))
-    assert done(made) == ([], [Reason.CRD_NOT_OURS])
+    assert done(made) == ([], [Reason.CRD_NOT_MANAGED])
     assert made.blocked[0].facts["by"] == "ApplicationDefinition other"
 
 
@@ -123,7 +129,7 @@ def test_a_schema_that_does_not_read_leaves_what_is_served():
 
 
 def test_the_older_of_two_definitions_of_a_kind_has_it():
-    assert done(planned(rivals=["elder"])) == ([], [Reason.RIVAL])
+    assert done(planned(rivals=["elder"])) == ([], [Reason.DUPLICATE_DEFINITION])
 
 
 def test_another_kind_under_a_plural_that_is_served_is_refused():
@@ -170,13 +176,13 @@ def test_a_definition_in_use_is_kept():
 
 
 def test_a_definition_whose_applications_cannot_be_counted_is_kept():
-    assert done(planned(definition=definition(**GOING), crd=crd(), trouble="forbidden")) == ([], [Reason.UNWATCHED])
+    assert done(planned(definition=definition(**GOING), crd=crd(), watch_error="forbidden")) == ([], [Reason.UNWATCHED])
 
 
 def closed(seconds):
     """The CRD as it is so long after it was closed."""
     open_ = crd()
-    return merge_patch(open_, closing(open_, NOW - timedelta(seconds=seconds)))
+    return merge_patch(open_, closing_patch(open_, NOW - timedelta(seconds=seconds)))
 
 
 def test_before_the_crd_goes_it_takes_nothing_new():
@@ -191,9 +197,9 @@ def test_before_the_crd_goes_it_takes_nothing_new():
 
 
 def test_what_was_made_before_the_crd_was_closed_has_time_to_be_told():
-    made = planned(definition=definition(**GOING), crd=closed(closings.SETTLE.total_seconds() / 2))
+    made = planned(definition=definition(**GOING), crd=closed(crd_teardown.SETTLE.total_seconds() / 2))
     assert done(made) == ([], [Reason.DEFINITION_CLOSED])
-    assert made.wake_at == NOW + closings.SETTLE / 2
+    assert made.wake_at == NOW + crd_teardown.SETTLE / 2
     assert done(planned(definition=definition(**GOING), crd=closed(60), applications=1)) == (
         [], [Reason.DEFINITION_IN_USE]
     )  # fmt: skip
@@ -203,7 +209,7 @@ def test_a_moment_that_nobody_can_read_is_written_again():
     odd = closed(60)
     odd["metadata"]["annotations"] = {names.CLOSED_AT: "soon"}
     assert done(planned(definition=definition(**GOING), crd=odd)) == ([Reason.DEFINITION_CLOSED], [])
-    (version,) = closing(odd, NOW)["spec"]["versions"]
+    (version,) = closing_patch(odd, NOW)["spec"]["versions"]
     assert len(version["schema"]["openAPIV3Schema"]["x-kubernetes-validations"]) == 1
 
 
@@ -220,7 +226,7 @@ def test_a_definition_that_was_served_under_another_plural_is_not_served_under_t
     made = planned(former=FORMER)
     assert done(made) == ([], [Reason.BAD_DEFINITION])
     (error,) = made.blocked[0].facts["errors"]
-    assert "served as pgs.apps.cozystack.io, whose applications would be left behind" in error
+    assert "already served as pgs.apps.cozystack.io, whose applications would be orphaned" in error
 
 
 def test_nor_does_it_go_before_its_plural_is_set_back():

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 import yaml
 
-from nodeyard.capabilities.affinity.planning.declarations import declaration_faults
+from nodeyard.capabilities.affinity.planning.definition_validation import declaration_faults
 from nodeyard.capabilities.affinity.planning.schemas import CLASS_FIELD, structural
 from nodeyard.capabilities.affinity.types import ApplicationDefinition
 

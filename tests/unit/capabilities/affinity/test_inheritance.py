@@ -4,18 +4,18 @@ import pytest
 from tests.builders.tenants import CLASSES, tenant
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.planning.inheritance import standings
+from nodeyard.capabilities.affinity.planning.inheritance import effective_policies
 from nodeyard.capabilities.affinity.reasons import Reason
 
 SEED = ("dc1", ("dc1", "dc2"))
 
 
 def found(*tenants, namespace="tenant-acme-web", classes=CLASSES):
-    return standings(tenants, classes)[namespace]
+    return effective_policies(tenants, classes)[namespace]
 
 
-def faults(standing):
-    return [each.reason for each in standing.faults]
+def faults(policy):
+    return [each.reason for each in policy.faults]
 
 
 @pytest.mark.parametrize(
@@ -31,20 +31,20 @@ def faults(standing):
     ],
 )
 def test_a_tenant_has_its_own_within_its_parents(own, effective):
-    standing = found(tenant("acme", *SEED), tenant("acme/web", *own))
-    assert (standing.default, standing.allowed) == effective
-    assert (standing.fault, standing.faults) == ("", ())
+    policy = found(tenant("acme", *SEED), tenant("acme/web", *own))
+    assert (policy.default, policy.allowed) == effective
+    assert (policy.fault, policy.faults) == ("", ())
 
 
 def test_a_default_is_the_nearest_ancestors():
-    standing = found(
+    policy = found(
         tenant("root", "gpu"),
         tenant("acme", "dc1"),
         tenant("acme/web"),
         tenant("acme/web/shop"),
         namespace="tenant-acme-web-shop",
     )
-    assert standing.default == "dc1"
+    assert policy.default == "dc1"
 
 
 def test_a_default_that_was_declined_above_is_not_taken_from_further_up():
@@ -66,42 +66,42 @@ def test_a_class_is_not_needed_where_nobody_above_restricts_or_has_a_default():
 def test_where_a_tenant_holds_pods_of_nobody_to_its_classes_those_within_it_do_too():
     strict = tenant("acme", *SEED, spec={"unownedPods": "RequireAllowed"})
     lax = tenant("acme/web", spec={"unownedPods": "Allow"})
-    tree = standings((tenant("root"), strict, lax, tenant("acme/web/shop"), tenant("other")), CLASSES)
+    tree = effective_policies((tenant("root"), strict, lax, tenant("acme/web/shop"), tenant("other")), CLASSES)
     held = {namespace for namespace, each in tree.items() if each.holds_unowned}
     assert held == {"tenant-acme", "tenant-acme-web", "tenant-acme-web-shop"}
 
 
 def test_what_a_parent_does_not_allow_is_a_fault_and_not_in_effect():
-    standing = found(tenant("acme", *SEED), tenant("acme/web", None, ["gpu", "dc1", "dc9"]))
-    assert standing.allowed == ("dc1",)
-    assert faults(standing) == [Reason.NOT_IN_PARENT, Reason.CLASS_MISSING]
-    assert standing.faults[0].facts["classes"] == ["gpu", "dc9"]
-    assert standing.faults[0].facts["allowed"] == ["dc1", "dc2"]
-    assert standing.faults[1].facts["classes"] == ["dc9"]
+    policy = found(tenant("acme", *SEED), tenant("acme/web", None, ["gpu", "dc1", "dc9"]))
+    assert policy.allowed == ("dc1",)
+    assert faults(policy) == [Reason.NOT_IN_PARENT, Reason.CLASS_MISSING]
+    assert policy.faults[0].facts["classes"] == ["gpu", "dc9"]
+    assert policy.faults[0].facts["allowed"] == ["dc1", "dc2"]
+    assert policy.faults[1].facts["classes"] == ["dc9"]
 
 
 def test_what_a_grandparent_does_not_allow_does_not_come_back():
-    standing = found(
+    policy = found(
         tenant("acme", None, ["dc1"]),
         tenant("acme/web", None, ["dc1", "dc2"]),
         tenant("acme/web/shop", None, ["dc2"]),
         namespace="tenant-acme-web-shop",
     )
-    assert standing.allowed == ()
-    assert standing.faults[0].facts["classes"] == ["dc2"]
+    assert policy.allowed == ()
+    assert policy.faults[0].facts["classes"] == ["dc2"]
 
 
 def test_a_default_that_is_not_allowed_cannot_be_used():
-    standing = found(tenant("acme", *SEED), tenant("acme/web", "gpu"))
-    assert (standing.default, standing.usable_default) == ("gpu", "")
-    assert standing.fault == "it is not among the allowed classes dc1, dc2"
-    assert faults(standing) == [Reason.DEFAULT_NOT_ALLOWED]
+    policy = found(tenant("acme", *SEED), tenant("acme/web", "gpu"))
+    assert (policy.default, policy.usable_default) == ("gpu", "")
+    assert policy.fault == "it is not one of the allowed classes dc1, dc2"
+    assert faults(policy) == [Reason.DEFAULT_NOT_ALLOWED]
 
 
 def test_an_inherited_default_that_the_child_does_not_allow_cannot_be_used_and_names_whose_it_is():
-    standing = found(tenant("acme", *SEED), tenant("acme/web", None, ["dc2"]))
-    assert standing.usable_default == ""
-    assert standing.faults[0].facts["source"] == "tenant-acme"
+    policy = found(tenant("acme", *SEED), tenant("acme/web", None, ["dc2"]))
+    assert policy.usable_default == ""
+    assert policy.faults[0].facts["source"] == "tenant-acme"
 
 
 def test_where_no_class_is_allowed_a_default_says_so():
@@ -109,9 +109,9 @@ def test_where_no_class_is_allowed_a_default_says_so():
 
 
 def test_classes_that_do_not_exist_are_named_and_stay_in_effect():
-    standing = found(tenant("acme", "dc8", ["dc9", "dc8"]), namespace="tenant-acme")
-    assert (standing.default, standing.allowed, standing.fault) == ("dc8", ("dc9", "dc8"), "")
-    assert standing.faults[0].facts["classes"] == ["dc8", "dc9"]
+    policy = found(tenant("acme", "dc8", ["dc9", "dc8"]), namespace="tenant-acme")
+    assert (policy.default, policy.allowed, policy.fault) == ("dc8", ("dc9", "dc8"), "")
+    assert policy.faults[0].facts["classes"] == ["dc8", "dc9"]
 
 
 def test_a_class_that_is_missing_is_the_fault_of_who_names_it_alone():
@@ -119,33 +119,33 @@ def test_a_class_that_is_missing_is_the_fault_of_who_names_it_alone():
 
 
 def test_without_a_tenant_the_top_restricts_nothing():
-    standing = standings([], CLASSES)[names.TENANT_ROOT]
-    assert (standing.tenant, standing.default, standing.allowed) == (None, "", None)
+    policy = effective_policies([], CLASSES)[names.TENANT_ROOT]
+    assert (policy.tenant, policy.default, policy.allowed) == (None, "", None)
 
 
 def test_the_top_restricts_all_below():
-    tree = standings([tenant("acme"), tenant("root", "dc1", ["dc1"])], CLASSES)
+    tree = effective_policies([tenant("acme"), tenant("root", "dc1", ["dc1"])], CLASSES)
     assert tree["tenant-acme"].allowed == tree[names.TENANT_ROOT].allowed == ("dc1",)
     assert tree["tenant-acme"].default == "dc1"
 
 
 def test_a_tenant_without_a_parent_has_nothing_and_neither_have_those_below():
-    tree = standings([tenant("gone/web", "dc1", ["dc1"]), tenant("gone/web/shop")], CLASSES)
+    tree = effective_policies([tenant("gone/web", "dc1", ["dc1"]), tenant("gone/web/shop")], CLASSES)
     for namespace in ("tenant-gone-web", "tenant-gone-web-shop"):
-        standing = tree[namespace]
-        assert (standing.allowed, standing.usable_default) == ((), "")
-        assert faults(standing) == [Reason.PARENT_MISSING]
-        assert standing.faults[0].facts["missing"] == "tenant-gone"
+        policy = tree[namespace]
+        assert (policy.allowed, policy.usable_default) == ((), "")
+        assert faults(policy) == [Reason.PARENT_MISSING]
+        assert policy.faults[0].facts["missing"] == "tenant-gone"
 
 
 @pytest.mark.parametrize("intruder", ["acme-web", "Acme", "9lives"])
 def test_a_tenant_that_is_called_wrongly_takes_nobodys_namespace(intruder):
     real = tenant("acme/web", None, ["dc1"])
-    tree = standings([tenant(intruder, "gpu", ["gpu"]), tenant("acme"), real], CLASSES)
+    tree = effective_policies([tenant(intruder, "gpu", ["gpu"]), tenant("acme"), real], CLASSES)
     assert set(tree) == {names.TENANT_ROOT, "tenant-acme", "tenant-acme-web"}
     assert tree["tenant-acme-web"].tenant is real
 
 
 def test_the_order_of_the_tenants_does_not_matter():
     tenants = [tenant("root"), tenant("acme", *SEED), tenant("acme/web", None, ["gpu"]), tenant("zoo")]
-    assert standings(tenants, CLASSES) == standings(reversed(tenants), CLASSES)
+    assert effective_policies(tenants, CLASSES) == effective_policies(reversed(tenants), CLASSES)

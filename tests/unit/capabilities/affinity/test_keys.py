@@ -6,14 +6,16 @@ import copy
 
 import msgspec
 import pytest
-from tests.builders.affinity_views import AffinityView
+from tests.builders.affinity_views import AffinityView, registration
 from tests.builders.estates import application_body, class_body, definition_body, tenant_body
 
 from nodeyard.capabilities.affinity import keys, names, watched
+from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.capabilities.affinity.types import AffinityClass, ApplicationDefinition, Tenant
 from nodeyard.capabilities.affinity.watched import PlacedPod
 from nodeyard.kube.names import ZONE
 from nodeyard.kube.objects import Namespace, PartialObject
+from nodeyard.runtime.capability import Watch
 
 DC1 = class_body("dc1", nodeSelector={ZONE: "dc1"})
 DC2 = class_body("dc2", nodeSelector={ZONE: "dc2"})
@@ -101,6 +103,14 @@ def test_an_applications_status_concerns_nobody_and_its_coming_its_definition_an
     }  # fmt: skip
 
 
+def test_an_applications_going_concerns_every_definition_of_its_kind():
+    view = AffinityView(POSTGRES, definition_body("Postgres", name="second"), definition_body("Redis"), DB)
+
+    found = due(keys.application_keys("Postgres", view, DB, None))
+
+    assert {each for each in found if each.startswith("definition/")} == {"definition/postgres", "definition/second"}
+
+
 def test_what_leaves_a_tenant_that_is_to_go_concerns_the_tenants():
     going = changed(ACME, deletionTimestamp="2030-01-01T00:00:00Z")
     view = AffinityView(going, POSTGRES, DB)
@@ -108,6 +118,32 @@ def test_what_leaves_a_tenant_that_is_to_go_concerns_the_tenants():
     assert "tenants" in due(keys.application_keys("Postgres", view, DB, None))
     assert "tenants" in due(keys.release_keys(view, release(), None))
     assert "tenants" not in due(keys.application_keys("Postgres", VIEW, DB, None))
+
+
+def test_workloads_volumes_and_loose_pods_concern_a_tenant_that_waits_for_them_to_go():
+    leaving = AffinityView(changed(ACME, deletionTimestamp="2030-01-01T00:00:00Z"))
+
+    for told, obj in ((keys.unmanaged_keys, in_acme(PartialObject)), (keys.pod_keys, in_acme(PlacedPod))):
+        assert due(told(leaving, obj, None)) == {"tenants"}
+        assert due(told(leaving, None, obj)) == {"tenants"}
+        assert due(told(leaving, obj, obj)) == set()
+        assert due(told(VIEW, obj, None)) == set()
+
+
+def test_what_its_controller_would_make_again_and_a_pod_that_has_finished_keep_no_tenant():
+    leaving = AffinityView(changed(ACME, deletionTimestamp="2030-01-01T00:00:00Z"))
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web", "uid": "1", "controller": True}
+
+    for told, type in ((keys.unmanaged_keys, PartialObject), (keys.pod_keys, PlacedPod)):
+        assert due(told(leaving, in_acme(type, ownerReferences=[owner]), None)) == set()
+        assert due(told(leaving, in_acme(type, ownerReferences=[owner]), in_acme(type))) == {"tenants"}
+    finished = msgspec.structs.replace(in_acme(PlacedPod), status=watched.PlacedStatus(phase="Succeeded"))
+    assert due(keys.pod_keys(leaving, in_acme(PlacedPod), finished)) == {"tenants"}
+    assert due(keys.pod_keys(leaving, finished, None)) == set()
+
+
+def in_acme(type, **metadata):
+    return msgspec.convert({"metadata": {"name": "left", "namespace": "tenant-acme", **metadata}}, type)
 
 
 def test_a_releases_status_concerns_its_application():
@@ -147,14 +183,10 @@ def test_how_hard_classes_are_meant_in_a_namespace_concerns_the_applications_in_
 
 
 def test_whether_anybody_is_asked_about_pods_concerns_all_applications():
-    def registration(bundle):
-        client = {"caBundle": bundle}
-        return {"webhooks": [{"name": "placement-tenants.affinity.nodeyard.dev", "clientConfig": client}]}
-
     every = {*IN_ACME, "application/Postgres/tenant-other/far"}
-    assert due(keys.registration_keys(VIEW, None, registration("a"))) == every
-    assert due(keys.registration_keys(VIEW, registration("a"), registration("b"))) == set()
-    assert due(keys.registration_keys(VIEW, registration("a"), {"webhooks": []})) == every
+    assert due(keys.registration_keys(VIEW, None, registration(b"a"))) == every
+    assert due(keys.registration_keys(VIEW, registration(b"a"), registration(b"b"))) == set()
+    assert due(keys.registration_keys(VIEW, registration(b"a"), {"webhooks": []})) == every
 
 
 @pytest.mark.parametrize(("namespace", "found"), [("cozy-system", {"tenants"}), ("default", set())])
@@ -202,6 +234,15 @@ def test_who_serves_the_group_concerns_everything():
 
     assert due(keys.api_service_keys(VIEW, None, theirs)) == due(keys.all_keys(VIEW))
     assert due(keys.api_service_keys(VIEW, None, {"metadata": {}, "spec": {}})) == set()
+
+
+def test_no_kind_is_watched_whose_changes_make_no_key_due():
+    """A plan that has looked at an object has to be made again when that changes."""
+    default = Watch.__dataclass_fields__["keys"].default
+
+    silent = [str(each.resource) for each in AFFINITY.watches if each.map_with_view is None and each.keys is default]
+
+    assert silent == []
 
 
 def test_all_keys_are_one_for_the_tenants_and_one_for_each_of_the_others():

@@ -1,5 +1,7 @@
 """From a pod to the release of its application, and every way not to get there."""
 
+import json
+
 import msgspec
 import pytest
 from tests.builders.applications import NAMESPACE
@@ -115,9 +117,9 @@ def test_another_kind_with_the_labels_of_a_release_is_no_release():
 
 
 def test_every_version_of_a_release_is_one():
-    older = {**HELM, "apiVersion": "helm.toolkit.fluxcd.io/v2beta2"}
+    fallback_versions = {**HELM, "apiVersion": "helm.toolkit.fluxcd.io/v2beta2"}
 
-    assert found(pod("p", [older]), older).application == POSTGRES
+    assert found(pod("p", [fallback_versions]), fallback_versions).application == POSTGRES
 
 
 def test_a_pod_that_flux_itself_installed_is_found_by_its_label():
@@ -207,13 +209,68 @@ def test_what_one_owner_tells_makes_up_for_another_that_cannot_be_read():
     assert ends(lineage) == [("main", Reason.OWNER_UNKNOWN)]
 
 
-def test_of_several_applications_the_nearest_counts_and_the_others_are_named():
+def test_of_several_applications_the_nearest_comes_first_and_the_others_are_claims_too():
     redis = release("redis-cache", of=("Redis", "cache"))
 
     lineage = found(pod("p", [REPLICA_SET, redis]), REPLICA_SET, DEPLOYMENT, HELM, redis)
 
     assert lineage.application == REDIS
-    assert [application for _, application in lineage.others] == [POSTGRES]
+    assert [each.application for each in lineage.claims] == [REDIS, POSTGRES]
+
+
+def test_two_releases_of_one_application_are_two_claims():
+    forged = release("lax-main-db", affinity_class=None)
+
+    lineage = found(pod("p", [forged, HELM]), forged, HELM)
+
+    assert [each.affinity_class for each in lineage.claims] == ["", "dc1"]
+
+
+def an_application(record="dc2", **changes):
+    """An Application with a record of its class."""
+    found = body(names.APPS_API_VERSION, "Postgres", "main-db")
+    given = {"uid": found["metadata"]["uid"], "release": "postgres-main-db", "class": record, "source": "explicit"}
+    found["metadata"]["annotations"] = {names.CLASS_RECORD: json.dumps({**given, **changes})}
+    return found
+
+
+def test_the_record_of_the_application_counts_over_what_its_release_shows():
+    application = an_application(previous=["dc3"])
+    shown = release(affinity_class=None, previous="", owners=[application])
+
+    lineage = found(pod("p", [shown]), shown, application)
+
+    assert [(each.affinity_class, each.previous) for each in lineage.claims] == [("dc2", ("dc3",))]
+
+
+@pytest.mark.parametrize(
+    "application",
+    [
+        pytest.param(an_application(uid="another"), id="of another object"),
+        pytest.param(an_application(release="postgres-other"), id="of another release"),
+        pytest.param(body(names.APPS_API_VERSION, "Postgres", "main-db"), id="none"),
+    ],
+)
+def test_a_record_that_is_not_of_this_release_backs_nothing(application):
+    shown = release(owners=[application])
+
+    assert [each.record for each in found(pod("p", [shown]), shown, application).claims] == [None]
+
+
+def test_an_application_that_is_not_there_backs_nothing():
+    shown = release(owners=[an_application()])
+    lineage = found(pod("p", [shown]), shown)
+
+    assert lineage.record is None
+    assert [each.reason for each in lineage.dead_ends] == [Reason.OWNER_MISSING]
+
+
+def test_a_record_in_a_group_that_nobody_guards_backs_nothing():
+    forged = {**an_application(""), "apiVersion": "evil.dev/v1"}
+    shown = release(owners=[forged])
+    shown["metadata"]["labels"][names.APPLICATION_GROUP] = "evil.dev"
+
+    assert found(pod("p", [shown]), shown, forged).record is None
 
 
 def test_all_that_is_not_known_is_asked_for_at_once_before_anything_is_said():

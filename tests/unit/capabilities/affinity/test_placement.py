@@ -4,14 +4,15 @@ from dataclasses import replace
 
 import msgspec
 import pytest
-from tests.builders.applications import NAMESPACE, ZONE, affinity_class, standing
+from tests.builders.applications import NAMESPACE, ZONE, affinity_class, policy
 from tests.builders.placements import body, pod, release, terms
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.planning.lineage import Owned, Step, Unknown, Unowned, application_of, walk
+from nodeyard.capabilities.affinity.planning.class_record import Record
+from nodeyard.capabilities.affinity.planning.lineage import Claim, Owned, Step, Unknown, Unowned, application_of, walk
 from nodeyard.capabilities.affinity.planning.placement import Decision, Subject, is_exempt, place
 from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.capabilities.affinity.snapshot import Standing
+from nodeyard.capabilities.affinity.snapshot import EffectivePolicy
 from nodeyard.kube.node_affinity import Affinity
 from nodeyard.kube.objects import ObjectMeta
 from nodeyard.plan.model import ObjectRef
@@ -23,10 +24,13 @@ EITHER = affinity_class("either", {}, nodeAffinity=terms((ZONE, "In", ["dc1"]), 
 
 
 class Around:
-    def __init__(self, *classes, here=(), labels=None, standing=None, nodes=()):
+    def __init__(self, *classes, here=(), labels=None, policy=None, nodes=()):
         self._classes = {each.name: each for each in classes}
-        self._here, self._labels, self._standing = here, labels or {}, standing or Standing()
+        self._here, self._labels, self._standing = here, labels or {}, policy or EffectivePolicy()
         self._nodes = {each.name: each for each in nodes}
+
+    def nodes(self):
+        return self._nodes.values()
 
     def node(self, name):
         return self._nodes.get(name)
@@ -43,7 +47,7 @@ class Around:
     def namespace_labels(self):
         return self._labels
 
-    def standing(self):
+    def policy(self):
         return self._standing
 
 
@@ -52,11 +56,18 @@ def subject(node_selector=None, affinity=None):
     return Subject("pod tenant-acme/main-db-1", NAMESPACE, node_selector or {}, required)
 
 
-def owned(**given):
+def owned(*, previous=(), is_recorded=True, **given):
+    """Of an application, whose record says what its release shows unless there is none."""
+    return Owned(*claim(previous=previous, is_recorded=is_recorded, **given))
+
+
+def claim(*, previous=(), is_recorded=True, **given):
     found = release(**given)
     metadata = msgspec.convert(found["metadata"], ObjectMeta)
     ref = ObjectRef(api_version=found["apiVersion"], kind=found["kind"], name=metadata.name, namespace=NAMESPACE)
-    return Owned(Step(ref, metadata), application_of(ref, metadata.labels))
+    name = metadata.labels.get(names.AFFINITY_CLASS, "")
+    record = Record(uid="u", release=ref.name, affinity_class=name, source="explicit", previous=tuple(previous))
+    return Claim(Step(ref, metadata), application_of(ref, metadata.labels), record if is_recorded else None)
 
 
 def unknown():
@@ -84,10 +95,20 @@ def test_a_missing_node_selector_is_refused_in_the_words_of_the_design(selector)
 
     assert placement.decision is Decision.DENIED
     assert placement.reason is Reason.MISSING_SELECTOR
-    assert placement.message == (
+    assert placement.message.startswith(
         'pod tenant-acme/main-db-1 belongs to application with AffinityClass "dc1" but missing required nodeSelector '
         "topology.kubernetes.io/zone=dc1"
     )
+
+
+def test_a_refusal_names_the_value_that_the_pod_has_and_a_node_that_it_could_reach():
+    nodes = [ObjectMeta(name=f"n-{zone}", labels={ZONE: zone}) for zone in ("dc1", "dc2", "dc3")]
+    around = Around(affinity_class("dc1"), nodes=nodes)
+
+    other = place(subject(DC2), owned(), around).message
+    assert other.endswith("; its nodeSelector has topology.kubernetes.io/zone=dc2 and it could run on node n-dc2")
+    assert place(subject(), owned(), around).message.endswith("zone=dc1; it could run on node n-dc2")
+    assert place(subject({"disk": "ssd"}), owned(), around).message.endswith("topology.kubernetes.io/zone=dc1")
 
 
 def test_a_class_that_is_not_there_is_refused_in_the_words_of_the_design():
@@ -115,15 +136,15 @@ def test_a_class_of_several_places_is_checked_as_a_whole():
     outside = place(subject(affinity=terms((ZONE, "In", ["dc1", "dc3"]))), owned(affinity_class="either"), around)
     assert outside.reason is Reason.OUTSIDE
     assert outside.message == (
-        'pod tenant-acme/main-db-1 belongs to application with AffinityClass "either" but may go to nodes outside of '
-        "it, such as one with topology.kubernetes.io/zone=dc3"
+        'pod tenant-acme/main-db-1 belongs to application with AffinityClass "either" but could run outside it, '
+        "for example on a node with topology.kubernetes.io/zone=dc3"
     )
 
 
 def test_a_label_that_a_node_may_lack_is_said():
     placement = place(subject(), owned(affinity_class="either"), Around(EITHER))
 
-    assert placement.message.endswith("such as one with no label topology.kubernetes.io/zone")
+    assert placement.message.endswith("for example on a node with no label topology.kubernetes.io/zone")
 
 
 def test_what_cannot_be_decided_in_time_is_refused():
@@ -181,7 +202,7 @@ def test_a_namespace_may_only_weaken_and_only_where_it_is_permitted(own, permits
 
 def test_pods_of_the_class_before_are_admitted_until_the_release_is_ready():
     around = Around(affinity_class("dc1"), affinity_class("dc2"))
-    changing = owned(affinity_class="dc2", previous="dc1")
+    changing = owned(affinity_class="dc2", previous=["dc1"])
 
     before = place(subject(DC1), changing, around)
     assert (before.decision, before.reason, before.affinity_class) == (Decision.ALLOWED, Reason.INSIDE_PREVIOUS, "dc1")
@@ -191,7 +212,7 @@ def test_pods_of_the_class_before_are_admitted_until_the_release_is_ready():
 
 def test_pods_of_all_classes_before_are_admitted_where_it_changed_more_than_once():
     around = Around(*(affinity_class(name) for name in ("dc1", "dc2", "dc3")))
-    changing = owned(affinity_class="dc3", previous="dc2_dc1")
+    changing = owned(affinity_class="dc3", previous=["dc2", "dc1"])
 
     found = [place(subject({ZONE: zone}), changing, around) for zone in ("dc1", "dc2", "dc3", "dc4")]
     assert [each.affinity_class for each in found[:3]] == ["dc1", "dc2", "dc3"]
@@ -199,14 +220,14 @@ def test_pods_of_all_classes_before_are_admitted_where_it_changed_more_than_once
 
 
 def test_where_there_was_no_class_before_any_pod_is_admitted_until_then():
-    placement = place(subject(), owned(previous=""), Around(affinity_class("dc1")))
+    placement = place(subject(), owned(previous=[""]), Around(affinity_class("dc1")))
 
     assert (placement.decision, placement.affinity_class) == (Decision.ALLOWED, "")
 
 
 def test_a_class_before_that_is_gone_admits_nobody():
     assert not place(
-        subject(DC1), owned(affinity_class="dc2", previous="dc1"), Around(affinity_class("dc2"))
+        subject(DC1), owned(affinity_class="dc2", previous=["dc1"]), Around(affinity_class("dc2"))
     ).is_allowed
 
 
@@ -215,13 +236,13 @@ def test_a_class_before_that_is_gone_admits_nobody():
 
 def test_pods_of_nobody_may_go_anywhere_unless_their_tenant_says_otherwise():
     assert place(subject(), Unowned(), Around()).reason is Reason.UNOWNED_ALLOWED
-    assert place(subject(), Unowned(), Around(standing=standing())).reason is Reason.UNOWNED_ALLOWED
+    assert place(subject(), Unowned(), Around(policy=policy())).reason is Reason.UNOWNED_ALLOWED
 
 
 def strict(allowed):
-    told = standing(allowed=allowed)
+    told = policy(allowed=allowed)
     tenant = told.tenant
-    return Standing(
+    return EffectivePolicy(
         tenant=msgspec.structs.replace(
             tenant, spec=msgspec.convert({"unownedPods": "RequireAllowed"}, type(tenant.spec))
         ),
@@ -230,7 +251,7 @@ def strict(allowed):
 
 
 def test_a_pod_of_nobody_is_held_to_what_a_tenant_above_requires():
-    around = Around(affinity_class("dc1"), standing=replace(standing(allowed=("dc1",)), holds_unowned_above=True))
+    around = Around(affinity_class("dc1"), policy=replace(policy(allowed=("dc1",)), holds_unowned_above=True))
     assert place(subject(), Unowned(), around).reason is Reason.UNOWNED_REFUSED
     assert place(subject(DC1), Unowned(), around).is_allowed
 
@@ -248,16 +269,16 @@ def test_a_pod_of_nobody_is_held_to_what_a_tenant_above_requires():
     ids=["one of them", "another", "all are allowed", "none fits", "none is allowed", "it is not there"],
 )
 def test_a_tenant_may_require_that_they_keep_to_an_allowed_class(allowed, selector, is_allowed):
-    around = Around(affinity_class("dc1"), affinity_class("dc2"), standing=strict(allowed))
+    around = Around(affinity_class("dc1"), affinity_class("dc2"), policy=strict(allowed))
 
     assert place(subject(selector), Unowned(), around).is_allowed is is_allowed
 
 
 def test_the_refusal_names_the_classes():
-    around = Around(affinity_class("dc1"), standing=strict(("dc1", "dc2")))
+    around = Around(affinity_class("dc1"), policy=strict(("dc1", "dc2")))
 
     assert place(subject(), Unowned(), around).message == (
-        "pod tenant-acme/main-db-1 belongs to no application, and tenant acme requires such pods to keep to one of the "
+        "pod tenant-acme/main-db-1 belongs to no application, and tenant acme requires such pods to fit one of the "
         "AffinityClasses dc1, dc2"
     )
 
@@ -291,7 +312,7 @@ def test_the_hardest_of_the_classes_it_could_have_counts_whatever_they_are_calle
 
 
 def test_what_the_tenant_says_of_pods_of_nobody_counts_over_a_class_that_only_warns():
-    around = Around(affinity_class("dc1", enforcement="Warn"), here=["dc1"], standing=strict(("dc1",)))
+    around = Around(affinity_class("dc1", enforcement="Warn"), here=["dc1"], policy=strict(("dc1",)))
 
     assert place(subject(DC2), unknown(), around).decision is Decision.DENIED
 
@@ -301,25 +322,101 @@ def test_a_pod_that_would_be_allowed_whosever_it_is_is_admitted_with_a_warning(h
     placement = place(subject(DC1), unknown(), Around(affinity_class("dc1"), here=here))
 
     assert (placement.decision, placement.reason) == (Decision.ALLOWED, Reason.OWNER_FORBIDDEN)
-    assert "whichever it is, it would be allowed" in placement.warnings[0]
+    assert "it would be allowed whichever it is" in placement.warnings[0]
 
 
 def test_a_pod_that_might_be_of_nobody_is_held_to_what_they_are_held_to():
-    around = Around(affinity_class("dc1"), standing=strict(("dc1",)))
+    around = Around(affinity_class("dc1"), policy=strict(("dc1",)))
 
     assert place(subject(DC2), unknown(), around).decision is Decision.DENIED
 
 
-def test_several_applications_are_warned_about():
-    first, other = owned(), owned(name="redis-cache", of=("Redis", "cache"))
-    both = Owned(first.release, first.application, ((other.release, other.application),))
+# of several
 
-    placement = place(subject(DC1), both, Around(affinity_class("dc1")))
+
+REDIS = {"name": "redis-cache", "of": ("Redis", "cache")}
+
+
+def test_several_releases_are_warned_about():
+    placement = place(subject(DC1), Owned(*claim(), others=(claim(**REDIS),)), Around(affinity_class("dc1")))
 
     assert placement.warnings == (
-        "pod tenant-acme/main-db-1 belongs to several applications: Postgres main-db is the nearest and counts, Redis "
-        "cache not",
+        "pod tenant-acme/main-db-1 belongs to several HelmReleases and must fit the classes of all of them: "
+        "postgres-main-db (Postgres main-db), redis-cache (Redis cache)",
     )
+
+
+@pytest.mark.parametrize("is_first", [True, False], ids=["the lax one first", "the lax one second"])
+def test_the_classes_of_all_owners_hold(is_first):
+    lax, bound = claim(affinity_class=None, is_recorded=False, **REDIS), claim()
+    first, second = (lax, bound) if is_first else (bound, lax)
+    around = Around(affinity_class("dc1"))
+
+    placement = place(subject(), Owned(*first, others=(second,)), around)
+
+    assert (placement.decision, placement.reason) == (Decision.DENIED, Reason.MISSING_SELECTOR)
+    inside = place(subject(DC1), Owned(*first, others=(second,)), around)
+    assert (inside.decision, inside.affinity_class) == (Decision.ALLOWED, "dc1")
+
+
+def test_an_owner_that_cannot_be_read_is_unknown_beside_one_that_was_found():
+    found = Owned(*claim(affinity_class=None), dead_ends=(unknown().obstacle,))
+
+    placement = place(subject(DC2), found, Around(affinity_class("dc1"), here=["dc1"]))
+
+    assert (placement.decision, placement.reason) == (Decision.DENIED, Reason.OWNER_FORBIDDEN)
+    harmless = place(subject(DC1), found, Around(affinity_class("dc1"), here=["dc1"]))
+    assert "it would be allowed whichever it is" in harmless.warnings[0]
+
+
+# of a release that no Application backs
+
+
+def test_a_class_that_only_the_release_names_has_to_be_allowed():
+    around = Around(affinity_class("dc1"), affinity_class("dc2"), policy=policy(allowed=("dc2",)))
+
+    refused = place(subject(DC1), owned(is_recorded=False), around)
+
+    assert (refused.decision, refused.reason) == (Decision.DENIED, Reason.CLAIM_REFUSED)
+    assert place(subject(DC1), owned(), around).is_inside, "a class that was withdrawn stays where it is recorded"
+    assert place(subject(DC2), owned(affinity_class="dc2", is_recorded=False), around).is_inside
+
+
+def test_a_release_without_a_class_follows_the_tenants_rule():
+    loose = owned(affinity_class=None, is_recorded=False)
+    needs = Around(affinity_class("dc1"), policy=policy("dc1", ("dc1",)))
+
+    assert place(subject(), loose, Around()).is_allowed
+    assert place(subject(), loose, needs).reason is Reason.CLASSLESS_REFUSED
+    assert place(subject(DC1), loose, needs).is_inside
+    # Recorded: the application had none before the tenant required one.
+    assert place(subject(), owned(affinity_class=None), needs).reason is Reason.UNRESTRICTED
+    strictly = Around(affinity_class("dc1"), policy=strict(("dc1",)))
+    for each in (loose, owned(affinity_class=None), owned(previous=[""])):
+        assert not place(subject(), each, strictly).is_allowed
+
+
+def test_a_previous_class_that_a_release_shows_does_not_count():
+    shown = {names.PREVIOUS_CLASS: ""}
+
+    assert not place(subject(), owned(is_recorded=False, labels=shown), Around(affinity_class("dc1"))).is_allowed
+
+
+# bound by name
+
+
+@pytest.mark.parametrize(
+    ("node", "reason"),
+    [("n-dc1", Reason.INSIDE), ("n-dc2", Reason.NODE_OUTSIDE), ("unheard-of", Reason.NODE_OUTSIDE)],
+)
+def test_a_node_name_has_to_be_in_the_class(node, reason):
+    nodes = [ObjectMeta(name=f"n-{zone}", labels={ZONE: zone}) for zone in ("dc1", "dc2")]
+    around = Around(affinity_class("dc1"), nodes=nodes)
+
+    assert place(subject(DC1)._replace(node_name=node), owned(), around).reason is reason
+    contradictory = subject(DC2, terms((ZONE, "In", ["dc3"])))._replace(node_name="n-dc2")
+    assert place(contradictory, owned(), around).decision is Decision.DENIED
+    assert place(subject()._replace(node_name="n-dc1"), owned(), around).decision is Decision.DENIED
 
 
 def test_what_is_exempt():

@@ -4,7 +4,7 @@ import pytest
 
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.planning.choice import choose
-from nodeyard.capabilities.affinity.planning.releasing import release_object
+from nodeyard.capabilities.affinity.planning.helmrelease import release_object
 from nodeyard.capabilities.affinity.reviews.applications import review
 
 from ....builders.applications import (
@@ -17,6 +17,7 @@ from ....builders.applications import (
     question,
     snapshot,
     tenant_body,
+    with_record,
 )
 
 CLASSES = [class_body(name) for name in ("dc1", "dc2", "dc3")]
@@ -60,7 +61,7 @@ def test_going_without_a_class_is_refused_where_the_tenant_restricts_and_has_a_d
 
 def test_a_default_that_is_not_allowed_refuses_who_names_no_class():
     broken = view(defaultAffinityClass="dc3", allowedAffinityClasses=["dc1"])
-    assert refused(review(question(application({})), broken), '"dc3"', "not among the allowed classes dc1")
+    assert refused(review(question(application({})), broken), '"dc3"', "not one of the allowed classes dc1")
     assert review(question(application({"affinityClass": "dc1"})), broken).is_allowed
 
 
@@ -79,13 +80,15 @@ def test_an_unrelated_update_of_a_withdrawn_class_is_let_in_with_a_warning():
     (warning,) = verdict.warnings
     assert verdict.is_allowed
     assert '"dc3"' in warning
-    assert "let through" in warning
+    assert "it was already so before" in warning
 
 
 def test_an_unrelated_update_of_one_that_may_not_go_without_a_class_any_more_is_let_in_with_a_warning():
     old, new = ({"affinityClass": "", "replicas": count} for count in (1, 5))
-    (warning,) = review(question(application(new), application(old)), view(released(old))).warnings
-    assert "keeps no class, which it may not choose any more: tenant acme allows dc1, dc2" in warning
+    release = released(old)
+    told = (with_record(application(each), release) for each in (new, old))
+    (warning,) = review(question(*told), view(release)).warnings
+    assert "still has no class, which is no longer allowed: tenant acme allows dc1, dc2" in warning
 
 
 def test_an_unrelated_update_of_an_application_that_was_never_released_is_let_in_too():
@@ -144,7 +147,7 @@ def test_the_name_is_looked_at_before_the_keys_and_they_before_the_class():
 
 @pytest.mark.parametrize("key", ["_scheduling", "_cluster", "_"])
 def test_a_key_of_the_platform_is_refused(key):
-    assert refused(review(question(application({key: {}})), view()), key, "the platform's", code=422)
+    assert refused(review(question(application({key: {}})), view()), key, "reserved for the platform", code=422)
 
 
 def test_a_key_of_the_platform_that_stands_already_is_warned_about_and_another_refused():

@@ -2,7 +2,7 @@
 
 import msgspec
 import pytest
-from tests.builders.applications import NAMESPACE, ZONE, api_service
+from tests.builders.applications import NAMESPACE, ZONE, api_service, with_record
 from tests.builders.placements import (
     PlacementView,
     affinity_class_body,
@@ -109,8 +109,10 @@ def test_an_application_without_a_class_leaves_no_stamp():
     ids=["keeps to the class before", "keeps to the class", "keeps to neither", "there was none before"],
 )
 def test_while_the_class_changes_the_stamp_is_the_one_that_the_pod_keeps_to(previous, zone, stamp):
-    changing = release(affinity_class="dc2", previous=previous)
-    view = PlacementView(changing, affinity_class_body("dc1"), affinity_class_body("dc2"), namespace())
+    app = body(names.APPS_API_VERSION, "Postgres", "main-db")
+    changing = release(affinity_class="dc2", previous=previous, owners=[app])
+    app = with_record(app, changing)
+    view = PlacementView(app, changing, affinity_class_body("dc1"), affinity_class_body("dc2"), namespace())
 
     verdict = review_lineage(review(pod(owners=[changing], spec={"nodeSelector": {ZONE: zone}})), view)
 
@@ -233,7 +235,7 @@ def test_required_affinity_is_read():
 def test_the_event_stands_on_the_application_and_is_the_same_for_every_try():
     app = body(names.APPS_API_VERSION, "Postgres", "main-db")
     owned = release(owners=[app])
-    view = PlacementView(REPLICA_SET, DEPLOYMENT, owned, affinity_class_body("dc1"), namespace())
+    view = PlacementView(app, REPLICA_SET, DEPLOYMENT, owned, affinity_class_body("dc1"), namespace())
     tries = [pod(f"main-db-5f-{suffix}", [REPLICA_SET]) for suffix in ("aaaaa", "bbbbb")]
     for each in tries:
         each["metadata"]["generateName"] = "main-db-5f-"

@@ -43,7 +43,7 @@ def test_a_template_outside_the_class_is_warned_about(api_version, kind):
     assert verdict.is_allowed
     assert verdict.warnings == (
         f'template of {kind} tenant-acme/main-db belongs to application with AffinityClass "dc1" but missing required '
-        "nodeSelector topology.kubernetes.io/zone=dc1: its pods will be refused",
+        "nodeSelector topology.kubernetes.io/zone=dc1: its pods will be denied",
     )
 
 
@@ -53,7 +53,9 @@ def test_a_template_that_keeps_to_the_class_is_not(api_version, kind):
 
 
 @pytest.mark.parametrize(
-    ("enforcement", "ending"), [("Warn", ("its pods will be warned about",)), ("Audit", ())], ids=["Warn", "Audit"]
+    ("enforcement", "ending"),
+    [("Warn", ("its pods will be admitted with a warning",)), ("Audit", ())],
+    ids=["Warn", "Audit"],
 )
 def test_it_is_said_as_hard_as_it_is_meant(enforcement, ending):
     view = PlacementView(release(), affinity_class_body("dc1", enforcement=enforcement), namespace())
@@ -91,7 +93,7 @@ def test_pods_of_nobody_that_would_be_refused_are_warned_about():
     view = PlacementView(strict, affinity_class_body("dc1"), namespace())
     bare = body("apps/v1", "Deployment", "tool", spec={"template": {"spec": {}}})
 
-    assert review_workload(review(bare), view).warnings[0].endswith("its pods will be refused")
+    assert review_workload(review(bare), view).warnings[0].endswith("its pods will be denied")
 
 
 def test_a_selector_by_a_label_that_its_pods_will_not_have_is_refused():

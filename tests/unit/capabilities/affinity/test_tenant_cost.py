@@ -5,8 +5,8 @@ from tests.builders.costs import steps
 from tests.builders.tenants import CLASSES, NOW, deleted, planned, secret, settled, snapshot, tenant
 
 from nodeyard.apply.outcome import Outcome
-from nodeyard.capabilities.affinity.planning.inheritance import standings
-from nodeyard.capabilities.affinity.statuses.tenants import status_tenants
+from nodeyard.capabilities.affinity.planning.inheritance import effective_policies
+from nodeyard.capabilities.affinity.report.tenants import status_tenants
 
 FEW, MORE, MANY = 10, 20, 40
 SEED = ("dc1", ("dc1", "dc2"))
@@ -40,7 +40,7 @@ def grows_linearly(work):
 def test_inheritance_is_at_most_linear_in_the_tenants(trees):
     def working(number):
         tenants = trees(number)
-        return lambda: standings(tenants, CLASSES)
+        return lambda: effective_policies(tenants, CLASSES)
 
     grows_linearly(working)
 

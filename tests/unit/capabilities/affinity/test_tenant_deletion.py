@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.builders.tenants import (
     DELETED,
+    NOW,
     deleted,
     done,
     namespace,
@@ -16,8 +17,13 @@ from tests.builders.tenants import (
     tenant,
 )
 
+from nodeyard.apply.outcome import Outcome
 from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.messages import text
 from nodeyard.capabilities.affinity.reasons import Reason
+from nodeyard.capabilities.affinity.report.tenants import status_tenants
+from nodeyard.plan.brake import Limit, brake, disturbed_nodes
+from nodeyard.plan.model import Disruption
 
 FINALIZER_ACT = "Patch Tenant/tenant-root/acme#finalizer"
 
@@ -32,6 +38,32 @@ def test_first_the_namespace_goes_and_only_that_which_was_looked_at():
     found = planned(going())
     assert done(found) == ["Delete Namespace/tenant-acme"]
     assert found.plan.actions[0].object.uid == "uid-tenant-acme"
+
+
+def test_a_namespace_that_goes_counts_for_the_brake():
+    (action,) = planned(going()).plan.actions
+
+    assert (action.disruption, action.always_asks) == (Disruption.DELETES, False)
+    assert len(disturbed_nodes([action])) == 1
+
+
+def test_what_is_left_in_a_namespace_is_told_and_waits_for_an_approval():
+    left = {"PersistentVolumeClaim": 2, "StatefulSet": 1}
+    world = going(left={"tenant-acme": left})
+    found = planned(world).plan
+
+    held = brake(found, Limit(), 0)
+
+    assert held.held is not None
+    assert held.now.actions == ()
+    said = "2 PersistentVolumeClaims, 1 StatefulSet, everything else in it, such as Secrets"
+    assert said in text(found.actions[0].reason, found.actions[0].facts)
+    (write,) = status_tenants(world, held.now, Outcome(results=()), NOW)
+    (ready,) = (each for each in write.status["conditions"] if each["type"] == "Ready")
+    assert (ready["status"], ready["reason"]) == ("False", Reason.NAMESPACE_HELD)
+    assert said in ready["message"]
+    assert f"nodeyard approve {held.held.id}" in ready["message"]
+    assert brake(found, Limit(), 0, {held.held.id}).held is None
 
 
 def test_a_namespace_that_has_changed_meanwhile_is_not_deleted():
@@ -71,7 +103,7 @@ def test_a_tenant_with_applications_in_it_stays():
 
 
 def test_a_tenant_stays_while_it_is_not_known_whether_it_has_applications():
-    found = planned(going(trouble="postgreses: forbidden"))
+    found = planned(going(watch_error="postgreses: forbidden"))
     assert (done(found), reasons(found)) == ([], [Reason.UNWATCHED])
 
 

@@ -18,9 +18,9 @@ LONG = "a" * 46
         ("tenant-root", "", "must match"),
         ("tenant-root", LONG + "a", "no more than 46 characters"),
         (f"tenant-{LONG}", "abcdefghij", "more than 63 characters"),
-        ("default", "acme", "is no tenant's"),
-        ("tenant", "acme", "is no tenant's"),
-        ("tenant-", "acme", "is no tenant's"),
+        ("default", "acme", "belongs to no tenant"),
+        ("tenant", "acme", "belongs to no tenant"),
+        ("tenant-", "acme", "belongs to no tenant"),
     ],
 )
 def test_a_bad_name_or_place_is_told(namespace, name, fault):

@@ -2,7 +2,14 @@
 
 import msgspec
 import pytest
-from tests.builders.applications import api_service, application, class_body, definition_body, question
+from tests.builders.applications import (
+    api_service,
+    application,
+    class_body,
+    definition_body,
+    question,
+    with_record,
+)
 from tests.builders.placements import PlacementView
 from tests.builders.tenants import DELETED, tenant_body
 
@@ -12,6 +19,7 @@ from nodeyard.kube.objects import PartialObject
 from nodeyard.plan.model import ObjectRef
 from nodeyard.runtime.webhooks import Cause, Found, Lookup, Missing, Unreadable, User
 
+KEY = names.AFFINITY_CLASS
 CLASSES = [class_body(each) for each in ("dc1", "dc2", "gpu")]
 SEED = {"defaultAffinityClass": "dc1", "allowedAffinityClasses": ["dc1", "dc2"]}
 ACME = tenant_body("acme", SEED)
@@ -43,9 +51,9 @@ def test_the_designs_tenant_is_taken_without_a_word():
     [
         (tenant_body("a-b"), "must match ^[a-z][a-z0-9]*$"),
         (tenant_body("a" * 47), "no more than 46 characters"),
-        (tenant_body("acme", namespace="default"), "metadata.namespace 'default' is no tenant's"),
+        (tenant_body("acme", namespace="default"), "metadata.namespace 'default' belongs to no tenant"),
         (tenant_body("b" * 20, namespace=f"tenant-{'a' * 46}"), "more than 63 characters"),
-        (tenant_body("acme", {"host": "not a host"}), "The host 'not a host' of Tenant tenant-root/acme"),
+        (tenant_body("acme", {"host": "not a host"}), "Host 'not a host' of Tenant tenant-root/acme"),
     ],
 )
 def test_a_name_a_place_or_a_host_that_cannot_be_is_invalid(body, said):
@@ -58,7 +66,7 @@ def test_a_class_that_the_parent_does_not_allow_is_denied_with_its_name():
     verdict = asked(web(**only("dc1", "gpu")))
     assert verdict.message == (
         "spec.allowedAffinityClasses of Tenant tenant-acme/web has gpu, but its parent tenant-acme allows only dc1, "
-        "dc2. Take it out, or have it allowed there first"
+        "dc2. Remove it, or allow it in the parent first"
     )
 
 
@@ -83,12 +91,15 @@ def test_what_counts_is_what_the_parent_has_in_effect():
 def test_a_default_that_is_not_allowed_is_denied(spec):
     verdict = asked(web(**spec))
     assert not verdict.is_allowed
-    assert f"The default class {spec['defaultAffinityClass']} of Tenant tenant-acme/web is not among" in verdict.message
+    assert (
+        f"The default class {spec['defaultAffinityClass']} of Tenant tenant-acme/web is not one of" in verdict.message
+    )
 
 
 def test_an_inherited_default_that_is_not_allowed_is_denied_with_whose_it_is():
-    assert "The default class dc1 of Tenant tenant-acme/web, inherited from tenant-acme, is not among the allowed " in (
-        asked(web(**only("dc2"))).message
+    assert (
+        "The default class dc1 of Tenant tenant-acme/web, inherited from tenant-acme, is not one of the allowed "
+        in (asked(web(**only("dc2"))).message)
     )
 
 
@@ -102,7 +113,8 @@ def test_a_class_that_does_not_exist_yet_is_only_warned_about():
     verdict = asked(ACME, among=(), classes=[])
     assert verdict.is_allowed
     assert verdict.warnings == (
-        "Tenant tenant-root/acme names AffinityClass dc1, dc2, which do not exist. Create them, or take them out",
+        "Tenant tenant-root/acme names AffinityClass dc1, dc2, which do not exist. Create them, or remove "
+        "them from the spec",
     )
 
 
@@ -123,7 +135,7 @@ def test_a_parent_that_is_not_in_the_cache_is_looked_up():
 
 def test_without_a_parent_a_tenant_is_denied():
     verdict = asked(web(), among=(), answers={PARENT: Missing()})
-    assert "the namespace tenant-acme belongs to no Tenant" in verdict.message
+    assert "namespace tenant-acme belongs to no Tenant" in verdict.message
 
 
 def test_a_parent_that_is_too_new_to_be_known_is_no_reason_to_deny():
@@ -151,7 +163,7 @@ def test_a_change_of_something_else_is_let_through_with_a_warning():
     verdict = asked({**old, "spec": {**old["spec"], "etcd": True}}, old)
     assert verdict.is_allowed
     assert "has gpu, but its parent" in verdict.warnings[0]
-    assert verdict.warnings[0].endswith("it was so before and is let through")
+    assert verdict.warnings[0].endswith("allowed because it was already so before this change")
 
 
 def test_a_class_that_is_added_is_judged_and_one_that_was_there_is_let_through():
@@ -198,9 +210,23 @@ def test_a_tenant_that_takes_a_class_from_those_below_is_told_which():
     verdict = asked(tenant_body("acme", only("dc1", defaultAffinityClass="dc1")), ACME, among=(ACME, child))
     assert verdict.is_allowed
     assert verdict.warnings == (
-        "by this change: spec.allowedAffinityClasses of Tenant tenant-acme/web has dc2, but its parent tenant-acme "
-        "allows only dc1. Take it out, or have it allowed there first",
+        "with this change: spec.allowedAffinityClasses of Tenant tenant-acme/web has dc2, but its parent tenant-acme "
+        "allows only dc1. Remove it, or allow it in the parent first",
     )
+
+
+def test_withdrawing_a_class_that_applications_have_is_warned_about():
+    used = with_record(application({}), {"metadata": {"name": "postgres-main-db", "labels": {KEY: "dc2"}}})
+    among = (ACME, definition_body(), used)
+
+    (warning,) = asked(tenant_body("acme", only("dc1", defaultAffinityClass="dc1")), ACME, among=among).warnings
+
+    assert warning == (
+        "this change of Tenant tenant-root/acme revokes AffinityClass dc2 in tenant-acme: Postgres main-db keep it, "
+        "and their pods keep running where they are, until they name another class"
+    )
+    other = asked(tenant_body("acme", only("dc2", defaultAffinityClass="dc2")), ACME, among=among)
+    assert other.warnings == ()
 
 
 @pytest.mark.parametrize("names", [("acme", "acme/a-b"), ("a-b", "a-b/web")], ids=["the child", "itself"])
@@ -243,7 +269,7 @@ def test_a_tenant_in_use_is_not_deleted_and_everything_in_it_is_named():
     )
     assert removed(*among, web(), tenant_body("acme/shop")).message == (
         "Tenant tenant-root/acme is in use by 2 tenants (shop, web) and 2 applications (Postgres main-db, Redis cache) "
-        "in tenant-acme: delete these first"
+        "in tenant-acme: delete them first"
     )
 
 

@@ -21,7 +21,7 @@ from tests.builders.tenants import (
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.capabilities.affinity.statuses.tenants import status_tenants
+from nodeyard.capabilities.affinity.report.tenants import status_tenants
 from nodeyard.capabilities.affinity.types import TenantStatus
 from nodeyard.kube.names import PAUSED
 

@@ -3,8 +3,16 @@
 import pytest
 from tests.builders.tenants import secret, tenant
 
-from nodeyard.capabilities.affinity.planning.values import Values, ValuesError, below, host_faults, read, render, top
-from nodeyard.capabilities.affinity.snapshot import Standing
+from nodeyard.capabilities.affinity.planning.values import (
+    Values,
+    ValuesError,
+    child_values,
+    host_faults,
+    read,
+    render,
+    root_values,
+)
+from nodeyard.capabilities.affinity.snapshot import EffectivePolicy
 from nodeyard.kube.manifests import load
 
 CLUSTER = """\
@@ -41,16 +49,16 @@ _namespace:
     - dc2
 """
 """As the design shows it, in the namespace tenant-acme."""
-NOTHING = Standing()
-ACME = Standing(default="dc1", allowed=("dc1", "dc2"))
+NOTHING = EffectivePolicy()
+ACME = EffectivePolicy(default="dc1", allowed=("dc1", "dc2"))
 
 
 def parent(text=CLUSTER + NAMESPACE):
     return read(secret("tenant-root", text))
 
 
-def child(text=CLUSTER + NAMESPACE, standing=NOTHING, path="acme", **spec):
-    return render(below(tenant(path, spec=spec), parent(text)), standing)
+def child(text=CLUSTER + NAMESPACE, policy=NOTHING, path="acme", **spec):
+    return render(child_values(tenant(path, spec=spec), parent(text)), policy)
 
 
 def test_the_designs_example_is_reproduced_in_meaning():
@@ -67,7 +75,7 @@ def test_the_designs_example_is_reproduced_in_meaning():
 def test_the_lines_of_the_cluster_are_copied_word_for_word_from_generation_to_generation():
     first = child()
     assert first.startswith(CLUSTER + "_namespace:\n")
-    second = render(below(tenant("acme/web"), parent(first)), Standing())
+    second = render(child_values(tenant("acme/web"), parent(first)), EffectivePolicy())
     assert second.startswith(CLUSTER + "_namespace:\n")
 
 
@@ -113,7 +121,7 @@ def test_what_is_enabled_is_the_tenants_own_and_the_rest_its_parents():
     [("", "example.org", "acme.example.org"), ("acme.test", "example.org", "acme.test"), ("", "", "")],
 )
 def test_a_host_is_the_tenants_own_or_below_its_parents(own, above, host):
-    found = below(tenant("acme", spec={"host": own}), parent(f"_namespace: {{host: '{above}'}}"))
+    found = child_values(tenant("acme", spec={"host": own}), parent(f"_namespace: {{host: '{above}'}}"))
     assert found.namespace["host"] == host
 
 
@@ -122,17 +130,17 @@ def test_classes_are_left_out_where_nothing_is_said_about_them():
 
 
 def test_no_class_at_all_is_said():
-    assert load(child(standing=Standing(allowed=())))["_namespace"]["allowedAffinityClasses"] == []
+    assert load(child(policy=EffectivePolicy(allowed=())))["_namespace"]["allowedAffinityClasses"] == []
 
 
 def test_a_default_that_cannot_be_used_is_not_passed_on():
-    made = load(child(standing=Standing(default="gpu", allowed=("dc1",), fault="it is not allowed")))
+    made = load(child(policy=EffectivePolicy(default="gpu", allowed=("dc1",), fault="it is not allowed")))
     assert "defaultAffinityClass" not in made["_namespace"]
 
 
 @pytest.mark.parametrize("name", ["yes", "no", "1e3", "0x10", "null", "1.5", "2001-01-01", "y", "12e0", "0o17"])
 def test_every_name_of_a_class_stays_a_word_for_any_reader(name):
-    text = child(standing=Standing(default=name, allowed=(name,)))
+    text = child(policy=EffectivePolicy(default=name, allowed=(name,)))
     assert f'  defaultAffinityClass: "{name}"\n' in text
     assert f'    - "{name}"\n' in text
 
@@ -164,11 +172,11 @@ def test_an_error_shows_nothing_of_what_is_in_the_values():
     assert "hunter2" not in str(raised.value)
 
 
-# the top
+# the root_values
 
 
 def test_the_top_takes_the_cluster_from_the_platform_and_points_at_itself():
-    made = top(tenant("root"), None, secret("cozy-system", CLUSTER))
+    made = root_values(tenant("root"), None, secret("cozy-system", CLUSTER))
     assert made.cluster == CLUSTER
     assert made.namespace == {
         "etcd": "tenant-root",
@@ -181,22 +189,22 @@ def test_the_top_takes_the_cluster_from_the_platform_and_points_at_itself():
 
 
 def test_the_top_has_a_gateway_and_a_host_of_its_own_where_it_says_so():
-    made = top(tenant("root", spec={"gateway": True, "host": "a.test"}), None, secret("cozy-system", CLUSTER))
+    made = root_values(tenant("root", spec={"gateway": True, "host": "a.test"}), None, secret("cozy-system", CLUSTER))
     assert (made.namespace["gateway"], made.namespace["host"]) == ("tenant-root", "a.test")
 
 
 def test_without_the_platforms_the_top_keeps_the_cluster_it_has():
-    assert top(tenant("root"), secret("tenant-root", CLUSTER + NAMESPACE), None).cluster == CLUSTER
+    assert root_values(tenant("root"), secret("tenant-root", CLUSTER + NAMESPACE), None).cluster == CLUSTER
 
 
 def test_without_a_tenant_the_top_is_as_its_secret_says():
     live = secret("tenant-root", CLUSTER + "_namespace: {host: other.test}\n")
-    assert top(None, live, secret("cozy-system", "_cluster: {}")).namespace["host"] == "other.test"
-    assert top(None, live, None).cluster == CLUSTER
+    assert root_values(None, live, secret("cozy-system", "_cluster: {}")).namespace["host"] == "other.test"
+    assert root_values(None, live, None).cluster == CLUSTER
 
 
 def test_without_anything_the_top_has_an_empty_cluster():
-    assert top(None, None, None).cluster == Values().cluster == "_cluster: {}\n"
+    assert root_values(None, None, None).cluster == Values().cluster == "_cluster: {}\n"
 
 
 @pytest.mark.parametrize("host", ["a b", "A.test", "a_b.test", "-a.test", f"{'a' * 60}.test"])

@@ -2,8 +2,8 @@
 
 import pytest
 
+from nodeyard.admission.client_config import ByUrl
 from nodeyard.admission.configurations import MUTATING, VALIDATING, configuration
-from nodeyard.admission.reach import ByUrl
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.webhook import WEBHOOKS
 from nodeyard.runtime.capability import Capability
@@ -40,6 +40,7 @@ def test_only_new_pods_of_tenants_are_stopped_by_silence(entries):
     assert {name for name, entry in entries.items() if entry["failurePolicy"] == "Fail"} == {
         "lineage-tenants",
         "placement-tenants",
+        "records",
     }
     for name in ("lineage-tenants", "placement-tenants"):
         assert entries[name]["rules"][0]["operations"] == ["CREATE"]
@@ -76,6 +77,7 @@ def test_pods_are_only_changed_by_the_mutating_and_judged_when_they_are_final(en
         "lineage",
         "lineage-tenants",
         "lineage-updates",
+        "records",
     }
 
 

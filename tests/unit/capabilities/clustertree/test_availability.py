@@ -1,4 +1,4 @@
-"""Which leaf nodes count, and why others do not."""
+"""Leaf nodes that count, and the reasons of those that do not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which events make which Cluster due, on a cache as the operator has it; and what the others cost: nothing."""
+"""Events that enqueue a Cluster, on the operator's own cache; all other events enqueue nothing."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from nodeyard.kube.names import MIRRORED_CLUSTER, MIRRORED_NODE
 from nodeyard.plan.model import ObjectRef
 from nodeyard.process.clock import VirtualClock, settle
 from nodeyard.sim.embedded import connect
-from nodeyard.watch.watches import Watches
+from nodeyard.watch.informers import InformerFactory
 
 KUBECONFIG = """
 {"clusters": [{"name": "c", "cluster": {"server": "https://leaf.example:6443"}}],
@@ -34,25 +34,26 @@ MIRROR = {"labels": {MIRRORED_NODE: "true"}, "annotations": {MIRRORED_CLUSTER: "
 
 
 class Root:
-    """A server, the capability's view of it, and the keys that became due."""
+    """A server, the capability's view of it, and the enqueued keys."""
 
     def __init__(self):
         self.clock = VirtualClock()
         self.server = Server(self.clock)
         self.client = connect(self.server)
-        self.watches = Watches(self.client, self.clock, Random(1))
+        self.watches = InformerFactory(self.client, self.clock, Random(1))
         self.due = []
         watches = [self._told_by(watch) for watch in CLUSTERTREE.watches]
-        self.view = self.watches.register(watches, CLUSTERTREE.aggregates, mark=self.due.append)
+        declared = lambda view: [self._told_by(watch) for watch in CLUSTERTREE.declared(view)]  # noqa: E731
+        self.view = self.watches.register(watches, CLUSTERTREE.aggregates, mark=self.due.append, declared=declared)
 
     def _told_by(self, watch):
-        """As the controller runs it."""
-        if watch.keys_in is None:
+        """Run the watches as the controller does."""
+        if watch.map_with_view is None:
             return watch
-        return replace(watch, keys=lambda old, new: watch.keys_in(self.view, old, new))
+        return replace(watch, keys=lambda old, new: watch.map_with_view(self.view, old, new))
 
     async def after(self, change):
-        """What is due once a change has been told; the change is a coroutine."""
+        """Return the keys enqueued by a change, given as a coroutine."""
         await self.told()
         self.due.clear()
         await change
@@ -195,13 +196,13 @@ def test_a_leaf_node_matters_by_what_is_shown_of_it():
     def changed(**metadata):
         return msgspec.structs.replace(node, metadata=msgspec.structs.replace(meta, **metadata))
 
-    assert _leaf_nodes.keys_of("east", None, node) == ("east",)
-    assert _leaf_nodes.keys_of("east", node, None) == ("east",)
-    assert _leaf_nodes.keys_of("east", node, changed(resource_version="2", annotations={"a": "b"})) == ()
-    assert _leaf_nodes.keys_of("east", node, changed(labels={"a": "b"})) == ("east",)
+    assert _leaf_nodes.map_remote("east", None, node) == ("east",)
+    assert _leaf_nodes.map_remote("east", node, None) == ("east",)
+    assert _leaf_nodes.map_remote("east", node, changed(resource_version="2", annotations={"a": "b"})) == ()
+    assert _leaf_nodes.map_remote("east", node, changed(labels={"a": "b"})) == ("east",)
     mirror = changed(labels={MIRRORED_NODE: "true"})
-    assert _leaf_nodes.keys_of("east", None, mirror) == ()
-    assert _leaf_nodes.keys_of("east", mirror, node) == ("east",)
+    assert _leaf_nodes.map_remote("east", None, mirror) == ()
+    assert _leaf_nodes.map_remote("east", mirror, node) == ("east",)
 
 
 def test_a_leaf_pod_matters_by_what_it_takes():
@@ -213,7 +214,7 @@ def test_a_leaf_pod_matters_by_what_it_takes():
         }
         return msgspec.convert(wire, LeafPod)
 
-    keys = _leaf_pods.keys_of
+    keys = _leaf_pods.map_remote
     assert keys("east", None, pod()) == keys("east", pod(), None) == ("east",)
     assert keys("east", None, pod(node="")) == ()
     assert keys("east", pod(), pod(version="2", app="web")) == ()
@@ -224,7 +225,7 @@ def test_a_leaf_pod_matters_by_what_it_takes():
 
 def test_of_a_leafs_leases_only_one_that_is_taken_up_again_matters():
     first = lease(NOW)
-    keys = _leaf_leases.keys_of
+    keys = _leaf_leases.map_remote
 
     assert keys("east", None, first) == keys("east", first, None) == ()
     assert keys("east", first, lease(NOW + timedelta(seconds=49))) == ()

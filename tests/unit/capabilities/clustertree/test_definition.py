@@ -1,4 +1,4 @@
-"""The CRD of Cluster: what Kosmos has, with its defaults; what no node can carry is refused, and nothing else."""
+"""The CRD of Cluster: Kosmos' fields and defaults; only values that no node can have are rejected."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ async def test_what_is_valid_for_kosmos_is_valid_here(client, spec):
         pytest.param(model(taints=[{"effect": "NoSchedule"}]), "taints[0].key", id="no-key"),
         pytest.param({"kubeconfig": "%"}, "spec.kubeconfig", id="no-base64"),
         pytest.param({"kubeconfigSecretRef": {}}, "kubeconfigSecretRef.name", id="no-secret"),
-        pytest.param({"clusterTreeOptions": {"credentialGrace": "soon"}}, "must be a time such as 10m", id="grace"),
+        pytest.param({"clusterTreeOptions": {"credentialGrace": "soon"}}, "must be a duration such as 10m", id="grace"),
         pytest.param(
             {"clusterTreeOptions": {"resources": {"reservePercent": 101}}}, "reservePercent", id="more-than-all"
         ),

@@ -1,4 +1,4 @@
-"""What is said aloud: nodes that come and go, a leaf lost and found, pods that wait; never that a node follows."""
+"""Events: created and removed nodes, lost and restored contact, pending pods; none for updates of a node."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.builders.trees import (
 )
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
-from nodeyard.capabilities.clustertree.events import events
+from nodeyard.capabilities.clustertree.report.events import events
 from nodeyard.capabilities.clustertree.types import Cluster
 from nodeyard.kube.objects import Condition
 
@@ -43,7 +43,7 @@ def test_many_nodes_are_one_event():
     nodes = [leaf_node(f"n{number}") for number in range(9)]
     (event,) = said(Yard(cluster("east", *(one(each.name) for each in nodes)), leaf(*nodes)))
 
-    assert event.message.endswith("8 other nodes likewise")
+    assert event.message.endswith("(and 8 other nodes)")
 
 
 def test_an_adopted_node_is_told():
@@ -67,7 +67,7 @@ def test_a_failure_is_a_warning_with_what_was_said():
 
 def test_a_lost_leaf_stands_as_a_warning_and_a_found_one_is_told_once():
     yard = grown(nodes=[N1])
-    gone = [each for each in said(yard.with_(leaf=leaf(N1, finding=lost()))) if each.reason == "LeafUnreachable"]
+    gone = [each for each in said(yard.with_(leaf=leaf(N1, health=lost()))) if each.reason == "LeafUnreachable"]
     assert [(each.type, each.is_standing) for each in gone] == [("Warning", True)]
 
     before = Condition(type="Reachable", status="False", reason="LeafUnreachable")
@@ -82,7 +82,7 @@ def saying(known: Cluster, condition: Condition) -> Cluster:
 
 
 def test_a_pod_that_waits_is_told_on_the_pod():
-    yard = grown(nodes=[N1]).later(100).with_(waiting=(bound("a", "kosmos-east", NOW),))
+    yard = grown(nodes=[N1]).later(100).with_(pending_pods=(bound("a", "kosmos-east", NOW),))
 
     (event,) = [each for each in said(yard) if each.object.kind == "Pod"]
 

@@ -1,4 +1,4 @@
-"""Where a leaf's kubeconfig comes from, and which are refused; none of it is ever quoted."""
+"""Sources of a leaf's kubeconfig, and refused ones; errors never quote the content."""
 
 from __future__ import annotations
 
@@ -24,12 +24,21 @@ GOOD = json.dumps(
 
 
 class Secrets:
-    """A view that has nothing but some Secrets."""
+    """A view with only some Secrets."""
 
     def __init__(self, **data):
         self._data = data
 
+    already_approved = True
+
+    def is_synced(self, _kind):
+        return self.already_approved
+
+    def watch_error(self, kind):
+        return "" if self.already_approved else f"cannot list {kind}: forbidden: no"
+
     def get(self, kind, name, namespace):
+        assert kind == f"Secret@{namespace}"
         found = self._data.get(f"{namespace}_{name}".replace("-", "_"))
         return None if found is None else Secret(data=found)
 
@@ -46,6 +55,26 @@ def test_a_cluster_without_one_has_none():
     found = kubeconfig_of(Secrets(), cluster())
 
     assert (found.is_given, found.content, found.error) == (False, b"", "")
+
+
+@pytest.mark.parametrize("text", ["", "\n", "  \n"])
+def test_one_that_is_empty_is_told(text):
+    secrets = Secrets(nodeyard_system_way={"kubeconfig": encoded(text)})
+
+    found = kubeconfig_of(secrets, cluster(kubeconfigSecretRef={"name": "way"}))
+
+    assert (found.is_given, found.content) == (True, b"")
+    assert found.error == "Secret nodeyard-system/way, kubeconfig: is empty"
+
+
+def test_a_namespace_that_is_not_granted_is_told_with_the_remedy():
+    secrets = Secrets()
+    secrets.already_approved = False
+
+    found = kubeconfig_of(secrets, cluster(kubeconfigSecretRef={"name": "way", "namespace": "leaves"}))
+
+    assert found.is_missing
+    assert "add leaves to namespaceGrants.clustertree.kubeconfigs" in found.error
 
 
 def test_it_may_stand_in_the_cluster():
@@ -69,8 +98,8 @@ def test_namespace_and_key_may_be_others():
 @pytest.mark.parametrize(
     ("data", "says"),
     [
-        (None, "Secret nodeyard-system/way is not there, or is not labelled nodeyard.dev/leaf-kubeconfig=true"),
-        ({"other": "eA=="}, "Secret nodeyard-system/way has no kubeconfig"),
+        (None, "Secret nodeyard-system/way does not exist, or lacks the label nodeyard.dev/leaf-kubeconfig=true"),
+        ({"other": "eA=="}, "Secret nodeyard-system/way has no key kubeconfig"),
     ],
     ids=["no-secret", "no-key"],
 )
@@ -84,7 +113,7 @@ def test_a_secret_that_cannot_be_read_from_is_missing(data, says):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (encoded(exec_kubeconfig("https://leaf.example", "s3cret")), "commands are not run"),
+        (encoded(exec_kubeconfig("https://leaf.example", "s3cret")), "commands are not allowed"),
         (encoded(GOOD.replace('"token": "s3cret"', '"tokenFile": "/etc/s3cret"')), "tokenFile"),
         (encoded(GOOD.replace('"server"', '"proxy-url": "http://s3cret", "server"')), "proxy-url"),
         (encoded("no: {kubeconfig"), "spec.kubeconfig"),

@@ -1,11 +1,11 @@
-"""What is sent for a lease."""
+"""Request bodies of lease renewals."""
 
 import json
 
 import msgspec
 import pytest
 
-from nodeyard.capabilities.clustertree.leases.lease import ReadLease, manifest, mending, renewal
+from nodeyard.capabilities.clustertree.leases.lease import ReadLease, manifest, renew_patch, repair_patch
 
 NOW = "2026-01-01T00:00:10.000000Z"
 NODE = {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "u1"}
@@ -18,17 +18,17 @@ def found(owners=(NODE,), **spec):
 
 
 def test_a_renewal_is_the_version_and_the_time():
-    assert json.loads(renewal("7", NOW)) == {"metadata": {"resourceVersion": "7"}, "spec": {"renewTime": NOW}}
+    assert json.loads(renew_patch("7", NOW)) == {"metadata": {"resourceVersion": "7"}, "spec": {"renewTime": NOW}}
 
 
 def test_a_lease_that_is_right_is_only_renewed():
-    assert mending(found(), "n1", "u1", NOW) == json.loads(renewal("7", NOW))
+    assert repair_patch(found(), "n1", "u1", NOW) == json.loads(renew_patch("7", NOW))
 
 
 @pytest.mark.parametrize("spec", [None, {}], ids=["no spec", "empty spec"])
 def test_a_lease_without_anything_gets_everything(spec):
     lease = msgspec.convert({"metadata": {"resourceVersion": "7"}, "spec": spec}, ReadLease)
-    assert mending(lease, "n1", "u1", NOW) == {
+    assert repair_patch(lease, "n1", "u1", NOW) == {
         "metadata": {"resourceVersion": "7", "ownerReferences": [NODE]},
         "spec": {"renewTime": NOW, "acquireTime": NOW, "holderIdentity": "n1", "leaseDurationSeconds": 40},
     }
@@ -36,17 +36,17 @@ def test_a_lease_without_anything_gets_everything(spec):
 
 def test_the_node_of_an_earlier_life_makes_way_and_other_owners_stay():
     other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "c1", "controller": True}
-    sent = mending(found([{**NODE, "uid": "old"}, other]), "n1", "u1", NOW)
+    sent = repair_patch(found([{**NODE, "uid": "old"}, other]), "n1", "u1", NOW)
     assert sent["metadata"]["ownerReferences"] == [other, NODE]
 
 
 def test_owners_that_are_right_are_not_sent():
     other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "c1"}
-    assert "ownerReferences" not in mending(found([NODE, other]), "n1", "u1", NOW)["metadata"]
+    assert "ownerReferences" not in repair_patch(found([NODE, other]), "n1", "u1", NOW)["metadata"]
 
 
 def test_a_holder_that_is_another_is_replaced():
-    assert mending(found(holderIdentity="vk"), "n1", "u1", NOW)["spec"] == {
+    assert repair_patch(found(holderIdentity="vk"), "n1", "u1", NOW)["spec"] == {
         "renewTime": NOW,
         "acquireTime": NOW,
         "holderIdentity": "n1",

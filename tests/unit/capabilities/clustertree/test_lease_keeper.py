@@ -10,21 +10,20 @@ from tests.builders.keepers import Desk, add_node, lease_of, renew_time
 from tests.builders.leaves import Forest
 
 from nodeyard.apiserver.server import Server
-from nodeyard.capabilities.clustertree.briefs import LeaseNode
-from nodeyard.capabilities.clustertree.leases.keeper import LATE
+from nodeyard.capabilities.clustertree.leases.inputs import NodeLeaseInput
+from nodeyard.capabilities.clustertree.leases.keeper import LATE, next_round
 from nodeyard.capabilities.clustertree.leases.lease import manifest
-from nodeyard.capabilities.clustertree.leases.rounds import next_round
 from nodeyard.capabilities.clustertree.liveness import State
 from nodeyard.client.errors import TransportError
 from nodeyard.client.resources import LEASES, NODES
 from nodeyard.client.transport import Response
 from nodeyard.kube.names import LEASE_NAMESPACE
-from nodeyard.process.clock import parse_time, rfc3339_micro
+from nodeyard.kube.timestamps import format_rfc3339_micro, parse_rfc3339
 from nodeyard.sim.embedded import connect
 
 
 class RootWire:
-    """The way to the root, on which single leases meet trouble."""
+    """The transport to the root, with faults for single leases."""
 
     def __init__(self, inner):
         self._inner = inner
@@ -32,13 +31,17 @@ class RootWire:
         self.answers = {}
         """Status codes for writes of a lease, by node."""
         self.lost = set()
-        """Nodes whose writes happen without an answer."""
+        """Nodes whose writes are executed and whose response is lost."""
         self.hanging = set()
-        """Nodes whose writes are never answered."""
+        """Nodes whose writes hang."""
+        self.queued = None
+        """A write fence that closes while a write waits for its connection."""
 
     async def request(self, method, path, **options):
         self.requests.append((method, path.rpartition("/")[2]))
         node = path.rpartition("/")[2]
+        if method != "GET" and self.queued is not None:
+            self.queued.is_open = False
         if method != "GET" and node in self.hanging:
             await asyncio.Event().wait()
         if method != "GET" and node in self.answers:
@@ -73,7 +76,7 @@ class Grove:
 
     async def age(self, node):
         """Seconds since the lease was renewed."""
-        return (self.clock.now() - parse_time(await renew_time(self.root, node))).total_seconds()
+        return (self.clock.now() - parse_rfc3339(await renew_time(self.root, node))).total_seconds()
 
 
 @pytest.fixture
@@ -118,11 +121,11 @@ async def test_nothing_is_due_while_all_is_well(grove):
     grove.desk.give("oak", b"oak first", "n1")
     async with grove.keeping() as desk:
         assert desk.marked == ["oak"]
-        first = desk.finding("oak")
+        first = desk.health("oak")
         await grove.rounds(10)
         assert desk.marked == ["oak"]
-        assert desk.finding("oak").renewed_at > first.renewed_at
-        assert desk.finding("oak").last_contact > first.last_contact
+        assert desk.health("oak").renewed_at > first.renewed_at
+        assert desk.health("oak").last_contact > first.last_contact
 
 
 async def test_a_lease_that_was_there_is_taken_up(grove):
@@ -140,7 +143,7 @@ async def test_a_node_that_was_made_anew_owns_its_lease(grove):
     grove.desk.give("oak", b"oak first", "n1")
     async with grove.keeping() as desk:
         uid = await add_node(grove.root, "n1")
-        desk.change("oak", nodes=(LeaseNode("n1", uid, True),))
+        desk.change("oak", nodes=(NodeLeaseInput("n1", uid, True),))
         await grove.rounds(1.5)
         found = await lease_of(grove.root, "n1")
         assert [each["uid"] for each in found["metadata"]["ownerReferences"]] == [uid]
@@ -165,7 +168,7 @@ async def test_a_lease_that_went_with_its_node_is_not_made_again_by_who_has_not_
             await add_node(grove.root, "n1")
         await grove.rounds(2.5)
         assert await lease_of(grove.root, "n1") is None
-        assert desk.finding("oak").failed == ()
+        assert desk.health("oak").failed == ()
 
 
 async def test_no_lease_is_renewed_for_a_leaf_that_is_cut_off(grove):
@@ -175,13 +178,13 @@ async def test_no_lease_is_renewed_for_a_leaf_that_is_cut_off(grove):
         await grove.rounds(2)
         oak.cut()
         before = await renew_time(grove.root, "n1")
-        contact = desk.finding("oak").last_contact
+        contact = desk.health("oak").last_contact
         await grove.rounds(1)
         assert desk.state("oak") is State.FAILING
         await grove.rounds(2)
         assert desk.state("oak") is State.UNREACHABLE
-        assert desk.finding("oak").last_contact == contact
-        assert "cut" in desk.finding("oak").message
+        assert desk.health("oak").last_contact == contact
+        assert "cut" in desk.health("oak").message
         assert await renew_time(grove.root, "n1") == before
 
 
@@ -210,7 +213,7 @@ async def test_a_leaf_that_hangs_delays_no_other(grove):
             await grove.rounds(1)
             assert await grove.age("n2") <= 10.0
         assert (desk.state("oak"), desk.state("elm")) == (State.UNREACHABLE, State.ALIVE)
-        assert desk.finding("oak").message == "GET /readyz: no answer in 5 s"
+        assert desk.health("oak").message == "GET /readyz: no answer in 5 s"
 
 
 async def test_a_leaf_that_rejects_us_is_renewed_for_the_grace(grove):
@@ -221,11 +224,42 @@ async def test_a_leaf_that_rejects_us_is_renewed_for_the_grace(grove):
         oak.tokens = {"second"}
         await grove.rounds(11)
         assert desk.state("oak") is State.REJECTING
-        assert "401" in desk.finding("oak").message
+        assert "401" in desk.health("oak").message
         assert await grove.age("n1") <= 10.0
         await grove.rounds(4)
-        assert (desk.state("oak"), desk.finding("oak").is_rejected) == (State.UNREACHABLE, True)
+        assert (desk.state("oak"), desk.health("oak").is_rejected) == (State.UNREACHABLE, True)
         assert await grove.age("n1") > 10.0
+
+
+async def test_another_cluster_that_answers_does_not_speak_for_the_nodes_beyond_the_grace(grove):
+    grove.desk.give("oak", b"oak first", "n1", credential_grace=timedelta(minutes=2))
+    async with grove.keeping() as desk:
+        await grove.rounds(1)
+        desk.change("oak", is_other=True)
+        await grove.rounds(11)
+        assert desk.state("oak") is State.REJECTING
+        assert await grove.age("n1") <= 10.0
+        await grove.rounds(4)
+        assert (desk.state("oak"), desk.health("oak").is_rejected) == (State.UNREACHABLE, True)
+        assert await grove.age("n1") > 10.0
+        desk.change("oak", is_other=False)
+        await grove.rounds(2)
+        assert desk.state("oak") is State.ALIVE
+        assert await grove.age("n1") <= 10.0
+
+
+async def test_a_write_that_waited_for_its_turn_asks_whether_it_may_still_be_sent(grove):
+    grove.desk.give("oak", b"oak first", "n1")
+    async with grove.keeping() as desk:
+        await grove.rounds(2)
+        before = await renew_time(grove.root, "n1")
+        # As where the pool of connections is exhausted: the lease is lost while the write waits.
+        grove.wire.queued = desk.gate
+        await grove.rounds(2)
+        assert await renew_time(grove.root, "n1") == before
+        grove.wire.queued, desk.gate.is_open = None, True
+        await grove.rounds(2)
+        assert await renew_time(grove.root, "n1") != before
 
 
 async def test_a_grace_that_began_before_we_came_goes_on(grove):
@@ -233,9 +267,9 @@ async def test_a_grace_that_began_before_we_came_goes_on(grove):
     began = grove.clock.now() - timedelta(seconds=100)
     grove.desk.give("oak", b"oak first", "n1", credential_grace=timedelta(minutes=2), rejected_since=began)
     async with grove.keeping() as desk:
-        assert (desk.state("oak"), desk.finding("oak").rejected_since) == (State.REJECTING, began)
+        assert (desk.state("oak"), desk.health("oak").rejected_since) == (State.REJECTING, began)
         await grove.rounds(3)
-        assert (desk.state("oak"), desk.finding("oak").rejected_since) == (State.UNREACHABLE, began)
+        assert (desk.state("oak"), desk.health("oak").rejected_since) == (State.UNREACHABLE, began)
 
 
 async def test_rotated_credentials_are_tried_at_once(grove):
@@ -272,8 +306,8 @@ async def test_a_kubeconfig_that_cannot_be_used_counts_as_no_answer(grove):
     async with grove.keeping() as desk:
         await grove.rounds(3)
         assert desk.state("oak") is State.UNREACHABLE
-        assert desk.finding("oak").message.startswith("the kubeconfig is refused")
-        assert (desk.state("elm"), desk.finding("elm").message) == (State.UNREACHABLE, "there is no kubeconfig")
+        assert desk.health("oak").message.startswith("the kubeconfig is refused")
+        assert (desk.state("elm"), desk.health("elm").message) == (State.UNREACHABLE, "no kubeconfig")
 
 
 async def test_a_leaf_that_was_given_up_before_we_came_is_not_renewed_at_once(grove):
@@ -291,7 +325,7 @@ async def test_a_node_that_the_leaf_has_lost_is_not_renewed_and_the_others_are(g
         await grove.rounds(2)
         assert await lease_of(grove.root, "n2") is None
         assert await grove.age("n1") <= 10.0
-        assert desk.finding("oak").failed == ()
+        assert desk.health("oak").failed == ()
 
 
 async def test_a_new_node_gets_its_lease_before_the_next_round(grove):
@@ -299,7 +333,7 @@ async def test_a_new_node_gets_its_lease_before_the_next_round(grove):
     async with grove.keeping() as desk:
         # Just after a round: the next is far away.
         await grove.clock.advance(next_round("oak", 0.0) + 0.1)
-        desk.change("oak", nodes=(LeaseNode("n1", "u1", True), LeaseNode("n2", "u2", True)))
+        desk.change("oak", nodes=(NodeLeaseInput("n1", "u1", True), NodeLeaseInput("n2", "u2", True)))
         await grove.clock.advance(0.1)
         assert await grove.age("n2") <= 0.2
 
@@ -307,18 +341,18 @@ async def test_a_new_node_gets_its_lease_before_the_next_round(grove):
 async def test_when_all_leases_were_renewed_is_told_and_that_they_are_for_the_first_time_is_news(grove):
     grove.desk.give("oak", b"oak first")
     async with grove.keeping() as desk:
-        assert (desk.finding("oak").renewed_at, desk.marked) == (None, ["oak"])
+        assert (desk.health("oak").renewed_at, desk.marked) == (None, ["oak"])
         await grove.clock.advance(next_round("oak", 0.0) + 0.1)
-        desk.change("oak", nodes=(LeaseNode("n1", "u1", True),))
+        desk.change("oak", nodes=(NodeLeaseInput("n1", "u1", True),))
         await grove.clock.advance(0.1)
-        first = desk.finding("oak").renewed_at
+        first = desk.health("oak").renewed_at
         assert (first is not None, desk.marked) == (True, ["oak"] * 2)
-        desk.change("oak", nodes=(LeaseNode("n1", "u1", True), LeaseNode("n2", "u2", True)))
+        desk.change("oak", nodes=(NodeLeaseInput("n1", "u1", True), NodeLeaseInput("n2", "u2", True)))
         await grove.clock.advance(0.1)
-        assert desk.finding("oak").renewed_at == first
+        assert desk.health("oak").renewed_at == first
         grove.wire.answers["n1"] = 500
         await grove.rounds(2)
-        assert desk.finding("oak").renewed_at == first
+        assert desk.health("oak").renewed_at == first
 
 
 async def test_nothing_is_probed_or_renewed_for_a_leaf_that_is_gone(grove):
@@ -330,7 +364,7 @@ async def test_nothing_is_probed_or_renewed_for_a_leaf_that_is_gone(grove):
         probes, writes = len(grove.forest.leaves["oak"].requests), len(grove.wire.requests)
         await grove.rounds(3)
         assert (len(grove.forest.leaves["oak"].requests), len(grove.wire.requests)) == (probes, writes)
-        assert desk.finding("oak") is None
+        assert desk.health("oak") is None
 
 
 @pytest.mark.parametrize("code", [403, 500, 422])
@@ -339,12 +373,12 @@ async def test_a_lease_that_cannot_be_written_concerns_itself_alone(grove, code)
     async with grove.keeping() as desk:
         grove.wire.answers["n1"] = code
         await grove.rounds(2)
-        assert desk.finding("oak").failed == (("n1", f"{code} as asked"),)
+        assert desk.health("oak").failed == (("n1", f"{code} as asked"),)
         assert (desk.state("oak"), desk.marked) == (State.ALIVE, ["oak", "oak"])
         assert await grove.age("n2") <= 10.0
         del grove.wire.answers["n1"]
         await grove.rounds(1)
-        assert (desk.finding("oak").failed, desk.marked) == ((), ["oak"] * 3)
+        assert (desk.health("oak").failed, desk.marked) == ((), ["oak"] * 3)
         assert await grove.age("n1") <= 10.0
 
 
@@ -353,11 +387,11 @@ async def test_a_lost_answer_is_settled_by_a_look_and_blamed_on_nobody(grove):
     async with grove.keeping() as desk:
         grove.wire.lost.add("n1")
         await grove.rounds(3)
-        assert "the answer was lost" in dict(desk.finding("oak").failed)["n1"]
-        assert desk.finding("oak").moved == ()
+        assert "the answer was lost" in dict(desk.health("oak").failed)["n1"]
+        assert desk.health("oak").moved == ()
         grove.wire.lost.clear()
         await grove.rounds(1)
-        assert desk.finding("oak").failed == ()
+        assert desk.health("oak").failed == ()
         before = len(grove.wire.requests)
         await grove.rounds(2)
         assert grove.wire.requests[before:] == [("PATCH", "n1")] * 2
@@ -368,17 +402,17 @@ async def test_a_write_that_is_never_answered_ends_with_its_round(grove):
     async with grove.keeping() as desk:
         grove.wire.hanging.add("n1")
         await grove.rounds(3)
-        assert desk.finding("oak").failed == (("n1", LATE),)
-        assert (desk.state("oak"), desk.finding("oak").moved) == (State.ALIVE, ())
+        assert desk.health("oak").failed == (("n1", LATE),)
+        assert (desk.state("oak"), desk.health("oak").moved) == (State.ALIVE, ())
         assert await grove.age("n2") <= 10.0
         grove.wire.hanging.clear()
         await grove.rounds(2)
-        assert desk.finding("oak").failed == ()
+        assert desk.health("oak").failed == ()
         assert await grove.age("n1") <= 10.0
 
 
 async def move(grove, node):
-    """As another who renews it does."""
+    """Renew the lease as another process does."""
     moment = grove.clock.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     await grove.root.patch(LEASES, node, {"spec": {"renewTime": moment}}, LEASE_NAMESPACE)
 
@@ -390,8 +424,8 @@ async def test_somebody_else_who_renews_is_found_out(grove):
         for _ in range(3):
             await move(grove, "n1")
             await grove.rounds(1)
-        assert desk.finding("oak").moved == ("n1",)
-        assert desk.finding("oak").failed == ()
+        assert desk.health("oak").moved == ("n1",)
+        assert desk.health("oak").failed == ()
 
 
 async def test_somebody_else_is_watched_while_we_may_not_write_and_forgotten_when_gone(grove):
@@ -405,10 +439,10 @@ async def test_somebody_else_is_watched_while_we_may_not_write_and_forgotten_whe
         for _ in range(6):
             await move(grove, "n1")
             await grove.rounds(1)
-            assert desk.finding("oak").moved == ("n1",)
+            assert desk.health("oak").moved == ("n1",)
         left = await renew_time(grove.root, "n1")
         await grove.rounds(6)
-        assert desk.finding("oak").moved == ()
+        assert desk.health("oak").moved == ()
         assert await renew_time(grove.root, "n1") == left
         desk.gate.is_open = True
         await grove.rounds(1)
@@ -423,17 +457,17 @@ async def test_a_change_that_renews_nothing_is_no_move(grove):
             await grove.root.patch(LEASES, "n1", labels, LEASE_NAMESPACE)
             await grove.rounds(1)
             assert await grove.age("n1") <= 10.0
-        assert desk.finding("oak").moved == ()
+        assert desk.health("oak").moved == ()
 
 
 @pytest.mark.parametrize(("seconds", "is_moved"), [(5, True), (60, False)])
 async def test_a_lease_of_a_node_that_kosmos_made_is_kosmos_while_it_is_fresh(grove, seconds, is_moved):
-    renewed = rfc3339_micro(grove.clock.now() - timedelta(seconds=seconds))
+    renewed = format_rfc3339_micro(grove.clock.now() - timedelta(seconds=seconds))
     await grove.root.create(LEASES, manifest("n1", "u1", renewed))
     grove.desk.give("oak", b"oak first", ("n1", "u1", True, False))
     grove.desk.gate.is_open = False
     async with grove.keeping() as desk:
-        assert (desk.finding("oak").moved == ("n1",)) is is_moved
+        assert (desk.health("oak").moved == ("n1",)) is is_moved
         assert await renew_time(grove.root, "n1") == renewed
         await grove.rounds(5)
-        assert desk.finding("oak").moved == ()
+        assert desk.health("oak").moved == ()

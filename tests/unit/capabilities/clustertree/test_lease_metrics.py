@@ -1,4 +1,4 @@
-"""What is measured of leaves and leases while they are looked after."""
+"""Metrics of leaves and leases."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""One question to a leaf, and what is made of what comes back."""
+"""One probe of a leaf, and its result."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ def status(code, message):
 
 
 class Server:
-    """Answers every request alike, by whatever connection."""
+    """Returns the same response to every request."""
 
     def __init__(self):
         self.response = Response(200, {}, b"ok")
@@ -66,12 +66,12 @@ def probe(server, clock):
     ("response", "answer"),
     [
         (Response(200, {}, b"ok"), Alive()),
-        (Response(401, {}, status(401, "Unauthorized")), Rejected("GET /readyz answered 401: Unauthorized")),
-        (Response(500, {}, b"[-]etcd failed"), Failed("GET /readyz answered 500: [-]etcd failed")),
-        (Response(503, {}, b""), Failed("GET /readyz answered 503: the server answered 503")),
-        (Response(429, {}, status(429, "too many")), Failed("GET /readyz answered 429: too many")),
-        (Response(302, {}, b""), Failed("GET /readyz answered 302: the server answered 302")),
-        (Response(404, {}, b"x" * 400), Failed("GET /readyz answered 404: " + "x" * 200)),
+        (Response(401, {}, status(401, "Unauthorized")), Rejected("GET /readyz returned 401")),
+        (Response(500, {}, b"[-]etcd failed"), Failed("GET /readyz returned 500")),
+        (Response(503, {}, b""), Failed("GET /readyz returned 503")),
+        (Response(429, {}, status(429, "too many")), Failed("GET /readyz returned 429")),
+        (Response(302, {}, b""), Failed("GET /readyz returned 302")),
+        (Response(404, {}, b"x" * 400), Failed("GET /readyz returned 404")),
     ],
     ids=lambda value: str(value.status) if isinstance(value, Response) else "",
 )
@@ -84,7 +84,7 @@ async def test_a_server_that_forbids_us_to_ask_is_told_what_to_allow(server, pro
     server.response = Response(403, {}, status(403, 'User "u" cannot get path "/readyz"'))
     answer = (await probe.ask(b"first")).answer
     assert isinstance(answer, Rejected)
-    assert answer.message.endswith('cannot get path "/readyz"; allow the user to get this nonResourceURL')
+    assert answer.message == "GET /readyz returned 403; grant the user get on this nonResourceURL"
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ async def test_what_keeps_us_from_asking_is_a_failure(server, probe, error, mess
 
 
 async def test_a_leaf_without_a_kubeconfig_is_not_asked(server, probe):
-    assert (await probe.ask(b"")).answer == Failed("there is no kubeconfig")
+    assert (await probe.ask(b"")).answer == Failed("no kubeconfig")
     assert server.given == []
 
 

@@ -1,9 +1,9 @@
-"""When rounds are."""
+"""Times of the lease rounds."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeyard.capabilities.clustertree.leases.rounds import PERIOD_SECONDS, REST_SECONDS, next_round, offset
+from nodeyard.capabilities.clustertree.leases.keeper import PERIOD_SECONDS, REST_SECONDS, next_round, offset
 
 moments = st.floats(0, 10**6)
 

@@ -1,4 +1,4 @@
-"""The state machine of a leaf: what each answer makes of it."""
+"""The state machine of a leaf's liveness."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeyard.capabilities.clustertree.liveness import Alive, Failed, Finding, Health, Rejected, State
+from nodeyard.capabilities.clustertree.liveness import Alive, Failed, LeafHealth, Liveness, Rejected, State
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 GRACE = timedelta(minutes=10)
@@ -15,8 +15,8 @@ GOOD, NO, DOWN = Alive(), Rejected("401"), Failed("refused")
 
 
 def after(*answers, health=None, grace=GRACE):
-    """The health after rounds ten seconds apart."""
-    health = Health.new(START) if health is None else health
+    """The liveness after rounds ten seconds apart."""
+    health = Liveness.new(START) if health is None else health
     for number, answer in enumerate(answers):
         health = health.after(answer, START + number * ROUND, grace)
     return health
@@ -78,14 +78,14 @@ def test_a_leaf_that_rejected_us_and_then_falls_silent_is_no_longer_so_for_the_c
 
 
 def test_whoever_takes_over_a_leaf_that_was_given_up_asks_for_two_good_answers():
-    given_up = Health.given_up(START, is_rejected=True)
+    given_up = Liveness.given_up(START, is_rejected=True)
     assert after(NO, health=given_up).state is State.UNREACHABLE
     assert after(GOOD, health=given_up).state is State.UNREACHABLE
     assert after(GOOD, GOOD, health=given_up).state is State.ALIVE
 
 
 def test_whoever_takes_over_within_the_grace_grants_no_new_one():
-    taken_over = Health.new(START, rejected_since=START - GRACE + 2 * ROUND)
+    taken_over = Liveness.new(START, rejected_since=START - GRACE + 2 * ROUND)
     assert after(NO, NO, health=taken_over).state is State.REJECTING
     assert after(NO, NO, NO, health=taken_over).state is State.UNREACHABLE
     assert after(GOOD, *[NO] * 60, health=taken_over).state is State.REJECTING
@@ -124,11 +124,11 @@ def test_what_was_met_is_told_until_all_is_well():
 )
 def test_what_only_grows_older_is_no_news(change, is_news):
     known = {"state": State.ALIVE, "since": START, "renewed_at": START}
-    assert Finding(**{**known, **change}).is_news(Finding(**known)) is is_news
+    assert LeafHealth(**{**known, **change}).is_news(LeafHealth(**known)) is is_news
 
 
 def test_the_first_finding_is_news():
-    assert Finding(State.ALIVE, START).is_news(None)
+    assert LeafHealth(State.ALIVE, START).is_news(None)
 
 
 answers = st.lists(st.sampled_from([GOOD, NO, DOWN]), max_size=80)
@@ -136,7 +136,7 @@ answers = st.lists(st.sampled_from([GOOD, NO, DOWN]), max_size=80)
 
 @given(answers)
 def test_no_lease_is_renewed_in_a_failed_round(given_answers):
-    health = Health.new(START)
+    health = Liveness.new(START)
     for number, answer in enumerate(given_answers):
         health = health.after(answer, START + number * ROUND, GRACE)
         assert not (answer == DOWN and health.may_renew)
@@ -144,7 +144,7 @@ def test_no_lease_is_renewed_in_a_failed_round(given_answers):
 
 @given(answers, st.integers(0, 20))
 def test_a_leaf_is_given_up_only_after_three_failures_or_when_the_grace_is_over(given_answers, rounds_of_grace):
-    health, grace = Health.new(START), rounds_of_grace * ROUND
+    health, grace = Liveness.new(START), rounds_of_grace * ROUND
     for number, answer in enumerate(given_answers):
         before, health = health, health.after(answer, START + number * ROUND, grace)
         if health.state is State.UNREACHABLE is not before.state:
@@ -156,7 +156,7 @@ def test_a_leaf_is_given_up_only_after_three_failures_or_when_the_grace_is_over(
 
 @given(answers)
 def test_a_leaf_comes_back_only_with_two_good_answers_in_a_row(given_answers):
-    health = Health.new(START)
+    health = Liveness.new(START)
     for number, answer in enumerate(given_answers):
         before, health = health, health.after(answer, START + number * ROUND, GRACE)
         if before.state is State.UNREACHABLE is not health.state:

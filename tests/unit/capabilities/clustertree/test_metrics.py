@@ -1,4 +1,4 @@
-"""What is measured of a leaf, and that nothing is left of one that is gone."""
+"""Metrics of a leaf, which are removed with it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import asyncio
 from tests.builders.trees import Yard, cluster, grown, leaf, leaf_node, used
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
-from nodeyard.capabilities.clustertree.metrics import TreeMetrics
+from nodeyard.capabilities.clustertree.report.metrics import TreeMetrics
 from nodeyard.process.metrics import Metrics
 
 N1 = leaf_node("n1")

@@ -1,4 +1,4 @@
-"""Several Clusters that lead to one leaf: each leaf node counts for one of them, the one that came first."""
+"""Several Clusters of one leaf: each leaf node counts for the earliest one only."""
 
 from datetime import timedelta
 
@@ -7,7 +7,7 @@ import pytest
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.messages import text
-from nodeyard.capabilities.clustertree.planning.claims import elders, leaf_of
+from nodeyard.capabilities.clustertree.planning.leaf_ownership import earlier_clusters, leaf_of
 
 from ....builders.trees import NOW, Yard, cluster, grown, leaf, leaf_node, one, party, reasons, refused, unheard, whole
 
@@ -21,10 +21,10 @@ def noted(name, since, *models, leaf=LEAF, created=NOW):
     return cluster(name, *models, metadata=metadata)
 
 
-def fresh(*models, elders=(), nodes=NODES, **given):
-    """A Cluster that has just been made."""
+def fresh(*models, earlier_clusters=(), nodes=NODES, **given):
+    """A Cluster that was just created."""
     own = cluster("east", *models, metadata={"finalizers": []})
-    return Yard(own, leaf(*nodes, uid=LEAF, **given), elders=elders)
+    return Yard(own, leaf(*nodes, uid=LEAF, **given), earlier_clusters=earlier_clusters)
 
 
 def capacity(yard, node):
@@ -55,7 +55,7 @@ def test_another_leaf_is_noted_and_one_that_does_not_say_who_it_is_is_not():
     yard = fresh().settled().later(60)
 
     moved = yard.with_(leaf=leaf(*NODES, uid="b-leaf"))
-    assert reasons(moved.plan()) == [("east", "ClusterNoted")]
+    assert reasons(moved.plan()) == [("east", "ClusterAnnotated")]
     assert moved.settled().cluster.metadata.annotations[names.LEAF] == "b-leaf 2030-01-01T00:01:00.000Z"
     unnamed = yard.with_(leaf=leaf(*NODES)).settled()
     assert names.LEAF not in unnamed.cluster.metadata.annotations
@@ -87,7 +87,7 @@ def test_the_note_goes_with_the_last_node():
 
 
 @pytest.mark.parametrize(
-    ("other", "is_elder"),
+    ("other", "is_earlier"),
     [
         (noted("west", "2029-12-31T00:00:00.000Z"), True),
         (noted("west", "2030-01-02T00:00:00.000Z"), False),
@@ -98,11 +98,11 @@ def test_the_note_goes_with_the_last_node():
     ],
     ids=["mirrors longer", "mirrors shorter", "made before", "made after", "later by name", "first by name"],
 )
-def test_who_mirrors_longer_comes_first_then_who_was_made_first(other, is_elder):
+def test_who_mirrors_longer_comes_first_then_who_was_made_first(other, is_earlier):
     own = noted("east", "2030-01-01T00:00:00.000Z")
 
-    assert elders(own, (own, other), LEAF) == ((other,) if is_elder else ())
-    assert elders(other, (own, other), LEAF) == (() if is_elder else (own,))
+    assert earlier_clusters(own, (own, other), LEAF) == ((other,) if is_earlier else ())
+    assert earlier_clusters(other, (own, other), LEAF) == (() if is_earlier else (own,))
 
 
 def test_who_does_not_mirror_the_leaf_yet_comes_last_however_old_it_is():
@@ -110,7 +110,7 @@ def test_who_does_not_mirror_the_leaf_yet_comes_last_however_old_it_is():
     old = cluster("east", metadata={"creationTimestamp": (NOW - timedelta(99)).isoformat()})
     elsewhere = noted("east", "2029-01-01T00:00:00.000Z", leaf="b-leaf")
 
-    assert elders(old, (other,), LEAF) == elders(elsewhere, (other,), LEAF) == (other,)
+    assert earlier_clusters(old, (other,), LEAF) == earlier_clusters(elsewhere, (other,), LEAF) == (other,)
 
 
 # what is left
@@ -120,31 +120,31 @@ def test_who_does_not_mirror_the_leaf_yet_comes_last_however_old_it_is():
 @pytest.mark.parametrize("first", [(), (party("all", {}),)], ids=["the whole", "an empty selector"])
 @pytest.mark.parametrize("nodes", [NODES, ()], ids=["nodes", "none yet"])
 def test_of_a_leaf_that_another_has_whole_nothing_is_left(models, first, nodes):
-    yard = fresh(*models, elders=(cluster("west", *first),), nodes=nodes)
+    yard = fresh(*models, earlier_clusters=(cluster("west", *first),), nodes=nodes)
 
     planned = yard.plan()
 
     assert reasons(planned) == []
     assert set(refused(planned)) == {("east", "LeafMirroredByAnother")}
     told = text("LeafMirroredByAnother", planned.plan.blocked[0].facts)
-    assert told.startswith("leafModels[0] of Cluster east makes no node: Cluster west leads to the same leaf")
+    assert told.startswith("leafModels[0] of Cluster east creates no node: Cluster west mirrors the same leaf")
 
 
 def test_when_the_first_goes_the_second_has_it_all():
-    yard = fresh(elders=(cluster("west"),)).settled()
+    yard = fresh(earlier_clusters=(cluster("west"),)).settled()
 
-    assert capacity(yard.with_(elders=()).settled(), "kosmos-east") == "8"
+    assert capacity(yard.with_(earlier_clusters=()).settled(), "kosmos-east") == "8"
 
 
 def test_models_that_select_different_leaf_nodes_stand_beside_each_other():
-    yard = fresh(party("gpu", pool="gpu"), elders=(cluster("west", one("n2")),))
+    yard = fresh(party("gpu", pool="gpu"), earlier_clusters=(cluster("west", one("n2")),))
 
     assert refused(yard.plan()) == []
     assert capacity(yard.settled(), "kosmos-gpu-0") == "4"
 
 
 def test_the_whole_is_what_is_left_of_it():
-    yard = fresh(elders=(cluster("west", one("n2")), cluster("north", party("gpu", pool="none"))))
+    yard = fresh(earlier_clusters=(cluster("west", one("n2")), cluster("north", party("gpu", pool="none"))))
 
     assert refused(yard.plan()) == []
     assert capacity(yard.settled(), "kosmos-east") == "4"
@@ -152,7 +152,7 @@ def test_the_whole_is_what_is_left_of_it():
 
 def test_a_party_is_told_of_what_another_cluster_has():
     nodes = (*NODES, leaf_node("n3", pool="gpu"))
-    yard = fresh(party("gpu", pool="gpu"), elders=(cluster("west", one("n1")),), nodes=nodes)
+    yard = fresh(party("gpu", pool="gpu"), earlier_clusters=(cluster("west", one("n1")),), nodes=nodes)
 
     (blocked,) = yard.plan().plan.blocked
 
@@ -163,7 +163,9 @@ def test_a_party_is_told_of_what_another_cluster_has():
 
 
 def test_models_of_another_that_make_no_sense_take_nothing():
-    yard = fresh(elders=(cluster("west", party("odd", {"matchExpressions": [{"key": "a", "operator": "Near"}]})),))
+    yard = fresh(
+        earlier_clusters=(cluster("west", party("odd", {"matchExpressions": [{"key": "a", "operator": "Near"}]})),)
+    )
 
     assert capacity(yard.settled(), "kosmos-east") == "8"
 
@@ -173,16 +175,16 @@ def test_a_node_that_was_there_stays_as_it_is_and_offers_nothing_until_the_first
     yard = fresh(*models).settled().later(60)
     (name,) = yard.roots
 
-    second = yard.with_(elders=(cluster("west"),)).settled()
+    second = yard.with_(earlier_clusters=(cluster("west"),)).settled()
 
     before, after = yard.roots[name], second.roots[name]
     assert set(after.status.capacity.values()) == set(after.status.allocatable.values()) == {"0"}
     assert (after.metadata.labels, after.status.conditions) == (before.metadata.labels, before.status.conditions)
-    assert second.with_(elders=()).settled().roots[name].status.capacity == before.status.capacity
+    assert second.with_(earlier_clusters=()).settled().roots[name].status.capacity == before.status.capacity
 
 
 def test_leaf_nodes_of_another_cluster_are_explained():
-    yard = fresh(party("gpu", pool="gpu"), elders=(cluster("west", one("n1")),))
+    yard = fresh(party("gpu", pool="gpu"), earlier_clusters=(cluster("west", one("n1")),))
 
     decision = yard.why("Cluster", "east")
 

@@ -1,4 +1,4 @@
-"""What is said about a node, by the leaf and by the line to it."""
+"""Conditions of a mirrored node, by the leaf and by the contact with it."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -7,8 +7,9 @@ import msgspec
 import pytest
 
 from nodeyard.capabilities.clustertree import names
-from nodeyard.capabilities.clustertree.planning.briefing import lease_nodes
+from nodeyard.capabilities.clustertree.leases.inputs import node_lease_inputs
 from nodeyard.kube.objects import Condition
+from nodeyard.plan.brake import Limit, brake
 
 from ....builders.trees import (
     NOW,
@@ -68,22 +69,23 @@ def test_a_group_of_which_none_is_ready_is_not(whole):
     assert down.roots["kosmos-east"].condition("Ready").last_transition_time == down.now
 
 
-def test_an_empty_leaf_is_ready_and_offers_nothing():
+def test_the_node_of_an_empty_leaf_is_not_ready_and_says_why():
     yard = grown(nodes=[])
 
-    assert ready(yard) == ("True", "KubeletReady")
+    assert ready(yard) == ("False", "LeafNodesNotReady")
+    assert "has no leaf nodes" in yard.roots["kosmos-east"].condition("Ready").message
     assert "offers nothing" in yard.roots["kosmos-east"].condition("Ready").message
     assert yard.roots["kosmos-east"].status.capacity == {}
 
 
-def test_a_party_that_selects_nothing_yet_is_ready_and_offers_nothing():
+def test_a_party_that_selects_nothing_yet_is_not_ready():
     yard = grown(party("a", pool="a"), nodes=[leaf_node("n1")])
 
-    assert ready(yard, "kosmos-a-0") == ("True", "KubeletReady")
+    assert ready(yard, "kosmos-a-0") == ("False", "LeafNodesNotReady")
 
 
 def test_a_leaf_that_is_cut_off_is_unknown_and_nothing_else_is_said(whole):
-    away = whole.with_(leaf=leaf(leaf_node("n1"), finding=lost(), is_connected=False))
+    away = whole.with_(leaf=leaf(leaf_node("n1"), health=lost(), is_connected=False))
 
     planned = away.plan()
 
@@ -98,40 +100,40 @@ def test_a_leaf_that_is_cut_off_is_unknown_and_nothing_else_is_said(whole):
 
 
 def test_what_the_root_says_meanwhile_stays_until_the_leaf_is_back(whole):
-    away = whole.with_(leaf=leaf(leaf_node("n1"), finding=lost(), is_connected=False)).settled()
+    away = whole.with_(leaf=leaf(leaf_node("n1"), health=lost(), is_connected=False)).settled()
     unknown = Condition(type="MemoryPressure", status="Unknown", reason="NodeStatusUnknown")
     away = with_condition(away, "kosmos-east", unknown)
     assert reasons(away.plan()) == []
 
-    back = away.with_(leaf=leaf(leaf_node("n1"), finding=alive())).settled()
+    back = away.with_(leaf=leaf(leaf_node("n1"), health=alive())).settled()
 
     assert ready(back) == ("True", "KubeletReady")
     assert back.roots["kosmos-east"].condition("MemoryPressure").status == "False"
 
 
-@pytest.mark.parametrize("finding", [failing(), rejecting()], ids=["failing", "rejecting"])
-def test_a_leaf_that_may_come_back_leaves_the_nodes_as_they_are(single, finding):
-    planned = single.with_(leaf=leaf(leaf_node("n1", ready="False"), finding=finding, is_connected=False)).plan()
+@pytest.mark.parametrize("health", [failing(), rejecting()], ids=["failing", "rejecting"])
+def test_a_leaf_that_may_come_back_leaves_the_nodes_as_they_are(single, health):
+    planned = single.with_(leaf=leaf(leaf_node("n1", ready="False"), health=health, is_connected=False)).plan()
 
     assert [each for each in planned.plan.actions if each.reason == "ConditionsChanged"] == []
 
 
 def test_since_when_credentials_are_rejected_is_noted_on_the_cluster_until_they_are_taken(whole):
-    rejected = whole.with_(leaf=leaf(leaf_node("n1"), finding=rejecting()))
-    assert reasons(rejected.plan()) == [("east", "ClusterNoted")]
+    rejected = whole.with_(leaf=leaf(leaf_node("n1"), health=rejecting()))
+    assert reasons(rejected.plan()) == [("east", "ClusterAnnotated")]
     noted = rejected.settled()
     assert noted.cluster.metadata.annotations[names.REJECTED_SINCE] == "2030-01-01T00:00:00Z"
 
-    assert reasons(noted.with_(leaf=replace(noted.leaf, finding=None)).plan()) == []
+    assert reasons(noted.with_(leaf=replace(noted.leaf, health=None)).plan()) == []
     taken = noted.with_(leaf=leaf(leaf_node("n1"))).settled()
     assert names.REJECTED_SINCE not in taken.cluster.metadata.annotations
 
 
 def test_rejected_credentials_after_the_grace_are_told_as_such(whole):
-    away = whole.with_(leaf=leaf(leaf_node("n1"), finding=lost(is_rejected=True))).settled()
+    away = whole.with_(leaf=leaf(leaf_node("n1"), health=lost(is_rejected=True))).settled()
 
     assert ready(away) == ("Unknown", "CredentialsRejected")
-    assert "which ended 2030-01-01T00:00:00Z" in away.roots["kosmos-east"].condition("Ready").message
+    assert "which ended at 2030-01-01T00:00:00Z" in away.roots["kosmos-east"].condition("Ready").message
 
 
 def test_a_leaf_node_is_mirrored_with_its_conditions_and_their_times(single):
@@ -176,13 +178,13 @@ def test_a_leaf_node_that_its_leaf_has_not_heard_of_is_silent(single, status):
     yard = single.with_(leaf=leaf(node)).settled()
 
     assert ready(yard, "n1") == ("Unknown", "LeafNodeSilent")
-    assert [each.is_alive for each in lease_nodes(yard.seen(), yard.now)] == [False]
+    assert [each.is_alive for each in node_lease_inputs(yard.seen(), yard.now)] == [False]
 
 
 def test_a_leaf_node_that_says_it_is_not_ready_speaks(single):
     yard = single.with_(leaf=leaf(leaf_node("n1", ready="False"), leases={"n1": lease(single.now)}))
 
-    assert [each.is_alive for each in lease_nodes(yard.seen(), yard.now)] == [True]
+    assert [each.is_alive for each in node_lease_inputs(yard.seen(), yard.now)] == [True]
 
 
 def test_a_lease_that_runs_out_makes_a_leaf_node_silent_at_that_moment(single):
@@ -196,30 +198,30 @@ def test_a_lease_that_runs_out_makes_a_leaf_node_silent_at_that_moment(single):
 
 def test_the_leafs_clock_counts_for_its_leases(single):
     ahead = alive(skew_seconds=45.0)
-    yard = single.with_(leaf=leaf(leaf_node("n1"), leases={"n1": lease(NOW)}, finding=ahead))
+    yard = single.with_(leaf=leaf(leaf_node("n1"), leases={"n1": lease(NOW)}, health=ahead))
 
-    assert [each.is_alive for each in lease_nodes(yard.seen(), NOW + timedelta(seconds=4))] == [True]
-    assert [each.is_alive for each in lease_nodes(yard.seen(), NOW + timedelta(seconds=5))] == [False]
+    assert [each.is_alive for each in node_lease_inputs(yard.seen(), NOW + timedelta(seconds=4))] == [True]
+    assert [each.is_alive for each in node_lease_inputs(yard.seen(), NOW + timedelta(seconds=5))] == [False]
 
 
 def test_nothing_is_concluded_from_a_lease_while_leases_are_not_heard_of(single):
     old = {"n1": lease(NOW - timedelta(hours=1))}
     unheard_of = single.with_(leaf=leaf(leaf_node("n1"), leases=old, is_leased=False))
     assert reasons(unheard_of.plan()) == []
-    assert [each.is_alive for each in lease_nodes(unheard_of.seen(), unheard_of.now)] == [True]
+    assert [each.is_alive for each in node_lease_inputs(unheard_of.seen(), unheard_of.now)] == [True]
 
     silent = single.with_(leaf=leaf(leaf_node("n1"), leases=old)).settled()
     still = silent.with_(leaf=leaf(leaf_node("n1"), leases=old, is_leased=False))
 
     assert ready(still.settled(), "n1") == ("Unknown", "LeafNodeSilent")
-    assert [each.is_alive for each in lease_nodes(still.seen(), still.now)] == [False]
+    assert [each.is_alive for each in node_lease_inputs(still.seen(), still.now)] == [False]
 
 
 def test_nothing_is_concluded_from_a_lease_while_the_leaf_is_not_seen(single):
     blind = single.with_(leaf=leaf(leaf_node("n1"), leases={"n1": lease(NOW)}, is_connected=False)).later(3600)
 
     assert reasons(blind.plan()) == []
-    assert [each.is_alive for each in lease_nodes(blind.seen(), blind.now)] == [True]
+    assert [each.is_alive for each in node_lease_inputs(blind.seen(), blind.now)] == [True]
 
 
 def test_a_lease_known_from_before_a_loss_of_contact_makes_no_node_silent_before_it_could_be_heard_anew(single):
@@ -227,7 +229,7 @@ def test_a_lease_known_from_before_a_loss_of_contact_makes_no_node_silent_before
     old = {"n1": lease(single.now)}
     seen = single.with_(leaf=leaf(leaf_node("n1"), leases=old, connected_at=back), now=back)
     assert reasons(seen.plan()) == []
-    assert [each.is_alive for each in lease_nodes(seen.seen(), seen.now)] == [True]
+    assert [each.is_alive for each in node_lease_inputs(seen.seen(), seen.now)] == [True]
     assert seen.plan().plan.wake_at == back + timedelta(seconds=10)
 
     heard = seen.with_(leaf=leaf(leaf_node("n1"), leases={"n1": lease(back)}, connected_at=back)).later(10)
@@ -241,7 +243,7 @@ def test_a_silent_node_stays_silent_while_the_leaf_is_not_seen(single):
     blind = silent.with_(leaf=leaf(leaf_node("n1", ready="Unknown"), is_connected=False))
 
     assert reasons(blind.plan()) == []
-    assert [each.is_alive for each in lease_nodes(blind.seen(), blind.now)] == [False]
+    assert [each.is_alive for each in node_lease_inputs(blind.seen(), blind.now)] == [False]
 
 
 def test_of_a_leaf_never_reached_nothing_is_made():
@@ -252,7 +254,7 @@ def test_of_a_leaf_never_reached_nothing_is_made():
 
 
 def test_after_a_restart_nodes_of_a_leaf_that_is_down_stay_but_for_their_readiness(single):
-    down = single.with_(leaf=unheard(finding=lost())).settled()
+    down = single.with_(leaf=unheard(health=lost())).settled()
 
     assert ready(down, "n1") == ("Unknown", "LeafUnreachable")
     assert down.roots["n1"].status.capacity == single.roots["n1"].status.capacity
@@ -261,38 +263,42 @@ def test_after_a_restart_nodes_of_a_leaf_that_is_down_stay_but_for_their_readine
 
 @pytest.mark.parametrize("is_rejected", [False, True], ids=["unreachable", "rejected"])
 def test_who_takes_over_leaves_what_was_said_of_a_lost_leaf(whole, is_rejected):
-    """It was not there when contact was lost, and knows no better."""
-    down = whole.with_(leaf=leaf(leaf_node("n1"), finding=lost(is_rejected=is_rejected))).settled()
+    """A replica that took over and did not see when contact was lost."""
+    down = whole.with_(leaf=leaf(leaf_node("n1"), health=lost(is_rejected=is_rejected))).settled()
     said = down.roots["kosmos-east"].condition("Ready").message
     assert "2030-01-01T00:00:00Z" in said or "2029-12-31T23:59:30Z" in said
     later = NOW + timedelta(hours=1)
     newly = replace(lost(later, is_rejected=is_rejected), last_contact=later if is_rejected else None)
 
-    for state in (leaf(leaf_node("n1"), finding=newly), unheard(finding=newly)):
+    for state in (leaf(leaf_node("n1"), health=newly), unheard(health=newly)):
         assert reasons(down.with_(leaf=state).plan()) == []
 
 
 def test_a_contact_in_between_is_told_of(whole):
-    down = whole.with_(leaf=leaf(leaf_node("n1"), finding=lost())).settled()
-    again = down.with_(leaf=leaf(leaf_node("n1"), finding=lost(NOW + timedelta(hours=1)))).settled()
+    down = whole.with_(leaf=leaf(leaf_node("n1"), health=lost())).settled()
+    again = down.with_(leaf=leaf(leaf_node("n1"), health=lost(NOW + timedelta(hours=1)))).settled()
 
-    assert "has not answered since 2030-01-01T00:59:30Z" in again.roots["kosmos-east"].condition("Ready").message
+    assert "has not responded since 2030-01-01T00:59:30Z" in again.roots["kosmos-east"].condition("Ready").message
 
 
 @pytest.mark.parametrize("is_rejected", [False, True], ids=["unreachable", "rejected"])
 def test_a_leaf_that_was_given_up_is_not_brought_back_by_a_first_list_but_by_its_probes(whole, is_rejected):
-    down = whole.with_(leaf=leaf(leaf_node("n1"), finding=lost(is_rejected=is_rejected))).settled()
-    listed = down.with_(leaf=replace(leaf(leaf_node("n1")), finding=None))
+    down = whole.with_(leaf=leaf(leaf_node("n1"), health=lost(is_rejected=is_rejected))).settled()
+    listed = down.with_(leaf=replace(leaf(leaf_node("n1")), health=None))
 
     assert ready(listed.settled()) == ready(down)
     assert ready(listed.with_(leaf=leaf(leaf_node("n1"))).settled()) == ("True", "KubeletReady")
 
 
+PAUSE = {"annotations": {"nodeyard.dev/paused": "true"}}
 UNKNOWN_TO_ALL = Condition(type="Ready", status="Unknown", reason="NodeStatusUnknown", last_transition_time=NOW)
 LEFT_ALONE = {
     "faulty model": {"cluster": cluster("east", one("n1", labels={"no key": ""}))},
-    "another Cluster's": {"elders": (cluster("west"),)},
+    "another Cluster's": {"earlier_clusters": (cluster("west"),)},
     "group of a faulty model": {"cluster": cluster("east", party("gpu", pool="gpu", labels={"no key": ""}))},
+    "paused": {"cluster": cluster("east", one("n1"), metadata=PAUSE)},
+    "group, paused": {"cluster": cluster("east", party("gpu", pool="gpu"), metadata=PAUSE)},
+    "paused and switched off": {"cluster": cluster("east", one("n1"), metadata=PAUSE, enable=False)},
 }
 
 
@@ -307,7 +313,7 @@ def test_a_node_that_is_left_as_it_is_becomes_ready_again_with_its_leaf(how):
     yard, name = left_alone(how)
     before = yard.roots[name].condition("Ready")
 
-    down = yard.with_(leaf=leaf(*yard.leaf.nodes.values(), finding=lost())).settled()
+    down = yard.with_(leaf=leaf(*yard.leaf.nodes.values(), health=lost())).settled()
     back = down.with_(leaf=yard.leaf).settled()
 
     assert ready(down, name) == ("Unknown", "LeafUnreachable")
@@ -316,23 +322,63 @@ def test_a_node_that_is_left_as_it_is_becomes_ready_again_with_its_leaf(how):
 
 @pytest.mark.parametrize("how", LEFT_ALONE)
 def test_a_node_that_is_left_as_it_is_becomes_ready_again_after_the_root_gave_it_up(how):
-    """Nobody renewed its lease for a while: we were away."""
+    """The operator was down, and its lease was not renewed for a while."""
     yard, name = left_alone(how)
 
     assert ready(with_condition(yard, name, UNKNOWN_TO_ALL).settled(), name) == ("True", "KubeletReady")
 
 
-@pytest.mark.parametrize("status", ["False", "Unknown"])
 @pytest.mark.parametrize("how", LEFT_ALONE)
-def test_a_node_that_is_left_as_it_is_stays_unknown_while_its_leaf_node_is_not_ready(how, status):
+def test_a_node_that_is_left_as_it_is_follows_a_leaf_node_that_is_not_ready_and_nothing_else_of_it(how):
     yard, name = left_alone(how)
-    down = with_condition(yard, name, UNKNOWN_TO_ALL).with_(leaf=leaf(leaf_node("n1", ready=status, pool="gpu")))
+    busy = leaf(leaf_node("n1", ready="False", pool="gpu", rack="r1", cpu="1"))
 
-    assert ready(down.settled(), name) == ("Unknown", "NodeStatusUnknown")
+    down = yard.with_(leaf=busy).settled()
+
+    assert ready(down, name)[0] == "False"
+    before, after = yard.roots[name], down.roots[name]
+    assert (after.metadata.labels, after.spec) == (before.metadata.labels, before.spec)
+    assert (after.status.allocatable, after.status.capacity) == (before.status.allocatable, before.status.capacity)
+
+
+@pytest.mark.parametrize("how", [each for each in LEFT_ALONE if not each.startswith("group")])
+def test_a_node_that_is_left_as_it_is_is_unknown_with_its_leaf_node(how):
+    yard, name = left_alone(how)
+
+    silent = yard.with_(leaf=leaf(leaf_node("n1", ready="Unknown", pool="gpu")))
+
+    assert ready(silent.settled(), name) == ("Unknown", "LeafNodeSilent")
+
+
+@pytest.mark.parametrize("ending", [{"enable": False}, {"metadata": {"deletionTimestamp": NOW.isoformat()}}])
+def test_a_node_whose_removal_is_held_follows_its_leaf_node(ending):
+    yard = grown(one("n1"), nodes=[leaf_node("n1")]).with_(cluster=cluster("east", one("n1"), **ending))
+
+    def held(yard):
+        planned = yard.plan()
+        return planned, brake(planned.plan, Limit(nodes=0, percent=0), managed=1)
+
+    def after(yard):
+        planned, braked = held(yard)
+        return yard.after(msgspec.structs.replace(planned, plan=braked.now))
+
+    down = after(yard.with_(leaf=leaf(leaf_node("n1", ready="False"))))
+    back = after(down.with_(leaf=leaf(leaf_node("n1"))))
+
+    assert ready(down, "n1")[0] == "False"
+    assert ready(back, "n1")[0] == "True"
+    assert [each.reason for each in held(back)[1].held.actions] == ["NodeRemoved", "LeaseRemoved"]
+
+
+def test_the_lease_of_a_leaf_node_is_looked_at_again_in_a_pause():
+    yard = grown(one("n1"), nodes=[leaf_node("n1")]).with_(cluster=cluster("east", one("n1"), metadata=PAUSE))
+    leased = yard.with_(leaf=leaf(leaf_node("n1"), leases={"n1": lease(NOW)}))
+
+    assert leased.plan().plan.wake_at == NOW + timedelta(seconds=50)
 
 
 def test_a_node_deleted_while_the_leaf_is_away_comes_back_as_unknown(whole):
-    away = whole.with_(leaf=leaf(leaf_node("n1"), finding=lost(), is_connected=False)).without_root("kosmos-east")
+    away = whole.with_(leaf=leaf(leaf_node("n1"), health=lost(), is_connected=False)).without_root("kosmos-east")
 
     assert ready(away.settled()) == ("Unknown", "LeafUnreachable")
 
@@ -341,5 +387,5 @@ def test_leases_are_kept_for_what_is_ours_also_in_a_pause_and_before_removal(who
     other = left_by_kosmos("kosmos-west", "west")
     yard = whole.with_roots(other)
     for changed in (cluster("east", metadata={"annotations": {"nodeyard.dev/paused": "true"}}), cluster(enable=False)):
-        known = lease_nodes(yard.with_(cluster=changed).seen(), yard.now)
+        known = node_lease_inputs(yard.with_(cluster=changed).seen(), yard.now)
         assert [tuple(each) for each in known] == [("kosmos-east", "uid-kosmos-east", True, True)]

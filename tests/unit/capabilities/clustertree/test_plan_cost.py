@@ -1,8 +1,8 @@
-"""What a plan looks at: a pod that comes or goes in the leaf concerns the node that mirrors its leaf node."""
+"""Cost of a plan: a pod event of the leaf recomputes only the mirror of its leaf node."""
 
 import pytest
 
-from nodeyard.capabilities.clustertree.planning import amounts
+from nodeyard.capabilities.clustertree.planning import resource_snapshot
 
 from ....builders.trees import cluster, grown, leaf, leaf_node, one, reasons, used
 
@@ -13,13 +13,13 @@ NODES = [leaf_node(f"n{number}") for number in range(50)]
 def looked_at(monkeypatch):
     """The leaf nodes whose resources are counted."""
     seen = []
-    count = amounts.free
+    count = resource_snapshot.free
 
     def counting(members, *rest):
         seen.extend(node.name for node in members)
         return count(members, *rest)
 
-    monkeypatch.setattr(amounts, "free", counting)
+    monkeypatch.setattr(resource_snapshot, "free", counting)
     return seen
 
 

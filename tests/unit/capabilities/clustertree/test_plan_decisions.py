@@ -1,7 +1,9 @@
-"""Why a Cluster, a node or a pod is as it is."""
+"""Explanations of Clusters, nodes and pods."""
 
+from dataclasses import replace
 from datetime import timedelta
 
+import msgspec
 import pytest
 
 from nodeyard.capabilities.clustertree import names
@@ -9,10 +11,12 @@ from nodeyard.capabilities.clustertree.messages import text
 from nodeyard.capabilities.clustertree.planning.pods import unacknowledged
 from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.snapshot import Kubeconfig
+from nodeyard.capabilities.clustertree.types import ClusterStatus, SecretReference
 from nodeyard.plan.explain import render_decision
 
 from ....builders.trees import (
     NOW,
+    Yard,
     bound,
     cluster,
     failing,
@@ -54,7 +58,7 @@ def test_a_cluster_names_every_leaf_node_with_what_it_brings_or_why_it_does_not(
         "n4": (False, "LeafNodeTainted"),
     }
     assert text("Counted", decision.candidates[0].facts) == (
-        "Counts for kosmos-east with what is free: cpu 2500m of 4, memory 6Gi of 8Gi, pods 100 of 110"
+        "Counted for kosmos-east; free: cpu 2500m of 4, memory 6Gi of 8Gi, pods 100 of 110"
     )
     assert decision.would_change == ("EditLeafModels", "UncordonLeafNode")
 
@@ -64,13 +68,13 @@ def test_a_cluster_names_every_leaf_node_with_what_it_brings_or_why_it_does_not(
     [
         ({"cluster": cluster(enable=False)}, "TreeDisabled", "EnableTree"),
         ({"cluster": cluster(metadata={"annotations": {"nodeyard.dev/paused": "true"}})}, "Paused", "EndPause"),
-        ({"kubeconfig": Kubeconfig()}, "NoKubeconfig", "MendCluster"),
+        ({"kubeconfig": Kubeconfig()}, "NoKubeconfig", "FixKubeconfig"),
         ({"kubeconfig": Kubeconfig(is_missing=True)}, "KubeconfigSecretMissing", "LabelSecret"),
         ({"leaf": unheard()}, "NotContacted", "RestoreContact"),
         ({"leaf": unheard(is_connected=True)}, "LeafNotListed", "RestoreContact"),
-        ({"leaf": leaf(finding=lost())}, "LeafUnreachable", "RestoreContact"),
-        ({"leaf": leaf(finding=failing())}, "ProbeFailing", "RestoreContact"),
-        ({"leaf": leaf(finding=rejecting())}, "CredentialsRejected", "RenewCredentials"),
+        ({"leaf": leaf(health=lost())}, "LeafUnreachable", "RestoreContact"),
+        ({"leaf": leaf(health=failing())}, "ProbeFailing", "RestoreContact"),
+        ({"leaf": leaf(health=rejecting())}, "CredentialsRejected", "RenewCredentials"),
         ({"cluster": cluster("east", one("n9"))}, "LeafNodeMissing", "EditLeafModels"),
     ],
     ids=lambda each: each if isinstance(each, str) else "",
@@ -121,7 +125,7 @@ def test_a_mirrored_leaf_node_speaks_of_itself_alone():
 @pytest.mark.parametrize(
     ("state", "rule"),
     [
-        (leaf(leaf_node("n1"), finding=lost(), is_connected=False), "LeafUnreachable"),
+        (leaf(leaf_node("n1"), health=lost(), is_connected=False), "LeafUnreachable"),
         (leaf(leaf_node("n1", ready="False")), "LeafNodesNotReady"),
     ],
     ids=["unreachable", "not ready"],
@@ -140,7 +144,7 @@ def test_a_node_in_the_way_is_explained_with_the_remedy():
     decision = yard.why("Node", "kosmos-east")
 
     assert (decision.rule, decision.would_change) == ("NodeNameTaken", ("RenameNode",))
-    assert "no mirror" in text(decision.rule, decision.facts)
+    assert "not a mirror" in text(decision.rule, decision.facts)
 
 
 def test_a_node_that_goes_says_why():
@@ -155,7 +159,7 @@ def test_a_node_that_no_model_asks_for_is_not_explained():
 
 
 def test_a_pod_that_nobody_takes_up_is_told_of_after_a_minute_and_not_before():
-    yard = grown(nodes=[leaf_node("n1")]).with_(now=NOW, waiting=(bound("cart", "kosmos-east"),))
+    yard = grown(nodes=[leaf_node("n1")]).with_(now=NOW, pending_pods=(bound("cart", "kosmos-east"),))
 
     early, late = yard.plan(), yard.later(60)
 
@@ -166,7 +170,7 @@ def test_a_pod_that_nobody_takes_up_is_told_of_after_a_minute_and_not_before():
 
 
 def test_a_pod_that_waits_is_explained_from_the_first():
-    yard = grown(nodes=[leaf_node("n1")]).with_(now=NOW, waiting=(bound("cart", "kosmos-east"),))
+    yard = grown(nodes=[leaf_node("n1")]).with_(now=NOW, pending_pods=(bound("cart", "kosmos-east"),))
 
     early, late = yard.why("Pod", "cart", "shop"), yard.later(60).why("Pod", "cart", "shop")
 
@@ -197,5 +201,47 @@ def test_a_decision_reads_as_prose():
 
     assert told.splitlines()[:2] == [
         "Node n1 (clustertree)",
-        "  MirrorsLeafNode: Node n1 mirrors the leaf node n1 of Cluster east; it offers cpu 4, memory 8Gi,",
+        "  MirrorsLeafNode: Node n1 mirrors leaf node n1 of Cluster east; it offers cpu 4, memory 8Gi, pods",
     ]
+
+
+def recorded(status, reason, message="As the operator says"):
+    found = {"type": "Reachable", "status": status, "reason": reason, "message": message}
+    at = {"lastTransitionTime": NOW.isoformat()}
+    return msgspec.structs.replace(
+        cluster("east"), status=msgspec.convert({"conditions": [{**found, **at}], "leafNodes": 7}, ClusterStatus)
+    )
+
+
+def test_of_contact_the_operators_word_counts_where_nobody_here_probes_the_leaf():
+    reached = replace(leaf(leaf_node("n1")), health=None)
+    yard = Yard(recorded("False", "LeafUnreachable"), reached)
+
+    decision = yard.why(names.KIND, "east")
+
+    assert decision.rule == "LeafUnreachable"
+    said = text(decision.rule, decision.facts)
+    assert said == "As the operator says (recorded by the operator at 2030-01-01T00:00:00Z)"
+    assert "RestoreContact" in decision.would_change
+    assert all("As the operator says" not in text(each, decision.facts) for each in decision.would_change)
+
+
+def test_a_missing_secret_that_the_operator_recorded_is_told_with_its_name_and_label():
+    reached = replace(leaf(leaf_node("n1")), health=None)
+    given = recorded("False", "KubeconfigSecretMissing")
+    ref = SecretReference(name="east-kubeconfig", namespace="leaves")
+    named = msgspec.structs.replace(given, spec=msgspec.structs.replace(given.spec, kubeconfig_secret_ref=ref))
+    decision = Yard(named, reached).why(names.KIND, "east")
+
+    (advice,) = (text(each, decision.facts) for each in decision.would_change)
+
+    assert advice == "Create Secret leaves/east-kubeconfig with the label nodeyard.dev/leaf-kubeconfig=true"
+
+
+def test_a_leaf_that_only_we_cannot_reach_is_as_the_operator_says():
+    yard = Yard(recorded("True", "LeafReachable"), unheard("no route from here"))
+
+    decision = yard.why(names.KIND, "east")
+
+    assert decision.rule == "IsLeaf"
+    assert "with 7 leaf nodes" in text(decision.rule, decision.facts)

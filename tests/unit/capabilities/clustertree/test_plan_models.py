@@ -1,4 +1,4 @@
-"""Which nodes a Cluster asks for, what they are called, and which leaf nodes each takes."""
+"""Nodes of a Cluster's models: their names and leaf nodes."""
 
 import pytest
 
@@ -139,7 +139,7 @@ def test_the_node_of_a_model_that_became_faulty_stays_as_it_is():
     yard = grown(party("a", pool="a"), nodes=[leaf_node("n1", pool="a")])
     broken = party("a", {"matchExpressions": [{"key": "a", "operator": "Near"}]})
 
-    planned = yard.with_(cluster=cluster("east", broken), leaf=leaf()).plan()
+    planned = yard.with_(cluster=cluster("east", broken), leaf=leaf(leaf_node("n1", pool="b", cpu="1"))).plan()
 
     assert reasons(planned) == []
     assert refused(planned) == [("east", "InvalidLeafModel")]

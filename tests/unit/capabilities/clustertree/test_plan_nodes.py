@@ -1,4 +1,4 @@
-"""What a mirrored node is made of: labels, taints, cordon, addresses, resources, and how it is written."""
+"""Fields of a mirrored node: labels, taints, cordon, addresses, resources, and its writes."""
 
 from datetime import timedelta
 
@@ -136,12 +136,28 @@ def test_a_mirror_that_has_such_a_label_from_an_earlier_version_loses_it():
     }
 
 
-def test_a_taint_by_which_the_leaf_keeps_a_spare_free_is_mirrored():
+def test_a_taint_by_which_the_leaf_keeps_a_spare_free_crosses_as_a_cordon():
     taints = [f"{spares.SPARE_TAINT}=true:NoSchedule"]
 
     yard = grown(one("n1"), nodes=[leaf_node("n1", taints=taints)])
+    claimed = yard.with_(leaf=leaf(leaf_node("n1"))).settled()
 
-    assert [each.key for each in yard.roots["n1"].spec.taints] == ["kosmos.io/node", spares.SPARE_TAINT]
+    assert [each.key for each in yard.roots["n1"].spec.taints] == ["kosmos.io/node"]
+    assert yard.roots["n1"].spec.unschedulable
+    assert not claimed.roots["n1"].spec.unschedulable
+
+
+def test_a_mirror_that_has_such_a_taint_from_an_earlier_version_loses_it():
+    spare = f"{spares.SPARE_TAINT}:NoSchedule"
+    yard = grown(one("n1"), nodes=[leaf_node("n1", taints=[f"{spares.SPARE_TAINT}=true:NoSchedule"])])
+    node = yard.roots["n1"]
+    taints = (*node.spec.taints, Taint(key=spares.SPARE_TAINT, value="true", effect="NoSchedule"))
+    before = respecced(node, taints=taints)
+    before = edited(before, annotations={**node.metadata.annotations, names.MIRRORED_TAINTS: spare})
+
+    after = yard.with_roots(before).settled().roots["n1"]
+
+    assert [each.key for each in after.spec.taints] == ["kosmos.io/node"]
 
 
 def test_a_label_goes_with_the_leafs_and_a_persons_stays():

@@ -1,11 +1,10 @@
-"""Nodes go with their Cluster, whatever state its leaf is in."""
+"""Removal of nodes with their Cluster, in any state of the leaf."""
 
 import msgspec
 import pytest
 
 from nodeyard.capabilities.clustertree import names
-from nodeyard.capabilities.clustertree.briefs import brief_of
-from nodeyard.capabilities.clustertree.planning.briefing import lease_nodes
+from nodeyard.capabilities.clustertree.leases.inputs import lease_input, node_lease_inputs
 from nodeyard.capabilities.clustertree.snapshot import Kubeconfig
 from nodeyard.plan.brake import Limit, brake
 from nodeyard.plan.model import Disruption, Verb
@@ -49,7 +48,7 @@ def test_all_nodes_go_each_with_its_lease_and_then_the_finalizer(ending):
         ("n2", "LeaseRemoved"),
     ]
     node, lease = planned.plan.actions[:2]
-    assert (node.verb, node.disruption, node.part_of) == (Verb.DELETE, Disruption.DELETES, "remove/uid-east/1")
+    assert (node.verb, node.disruption, node.approval_group) == (Verb.DELETE, Disruption.DELETES, "remove/uid-east/1")
     assert node.object.uid == "uid-n1"
     assert (lease.object.namespace, lease.after, lease.disruption) == ("kube-node-lease", (node.id,), Disruption.NONE)
     assert reasons(done) == [("east", "FinalizerRemoved")]
@@ -60,8 +59,8 @@ def test_all_nodes_go_each_with_its_lease_and_then_the_finalizer(ending):
 @pytest.mark.parametrize(
     "state",
     [
-        {"leaf": unheard(finding=lost())},
-        {"leaf": leaf(leaf_node("n1"), finding=lost(), is_connected=False)},
+        {"leaf": unheard(health=lost())},
+        {"leaf": leaf(leaf_node("n1"), health=lost(), is_connected=False)},
         {"leaf": unheard(), "kubeconfig": Kubeconfig(error="not base64")},
         {"leaf": unheard(), "kubeconfig": Kubeconfig(is_missing=True)},
     ],
@@ -107,7 +106,7 @@ def test_a_finalizer_of_somebody_else_stays():
 def test_a_model_that_goes_takes_its_node_also_while_the_leaf_is_down():
     yard = grown(one("n1"), one("n2"), nodes=[leaf_node("n1"), leaf_node("n2")])
 
-    planned = yard.with_(cluster=cluster("east", one("n2")), leaf=unheard(finding=lost())).plan()
+    planned = yard.with_(cluster=cluster("east", one("n2")), leaf=unheard(health=lost())).plan()
 
     assert ("n1", "NodeRemoved") in reasons(planned)
     assert ("n2", "NodeRemoved") not in reasons(planned)
@@ -150,7 +149,7 @@ def test_a_node_whose_leaf_node_is_gone_is_unknown_and_offers_nothing_for_as_lon
     assert (ready.status, ready.reason) == ("Unknown", "LeafNodeGone")
     assert set(held.roots["n1"].status.allocatable.values()) == {"0"}
     assert names.LARGEST_FREE not in held.roots["n1"].metadata.annotations
-    assert [each.is_alive for each in lease_nodes(held.seen(), held.now)] == [False]
+    assert [each.is_alive for each in node_lease_inputs(held.seen(), held.now)] == [False]
     assert reasons(held.plan()) == [("n1", "NodeRemoved"), ("n1", "LeaseRemoved")]
 
 
@@ -181,32 +180,32 @@ def test_an_approval_of_what_a_version_of_the_cluster_takes_away_is_for_all_of_i
 def test_a_leaf_node_that_comes_back_while_its_mirror_waits_makes_it_well():
     yard = grown(one("n1"), nodes=[leaf_node("n1")])
     held = without_removals(yard.with_(leaf=leaf()), yard.with_(leaf=leaf()).plan())
-    assert [each.is_alive for each in lease_nodes(held.with_(leaf=unheard()).seen(), held.now)] == [False]
+    assert [each.is_alive for each in node_lease_inputs(held.with_(leaf=unheard()).seen(), held.now)] == [False]
 
     back = held.with_(leaf=leaf(leaf_node("n1"))).settled()
 
     assert back.roots["n1"].status == yard.roots["n1"].status
-    assert [each.is_alive for each in lease_nodes(back.seen(), back.now)] == [True]
+    assert [each.is_alive for each in node_lease_inputs(back.seen(), back.now)] == [True]
 
 
 def test_a_node_that_no_model_asks_for_offers_nothing_for_as_long_as_it_stays():
-    """Another model has its leaf node now."""
+    """Another model now has its leaf node."""
     yard = grown(one("n1"), nodes=[leaf_node("n1")]).with_(cluster=cluster("east"))
 
     held = without_removals(yard, yard.plan())
 
     assert {name: node.status.capacity["cpu"] for name, node in held.roots.items()} == {"n1": "0", "kosmos-east": "4"}
     assert held.roots["n1"].condition("Ready").status == "True"
-    assert [each.is_alive for each in lease_nodes(held.seen(), held.now)] == [True, True]
+    assert [each.is_alive for each in node_lease_inputs(held.seen(), held.now)] == [True, True]
 
 
 def test_a_node_that_waits_to_go_is_ready_again_with_its_leaf():
-    """Else an outage of half a minute would evict what the brake holds, and every restart call the leaf lost."""
+    """Otherwise a short outage would evict pods of held nodes, and each restart would mark the leaf unreachable."""
     nodes = [leaf_node("n1")]
     yard = grown(one("n1"), nodes=nodes).with_(cluster=cluster("east"))
     held = without_removals(yard, yard.plan())
 
-    down = held.with_(leaf=leaf(*nodes, finding=lost()))
+    down = held.with_(leaf=leaf(*nodes, health=lost()))
     down = without_removals(down, down.plan())
     back = down.with_(leaf=leaf(*nodes))
     back = without_removals(back, back.plan())
@@ -219,11 +218,11 @@ def test_a_node_that_waits_to_go_is_ready_again_with_its_leaf():
         "n1": "True",
         "kosmos-east": "True",
     }
-    assert not brief_of(back.seen(), ()).is_given_up
+    assert not lease_input(back.seen(), ()).is_given_up
 
 
 def held_by(yard, approved=""):
-    """What the brake holds of the yard's plan where it lets one node go."""
+    """The actions that a brake of one node holds."""
     return brake(yard.plan().plan, Limit(nodes=1, percent=0), len(yard.roots), [approved]).held
 
 

@@ -1,4 +1,4 @@
-"""What the root may use of a leaf: by the formula, never below zero, in one text per amount."""
+"""Resources offered by a leaf: by the formula, never negative, in canonical texts."""
 
 from __future__ import annotations
 

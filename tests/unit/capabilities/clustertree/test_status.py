@@ -1,4 +1,4 @@
-"""What a Cluster says of itself: what is wrong first, and nothing that moves by itself."""
+"""Status of a Cluster: the first problem, and nothing that changes by itself."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from tests.builders.trees import (
 )
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
+from nodeyard.capabilities.clustertree.report.status import status, wire
 from nodeyard.capabilities.clustertree.snapshot import Kubeconfig
-from nodeyard.capabilities.clustertree.status import status, wire
 from nodeyard.capabilities.clustertree.types import Cluster, ClusterStatus
 from nodeyard.capabilities.clustertree.usage import Usage
 
@@ -35,7 +35,7 @@ N1 = leaf_node("n1")
 
 
 def passed(yard, results=None):
-    """What is written after a pass in which every action has this result; None where nothing is."""
+    """Return the status written after a reconcile in which every action has this result; None if unchanged."""
     planned = yard.plan().plan
     outcome = Outcome(
         results=tuple(
@@ -52,7 +52,7 @@ def conditions(said):
 
 
 def told(yard):
-    """The yard with what the pass says written to its Cluster."""
+    """Return the yard with the status written to its Cluster."""
     said = passed(yard)
     if said is None:
         return yard
@@ -89,8 +89,8 @@ def test_nothing_is_written_again_while_nothing_happens():
 
 
 def renewed(seconds, **given):
-    """A leaf whose leases were renewed so many seconds from now."""
-    return leaf(N1, finding=alive(renewed_at=NOW + timedelta(seconds=seconds), **given))
+    """A leaf whose leases were renewed this many seconds after NOW."""
+    return leaf(N1, health=alive(renewed_at=NOW + timedelta(seconds=seconds), **given))
 
 
 def test_when_leases_were_renewed_is_shown_at_first_and_then_once_a_minute():
@@ -105,17 +105,17 @@ def test_when_leases_were_renewed_is_shown_at_first_and_then_once_a_minute():
 
 
 @pytest.mark.parametrize(
-    ("finding", "says"),
+    ("health", "says"),
     [
         (alive(renewed_at=NOW + timedelta(seconds=30), failed=(("kosmos-east", "500"),)), "could not be renewed; all"),
-        (lost(renewed_at=NOW + timedelta(seconds=30)), "does not answer; all"),
+        (lost(renewed_at=NOW + timedelta(seconds=30)), "does not respond; all"),
     ],
     ids=["late", "stopped"],
 )
-def test_leases_that_are_late_or_have_stopped_are_told_with_the_exact_moment(finding, says):
+def test_leases_that_are_late_or_have_stopped_are_told_with_the_exact_moment(health, says):
     yard = told(grown(nodes=[N1]).with_(leaf=renewed(0)))
 
-    late = told(yard.with_(leaf=leaf(N1, finding=finding)))
+    late = told(yard.with_(leaf=leaf(N1, health=health)))
 
     assert late.cluster.status.leases_renewed_time == "2030-01-01T00:00:30Z"
     condition = next(each for each in late.cluster.status.conditions if each.type == "LeasesRenewed")
@@ -136,7 +136,7 @@ def test_when_leases_were_renewed_outlives_a_restart_and_goes_with_the_nodes():
 def test_a_probe_that_fails_once_says_nothing():
     yard = told(grown(nodes=[N1]))
 
-    assert passed(yard.with_(leaf=leaf(N1, finding=failing()))) is None
+    assert passed(yard.with_(leaf=leaf(N1, health=failing()))) is None
 
 
 def test_a_restart_before_the_leaf_is_tried_says_nothing():
@@ -149,14 +149,14 @@ def test_a_restart_before_the_leaf_is_tried_says_nothing():
     ("seen", "reachable", "synced", "leases"),
     [
         pytest.param(
-            leaf(N1, finding=lost()),
+            leaf(N1, health=lost()),
             ("False", "LeafUnreachable"),
             ("False", "LeafUnreachable"),
             ("False", "LeasesStopped"),
             id="lost",
         ),
         pytest.param(
-            leaf(N1, finding=rejecting()),
+            leaf(N1, health=rejecting()),
             ("False", "CredentialsRejected"),
             ("False", "CredentialsRejected"),
             ("True", "LeasesRenewed"),
@@ -177,7 +177,7 @@ def test_a_restart_before_the_leaf_is_tried_says_nothing():
             id="a-right-was-taken-away",
         ),
         pytest.param(
-            leaf(N1, finding=alive(failed=(("kosmos-east", "conflict"),))),
+            leaf(N1, health=alive(failed=(("kosmos-east", "conflict"),))),
             ("True", "LeafReachable"),
             ("True", "ResourcesSynced"),
             ("False", "LeasesLate"),
@@ -200,11 +200,11 @@ def test_what_is_wrong_with_the_line_is_told_and_the_cluster_is_not_ready(seen, 
 
 
 def test_the_last_contact_is_told_once_the_leaf_is_lost_and_outlives_a_restart():
-    yard = told(grown(nodes=[N1]).with_(leaf=leaf(N1, finding=lost())))
+    yard = told(grown(nodes=[N1]).with_(leaf=leaf(N1, health=lost())))
     assert yard.cluster.status.last_contact_time == "2029-12-31T23:59:30Z"
 
     again = replace(lost(), last_contact=None)
-    assert passed(yard.with_(leaf=leaf(N1, finding=again))) is None
+    assert passed(yard.with_(leaf=leaf(N1, health=again))) is None
     back = told(yard.with_(leaf=leaf(N1)))
     assert back.cluster.status.last_contact_time == ""
 
@@ -241,7 +241,7 @@ def test_a_party_that_gets_less_than_it_selects_is_told_and_ready():
 
 
 def test_a_leaf_that_another_cluster_has_is_why_the_cluster_is_not_ready():
-    said = passed(Yard(cluster("east"), leaf(N1, uid="a-leaf"), elders=(cluster("west"),)))
+    said = passed(Yard(cluster("east"), leaf(N1, uid="a-leaf"), earlier_clusters=(cluster("west"),)))
 
     assert conditions(said)["Ready"] == ("False", "LeafMirroredByAnother")
     assert "Cluster west" in next(each["message"] for each in said["conditions"] if each["type"] == "Ready")
@@ -250,7 +250,7 @@ def test_a_leaf_that_another_cluster_has_is_why_the_cluster_is_not_ready():
 
 def test_since_when_credentials_are_rejected_is_told_also_by_whoever_takes_over():
     later = replace(rejecting(NOW + timedelta(minutes=5)), rejected_since=NOW)
-    said = passed(grown(nodes=[N1]).with_(leaf=leaf(N1, finding=later)))
+    said = passed(grown(nodes=[N1]).with_(leaf=leaf(N1, health=later)))
 
     assert "since 2030-01-01T00:00:00Z" in next(
         each["message"] for each in said["conditions"] if each["type"] == "Reachable"
@@ -296,7 +296,7 @@ def test_a_cluster_whose_finalizer_goes_gets_no_status_any_more():
 def test_pods_that_nobody_takes_up_are_counted_from_the_first_minute_on():
     pods = (bound("a", "kosmos-east", NOW - timedelta(seconds=61)), bound("b", "kosmos-east", NOW))
 
-    assert passed(grown(nodes=[N1]).with_(waiting=pods, now=NOW))["unacknowledgedPods"] == 1
+    assert passed(grown(nodes=[N1]).with_(pending_pods=pods, now=NOW))["unacknowledgedPods"] == 1
 
 
 def test_what_clusterlink_says_stays():

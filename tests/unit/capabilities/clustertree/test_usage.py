@@ -1,4 +1,4 @@
-"""What pods take away from a leaf node, and when."""
+"""Usage of a leaf node by its pods."""
 
 from __future__ import annotations
 
@@ -53,6 +53,20 @@ def test_a_running_pod_counts_both_ways_and_one_that_has_not_started_one_way() -
     assert running == Usage(scheduled=OF_ONE, scheduled_pods=1, running=OF_ONE, running_pods=1)
     pending = add(NOTHING, leaf_pod(requests=ONE, phase="Pending"))
     assert pending == Usage(scheduled=OF_ONE, scheduled_pods=1)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"containers": [container("a", {"cpu": "-5"}), container("b", {"cpu": "2"})]},
+        {"containers": [container("b", {"cpu": "2"})], "overhead": {"cpu": "-5"}},
+        {"containers": [container("b", {"cpu": "2"})], "initContainers": [container("i", {"cpu": "-5"})]},
+    ],
+)
+def test_negative_requests_of_a_leaf_make_no_room(spec: dict[str, Any]) -> None:
+    pod = msgspec.convert({"metadata": {"name": "p"}, "spec": {"nodeName": "n1", **spec}}, LeafPod)
+
+    assert add(NOTHING, pod).scheduled == {"cpu": 2 * NANO}
 
 
 def test_a_pod_from_the_root_is_summed_apart() -> None:

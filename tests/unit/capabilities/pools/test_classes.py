@@ -1,4 +1,4 @@
-"""LatticeNodeClasses say which pools name them, and whether those can be made from them."""
+"""Status of LatticeNodeClasses: the pools that use them, and Ready."""
 
 import msgspec
 

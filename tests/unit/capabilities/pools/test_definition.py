@@ -1,4 +1,4 @@
-"""The three CRDs: complete, valid, and bounded wherever a rule looks."""
+"""The three CRDs: complete, valid, and bounded for every field that a rule reads."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from nodeyard.apiserver.crds.schema import definition_faults
 from nodeyard.capabilities.pools.definition import DEFINITIONS, LATTICE_CLUSTER
 from nodeyard.capabilities.pools.types import DeletionPolicy
 from nodeyard.capabilities.pools.validation import CLUSTER, NODE_CLASS, SERVICE
 from nodeyard.kube.json import Object
-from nodeyard.schema.definition import definition_faults
 
 EACH = pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda each: each.kind)
 
@@ -77,7 +77,7 @@ def test_every_check_is_about_a_field_that_there_is(definition, overlay):
 
 @EACH
 def test_every_list_map_and_text_that_can_be_written_is_bounded(definition):
-    """A rule's cost is estimated from these, and an object's size is bounded by them."""
+    """The API server estimates rule costs from these bounds."""
     limits = {"array": "maxItems", "string": "maxLength"}
     unbounded = [
         path
@@ -93,4 +93,4 @@ def test_the_policies_say_that_machines_are_deleted():
     schema = dict(walk(LATTICE_CLUSTER.schema()))["spec.poolDeletionPolicy"]
 
     assert schema["enum"] == [policy.value for policy in DeletionPolicy]
-    assert schema["description"].endswith("All of them delete the machines.")
+    assert schema["description"].endswith("All policies delete the machines.")

@@ -1,4 +1,4 @@
-"""A LatticeCluster is deleted: first its Cluster, then the namespace, then it may go itself."""
+"""Deletion of a LatticeCluster: first its Cluster, then the namespace, then the finalizer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nodeyard.capabilities.pools.snapshot import Management, PoolsSnapshot, Work
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Namespace
 from nodeyard.plan.brake import Limit, brake
-from nodeyard.plan.draft import Draft
+from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.model import Disruption, Plan, Verb
 
 from ....builders.pools import NOW, cluster, machine
@@ -46,8 +46,8 @@ def deleted(
     return PoolsSnapshot(cluster=lc, management=management or standing, workload=workload)
 
 
-def plan(snapshot: PoolsSnapshot) -> tuple[Draft, Reason | None]:
-    draft = Draft(NOW)
+def plan(snapshot: PoolsSnapshot) -> tuple[PlanBuilder, Reason | None]:
+    draft = PlanBuilder(NOW)
     return draft, delete_cluster(draft, snapshot)
 
 
@@ -143,7 +143,7 @@ def test_the_approval_stands_though_machines_come_and_go() -> None:
 def test_machines_that_outlived_their_cluster_go_with_the_namespace_and_are_not_asked_about_again() -> None:
     draft, _ = plan(deleted(Management(namespace=namespace(), machines=[member("gpu", 0)])))
     [action] = draft.actions
-    assert (action.disruption, action.is_granted) == (Disruption.DELETES, True)
+    assert (action.disruption, action.already_approved) == (Disruption.DELETES, True)
 
 
 # what is not deleted

@@ -1,4 +1,4 @@
-"""A pool that was taken out is drained: closed, emptied within its budgets, and deleted only then."""
+"""Drain of a removed pool: cordon, evict within PodDisruptionBudgets, then delete."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.planning.drains import LISTED, RETRY, SETTLE
 from nodeyard.capabilities.pools.snapshot import Workload
 from nodeyard.capabilities.pools.types import PoolPhase
+from nodeyard.kube.drain import DRAIN_LABEL
 from nodeyard.kube.names import MIRROR_POD, POOL_DRAINING
 from nodeyard.kube.objects import Pod
 from nodeyard.plan.brake import Limit, brake
@@ -24,7 +25,7 @@ STARTED = "2030-01-01T00:00:00Z"
 
 
 def begun(**given: Any) -> World:
-    """The start is noted, and nothing else has happened."""
+    """The start of the drain is recorded and nothing else is done."""
     return World.of(**given).passed()
 
 
@@ -149,14 +150,14 @@ def test_pods_are_evicted_by_their_uid_and_the_node_they_leave_is_named() -> Non
     [
         pytest.param(pod("p", "gpu-0", annotations={MIRROR_POD: "x"}), id="static-pod"),
         pytest.param(pod("p", "gpu-0", owner="DaemonSet"), id="of-a-daemon-set"),
-        pytest.param(pod("p", "gpu-0", labels={names.DRAIN_SKIP_LABEL: "skip"}), id="wants-to-be-skipped"),
-        pytest.param(pod("p", "gpu-0", labels={names.DRAIN_SKIP_LABEL: "Skip"}), id="wants-to-be-skipped-in-capitals"),
+        pytest.param(pod("p", "gpu-0", labels={DRAIN_LABEL: "skip"}), id="wants-to-be-skipped"),
+        pytest.param(pod("p", "gpu-0", labels={DRAIN_LABEL: "Skip"}), id="wants-to-be-skipped-in-capitals"),
         pytest.param(
             pod("p", "gpu-0", owner="DaemonSet", deletionTimestamp=STARTED, finalizers=["x"]),
             id="of-a-daemon-set-and-terminating",
         ),
         pytest.param(
-            pod("p", "gpu-0", labels={names.DRAIN_SKIP_LABEL: "wait-completed"}, phase="Succeeded"),
+            pod("p", "gpu-0", labels={DRAIN_LABEL: "wait-completed"}, phase="Succeeded"),
             id="wanted-to-be-waited-for-and-finished",
         ),
     ],
@@ -173,7 +174,7 @@ def test_what_goes_with_the_node_is_neither_evicted_nor_waited_for(left: Pod) ->
         pytest.param(pod("p", "gpu-0", ownerReferences=[]), id="of-nobody"),
         pytest.param(pod("p", "gpu-0", owner="DaemonSet"), id="of-a-daemon-set-that-is-gone"),
         pytest.param(pod("p", "gpu-0", phase="Succeeded"), id="finished"),
-        pytest.param(pod("p", "gpu-0", labels={names.DRAIN_SKIP_LABEL: "who knows"}), id="with-an-unknown-wish"),
+        pytest.param(pod("p", "gpu-0", labels={DRAIN_LABEL: "who knows"}), id="with-an-unknown-wish"),
     ],
 )
 def test_everything_else_is_evicted(going: Pod) -> None:
@@ -189,8 +190,8 @@ def test_a_finished_pod_of_a_daemon_set_is_evicted() -> None:
     "waited_for",
     [
         pytest.param(pod("p", "gpu-0", deletionTimestamp=STARTED, finalizers=["x"]), id="terminating"),
-        pytest.param(pod("p", "gpu-0", labels={names.DRAIN_SKIP_LABEL: "wait-completed"}), id="to-be-completed"),
-        pytest.param(pod("p", "gpu-0", labels={names.DRAIN_SKIP_LABEL: "WaitCompleted"}), id="in-the-other-spelling"),
+        pytest.param(pod("p", "gpu-0", labels={DRAIN_LABEL: "wait-completed"}), id="to-be-completed"),
+        pytest.param(pod("p", "gpu-0", labels={DRAIN_LABEL: "WaitCompleted"}), id="in-the-other-spelling"),
     ],
 )
 def test_a_pod_on_its_way_is_waited_for_and_not_evicted(waited_for: Pod) -> None:
@@ -366,7 +367,7 @@ def test_what_is_elsewhere_is_written_there() -> None:
 
 
 def held(world: World) -> list[str]:
-    """What the brake holds back where nothing may be disturbed unasked."""
+    """Return what the brake holds if no node may be disrupted without approval."""
     plan = Plan(capability="pools", key="k", actions=tuple(world.plan().actions))
     braked = brake(plan, Limit(nodes=0, percent=0), 100)
     return [] if braked.held is None else [action.reason for action in braked.held.actions]

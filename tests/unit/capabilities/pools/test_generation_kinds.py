@@ -1,4 +1,4 @@
-"""Which kinds are written follows from what the server has."""
+"""Choice of provider kinds from those that the server serves."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from nodeyard.capabilities.pools.generation import (
-    Unfit,
-    Unserved,
+    InvalidSpec,
+    NotServed,
     cluster,
     control_plane_template,
     infrastructure_cluster,
-    kept,
+    keep_family,
 )
 from nodeyard.capabilities.pools.snapshot import Served
 
@@ -47,24 +47,24 @@ def test_the_newest_version_that_both_sides_know_is_written(served: dict[str, An
 
 def test_a_version_whose_shape_is_unknown_is_not_written() -> None:
     later = {"AWSCluster": ("v1beta3",), "AWSMachineTemplate": ("v1beta3",)}
-    with pytest.raises(Unserved):
+    with pytest.raises(NotServed):
         kinds(Served(later), build.AWS)
 
 
 def test_a_cluster_of_docker_kinds_stays_one_while_they_are_served() -> None:
     both = Served({**DOCKER, **DEV, **AWS})
-    assert kinds(kept(both, "DockerCluster")) == ["v1beta2 DockerCluster", "DockerMachineTemplate"]
-    assert kinds(kept(both, "DevCluster")) == ["v1beta2 DevCluster", "DevMachineTemplate"]
-    assert kinds(kept(both, "DockerMachineTemplate"), build.AWS) == ["v1beta2 AWSCluster", "AWSMachineTemplate"]
+    assert kinds(keep_family(both, "DockerCluster")) == ["v1beta2 DockerCluster", "DockerMachineTemplate"]
+    assert kinds(keep_family(both, "DevCluster")) == ["v1beta2 DevCluster", "DevMachineTemplate"]
+    assert kinds(keep_family(both, "DockerMachineTemplate"), build.AWS) == ["v1beta2 AWSCluster", "AWSMachineTemplate"]
 
 
 def test_kinds_that_are_gone_are_not_kept() -> None:
-    assert kinds(kept(Served(DEV), "DockerCluster")) == ["v1beta2 DevCluster", "DevMachineTemplate"]
+    assert kinds(keep_family(Served(DEV), "DockerCluster")) == ["v1beta2 DevCluster", "DevMachineTemplate"]
 
 
 @pytest.mark.parametrize("make", [cluster, infrastructure_cluster, control_plane_template])
 def test_what_is_not_installed_is_named_with_the_remedy(make: Any) -> None:
-    with pytest.raises(Unserved) as refused:
+    with pytest.raises(NotServed) as refused:
         make(build.cluster(), Served(AWS))
     assert refused.value.kind == "DevCluster"
     assert refused.value.message == str(refused.value)
@@ -77,6 +77,6 @@ def test_what_is_not_installed_is_named_with_the_remedy(make: Any) -> None:
     "config", [{}, {"openstack": {}}, {**build.AWS, **build.DOCKER}], ids=["none", "openstack", "two"]
 )
 def test_without_one_known_provider_nothing_is_made(config: dict[str, Any]) -> None:
-    with pytest.raises(Unfit, match="exactly one provider; supported: aws, docker, proxmox") as refused:
+    with pytest.raises(InvalidSpec, match="exactly one provider; supported: aws, docker, proxmox") as refused:
         cluster(build.cluster(config=config), SERVED)
     assert refused.value.field == "spec.provider.config"

@@ -1,4 +1,4 @@
-"""What a machine is on each provider, and what is refused."""
+"""Machine specs of each provider, and rejected inputs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nodeyard.capabilities.pools.generation import (
-    Unfit,
+    InvalidSpec,
     bootstrap_template,
     control_plane_template,
     infrastructure_cluster,
@@ -22,7 +22,7 @@ from ....golden.pools.clusters import OLD_PROXMOX, SERVED
 
 
 def machine(entry: Object | None, config: Object = build.DOCKER, served: Served = SERVED) -> Object:
-    """The spec of a pool's machine, by the class' entry for the provider."""
+    """Return the machine spec of a pool from the class's entry for the provider."""
     provider = next(iter(config))
     node_class = None if entry is None else build.node_class("c", **{provider: entry})
     pool = WorkerPool(node_class="" if entry is None else "c")
@@ -30,8 +30,8 @@ def machine(entry: Object | None, config: Object = build.DOCKER, served: Served 
     return made.spec["template"]["spec"]
 
 
-def unfit(entry: Object, config: Object) -> Unfit:
-    with pytest.raises(Unfit) as refused:
+def unfit(entry: Object, config: Object) -> InvalidSpec:
+    with pytest.raises(InvalidSpec) as refused:
         machine(entry, config)
     assert refused.value.message == str(refused.value)
     return refused.value
@@ -115,11 +115,11 @@ def test_both_shapes_of_a_proxmox_network_have_the_same_bridge() -> None:
     ("entry", "config", "field", "words"),
     [
         ({"memory": "lots"}, build.PROXMOX, "spec.providers.proxmox.memory", '"lots"'),
-        ({"memory": "16384"}, build.PROXMOX, "spec.providers.proxmox.memory", "16384 bytes; write an amount such as"),
+        ({"memory": "16384"}, build.PROXMOX, "spec.providers.proxmox.memory", "16384 bytes; use a quantity such as"),
         ({"memory": "-1Gi"}, build.PROXMOX, "spec.providers.proxmox.memory", '"-1Gi"'),
         ({"template": "a", "templateId": 1}, build.PROXMOX, "spec.providers.proxmox", "keep one"),
-        ({}, proxmox(templateId=None), "spec.provider.config.proxmox.templateId", "no VM template is named"),
-        ({}, proxmox(sourceNode=""), "spec.provider.config.proxmox.sourceNode", "template 9000 is on no known host"),
+        ({}, proxmox(templateId=None), "spec.provider.config.proxmox.templateId", "no VM template is set"),
+        ({}, proxmox(sourceNode=""), "spec.provider.config.proxmox.sourceNode", "template 9000 has no source node"),
         ({}, proxmox(workerMemoryMib=0), "spec.provider.config.proxmox.workerMemoryMib", "positive"),
         ({"rootVolumeSize": 4}, build.AWS, "spec.providers.aws.rootVolumeSize", "is 4"),
     ],
@@ -134,13 +134,13 @@ def test_what_has_no_counterpart_is_refused_with_field_and_value(
 
 def test_a_class_without_an_entry_for_the_provider_is_unfit() -> None:
     node_class = build.node_class("c", aws={})
-    with pytest.raises(Unfit, match='"c" has no entry for docker') as refused:
+    with pytest.raises(InvalidSpec, match='"c" has no entry for docker') as refused:
         worker_template(build.cluster(), "p", WorkerPool(node_class="c"), node_class, SERVED)
     assert refused.value.field == "spec.providers.docker"
 
 
 def test_a_class_that_does_not_exist_is_never_taken_for_the_default() -> None:
-    with pytest.raises(Unfit, match='no LatticeNodeClass "c"'):
+    with pytest.raises(InvalidSpec, match='LatticeNodeClass "c" does not exist'):
         worker_template(build.cluster(), "p", WorkerPool(node_class="c"), None, SERVED)
 
 
@@ -154,7 +154,7 @@ def test_a_class_that_does_not_exist_is_never_taken_for_the_default() -> None:
     ],
 )
 def test_an_infrastructure_without_what_it_needs_is_refused(config: Object, missing: str) -> None:
-    with pytest.raises(Unfit, match="is empty") as refused:
+    with pytest.raises(InvalidSpec, match="is empty") as refused:
         infrastructure_cluster(build.cluster(config=config), SERVED)
     assert refused.value.field == f"spec.provider.config.{missing}"
 

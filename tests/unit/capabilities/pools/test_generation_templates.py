@@ -1,4 +1,4 @@
-"""What replaces nodes and what does not: the names of templates, and the hash of what was asked for."""
+"""Template names and input hashes: which changes replace nodes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BASE: dict[str, Any] = {"labels": {"tier": "web"}, "taints": ["a=1:NoSchedule", 
 
 
 def templates(node_class: LatticeNodeClass | None = None, **given: Any) -> tuple[Template, Template]:
-    """What the machines and the nodes of a pool are made from."""
+    """Return the machine and bootstrap templates of a pool."""
     config = {"config": given.pop("config")} if "config" in given else {}
     lc = cluster("prod", workerPools={"p": pool(given.pop("replicas", 1), **{**BASE, **given})}, **config)
     [(pool_id, made)] = resolved_pools(lc.spec.nodes).items()

@@ -1,4 +1,4 @@
-"""Where pods are watched: on the cluster whose nodes are drained, which may be the one we run on, and only then."""
+"""Pods are watched only during a drain, on the workload cluster, which may be the local one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HERE, THERE = "uid of our own", "uid of another"
 
 
 class Draining:
-    """Our own view while a pool of a cluster is being removed; and that cluster, by who it is."""
+    """View of the local cluster while a pool is being removed, with the uid of the workload cluster."""
 
     def __init__(self, pivot: str, uid: str, own: str = HERE) -> None:
         self._cluster = cluster("prod", pivot=pivot)

@@ -1,4 +1,4 @@
-"""One LatticeCluster planned: what is made, what is kept, and what a change of the spec does."""
+"""Plans of one LatticeCluster: creation, steady state, and changes of the spec."""
 
 from dataclasses import replace
 
@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from nodeyard.capabilities.pools import names
+from nodeyard.capabilities.pools.messages import text
 from nodeyard.capabilities.pools.plan import plan
 from nodeyard.capabilities.pools.snapshot import Served, TemplateMeta, Workload
 from nodeyard.kube.objects import ObjectMeta
@@ -24,7 +25,7 @@ from ....builders.pool_objects import (
     with_management,
     with_replicas,
 )
-from ....builders.pools import NOW, SEED_POOLS, cluster, node_class, pool, snapshot
+from ....builders.pools import NOW, SEED_POOLS, cluster, machine, node_class, pool, snapshot
 
 CLASSES = tuple(node_class(name) for name in ("medium", "gpu-large", "memory-optimized"))
 SEED = cluster("prod", workerPools=SEED_POOLS)
@@ -171,7 +172,7 @@ def test_a_label_that_cluster_api_syncs_changes_in_place():
 
 
 def brought(world):
-    """The world as `clusterctl move` makes it on another server."""
+    """Return the snapshot after `clusterctl move` to another server."""
     live = world.management
     return with_management(
         world,
@@ -183,7 +184,7 @@ def brought(world):
 
 
 def taken_over(world):
-    """The world after what was taken over in it."""
+    """Return the snapshot after field ownership was taken over."""
     planned = plan(world, NOW)
     for each in planned.plan.actions:
         assert (each.reason, each.diff, each.disruption) == ("FieldsTakenOver", (), Disruption.NONE)
@@ -231,7 +232,7 @@ def test_a_label_that_only_a_new_node_gets_replaces_the_nodes_and_says_so():
     rolled = action(world, "PoolRolled")
     assert rolled.disruption is Disruption.REPLACES
     assert (rolled.facts["nodes"], rolled.disrupts) == (2, ("c-pool-a-0", "c-pool-a-1"))
-    assert rolled.facts["why"] == ["labels or taints that only a new node can get"]
+    assert rolled.facts["why"] == ["labels or taints that are set when a node joins"]
 
 
 def test_a_class_that_changed_makes_a_new_template_and_rolls_after_it():
@@ -240,7 +241,7 @@ def test_a_class_that_changed_makes_a_new_template_and_rolls_after_it():
     world = replace(world, classes={"medium": node_class("medium", docker={"image": "kindest/node:v1.33.0"})})
     made, rolled = action(world, "TemplateCreated"), action(world, "PoolRolled")
     assert made.id in rolled.after
-    assert rolled.facts["why"] == ["the machine (class, provider settings)"]
+    assert rolled.facts["why"] == ["the machine template (nodeClass, provider settings)"]
 
 
 def test_a_pool_keeps_its_template_when_only_what_we_would_generate_moved():
@@ -263,7 +264,7 @@ def test_a_switch_to_a_class_that_says_the_same_is_noted_and_replaces_nothing():
     world = running(lc, node_class("medium"))
     switched = cluster("c", workerPools={"a": pool(2, nodeClass="twin")})
     world = replace(world, cluster=switched, classes={"twin": node_class("twin")})
-    assert {reason for reason, _ in done(world)} == {"TemplateNoted"}
+    assert {reason for reason, _ in done(world)} == {"TemplateNoted", "PoolUpdated"}
 
 
 def _renamed(metadata: ObjectMeta, name: str) -> ObjectMeta:
@@ -415,3 +416,67 @@ def test_a_foreign_machine_deployment_is_never_touched():
     foreign = legacy(cluster("c", workers=1))
     foreign = changed(foreign, "metadata.name", "theirs-pool-default")
     assert done(with_deployment(world, foreign)) == []
+
+
+def test_workers_of_before_beside_a_spec_without_their_pool_are_never_removed_unasked():
+    lc = cluster("c", workerPools={"a": pool(1)})
+    world = with_deployment(running(lc), legacy(lc))
+    assert done(world) == []
+    assert text("WorkersUnclaimed", blocked(world)["WorkersUnclaimed"]) == (
+        "MachineDeployment c-md-0 with 3 replicas belongs to no pool of c and is left unchanged. Add pool default to "
+        "spec.nodes.workerPools to manage it, or delete it"
+    )
+
+
+# the control plane
+
+
+def with_control_plane(number, wanted, **given):
+    """Return a cluster whose control plane is scaled from one number of nodes to another."""
+    world = running(cluster("c", controlPlane=number, workers=1))
+    nodes = [
+        machine(f"cp-{each}", "", node=f"cp-{each}", metadata={"labels": {names.CONTROL_PLANE_LABEL: ""}})
+        for each in range(number)
+    ]
+    lc = cluster("c", controlPlane=wanted, workers=1, metadata={"generation": 7}, **given)
+    return replace(with_management(world, machines=[*world.management.machines, *nodes]), cluster=lc)
+
+
+def test_a_control_plane_that_is_scaled_down_disturbs_the_nodes_that_it_loses_and_says_so():
+    found = action(with_control_plane(3, 1), "ControlPlaneScaled")
+    assert (found.disruption, len(found.disrupts)) == (Disruption.DELETES, 2)
+    assert text(found.reason, found.facts) == (
+        "Scales the control plane of c from 3 to 1, which deletes 2 control plane nodes"
+    )
+
+
+def test_a_control_plane_that_grows_disturbs_nothing_and_says_so():
+    found = action(with_control_plane(1, 3), "ControlPlaneScaled")
+    assert (found.disruption, found.disrupts) == (Disruption.NONE, ())
+    assert text(found.reason, found.facts) == "Scales the control plane of c from 1 to 3"
+
+
+def test_a_control_plane_that_shrinks_with_another_version_says_both():
+    found = action(with_control_plane(3, 1, version="1.33.0"), "ControlPlaneScaled")
+    assert found.disruption is Disruption.REPLACES
+    assert text(found.reason, found.facts) == (
+        "Scales the control plane of c from 3 to 1, which deletes 2 control plane nodes, together with a rollout that "
+        "replaces 3 control plane nodes of c, one at a time: the Kubernetes version changed"
+    )
+
+
+def test_a_control_plane_that_is_made_says_so():
+    made = action(snapshot(cluster("c", workers=1), served=SERVED), "ControlPlaneApplied")
+    assert text(made.reason, made.facts) == "Creates the control plane of c at v1.32.0"
+
+
+def test_what_is_taken_away_is_approved_for_one_generation_of_the_cluster():
+    """The same edit made again later is a new approval group."""
+    before = running(cluster("c", workerPools={"a": pool(3)}))
+    smaller = [
+        replace(before, cluster=cluster("c", workerPools={"a": pool(1)}, metadata={"generation": each}))
+        for each in (4, 6)
+    ]
+    groups = [action(world, "PoolScaled").approval_group for world in smaller]
+    assert groups == ["change uid-c 4", "change uid-c 6"]
+    assert action(with_control_plane(3, 1), "ControlPlaneScaled").approval_group == "change uid-c 7"

@@ -1,4 +1,4 @@
-"""What a plan costs grows with the cluster, and no faster: counted in steps of the interpreter, not in seconds."""
+"""Plan cost grows linearly with the cluster, counted in interpreter steps and not in seconds."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from tests.builders.pools import NOW, cluster, pool
 
 from nodeyard.apply.outcome import Outcome
 from nodeyard.capabilities.pools.plan import plan
+from nodeyard.capabilities.pools.report.status import status
 from nodeyard.capabilities.pools.snapshot import Management, PoolsSnapshot
-from nodeyard.capabilities.pools.status import status
 
 FEW, MORE, MANY = 10, 20, 40
 
@@ -36,7 +36,7 @@ def nothing_yet(number: int) -> PoolsSnapshot:
 
 
 def relabelled(number: int) -> PoolsSnapshot:
-    """Every pool gets other templates, and the old ones are still there."""
+    """Every pool gets new templates while the old ones still exist."""
     wanted = cluster(workerPools={id: {**each, "labels": {"tier": "db"}} for id, each in pools(number).items()})
     return replace(settled(number), cluster=wanted)
 

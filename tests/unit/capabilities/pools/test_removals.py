@@ -1,4 +1,4 @@
-"""Pools that go without our drain, pools that come back, and policies that change on the way."""
+"""Removal with Orphan and Force, cancelled removals, and policies that change in between."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.planning.leaving import LeavingPool
+from nodeyard.capabilities.pools.planning.removed_pool import RemovedPool
 from nodeyard.capabilities.pools.snapshot import Workload
 from nodeyard.capabilities.pools.types import PoolPhase
 from nodeyard.kube.json import Object
@@ -28,7 +28,7 @@ PODS = (pod("web", "gpu-0"),)
 
 
 def template_of(world: World) -> Object:
-    """Without maps that are empty: to Cluster API they are as good as none."""
+    """Drop empty maps: Cluster API treats them as absent."""
     template: Object = world.deployments["gpu"]["spec"]["template"]
     metadata = {key: value for key, value in (template.get("metadata") or {}).items() if value}
     return {**template, "metadata": metadata} if metadata else {"spec": template["spec"]}
@@ -375,8 +375,8 @@ def test_what_is_put_back_and_taken_out_once_more_is_asked_about_anew() -> None:
     snapshot = world.snapshot
     again = msgspec.structs.replace(snapshot.cluster.metadata, generation=9)
     later = replace(snapshot, cluster=msgspec.structs.replace(snapshot.cluster, metadata=again))
-    assert LeavingPool(later, deployment("gpu"), "gpu").undertaking != (
-        LeavingPool(snapshot, deployment("gpu"), "gpu").undertaking
+    assert RemovedPool(later, deployment("gpu"), "gpu").approval_group_name != (
+        RemovedPool(snapshot, deployment("gpu"), "gpu").approval_group_name
     )
 
 

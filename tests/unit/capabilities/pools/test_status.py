@@ -1,14 +1,14 @@
-"""What a LatticeCluster says of itself after a pass."""
+"""Status and events of a LatticeCluster after a reconcile."""
 
 from dataclasses import replace
 
 import msgspec
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
-from nodeyard.capabilities.pools.events import events
 from nodeyard.capabilities.pools.plan import plan
+from nodeyard.capabilities.pools.report.events import events
+from nodeyard.capabilities.pools.report.status import status
 from nodeyard.capabilities.pools.snapshot import MachineSet, Workload
-from nodeyard.capabilities.pools.status import status
 from nodeyard.capabilities.pools.types import LatticeCluster
 from nodeyard.plan.brake import Limit, brake
 
@@ -28,7 +28,7 @@ SEED = cluster("prod", workerPools=SEED_POOLS)
 
 
 def after(world, *failed, message="refused"):
-    """The status after a pass in which these reasons failed and all else was done."""
+    """Return the status after a reconcile in which actions with these reasons failed."""
     planned = plan(world, NOW).plan
     outcome = Outcome(results=tuple(_result(action, failed, message) for action in planned.actions))
     writes = status(world, planned, outcome, NOW)
@@ -140,7 +140,7 @@ def test_a_write_that_failed_is_in_the_ready_condition():
 
 
 def test_what_waits_for_an_approval_comes_first_and_says_how_to_give_it():
-    """A deletion that is held is not on its way, whatever else is said of it."""
+    """A deletion that the brake holds is reported as held, not as in progress."""
     world = running(SEED, *CLASSES)
     going = cluster("prod", workerPools=SEED_POOLS, metadata={"deletionTimestamp": "2030-01-01T00:00:00Z"})
     world = replace(world, cluster=going, workload=Workload(uid="theirs", has_kubeconfig=True, cluster="prod"))
@@ -148,7 +148,7 @@ def test_what_waits_for_an_approval_comes_first_and_says_how_to_give_it():
     (write,) = status(world, braked.now, Outcome(), NOW)
     ready = condition(write.status, "Ready")
     assert ready["reason"] == "NeedsApproval"
-    assert f"`nodeyard approve {braked.held.id}` lets it go" in ready["message"]
+    assert f"`nodeyard approve {braked.held.id}` to proceed" in ready["message"]
     assert write.status["message"] == ready["message"]
     (warning,) = events(world, braked.now, Outcome())
     assert (warning.reason, warning.message, warning.is_standing) == ("NeedsApproval", ready["message"], True)
@@ -184,7 +184,7 @@ def test_ignored_bounds_are_warned_of_in_the_designs_words_once_per_generation()
 def test_what_was_done_to_a_pool_is_told_and_bookkeeping_is_not():
     pools = {**SEED_POOLS, "gpu": {**SEED_POOLS["gpu"], "replicas": 5}}
     world = replace(running(SEED, *CLASSES), cluster=cluster("prod", workerPools=pools))
-    assert told(world)["PoolScaled"].message == "Scales pool gpu from 2 to 5"
+    assert told(world)["PoolScaled"].message == "Scaled pool gpu (GPU Workers (A100)) from 2 to 5"
     assert set(told(snapshot(cluster("c", workers=1), served=SERVED))).isdisjoint({"TemplateCreated", "FinalizerAdded"})
 
 

@@ -1,11 +1,11 @@
-"""A new Kubernetes version: the control plane first, then pool after pool, and what stops it."""
+"""Upgrades: the control plane first, then pool by pool, and what stops them."""
 
 from dataclasses import replace
 
 import pytest
 
 from nodeyard.capabilities.pools.plan import plan
-from nodeyard.capabilities.pools.planning.kube_version import KubeVersion, minors_between, parse
+from nodeyard.capabilities.pools.planning.versions import KubeVersion, minors_between, parse_version
 
 from ....builders.pool_objects import changed, running, settled, with_deployment, with_management
 from ....builders.pools import NOW, cluster, machine, pool
@@ -15,7 +15,7 @@ OLD, NEW = "v1.32.0", "v1.33.1"
 
 
 def world(**given):
-    """All on the old version, and the new one asked for."""
+    """Everything runs the old version, and the spec has the new one."""
     before = running(cluster("x", version=OLD, workerPools=POOLS))
     return replace(before, cluster=cluster("x", version=NEW, workerPools=POOLS, **given))
 
@@ -26,13 +26,13 @@ def with_control_plane(snapshot, version):
 
 
 def told(snapshot, pool_id, version, **status):
-    """With a pool that was told to have a version, and counters that say that it does."""
+    """Set the version of a pool, with counters that report it as complete."""
     live = changed(snapshot.management.deployments[f"x-pool-{pool_id}"], "spec.template.spec.version", version)
     return with_deployment(snapshot, settled(live, **status))
 
 
 def on_version(snapshot, pool_id, version, **status):
-    """With a pool whose machines have that version."""
+    """Set the version of a pool's Machines."""
     moved = [
         machine(each.metadata.name, each.deployment, node=each.node, spec={"version": version})
         if each.deployment == f"x-pool-{pool_id}"
@@ -43,7 +43,7 @@ def on_version(snapshot, pool_id, version, **status):
 
 
 def versions(snapshot):
-    """What a plan sets versions to, by object."""
+    """Return the versions that a plan sets, by object."""
     planned = plan(snapshot, NOW)
     found = {}
     for action in planned.plan.actions:
@@ -200,7 +200,7 @@ def test_before_the_control_plane_has_come_up_its_version_may_be_corrected():
     ],
 )
 def test_versions_are_read_with_and_without_their_v(text, version):
-    assert parse(text) == version
+    assert parse_version(text) == version
 
 
 def test_minor_versions_are_counted_within_one_major():

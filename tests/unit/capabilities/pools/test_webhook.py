@@ -1,4 +1,4 @@
-"""What is said about a LatticeCluster or a class before it is stored."""
+"""Admission of LatticeClusters and LatticeNodeClasses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.builders.pools import SEED_POOLS, class_body, cluster, cluster_body, 
 from nodeyard.capabilities.pools.snapshot import Workload
 from nodeyard.capabilities.pools.webhook import WEBHOOKS, review_class, review_cluster
 from nodeyard.kube.json import Object
-from nodeyard.runtime.webhooks import Review
+from nodeyard.runtime.webhooks import AdmissionRequest
 
 CLASSES = tuple(
     node_class(name, docker={"image": f"{name}:v1"}) for name in ("medium", "gpu-large", "memory-optimized")
@@ -23,9 +23,9 @@ BAD_LABEL = {"foo.k8s.io/a": "b"}
 BAD_TAINT = "node.kubernetes.io/mine:NoSchedule"
 
 
-def review(operation: Any, new: Object | None = None, old: Object | None = None) -> Review:
+def review(operation: Any, new: Object | None = None, old: Object | None = None) -> AdmissionRequest:
     name = (new or old or {})["metadata"]["name"]
-    return Review(uid="u", operation=operation, name=name, object=new, old_object=old)
+    return AdmissionRequest(uid="u", operation=operation, name=name, object=new, old_object=old)
 
 
 def created(body: Object, view: PoolsView = EMPTY):
@@ -49,7 +49,7 @@ def world(is_pivoted: bool = True, **given: Any):
 
 
 def pools(**changes: Any) -> Object:
-    """The pools of the design with these changed; None takes one out."""
+    """The pools of the design with these changes; None removes a pool."""
     changed = {**SEED_POOLS, **{id: {**SEED_POOLS.get(id, {}), **(pool or {})} for id, pool in changes.items()}}
     return {id: each for id, each in changed.items() if changes.get(id, {}) is not None}
 
@@ -69,7 +69,7 @@ def test_a_key_that_would_keep_nodes_out_is_denied_with_field_value_and_remedy()
     assert (verdict.is_allowed, verdict.code, verdict.reason) == (False, 422, "Invalid")
     first, second = verdict.message.split("; ")
     assert first.startswith('spec.nodes.workerPools[gpu].labels: Invalid value: "foo.k8s.io/a": the kubelet does not')
-    assert "or a domain of your own" in first
+    assert "or your own domain" in first
     assert second.startswith(
         'spec.nodes.workerPools[gpu].taints[0].key: Invalid value: "node.kubernetes.io/mine": Kubernetes sets'
     )
@@ -83,7 +83,7 @@ def test_an_update_that_leaves_bad_keys_as_they_were_passes_with_a_warning():
 
     assert verdict.is_allowed
     assert [warning.rpartition("; ")[2] for warning in verdict.warnings] == [
-        "it was there before and is let through"
+        "accepted because the stored object already has it"
     ] * 2
 
 
@@ -145,14 +145,19 @@ def test_bounds_that_are_used_are_not_worth_a_word():
 
 
 def test_taking_out_all_pools_is_warned_of():
-    assert updated(seed(), seed(workerPools={})).warnings == ("prod has no pools any more: all its workers go",)
+    assert updated(seed(), seed(workerPools={})).warnings == (
+        "spec.nodes of prod has no pools: all its workers are removed",
+    )
 
 
 def test_orphan_is_not_what_it_seems():
-    said = "Orphan still deletes the machines of {}: Cluster API cannot leave them. Their pods are rescheduled"
+    said = (
+        "poolDeletionPolicy Orphan still deletes the Machines of {}: Cluster API cannot keep them. Their pods are "
+        "rescheduled"
+    )
     orphaning = seed(poolDeletionPolicy="Orphan")
 
-    assert created(orphaning).warnings == (said.format("a pool that is removed"),)
+    assert created(orphaning).warnings == (said.format("a removed pool"),)
     assert updated(orphaning, seed(poolDeletionPolicy="Orphan", workerPools=pools(gpu=None))).warnings == (
         said.format("pool gpu"),
     )
@@ -166,7 +171,8 @@ def test_a_change_that_replaces_nodes_says_how_many_and_why():
 
     assert verdict.is_allowed
     assert verdict.warnings == (
-        "Replaces 2 nodes of pool gpu, one at a time: labels or taints that only a new node can get changed",
+        "Starts a rollout of pool gpu (GPU Workers (A100)) that replaces 2 nodes, one at a time: labels or taints that "
+        "are set when a node joins changed",
     )
 
 
@@ -176,7 +182,9 @@ def test_another_class_replaces_nodes():
 
     (warning,) = updated(seed(), new, view).warnings
 
-    assert warning.startswith("Replaces 3 nodes of pool general, one at a time: the machine")
+    assert warning.startswith(
+        "Starts a rollout of pool general (General Purpose) that replaces 3 nodes, one at a time: the machine"
+    )
 
 
 @pytest.mark.parametrize(
@@ -208,8 +216,8 @@ def test_a_cluster_that_manages_itself_cannot_be_deleted():
 
     assert (verdict.is_allowed, verdict.code) == (False, 403)
     assert verdict.message == (
-        "prod manages itself and cannot tear itself down: move its Cluster API objects out, or annotate it with "
-        'lattice.dev/orphan-on-delete: "true" to let go of it as it is'
+        "prod manages itself and cannot delete itself: move its Cluster API objects out with clusterctl, or annotate "
+        'it with lattice.dev/orphan-on-delete: "true" to delete only the LatticeCluster'
     )
 
 
@@ -219,7 +227,7 @@ def test_a_cluster_that_may_be_the_one_we_run_on_cannot_be_deleted_either():
     verdict = deleted(seed(), PoolsView(unknown))
 
     assert not verdict.is_allowed
-    assert "cannot be asked" in verdict.message
+    assert "it is unreachable (connection refused)" in verdict.message
 
 
 def test_a_cluster_that_is_let_go_of_may_be_deleted():
@@ -228,7 +236,7 @@ def test_a_cluster_that_is_let_go_of_may_be_deleted():
     verdict = deleted(body, PoolsView(world(is_pivoted=True)))
 
     assert verdict.is_allowed
-    assert verdict.warnings == ("prod is let go of as it is: its machines and Cluster API objects stay",)
+    assert verdict.warnings == ("only LatticeCluster prod is deleted: its machines and Cluster API objects stay",)
 
 
 def test_a_cluster_elsewhere_may_be_deleted_and_it_is_said_what_goes():
@@ -236,7 +244,7 @@ def test_a_cluster_elsewhere_may_be_deleted_and_it_is_said_what_goes():
 
     verdict = deleted(seed(), PoolsView(elsewhere))
 
-    assert (verdict.is_allowed, verdict.warnings) == (True, ("prod goes with 6 machines, without a drain",))
+    assert (verdict.is_allowed, verdict.warnings) == (True, ("deleting prod deletes its 6 machines without a drain",))
 
 
 def test_a_cluster_of_which_nothing_is_known_may_be_deleted():
@@ -254,7 +262,7 @@ def test_deleting_a_class_in_use_passes_and_names_the_pools():
     assert verdict.is_allowed
     assert verdict.warnings == (
         "LatticeNodeClass medium is used by 1 pool (prod/general): without it they keep their nodes and can be scaled, "
-        "and nothing else of them can change",
+        "but no other change to them is applied",
     )
 
 
@@ -289,3 +297,33 @@ def test_the_webhooks_never_stand_in_the_way_when_nobody_answers():
         ("clusters", "Ignore", False),
         ("classes", "Ignore", False),
     ]
+
+
+@pytest.mark.parametrize(
+    ("policy", "said"),
+    [
+        (
+            "Drain",
+            "Starts removing pool gpu: 2 nodes are cordoned and drained within their disruption budgets, then deleted "
+            "(poolDeletionPolicy: Drain)",
+        ),
+        (
+            "Force",
+            "Sets drain options on 2 Machines of pool gpu, which are deleted without a drain (poolDeletionPolicy: "
+            "Force)",
+        ),
+    ],
+)
+def test_a_pool_that_is_taken_out_is_told_with_what_becomes_of_its_nodes(policy, said):
+    old = seed(poolDeletionPolicy=policy)
+    new = seed(workerPools=pools(gpu=None), poolDeletionPolicy=policy)
+
+    verdict = updated(old, new, PoolsView(world(poolDeletionPolicy=policy)))
+
+    assert (verdict.is_allowed, verdict.warnings) == (True, (said,))
+
+
+def test_a_control_plane_that_is_scaled_down_is_told():
+    verdict = updated(seed(controlPlane=3), seed(controlPlane=1), PoolsView(world(controlPlane=3)))
+
+    assert verdict.warnings == ("Scales the control plane of prod from 3 to 1, which deletes 2 control plane nodes",)

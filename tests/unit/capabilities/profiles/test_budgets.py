@@ -1,4 +1,4 @@
-"""Nodes that are planned at once keep to the budget of their profile, and whoever waits is woken when it may go on."""
+"""Concurrent plans stay within the rollout budget, and waiting nodes are requeued when a slot is free."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ from tests.builders.profiles import (
 
 from nodeyard.capabilities.profiles import names, watched
 from nodeyard.capabilities.profiles.controller import PROFILES
-from nodeyard.capabilities.profiles.grants import LASTS
-from nodeyard.capabilities.profiles.planning.availability import written
+from nodeyard.capabilities.profiles.planning.availability import format_time
+from nodeyard.capabilities.profiles.rollout_slots import SLOT_TTL
 from nodeyard.capabilities.profiles.snapshot import Budget
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode
 from nodeyard.kube.json import Object
 
 CHOICE = {names.CELL: "nova-cell1", names.COMPUTE_PROFILE: "p"}
-OLD, NEW = {names.HASH: "old"}, {names.HASH: "new", names.WRITTEN: written(NOW)}
+OLD, NEW = {names.HASH: "old"}, {names.HASH: "new", names.WRITTEN: format_time(NOW)}
 
 
 @pytest.fixture
 def namespace(request: pytest.FixtureRequest) -> str:
-    """One of its own for each test: who waits is remembered by the process."""
+    """Use a separate namespace per test: slots are process-wide."""
     return f"budgets-{request.node.name}".replace("_", "-")[:60]
 
 
 def compute(name: str, namespace: str, annotations: Object = OLD) -> Object:
-    """It runs what it was told first."""
+    """Return a compute that reports the old hash."""
     return {**compute_body(name, "p", annotations=annotations, namespace=namespace), "status": ready("old")}
 
 
 def view(namespace: str, *computes: Object, limit: Any = 1, **of_node: Any) -> ProfilesView:
-    """Four nodes whose profile has changed since."""
+    """Four nodes with a changed profile."""
     profile = compute_profile_body("p", DEDICATED, spec={"maxUnavailable": limit}, namespace=namespace)
     nodes = [node_body(f"n{number}", namespace=namespace, **of_node) for number in range(4)]
     given = {each["metadata"]["name"]: each for each in computes}
@@ -62,12 +62,12 @@ def budget(seen: ProfilesView, namespace: str, number: int, now: datetime = NOW)
 
 
 def granted(seen: ProfilesView, namespace: str, now: datetime = NOW) -> list[bool]:
-    return [budget(seen, namespace, number, now).is_granted for number in range(4)]
+    return [budget(seen, namespace, number, now).has_slot for number in range(4)]
 
 
 def keys_of(kind: str, seen: ProfilesView, old: Any, new: Any) -> set[str]:
     watch = next(each for each in PROFILES.watches if each.resource.kind == kind)
-    found = watch.keys(old, new) if watch.keys_in is None else watch.keys_in(seen, old, new)  # type: ignore[arg-type]
+    found = watch.keys(old, new) if watch.map_with_view is None else watch.map_with_view(seen, old, new)  # type: ignore[arg-type]
     return set(found)
 
 
@@ -82,7 +82,7 @@ def test_as_many_are_let_through_at_once_as_the_profile_allows(namespace: str, l
 
 def test_who_waits_is_told_how_many_are_before_it_also_of_those_who_have_not_written_yet(namespace: str) -> None:
     seen = view(namespace, compute("n0", namespace, NEW), limit=2)
-    assert budget(seen, namespace, 1).is_granted
+    assert budget(seen, namespace, 1).has_slot
     assert budget(seen, namespace, 2).unavailable == 2
 
 
@@ -92,15 +92,15 @@ def test_who_has_been_told_and_does_not_run_it_yet_counts(namespace: str) -> Non
 
 
 def test_the_first_deadline_of_those_who_are_awaited_wakes_the_others(namespace: str) -> None:
-    told = compute("n0", namespace, {**NEW, names.WRITTEN: written(NOW - timedelta(seconds=570))})
+    told = compute("n0", namespace, {**NEW, names.WRITTEN: format_time(NOW - timedelta(seconds=570))})
     found = budget(view(namespace, told), namespace, 1)
     assert (found.unavailable, found.due) == (1, NOW + timedelta(seconds=30))
 
 
 def test_past_a_deadline_nobody_is_let_through_and_who_stands_in_the_way_is_named(namespace: str) -> None:
-    told = compute("n2", namespace, {**NEW, names.WRITTEN: written(NOW - timedelta(seconds=600))})
+    told = compute("n2", namespace, {**NEW, names.WRITTEN: format_time(NOW - timedelta(seconds=600))})
     found = budget(view(namespace, told, limit="100%"), namespace, 1)
-    assert (found.is_stalled, found.stalled, found.is_granted) == (True, "n2", False)
+    assert (found.is_stalled, found.stalled, found.has_slot) == (True, "n2", False)
 
 
 def test_a_node_that_goes_before_it_was_told_makes_room_at_once(namespace: str) -> None:
@@ -110,7 +110,7 @@ def test_a_node_that_goes_before_it_was_told_makes_room_at_once(namespace: str) 
     woken = keys_of(names.NODE_KIND, seen, node_of(namespace, 0), None)
 
     assert {key(namespace, number) for number in (1, 2, 3)} <= woken
-    assert budget(seen, namespace, 1).is_granted
+    assert budget(seen, namespace, 1).has_slot
 
 
 def test_a_node_that_chooses_otherwise_before_it_was_told_makes_room_when_it_is_looked_at(namespace: str) -> None:
@@ -122,9 +122,9 @@ def test_a_node_that_chooses_otherwise_before_it_was_told_makes_room_when_it_is_
 
     assert {key(namespace, 0), key(namespace, 1)} <= woken
     # It may be writing just now: its place is free once it has been looked at.
-    assert not budget(seen, namespace, 1).is_granted
+    assert not budget(seen, namespace, 1).has_slot
     budget(view(namespace, annotations={names.COMPUTE_PROFILE: ""}), namespace, 0)
-    assert budget(seen, namespace, 1).is_granted
+    assert budget(seen, namespace, 1).has_slot
 
 
 def test_a_service_object_that_goes_before_it_was_told_makes_room_at_once(namespace: str) -> None:
@@ -135,16 +135,16 @@ def test_a_service_object_that_goes_before_it_was_told_makes_room_at_once(namesp
 
 def test_a_node_that_cannot_be_told_keeps_the_others_waiting_for_a_minute_only(namespace: str) -> None:
     seen = view(namespace)
-    assert budget(seen, namespace, 0).is_granted
-    assert budget(seen, namespace, 1).due == NOW + LASTS
-    assert budget(seen, namespace, 1, NOW + LASTS).is_granted
+    assert budget(seen, namespace, 0).has_slot
+    assert budget(seen, namespace, 1).due == NOW + SLOT_TTL
+    assert budget(seen, namespace, 1, NOW + SLOT_TTL).has_slot
 
 
 def test_a_paused_node_keeps_nobody_waiting(namespace: str) -> None:
     paused = {**CHOICE, "nodeyard.dev/paused": "true"}
     seen = view(namespace, annotations=paused)
     assert budget(seen, namespace, 0) == Budget()
-    assert budget(view(namespace), namespace, 1).is_granted
+    assert budget(view(namespace), namespace, 1).has_slot
 
 
 # who is counted
@@ -169,3 +169,16 @@ def test_a_profile_is_looked_at_when_a_node_says_that_it_is_selected_by_it(names
 
 def test_only_what_a_selector_gave_a_node_is_found_by_its_status(namespace: str) -> None:
     assert list(watched.selected(selected(namespace, 0, status("Role")))) == []
+
+
+def test_the_first_report_of_a_service_and_the_end_of_the_last_are_heard_by_all_its_nodes(namespace: str) -> None:
+    silent = [{**compute(f"n{number}", namespace), "status": {}} for number in range(4)]
+    reporting = compute("n0", namespace)
+    every = {key(namespace, number) for number in range(4)}
+
+    seen = view(namespace, reporting, *silent[1:])
+    assert keys_of(names.COMPUTE_KIND, seen, silent[0], reporting) >= every
+    assert keys_of(names.COMPUTE_KIND, view(namespace, *silent), reporting, silent[0]) >= every
+
+    both = view(namespace, reporting, compute("n1", namespace), *silent[2:])
+    assert key(namespace, 2) not in keys_of(names.COMPUTE_KIND, both, silent[1], compute("n1", namespace))

@@ -1,4 +1,4 @@
-"""Sets of CPUs: how they are written, and that the shared and the dedicated one are apart."""
+"""Syntax of CPU sets, and the overlap check of the shared and the dedicated set."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from nodeyard.capabilities.profiles.configuration.cpusets import (
     Malformed,
     Source,
     faults,
+    format_cpus,
     overlap_faults,
     parse,
-    shown,
 )
 from nodeyard.capabilities.profiles.configuration.ini import check
 
@@ -39,19 +39,19 @@ def test_a_set_is_what_it_names_without_what_it_excludes(text: str, cpus: set[in
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a", "has 'a', which is neither a CPU nor a range of them; write a set as 4-12,^8,15"),
-        ("1-", "has '1-', which is neither a CPU nor a range of them; write a set as 4-12,^8,15"),
-        ("-4", "has '-4', which is neither a CPU nor a range of them; write a set as 4-12,^8,15"),
-        ("1-2-3", "has '1-2-3', which is neither a CPU nor a range of them; write a set as 4-12,^8,15"),
-        ("1 2", "has '1 2', which is neither a CPU nor a range of them; write a set as 4-12,^8,15"),
-        ("^", "has '^', which is neither a CPU nor a range of them; write a set as 4-12,^8,15"),
-        ("\u0663", "has '\u0663', which is neither a CPU nor a range of them; write a set as 4-12,^8,15"),
+        ("a", "has a part that is neither a CPU nor a CPU range; write a set as 4-12,^8,15"),
+        ("1-", "has '1-', which is neither a CPU nor a CPU range; write a set as 4-12,^8,15"),
+        ("-4", "has '-4', which is neither a CPU nor a CPU range; write a set as 4-12,^8,15"),
+        ("1-2-3", "has '1-2-3', which is neither a CPU nor a CPU range; write a set as 4-12,^8,15"),
+        ("1 2", "has '1 2', which is neither a CPU nor a CPU range; write a set as 4-12,^8,15"),
+        ("^", "has '^', which is neither a CPU nor a CPU range; write a set as 4-12,^8,15"),
+        ("\u0663", "has a part that is neither a CPU nor a CPU range; write a set as 4-12,^8,15"),
         ("12-4", "has '12-4', a range that ends before it begins; write it as 4-12"),
         ("0-65536", f"has '0-65536'; CPUs are numbered from 0 to {HIGHEST}"),
-        ("", "names no CPU; write a set as 4-12,^8,15"),
-        (",", "names no CPU; write a set as 4-12,^8,15"),
-        ("^3", "names no CPU; write a set as 4-12,^8,15"),
-        ("3,^3", "excludes every CPU that it names"),
+        ("", "contains no CPU; write a set as 4-12,^8,15"),
+        (",", "contains no CPU; write a set as 4-12,^8,15"),
+        ("^3", "contains no CPU; write a set as 4-12,^8,15"),
+        ("3,^3", "excludes every CPU that it contains"),
     ],
 )
 def test_what_is_not_a_set_is_refused_with_what_is_wrong(text: str, message: str) -> None:
@@ -61,14 +61,22 @@ def test_what_is_not_a_set_is_refused_with_what_is_wrong(text: str, message: str
 
 
 def test_a_set_is_shown_as_short_as_it_can_be_written() -> None:
-    assert shown(parse("15,4-12,^8")) == "4-7,9-12,15"
-    assert shown([]) == ""
+    assert format_cpus(parse("15,4-12,^8")) == "4-7,9-12,15"
+    assert format_cpus([]) == ""
 
 
 def test_a_malformed_set_in_a_text_is_told_with_its_line() -> None:
     assert faults(check("[compute]\ncpu_shared_set = 4-12\ncpu_dedicated_set = 9-2\n")) == [
         "line 3: [compute] cpu_dedicated_set = '9-2' has '9-2', a range that ends before it begins; write it as 2-9"
     ]
+
+
+def test_a_line_that_is_indented_below_a_set_by_mistake_is_not_quoted() -> None:
+    (told,) = faults(check("[compute]\ncpu_shared_set = 4-12\n  password = s3cret\n"))
+
+    assert told == (
+        "line 2: [compute] cpu_shared_set has a part that is neither a CPU nor a CPU range; write a set as 4-12,^8,15"
+    )
 
 
 @pytest.mark.parametrize(
@@ -94,8 +102,8 @@ def compute(**options: str) -> str:
 
 def test_sets_that_overlap_over_several_texts_are_told_with_both_places() -> None:
     assert overlap_faults(sources(compute(cpu_shared_set="4-12,^8"), compute(cpu_dedicated_set="7-9,20"))) == [
-        "[compute] cpu_shared_set = '4-12,^8' (text 1, line 2) and cpu_dedicated_set = '7-9,20' (text 2, line 2) have "
-        "CPUs in common: 7,9; a CPU is either shared or dedicated, take them out of one of the two"
+        "[compute] cpu_shared_set = '4-12,^8' (text 1, line 2) and cpu_dedicated_set = '7-9,20' (text 2, line 2) "
+        "overlap in CPUs 7,9; a CPU is either shared or dedicated: remove them from one of the two"
     ]
 
 
@@ -116,14 +124,14 @@ def test_sets_that_are_apart_are_not_told(texts: tuple[str, ...]) -> None:
 
 def test_a_later_text_can_make_sets_overlap_that_were_apart() -> None:
     apart = compute(cpu_shared_set="0-3", cpu_dedicated_set="4-7")
-    assert "CPUs in common: 4-5;" in overlap_faults(sources(apart, compute(cpu_shared_set="0-5")))[0]
+    assert "overlap in CPUs 4-5;" in overlap_faults(sources(apart, compute(cpu_shared_set="0-5")))[0]
 
 
 def test_within_a_text_the_last_value_counts_whatever_the_case_of_its_section() -> None:
     text = "[compute]\ncpu_shared_set = 0-9\ncpu_dedicated_set = 4-12\n[Compute]\ncpu_shared_set = 0-5\n"
     assert overlap_faults(sources(text)) == [
-        "[compute] cpu_shared_set = '0-5' (text 1, line 5) and cpu_dedicated_set = '4-12' (text 1, line 3) have CPUs "
-        "in common: 4-5; a CPU is either shared or dedicated, take them out of one of the two"
+        "[compute] cpu_shared_set = '0-5' (text 1, line 5) and cpu_dedicated_set = '4-12' (text 1, line 3) overlap in "
+        "CPUs 4-5; a CPU is either shared or dedicated: remove them from one of the two"
     ]
 
 

@@ -1,4 +1,4 @@
-"""The ConfigMap or Secret with a node's configuration, as it is applied."""
+"""ConfigMap or Secret with the configuration of a node."""
 
 from __future__ import annotations
 

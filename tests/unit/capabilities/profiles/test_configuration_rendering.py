@@ -1,4 +1,4 @@
-"""The files that a node's service reads: their order, their bytes, their hash, and what the server would refuse."""
+"""Rendered files of a service: order, content, hash and limits."""
 
 from __future__ import annotations
 
@@ -108,20 +108,20 @@ def test_more_than_a_config_map_holds_is_a_fault() -> None:
     over = render(NOVA, NODE, Profile("p", config=f"[s]\n{comment}ü"), "[s]\n")
     assert over.faults == (
         f"OpenStackDataPlaneNode/{NODE}: the configuration of nova has 1,048,580 bytes in 02-nova-profile.conf and "
-        "03-nova-custom.conf; a ConfigMap or Secret holds 1,048,576, shorten it",
+        "03-nova-custom.conf, more than the 1,048,576 of a ConfigMap or Secret: shorten it",
     )
 
 
 def test_a_node_whose_name_makes_no_label_is_a_fault() -> None:
     name = "n" * 64
     assert render(NOVA, name, PROFILE, "").faults == (
-        f"OpenStackDataPlaneNode/{name}: its name as a label: must be no more than 63 bytes",
+        f"OpenStackDataPlaneNode/{name}: its name is not a valid label value: must be no more than 63 bytes",
     )
 
 
 def test_a_node_whose_name_leaves_no_room_for_that_of_its_configuration_is_a_fault() -> None:
     name = "n" * 250
     assert (
-        f"the name of the configuration, '{name}-nova-config': must be no more than 253 characters"
+        f"name of the configuration object '{name}-nova-config': must be no more than 253 characters"
         in render(NOVA, name, PROFILE, "").faults
     )

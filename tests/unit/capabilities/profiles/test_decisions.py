@@ -1,4 +1,4 @@
-"""Why a node has the profiles that it has."""
+"""Explanation of the profiles of a node."""
 
 from __future__ import annotations
 
@@ -50,24 +50,24 @@ def said(decision: Decision, name: str) -> str:
 def test_the_whole_answer_about_edpm_compute_1() -> None:
     assert render_decision(asked(story()), text) == (
         "OpenStackDataPlaneNode openstack/edpm-compute-1\n"
-        "  Reconciled: Node edpm-compute-1 gets what is chosen for it\n"
+        "  Reconciled: Node edpm-compute-1 has the profiles chosen for it\n"
         "\n"
-        "  3 candidates taken:\n"
-        "    neutron: ChosenByNode: NetworkProfile dpdk, by the annotation\n"
-        "      neutron.openstack.org/network-profile of node edpm-compute-1\n"
-        "    nova: ChosenByNode: ComputeProfile dell-r740-dedicated-cpus, by the annotation\n"
-        "      nova.openstack.org/compute-profile of node edpm-compute-1, over dell-r740-shared-cpus of role\n"
-        "      edpm-compute\n"
-        "    telemetry: ChosenByRole: TelemetryProfile collector, by the annotation\n"
-        "      telemetry.openstack.org/telemetry-profile of role edpm-compute\n"
+        "  3 candidates selected:\n"
+        "    neutron: ChosenByNode: NetworkProfile dpdk is set by annotation\n"
+        "      neutron.openstack.org/network-profile on node edpm-compute-1\n"
+        "    nova: ChosenByNode: ComputeProfile dell-r740-dedicated-cpus is set by annotation\n"
+        "      nova.openstack.org/compute-profile on node edpm-compute-1, overriding dell-r740-shared-cpus\n"
+        "      (role edpm-compute)\n"
+        "    telemetry: ChosenByRole: TelemetryProfile collector is set by annotation\n"
+        "      telemetry.openstack.org/telemetry-profile on role edpm-compute\n"
         "\n"
         "  What would change it:\n"
         "    - Annotate the node with one of neutron.openstack.org/network-profile,\n"
-        "      nova.openstack.org/compute-profile, telemetry.openstack.org/telemetry-profile: it counts for\n"
-        "      this node alone, over its role; an empty value means no profile\n"
+        "      nova.openstack.org/compute-profile, telemetry.openstack.org/telemetry-profile: this overrides\n"
+        "      the role for this node only; an empty value means no profile\n"
         "    - Annotate the role edpm-compute with one of neutron.openstack.org/network-profile,\n"
-        "      nova.openstack.org/compute-profile, telemetry.openstack.org/telemetry-profile: it counts for\n"
-        "      all its nodes that have no such annotation\n"
+        "      nova.openstack.org/compute-profile, telemetry.openstack.org/telemetry-profile: this applies to\n"
+        "      its nodes that do not have the annotation\n"
     )
 
 
@@ -134,16 +134,18 @@ def test_what_blocks_the_plan_is_the_rule_and_its_service_says_so_too() -> None:
     decision = asked(snapshot, blocked(snapshot, Reason.STALLED, stalled="edpm-compute-7"))
 
     assert decision.rule == "ProgressDeadlineExceeded"
-    assert decision.would_change == ("MendServiceOperator",)
-    assert "edpm-compute-7 does not report" in said(decision, "nova")
+    assert decision.would_change == ("CheckServiceOperator",)
+    assert "edpm-compute-7 did not become available" in said(decision, "nova")
     assert "edpm-compute-7" not in said(decision, "neutron")
 
 
-def test_a_pinned_profile_stands_in_nobodys_way() -> None:
+def test_a_pinned_profile_is_what_there_is_to_say_where_nothing_else_is() -> None:
     snapshot = story()
     decision = asked(snapshot, blocked(snapshot, Reason.PINNED))
 
-    assert decision.rule == "Reconciled"
+    assert decision.rule == "PinnedByPolicy"
+    both = blocked(snapshot, Reason.PINNED), blocked(snapshot, Reason.STALLED)
+    assert asked(snapshot, *both).rule == "ProgressDeadlineExceeded"
     assert "spec.profileUpdatePolicy is Manual" in said(decision, "nova")
 
 
@@ -153,8 +155,8 @@ def test_a_profile_that_does_not_exist_is_the_rule_with_its_remedies() -> None:
     assert (decision.rule, decision.facts["profile"]) == ("ProfileNotFound", "gone")
     assert [text(each, decision.facts) for each in decision.would_change] == [
         "Create NetworkProfile gone in namespace openstack",
-        "Annotate the node with neutron.openstack.org/network-profile: it counts for this node alone, over its role; "
-        "an empty value means no profile",
+        "Annotate the node with neutron.openstack.org/network-profile: this overrides the role for this node only; an "
+        "empty value means no profile",
     ]
 
 
@@ -169,7 +171,7 @@ def test_a_role_that_does_not_exist_is_the_rule() -> None:
     decision = asked(build.snapshot(build.node(role="gone")))
 
     assert (decision.rule, decision.would_change) == ("RoleNotFound", ("CreateRole",))
-    assert text(decision.would_change[0], decision.facts) == "Create the OpenStackDataPlaneRole gone"
+    assert text(decision.would_change[0], decision.facts) == "Create OpenStackDataPlaneRole gone"
 
 
 # what is no choice
@@ -179,13 +181,13 @@ def test_annotations_of_nobody_and_of_two_services_are_left_and_told() -> None:
     decision = asked(
         story(
             annotations={"audio.example.com/tone-profile": "low", "disks.example.com/disk-profile": "fast"},
-            claimed_twice={"disks.example.com/disk-profile": ("fast", "slow"), "unused.example.com/x": ("a", "b")},
+            key_conflicts={"disks.example.com/disk-profile": ("fast", "slow"), "unused.example.com/x": ("a", "b")},
         )
     )
     left = {each.name: each.reason for each in decision.candidates if not each.is_taken}
 
     assert left == {
-        "disks.example.com/disk-profile": "KeyClaimedTwice",
+        "disks.example.com/disk-profile": "AnnotationKeyConflict",
         "audio.example.com/tone-profile": "UnknownService",
     }
     assert "fast, slow" in said(decision, "disks.example.com/disk-profile")

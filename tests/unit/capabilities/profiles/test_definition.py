@@ -9,10 +9,10 @@ import msgspec
 import pytest
 from tests.builders.profile_admission import samples
 
+from nodeyard.apiserver.crds.schema import definition_faults
 from nodeyard.capabilities.profiles import validation
 from nodeyard.capabilities.profiles.definition import AGENT, COMPUTE, DEFINITIONS, NODE, ROLE
 from nodeyard.kube.json import Object
-from nodeyard.schema.definition import definition_faults
 
 EACH = pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda each: each.kind)
 UPSTREAM = pytest.mark.parametrize("definition", [ROLE, NODE, COMPUTE, AGENT], ids=lambda each: each.kind)

@@ -1,4 +1,4 @@
-"""What a node inherits from its role, by the four rules of the data plane."""
+"""Inheritance from the role, by the four rules of the data plane."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
-from nodeyard.capabilities.profiles.planning.inheritance import Effective, effective
-from nodeyard.capabilities.profiles.planning.variables import VariablesError, merged
+from nodeyard.capabilities.profiles.planning.inheritance import Effective, inherit
+from nodeyard.capabilities.profiles.planning.variables import VariablesError, merge
 from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.types import DeployStrategy, NodeSection, Source, UpdatePolicy
 
@@ -17,7 +17,7 @@ from ....builders import profiles as build
 
 def inherits(of_node: Any = None, of_role: Any = None, **role: Any) -> Effective:
     """Of a node and a role with these sections."""
-    return effective(build.node(node=of_node or {}), build.role(nodeTemplate=of_role or {}, **role))
+    return inherit(build.node(node=of_node or {}), build.role(nodeTemplate=of_role or {}, **role))
 
 
 # texts, numbers and lists
@@ -60,7 +60,7 @@ def test_environment_and_tags_are_inherited_and_services_are_the_roles_alone() -
         deployStrategy={"ansibleTags": "t", "ansibleLimit": "l"},
         services=["configure-network"],
     )
-    found = effective(build.node(deployStrategy={"ansibleLimit": "mine"}), role)
+    found = inherit(build.node(deployStrategy={"ansibleLimit": "mine"}), role)
 
     assert found.env == ({"name": "A", "value": "secret"},)
     assert (found.deploy_strategy.ansible_tags, found.deploy_strategy.ansible_limit) == ("t", "mine")
@@ -68,14 +68,14 @@ def test_environment_and_tags_are_inherited_and_services_are_the_roles_alone() -
 
 
 def test_an_explicit_no_of_the_node_beats_a_yes_of_the_role() -> None:
-    found = effective(build.node(deployStrategy={"deploy": False}), build.role(deployStrategy={"deploy": True}))
+    found = inherit(build.node(deployStrategy={"deploy": False}), build.role(deployStrategy={"deploy": True}))
 
     assert found.deploy_strategy.deploy is False
     assert found.wire()["deployStrategy"] == {"deploy": False}
 
 
 def test_without_a_role_nothing_is_inherited() -> None:
-    found = effective(build.node(node={"ansibleUser": "root"}), None)
+    found = inherit(build.node(node={"ansibleUser": "root"}), None)
 
     assert (found.section, found.deploy_strategy) == (NodeSection(ansible_user="root"), DeployStrategy())
     assert found.inherited == ()
@@ -84,7 +84,7 @@ def test_without_a_role_nothing_is_inherited() -> None:
 def test_a_spec_that_is_null_is_an_empty_one() -> None:
     role = build.stored({**build.role_body(), "spec": None}, type(build.role()))
 
-    assert effective(build.node(node={"ansibleUser": "root"}), role).section.ansible_user == "root"
+    assert inherit(build.node(node={"ansibleUser": "root"}), role).section.ansible_user == "root"
 
 
 # nova
@@ -134,14 +134,14 @@ def test_variables_are_merged_by_their_top_level_keys_only() -> None:
     ],
 )
 def test_a_text_that_is_alone_stays_as_it_is(of_node: str, of_role: str, text: str) -> None:
-    assert merged(of_node, of_role).text == text
+    assert merge(of_node, of_role).text == text
 
 
 @pytest.mark.parametrize("value", ["!vault |\n  $ANSIBLE_VAULT;1.1\n", "1.10\n", "yes\n", "2030-01-01\n", "'007'\n"])
 def test_values_are_carried_over_as_they_are_written(value: str) -> None:
     key = f"kept: {value}"
 
-    whole = yaml.compose(merged("own: 1\n", key).text)
+    whole = yaml.compose(merge("own: 1\n", key).text)
     alone = yaml.compose(key)
 
     assert isinstance(whole, yaml.MappingNode)
@@ -151,7 +151,7 @@ def test_values_are_carried_over_as_they_are_written(value: str) -> None:
 
 
 def test_anchors_survive_the_merge() -> None:
-    text = merged("a: &x {b: 1}\nc: *x\n", "role: 1\n").text
+    text = merge("a: &x {b: 1}\nc: *x\n", "role: 1\n").text
 
     assert yaml.safe_load(text) == {"a": {"b": 1}, "c": {"b": 1}, "role": 1}
 
@@ -162,7 +162,7 @@ def test_anchors_survive_the_merge() -> None:
         pytest.param("password: hunter2: x\n", "is not YAML in line 1, column 18", id="not YAML"),
         pytest.param("- hunter2\n", "is not a mapping of variables to values", id="a list"),
         pytest.param("hunter2\n", "is not a mapping of variables to values", id="a text"),
-        pytest.param("[hunter2]: 1\n", "has a key that is not a name", id="a key that is a list"),
+        pytest.param("[hunter2]: 1\n", "has a key that is not a scalar", id="a key that is a list"),
         pytest.param("a: " + "[" * 100_000 + "]" * 100_000, "is nested more than 100 levels deep", id="too deep"),
         pytest.param("a: \x00\n", "is not YAML", id="a zero byte"),
         pytest.param("a: 1\n---\nb: 2\n", "is not YAML", id="two documents"),
@@ -170,7 +170,7 @@ def test_anchors_survive_the_merge() -> None:
 )
 def test_variables_that_cannot_be_read_are_refused_without_quoting_them(text: str, said: str) -> None:
     with pytest.raises(VariablesError) as error:
-        merged(text, "")
+        merge(text, "")
 
     assert said in str(error.value)
     assert "hunter2" not in str(error.value)
@@ -184,7 +184,7 @@ def test_each_side_is_told_about_its_own_variables() -> None:
         (Reason.VARS_INVALID, "spec.nodeTemplate.ansibleVars"),
     ]
     assert found.faults[0].message == (
-        "spec.node.ansibleVars is not a mapping of variables to values: write one variable a line, as name: value"
+        "spec.node.ansibleVars is not a mapping of variables to values: write one variable per line, as name: value"
     )
     assert found.section.ansible_vars == "- a\n"
 
@@ -202,19 +202,19 @@ def test_each_side_is_told_about_its_own_variables() -> None:
     ],
 )
 def test_attachments_agree_or_one_side_is_silent(of_node: Any, of_role: Any, found: tuple[str, ...]) -> None:
-    whole = effective(build.node(networkAttachments=of_node), build.role(networkAttachments=of_role))
+    whole = inherit(build.node(networkAttachments=of_node), build.role(networkAttachments=of_role))
 
     assert (whole.network_attachments, whole.faults) == (found, ())
 
 
 @pytest.mark.parametrize("of_role", [["b"], ["b", "a"], ["a", "b", "c"]])
 def test_attachments_that_differ_are_a_fault(of_role: list[str]) -> None:
-    whole = effective(build.node(networkAttachments=["a", "b"]), build.role(networkAttachments=of_role))
+    whole = inherit(build.node(networkAttachments=["a", "b"]), build.role(networkAttachments=of_role))
 
     assert [fault.reason for fault in whole.faults] == [Reason.ATTACHMENTS_DIFFER]
     assert whole.faults[0].message == (
-        f"spec.networkAttachments is [a, b] and that of role edpm-compute is [{', '.join(of_role)}]: make them the "
-        "same, or remove one"
+        f"spec.networkAttachments is [a, b], but role edpm-compute has [{', '.join(of_role)}]: set the same list on "
+        f"both, or remove one"
     )
     assert whole.network_attachments == ("a", "b")
 
@@ -234,7 +234,7 @@ def test_attachments_that_differ_are_a_fault(of_role: list[str]) -> None:
 def test_the_update_policy(of_node: str, of_role: str, policy: UpdatePolicy) -> None:
     node, role = build.node(profileUpdatePolicy=of_node), build.role(profileUpdatePolicy=of_role)
 
-    assert effective(node, role).update_policy is policy
+    assert inherit(node, role).update_policy is policy
 
 
 def test_no_secret_reaches_the_status() -> None:

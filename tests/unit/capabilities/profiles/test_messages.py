@@ -1,4 +1,4 @@
-"""Every reason has a text, which says what to do where something is wrong."""
+"""Every reason has a text; a text about a fault has a remedy."""
 
 from __future__ import annotations
 
@@ -44,67 +44,80 @@ def test_a_reason_of_somebody_else_is_its_own_text() -> None:
         (
             Reason.NOT_FOUND,
             {**ABOUT, "namespace": "openstack"},
-            "ComputeProfile shared does not exist in namespace openstack, and node edpm-compute-0 chooses it by "
-            "nova.openstack.org/compute-profile. Create it, or choose another; what is deployed stays as it is",
+            "ComputeProfile shared does not exist in namespace openstack, but nova.openstack.org/compute-profile on "
+            "node edpm-compute-0 names it. Create the profile or name another; the deployed configuration is kept",
         ),
         (
             Reason.NOT_FOUND,
             {**ABOUT, "source": "Role"},
-            "ComputeProfile shared does not exist, and role edpm-compute chooses it by "
-            "nova.openstack.org/compute-profile. Create it, or choose another; what is deployed stays as it is",
+            "ComputeProfile shared does not exist, but nova.openstack.org/compute-profile on role edpm-compute names "
+            "it. Create the profile or name another; the deployed configuration is kept",
         ),
         (
             Reason.FORBIDDEN,
             {"service": "storage", "verb": "list", "resource": "storageprofiles.storage.openstack.org"},
-            "Storage cannot be looked after: no right to list storageprofiles.storage.openstack.org. Grant it by a "
-            "ClusterRole that is aggregated to ours; what is deployed stays as it is",
+            "Nodeyard cannot manage storage: no permission to list storageprofiles.storage.openstack.org. Grant it "
+            "with a ClusterRole that aggregates to Nodeyard's role for profiles; the deployed configuration is kept",
         ),
         (
             Reason.FORBIDDEN,
-            {"service": "storage", "error": "the server does not have StorageProfile"},
-            "Storage cannot be looked after: the server does not have StorageProfile; what is deployed stays as it is",
+            {"service": "storage", "error": "the API server does not serve StorageProfile"},
+            "Nodeyard cannot manage storage: the API server does not serve StorageProfile; the deployed configuration "
+            "is kept",
         ),
         (
             Reason.CELL_CHANGED,
             {**ABOUT, "from": "cell1", "to": "cell2"},
-            "nova on node edpm-compute-0 is in cell cell1 and cannot move to cell2: set nova.openstack.org/cell back, "
-            "or delete the NovaExternalCompute first",
+            "nova on node edpm-compute-0 is in cell cell1 and cannot move to cell2: set nova.openstack.org/cell back. "
+            "To move it, set nova.openstack.org/cell on the node to an empty value, which deletes its "
+            "NovaExternalCompute, then set the new cell when that object is gone",
         ),
         (
             Reason.CELL_INVALID,
             {**ABOUT, "source": "Node", "cell": "Cell 1", "error": "no"},
-            "The annotation nova.openstack.org/cell of node edpm-compute-0 is 'Cell 1', which cannot be the name of a "
-            "cell: no. Write the cell's name: a compute never leaves the cell that it is made in",
-        ),
-        (
-            Reason.IN_USE,
-            {"kind": "ComputeProfile", "profile": "shared", "users": [f"n{index}" for index in range(7)]},
-            "ComputeProfile shared is chosen for 7 nodes: n0, n1, n2, n3, n4 and 2 more. Choose another first",
+            "Annotation nova.openstack.org/cell on node edpm-compute-0 is 'Cell 1', which is not a valid cell name: "
+            "no. Set it to the name of the cell; a compute cannot change its cell later",
         ),
         (
             Reason.BUDGET_SPENT,
-            {**ABOUT, "unavailable": 2, "total": 8},
-            "nova on node edpm-compute-0 waits: 2 of 8 with ComputeProfile shared are being reconfigured, which is all "
-            "that maxUnavailable allows",
+            {**ABOUT, "limit": 2, "unavailable": 1, "total": 8},
+            "Nova on node edpm-compute-0 waits for a rollout slot: maxUnavailable allows 2 of 8 service objects with "
+            "ComputeProfile shared to be unavailable at once",
         ),
         (
             Reason.ROLE_NOT_FOUND,
             {"node": "edpm-compute-0", "role": "gone"},
-            "OpenStackDataPlaneRole gone, the spec.role of node edpm-compute-0, does not exist: create it, or name "
-            "another. The node's own annotations count meanwhile",
+            "OpenStackDataPlaneRole gone (spec.role of node edpm-compute-0) does not exist: create it, or change "
+            "spec.role. Annotations on the node still apply",
         ),
         (
             Reason.ROLE_NOT_FOUND,
             {"node": "edpm-compute-0", "role": "gone", "service": "nova"},
-            "OpenStackDataPlaneRole gone, the spec.role of node edpm-compute-0, does not exist: what nova has from it "
-            "is not known, and what is deployed stays as it is",
+            "OpenStackDataPlaneRole gone (spec.role of node edpm-compute-0) does not exist: the settings that nova "
+            "inherits from it are unknown, so the deployed configuration is kept",
         ),
         (
             Reason.ROLLING,
             {"profile": "shared", "updated": 1, "total": 3},
-            "Profile shared is being rolled out: 1 of 3 have it",
+            "Profile shared is rolling out: 1 of 3 service objects updated",
         ),
-        (Reason.RECONCILED, {}, "Everything is as it should be"),
+        (
+            Reason.ROLLING,
+            {"node": "n1", "service": "nova", "hash": "3f2a"},
+            "Waiting for nova on node n1 to report config hash 3f2a in status.hash.profile",
+        ),
+        (
+            Reason.ROLLING,
+            {"node": "n1", "service": "nova", "hash": "3f2a", "is_reported": True},
+            "Waiting for nova on node n1 to report condition Ready=True",
+        ),
+        (
+            Reason.NO_PROFILE_ON_ROLE,
+            {"role": "edpm-compute", "key": names.COMPUTE_PROFILE, "kind": "ComputeProfile", "is_empty": True},
+            "Annotation nova.openstack.org/compute-profile on role edpm-compute is empty: its nodes have no "
+            "ComputeProfile unless they set their own",
+        ),
+        (Reason.RECONCILED, {}, "In sync with the spec"),
     ],
 )
 def test_a_sentence_names_object_key_value_and_remedy(reason: Reason, facts: dict[str, object], said: str) -> None:
@@ -117,35 +130,35 @@ def test_a_sentence_names_object_key_value_and_remedy(reason: Reason, facts: dic
         (
             {names.COMPUTE_PROFILE: "dedicated"},
             {names.COMPUTE_PROFILE: "shared"},
-            "ComputeProfile dedicated, by the annotation nova.openstack.org/compute-profile of node edpm-compute-0, "
-            "over shared of role edpm-compute",
+            "ComputeProfile dedicated is set by annotation nova.openstack.org/compute-profile on node edpm-compute-0, "
+            "overriding shared (role edpm-compute)",
         ),
         (
             {},
             {names.COMPUTE_PROFILE: "shared"},
-            "ComputeProfile shared, by the annotation nova.openstack.org/compute-profile of role edpm-compute",
+            "ComputeProfile shared is set by annotation nova.openstack.org/compute-profile on role edpm-compute",
         ),
         (
             {names.COMPUTE_PROFILE: ""},
             {names.COMPUTE_PROFILE: "shared"},
-            "The annotation nova.openstack.org/compute-profile of node edpm-compute-0 is empty: no ComputeProfile, "
-            "over shared of role edpm-compute",
+            "Annotation nova.openstack.org/compute-profile on node edpm-compute-0 is empty: no ComputeProfile, "
+            "overriding shared (role edpm-compute)",
         ),
         (
             {names.COMPUTE_PROFILE: "shared"},
             {names.COMPUTE_PROFILE: ""},
-            "ComputeProfile shared, by the annotation nova.openstack.org/compute-profile of node edpm-compute-0, over "
-            "none of role edpm-compute",
+            "ComputeProfile shared is set by annotation nova.openstack.org/compute-profile on node edpm-compute-0, "
+            "overriding no profile (role edpm-compute)",
         ),
         (
             {},
             {names.COMPUTE_PROFILE: ""},
-            "The annotation nova.openstack.org/compute-profile of role edpm-compute is empty: no ComputeProfile",
+            "Annotation nova.openstack.org/compute-profile on role edpm-compute is empty: no ComputeProfile",
         ),
         (
             {},
             {},
-            "Neither node edpm-compute-0 nor its role has the annotation nova.openstack.org/compute-profile: no "
+            "Neither node edpm-compute-0 nor its role has annotation nova.openstack.org/compute-profile: no "
             "ComputeProfile",
         ),
     ],
@@ -165,7 +178,7 @@ def test_a_selected_node_tells_which_selectors_it_passed_over() -> None:
     found = resolve(build.snapshot(build.node(role=""), nova=profiles))["nova"]
 
     assert text(found.reason, found.facts) == (
-        "ComputeProfile a, whose nodeSelector fits node edpm-compute-0, over b by its nodeSelector"
+        "ComputeProfile a selects node edpm-compute-0 by spec.nodeSelector, overriding b (spec.nodeSelector)"
     )
 
 
@@ -176,7 +189,7 @@ def test_a_list_is_told_to_become_one_name() -> None:
     said = text(found.reason, found.facts)
 
     assert said.startswith(
-        "The annotation nova.openstack.org/compute-profile of node edpm-compute-0 is 'a,b', which is not the name of "
-        "one ComputeProfile: "
+        "Annotation nova.openstack.org/compute-profile on node edpm-compute-0 is 'a,b', which is not the name of one "
+        "ComputeProfile: "
     )
-    assert said.endswith("Write one name, or empty it to have none; what is deployed stays as it is")
+    assert said.endswith("Set it to one name, or to an empty value for no profile; the deployed configuration is kept")

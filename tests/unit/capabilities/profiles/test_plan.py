@@ -1,4 +1,4 @@
-"""One node planned: what is made for its services, what a change does, and what leaves things as they are."""
+"""Plan of one node: created objects, changes, and faults that keep the deployed state."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -53,13 +53,13 @@ def blocked(each, now=NOW):
 
 
 def bodies(each, now=NOW):
-    """What a plan applies, by kind."""
+    """Return the applied bodies by kind."""
     planned = plan(each, now)
     return {action.object.kind: planned.writes[action.id].body for action in planned.plan.actions}
 
 
 def applied(each, now=NOW, *, reported=True):
-    """The world after its plan was carried out and, where they do, its operators have reported."""
+    """Return the snapshot after the plan was applied and the service operators reported."""
     objects, configurations = dict(each.objects), dict(each.configurations)
     for body in (write.body for write in plan(each, now).writes.values()):
         stored = _stored(body)
@@ -242,7 +242,7 @@ def test_an_object_of_another_node_is_not_touched():
         "spec": {"dataplaneNodeName": "other"},
     }
     assert done(replace(world(), objects={"nova": theirs})) == []
-    assert "NotOurs" in blocked(replace(world(), objects={"nova": theirs}))
+    assert "OwnedByAnotherNode" in blocked(replace(world(), objects={"nova": theirs}))
 
 
 # rollouts
@@ -272,7 +272,7 @@ def test_another_generation_of_the_same_content_is_told_and_disturbs_nobody():
 
 
 def test_a_node_without_a_grant_waits_its_turn():
-    waiting = replace(changed(applied(world())), budgets={"nova": Budget(total=8, unavailable=2, is_granted=False)})
+    waiting = replace(changed(applied(world())), budgets={"nova": Budget(total=8, unavailable=2, has_slot=False)})
     assert done(waiting) == []
     assert blocked(waiting)["MaxUnavailable"]["unavailable"] == 2
 
@@ -281,13 +281,13 @@ def test_a_node_without_a_grant_waits_its_turn():
 def test_a_compute_from_before_us_waits_its_turn_too_where_it_works(is_ready):
     status = {"conditions": [{"type": "Ready", "status": str(is_ready)}]}
     before = {**compute_body(spec={"cellName": "nova-cell1"}), "status": status}
-    found = replace(world(), objects={"nova": before}, budgets={"nova": Budget(total=8, is_granted=False)})
+    found = replace(world(), objects={"nova": before}, budgets={"nova": Budget(total=8, has_slot=False)})
     assert ("MaxUnavailable" in blocked(found)) is is_ready
     assert (done(found) == []) is is_ready
 
 
 def test_a_rollout_past_its_deadline_stops_for_the_others():
-    budget = Budget(total=8, unavailable=1, is_granted=False, is_stalled=True, stalled="edpm-compute-7")
+    budget = Budget(total=8, unavailable=1, has_slot=False, is_stalled=True, stalled="edpm-compute-7")
     stopped = replace(changed(applied(world())), budgets={"nova": budget})
     assert done(stopped) == []
     assert blocked(stopped)["ProgressDeadlineExceeded"]["stalled"] == "edpm-compute-7"
@@ -295,7 +295,7 @@ def test_a_rollout_past_its_deadline_stops_for_the_others():
 
 def test_an_object_that_does_not_run_is_told_something_better_at_once():
     failing = applied(world(), reported=False)
-    budget = Budget(total=8, unavailable=8, is_granted=False, is_stalled=True)
+    budget = Budget(total=8, unavailable=8, has_slot=False, is_stalled=True)
     assert ("ServiceReconfigured", "NovaExternalCompute") in done(replace(changed(failing), budgets={"nova": budget}))
 
 
@@ -370,7 +370,7 @@ def test_a_configuration_of_another_node_is_neither_written_nor_deleted():
     theirs = {**present, "metadata": {**present["metadata"], "ownerReferences": [owner]}}
     taken = replace(world(), configurations={"nova": (theirs,)})
     assert done(taken) == []
-    assert "NotOurs" in blocked(taken)
+    assert "OwnedByAnotherNode" in blocked(taken)
     assert done(replace(taken, role=role())) == []
 
 

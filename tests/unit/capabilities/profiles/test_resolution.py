@@ -1,4 +1,4 @@
-"""The decision table: which profile a node has, for every way in which node, role and selectors may speak."""
+"""Decision table: the profile of a node for every combination of node, role and selectors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nodeyard.capabilities.profiles.planning.resolution import (
     wants_object,
 )
 from nodeyard.capabilities.profiles.reasons import Reason
-from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Trouble
+from nodeyard.capabilities.profiles.snapshot import KindError, NodeSnapshot
 from nodeyard.capabilities.profiles.types import Source, State
 
 from ....builders import profiles as build
@@ -290,18 +290,20 @@ def test_whoever_speaks_is_above_selectors(of_node: Any, of_role: Any, state: St
 
 
 def test_a_profile_that_cannot_be_seen_is_not_called_missing() -> None:
-    found = nova(seen("gone", troubles={"nova": Trouble(Reason.FORBIDDEN, "no right to list computeprofiles")}))
+    found = nova(seen("gone", kind_errors={"nova": KindError(Reason.FORBIDDEN, "no right to list computeprofiles")}))
 
     assert (found.state, found.reason, found.is_settled) == (State.NOT_FOUND, Reason.FORBIDDEN, False)
     assert found.facts["error"] == "no right to list computeprofiles"
 
 
 def test_a_node_that_chooses_nothing_is_not_troubled() -> None:
-    assert nova(seen(troubles={"nova": Trouble(Reason.FORBIDDEN, "no right")})).state is State.NONE
+    assert nova(seen(kind_errors={"nova": KindError(Reason.FORBIDDEN, "no right")})).state is State.NONE
 
 
 def test_a_profile_that_may_select_the_node_unseen_keeps_what_is_deployed() -> None:
-    found = nova(seen(troubles={"nova": Trouble(Reason.FORBIDDEN, "no right")}, objects={"nova": build.compute_body()}))
+    found = nova(
+        seen(kind_errors={"nova": KindError(Reason.FORBIDDEN, "no right")}, objects={"nova": build.compute_body()})
+    )
 
     assert (found.reason, found.is_settled) == (Reason.FORBIDDEN, False)
 
@@ -320,7 +322,7 @@ def test_keys_that_look_like_a_choice_of_an_unknown_service_are_listed() -> None
 
 
 def test_keys_of_services_are_known_also_where_two_claim_them() -> None:
-    snapshot = seen("shared", annotations={"a/b-profile": "x"}, claimed_twice={"a/b-profile": ("one", "two")})
+    snapshot = seen("shared", annotations={"a/b-profile": "x"}, key_conflicts={"a/b-profile": ("one", "two")})
 
     assert unknown_keys(snapshot) == ()
 

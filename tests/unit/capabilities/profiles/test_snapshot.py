@@ -1,4 +1,4 @@
-"""What a snapshot is made of; what follows from it is worked out once for it, and anew for another."""
+"""Content of a snapshot; derived values are cached per snapshot."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.collecting import collect_node
+from nodeyard.capabilities.profiles.collect import collect_node
 from nodeyard.capabilities.profiles.controller import PROFILES
-from nodeyard.capabilities.profiles.grants import Grants
-from nodeyard.capabilities.profiles.planning.inheritance import inherited
+from nodeyard.capabilities.profiles.planning.inheritance import effective_spec
 from nodeyard.capabilities.profiles.planning.resolution import resolve
-from nodeyard.capabilities.profiles.planning.services import wish_for
+from nodeyard.capabilities.profiles.planning.services import desired_config
+from nodeyard.capabilities.profiles.rollout_slots import RolloutSlots
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot
 from nodeyard.kube.json import Object
 
@@ -30,7 +30,7 @@ def test_the_configuration_of_a_node_is_found_by_its_name_and_a_copy_is_not() ->
     labels = {names.NODE_LABEL: "n0", names.SERVICE_LABEL: names.NOVA}
     kept, copy = (config_map(name, labels) for name in (names.config_name("n0", names.NOVA), "zz-backup"))
     view: Any = ProfilesView(build.node_body("n0"), kept, copy)
-    found = collect_node(view, build.NAMESPACE, "n0", build.NOW, Grants())
+    found = collect_node(view, build.NAMESPACE, "n0", build.NOW, RolloutSlots())
     assert found is not None
     assert [each["metadata"]["name"] for each in found.configurations[names.NOVA]] == [kept["metadata"]["name"]]
 
@@ -42,7 +42,8 @@ def config_map(name: str, labels: dict[str, str]) -> Object:
 
 @pytest.mark.parametrize("to", ["n1", "n0"])
 def test_a_configuration_whose_label_is_changed_wakes_the_node_that_it_was_of(to: str) -> None:
-    watch = next(each for each in PROFILES.watches if each.resource.kind == "ConfigMap")
+    declared = PROFILES.declared(ProfilesView(build.node_body("n0")))
+    watch = next(each for each in declared if each.resource.kind == "ConfigMap")
     before, after = (config_map("c", {names.NODE_LABEL: node}) for node in ("n0", to))
     assert names.node_key(build.NAMESPACE, "n0") in watch.keys(before, after)
 
@@ -50,14 +51,14 @@ def test_a_configuration_whose_label_is_changed_wakes_the_node_that_it_was_of(to
 def test_whoever_asks_next_gets_what_the_first_was_told() -> None:
     seen = snapshot()
     assert resolve(seen) is resolve(seen)
-    assert inherited(seen) is inherited(seen)
-    assert wish_for(seen, names.NOVA) is wish_for(seen, names.NOVA)
+    assert effective_spec(seen) is effective_spec(seen)
+    assert desired_config(seen, names.NOVA) is desired_config(seen, names.NOVA)
 
 
 def test_services_are_told_apart() -> None:
     seen = snapshot()
-    assert wish_for(seen, names.NOVA).resolution.service.name == names.NOVA
-    assert wish_for(seen, names.NEUTRON).resolution.service.name == names.NEUTRON
+    assert desired_config(seen, names.NOVA).resolution.service.name == names.NOVA
+    assert desired_config(seen, names.NEUTRON).resolution.service.name == names.NEUTRON
 
 
 def test_a_changed_snapshot_is_thought_about_anew() -> None:

@@ -1,4 +1,4 @@
-"""Objects of declared kinds may have anything anywhere: what is malformed is as if it were not there."""
+"""Malformed fields of declared kinds are treated as missing."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ def reporting(status: Any) -> Object:
 
 @pytest.mark.parametrize("priority", ["high", None, 1.5, [1]])
 def test_a_priority_that_is_no_number_is_none(priority: Any) -> None:
-    assert watched.seen(STORAGE, of_spec({"nodeSelector": {}, "priority": priority})).priority == 0
+    assert watched.parse_profile(STORAGE, of_spec({"nodeSelector": {}, "priority": priority})).priority == 0
 
 
 @pytest.mark.parametrize("spec", ["text", ["a"], 1, None])
 def test_a_spec_that_has_no_fields_says_nothing(spec: Any) -> None:
-    assert watched.seen(STORAGE, of_spec(spec)).config == ""
+    assert watched.parse_profile(STORAGE, of_spec(spec)).config == ""
     assert list(watched.selecting(of_spec(spec))) == []
     assert list(watched.by_profile("profileName")(of_spec(spec))) == ["openstack/"]
 
 
 @pytest.mark.parametrize("seconds", [10**14, 2**31])
 def test_a_deadline_beyond_all_dates_is_far_and_a_date(seconds: int) -> None:
-    profile = watched.seen(STORAGE, of_spec({"progressDeadlineSeconds": seconds}))
+    profile = watched.parse_profile(STORAGE, of_spec({"progressDeadlineSeconds": seconds}))
     assert deadline_seconds(STORAGE, profile) == 2**31 - 1
 
 
 @pytest.mark.parametrize("seconds", [0, -1, "soon"])
 def test_a_deadline_that_nobody_could_meet_is_none(seconds: Any) -> None:
-    profile = watched.seen(STORAGE, of_spec({"progressDeadlineSeconds": seconds}))
+    profile = watched.parse_profile(STORAGE, of_spec({"progressDeadlineSeconds": seconds}))
     assert deadline_seconds(STORAGE, profile) == 600
 
 

@@ -1,4 +1,4 @@
-"""What is said about nodes, roles, profiles and declared services before they are stored."""
+"""Admission of nodes, roles, profiles and ProfileServices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.builders.profiles import (
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.webhook import WEBHOOKS
 from nodeyard.kube.json import Object
-from nodeyard.runtime.webhooks import GroupVersionKind, Review, User, Verdict
+from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, GroupVersionKind, User
 
 REVIEWS = {
     names.NODE_KIND: "nodes",
@@ -34,7 +34,7 @@ REVIEWS = {
     names.SERVICE_KIND: "services",
     "StorageProfile": "profiles",
 }
-EMPTY = ProfilesView()
+EMPTY = ProfilesView(role_body())
 PROFILES = (
     compute_profile_body("dell-r740-shared-cpus"),
     compute_profile_body("dell-r740-dedicated-cpus"),
@@ -44,12 +44,14 @@ PROFILES = (
 ROLE = role_body(annotations=SEED_ROLE_ANNOTATIONS)
 
 
-def ask(operation: Any, new: Object | None, old: Object | None, view: ProfilesView, user: str = "jane") -> Verdict:
+def ask(
+    operation: Any, new: Object | None, old: Object | None, view: ProfilesView, user: str = "jane"
+) -> AdmissionResponse:
     subject = new or old or {}
     metadata = subject["metadata"]
     group, _, version = subject["apiVersion"].partition("/")
     webhook = next(each for each in WEBHOOKS if each.name == REVIEWS[subject["kind"]])
-    review = Review(
+    review = AdmissionRequest(
         uid="u",
         operation=operation,
         kind=GroupVersionKind(group=group, version=version, kind=subject["kind"]),
@@ -62,15 +64,15 @@ def ask(operation: Any, new: Object | None, old: Object | None, view: ProfilesVi
     return webhook.review(review, view)
 
 
-def created(body: Object, view: ProfilesView = EMPTY) -> Verdict:
+def created(body: Object, view: ProfilesView = EMPTY) -> AdmissionResponse:
     return ask("CREATE", body, None, view)
 
 
-def updated(old: Object, new: Object, view: ProfilesView = EMPTY) -> Verdict:
+def updated(old: Object, new: Object, view: ProfilesView = EMPTY) -> AdmissionResponse:
     return ask("UPDATE", new, old, view)
 
 
-def deleted(body: Object, view: ProfilesView, **more: Any) -> Verdict:
+def deleted(body: Object, view: ProfilesView, **more: Any) -> AdmissionResponse:
     return ask("DELETE", None, body, view, **more)
 
 
@@ -90,7 +92,7 @@ def cell(value: str) -> Object:
     return role_body(annotations={names.CELL: value})
 
 
-def quiet(verdict: Verdict) -> bool:
+def quiet(verdict: AdmissionResponse) -> bool:
     return verdict.is_allowed and verdict.warnings == ()
 
 
@@ -111,7 +113,7 @@ def test_a_choice_that_is_no_name_is_denied_with_key_and_value(make, value):
     verdict = created(make("x", annotations={names.COMPUTE_PROFILE: value}))
 
     assert (verdict.is_allowed, verdict.code, verdict.reason) == (False, 422, "Invalid")
-    assert f"The annotation {names.COMPUTE_PROFILE} of " in verdict.message
+    assert f"Annotation {names.COMPUTE_PROFILE} on " in verdict.message
     assert repr(value) in verdict.message
     assert "is not the name of one ComputeProfile" in verdict.message
 
@@ -121,7 +123,7 @@ def test_a_cell_that_is_no_name_is_denied(make):
     verdict = created(make("x", annotations={names.CELL: "Cell 1"}))
 
     assert (verdict.is_allowed, verdict.code) == (False, 422)
-    assert f"The annotation {names.CELL} of " in verdict.message
+    assert f"Annotation {names.CELL} on " in verdict.message
     assert "'Cell 1'" in verdict.message
 
 
@@ -142,7 +144,9 @@ def test_a_bad_choice_from_before_does_not_keep_anybody_from_changing_something_
     verdict = updated(choosing("a,b"), choosing("a,b", hostName="new"))
 
     assert verdict.is_allowed
-    assert [warning.rpartition("; ")[2] for warning in verdict.warnings] == ["it was so before and is let through"]
+    assert [warning.rpartition("; ")[2] for warning in verdict.warnings] == [
+        "allowed because it was already so before this change"
+    ]
 
 
 def test_a_bad_choice_that_becomes_another_bad_one_is_denied():
@@ -185,7 +189,7 @@ def test_an_annotation_that_no_service_reads_is_told():
 
 def test_a_key_that_two_services_claim_is_told():
     key = "storage.openstack.org/storage-profile"
-    view = ProfilesView(service_body("storage"), service_body("copy", annotationKey=key))
+    view = ProfilesView(role_body(), service_body("storage"), service_body("copy", annotationKey=key))
 
     (warning,) = created(node(annotations={key: "fast"}), view).warnings
 
@@ -197,7 +201,7 @@ def test_what_does_not_go_together_with_the_role_is_told():
 
     (warning,) = created(node(networkAttachments=["b"]), view).warnings
 
-    assert warning.startswith("spec.networkAttachments is [b] and that of role edpm-compute is [a]")
+    assert warning.startswith("spec.networkAttachments is [b], but role edpm-compute has [a]")
 
 
 def test_a_body_that_does_not_decode_is_left_to_the_plan():
@@ -239,7 +243,7 @@ def test_a_node_that_stands_in_the_wrong_cell_can_still_be_changed():
     verdict = updated(old, new, ProfilesView(old, in_cell("edpm-compute-0")))
 
     assert verdict.is_allowed
-    assert "it was so before" in verdict.warnings[0]
+    assert "it was already so before" in verdict.warnings[0]
 
 
 def test_a_node_that_gives_up_its_cell_is_told_what_goes():
@@ -249,7 +253,7 @@ def test_a_node_that_gives_up_its_cell_is_told_what_goes():
 
     assert verdict.is_allowed
     (warning,) = verdict.warnings
-    assert warning.endswith("the NovaExternalCompute of 1 node (edpm-compute-0) is deleted")
+    assert warning.endswith("which deletes the NovaExternalCompute of 1 node (edpm-compute-0)")
 
 
 def test_the_cell_of_a_role_cannot_change_while_nodes_follow_it():
@@ -261,7 +265,7 @@ def test_the_cell_of_a_role_cannot_change_while_nodes_follow_it():
 
     assert (verdict.is_allowed, verdict.code) == (False, 422)
     assert "12 nodes (n-00, n-01, n-02, n-03, n-04, n-05, n-06, n-07, n-08, n-09 and 2 more)" in verdict.message
-    assert "Keep 'nova-cell1', or make another role" in verdict.message
+    assert "Keep 'nova-cell1', or create another role" in verdict.message
 
 
 def test_the_cell_of_a_role_can_change_while_nobody_follows_it():
@@ -279,14 +283,16 @@ def test_a_role_that_comes_back_names_the_cell_its_nodes_are_in():
     assert quiet(created(cell("nova-cell1"), view))
     verdict = created(cell("nova-cell2"), view)
     assert not verdict.is_allowed
-    assert verdict.message.endswith("Name the cell that they are in")
+    assert verdict.message.endswith("Set it to the cell that they are in")
 
 
 def test_a_role_that_gives_up_its_cell_is_told_what_goes():
     verdict = updated(cell("nova-cell1"), role_body(), ProfilesView(node(), in_cell("edpm-compute-0")))
 
     assert verdict.is_allowed
-    assert verdict.warnings == (f"Without {names.CELL} the NovaExternalCompute of 1 node (edpm-compute-0) is deleted",)
+    assert verdict.warnings == (
+        f"This change removes {names.CELL}, which deletes the NovaExternalCompute of 1 node (edpm-compute-0)",
+    )
 
 
 def test_a_role_goes_with_a_warning_that_names_its_nodes():
@@ -330,7 +336,7 @@ def test_bad_configuration_from_before_does_not_keep_anybody_from_changing_somet
     verdict = updated(old, {**old, "spec": {**old["spec"], "maxUnavailable": 1}})
 
     assert verdict.is_allowed
-    assert all(warning.endswith("it was so before and is let through") for warning in verdict.warnings)
+    assert all(warning.endswith("allowed because it was already so before this change") for warning in verdict.warnings)
     assert verdict.warnings
 
 
@@ -342,7 +348,7 @@ def test_a_change_says_which_nodes_it_reconfigures():
     verdict = updated(old, new, view)
 
     assert verdict.warnings == (
-        "this change of ComputeProfile dell-r740-shared-cpus reconfigures nova on 1 node (edpm-compute-0)",
+        "This change to ComputeProfile dell-r740-shared-cpus reconfigures nova on 1 node (edpm-compute-0)",
     )
 
 
@@ -358,10 +364,10 @@ def test_another_selector_or_priority_says_for_which_nodes_it_decides_otherwise(
     gone = updated(old, network_profile_body("dpdk"), view)
 
     assert moved.warnings == (
-        "by this change NetworkProfile dpdk is not chosen any more for 2 nodes (a, b)",
-        "by this change NetworkProfile dpdk is chosen for 1 node (c)",
+        "With this change NetworkProfile dpdk no longer selects 2 nodes (a, b)",
+        "With this change NetworkProfile dpdk selects 1 node (c)",
     )
-    assert gone.warnings == ("by this change NetworkProfile dpdk is not chosen any more for 2 nodes (a, b)",)
+    assert gone.warnings == ("With this change NetworkProfile dpdk no longer selects 2 nodes (a, b)",)
     assert quiet(updated(old, selecting("dpdk", rack="r1"), view))
 
 
@@ -381,7 +387,7 @@ def test_a_profile_that_nodes_have_is_not_deleted():
     assert (verdict.is_allowed, verdict.code) == (False, 403)
     assert verdict.message.startswith(
         "ComputeProfile dell-r740-shared-cpus is in use by 12 nodes "
-        "(chooser, n-00, n-01, n-02, n-03, n-04, n-05, n-06, n-07, n-08 and 2 more): choose another by "
+        "(chooser, n-00, n-01, n-02, n-03, n-04, n-05, n-06, n-07, n-08 and 2 more): set "
     )
 
 
@@ -393,8 +399,8 @@ def test_a_profile_that_is_still_deployed_is_not_deleted_although_another_is_cho
 
     assert (verdict.is_allowed, verdict.code) == (False, 403)
     assert verdict.message == (
-        "ComputeProfile dell-r740-dedicated-cpus is still what the NovaExternalCompute of 1 node (edpm-compute-0) has: "
-        "delete it when they have another"
+        "ComputeProfile dell-r740-dedicated-cpus is still deployed in the NovaExternalCompute of 1 node "
+        "(edpm-compute-0): delete it when they have another profile"
     )
 
 
@@ -409,9 +415,7 @@ def test_a_profile_that_only_a_role_without_nodes_chooses_goes_with_a_warning():
     verdict = deleted(telemetry_profile_body(), ProfilesView(ROLE))
 
     assert verdict.is_allowed
-    assert verdict.warnings[0].startswith(
-        "OpenStackDataPlaneRole edpm-compute still chooses TelemetryProfile collector"
-    )
+    assert verdict.warnings[0].startswith("OpenStackDataPlaneRole edpm-compute still names TelemetryProfile collector")
 
 
 def test_a_profile_that_selects_nodes_is_not_deleted_while_it_has_them():
@@ -443,9 +447,9 @@ def test_a_service_of_its_own_passes():
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (service_body("storage", annotationKey="backup.openstack.org/backup-profile"), "is claimed by backup too"),
+        (service_body("storage", annotationKey="backup.openstack.org/backup-profile"), "is also declared by backup"),
         (service_body("storage", annotationKey=names.COMPUTE_PROFILE), "belongs to the built-in service nova"),
-        (service_body("nova"), "is that of a built-in service"),
+        (service_body("nova"), "is the name of a built-in service"),
     ],
     ids=["claimed twice", "a built-in key", "a built-in name"],
 )
@@ -464,7 +468,7 @@ def test_a_service_that_was_bad_before_can_be_changed_otherwise_and_mended():
     changed = updated(bad, service_body("storage", annotationKey=key, maxUnavailable=1), view)
 
     assert changed.is_allowed
-    assert "it was so before" in changed.warnings[0]
+    assert "it was already so before" in changed.warnings[0]
     assert quiet(updated(bad, service_body("storage"), view))
 
 
@@ -557,3 +561,34 @@ def test_the_server_asks_about_the_profiles_of_declared_services_once_it_has_the
 def test_what_kubernetes_itself_depends_on_is_never_asked_about(group: str):
     taken = service_body("storage", profile={"apiVersion": f"{group}/v1", "kind": "Lease"})
     assert rules(Served({f"Lease.{group}": "leases"}, taken)) == set()
+
+
+# Secrets
+
+
+class Narrow(ProfilesView):
+    refused = frozenset({"Secret"})
+
+
+def test_a_profile_in_a_secret_is_refused_where_secrets_are_not_granted():
+    body = network_profile_body("dpdk", spec={"renderAs": "Secret"})
+    verdict = created(body, Narrow(node()))
+    assert not verdict.is_allowed
+    assert f"add {NAMESPACE} to namespaceGrants.profiles.secrets" in verdict.message
+    assert created(body, ProfilesView(node())).is_allowed
+
+
+def test_a_profile_that_was_in_a_secret_before_may_be_changed_with_a_warning():
+    old = network_profile_body("dpdk", spec={"renderAs": "Secret"})
+    new = network_profile_body("dpdk", spec={"renderAs": "Secret", "priority": 1})
+    verdict = updated(old, new, Narrow(node()))
+    assert verdict.is_allowed
+    assert any("namespaceGrants.profiles.secrets" in each for each in verdict.warnings)
+    config_map = network_profile_body("dpdk", spec={"renderAs": "ConfigMap"})
+    assert not updated(config_map, old, Narrow(node())).is_allowed
+
+
+def test_a_role_that_does_not_exist_is_told_when_it_is_named():
+    (warning,) = created(node(), ProfilesView()).warnings
+    assert "OpenStackDataPlaneRole edpm-compute (spec.role of node edpm-compute-0) does not exist" in warning
+    assert quiet(updated(node(), node(labels={"rack": "r1"}), ProfilesView()))

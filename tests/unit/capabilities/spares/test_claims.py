@@ -1,4 +1,4 @@
-"""Missing nodes are claimed from the stock."""
+"""Templates claim missing nodes from the spares."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import pytest
 
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.plan import plan
+from nodeyard.capabilities.spares.planning.record import digest_of
 from nodeyard.kube.names import MIRRORED_NODE, POOL_DRAINING
 
 from ....builders.spares import NOW, apply, described, find, node, owned, owner_of, pod, snapshot, spare, template
 
 
 def claims(seen: Any) -> dict[str, str]:
-    """Who gets which node."""
+    """Return the template that claims each node."""
     return {
         action.object.name: action.facts["template"]
         for action in plan(seen, NOW).plan.actions
@@ -33,7 +34,8 @@ def test_claim_and_configuration_are_one_patch_bound_to_what_was_seen() -> None:
     planned = plan(snapshot([spare("a", taints=["other:NoExecute"])], [template("web", 1, template=wanted)]), NOW)
     [action] = planned.plan.actions
     write = planned.write(action)
-    record = msgspec.json.decode(write.body["metadata"]["annotations"].pop(names.RECORD))
+    text = write.body["metadata"]["annotations"].pop(names.RECORD)
+    record = msgspec.json.decode(text)
     assert write.resource_version == "1"
     assert write.body == {
         "metadata": {
@@ -42,6 +44,7 @@ def test_claim_and_configuration_are_one_patch_bound_to_what_was_seen() -> None:
                 "node-role.kubernetes.io/web": "true",
                 "tier": "web",
                 names.SPARE_LABEL: None,
+                names.RECORD_DIGEST: digest_of(text),
             },
             "annotations": {"for": "bar", names.LABELLED: None},
         },

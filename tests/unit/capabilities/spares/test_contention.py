@@ -1,4 +1,4 @@
-"""A higher template is in a lower one's way only where they compete."""
+"""A short template blocks a lower one only if their selectors compete."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
+from nodeyard.capabilities.spares.messages import text
 from nodeyard.capabilities.spares.plan import plan
 from nodeyard.capabilities.spares.planning.contention import can_overlap
 from nodeyard.kube.json import Object
 from nodeyard.kube.selectors import from_object
 
-from ....builders.spares import NOW, snapshot, spare, template
+from ....builders.spares import NOW, described, snapshot, spare, template
 
 COMPUTE: Object = {"matchLabels": {"role": "compute"}}
 STORAGE: Object = {"matchLabels": {"role": "storage"}}
@@ -83,7 +84,7 @@ def test_a_node_that_is_not_ready_yet_is_held_for_the_higher_template() -> None:
     high = template("high", priority=2, eligibility={"requireReady": True})
     seen = snapshot([spare("a", is_ready=False)], [template("low"), high])
     assert not plan(seen, NOW).plan.actions
-    assert reasons(seen, "low") == ["HighPriorityNodeTemplateExists", "HeldForHigherPriority"]
+    assert reasons(seen, "low") == ["HighPriorityNodeTemplateExists", "ReservedForHigherPriority"]
 
 
 def test_equals_do_not_hold_nodes_from_each_other() -> None:
@@ -91,3 +92,34 @@ def test_equals_do_not_hold_nodes_from_each_other() -> None:
     seen = snapshot([spare("a", is_ready=False)], [picky, template("b-easy")])
     assert [action.facts["template"] for action in plan(seen, NOW).plan.actions] == ["b-easy"]
     assert reasons(seen, "a-picky")[0] == "NoSpareNodesFound"
+
+
+PICKY = {"requireReady": True}
+
+
+def test_no_more_spares_are_held_than_the_higher_template_misses() -> None:
+    nodes = [spare(name, is_ready=False) for name in "abc"]
+    seen = snapshot(nodes, [template("low", 3), template("high", 1, priority=2, eligibility=PICKY)])
+    taken = {action.object.name: action.facts["template"] for action in plan(seen, NOW).plan.actions}
+    assert taken == {"b": "low", "c": "low"}
+    held = next(each for each in plan(seen, NOW).plan.blocked if each.reason == "ReservedForHigherPriority")
+    assert text(held.reason, held.facts) == "Reserved for high, which has a higher priority: 1 node (a)"
+
+
+def test_those_that_are_held_are_spread_like_those_that_are_claimed() -> None:
+    nodes = [spare(f"{zone}{number}", zone=zone, is_ready=False) for zone in "xy" for number in "12"]
+    seen = snapshot(nodes, [template("low", 4), template("high", 2, priority=2, eligibility=PICKY)])
+    assert {action.object.name for action in plan(seen, NOW).plan.actions} == {"x2", "y2"}
+
+
+def test_spares_that_the_higher_template_could_not_keep_are_not_held_for_it() -> None:
+    defeating = {"selector": {"matchLabels": {"tier": "db"}}, "template": described(labels={"tier": "web"})}
+    high = template("high", 1, priority=2, eligibility=PICKY, **defeating)
+    seen = snapshot([spare("a", is_ready=False, labels={"tier": "db"})], [template("low"), high])
+    assert [action.facts["template"] for action in plan(seen, NOW).plan.actions] == ["low"]
+
+
+def test_a_cordoned_spare_is_not_ready() -> None:
+    seen = snapshot([spare("a", is_cordoned=True)], [template("web", eligibility=PICKY)])
+    assert not plan(seen, NOW).plan.actions
+    assert reasons(seen, "web") == ["NoSpareNodesFound", "Unschedulable"]

@@ -1,4 +1,4 @@
-"""A template's nodes are kept as described, and what is not ours stays."""
+"""Drift of a template's nodes is repaired; settings of others stay."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WANTED = described(labels={"tier": "web"}, annotations={"for": "bar"}, taints=["
 
 
 def repaired(given: Node, **spec: Any) -> Node:
-    """The node after the plan, its template wanting WANTED."""
+    """Return the node after the plan of a template with WANTED."""
     seen = snapshot([given], [template("web", **{"template": WANTED, **spec})])
     return find(apply(seen, plan(seen, NOW)), given.metadata.name)
 
@@ -101,7 +101,7 @@ def test_a_node_that_is_as_described_is_not_written() -> None:
     assert not plan(seen, NOW).plan.actions
 
 
-def test_a_node_born_as_described_gets_no_record() -> None:
+def test_a_node_adopted_as_described_is_not_written_again() -> None:
     given = owned("a", "web", labels={"tier": "web"}, annotations={"for": "bar"}, taints=["dedicated=web:NoSchedule"])
     assert not plan(snapshot([given], [template("web", template=WANTED)]), NOW).plan.actions
 

@@ -1,4 +1,4 @@
-"""A dry run changes nothing, and says what it would do."""
+"""A dry run writes nothing and reports what it would do."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""One event per template, reason and pass."""
+"""One event per template, reason and reconcile."""
 
 from __future__ import annotations
 
 from nodeyard.apply.outcome import Outcome, Result
-from nodeyard.capabilities.spares.events import events
 from nodeyard.capabilities.spares.plan import plan
+from nodeyard.capabilities.spares.report.events import events
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
 from nodeyard.plan.brake import Limit, brake
 from nodeyard.runtime.capability import Event
@@ -22,7 +22,7 @@ def test_many_claims_make_one_event_with_the_first_ten_names() -> None:
     [event] = told(snapshot(nodes, [template("web", 12)]))
     listed = ", ".join(f"n{number:02}" for number in range(10))
     assert (event.type, event.reason) == ("Normal", "Claimed")
-    assert event.message == f"Takes 12 nodes ({listed} and 2 more) for web"
+    assert event.message == f"Claimed 12 nodes ({listed} and 2 more) for web"
     assert (event.object.kind, event.object.name, event.object.uid) == ("NodeTemplate", "web", "uid-web")
 
 
@@ -41,7 +41,7 @@ def test_refusals_are_told_by_reason() -> None:
     seen = snapshot([spare("a", is_ready=False)], [template("web", eligibility={"requireReady": True})])
     assert [(event.type, event.reason, event.message) for event in told(seen)] == [
         ("Warning", "NoSpareNodesFound", "No spare nodes found"),
-        ("Warning", "NotReady", "Not ready: 1 node (a)"),
+        ("Warning", "NotReady", "Not Ready, required by spec.eligibility.requireReady of web: 1 node (a)"),
     ]
 
 
@@ -61,7 +61,7 @@ def test_what_the_brake_holds_is_told_once_on_each_template_concerned() -> None:
         ("web", "Warning", True),
         ("db", "Warning", True),
     ]
-    assert f"`nodeyard approve {braked.held.id}` lets it go" in said[0].message
+    assert f"`nodeyard approve {braked.held.id}` to proceed" in said[0].message
 
 
 def test_labelling_spares_is_no_event() -> None:

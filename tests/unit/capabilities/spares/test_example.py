@@ -1,4 +1,4 @@
-"""The example that ships does what its README says."""
+"""The shipped example gives the result in its README."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import msgspec
 import yaml
 
 from nodeyard.capabilities.spares import names
-from nodeyard.capabilities.spares.planning.validity import faults
 from nodeyard.capabilities.spares.types import NodeTemplate
+from nodeyard.capabilities.spares.validation import faults
 from nodeyard.kube.names import ZONE
 from nodeyard.kube.objects import Node
 

@@ -1,4 +1,4 @@
-"""A spare shows itself by its label."""
+"""Spares get the spare label."""
 
 from __future__ import annotations
 

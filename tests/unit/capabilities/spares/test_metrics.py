@@ -1,9 +1,9 @@
-"""nyallocator's metrics, as its dashboards know them."""
+"""nyallocator's metrics keep their names and labels."""
 
 from __future__ import annotations
 
-from nodeyard.capabilities.spares.metrics import SparesMetrics
 from nodeyard.capabilities.spares.plan import plan
+from nodeyard.capabilities.spares.report.metrics import SparesMetrics
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
 from nodeyard.process.metrics import Metrics
 
@@ -11,7 +11,7 @@ from ....builders.spares import NOW, all_done, snapshot, spare, template
 
 
 def passed(metrics: SparesMetrics, seen: SparesSnapshot) -> None:
-    """One pass in which everything that was planned was done."""
+    """Reconcile once with every write successful."""
     planned = plan(seen, NOW)
     metrics(seen, planned.plan, all_done(planned))
 

@@ -1,4 +1,4 @@
-"""A node that mirrors a leaf is no template's, though the leaf's labels on it name one of the same name."""
+"""A mirrored node belongs to no template, even if the leaf's labels name one."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pytest
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.controller import SPARES
 from nodeyard.capabilities.spares.plan import plan
+from nodeyard.capabilities.spares.report.status import status
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
-from nodeyard.capabilities.spares.status import status
 from nodeyard.kube.names import MIRRORED_CLUSTER, MIRRORED_NODE
 from nodeyard.kube.objects import Node
 from nodeyard.plan.model import ObjectRef
@@ -63,8 +63,8 @@ def test_it_is_left_alone_where_there_is_no_such_template() -> None:
 
 
 def test_it_is_not_counted_among_the_nodes_that_the_brake_takes_a_share_of() -> None:
-    assert SPARES.managed is not None
-    assert SPARES.managed(snapshot([*REAL, *MIRRORS])) == 3
+    assert SPARES.managed_nodes is not None
+    assert SPARES.managed_nodes(snapshot([*REAL, *MIRRORS])) == 3
 
 
 def test_who_asks_is_told_who_has_it() -> None:

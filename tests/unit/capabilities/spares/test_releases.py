@@ -1,4 +1,4 @@
-"""Surplus nodes go back as they were, one recorded step at a time."""
+"""Surplus nodes are released to their former state, one recorded step at a time."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import msgspec
 import pytest
 
 from nodeyard.capabilities.spares import names
+from nodeyard.capabilities.spares.messages import text
 from nodeyard.capabilities.spares.plan import plan
 from nodeyard.capabilities.spares.planning.record import release_of
 from nodeyard.capabilities.spares.planning.releases import SETTLE
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
+from nodeyard.kube.drain import DRAIN_LABEL, OVERDUE
 from nodeyard.kube.names import POOL_DRAINING
-from nodeyard.kube.objects import Node, Pod
+from nodeyard.kube.objects import Condition, Node, NodeStatus, Pod
 from nodeyard.plan.brake import Limit, brake
 from nodeyard.plan.model import Disruption, Planned
 
@@ -44,12 +46,12 @@ def giving(nodes: int = 0, **spec: Any) -> Any:
 
 
 def claimed(*given: Node) -> list[Node]:
-    """These spares, claimed."""
+    """Return the spares after their claim."""
     return list(converge(snapshot(given, [giving(len(given))]))[0].nodes)
 
 
 def leaving(pods: list[Pod] | None = None, **spec: Any) -> SparesSnapshot:
-    """One node, one moment after the cordon."""
+    """Return one node just after the cordon."""
     seen = snapshot(claimed(spare("a")), [giving(**spec)], pods or [])
     return apply(seen, plan(seen, NOW))
 
@@ -136,7 +138,7 @@ def test_pods_are_evicted_when_the_time_is_up_and_not_twice() -> None:
     assert plan(seen, NOW).plan.wake_at == NOW + timedelta(seconds=60)
     [action] = plan(seen, NOW + timedelta(seconds=60)).plan.actions
     assert (action.reason, action.object.name, action.disrupts) == ("Evicted", "p", ("a",))
-    assert (action.disruption, action.is_granted) == (Disruption.EVICTS, True)
+    assert (action.disruption, action.already_approved) == (Disruption.EVICTS, True)
 
 
 def test_a_release_that_comes_to_evict_only_later_says_so_first_and_is_counted_for_it() -> None:
@@ -144,7 +146,7 @@ def test_a_release_that_comes_to_evict_only_later_says_so_first_and_is_counted_f
     evicting = SparesSnapshot(seen.nodes, [giving(release={"evictAfterSeconds": 0})], seen.pods)
     planned = plan(evicting, NOW)
     [action] = planned.plan.actions
-    assert (action.reason, action.disruption, action.is_granted) == ("Evicting", Disruption.EVICTS, False)
+    assert (action.reason, action.disruption, action.already_approved) == ("Evicting", Disruption.EVICTS, False)
     assert reasons(apply(evicting, planned)) == ["Evicted"]
 
 
@@ -261,7 +263,7 @@ def test_a_node_without_a_record_goes_back_with_the_usual_taint() -> None:
 def test_a_deleted_template_that_retains_lets_its_nodes_go_and_then_goes_itself() -> None:
     seen = snapshot([owned("a", "web", labels={"x": "y"})], [template("web", metadata=DELETING)])
     node_action, template_action = plan(seen, NOW).plan.actions
-    assert (node_action.reason, template_action.reason) == ("LetGo", "FinalizerRemoved")
+    assert (node_action.reason, template_action.reason) == ("Detached", "FinalizerRemoved")
     assert template_action.after == (node_action.id,)
     after = apply(seen, plan(seen, NOW))
     assert not after.templates
@@ -297,3 +299,49 @@ def test_a_release_whose_template_vanished_is_called_off() -> None:
     orphaned = SparesSnapshot(seen.nodes, [], seen.pods)
     assert reasons(orphaned) == ["ReleaseCancelled"]
     assert not find(converge(orphaned)[0], "a").spec.unschedulable
+
+
+# dead nodes
+
+
+def dead(pods: list[Pod], **spec: Any) -> SparesSnapshot:
+    """Return a node being released whose kubelet has stopped reporting."""
+    seen = leaving(pods, **spec)
+    unreachable = NodeStatus(conditions=(Condition(type="Ready", status="Unknown"),))
+    nodes = [msgspec.structs.replace(each, status=unreachable) for each in seen.nodes]
+    return SparesSnapshot(nodes, seen.templates, seen.pods)
+
+
+def test_an_overdue_pod_on_a_dead_node_is_given_up() -> None:
+    seen = dead([pod("p", "a", is_deleting=True)])
+    waiting = plan(seen, NOW + OVERDUE).plan
+    assert not waiting.actions
+    assert waiting.wake_at is not None
+    assert reasons(seen, NOW + SETTLE) == ["Released"]
+
+
+def test_a_pod_that_terminates_on_a_living_node_is_waited_for() -> None:
+    seen = leaving([pod("p", "a", is_deleting=True)])
+    assert not reasons(seen, NOW + timedelta(hours=1))
+
+
+def test_a_pod_of_a_dead_node_that_nobody_has_deleted_is_waited_for() -> None:
+    assert not reasons(dead([pod("p", "a")]), NOW + timedelta(hours=1))
+
+
+def test_an_eviction_from_a_dead_node_is_due_at_once() -> None:
+    planned = plan(dead([pod("p", "a")], release={"evictAfterSeconds": 0}), NOW)
+    [action] = planned.plan.actions
+    assert planned.write(action).body == {"gracePeriodSeconds": 1}
+
+
+def test_a_pod_that_asks_to_be_skipped_is_not_waited_for() -> None:
+    skipped = pod("p", "a")
+    skipped.metadata.labels[DRAIN_LABEL] = "skip"
+    assert reasons(leaving([skipped]), NOW + SETTLE) == ["Released"]
+
+
+def test_the_pods_that_are_waited_for_are_named() -> None:
+    seen = leaving([pod("p", "a")])
+    [blocked] = plan(seen, NOW + SETTLE).plan.blocked
+    assert text(blocked.reason, blocked.facts) == "Waiting for pods to leave 1 node (a): default/p on a"

@@ -1,4 +1,4 @@
-"""What is looked at, and nothing more."""
+"""The snapshot contains only what the plan reads, and only relevant events enqueue."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from ....builders.spares import NOW, node, owned, pod, spare, template, unread
 
 
 class FakeView:
-    """A cache with these objects in it."""
+    """Fake view of a cache with the given objects."""
 
     def __init__(
-        self, *, pods_synced: bool = True, aside: Mapping[tuple[str, str], Malformed] | None = None, **kinds: Any
+        self, *, pods_synced: bool = True, undecodable: Mapping[tuple[str, str], Malformed] | None = None, **kinds: Any
     ):
         self.kinds: dict[str, Sequence[Any]] = kinds
         self.pods_synced = pods_synced
-        self.broken = dict(aside or {})
+        self.broken = dict(undecodable or {})
         self.asked: list[str] = []
 
     def get(self, kind: str, name: str, namespace: str = "") -> Any | None:
@@ -46,7 +46,7 @@ class FakeView:
     def is_synced(self, kind: str) -> bool:
         return self.pods_synced
 
-    def aside(self, kind: str) -> Mapping[tuple[str, str], Malformed]:
+    def undecodable(self, kind: str) -> Mapping[tuple[str, str], Malformed]:
         return self.broken
 
 
@@ -80,7 +80,7 @@ def test_pods_that_are_not_there_yet_are_unknown_and_not_absent() -> None:
 
 def test_templates_that_did_not_decode_are_no_longer_what_they_were() -> None:
     broken = unread("web")
-    view = FakeView(aside={("", "web"): broken}, NodeTemplate=[template("web"), template("other")])
+    view = FakeView(undecodable={("", "web"): broken}, NodeTemplate=[template("web"), template("other")])
     seen = collect(view, names.KEY, NOW)
     assert seen.malformed == {"web": broken}
     assert [each.name for each in seen.templates] == ["other"]
@@ -96,8 +96,8 @@ PODS = next(watch for watch in SPARES.watches if watch.resource.kind == "Pod")
 
 
 def is_planned(old: Pod | None, new: Pod | None) -> bool:
-    assert PODS.keys_in is not None
-    return bool(list(PODS.keys_in(FakeView(Node=GIVEN), old, new)))
+    assert PODS.map_with_view is not None
+    return bool(list(PODS.map_with_view(FakeView(Node=GIVEN), old, new)))
 
 
 @pytest.mark.parametrize(

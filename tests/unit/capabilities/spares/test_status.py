@@ -1,4 +1,4 @@
-"""What a template says of itself after a pass."""
+"""Status of templates after a reconcile."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from nodeyard.apply.outcome import Outcome, Result
 from nodeyard.capabilities.spares.plan import plan
+from nodeyard.capabilities.spares.report.status import status
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
-from nodeyard.capabilities.spares.status import status
 from nodeyard.capabilities.spares.types import NodeTemplateStatus
 from nodeyard.kube.json import Object
 
@@ -21,7 +21,7 @@ DELETING = {"deletionTimestamp": "2030-01-01T00:00:00Z"}
 
 
 def said(seen: SparesSnapshot, now: Any = NOW, **results: Result) -> dict[str, Object]:
-    """The statuses to write, by template."""
+    """Return the statuses to write, by template."""
     planned = plan(seen, now)
     return {each.object.name: each.status for each in status(seen, planned.plan, outcome(planned, **results), now)}
 
@@ -94,7 +94,7 @@ def test_an_invalid_template_says_what_is_wrong() -> None:
 
 def test_a_dry_run_says_what_it_would_do_and_succeeds() -> None:
     wire = said(snapshot([spare("a")], [template("web", dryRun=True)]))["web"]
-    assert wire["dryRun"] == {"claims": 1, "nodes": ["a"]}
+    assert wire["dryRun"] == {"claims": 1, "updates": 0, "moves": 0, "releases": 0, "nodes": ["a"]}
     assert condition(wire, "Sufficient") == ("False", "DryRun", "Dry run: would claim 1 node: a")
     assert condition(wire, "ReconcileSuccess")[0] == "True"
 
@@ -157,3 +157,31 @@ def test_a_template_that_goes_in_this_pass_gets_no_status() -> None:
 def test_a_template_that_goes_later_says_how_many_are_left() -> None:
     going = template("web", metadata=DELETING, releasePolicy="Release", template=described())
     assert said(snapshot([owned("a", "web")], [going]))["web"]["currentNodes"] == 1
+
+
+def test_a_surplus_that_is_retained_is_a_condition() -> None:
+    seen = snapshot([owned("a", "web"), owned("b", "web"), owned("c", "web")], [template("web", 1)])
+    wire = said(seen)["web"]
+    assert condition(wire, "Sufficient")[0] == "True"
+    assert condition(wire, "Surplus") == (
+        "True",
+        "SurplusRetained",
+        "web has 2 nodes more than spec.nodes and keeps them: spec.releasePolicy is Retain",
+    )
+    lowered = msgspec.convert(wire, NodeTemplateStatus)
+    now_fits = [msgspec.structs.replace(template("web", 3), status=lowered)]
+    assert [each["type"] for each in said(SparesSnapshot(seen.nodes, now_fits))["web"]["conditions"]] == [
+        "Sufficient",
+        "ReconcileSuccess",
+    ]
+
+
+def test_a_surplus_that_is_given_back_is_not() -> None:
+    seen = snapshot([owned("a", "web"), owned("b", "web")], [template("web", 1, releasePolicy="Release")])
+    assert [each["type"] for each in said(seen)["web"]["conditions"]] == ["Sufficient", "ReconcileSuccess"]
+
+
+def test_what_is_skipped_because_the_step_before_it_failed_does_not_silence_the_status() -> None:
+    seen = snapshot([spare("a")], [template("web", 1, metadata={"finalizers": []})])
+    wire = said(seen, web=Result.DENIED, a=Result.SKIPPED)["web"]
+    assert condition(wire, "ReconcileSuccess") == ("False", "ReconcileError", "the server said no")

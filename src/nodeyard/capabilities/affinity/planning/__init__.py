@@ -1,1 +1,1 @@
-"""The steps of a plan, each by its noun."""
+"""The steps of planning, one module per step."""

@@ -1,7 +1,7 @@
-"""One AffinityClass, planned: as long as somebody uses it, it does not go.
+"""Plan one AffinityClass: a finalizer keeps it while it is in use.
 
-Beside that, what can be told of a class alone: whether its selectors make sense, whether nodes can give themselves the
-labels that it asks for, and which of the pods that bear its stamp are outside of it.
+Also check a class on its own: are its selectors valid, can kubelets set its labels on their own nodes, and which pods
+with the label of the class could run outside it.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ import msgspec
 
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.planning import finalizers
-from nodeyard.capabilities.affinity.planning.compiled import compiled
-from nodeyard.capabilities.affinity.planning.containment import CompiledClass, Inside
-from nodeyard.capabilities.affinity.planning.daemons import NodeOf, contains_pod, node_of_daemon
+from nodeyard.capabilities.affinity.planning.compiled_classes import compiled
+from nodeyard.capabilities.affinity.planning.containment import Inside, NodeOf, contains_pod, node_of_daemon
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.snapshot import ClassSnapshot
 from nodeyard.capabilities.affinity.types import AffinityClass, AffinityClassSpec, ClassUser
@@ -25,26 +24,28 @@ from nodeyard.kube.names import label_value_faults, qualified_name_faults
 from nodeyard.kube.node_affinity import Affinity, NodeSelector
 from nodeyard.kube.node_affinity_errors import comparison_errors, node_selector_errors
 from nodeyard.kube.objects import ObjectMeta
-from nodeyard.plan.draft import Draft
+from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.model import ObjectRef
 
 NAMED_USERS: Final = 100
-"""That status names."""
+"""Number of users that status lists."""
+NAMED_PODS: Final = 100
+"""Up to this many pods of one shape outside the class are listed by name; more are only counted."""
 _REQUIRED: Final = "spec.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution"
 
 
-def plan_class(draft: Draft, snapshot: ClassSnapshot) -> None:
+def plan_class(builder: PlanBuilder, snapshot: ClassSnapshot) -> None:
     affinity_class = snapshot.affinity_class
     ref, metadata = class_ref(affinity_class), affinity_class.metadata
     if snapshot.is_served_elsewhere:
-        draft.block(ref, Reason.SERVED_ELSEWHERE, _facts(affinity_class))
+        builder.block(ref, Reason.SERVED_ELSEWHERE, _facts(affinity_class))
     if not snapshot.users:
-        finalizers.remove(draft, ref, metadata, names.CLASS_FINALIZER, _facts(affinity_class))
+        finalizers.remove(builder, ref, metadata, names.CLASS_FINALIZER, _facts(affinity_class))
         return
     if affinity_class.is_deleting:
-        draft.block(ref, Reason.CLASS_IN_USE, in_use_facts(affinity_class.name, snapshot.users))
+        builder.block(ref, Reason.CLASS_IN_USE, in_use_facts(affinity_class.name, snapshot.users))
         return
-    finalizers.add(draft, ref, metadata, names.CLASS_FINALIZER, _facts(affinity_class))
+    finalizers.add(builder, ref, metadata, names.CLASS_FINALIZER, _facts(affinity_class))
 
 
 def class_ref(affinity_class: AffinityClass) -> ObjectRef:
@@ -65,11 +66,11 @@ def _facts(affinity_class: AffinityClass) -> Object:
     return {"object": f"{names.CLASS_KIND} {affinity_class.name}", "class": affinity_class.name}
 
 
-# whether it makes sense
+# validation
 
 
 def selector_errors(spec: AffinityClassSpec) -> list[str]:
-    """In the words of the API server, had a pod the same selectors."""
+    """Return the errors that the API server would report for a pod with the same selectors."""
     errors = list(_label_errors(spec))
     if spec.node_affinity is not None and spec.node_affinity.required is not None:
         try:
@@ -88,7 +89,8 @@ def _label_errors(spec: AffinityClassSpec) -> Iterator[FieldError]:
             yield invalid(f"spec.nodeSelector[{key}]", value, fault)
 
 
-# whether it can be trusted
+# labels that kubelets can set (NodeRestriction)
+# https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#noderestriction
 
 _GUARDED: Final = "node-restriction.kubernetes.io"
 _RESERVED: Final = ("kubernetes.io", "k8s.io")
@@ -108,11 +110,11 @@ _KUBELET_LABELS: Final = frozenset(
         "node.kubernetes.io/instance-type",
     }
 )
-"""Reserved, and still the kubelet's to set; the rest of what is reserved is not."""
+"""Labels in reserved domains that a kubelet may set; it may not set others there."""
 
 
 def self_assignable(spec: AffinityClassSpec) -> list[str]:
-    """The labels of a class that a kubelet may give its own node, under the API server's NodeRestriction."""
+    """Return the labels of a class that NodeRestriction lets a kubelet set on its own node."""
     return sorted(filter(is_self_assignable, _keys(spec)))
 
 
@@ -136,7 +138,7 @@ def _keys(spec: AffinityClassSpec) -> set[str]:
     return {*spec.node_selector, *(each.key for term in terms for each in term.match_expressions if each.key)}
 
 
-# who is outside
+# violators
 
 
 class PlacedSpec(Protocol):
@@ -147,7 +149,7 @@ class PlacedSpec(Protocol):
 
 
 class PlacedPod(Protocol):
-    """A running pod, by what it is placed by."""
+    """The fields of a running pod that decide its placement."""
 
     @property
     def metadata(self) -> ObjectMeta: ...
@@ -158,17 +160,21 @@ class PlacedPod(Protocol):
 def violators(
     affinity_class: AffinityClass, pods: Iterable[PlacedPod], node_of: NodeOf = lambda _name: None
 ) -> list[str]:
-    """Of the pods that bear the stamp of a class those that may be outside, as `namespace/name`; not those that go."""
-    made = compiled(affinity_class)
+    """Return the pods that could run outside the class, as `namespace/name`, without those being deleted."""
     return sorted(
         f"{pod.metadata.namespace}/{pod.metadata.name}"
         for pod in pods
-        if pod.metadata.deletion_timestamp is None and not _is_inside(made, pod, node_of)
+        if pod.metadata.deletion_timestamp is None and not is_inside(affinity_class, pod, node_of)
     )
 
 
-def _is_inside(made: CompiledClass, pod: PlacedPod, node_of: NodeOf) -> bool:
-    required = None if pod.spec.affinity is None else pod.spec.affinity.required_nodes
+def is_inside(affinity_class: AffinityClass, pod: PlacedPod, node_of: NodeOf = lambda _name: None) -> bool:
+    """Return whether every node that the pod may run on is in the class."""
+    required = required_nodes(pod)
     name = node_of_daemon(pod.metadata, required)
-    verdict = contains_pod(made, pod.spec.node_selector, required, node_of(name) if name else None)
+    verdict = contains_pod(compiled(affinity_class), pod.spec.node_selector, required, node_of(name) if name else None)
     return isinstance(verdict, Inside)
+
+
+def required_nodes(pod: PlacedPod) -> NodeSelector | None:
+    return None if pod.spec.affinity is None else pod.spec.affinity.required_nodes

@@ -1,23 +1,23 @@
-"""Is every node that a pod may go to a node of its class?
+"""Decide whether every node that a pod may run on is in its class.
 
-Both sides are unions of boxes (see terms): the pod's nodeSelector with each of its required terms, and the class's. The
-pod is inside when each of its boxes lies in the union of the class's boxes, which is more than lying in one of them:
+Both sides are unions of boxes (`selector_terms`): the nodeSelector with each required term, of the pod and of the
+class. The pod is inside if each of its boxes lies in the union of the class's boxes, not necessarily in one of them:
 
     zone In [dc1, dc2]      inside   {zone=dc1} or {zone=dc2}, though in neither alone
 
-Each key contributes the few choices that matter (see representatives), each with a mask of the boxes of the class that
-admit it. A combination of choices is in the boxes whose bit is in all of its masks; one with no bit left is a node that
-the pod may have and the class has not: the counterexample. Combinations are built key by key, those with the same mask
-together. One with a bit that survives whatever the remaining keys bring is inside and needs no further look; so a pod
-in a single box of the class, and therefore every class of one box, is decided without combining anything.
+Each key contributes a few sample values (`sample_values`), each with a mask of the class's boxes that admit it. A
+combination of values lies in the boxes whose bit is in all of its masks. A combination with no bit left is a
+counterexample: a node that the pod may run on and that is outside the class. Combinations are built key by key, and
+those with the same mask are merged. A combination with a bit that survives all remaining keys is inside and is dropped.
+A pod in a single box of the class, and any class of one box, is therefore decided without combining.
 
-The question is coNP-hard in general. A pod that would need more than `MAX_COMBINATIONS` of them, or whose terms are
-larger than `MAX_SIZE`, is `TooComplex`: whoever writes pods cannot keep whoever judges them busy for long.
+The problem is coNP-hard in general. A pod that needs more than `MAX_COMBINATIONS`, or whose terms are larger than
+`MAX_SIZE`, is `TooComplex`: the author of a pod cannot keep admission busy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import accumulate
@@ -25,30 +25,34 @@ from operator import and_
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
-from nodeyard.capabilities.affinity.planning.representatives import Choice, ClassKey, Value, class_keys
-from nodeyard.capabilities.affinity.planning.terms import NODE_NAME, Box, boxes, narrowed_boxes
-from nodeyard.kube.node_affinity import NodeMatcher, NodeSelector, node_matcher
+from nodeyard.capabilities.affinity.planning.sample_values import Choice, ClassKey, Value, class_keys
+from nodeyard.capabilities.affinity.planning.selector_terms import NODE_NAME, Box, boxes, narrow_boxes
+from nodeyard.kube.node_affinity import NODE_NAME_FIELD, NodeMatcher, NodeSelector, NodeSelectorTerm, node_matcher
+from nodeyard.kube.objects import ObjectMeta
 
 MAX_COMBINATIONS: Final = 20_000
 MAX_SIZE: Final = 10_000
-"""Of a pod's terms: a point for each value and expression, ten for a term, which is about what each costs to read."""
+"""Cost limit of a pod's terms: one per value and expression, ten per term, which is about their parsing cost."""
+NodeOf: TypeAlias = Callable[[str], ObjectMeta | None]
+"""Returns a node by its name, or None."""
+_DAEMON_SET: Final = "DaemonSet"
 _NO_BOX: Final[Box] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class CompiledClass:
-    """A class as it is asked: made once when the class is seen, then shared by all requests."""
+    """A class prepared for checks: compiled once, then shared by all requests."""
 
     node_selector: Mapping[str, str]
     has_terms: bool
     everything: int
-    """A bit for each box; none where no node can be in the class."""
+    """One bit per box; zero if no node can be in the class."""
     keys: tuple[ClassKey, ...]
     matches: NodeMatcher = field(repr=False, compare=False)
 
 
 def compile_class(node_selector: Mapping[str, str], terms: NodeSelector | None) -> CompiledClass:
-    """`terms` are those of the class's required node affinity; None where it has none, which asks for nothing."""
+    """Compile a class; `terms` are its required node affinity, None if it has none."""
     selector = dict(sorted(node_selector.items()))
     made = list(boxes(selector, terms))
     return CompiledClass(
@@ -62,30 +66,30 @@ def compile_class(node_selector: Mapping[str, str], terms: NodeSelector | None) 
 
 @dataclass(frozen=True, slots=True)
 class Counterexample:
-    """A node that the pod may go to and that is not in the class, by the keys that decide it."""
+    """A node that the pod may run on and that is outside the class, by the keys that decide it."""
 
     labels: Mapping[str, Value]
-    """None where the node lacks the label. Keys that are not here may be anything the pod asks for."""
+    """None if the node lacks the label. Other keys may have any value that the pod allows."""
     node_name: str | None = None
-    """Where the class chooses nodes by name."""
+    """Set if the class selects nodes by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inside:
     is_vacuous: bool = False
-    """The pod's conditions contradict each other: it can go to no node at all, and so to none outside the class."""
+    """The pod's requirements contradict each other: it fits no node, and so none outside the class."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outside:
     counterexample: Counterexample
     missing: tuple[str, str] | None
-    """The first label of the class's nodeSelector that the pod does not insist on; None if it insists on all."""
+    """The first label of the class's nodeSelector that the pod does not require; None if it requires all."""
 
 
 @dataclass(frozen=True, slots=True)
 class TooComplex:
-    """Whether the pod is inside cannot be told with reasonable effort; it has to be asked for more simply."""
+    """The pod cannot be checked within the cost limits."""
 
 
 Verdict: TypeAlias = Inside | Outside | TooComplex
@@ -96,20 +100,20 @@ _TOO_COMPLEX: Final = TooComplex()
 
 
 def contains(compiled: CompiledClass, node_selector: Mapping[str, str], required: NodeSelector | None) -> Verdict:
-    """Whether the class contains every node that a pod with this nodeSelector and required affinity may go to."""
+    """Check that the class contains every node that a pod with this nodeSelector and affinity may run on."""
     if required is None:
         if not compiled.has_terms and compiled.node_selector.items() <= node_selector.items():
             return _INSIDE
         return _verdict(compiled, node_selector, (_NO_BOX,))
-    if _size(required) > MAX_SIZE:
-        # Terms only narrow what the nodeSelector leaves: where that is inside already, they need not be read.
+    if size_of(required) > MAX_SIZE:
+        # Terms only narrow the nodeSelector: if that is inside already, they need not be parsed.
         by_selector = contains(compiled, node_selector, None)
         return by_selector if isinstance(by_selector, Inside) else _TOO_COMPLEX
-    pod_boxes = list(narrowed_boxes(node_selector, required))
+    pod_boxes = list(narrow_boxes(node_selector, required))
     return _verdict(compiled, node_selector, pod_boxes) if pod_boxes else _VACUOUS
 
 
-def _size(required: NodeSelector) -> int:
+def size_of(required: NodeSelector) -> int:
     return sum(
         10 + sum(1 + len(expression.values) for expression in (*term.match_expressions, *term.match_fields))
         for term in required.node_selector_terms
@@ -143,15 +147,15 @@ def _outside(compiled: CompiledClass, escape: Mapping[str, Value]) -> Outside:
 
 
 class _Exhausted(Exception):
-    """More combinations than anyone wants to wait for."""
+    """The search exceeded MAX_COMBINATIONS."""
 
 
 _Combinations: TypeAlias = dict[int, tuple[Value, ...]]
-"""The boxes they are still in, and one of them: a value for each key so far."""
+"""One combination, a value for each key so far, by the mask of the boxes it is still in."""
 
 
 class _Search:
-    """Looks for combinations outside all boxes, and counts what it looks at over all boxes of a pod."""
+    """Searches combinations outside all boxes, with one limit for all boxes of a pod."""
 
     __slots__ = ("_everything", "_remaining")
 
@@ -160,7 +164,7 @@ class _Search:
         self._remaining = MAX_COMBINATIONS
 
     def escape(self, choices: Mapping[str, Sequence[Choice]]) -> dict[str, Value] | None:
-        """A value for each key, chosen so that no box admits them all."""
+        """Return a value for each key such that no box admits them all; None if there is none."""
         if not choices:
             return None if self._everything else {}
         keys = sorted(choices, key=lambda key: len(choices[key]))
@@ -176,7 +180,7 @@ class _Search:
         return None
 
     def _surviving(self, choices: Sequence[Sequence[Choice]]) -> list[int]:
-        """For each key: the boxes that admit whatever it and those after it may bring."""
+        """Return, for each key, the boxes that admit every choice of it and of the keys after it."""
         always = (reduce(and_, (choice.mask for choice in each)) for each in reversed(choices))
         return list(accumulate(always, and_))[::-1]
 
@@ -189,3 +193,36 @@ class _Search:
             for choice in choices:
                 extended.setdefault(mask & choice.mask, (*values, choice.value))
         return extended
+
+
+# pods of a DaemonSet
+#
+# The DaemonSet controller creates one pod per node and replaces the required terms of the template with the node's
+# name, so the terms of a class are no longer on the pod. Such a pod is inside if its node is, by the node's current
+# labels: when these change, the controller evaluates the template again and deletes the pod. No controller does that
+# for other pods, so a node name does not excuse them.
+
+
+def node_of_daemon(metadata: ObjectMeta, required: NodeSelector | None) -> str:
+    """Return the node that a DaemonSet created this pod for; empty for other pods."""
+    if required is None or not any(each.controller and each.kind == _DAEMON_SET for each in metadata.owner_references):
+        return ""
+    named = {_node_of(term) for term in required.node_selector_terms}
+    return named.pop() if len(named) == 1 else ""
+
+
+def _node_of(term: NodeSelectorTerm) -> str:
+    for each in term.match_fields:
+        if (each.key, each.operator, len(each.values)) == (NODE_NAME_FIELD, "In", 1):
+            return each.values[0]
+    return ""
+
+
+def contains_pod(
+    compiled: CompiledClass, node_selector: Mapping[str, str], required: NodeSelector | None, node: ObjectMeta | None
+) -> Verdict:
+    """Like `contains`; `node` is the node that a DaemonSet created the pod for, if one did."""
+    verdict = contains(compiled, node_selector, required)
+    if isinstance(verdict, Inside) or node is None or not compiled.matches(node.labels, node.name):
+        return verdict
+    return _INSIDE

@@ -1,7 +1,7 @@
-"""Whether a default is a value that its own schema accepts: one that it refuses would make the server refuse the whole.
+"""Check that a default is valid under its own schema: the API server rejects a CRD with an invalid default.
 
-Schemas are what users write, and the process stands still while one is judged. Python's `re` can take for ever over a
-pattern, so none gets there: RE2 searches, as in the server. What would take long in any other way is not judged.
+Users write the schemas, and a check blocks the event loop. Patterns are matched with RE2, as in the API server, because
+Python's `re` can backtrack without end. Defaults that would take long otherwise are not checked and left out.
 """
 
 from __future__ import annotations
@@ -14,33 +14,32 @@ import msgspec
 
 from nodeyard.capabilities.affinity.planning.restrictions import BRANCHES
 from nodeyard.kube.json import Json, Object
+from nodeyard.schema.default_values import default_faults
+from nodeyard.schema.patterns import PatternError, compile_pattern
 
 MOST_SEARCHES: Final = 64
-"""Of patterns in texts, within one schema: RE2 compiles each anew."""
+"""Maximum number of pattern searches in one schema: RE2 compiles each pattern again."""
 LONGEST_TEXT: Final = 4096
-"""That is searched."""
+"""Maximum length of a string that is searched."""
 MOST_WORK: Final = 10_000_000
-"""Characters of a default times those of what it is judged by: a list may be compared with every choice for each."""
+"""Maximum product of the sizes of default and schema: each item of a list may be compared with every enum value."""
 
 
-class Judge:
-    """Of the defaults of one schema."""
+class DefaultChecker:
+    """Checks the defaults of one schema."""
 
     def __init__(self) -> None:
         self._searches: set[tuple[str, str]] = set()
 
     def accepts(self, node: Object, value: Json) -> bool:
-        """False also where it cannot be told."""
-        # With CEL around it: not where nobody defines applications.
-        from nodeyard.schema.definition.defaults import default_faults
-
+        """Return whether the default is valid; False also if it cannot be checked."""
         relevant = _relevant(node, [value])
         if _length(relevant) * _length(value) > MOST_WORK:
             return False
         try:
             faults = default_faults({**relevant, "default": value}, "")
         except OverflowError:
-            # A number that is larger than any that the server knows.
+            # The number is larger than the API server supports.
             return False
         return not faults and self._is_matched(node, value)
 
@@ -64,14 +63,14 @@ class Judge:
 
 
 def _relevant(node: Object, values: list[Json]) -> Object:
-    """What these values are judged by, patterns and cases that depend on one apart.
+    """Return the part of the schema that applies to these values, without patterns and branches that contain one.
 
-    Defaults further down have been judged for themselves.
+    Nested defaults have been checked on their own.
     """
     made = {
-        word: said
-        for word, said in node.items()
-        if word not in ("pattern", "default") and not (word in BRANCHES and _names_pattern(said))
+        word: value
+        for word, value in node.items()
+        if word not in ("pattern", "default") and not (word in BRANCHES and _names_pattern(value))
     }
     members: dict[str, list[Json]] = {}
     for value in values:
@@ -87,10 +86,10 @@ def _relevant(node: Object, values: list[Json]) -> Object:
     return made
 
 
-def _names_pattern(said: Json) -> bool:
-    if isinstance(said, dict):
-        return "pattern" in said or any(map(_names_pattern, said.values()))
-    return isinstance(said, list) and any(map(_names_pattern, said))
+def _names_pattern(value: Json) -> bool:
+    if isinstance(value, dict):
+        return "pattern" in value or any(map(_names_pattern, value.values()))
+    return isinstance(value, list) and any(map(_names_pattern, value))
 
 
 def _length(value: Json) -> int:
@@ -99,10 +98,7 @@ def _length(value: Json) -> int:
 
 @lru_cache(maxsize=1024)
 def _found(pattern: str, text: str) -> bool:
-    from nodeyard.schema.cel.errors import EvaluationError
-    from nodeyard.schema.cel.patterns import re2_finds
-
     try:
-        return re2_finds(pattern, text)
-    except EvaluationError:
+        return compile_pattern(pattern).matches(text)
+    except PatternError:
         return False

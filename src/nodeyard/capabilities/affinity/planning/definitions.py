@@ -1,8 +1,8 @@
-"""One ApplicationDefinition, planned: the CRD that serves its kind, as long as it is declared.
+"""Plan one ApplicationDefinition: the CRD that serves its kind.
 
-A CRD that somebody else made is used as it is. A definition whose schema does not read, or whose kind an older one
-declares already, changes nothing. While there are applications of the kind, neither the definition nor its CRD goes:
-with the CRD the server would delete them all. One that is served under a name and then called otherwise stays as it is.
+A CRD that somebody else created is used as it is. A definition with an invalid schema, or whose kind an older one
+declares, changes nothing. While there are applications of the kind, neither the definition nor its CRD is deleted: the
+API server would delete the applications with the CRD. A CRD whose definition was renamed stays as it is.
 """
 
 from __future__ import annotations
@@ -11,28 +11,28 @@ from typing import Final
 
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.planning import finalizers
-from nodeyard.capabilities.affinity.planning.closings import closing, settled_at
-from nodeyard.capabilities.affinity.planning.declarations import declaration_faults
+from nodeyard.capabilities.affinity.planning.crd_teardown import closing_patch, settled_at
+from nodeyard.capabilities.affinity.planning.definition_validation import declaration_faults
 from nodeyard.capabilities.affinity.planning.schemas import SchemaError, structural
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.snapshot import DefinitionSnapshot
 from nodeyard.capabilities.affinity.types import Application, ApplicationDefinition
-from nodeyard.kube.json import Object
+from nodeyard.kube.json import Object, json_equal
 from nodeyard.kube.names import CAPABILITY
-from nodeyard.kube.patch import is_same, merge_patch
+from nodeyard.kube.patch import merge_patch
+from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.diff import diff
-from nodeyard.plan.draft import Draft
+from nodeyard.plan.managed_fields import preview_apply
 from nodeyard.plan.model import ObjectRef, Verb, Write
-from nodeyard.plan.owned import outcome
 from nodeyard.schema.crd import Column, Definition
 
 CRD_API_VERSION: Final = "apiextensions.k8s.io/v1"
 CRD_KIND: Final = "CustomResourceDefinition"
 _READY: Final = '.status.conditions[?(@.type=="Ready")].status'
 _COLUMNS: Final = (
-    Column("Ready", _READY, description="Whether its release is ready."),
-    Column("Version", ".status.version", description="The version of the chart."),
-    Column("Class", ".status.affinityClass", description="The class that it is placed by."),
+    Column("Ready", _READY, description="Readiness of the HelmRelease."),
+    Column("Version", ".status.version", description="Version of the chart."),
+    Column("Class", ".status.affinityClass", description="Effective AffinityClass."),
     Column("Age", ".metadata.creationTimestamp", "date"),
 )
 _OVERLAY: Final[dict[str, Object]] = {
@@ -41,27 +41,27 @@ _OVERLAY: Final[dict[str, Object]] = {
 }
 
 
-def plan_definition(draft: Draft, snapshot: DefinitionSnapshot) -> None:
+def plan_definition(builder: PlanBuilder, snapshot: DefinitionSnapshot) -> None:
     definition = snapshot.definition
     if definition.is_deleting:
-        _withdraw(draft, snapshot)
+        _plan_deletion(builder, snapshot)
         return
     ref, facts = definition_ref(definition), definition_facts(definition)
     if snapshot.is_served_elsewhere:
-        draft.block(ref, Reason.SERVED_ELSEWHERE, facts)
+        builder.block(ref, Reason.SERVED_ELSEWHERE, facts)
         return
-    if snapshot.trouble:
-        draft.block(ref, Reason.UNWATCHED, {**facts, "error": snapshot.trouble})
+    if snapshot.watch_error:
+        builder.block(ref, Reason.UNWATCHED, {**facts, "error": snapshot.watch_error})
     if faults := declaration_faults(definition):
-        draft.block(ref, Reason.BAD_DEFINITION, {**facts, "errors": faults})
+        builder.block(ref, Reason.BAD_DEFINITION, {**facts, "errors": faults})
         return
     if snapshot.rivals:
-        draft.block(ref, Reason.RIVAL, {**facts, "rivals": list(snapshot.rivals)})
+        builder.block(ref, Reason.DUPLICATE_DEFINITION, {**facts, "rivals": list(snapshot.rivals)})
         return
     if snapshot.former:
-        draft.block(ref, Reason.BAD_DEFINITION, {**facts, "errors": _renamed(snapshot)})
+        builder.block(ref, Reason.BAD_DEFINITION, {**facts, "errors": _rename_faults(snapshot)})
         return
-    _serve(draft, snapshot)
+    _plan_crd(builder, snapshot)
 
 
 def definition_ref(definition: ApplicationDefinition) -> ObjectRef:
@@ -85,48 +85,48 @@ def is_ours(crd: Object, definition: ApplicationDefinition) -> bool:
     return bool((crd["metadata"].get("labels") or {}).get(names.DECLARED_BY) == definition.name)
 
 
-# while it is declared
+# the CRD
 
 
-def _serve(draft: Draft, snapshot: DefinitionSnapshot) -> None:
+def _plan_crd(builder: PlanBuilder, snapshot: DefinitionSnapshot) -> None:
     definition, crd = snapshot.definition, snapshot.crd
     ref, facts = definition_ref(definition), definition_facts(definition)
     try:
         schema, left_out = structural(definition.spec.application.open_api_schema)
     except SchemaError as error:
-        draft.block(ref, Reason.BAD_SCHEMA, {**facts, "error": str(error)})
+        builder.block(ref, Reason.BAD_SCHEMA, {**facts, "error": str(error)})
         return
-    guarded = finalizers.add(draft, ref, definition.metadata, names.DEFINITION_FINALIZER, facts)
+    finalizer_added = finalizers.add(builder, ref, definition.metadata, names.DEFINITION_FINALIZER, facts)
     if crd is not None and not is_ours(crd, definition):
-        draft.block(ref, Reason.CRD_NOT_OURS, {**facts, "by": _maker(crd)})
+        builder.block(ref, Reason.CRD_NOT_MANAGED, {**facts, "by": _creator(crd)})
         return
     if crd is not None and crd["metadata"].get("deletionTimestamp"):
-        draft.block(ref, Reason.DELETING, {**facts, "object": f"{CRD_KIND} {facts['crd']}"})
+        builder.block(ref, Reason.DELETING, {**facts, "object": f"{CRD_KIND} {facts['crd']}"})
         return
     body = crd_of(definition, schema)
-    if crd is not None and (fixed := _changes_names(crd, body)):
-        draft.block(ref, Reason.BAD_DEFINITION, {**facts, "errors": [fixed]})
+    if crd is not None and (fixed := _kind_fault(crd, body)):
+        builder.block(ref, Reason.BAD_DEFINITION, {**facts, "errors": [fixed]})
         return
     if left_out:
-        draft.block(ref, Reason.SCHEMA_SIMPLIFIED, {**facts, "left_out": list(left_out)})
-    after = body if crd is None else _after(crd, body)
+        builder.block(ref, Reason.SCHEMA_SIMPLIFIED, {**facts, "left_out": list(left_out)})
+    after = body if crd is None else _preview(crd, body)
     if after is crd:
         return
     uid = "" if crd is None else crd["metadata"].get("uid", "")
-    draft.act(
+    builder.act(
         Verb.APPLY,
         ObjectRef(api_version=CRD_API_VERSION, kind=CRD_KIND, name=facts["crd"], uid=uid),
         Reason.DEFINITION_SERVED,
         facts,
-        # One that somebody else has made a moment ago, which we have not heard of, is not taken from them.
+        # The cache may be stale: do not take over a CRD that somebody else has just created.
         Write(body=body, force=crd is not None),
         diff=diff(crd, after),
-        after=(guarded,),
+        after=(finalizer_added,),
     )
 
 
 def crd_of(definition: ApplicationDefinition, spec_schema: Object) -> Object:
-    """The CRD, in the form the server gives back: what is the same is not written again."""
+    """Return the CRD in the form that the API server returns, so that an unchanged CRD is not written again."""
     given = definition.spec.application
     rendered = Definition(
         type=Application,
@@ -134,11 +134,11 @@ def crd_of(definition: ApplicationDefinition, spec_schema: Object) -> Object:
         version=names.VERSION,
         kind=given.kind,
         plural=given.plural,
-        description=f"An application that is released as the ApplicationDefinition {definition.name} says.",
+        description=f"{given.kind} is an application declared by ApplicationDefinition {definition.name}.",
         namespaced=True,
         short_names=(),
         columns=_COLUMNS,
-        overlay={**_OVERLAY, "spec": {"additionalProperties": None, **spec_schema}, "": _whole(spec_schema)},
+        overlay={**_OVERLAY, "spec": {"additionalProperties": None, **spec_schema}, "": _required_spec(spec_schema)},
     ).render()
     served: Object = {each: value for each, value in rendered["spec"]["names"].items() if value}
     labels = {names.DECLARED_BY: definition.name, CAPABILITY: names.CAPABILITY}
@@ -149,81 +149,81 @@ def crd_of(definition: ApplicationDefinition, spec_schema: Object) -> Object:
     }
 
 
-def _whole(spec_schema: Object) -> Object:
-    """A spec in which something is required cannot be left out itself."""
+def _required_spec(spec_schema: Object) -> Object:
+    """Require the spec if the spec has required fields."""
     return {"required": ["spec"]} if spec_schema.get("required") else {}
 
 
-def _renamed(snapshot: DefinitionSnapshot) -> list[str]:
-    """A definition that was served under another plural: what there is in it would be left behind."""
+def _rename_faults(snapshot: DefinitionSnapshot) -> list[str]:
+    """Return the faults of a definition that is served under another plural."""
     plural = snapshot.definition.spec.application.plural
     return [
-        f"spec.application.plural {plural!r}: it is served as {each}, whose applications would be left behind. Set "
-        f"kind and plural back to what they were, and make another definition for the new ones"
+        f"spec.application.plural {plural!r}: it is already served as {each}, whose applications would be orphaned. "
+        f"Restore kind and plural, and create another definition for the new ones"
         for each in snapshot.former
     ]
 
 
-def _changes_names(crd: Object, body: Object) -> str:
-    """What the server would not let us change."""
+def _kind_fault(crd: Object, body: Object) -> str:
+    """Return the fault of a changed kind, which the API server does not allow."""
     before, after = crd["spec"]["names"].get("kind"), body["spec"]["names"]["kind"]
     if before == after:
         return ""
-    return f"spec.application.kind {after!r}: the plural is served as {before!r}. Make another definition for it"
+    return f"spec.application.kind {after!r}: the plural is served as {before!r}. Create another definition for it"
 
 
-def _after(crd: Object, body: Object) -> Object:
-    """The CRD as an apply leaves it; the very same where that changes nothing. Its versions are one value."""
-    after = outcome(crd, body, names.MANAGER)
+def _preview(crd: Object, body: Object) -> Object:
+    """Return the CRD as an apply leaves it, its versions as one value; the same object if nothing changes."""
+    after = preview_apply(crd, body, names.MANAGER)
     versions = body["spec"]["versions"]
-    if is_same(crd["spec"]["versions"], versions):
+    if json_equal(crd["spec"]["versions"], versions):
         return crd if after is crd else {**after, "spec": {**after["spec"], "versions": crd["spec"]["versions"]}}
     return {**after, "spec": {**after["spec"], "versions": versions}}
 
 
-def _maker(crd: Object) -> str:
-    """Who a CRD is of, as far as it tells."""
+def _creator(crd: Object) -> str:
+    """Return the creator of a CRD, as far as its labels tell."""
     declared = (crd["metadata"].get("labels") or {}).get(names.DECLARED_BY)
     return f"{names.DEFINITION_KIND} {declared}" if declared else "somebody else"
 
 
-# when it is not any more
+# deletion
 
 
-def _withdraw(draft: Draft, snapshot: DefinitionSnapshot) -> None:
+def _plan_deletion(builder: PlanBuilder, snapshot: DefinitionSnapshot) -> None:
     definition, crd = snapshot.definition, snapshot.crd
     ref, facts = definition_ref(definition), definition_facts(definition)
     if names.DEFINITION_FINALIZER not in definition.metadata.finalizers:
         return
-    if snapshot.trouble and not snapshot.is_served_elsewhere:
-        # How many applications there are is not known then, and with the CRD they would all go.
-        draft.block(ref, Reason.UNWATCHED, {**facts, "error": snapshot.trouble})
+    if snapshot.watch_error and not snapshot.is_served_elsewhere:
+        # The number of applications is unknown, and deleting the CRD would delete them all.
+        builder.block(ref, Reason.UNWATCHED, {**facts, "error": snapshot.watch_error})
     elif snapshot.applications:
-        draft.block(ref, Reason.DEFINITION_IN_USE, {**facts, "applications": snapshot.applications})
+        builder.block(ref, Reason.DEFINITION_IN_USE, {**facts, "applications": snapshot.applications})
     elif snapshot.former and not snapshot.is_served_elsewhere:
-        draft.block(ref, Reason.BAD_DEFINITION, {**facts, "errors": _renamed(snapshot)})
+        builder.block(ref, Reason.BAD_DEFINITION, {**facts, "errors": _rename_faults(snapshot)})
     elif crd is None or not is_ours(crd, definition):
-        finalizers.remove(draft, ref, definition.metadata, names.DEFINITION_FINALIZER, facts)
+        finalizers.remove(builder, ref, definition.metadata, names.DEFINITION_FINALIZER, facts)
     elif crd["metadata"].get("deletionTimestamp"):
-        draft.block(ref, Reason.DELETING, {**facts, "object": f"{CRD_KIND} {facts['crd']}"})
+        builder.block(ref, Reason.DELETING, {**facts, "object": f"{CRD_KIND} {facts['crd']}"})
     else:
-        _take_down(draft, crd, ref, facts)
+        _delete_crd(builder, crd, ref, facts)
 
 
-def _take_down(draft: Draft, crd: Object, ref: ObjectRef, facts: Object) -> None:
-    """Nothing is in it that we know of: first nothing more may come, then it goes."""
+def _delete_crd(builder: PlanBuilder, crd: Object, ref: ObjectRef, facts: Object) -> None:
+    """Close the CRD for new objects first, then delete it."""
     metadata, settled = crd["metadata"], settled_at(crd)
     target = ObjectRef(api_version=CRD_API_VERSION, kind=CRD_KIND, name=facts["crd"], uid=metadata["uid"])
-    # Bound to what was looked at: whoever has taken it over meanwhile keeps it.
+    # Optimistic locking: a CRD that somebody took over meanwhile is not deleted.
     version = metadata.get("resourceVersion", "")
     if settled is None:
-        patch = closing(crd, draft.now)
+        patch = closing_patch(crd, builder.now)
         changes = diff(crd, merge_patch(crd, patch))
         write = Write(body=patch, resource_version=version)
-        draft.act(Verb.PATCH, target, Reason.DEFINITION_CLOSED, facts, write, diff=changes)
-    elif draft.now < settled:
-        draft.block(ref, Reason.DEFINITION_CLOSED, facts)
-        draft.wake(settled)
+        builder.act(Verb.PATCH, target, Reason.DEFINITION_CLOSED, facts, write, diff=changes)
+    elif builder.now < settled:
+        builder.block(ref, Reason.DEFINITION_CLOSED, facts)
+        builder.wake(settled)
     else:
         write = Write(propagation="Background", resource_version=version)
-        draft.act(Verb.DELETE, target, Reason.DEFINITION_WITHDRAWN, facts, write)
+        builder.act(Verb.DELETE, target, Reason.DEFINITION_WITHDRAWN, facts, write)

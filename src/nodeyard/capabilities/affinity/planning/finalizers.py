@@ -1,32 +1,32 @@
-"""A finalizer stands before what it guards is made, and goes when that is gone."""
+"""Add a finalizer before the objects it guards are created; remove it once they are gone."""
 
 from __future__ import annotations
 
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import ObjectMeta
-from nodeyard.plan.draft import Draft
+from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.model import FieldChange, ObjectRef, Verb, Write
 
 
-def add(draft: Draft, ref: ObjectRef, metadata: ObjectMeta, finalizer: str, facts: Object) -> str:
-    """The id of the action that others come after; empty where it stands already."""
+def add(builder: PlanBuilder, ref: ObjectRef, metadata: ObjectMeta, finalizer: str, facts: Object) -> str:
+    """Add the finalizer; return the id of the action to wait for, empty if the finalizer is there already."""
     if finalizer in metadata.finalizers:
         return ""
     change = FieldChange(path=f"metadata.finalizers[{finalizer}]", to=finalizer)
-    return _write(draft, ref, metadata, [*metadata.finalizers, finalizer], Reason.FINALIZER_ADDED, facts, change)
+    return _write(builder, ref, metadata, [*metadata.finalizers, finalizer], Reason.FINALIZER_ADDED, facts, change)
 
 
-def remove(draft: Draft, ref: ObjectRef, metadata: ObjectMeta, finalizer: str, facts: Object) -> None:
+def remove(builder: PlanBuilder, ref: ObjectRef, metadata: ObjectMeta, finalizer: str, facts: Object) -> None:
     if finalizer not in metadata.finalizers:
         return
     change = FieldChange(path=f"metadata.finalizers[{finalizer}]", from_=finalizer)
     left = [each for each in metadata.finalizers if each != finalizer]
-    _write(draft, ref, metadata, left, Reason.FINALIZER_REMOVED, facts, change)
+    _write(builder, ref, metadata, left, Reason.FINALIZER_REMOVED, facts, change)
 
 
 def _write(
-    draft: Draft,
+    builder: PlanBuilder,
     ref: ObjectRef,
     metadata: ObjectMeta,
     finalizers: list[str],
@@ -34,8 +34,8 @@ def _write(
     facts: Object,
     change: FieldChange,
 ) -> str:
-    """The list is written as a whole, so only over the one that was read."""
-    return draft.act(
+    """Write the whole list, with optimistic locking."""
+    return builder.act(
         Verb.PATCH,
         ref,
         reason,

@@ -1,14 +1,14 @@
-"""Which classes each tenant has in effect, told from the tree of Tenants alone.
+"""Compute the effective policy of each tenant from the tree of Tenants alone.
 
-    default    its own; else its nearest ancestor's that says one. "" is a way to say none
-    allowed    its own list within what its parent has in effect; the parent's where it has no list; [] is none at all
-    strict     where a tenant above lets no application go without a class, or holds pods of nobody to its classes, so
-               does this one: else whoever may make tenants within their own could leave its classes
+    default    its own, else that of the nearest ancestor that sets one; "" means no default
+    allowed    its own list restricted to the parent's effective list; the parent's if it has none; [] allows none
+    strict     if a tenant above requires a class for every application, or holds pods of no application to its
+               classes, so does this one: otherwise a user who may create child tenants could escape the classes
 
-A list that reaches beyond the parent's, and a default that is not allowed, are faults, and neither is passed on: what
-is in effect is within the parent's in any case. A Tenant whose parent is not there has nothing in effect.
+A list that exceeds the parent's, and a default that is not allowed, are faults. Neither takes effect: the effective
+list is always a subset of the parent's. A Tenant without a parent has no effective classes.
 
-`tenant-root` is the top. Without a Tenant of its own it restricts nothing.
+`tenant-root` is the root. Without a Tenant of its own it restricts nothing.
 """
 
 from __future__ import annotations
@@ -19,92 +19,98 @@ from dataclasses import dataclass
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.planning.naming import is_well_named, tenant_facts
 from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.capabilities.affinity.snapshot import Fault, Standing
+from nodeyard.capabilities.affinity.snapshot import EffectivePolicy, Fault
 from nodeyard.capabilities.affinity.types import Tenant
 
 
-def standings(tenants: Iterable[Tenant], classes: frozenset[str]) -> Mapping[str, Standing]:
-    """By the tenants' own namespaces, and of `tenant-root`; `classes` are those that exist.
+def effective_policies(tenants: Iterable[Tenant], classes: frozenset[str]) -> Mapping[str, EffectivePolicy]:
+    """Return the policies by namespace, including `tenant-root`; `classes` are the existing ones.
 
-    Tenants whose names are no tenants' are left out: nobody else's namespace is theirs.
+    Tenants with invalid names are left out: they must not claim the namespace of another tenant.
     """
     tree = {each.own_namespace: each for each in tenants if is_well_named(each)}
-    found = {names.TENANT_ROOT: _top(tree.get(names.TENANT_ROOT), classes)}
+    found = {names.TENANT_ROOT: _resolve_root(tree.get(names.TENANT_ROOT), classes)}
     for namespace in tree:
         _resolve(namespace, tree, found, classes)
-    return {namespace: each.standing for namespace, each in found.items()}
+    return {namespace: each.policy for namespace, each in found.items()}
 
 
 @dataclass(frozen=True)
-class _Found:
-    """What a namespace has in effect, and what its children inherit."""
+class _Resolved:
+    """The policy of a namespace, and what its children inherit."""
 
-    standing: Standing
+    policy: EffectivePolicy
     members: frozenset[str] | None = None
-    """The allowed classes as a set; None where all are."""
+    """The allowed classes as a set; None if all are."""
     source: str = names.TENANT_ROOT
-    """Whose default it is: a tenant's own namespace."""
+    """The namespace of the tenant that sets the default."""
     missing: str = ""
-    """The namespace above it that is no tenant's."""
+    """The namespace above it that belongs to no tenant."""
 
 
-def _resolve(namespace: str, tree: Mapping[str, Tenant], found: dict[str, _Found], classes: frozenset[str]) -> _Found:
-    """Parents first; a namespace is at most 63 characters long, so no branch is deep."""
+def _resolve(
+    namespace: str, tree: Mapping[str, Tenant], found: dict[str, _Resolved], classes: frozenset[str]
+) -> _Resolved:
+    """Resolve parents first; namespace names have at most 63 characters, so the recursion is bounded."""
     known = found.get(namespace)
     if known is not None:
         return known
     tenant = tree.get(namespace)
     if tenant is None:
-        return _Found(Standing(), missing=namespace)
+        return _Resolved(EffectivePolicy(), missing=namespace)
     parent = _resolve(tenant.namespace, tree, found, classes)
-    found[namespace] = _orphaned(tenant, parent.missing) if parent.missing else _below(tenant, parent, classes)
+    found[namespace] = (
+        _resolve_orphan(tenant, parent.missing) if parent.missing else _resolve_child(tenant, parent, classes)
+    )
     return found[namespace]
 
 
-def _orphaned(tenant: Tenant, missing: str) -> _Found:
+def _resolve_orphan(tenant: Tenant, missing: str) -> _Resolved:
     fault = Fault(Reason.PARENT_MISSING, tenant_facts(tenant, missing=missing))
-    standing = Standing(
+    policy = EffectivePolicy(
         tenant=tenant,
         default=tenant.spec.default_affinity_class or "",
         allowed=(),
         fault=f"the namespace {missing} above it belongs to no {names.TENANT_KIND}",
         faults=(fault,),
     )
-    return _Found(standing, members=frozenset(), missing=missing)
+    return _Resolved(policy, members=frozenset(), missing=missing)
 
 
-def _top(tenant: Tenant | None, classes: frozenset[str]) -> _Found:
-    unrestricted = _Found(Standing())
-    return unrestricted if tenant is None else _below(tenant, unrestricted, classes)
+def _resolve_root(tenant: Tenant | None, classes: frozenset[str]) -> _Resolved:
+    unrestricted = _Resolved(EffectivePolicy())
+    return unrestricted if tenant is None else _resolve_child(tenant, unrestricted, classes)
 
 
-def _below(tenant: Tenant, parent: _Found, classes: frozenset[str]) -> _Found:
-    allowed, members, faults = _allowed(tenant, parent)
+def _resolve_child(tenant: Tenant, parent: _Resolved, classes: frozenset[str]) -> _Resolved:
+    allowed, members, faults = _resolve_allowed(tenant, parent)
     own = tenant.spec.default_affinity_class
-    default, source = (parent.standing.default, parent.source) if own is None else (own, tenant.own_namespace)
+    default, source = (parent.policy.default, parent.source) if own is None else (own, tenant.own_namespace)
     error = ""
     if default and members is not None and default not in members:
-        error = f"it is not among the allowed classes {', '.join(allowed)}" if allowed else "no class is allowed"
+        error = f"it is not one of the allowed classes {', '.join(allowed)}" if allowed else "no class is allowed"
         facts = tenant_facts(tenant, default=default, allowed=list(allowed or ()), source=source)
         faults.append(Fault(Reason.DEFAULT_NOT_ALLOWED, facts))
     faults += _missing_classes(tenant, classes)
-    standing = Standing(
+    policy = EffectivePolicy(
         tenant=tenant,
         default=default,
         allowed=allowed,
         fault=error,
         faults=tuple(faults),
-        needs_class_above=parent.standing.needs_class,
-        holds_unowned_above=parent.standing.holds_unowned,
+        needs_class_above=parent.policy.needs_class,
+        holds_unowned_above=parent.policy.holds_unowned,
     )
-    return _Found(standing, members, source)
+    return _Resolved(policy, members, source)
 
 
-def _allowed(tenant: Tenant, parent: _Found) -> tuple[tuple[str, ...] | None, frozenset[str] | None, list[Fault]]:
-    """What is allowed, as it is listed and as a set, and what is wrong with the tenant's own list."""
+def _resolve_allowed(
+    tenant: Tenant, parent: _Resolved
+) -> tuple[tuple[str, ...] | None, frozenset[str] | None, list[Fault]]:
+    """Return the allowed classes as a list and as a set, and the faults of the tenant's own list."""
     own, above = tenant.spec.allowed_affinity_classes, parent.members
     if own is None:
-        return parent.standing.allowed, above, []
+        return parent.policy.allowed, above, []
     listed = tuple(dict.fromkeys(own))
     if above is None:
         return listed, frozenset(listed), []
@@ -112,19 +118,19 @@ def _allowed(tenant: Tenant, parent: _Found) -> tuple[tuple[str, ...] | None, fr
     inside = tuple(each for each in listed if each in above)
     if not outside:
         return inside, frozenset(inside), []
-    within = list(parent.standing.allowed or ())
+    within = list(parent.policy.allowed or ())
     facts = tenant_facts(tenant, classes=outside, parent=tenant.namespace, allowed=within)
     return inside, frozenset(inside), [Fault(Reason.NOT_IN_PARENT, facts)]
 
 
 def _missing_classes(tenant: Tenant, classes: frozenset[str]) -> list[Fault]:
-    """Of what the tenant says itself: what it inherits is its parent's to mend."""
-    said = dict.fromkeys(named_classes(tenant))
-    missing = [each for each in said if each not in classes]
+    """Return the fault of missing classes that the tenant names itself; inherited ones are the parent's fault."""
+    named = dict.fromkeys(named_classes(tenant))
+    missing = [each for each in named if each not in classes]
     return [Fault(Reason.CLASS_MISSING, tenant_facts(tenant, classes=missing))] if missing else []
 
 
 def named_classes(tenant: Tenant) -> tuple[str, ...]:
-    """The classes that a tenant names, its default first."""
+    """Return the classes that a tenant names, its default first."""
     default = tenant.spec.default_affinity_class
     return (*((default,) if default else ()), *(tenant.spec.allowed_affinity_classes or ()))

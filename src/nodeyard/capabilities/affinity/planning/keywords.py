@@ -1,11 +1,11 @@
-"""The keywords of JSON schema that say something about a value by itself, as a CRD says it.
+"""Convert the JSON schema keywords that restrict a single value to their form in a CRD.
 
     const: a                 enum: [a]
     exclusiveMinimum: 5      minimum: 5, exclusiveMinimum: true
     type: [object, null]     type: object, nullable: true
     type: [integer, string]  x-kubernetes-int-or-string: true
 
-Numbers are written as the server writes them back, so that what is there can be compared with what is wanted.
+Numbers are written as the API server returns them, so that live and desired CRDs can be compared.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from nodeyard.kube.json import Json, Object
-from nodeyard.schema.patterns import PatternError, check_pattern
+from nodeyard.schema.patterns import PatternError, compile_pattern
 
 INT_OR_STRING: Final = "x-kubernetes-int-or-string"
 PRESERVE: Final = "x-kubernetes-preserve-unknown-fields"
@@ -24,22 +24,22 @@ TYPES: Final = frozenset({"object", "array", "string", "integer", "number", "boo
 SILENT: Final = frozenset(
     {"$schema", "$id", "id", "$comment", "example", "examples", "readOnly", "writeOnly", "deprecated", "externalDocs"}
 )
-"""They restrict nothing, so nothing is lost with them."""
+"""Keywords that restrict nothing and are dropped."""
 _MAX_COUNT: Final = 2**63 - 1
 _LONGEST_PATTERN: Final = 4096
 
 
 class UnsupportedError(ValueError):
-    """A keyword, or what is said by it, has no place in a CRD."""
+    """A CRD cannot express the keyword or its value."""
 
 
 def type_of(given: Object) -> Object:
-    """How a CRD says which types a value may have; empty where it may have any."""
+    """Convert the types of a value; empty if any type is allowed."""
     types = given.get("type")
     if given.get(INT_OR_STRING) is True or _is_int_or_string(given.get("anyOf")):
         return {INT_OR_STRING: True}
     if types is None:
-        return _guessed(given)
+        return _infer_type(given)
     listed = types if isinstance(types, list) else [types]
     rest = [each for each in listed if each != "null"]
     nullable: Object = {"nullable": True} if len(rest) < len(listed) else {}
@@ -50,8 +50,8 @@ def type_of(given: Object) -> Object:
     raise UnsupportedError("type")
 
 
-def _guessed(given: Object) -> Object:
-    """Of a schema that names no type: what it speaks of."""
+def _infer_type(given: Object) -> Object:
+    """Infer the type of a schema that names none."""
     if isinstance(given.get("properties"), dict) or isinstance(given.get("additionalProperties"), dict):
         return {"type": "object"}
     return {"type": "array"} if isinstance(given.get("items"), dict) else {}
@@ -63,16 +63,16 @@ def _is_int_or_string(branches: Json) -> bool:
     return {"type": "integer"} in branches and {"type": "string"} in branches
 
 
-def said(keyword: str, value: Json, given: Object) -> Object:
-    """What a keyword about values becomes."""
-    say = _SAID.get(keyword)
-    if say is None:
+def convert_keyword(keyword: str, value: Json, given: Object) -> Object:
+    """Convert a keyword; raise UnsupportedError if a CRD cannot express it."""
+    convert = _CONVERTERS.get(keyword)
+    if convert is None:
         raise UnsupportedError(keyword)
-    return say(keyword, value, given)
+    return convert(keyword, value, given)
 
 
 def plain(value: Json) -> Json:
-    """A JSON value in which whole numbers are integers, as the server keeps them."""
+    """Return a JSON value with whole numbers as integers, as the API server stores them."""
     if isinstance(value, dict):
         return {name: plain(member) for name, member in value.items()}
     if isinstance(value, list):
@@ -92,7 +92,7 @@ def _pattern(keyword: str, value: Json, given: Object) -> Object:
     if len(value) > _LONGEST_PATTERN:
         raise UnsupportedError(keyword)
     try:
-        check_pattern(value)
+        compile_pattern(value)
     except PatternError as error:
         raise UnsupportedError(keyword) from error
     return found
@@ -114,7 +114,7 @@ def _number(keyword: str, value: Json, _given: Object) -> Object:
 
 
 def _exclusive(keyword: str, value: Json, given: Object) -> Object:
-    """A flag beside the limit, or, since draft 6, the limit itself."""
+    """Convert a flag beside the limit, or, since draft 6, the limit itself."""
     limit = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}[keyword]
     if value is False:
         return {}
@@ -144,7 +144,7 @@ def _required(keyword: str, value: Json, _given: Object) -> Object:
     return {keyword: list(dict.fromkeys(value))} if value else {}
 
 
-_SAID: Final[Mapping[str, Callable[[str, Any, Object], Object]]] = {
+_CONVERTERS: Final[Mapping[str, Callable[[str, Any, Object], Object]]] = {
     "format": _text,
     "pattern": _pattern,
     "enum": _enum,

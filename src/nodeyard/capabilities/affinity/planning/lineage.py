@@ -1,39 +1,44 @@
-"""Whose is a pod? From owner to owner up to the HelmRelease of an application.
+"""Find the application of a pod: follow its owners up to the HelmRelease of an application.
 
     Pod -> ReplicaSet -> Deployment  ~label~>  HelmRelease postgres-main  =  Postgres main
 
-All owner references are followed, the nearest objects first. An object that has none, or whose owners lead to no
-application, is asked for the label by which Flux marks what it installs: the release of that name, in its own
-namespace. A release that bears the labels of an application ends the way, whoever owns it; one that does not was itself
-installed by another and leads on.
+The walk follows all owner references, breadth first. If an object has no owners, or they lead to no application, it
+follows the label that Flux sets on what it installs: the HelmRelease of that name in the object's namespace. A
+HelmRelease with the labels of an application ends the path, whoever owns it. One without them was installed by another
+release, and the walk goes on.
 
-A reference means one object, not whoever bears its name now: where the uid differs, the owner is gone. What ends a way
-without an application is kept: `why` tells it, and something that could not be read makes the answer `Unknown`, never
-"of nobody". The same objects give the same answer, however many of them have to be asked for first (`Pending`).
+The labels of a HelmRelease are a claim. The claim is backed if the HelmRelease has an owner reference to the
+Application that it names, that Application exists with the uid, and its record (`planning.class_record`) names the
+HelmRelease.
+
+An owner reference means one object: if the uid differs, the owner is gone. Dead ends are kept for `why`. An owner that
+could not be read makes the answer `Unknown`, never "no application". The answer does not depend on how many objects had
+to be looked up first (`Pending`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple, TypeAlias
 
 from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.planning.class_record import Record, read_record
 from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.kube.objects import ObjectMeta
+from nodeyard.kube.objects import ObjectMeta, OwnerReference
 from nodeyard.plan.model import ObjectRef
 from nodeyard.runtime.webhooks import Cause, Missing, Unreadable
 
 MAX_OBJECTS: Final = 128
 MAX_DEPTH: Final = 16
-"""Longer ways are nobody's but of those who want to keep us walking."""
+"""Limits of the walk: only an attacker needs longer paths."""
 
-Sought: TypeAlias = ObjectMeta | Missing | Unreadable | None
-"""What there is of an object; None where only the server can tell."""
-Find: TypeAlias = Callable[[ObjectRef], Sought]
+LookupResult: TypeAlias = ObjectMeta | Missing | Unreadable | None
+"""The metadata of an object, or why there is none; None if the API server has to be asked."""
+Find: TypeAlias = Callable[[ObjectRef], LookupResult]
 
 
 class Application(NamedTuple):
-    """What a release is of."""
+    """The application that a HelmRelease names."""
 
     group: str
     kind: str
@@ -41,18 +46,18 @@ class Application(NamedTuple):
 
 
 class Step(NamedTuple):
-    """An object on the way."""
+    """An object on the path."""
 
     ref: ObjectRef
     metadata: ObjectMeta
     below: Step | None = None
-    """What it owns, on this way."""
+    """The object below it on this path, which it owns."""
     is_labelled: bool = False
-    """It was come to by the label of Flux, not by a reference."""
+    """Reached by the label of Flux, not by an owner reference."""
     depth: int = 0
 
-    def way(self) -> tuple[Step, ...]:
-        """From where the walk began to here."""
+    def path(self) -> tuple[Step, ...]:
+        """Return the steps from the start of the walk to here."""
         steps: list[Step] = []
         step: Step | None = self
         while step is not None:
@@ -62,7 +67,7 @@ class Step(NamedTuple):
 
 
 class DeadEnd(NamedTuple):
-    """An owner that leads no further."""
+    """An owner at which the walk ends without an application."""
 
     ref: ObjectRef
     reason: Reason
@@ -70,35 +75,67 @@ class DeadEnd(NamedTuple):
     below: Step | None = None
 
 
-class Owned(NamedTuple):
-    """Of an application, by its release."""
+class Claim(NamedTuple):
+    """A HelmRelease with the labels of an application."""
 
     release: Step
     application: Application
-    others: tuple[tuple[Step, Application], ...] = ()
-    """Releases of other applications that are owners too: the nearest counts."""
+    record: Record | None = None
+    """The Application's record, if it backs the claim."""
+
+    @property
+    def affinity_class(self) -> str:
+        """Return the recorded class, or else the one in the label of the release; empty for none."""
+        if self.record is not None:
+            return self.record.affinity_class
+        return self.release.metadata.labels.get(names.AFFINITY_CLASS, "")
+
+    @property
+    def previous(self) -> tuple[str, ...]:
+        """Return the recorded previous classes; the label of the release does not count."""
+        return () if self.record is None else self.record.previous
+
+
+class Owned(NamedTuple):
+    """The object belongs to an application, through its HelmRelease."""
+
+    release: Step
+    application: Application
+    record: Record | None = None
+    others: tuple[Claim, ...] = ()
+    """Further releases that own it; the pod must fit the class of each."""
     dead_ends: tuple[DeadEnd, ...] = ()
 
     @property
     def path(self) -> tuple[Step, ...]:
-        return self.release.way()
+        return self.release.path()
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """Return the claims of all releases that own it, nearest first."""
+        return (Claim(self.release, self.application, self.record), *self.others)
+
+    @property
+    def obstacle(self) -> DeadEnd | None:
+        """Return another owner that could not be read."""
+        return next((each for each in self.dead_ends if each.reason in _UNKNOWN), None)
 
 
 class Unowned(NamedTuple):
-    """Of no application."""
+    """The object belongs to no application."""
 
     dead_ends: tuple[DeadEnd, ...] = ()
 
 
 class Unknown(NamedTuple):
-    """It cannot be told: an owner could not be read."""
+    """The application is unknown: an owner could not be read."""
 
     obstacle: DeadEnd
     dead_ends: tuple[DeadEnd, ...] = ()
 
 
 class Pending(NamedTuple):
-    """These have to be asked for first."""
+    """The walk needs these objects from the API server first."""
 
     refs: tuple[ObjectRef, ...]
 
@@ -110,14 +147,14 @@ _UNKNOWN: Final = frozenset({Reason.OWNER_UNKNOWN, Reason.OWNER_FORBIDDEN})
 
 
 def walk(ref: ObjectRef, metadata: ObjectMeta, find: Find) -> Lineage | Pending:
-    """The application of an object."""
+    """Find the application of an object."""
     if not metadata.owner_references and names.FLUX_NAME not in metadata.labels and ref.kind != names.RELEASE_KIND:
         return _UNOWNED
-    return _Walk(find).of(Step(ref, metadata))
+    return _Walk(find).run(Step(ref, metadata))
 
 
 def application_of(ref: ObjectRef, labels: Mapping[str, str]) -> Application | None:
-    """What an object is the release of; None where it is none, or its labels do not fit its name."""
+    """Return the application of a HelmRelease; None for other objects, or if its labels do not fit its name."""
     if ref.kind != names.RELEASE_KIND or ref.api_version.partition("/")[0] != names.FLUX_GROUP:
         return None
     kind, name = labels.get(names.APPLICATION_KIND), labels.get(names.APPLICATION_NAME)
@@ -136,44 +173,50 @@ class _Walk:
         self._fallbacks: list[Step] = []
         self._seen: set[str] = set()
         self._pending: list[ObjectRef] = []
-        self._releases: list[tuple[Step, Application]] = []
+        self._releases: list[Claim] = []
         self._dead_ends: list[DeadEnd] = []
 
-    def of(self, start: Step) -> Lineage | Pending:
+    def run(self, start: Step) -> Lineage | Pending:
         self._seen.add(start.metadata.uid)
         self._queue.append(start)
-        self._exhaust()
+        self._drain_queue()
         if not self._releases and not self._pending and self._fallbacks:
             for step in self._fallbacks:
                 self._follow_label(step)
-            self._exhaust()
-        return Pending(tuple(self._pending)) if self._pending else self._told()
+            self._drain_queue()
+        return Pending(tuple(self._pending)) if self._pending else self._result()
 
-    def _told(self) -> Lineage:
+    def _result(self) -> Lineage:
         dead_ends = tuple(self._dead_ends)
         if self._releases:
-            release, application = self._releases[0]
-            others = () if len(self._releases) == 1 else tuple(self._others(release.ref.namespace, application))
-            return Owned(release, application, others, dead_ends)
+            return Owned(*self._releases[0], others=tuple(self._releases[1:]), dead_ends=dead_ends)
         obstacle = next((each for each in dead_ends if each.reason in _UNKNOWN), None)
         if obstacle is not None:
             return Unknown(obstacle, dead_ends)
         return Unowned(dead_ends) if dead_ends else _UNOWNED
 
-    def _others(self, namespace: str, nearest: Application) -> Iterator[tuple[Step, Application]]:
-        for release, application in self._releases:
-            if (release.ref.namespace, application) != (namespace, nearest):
-                yield release, application
+    def _claim(self, step: Step, application: Application) -> Claim:
+        """Return the claim of a HelmRelease, with the record of the Application that owns it."""
+        unbacked = Claim(step, application)
+        owner = next((each for each in step.metadata.owner_references if _refers_to(each, application)), None)
+        if owner is None:
+            return unbacked
+        namespace = step.metadata.namespace or step.ref.namespace
+        api_version, kind, name, uid = owner.api_version, owner.kind, owner.name, owner.uid
+        ref = ObjectRef(api_version=api_version, kind=kind, name=name, namespace=namespace, uid=uid)
+        found = self._lookup(step, ref)
+        record = None if found is None else read_record(found.annotations, uid)
+        return unbacked if record is None or record.release != step.ref.name else Claim(step, application, record)
 
-    def _exhaust(self) -> None:
-        """Follows what there is, and what that leads to, until nothing is left."""
+    def _drain_queue(self) -> None:
+        """Follow the queued steps, and those that they add, until none is left."""
         queue, self._queue = self._queue, []
         while queue:
             for step in queue:
                 if step.ref.kind == names.RELEASE_KIND:
                     application = application_of(step.ref, step.metadata.labels)
                     if application is not None:
-                        self._releases.append((step, application))
+                        self._releases.append(self._claim(step, application))
                         continue
                 if step.metadata.owner_references:
                     self._follow_owners(step)
@@ -185,9 +228,10 @@ class _Walk:
         if names.FLUX_NAME in step.metadata.labels:
             self._fallbacks.append(step)
         namespace = step.metadata.namespace or step.ref.namespace
-        for owner in step.metadata.owner_references:
+        # The controller comes first: the pod is labelled with the nearest release.
+        for owner in sorted(step.metadata.owner_references, key=lambda each: not each.controller):
             api_version, kind, name, uid = owner.api_version, owner.kind, owner.name, owner.uid
-            self._go(step, ObjectRef(api_version=api_version, kind=kind, name=name, namespace=namespace, uid=uid))
+            self._step_up(step, ObjectRef(api_version=api_version, kind=kind, name=name, namespace=namespace, uid=uid))
 
     def _follow_label(self, step: Step) -> None:
         name = step.metadata.labels.get(names.FLUX_NAME)
@@ -195,44 +239,57 @@ class _Walk:
         if name and namespace:
             api_version, kind = names.FLUX_API_VERSION, names.RELEASE_KIND
             ref = ObjectRef(api_version=api_version, kind=kind, name=name, namespace=namespace)
-            self._go(step, ref, is_labelled=True)
+            self._step_up(step, ref, is_labelled=True)
 
-    def _go(self, below: Step, ref: ObjectRef, *, is_labelled: bool = False) -> None:
-        """One step up."""
+    def _step_up(self, below: Step, ref: ObjectRef, *, is_labelled: bool = False) -> None:
+        """Step up to an owner."""
         if below.depth >= MAX_DEPTH or len(self._seen) >= MAX_OBJECTS:
             limit = f"more than {MAX_DEPTH} steps" if below.depth >= MAX_DEPTH else f"more than {MAX_OBJECTS} owners"
-            self._end(DeadEnd(ref, Reason.OWNER_UNKNOWN, f"not followed: {limit}", below))
+            self._add_dead_end(DeadEnd(ref, Reason.OWNER_UNKNOWN, f"not followed: {limit}", below))
             return
+        found = self._lookup(below, ref)
+        if found is not None:
+            self._visit(below, ref, found, is_labelled)
+
+    def _lookup(self, below: Step, ref: ObjectRef) -> ObjectMeta | None:
+        """Return the referenced object; None, with a dead end or pending lookup, if it is not available."""
         found = self._find(ref)
         if isinstance(found, ObjectMeta):
-            self._arrive(below, ref, found, is_labelled)
+            if not ref.uid or found.uid == ref.uid:
+                return found
+            self._add_dead_end(DeadEnd(ref, Reason.OWNER_REPLACED, found.uid, below))
         elif found is None:
             self._pending.append(ref)
         elif isinstance(found, Missing):
-            self._end(DeadEnd(ref, Reason.OWNER_MISSING, "", below))
+            self._add_dead_end(DeadEnd(ref, Reason.OWNER_MISSING, "", below))
         else:
             is_forbidden = found.cause is Cause.FORBIDDEN
             reason = Reason.OWNER_FORBIDDEN if is_forbidden else Reason.OWNER_UNKNOWN
-            self._end(DeadEnd(ref, reason, found.reason, below))
+            self._add_dead_end(DeadEnd(ref, reason, found.reason, below))
+        return None
 
-    def _arrive(self, below: Step, ref: ObjectRef, found: ObjectMeta, is_labelled: bool) -> None:
+    def _visit(self, below: Step, ref: ObjectRef, found: ObjectMeta, is_labelled: bool) -> None:
         uid = found.uid
-        if ref.uid and uid != ref.uid:
-            self._end(DeadEnd(ref, Reason.OWNER_REPLACED, uid, below))
-        elif uid not in self._seen:
+        if uid not in self._seen:
             self._seen.add(uid)
             if is_labelled or found.namespace != ref.namespace:
-                ref = _located(ref, found)
+                ref = _locate(ref, found)
             self._queue.append(Step(ref, found, below, is_labelled, below.depth + 1))
-        elif any(step.metadata.uid == uid for step in below.way()):
-            self._end(DeadEnd(ref, Reason.OWNER_CYCLE, "", below))
+        elif any(step.metadata.uid == uid for step in below.path()):
+            self._add_dead_end(DeadEnd(ref, Reason.OWNER_CYCLE, "", below))
 
-    def _end(self, dead_end: DeadEnd) -> None:
+    def _add_dead_end(self, dead_end: DeadEnd) -> None:
         self._dead_ends.append(dead_end)
 
 
-def _located(ref: ObjectRef, found: ObjectMeta) -> ObjectRef:
-    """Which object it is: a reference does not tell whether its kind has namespaces, and a label not which one."""
+def _refers_to(owner: OwnerReference, application: Application) -> bool:
+    """Return whether an owner reference is to the Application. Records in other groups are not guarded: ignore them."""
+    named = (owner.api_version.partition("/")[0], owner.kind, owner.name)
+    return application.group == names.APPS_GROUP and named == application
+
+
+def _locate(ref: ObjectRef, found: ObjectMeta) -> ObjectRef:
+    """Complete a reference: an owner reference does not say if its kind is namespaced, a label has no uid."""
     return ObjectRef(
         api_version=ref.api_version, kind=ref.kind, name=ref.name, namespace=found.namespace, uid=found.uid
     )

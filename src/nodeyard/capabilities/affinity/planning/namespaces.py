@@ -1,8 +1,9 @@
-"""The Namespace of a tenant: whose it is, what it has to look like, and when it is left alone.
+"""Build the Namespace of a tenant, and decide to which tenant a Namespace belongs.
 
-By an annotation with the Tenant's uid we know those that we made; one that has none, or another's, is never touched.
-`tenant-root` is the platform's, and adopted as it is. Labels name the tenant and all above it, for network policies,
-and whose services are used. The Namespace is owned by the parent's, so it cannot outlive it.
+An annotation with the Tenant's uid marks the Namespaces that the operator created. A Namespace without it, or with
+another uid, is never touched. `tenant-root` belongs to the platform and is adopted as it is. Labels name the tenant and
+all ancestors, for network policies, and the tenants whose services are used. The Namespace has an owner reference to
+the parent's, so the garbage collector deletes it with the parent's.
 """
 
 from __future__ import annotations
@@ -21,17 +22,17 @@ API_VERSION = "v1"
 KIND = "Namespace"
 
 
-def is_held(namespace: Namespace, tenant: Tenant) -> bool:
-    """Whether the Namespace is this tenant's."""
-    return is_top(tenant) or holder(namespace) == tenant.metadata.uid
+def belongs_to(namespace: Namespace, tenant: Tenant) -> bool:
+    """Return whether the Namespace belongs to this tenant."""
+    return is_top(tenant) or owner_uid(namespace) == tenant.metadata.uid
 
 
-def holder(namespace: Namespace) -> str:
-    """The uid of the Tenant that it was made for; empty where it was not made for one."""
+def owner_uid(namespace: Namespace) -> str:
+    """Return the uid of the Tenant that the Namespace was created for; empty if it was not."""
     return namespace.metadata.annotations.get(names.TENANT, "")
 
 
-def is_going(namespace: Namespace) -> bool:
+def is_terminating(namespace: Namespace) -> bool:
     return namespace.metadata.deletion_timestamp is not None
 
 
@@ -40,17 +41,17 @@ def namespace_ref(name: str, live: Namespace | None) -> ObjectRef:
 
 
 def namespace_of(tenant: Tenant, values: Values, parent: Namespace) -> Object:
-    """As it is applied."""
+    """Return the body of the server-side apply."""
     own = tenant.own_namespace
     labels = {f"{names.ANCESTOR_PREFIX}{each}": "" for each in lineage(own)}
     labels |= {f"{names.NAMESPACE_PREFIX}{key}": values.namespace[key] for key in KEYS}
     metadata: Object = {"name": own, "labels": labels, "annotations": {names.TENANT: tenant.metadata.uid}}
     if not is_top(tenant):
-        metadata["ownerReferences"] = [_owner(parent)]
+        metadata["ownerReferences"] = [_owner_reference(parent)]
     return {"apiVersion": API_VERSION, "kind": KIND, "metadata": metadata}
 
 
-def _owner(parent: Namespace) -> Object:
+def _owner_reference(parent: Namespace) -> Object:
     return {
         "apiVersion": API_VERSION,
         "kind": KIND,
@@ -62,7 +63,7 @@ def _owner(parent: Namespace) -> Object:
 
 
 def as_object(namespace: Namespace) -> Object:
-    """What is known of a Namespace, in the form in which it is applied."""
+    """Return the cached fields of a Namespace in the form of an apply."""
     metadata = namespace.metadata
     owners = [
         {name: value for name, value in msgspec.to_builtins(each).items() if value is not None}

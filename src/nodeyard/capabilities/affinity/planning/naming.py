@@ -1,7 +1,7 @@
-"""Names of tenants: which are good, and where in the tree they stand.
+"""Validate the names of tenants and derive their place in the tree.
 
-The name of a tenant's namespace is made of its own and its parent's, so the tree can be read off it. As long as no name
-has a dash in it, no two tenants have the same namespace.
+A tenant's namespace is named after its parent's namespace and its own name, so the name encodes the tree. Tenant names
+have no dash, so no two tenants share a namespace.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.planning.declarations import RELEASE_NAME_MAX
+from nodeyard.capabilities.affinity.planning.definition_validation import RELEASE_NAME_MAX
 from nodeyard.capabilities.affinity.types import Tenant
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import LABEL_VALUE_MAX
@@ -24,7 +24,7 @@ _NAME_MAX: Final = RELEASE_NAME_MAX - len(names.TENANT_PREFIX)
 
 
 def name_faults(namespace: str, name: str) -> list[str]:
-    """What is wrong with a tenant of this name, living there."""
+    """Return the faults of a tenant with this name and namespace."""
     faults = []
     if not _NAME_RE.fullmatch(name):
         faults.append(f"metadata.name {name!r} must match {_NAME}: a letter, then letters and digits, no dashes")
@@ -32,8 +32,8 @@ def name_faults(namespace: str, name: str) -> list[str]:
         faults.append(f"metadata.name {name!r} must be no more than {_NAME_MAX} characters")
     if not is_tenant_namespace(namespace):
         faults.append(
-            f"metadata.namespace {namespace!r} is no tenant's: a {names.TENANT_KIND} lives in the namespace of its "
-            f"parent, at the top in {names.TENANT_ROOT}"
+            f"metadata.namespace {namespace!r} belongs to no tenant: create a {names.TENANT_KIND} in the namespace of "
+            f"its parent, at the top in {names.TENANT_ROOT}"
         )
     elif len(own := names.tenant_namespace(namespace, name)) > LABEL_VALUE_MAX:
         faults.append(f"its namespace {own!r} would have more than {LABEL_VALUE_MAX} characters")
@@ -45,7 +45,7 @@ def is_well_named(tenant: Tenant) -> bool:
 
 
 def is_top(tenant: Tenant) -> bool:
-    """Whether it is the Tenant `root`, which lives in its own namespace."""
+    """Return whether it is the Tenant `root`, which lives in its own namespace."""
     return tenant.own_namespace == tenant.namespace == names.TENANT_ROOT
 
 
@@ -54,7 +54,7 @@ def is_tenant_namespace(namespace: str) -> bool:
 
 
 def parent_of(namespace: str) -> tuple[str, str]:
-    """Where the Tenant of a namespace lives, and its name."""
+    """Return the namespace and the name of the Tenant that a namespace belongs to."""
     if namespace == names.TENANT_ROOT:
         return names.TENANT_ROOT, names.ROOT_TENANT
     above, _, name = namespace.rpartition("-")
@@ -62,7 +62,7 @@ def parent_of(namespace: str) -> tuple[str, str]:
 
 
 def lineage(namespace: str) -> Iterator[str]:
-    """The namespace of a tenant and those of all above it, up to `tenant-root`."""
+    """Yield the namespace of a tenant and those of its ancestors, up to `tenant-root`."""
     while namespace != names.TENANT_ROOT:
         yield namespace
         namespace, _ = parent_of(namespace)
@@ -80,7 +80,7 @@ def tenant_ref(tenant: Tenant) -> ObjectRef:
 
 
 def tenant_facts(tenant: Tenant, **more: object) -> Object:
-    """Who it is about; `kind` tells these facts from an application's."""
+    """Return the facts that name a tenant; `kind` distinguishes them from those of an application."""
     return {
         "kind": names.TENANT_KIND,
         "namespace": tenant.namespace,

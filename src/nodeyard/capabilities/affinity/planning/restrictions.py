@@ -1,13 +1,13 @@
-"""allOf, anyOf, oneOf and not: in a CRD they may only restrict values of fields that are declared outside of them.
+"""Convert allOf, anyOf, oneOf and not: in a CRD they may only restrict fields that are declared outside of them.
 
-A branch of which one word were left out could refuse what the chart accepts, so a branch is taken whole or not at all.
+A branch without one of its keywords could reject what the chart accepts, so a branch is converted whole or not at all.
 """
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from nodeyard.capabilities.affinity.planning.keywords import SILENT, UnsupportedError, said
+from nodeyard.capabilities.affinity.planning.keywords import SILENT, UnsupportedError, convert_keyword
 from nodeyard.kube.json import Json, Object
 
 LISTS: Final = ("allOf", "anyOf", "oneOf")
@@ -16,7 +16,7 @@ _WORDS: Final = SILENT | {"title", "description"}
 
 
 def restriction(keyword: str, value: Json, declared: Object) -> Object:
-    """What such a keyword becomes beside what is declared outside; UnsupportedError where it cannot be said."""
+    """Convert such a keyword against the declared schema; raise UnsupportedError if a CRD cannot express it."""
     if keyword == "not":
         return {keyword: _branch(value, declared)}
     if not isinstance(value, list) or not value:
@@ -31,11 +31,11 @@ def _branch(given: Json, declared: Object) -> Object:
     for keyword, value in given.items():
         if keyword in _WORDS or (keyword == "type" and value == declared.get("type")):
             continue
-        result |= _said(keyword, value, given, declared)
+        result |= _convert(keyword, value, given, declared)
     return result
 
 
-def _said(keyword: str, value: Any, given: Object, declared: Object) -> Object:
+def _convert(keyword: str, value: Any, given: Object, declared: Object) -> Object:
     if keyword == "properties":
         return {keyword: _properties(value, declared)} if value else {}
     if keyword == "items":
@@ -44,7 +44,7 @@ def _said(keyword: str, value: Any, given: Object, declared: Object) -> Object:
         return {keyword: _branch(value, declared["items"])}
     if keyword in BRANCHES:
         return restriction(keyword, value, declared)
-    return said(keyword, value, given)
+    return convert_keyword(keyword, value, given)
 
 
 def _properties(value: Any, declared: Object) -> Object:

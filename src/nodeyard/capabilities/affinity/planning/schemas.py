@@ -1,8 +1,8 @@
-"""An application's JSON schema, made structural: what a CustomResourceDefinition takes, and nothing it refuses.
+"""Convert the JSON schema of an application into a structural schema that a CustomResourceDefinition accepts.
 
-Definitions are written for charts, in JSON schema; a CRD knows less. What can be said otherwise is (`keywords`), what
-cannot is left out and named. Nothing that a chart accepts is lost or refused for that: where a keyword goes the server
-checks less, and fields that the schema does not tell are kept unless it says that there are none.
+Definitions are written for charts, in JSON schema; a CRD supports less of it. `keywords` rewrites what a CRD can say
+otherwise. The rest is left out and reported. The CRD never rejects what the chart accepts: without a keyword the API
+server checks less, and undeclared fields are preserved unless the schema forbids them.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from typing import Final
 import msgspec
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.planning.defaults import Judge
+from nodeyard.capabilities.affinity.planning.defaults import DefaultChecker
 from nodeyard.capabilities.affinity.planning.keywords import (
     INT_OR_STRING,
     PRESERVE,
     SILENT,
     UnsupportedError,
+    convert_keyword,
     plain,
-    said,
     type_of,
 )
 from nodeyard.capabilities.affinity.planning.restrictions import BRANCHES, restriction
@@ -34,20 +34,20 @@ _CLASS: Final[Object] = {
     "maxLength": LABEL_VALUE_MAX,
     "pattern": r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$",
 }
-_CLASS_DESCRIPTION: Final = "The AffinityClass that it is placed by; the tenant's default if omitted, none if empty."
-# What an object or a list is made of is looked at for itself.
+_CLASS_DESCRIPTION: Final = "AffinityClass of the application. The tenant's default if omitted; none if empty."
+# Keywords that are converted by their own methods.
 _STRUCTURE: Final = frozenset({"type", "nullable", "properties", "additionalProperties", "items", "default"})
 _TEXTS: Final = ("description", "title")
 _KNOWN: Final = SILENT | _STRUCTURE | {*_TEXTS, *BRANCHES, INT_OR_STRING, PRESERVE}
 
 
 class SchemaError(ValueError):
-    """The text is no schema of an object at all."""
+    """The text is not the schema of an object."""
 
 
 def structural(text: str) -> tuple[Object, tuple[str, ...]]:
-    """The schema of a spec, and what was left out of it, as `oneOf of spec.storage`."""
-    given = _parsed(text)
+    """Return the structural schema of a spec, and the keywords left out, as `oneOf of spec.storage`."""
+    given = _parse(text)
     conversion = _Conversion()
     properties = given.get("properties")
     if isinstance(properties, dict):
@@ -58,7 +58,7 @@ def structural(text: str) -> tuple[Object, tuple[str, ...]]:
     return schema, tuple(conversion.left_out)
 
 
-def _parsed(text: str) -> Object:
+def _parse(text: str) -> Object:
     if len(text) > MAX_LENGTH:
         raise SchemaError(f"it is {len(text)} characters long, of at most {MAX_LENGTH}")
     try:
@@ -80,17 +80,17 @@ def _is_reserved(name: Json) -> bool:
 class _Conversion:
     def __init__(self) -> None:
         self.left_out: list[str] = []
-        self._judge = Judge()
+        self._checker = DefaultChecker()
 
     def without_reserved(self, properties: Object) -> Object:
-        """Keys of the platform are not the user's to set."""
+        """Remove keys that are reserved for the platform."""
         for name in properties:
             if _is_reserved(name):
                 self.left_out.append(f"properties[{name}] of spec")
         return {name: value for name, value in properties.items() if not _is_reserved(name)}
 
     def root(self, given: Object) -> Object:
-        """The spec itself: any field may stand in it, and the class is said our way."""
+        """Convert the spec itself: it preserves unknown fields, and its affinityClass is declared here."""
         properties = dict(given["properties"]) if isinstance(given.get("properties"), dict) else {}
         theirs = properties.get(CLASS_FIELD)
         if isinstance(theirs, dict):
@@ -100,11 +100,11 @@ class _Conversion:
         if given.get("additionalProperties") not in (None, True):
             self._leave_out("additionalProperties", "spec")
         if given.get("default") is not None:
-            # It could say what is the platform's to say.
+            # A default of the whole spec could set keys that are reserved for the platform.
             self._leave_out("default", "spec")
         open_ended = {**given, "properties": properties, "additionalProperties": True, "default": None}
         node = self.node(open_ended, "spec", 0)
-        node.setdefault("description", "What its chart takes, and the class it is placed by.")
+        node.setdefault("description", "Values for the chart, and the AffinityClass.")
         return node
 
     def node(self, given: Json, path: str, depth: int) -> Object:
@@ -113,22 +113,22 @@ class _Conversion:
         if not isinstance(given, dict) or depth > MAX_DEPTH:
             self.left_out.append(f"the schema of {path}")
             return {PRESERVE: True}
-        node = self._described(given)
-        node |= self._typed(given, path)
+        node = self._texts(given)
+        node |= self._convert_type(given, path)
         if node.get("type") == "object":
-            node |= self._object(given, path, depth)
+            node |= self._convert_object(given, path, depth)
         elif node.get("type") == "array":
             node["items"] = self.node(given.get("items", True), f"{path}[]", depth + 1)
         elif "type" not in node and INT_OR_STRING not in node:
             node[PRESERVE] = True
-        self._values(node, given, path)
-        self._default(node, given, path)
+        self._convert_values(node, given, path)
+        self._convert_default(node, given, path)
         return node
 
-    def _described(self, given: Object) -> Object:
+    def _texts(self, given: Object) -> Object:
         return {word: given[word] for word in _TEXTS if isinstance(given.get(word), str) and given[word]}
 
-    def _typed(self, given: Object, path: str) -> Object:
+    def _convert_type(self, given: Object, path: str) -> Object:
         try:
             found = type_of(given)
         except UnsupportedError:
@@ -137,7 +137,7 @@ class _Conversion:
         is_nullable = given.get("nullable") is True or found.get("nullable") is True
         return {**found, "nullable": True} if is_nullable and path != "spec" else _without_nullable(found)
 
-    def _object(self, given: Object, path: str, depth: int) -> Object:
+    def _convert_object(self, given: Object, path: str, depth: int) -> Object:
         properties, additional = given.get("properties"), given.get("additionalProperties", True)
         made: Object = {}
         if isinstance(properties, dict) and properties:
@@ -148,15 +148,15 @@ class _Conversion:
             return {"additionalProperties": self.node(additional, f"{path}.*", depth + 1)}
         if isinstance(additional, dict):
             self._leave_out("additionalProperties", path)
-        # A key that is only told by a pattern must not be dropped as unknown.
+        # A key that only patternProperties declares must not be pruned.
         is_closed = additional is False and not given.get("patternProperties") and given.get(PRESERVE) is not True
         return made if is_closed else {**made, PRESERVE: True}
 
-    def _values(self, node: Object, given: Object, path: str) -> None:
-        """What restricts the value, and then what restricts it by cases."""
+    def _convert_values(self, node: Object, given: Object, path: str) -> None:
+        """Convert the keywords about values, then the branches, which depend on them."""
         for keyword in (each for each in given if each not in _KNOWN):
             try:
-                node |= said(keyword, given[keyword], given)
+                node |= convert_keyword(keyword, given[keyword], given)
             except UnsupportedError:
                 self._leave_out(keyword, path)
         for keyword in (each for each in BRANCHES if each in given):
@@ -167,11 +167,11 @@ class _Conversion:
             except (UnsupportedError, RecursionError):
                 self._leave_out(keyword, path)
 
-    def _default(self, node: Object, given: Object, path: str) -> None:
+    def _convert_default(self, node: Object, given: Object, path: str) -> None:
         value = plain(given.get("default"))
         if value is None:
             return
-        if self._judge.accepts(node, value):
+        if self._checker.accepts(node, value):
             node["default"] = value
         else:
             self._leave_out("default", path)

@@ -1,11 +1,12 @@
-"""All Tenants, planned together, parents first: each is given its Namespace, and in it the values that charts read.
+"""Plan all Tenants together, parents first: the Namespace of each, and in it the Secret with the values for charts.
 
-    nothing is written    for a tenant that is paused, is called wrongly, has no parent or another's Namespace; nor
-                          while what its values are made from cannot be read. It keeps what it has
-    classes               that a tenant may not name are refused one by one; what is left is in effect
-    a tenant goes         when nothing in its Namespace is in use: first the Namespace that we made, then the Tenant
+    refuse     nothing is written for a tenant that is paused, has an invalid name, no parent, or the Namespace of
+               another, nor while the source of its values cannot be read; what exists stays as it is
+    classes    a class that the parent does not allow is refused by itself; the others take effect
+    delete     once no tenant or application is left in the Namespace: first the Namespace, then the Tenant. If volumes
+               or workloads are left, the deletion needs an approval
 
-A child's values are made from what its parent's are about to be, so that a change reaches the whole tree at once.
+The values of a child are rendered from the planned values of its parent, so one plan updates the whole tree.
 """
 
 from __future__ import annotations
@@ -14,45 +15,45 @@ from collections.abc import Sequence
 
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.planning import finalizers, values
-from nodeyard.capabilities.affinity.planning.inheritance import standings
+from nodeyard.capabilities.affinity.planning.inheritance import effective_policies
 from nodeyard.capabilities.affinity.planning.namespaces import (
     as_object,
-    holder,
-    is_going,
-    is_held,
+    belongs_to,
+    is_terminating,
     namespace_of,
     namespace_ref,
+    owner_uid,
 )
 from nodeyard.capabilities.affinity.planning.naming import is_top, name_faults, tenant_facts, tenant_ref
 from nodeyard.capabilities.affinity.planning.values import Values, ValuesError
 from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.capabilities.affinity.snapshot import Standing, TenantsSnapshot
+from nodeyard.capabilities.affinity.snapshot import EffectivePolicy, TenantsSnapshot
 from nodeyard.capabilities.affinity.types import Tenant
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Namespace
-from nodeyard.plan.applied import applied
+from nodeyard.plan.apply_preview import merge_fields
+from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.diff import diff
-from nodeyard.plan.draft import Draft
-from nodeyard.plan.model import Verb, Write
-from nodeyard.plan.owned import outcome
+from nodeyard.plan.managed_fields import preview_apply
+from nodeyard.plan.model import Disruption, Verb, Write
 
 
-def plan_tenants(draft: Draft, snapshot: TenantsSnapshot) -> None:
-    tree = _Tree(draft, snapshot)
-    # A parent's namespace begins its children's; the top is called otherwise.
+def plan_tenants(builder: PlanBuilder, snapshot: TenantsSnapshot) -> None:
+    tree = _Tree(builder, snapshot)
+    # A parent's namespace is a prefix of its children's, except for the root.
     for tenant in sorted(snapshot.tenants, key=lambda each: (not is_top(each), each.own_namespace, each.name)):
         tree.plan(tenant)
 
 
 class _Tree:
-    """One pass over the tenants, with what is decided so far."""
+    """One pass over the tenants, with the values planned so far."""
 
-    def __init__(self, draft: Draft, snapshot: TenantsSnapshot) -> None:
-        self._draft = draft
+    def __init__(self, builder: PlanBuilder, snapshot: TenantsSnapshot) -> None:
+        self._builder = builder
         self._snapshot = snapshot
-        self._standings = standings(snapshot.tenants, snapshot.classes)
+        self._policies = effective_policies(snapshot.tenants, snapshot.classes)
         self._values: dict[str, Values] = {}
-        """By namespace: as this plan leaves them."""
+        """Planned values by namespace."""
         self._children: dict[str, list[str]] = {}
         for each in snapshot.tenants:
             if not is_top(each):
@@ -64,21 +65,21 @@ class _Tree:
         elif tenant.is_paused:
             self._block(tenant, Reason.PAUSED)
         elif tenant.is_deleting:
-            self._withdraw(tenant)
+            self._plan_deletion(tenant)
         elif errors := name_faults(tenant.namespace, tenant.name):
             self._block(tenant, Reason.BAD_NAME, errors=errors)
         else:
-            self._serve(tenant, self._standings[tenant.own_namespace])
+            self._plan_live(tenant, self._policies[tenant.own_namespace])
 
     def _block(self, tenant: Tenant, reason: Reason, **facts: object) -> None:
-        self._draft.block(tenant_ref(tenant), reason, tenant_facts(tenant, **facts))
+        self._builder.block(tenant_ref(tenant), reason, tenant_facts(tenant, **facts))
 
-    # while it is there
+    # live tenants
 
-    def _serve(self, tenant: Tenant, standing: Standing) -> None:
-        for fault in standing.faults:
-            self._draft.block(tenant_ref(tenant), fault.reason, fault.facts)
-        if any(fault.reason is Reason.PARENT_MISSING for fault in standing.faults):
+    def _plan_live(self, tenant: Tenant, policy: EffectivePolicy) -> None:
+        for fault in policy.faults:
+            self._builder.block(tenant_ref(tenant), fault.reason, fault.facts)
+        if any(fault.reason is Reason.PARENT_MISSING for fault in policy.faults):
             return
         parent, live = (self._snapshot.namespaces.get(each) for each in (tenant.namespace, tenant.own_namespace))
         if parent is None:
@@ -89,27 +90,31 @@ class _Tree:
         found = self._values_for(tenant)
         if found is not None:
             self._values[tenant.own_namespace] = found
-            self._write(tenant, standing, parent, live, found)
+            self._write(tenant, policy, parent, live, found)
 
     def _is_refused(self, tenant: Tenant, parent: Namespace, live: Namespace | None) -> bool:
-        """Whether the Namespaces around it are not what they should be."""
-        above = self._standings[tenant.namespace].tenant
-        if above is not None and not is_held(parent, above):
+        """Block the tenant if its own or its parent's Namespace belongs to another object or is terminating."""
+        above = self._policies[tenant.namespace].tenant
+        if above is not None and not belongs_to(parent, above):
             self._block(tenant, Reason.PARENT_MISSING, missing=tenant.namespace, why="foreign")
-        elif is_going(parent):
+        elif is_terminating(parent):
             self._block(tenant, Reason.NAMESPACE_GOING, going=tenant.namespace)
-        elif live is not None and not is_held(live, tenant):
-            self._block(tenant, Reason.NAME_CONFLICT, of=holder(live), uid=tenant.metadata.uid)
-        elif live is not None and is_going(live):
+        elif live is not None and not belongs_to(live, tenant):
+            self._block(tenant, Reason.NAME_CONFLICT, of=owner_uid(live), uid=tenant.metadata.uid)
+        elif live is not None and is_terminating(live):
             self._block(tenant, Reason.NAMESPACE_GOING, going=tenant.own_namespace)
         else:
             return False
         return True
 
     def _values_for(self, tenant: Tenant) -> Values | None:
-        """What its Secret shall say; None, and said why, where that cannot be told."""
+        """Return the values of the tenant; block it and return None if they cannot be computed."""
         try:
-            found = self._top(tenant) if is_top(tenant) else values.below(tenant, self._values_in(tenant.namespace))
+            found = (
+                self._root_values(tenant)
+                if is_top(tenant)
+                else values.child_values(tenant, self._values_in(tenant.namespace))
+            )
         except ValuesError as error:
             self._block(tenant, Reason.BAD_VALUES, of=self._source(tenant), error=str(error))
             return None
@@ -126,7 +131,7 @@ class _Tree:
             return known
         secret = self._snapshot.values.get(namespace)
         if namespace == names.TENANT_ROOT:
-            found = self._top(None)
+            found = self._root_values(None)
         elif secret is None:
             raise ValuesError("there is no such Secret")
         else:
@@ -134,34 +139,36 @@ class _Tree:
         self._values[namespace] = found
         return found
 
-    def _top(self, tenant: Tenant | None) -> Values:
+    def _root_values(self, tenant: Tenant | None) -> Values:
         given = self._snapshot.values
-        return values.top(tenant, given.get(names.TENANT_ROOT), given.get(names.PLATFORM_NAMESPACE))
+        return values.root_values(tenant, given.get(names.TENANT_ROOT), given.get(names.PLATFORM_NAMESPACE))
 
     def _source(self, tenant: Tenant) -> str:
-        """The namespace whose Secret its own is made from."""
+        """Return the namespace of the Secret that the tenant's values are rendered from."""
         has_platform = names.PLATFORM_NAMESPACE in self._snapshot.values
         return names.PLATFORM_NAMESPACE if is_top(tenant) and has_platform else tenant.namespace
 
     def _write(
-        self, tenant: Tenant, standing: Standing, parent: Namespace, live: Namespace | None, found: Values
+        self, tenant: Tenant, policy: EffectivePolicy, parent: Namespace, live: Namespace | None, found: Values
     ) -> None:
         facts = tenant_facts(tenant)
-        guarded = finalizers.add(self._draft, tenant_ref(tenant), tenant.metadata, names.TENANT_FINALIZER, facts)
-        made = self._apply_namespace(tenant, live, namespace_of(tenant, found, parent), guarded)
-        self._apply_values(tenant, values.render(found, standing), made or guarded)
+        finalizer_added = finalizers.add(
+            self._builder, tenant_ref(tenant), tenant.metadata, names.TENANT_FINALIZER, facts
+        )
+        made = self._apply_namespace(tenant, live, namespace_of(tenant, found, parent), finalizer_added)
+        self._apply_values(tenant, values.render(found, policy), made or finalizer_added)
 
     def _apply_namespace(self, tenant: Tenant, live: Namespace | None, body: Object, first: str) -> str:
         before = None if live is None else as_object(live)
-        after = body if before is None else applied(before, body)
+        after = body if before is None else merge_fields(before, body)
         if after is before:
             return ""
-        return self._draft.act(
+        return self._builder.act(
             Verb.APPLY,
             namespace_ref(tenant.own_namespace, live),
             Reason.NAMESPACE_APPLIED,
             tenant_facts(tenant),
-            # One that somebody else has made a moment ago, which we have not heard of, is not taken from them.
+            # The cache may be stale: do not take over a Namespace that somebody else has just created.
             Write(body=body, is_first=live is None),
             diff=diff(before, after),
             after=(first,),
@@ -169,13 +176,13 @@ class _Tree:
 
     def _apply_values(self, tenant: Tenant, text: str, first: str) -> None:
         found = self._snapshot.values.get(tenant.own_namespace)
-        # Items of a list do not say what they are, and what is no Secret would be shown in the clear.
+        # List items have no kind, and the diff conceals data only for the kind Secret.
         live = None if found is None else {**found, "apiVersion": values.API_VERSION, "kind": values.KIND}
         body = values.secret_of(tenant.own_namespace, text)
-        after = body if live is None else outcome(live, body, names.MANAGER)
+        after = body if live is None else preview_apply(live, body, names.MANAGER)
         if after is live:
             return
-        self._draft.act(
+        self._builder.act(
             Verb.APPLY,
             values.secret_ref(tenant.own_namespace, live),
             Reason.VALUES_APPLIED,
@@ -185,37 +192,42 @@ class _Tree:
             after=(first,),
         )
 
-    # when it goes
+    # deletion
 
-    def _withdraw(self, tenant: Tenant) -> None:
+    def _plan_deletion(self, tenant: Tenant) -> None:
         if names.TENANT_FINALIZER not in tenant.metadata.finalizers:
             return
         own, facts = tenant.own_namespace, tenant_facts(tenant)
         live = self._snapshot.namespaces.get(own)
-        if live is None or not is_held(live, tenant):
-            finalizers.remove(self._draft, tenant_ref(tenant), tenant.metadata, names.TENANT_FINALIZER, facts)
+        if live is None or not belongs_to(live, tenant):
+            finalizers.remove(self._builder, tenant_ref(tenant), tenant.metadata, names.TENANT_FINALIZER, facts)
         elif is_used := self._users(own):
             children, applications = is_used
             self._block(tenant, Reason.TENANT_IN_USE, children=list(children), applications=applications)
-        elif self._snapshot.trouble:
-            self._block(tenant, Reason.UNWATCHED, error=self._snapshot.trouble)
+        elif self._snapshot.watch_error:
+            self._block(tenant, Reason.UNWATCHED, error=self._snapshot.watch_error)
         elif is_top(tenant):
-            # Its Namespace is not of our making, and it lives in it.
-            finalizers.remove(self._draft, tenant_ref(tenant), tenant.metadata, names.TENANT_FINALIZER, facts)
-        elif is_going(live):
+            # The Namespace belongs to the platform and contains the Tenant itself.
+            finalizers.remove(self._builder, tenant_ref(tenant), tenant.metadata, names.TENANT_FINALIZER, facts)
+        elif is_terminating(live):
             self._block(tenant, Reason.NAMESPACE_GOING, going=own)
         else:
-            self._draft.act(
+            left = self._snapshot.left.get(own, {})
+            self._builder.act(
                 Verb.DELETE,
                 namespace_ref(own, live),
                 Reason.NAMESPACE_DELETED,
-                facts,
-                # Bound to what was looked at: whoever has taken it over meanwhile keeps it.
+                {**facts, "left": dict(left)},
+                # Optimistic locking: a Namespace that somebody took over meanwhile is not deleted.
                 Write(resource_version=live.metadata.resource_version),
+                disruption=Disruption.DELETES,
+                approval_group=f"namespace/{live.metadata.uid}",
+                # The contents cannot be restored, and the user who deleted the Tenant may not know of them.
+                always_asks=bool(left),
             )
 
     def _users(self, namespace: str) -> tuple[Sequence[str], int] | None:
-        """The tenants in it, and how many applications; None where there are neither."""
+        """Return the child tenants and the number of applications; None if there are neither."""
         children = sorted(self._children.get(namespace, ()))
         applications = self._snapshot.applications.get(namespace, 0)
         return (children, applications) if children or applications else None

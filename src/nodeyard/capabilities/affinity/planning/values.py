@@ -1,14 +1,14 @@
-"""The Secret `cozystack-values` of a tenant: what every chart in its namespace is given.
+"""Render the Secret `cozystack-values` of a tenant, the values that every chart in its namespace gets.
 
-    _cluster      the parent's, word for word
-    _namespace    made anew: whose etcd, ingress, gateway, monitoring and SeaweedFS are used, the host, and the classes
-                  that are in effect
+    _cluster      copied verbatim from the parent's
+    _namespace    rendered: whose etcd, ingress, gateway, monitoring and SeaweedFS are used, the host, and the
+                  effective classes
 
-What is enabled is the tenant's own, anything else its parent's. At the top there is no parent, and what the platform
-says there by itself is `tenant-root`, whether enabled or not; only a gateway has to be asked for.
+An enabled service is the tenant's own; any other is its parent's. The root has no parent: there every service is
+`tenant-root`, enabled or not, except the gateway, which must be enabled.
 
-The text is built line by line with every string in quotes: a class may be called `yes` or `1e3`, and readers of YAML do
-not agree on what those are. For the same reason the lines of `_cluster` are copied and not written again.
+The text is built line by line with every string in quotes: a class may be called `yes` or `1e3`, and YAML parsers
+disagree on these. For the same reason the lines of `_cluster` are copied and not rendered again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, Final
 import msgspec
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.snapshot import Standing
+from nodeyard.capabilities.affinity.snapshot import EffectivePolicy
 from nodeyard.capabilities.affinity.types import Tenant
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.manifests import ManifestError, load
@@ -37,41 +37,41 @@ KEYS: Final = (*SERVICES, HOST)
 DEFAULT_KEY: Final = "defaultAffinityClass"
 ALLOWED_KEY: Final = "allowedAffinityClasses"
 ROOT_HOST: Final = "root-host"
-"""Within `_cluster`: the host of the top."""
+"""Key in `_cluster`: the host of the root tenant."""
 _ENABLED: Final = "Enabled"
 _NO_CLUSTER: Final = f"{names.CLUSTER_VALUES}: {{}}\n"
 
 
 class ValuesError(ValueError):
-    """Values that cannot be read; nothing of what they say is in the message."""
+    """Values that cannot be read; the message quotes nothing of their content."""
 
 
 @dataclass(frozen=True)
 class Values:
-    """What the Secret of one namespace says."""
+    """The parsed Secret of one namespace."""
 
     cluster: str = _NO_CLUSTER
     """The lines of `_cluster`, with the key."""
     root_host: str = ""
     namespace: Mapping[str, str] = field(default_factory=dict)
-    """Whose services are used, and the host; by the names in `KEYS`, empty where there is none."""
+    """The namespace that provides each service, and the host, by `KEYS`; empty if there is none."""
 
 
-# what is there
+# reading
 
 
 def read(secret: Object) -> Values:
-    document, text = _document(secret)
+    document, text = _parse_document(secret)
     cluster = document.get(names.CLUSTER_VALUES)
     root_host = cluster.get(ROOT_HOST) if isinstance(cluster, dict) else ""
     return Values(
-        cluster=_lines_of(text, cluster) if names.CLUSTER_VALUES in document else _NO_CLUSTER,
+        cluster=_cut_lines(text, cluster) if names.CLUSTER_VALUES in document else _NO_CLUSTER,
         root_host=root_host if isinstance(root_host, str) else "",
-        namespace=_namespace(document.get(names.NAMESPACE_VALUES)),
+        namespace=_read_namespace(document.get(names.NAMESPACE_VALUES)),
     )
 
 
-def _document(secret: Object) -> tuple[dict[str, Any], str]:
+def _parse_document(secret: Object) -> tuple[dict[str, Any], str]:
     encoded = (secret.get("data") or {}).get(names.VALUES_KEY)
     if encoded is None:
         raise ValuesError("there is no such key")
@@ -79,7 +79,7 @@ def _document(secret: Object) -> tuple[dict[str, Any], str]:
         text = base64.b64decode(encoded, validate=True).decode()
         document = load(text)
     except ManifestError as error:
-        # The message of a parser quotes what it cannot read.
+        # The parser's message quotes the content, which is secret.
         mark = getattr(error.__cause__, "problem_mark", None)
         where = f" (line {mark.line + 1})" if mark is not None else ""
         raise ValuesError(f"it is not YAML{where}") from None
@@ -92,7 +92,7 @@ def _document(secret: Object) -> tuple[dict[str, Any], str]:
     return document, text
 
 
-def _namespace(found: Json) -> Mapping[str, str]:
+def _read_namespace(found: Json) -> Mapping[str, str]:
     if found is not None and not isinstance(found, dict):
         raise ValuesError(f"{names.NAMESPACE_VALUES} is not a mapping")
     values = {key: (found or {}).get(key) or "" for key in KEYS}
@@ -102,15 +102,15 @@ def _namespace(found: Json) -> Mapping[str, str]:
     return values
 
 
-def _lines_of(text: str, cluster: Json) -> str:
-    """The lines of `_cluster` as they stand; as JSON, which is YAML too, where they cannot be cut out."""
+def _cut_lines(text: str, cluster: Json) -> str:
+    """Return the lines of `_cluster` verbatim; as JSON, which is valid YAML, if they cannot be cut out."""
     key = f"{names.CLUSTER_VALUES}:"
     lines = text.split("\n")
     start = next((number for number, line in enumerate(lines) if line.startswith(key)), None)
     if start is not None:
         ends = (number for number, line in enumerate(lines) if number > start and _begins_key(line))
         cut = "\n".join(lines[start : next(ends, len(lines))]).rstrip("\n") + "\n"
-        if _says(cut, cluster):
+        if _parses_to(cut, cluster):
             return cut
     try:
         return f"{key} {msgspec.json.encode(cluster, order='deterministic').decode()}\n"
@@ -122,8 +122,8 @@ def _begins_key(line: str) -> bool:
     return bool(line.strip()) and line[0] not in " \t#-"
 
 
-def _says(lines: str, cluster: Json) -> bool:
-    """Whether the lines mean the same where they are put: alone, before a `_namespace`."""
+def _parses_to(lines: str, cluster: Json) -> bool:
+    """Return whether the lines parse to the same value on their own, before a `_namespace`."""
     try:
         found = load(f"{lines}{names.NAMESPACE_VALUES}: {{}}\n")
     except ManifestError:
@@ -131,11 +131,11 @@ def _says(lines: str, cluster: Json) -> bool:
     return bool(found == {names.CLUSTER_VALUES: cluster, names.NAMESPACE_VALUES: {}})
 
 
-# what it shall be
+# rendering
 
 
-def top(tenant: Tenant | None, live: Object | None, platform: Object | None) -> Values:
-    """Of `tenant-root`. Without a Tenant it stays as it is; else only what is about the cluster is the platform's."""
+def root_values(tenant: Tenant | None, live: Object | None, platform: Object | None) -> Values:
+    """Return the values of `tenant-root`: unchanged without a Tenant; else `_cluster` comes from the platform."""
     if tenant is None and live is not None:
         return read(live)
     source = platform if platform is not None else live
@@ -146,8 +146,8 @@ def top(tenant: Tenant | None, live: Object | None, platform: Object | None) -> 
     return Values(given.cluster, given.root_host, {**own, HOST: host})
 
 
-def below(tenant: Tenant, parent: Values) -> Values:
-    """Of any other tenant."""
+def child_values(tenant: Tenant, parent: Values) -> Values:
+    """Return the values of a tenant below the root."""
     enabled = _enabled(tenant)
     own = {key: tenant.own_namespace if enabled[key] else parent.namespace[key] for key in SERVICES}
     return Values(parent.cluster, parent.root_host, {**own, HOST: _host(tenant, parent.namespace[HOST])})
@@ -162,26 +162,26 @@ def _host(tenant: Tenant, above: str) -> str:
 
 
 def host_faults(host: str) -> list[str]:
-    """It is a name in DNS, and the value of a label."""
+    """Return the first fault of a host, which must be a DNS subdomain and a label value."""
     return [*subdomain_faults(host), *label_value_faults(host)][:1] if host else []
 
 
-def render(values: Values, standing: Standing) -> str:
-    lines = [f"  {key}: {_quoted(values.namespace[key])}" for key in KEYS]
-    if default := standing.usable_default:
-        lines.append(f"  {DEFAULT_KEY}: {_quoted(default)}")
-    if standing.allowed is not None:
-        lines.append(f"  {ALLOWED_KEY}:" if standing.allowed else f"  {ALLOWED_KEY}: []")
-        lines += [f"    - {_quoted(each)}" for each in standing.allowed]
+def render(values: Values, policy: EffectivePolicy) -> str:
+    lines = [f"  {key}: {_quote(values.namespace[key])}" for key in KEYS]
+    if default := policy.usable_default:
+        lines.append(f"  {DEFAULT_KEY}: {_quote(default)}")
+    if policy.allowed is not None:
+        lines.append(f"  {ALLOWED_KEY}:" if policy.allowed else f"  {ALLOWED_KEY}: []")
+        lines += [f"    - {_quote(each)}" for each in policy.allowed]
     return f"{values.cluster}{names.NAMESPACE_VALUES}:\n" + "\n".join(lines) + "\n"
 
 
-def _quoted(value: str) -> str:
+def _quote(value: str) -> str:
     return msgspec.json.encode(value).decode()
 
 
 def secret_of(namespace: str, text: str) -> Object:
-    """Without a type: Opaque is what the server makes of it, and one that is there cannot get another."""
+    """Return the Secret without a type: the API server defaults it to Opaque, and the type is immutable."""
     return {
         "apiVersion": API_VERSION,
         "kind": KIND,

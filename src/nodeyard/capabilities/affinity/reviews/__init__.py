@@ -1,1 +1,1 @@
-"""What is said about requests before they are stored, one module for each kind of object."""
+"""Admission reviews of each kind. A review is pure: it decides from the request and the cache."""

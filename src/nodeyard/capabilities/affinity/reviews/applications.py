@@ -1,7 +1,7 @@
-"""Applications of any declared kind, before they are stored: name, reserved keys, and the class they ask for.
+"""Review applications of any declared kind: name, reserved keys and class, in the order of CozyStack's checks.
 
-In the order in which CozyStack looks at a new one. An update is judged by what it changes: an application whose class
-was withdrawn, or whose name would not be taken today, can still be scaled.
+Validation of updates is ratcheting: an application whose class was withdrawn, or whose name is no longer valid, can
+still be scaled.
 """
 
 from __future__ import annotations
@@ -9,47 +9,86 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.collecting import application_kinds, is_served_elsewhere
+from nodeyard.capabilities.affinity.collect import application_kinds
 from nodeyard.capabilities.affinity.messages import text
-from nodeyard.capabilities.affinity.planning.choice import choose, wanted_class
-from nodeyard.capabilities.affinity.planning.naming import tenant_facts
-from nodeyard.capabilities.affinity.planning.releases import (
+from nodeyard.capabilities.affinity.owners import is_served_elsewhere
+from nodeyard.capabilities.affinity.placement_context import policy_of
+from nodeyard.capabilities.affinity.planning.application_plan import (
     conflict,
     facts_of,
     name_faults,
+    record_of,
     release_name,
     reserved_keys,
 )
-from nodeyard.capabilities.affinity.planning.releasing import unusable_keys
+from nodeyard.capabilities.affinity.planning.choice import choose, wanted_class
+from nodeyard.capabilities.affinity.planning.class_record import Record, stored_record
+from nodeyard.capabilities.affinity.planning.helmrelease import unusable_keys
+from nodeyard.capabilities.affinity.planning.naming import tenant_facts
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.snapshot import ApplicationSnapshot
-from nodeyard.capabilities.affinity.surroundings import standing_of
 from nodeyard.capabilities.affinity.types import ApplicationDefinition
 from nodeyard.kube.json import Object
 from nodeyard.runtime.capability import View
-from nodeyard.runtime.judging import invalid, let_through
-from nodeyard.runtime.webhooks import Review, Verdict, allowed, denied
+from nodeyard.runtime.ratcheting import invalid, let_through
+from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, allowed, denied, patched
 
 
-def review(review: Review, view: View) -> Verdict:
+def review(review: AdmissionRequest, view: View) -> AdmissionResponse:
     if review.object is None or review.subresource or review.kind.kind == names.TENANT_KIND:
         return allowed()
-    application = _named(review.object, review)
+    application = keep_record(_with_name(review.object, review), review.old_object)
     definition = application_kinds(view).get(review.kind.kind)
     if definition is None or application["metadata"].get("deletionTimestamp") or is_served_elsewhere(view):
-        # One that nobody declares here, one that goes, or one of a platform that serves its kinds itself.
+        # Not declared here, being deleted, or served by the platform.
         return allowed()
     snapshot = _snapshot(application, definition, view)
     old = review.old_object
     refused = _create_faults(snapshot) if old is None else _update_faults(snapshot, old)
     if refused is not None:
         return refused
-    verdict = _class_verdict(snapshot, old)
+    verdict = _review_class(snapshot, old)
     return verdict.warning(*_warnings(snapshot, old)) if verdict.is_allowed else verdict
 
 
-def _named(obj: Object, review: Review) -> Object:
-    """The object as it will be called; what a server-made name begins with, where it has none yet."""
+def review_record(review: AdmissionRequest, view: View) -> AdmissionResponse:
+    """Restore the record of the class, unless the new one is what the operator would record.
+
+    Users who replace an object need not know of the record. The operator is recognized by the content it writes:
+    outside a cluster it has no ServiceAccount of its own.
+    """
+    if review.object is None or review.old_object is None or review.subresource:
+        return allowed()
+    kept = keep_record(review.object, review.old_object)
+    if kept is review.object or stored_record(review.object) == _record_due(_with_name(kept, review), view):
+        return allowed()
+    return patched(kept)
+
+
+def _record_due(application: Object, view: View) -> Record | None:
+    """Return the record that the operator would write now; None if it would write none."""
+    definition = application_kinds(view).get(application["kind"])
+    if definition is None or is_served_elsewhere(view):
+        return None
+    snapshot = _snapshot(application, definition, view)
+    choice = choose(snapshot)
+    return None if choice.is_blocking else record_of(snapshot, choice)
+
+
+def keep_record(application: Object, old: Object | None) -> Object:
+    """Return the application with its old record; the same object if the record did not change."""
+    before, after = ((each or {}).get("metadata") or {} for each in (old, application))
+    had = (before.get("annotations") or {}).get(names.CLASS_RECORD)
+    annotations = after.get("annotations") or {}
+    if annotations.get(names.CLASS_RECORD) == had:
+        return application
+    others = {key: value for key, value in annotations.items() if key != names.CLASS_RECORD}
+    kept = others if had is None else {**others, names.CLASS_RECORD: had}
+    return {**application, "metadata": {**after, "annotations": kept}}
+
+
+def _with_name(obj: Object, review: AdmissionRequest) -> Object:
+    """Return the object with kind, namespace and name; the name is empty if the server generates it."""
     metadata = obj.get("metadata") or {}
     name = metadata.get("name") or review.name
     named = {**metadata, "name": name, "namespace": review.namespace}
@@ -61,23 +100,23 @@ def _snapshot(application: Object, definition: ApplicationDefinition, view: View
     return ApplicationSnapshot(
         application=application,
         definition=definition,
-        standing=standing_of(view, metadata["namespace"]),
+        policy=policy_of(view, metadata["namespace"]),
         classes={each.name: each for each in view.all(names.CLASS_KIND)},
         release=view.get(names.RELEASE_KIND, release_name(definition, metadata["name"]), metadata["namespace"]),
     )
 
 
-# what can never be released
+# name and reserved keys
 
 
-def _create_faults(snapshot: ApplicationSnapshot) -> Verdict | None:
+def _create_faults(snapshot: ApplicationSnapshot) -> AdmissionResponse | None:
     application, definition = snapshot.application, snapshot.definition
     facts = facts_of(snapshot)
     if definition.is_deleting:
         return denied(text(Reason.DELETING, {**facts, "object": f"{names.DEFINITION_KIND} {definition.name}"}))
-    tenant = snapshot.standing.tenant
+    tenant = snapshot.policy.tenant
     if tenant is not None and tenant.is_deleting:
-        # Its namespace goes as soon as nothing is left in it.
+        # The namespace is deleted as soon as it is empty.
         return denied(text(Reason.DELETING, tenant_facts(tenant)))
     if facts["name"] and (faults := name_faults(definition, facts["name"])):
         return invalid([text(Reason.BAD_NAME, {**facts, "errors": faults})])
@@ -89,8 +128,8 @@ def _create_faults(snapshot: ApplicationSnapshot) -> Verdict | None:
     return None
 
 
-def _update_faults(snapshot: ApplicationSnapshot, old: Object) -> Verdict | None:
-    """Names are not looked at again: they cannot change."""
+def _update_faults(snapshot: ApplicationSnapshot, old: Object) -> AdmissionResponse | None:
+    """Check only new reserved keys; names are immutable."""
     added = sorted(set(reserved_keys(snapshot.application)) - set(reserved_keys(old)))
     if not added:
         return None
@@ -100,19 +139,19 @@ def _update_faults(snapshot: ApplicationSnapshot, old: Object) -> Verdict | None
 # the class
 
 
-def _class_verdict(snapshot: ApplicationSnapshot, old: Object | None) -> Verdict:
+def _review_class(snapshot: ApplicationSnapshot, old: Object | None) -> AdmissionResponse:
     choice = choose(snapshot)
     if not choice.is_blocking and choice.reason is not Reason.CLASS_WITHDRAWN:
         return allowed()
-    said = text(choice.reason, choice.facts)
+    message = text(choice.reason, choice.facts)
     is_fresh = old is None or wanted_class(old) != wanted_class(snapshot.application)
-    return denied(said) if is_fresh and choice.is_blocking else allowed(let_through(said))
+    return denied(message) if is_fresh and choice.is_blocking else allowed(let_through(message))
 
 
 def _warnings(snapshot: ApplicationSnapshot, old: Object | None) -> Iterator[str]:
-    standing = [] if old is None else reserved_keys(old)
-    if kept := sorted(set(standing) & set(reserved_keys(snapshot.application))):
+    earlier = [] if old is None else reserved_keys(old)
+    if kept := sorted(set(earlier) & set(reserved_keys(snapshot.application))):
         yield text(Reason.RESERVED_KEY, facts_of(snapshot, keys=kept))
     fresh = set(unusable_keys(snapshot.application["metadata"]))
     for key in sorted(fresh - set(unusable_keys((old or {}).get("metadata") or {}))):
-        yield f"{key} is too long to be passed on to the HelmRelease as {names.USER_KEY_PREFIX}{key}, and is left out"
+        yield f"{key} is not copied to the HelmRelease: {names.USER_KEY_PREFIX}{key} would be too long"

@@ -1,23 +1,22 @@
-"""AffinityClasses: one that is in use is not deleted, and one that could never mean what it says is not made."""
+"""Review AffinityClasses: deny invalid selectors, and the deletion of a class in use."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from nodeyard.capabilities.affinity.messages.placement import placement_text
 from nodeyard.capabilities.affinity.planning.classes import in_use_facts, selector_errors, self_assignable
-from nodeyard.capabilities.affinity.planning.compiled import compiled
-from nodeyard.capabilities.affinity.planning.matching import is_in_class
+from nodeyard.capabilities.affinity.planning.compiled_classes import compiled, is_in_class
 from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.capabilities.affinity.sentences.placement import sentence
 from nodeyard.capabilities.affinity.types import AffinityClass
 from nodeyard.capabilities.affinity.users import users
 from nodeyard.kube.names import label_value_faults
 from nodeyard.runtime.capability import View
-from nodeyard.runtime.judging import decoded, judged
-from nodeyard.runtime.webhooks import Review, Verdict, allowed, denied
+from nodeyard.runtime.ratcheting import decoded, judged
+from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, allowed, denied
 
 
-def review_class(review: Review, view: View) -> Verdict:
+def review_class(review: AdmissionRequest, view: View) -> AdmissionResponse:
     if review.operation == "DELETE":
         return _review_removal(review, view)
     new, old = (decoded(each, AffinityClass) for each in (review.object, review.old_object))
@@ -25,16 +24,16 @@ def review_class(review: Review, view: View) -> Verdict:
         return allowed()
     errors, before = _errors(new), [] if old is None else _errors(old)
     fresh = [each for each in errors if each not in before]
-    standing = [each for each in errors if each in before]
-    return judged(fresh, standing, _notices(new, view) if _is_news(new, old) else ())
+    known = [each for each in errors if each in before]
+    return judged(fresh, known, _warnings(new, view) if _changes_selectors(new, old) else ())
 
 
-def _review_removal(review: Review, view: View) -> Verdict:
+def _review_removal(review: AdmissionRequest, view: View) -> AdmissionResponse:
     old = decoded(review.old_object, AffinityClass)
     if old is not None and old.is_deleting:
         return allowed()
     found = users(view, review.name)
-    return denied(sentence(Reason.CLASS_IN_USE, in_use_facts(review.name, found))) if found else allowed()
+    return denied(placement_text(Reason.CLASS_IN_USE, in_use_facts(review.name, found))) if found else allowed()
 
 
 def _errors(affinity_class: AffinityClass) -> list[str]:
@@ -42,24 +41,24 @@ def _errors(affinity_class: AffinityClass) -> list[str]:
 
 
 def _name_errors(affinity_class: AffinityClass) -> Iterator[str]:
-    """The name becomes the value of a label."""
+    """The name is used as a label value."""
     for fault in label_value_faults(affinity_class.name):
         yield f'metadata.name: Invalid value: "{affinity_class.name}": {fault}'
 
 
-def _is_news(new: AffinityClass, old: AffinityClass | None) -> bool:
+def _changes_selectors(new: AffinityClass, old: AffinityClass | None) -> bool:
     return old is None or (new.spec.node_selector, new.spec.node_affinity) != (
         old.spec.node_selector,
         old.spec.node_affinity,
     )
 
 
-def _notices(new: AffinityClass, view: View) -> Iterator[str]:
-    """What is worth knowing about it."""
+def _warnings(new: AffinityClass, view: View) -> Iterator[str]:
+    """Yield warnings about a valid class."""
     if keys := self_assignable(new.spec):
-        yield sentence(Reason.SELF_ASSIGNABLE, {"class": new.name, "keys": keys})
+        yield placement_text(Reason.SELF_ASSIGNABLE, {"class": new.name, "keys": keys})
     made = compiled(new)
     if not made.keys and made.everything:
-        yield sentence(Reason.CLASS_UNBOUNDED, {"class": new.name})
+        yield placement_text(Reason.CLASS_UNBOUNDED, {"class": new.name})
     elif not any(is_in_class(made, node.metadata) for node in view.all("Node")):
-        yield sentence(Reason.NO_NODE_MATCHES, {})
+        yield placement_text(Reason.NO_NODE_MATCHES, {})

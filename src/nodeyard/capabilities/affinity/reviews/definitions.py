@@ -1,6 +1,6 @@
-"""ApplicationDefinitions: what could not be served is not stored, and one whose kind is in use is not deleted.
+"""Review ApplicationDefinitions: deny those that cannot be served, and the deletion of one in use.
 
-Those of a platform that serves its kinds itself are its own matter: it has one of the kind Tenant, for example.
+Definitions of a platform that serves its kinds itself are not reviewed: CozyStack has one of the kind Tenant.
 """
 
 from __future__ import annotations
@@ -8,20 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.collecting import application_kinds, applications, is_served_elsewhere, rivals
+from nodeyard.capabilities.affinity.collect import application_kinds, applications, rivals
 from nodeyard.capabilities.affinity.messages import text
-from nodeyard.capabilities.affinity.planning.declarations import declaration_faults
+from nodeyard.capabilities.affinity.owners import is_served_elsewhere
+from nodeyard.capabilities.affinity.planning.definition_validation import declaration_faults
 from nodeyard.capabilities.affinity.planning.definitions import definition_facts
 from nodeyard.capabilities.affinity.planning.schemas import SchemaError, structural
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.types import ApplicationDefinition
 from nodeyard.kube.json import Object
 from nodeyard.runtime.capability import View
-from nodeyard.runtime.judging import decoded, judged
-from nodeyard.runtime.webhooks import Review, Verdict, allowed, denied
+from nodeyard.runtime.ratcheting import decoded, judged
+from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, allowed, denied
 
 
-def review(review: Review, view: View) -> Verdict:
+def review(review: AdmissionRequest, view: View) -> AdmissionResponse:
     new, old = (decoded(each, ApplicationDefinition) for each in (review.object, review.old_object))
     if review.operation == "DELETE":
         return allowed() if old is None else _review_removal(old, view)
@@ -31,11 +32,11 @@ def review(review: Review, view: View) -> Verdict:
     before = [] if old is None else _faults(old, view)
     fresh = [each for each in faults if each not in before]
     if old is not None:
-        fresh += [*_renamed(new, old), *_released_anew(new, old, view)]
-    return judged(fresh, [each for each in faults if each in before], _simplified(new, old))
+        fresh += [*_rename_faults(new, old), *_prefix_faults(new, old, view)]
+    return judged(fresh, [each for each in faults if each in before], _schema_warnings(new, old))
 
 
-# what cannot be served
+# validation
 
 
 def _faults(definition: ApplicationDefinition, view: View) -> list[str]:
@@ -47,15 +48,15 @@ def _faults(definition: ApplicationDefinition, view: View) -> list[str]:
     except SchemaError as error:
         found.append(text(Reason.BAD_SCHEMA, {**facts, "error": str(error)}))
     if others := [each.name for each in rivals(view, definition)]:
-        found.append(text(Reason.RIVAL, {**facts, "rivals": others}))
+        found.append(text(Reason.DUPLICATE_DEFINITION, {**facts, "rivals": others}))
     return found
 
 
-def _renamed(new: ApplicationDefinition, old: ApplicationDefinition) -> list[str]:
-    """A kind that is served cannot be called otherwise: its objects would be left behind."""
+def _rename_faults(new: ApplicationDefinition, old: ApplicationDefinition) -> list[str]:
+    """Return the faults of a changed kind or plural: the existing objects would be orphaned."""
     return [
         f"spec.application.{field} of {names.DEFINITION_KIND} {new.name} cannot change from {before!r} to {after!r}: "
-        "make another definition, and delete this one when it is not used any more"
+        "create another definition, and delete this one once it is no longer used"
         for field, before, after in (
             ("kind", old.kind, new.kind),
             ("plural", old.spec.application.plural, new.spec.application.plural),
@@ -64,8 +65,8 @@ def _renamed(new: ApplicationDefinition, old: ApplicationDefinition) -> list[str
     ]
 
 
-def _released_anew(new: ApplicationDefinition, old: ApplicationDefinition, view: View) -> list[str]:
-    """With another prefix every application would be installed a second time."""
+def _prefix_faults(new: ApplicationDefinition, old: ApplicationDefinition, view: View) -> list[str]:
+    """Return the fault of a changed prefix: every application would be installed a second time."""
     before, after = old.spec.release.prefix, new.spec.release.prefix
     count = len(applications(view, old.kind)) if before != after else 0
     if not count:
@@ -76,7 +77,7 @@ def _released_anew(new: ApplicationDefinition, old: ApplicationDefinition, view:
     ]
 
 
-def _simplified(new: ApplicationDefinition, old: ApplicationDefinition | None) -> Iterator[str]:
+def _schema_warnings(new: ApplicationDefinition, old: ApplicationDefinition | None) -> Iterator[str]:
     schema = new.spec.application.open_api_schema
     if old is not None and old.spec.application.open_api_schema == schema:
         return
@@ -91,7 +92,7 @@ def _simplified(new: ApplicationDefinition, old: ApplicationDefinition | None) -
 # deletion
 
 
-def _review_removal(old: ApplicationDefinition, view: View) -> Verdict:
+def _review_removal(old: ApplicationDefinition, view: View) -> AdmissionResponse:
     users = [_name(each) for each in applications(view, old.kind)]
     if not users or _is_idle(old, view):
         return allowed()
@@ -100,7 +101,7 @@ def _review_removal(old: ApplicationDefinition, view: View) -> Verdict:
 
 
 def _is_idle(definition: ApplicationDefinition, view: View) -> bool:
-    """Whether another one declares its kind, and this one never had a part in it: the applications are the other's."""
+    """Return whether another definition serves the kind and this one never did: the applications are the other's."""
     counting = application_kinds(view).get(definition.kind)
     is_others = counting is not None and counting.name != definition.name
     return is_others and names.DEFINITION_FINALIZER not in definition.metadata.finalizers

@@ -1,11 +1,11 @@
-"""Pods: labelled with whose they are, and refused where they could leave the class of their application.
+"""Review pods: label them with their application, and deny those that could run outside its class.
 
-The labels are ours: what a user writes there is overwritten, or removed where it is not true. Whether a pod is checked
-does not depend on them. The stamp of the class says which one the pod keeps to, so that a policy inside the API server
-can hold it to that while nobody else can answer.
+The operator owns the labels: values of users are overwritten, or removed if they are wrong. The check does not depend
+on the labels. The class label names the class that the pod fits, so that an admission policy inside the API server can
+enforce it while no webhook responds.
 
-A pod is checked when it is made, and never after: nobody can widen where it may go, and a class that changes must not
-keep running pods from being changed or deleted.
+A pod is checked on creation only: its placement cannot be widened later, and a change of class must not block updates
+or the deletion of running pods.
 """
 
 from __future__ import annotations
@@ -15,22 +15,21 @@ from typing import Final
 import msgspec
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.collecting import is_served_elsewhere
-from nodeyard.capabilities.affinity.owners import ReviewedMeta, decoded_metadata, finder
-from nodeyard.capabilities.affinity.planning.daemons import node_of_daemon
+from nodeyard.capabilities.affinity.owners import ReviewedMeta, decoded_metadata, finder, is_served_elsewhere
+from nodeyard.capabilities.affinity.placement_context import PlacementContext
+from nodeyard.capabilities.affinity.planning.containment import node_of_daemon
 from nodeyard.capabilities.affinity.planning.lineage import Lineage, Owned, Pending, Unknown, walk
 from nodeyard.capabilities.affinity.planning.placement import Decision, Placement, Subject, place
 from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.capabilities.affinity.reviews.ancestry import ancestry
-from nodeyard.capabilities.affinity.reviews.happenings import happening
-from nodeyard.capabilities.affinity.surroundings import Surroundings
+from nodeyard.capabilities.affinity.reviews.admission_events import placement_events
+from nodeyard.capabilities.affinity.reviews.lineage_cache import cached_lineage
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import LABEL_VALUE_MAX
 from nodeyard.kube.node_affinity import Affinity, NodeSelector
 from nodeyard.kube.objects import ObjectMeta
 from nodeyard.plan.model import ObjectRef
 from nodeyard.runtime.capability import View
-from nodeyard.runtime.webhooks import Lookup, Review, Verdict, allowed, denied, patched
+from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, Lookup, allowed, denied, patched
 
 LINEAGE_LABELS: Final[tuple[str, ...]] = (
     names.MANAGED,
@@ -40,19 +39,19 @@ LINEAGE_LABELS: Final[tuple[str, ...]] = (
     names.TENANT_RESOURCE,
     names.AFFINITY_CLASS,
 )
-"""Ours on every pod."""
+"""Labels of every pod that the operator owns."""
 _OURS: Final = frozenset(LINEAGE_LABELS)
-_STAMP_ALONE: Final = frozenset({names.AFFINITY_CLASS})
+_CLASS_LABEL_ONLY: Final = frozenset({names.AFFINITY_CLASS})
 
 _ALLOWED: Final = allowed()
 _UNREADABLE_CODE: Final = 400
 
 
-# whose it is
+# lineage
 
 
-def review_lineage(review: Review, view: View) -> Verdict | Lookup:
-    """Adds the labels; admits in every case."""
+def review_lineage(review: AdmissionRequest, view: View) -> AdmissionResponse | Lookup:
+    """Add the labels; always admit the pod."""
     pod = review.object or {}
     try:
         metadata = decoded_metadata(pod)
@@ -70,15 +69,15 @@ def review_lineage(review: Review, view: View) -> Verdict | Lookup:
         due = labels_due(pod, lineage, review.namespace, view)
     if not due.keys() <= ours:
         due = {key: value for key, value in due.items() if key in ours}
-    labels = _labelled(metadata.labels, due, ours)
+    labels = _correct_labels(metadata.labels, due, ours)
     return _ALLOWED if labels is None else patched({**pod, "metadata": {**pod["metadata"], "labels": labels}})
 
 
-def lineage_of(review: Review, metadata: ReviewedMeta, view: View) -> Lineage | Pending:
-    """Of the object that a request is about."""
+def lineage_of(review: AdmissionRequest, metadata: ReviewedMeta, view: View) -> Lineage | Pending:
+    """Return the lineage of the reviewed object."""
     owners = metadata.owner_references
     if len(owners) == 1 and not review.answers:
-        known = ancestry(owners[0], review.namespace, view)
+        known = cached_lineage(owners[0], review.namespace, view)
         if known is not None:
             return known
     group, version = review.kind.group, review.kind.version
@@ -93,7 +92,7 @@ def lineage_of(review: Review, metadata: ReviewedMeta, view: View) -> Lineage | 
 
 
 def labels_due(pod: Object, lineage: Lineage, namespace: str, view: View) -> dict[str, str]:
-    """Those of ours that a pod, or a template of one, should have."""
+    """Return the lineage labels that a pod or pod template should have."""
     if not isinstance(lineage, Owned):
         return {}
     application = lineage.application
@@ -104,43 +103,45 @@ def labels_due(pod: Object, lineage: Lineage, namespace: str, view: View) -> dic
         names.APPLICATION_NAME: application.name,
         names.TENANT_RESOURCE: "false",
     }
-    if stamp := _stamp(pod, lineage, namespace, view):
-        due[names.AFFINITY_CLASS] = stamp
+    if class_label := _class_label(pod, lineage, namespace, view):
+        due[names.AFFINITY_CLASS] = class_label
     return due
 
 
-def _stamp(pod: Object, lineage: Owned, namespace: str, view: View) -> str:
-    """The class of its application; of one that changes its class, the one that the pod keeps to."""
-    labels = lineage.release.metadata.labels
-    name = labels.get(names.AFFINITY_CLASS, "")
-    if not name or names.PREVIOUS_CLASS not in labels:
+def _class_label(pod: Object, lineage: Owned, namespace: str, view: View) -> str:
+    """Return the class of its application; while that changes its class, the one that the pod fits."""
+    name = next((each.affinity_class for each in lineage.claims if each.affinity_class), "")
+    if not name or not any(each.previous for each in lineage.claims):
         return name
     try:
         subject = pod_subject(pod, decoded_metadata(pod), namespace, "")
     except msgspec.ValidationError:
         return name
-    placement = place(subject, lineage, Surroundings(view, namespace))
+    placement = place(subject, lineage, PlacementContext(view, namespace))
     return placement.affinity_class if placement.reason is Reason.INSIDE_PREVIOUS else name
 
 
 def our_labels(view: View) -> frozenset[str]:
-    """Those that we set, and let nobody else set. Beside CozyStack only the stamp: the others it writes itself, also
-    where we may not read an owner, and its own rules go by them."""
-    return _STAMP_ALONE if is_served_elsewhere(view) else _OURS
+    """Return the labels that only the operator may set.
+
+    Beside CozyStack this is only the class label. CozyStack writes the others itself, even if the operator cannot read
+    an owner, and its own rules depend on them.
+    """
+    return _CLASS_LABEL_ONLY if is_served_elsewhere(view) else _OURS
 
 
-def _labelled(labels: dict[str, str], due: dict[str, str], ours: frozenset[str]) -> dict[str, str] | None:
-    """The labels as they should be; None where they are."""
+def _correct_labels(labels: dict[str, str], due: dict[str, str], ours: frozenset[str]) -> dict[str, str] | None:
+    """Return the corrected labels; None if they are correct."""
     theirs = labels.keys() - ours
     if len(theirs) + len(due) == len(labels) and due.items() <= labels.items():
         return None
     return {key: value for key, value in labels.items() if key in theirs} | due
 
 
-# where it may go
+# placement
 
 
-def review_placement(review: Review, view: View) -> Verdict | Lookup:
+def review_placement(review: AdmissionRequest, view: View) -> AdmissionResponse | Lookup:
     pod = review.object or {}
     try:
         metadata = decoded_metadata(pod)
@@ -151,21 +152,21 @@ def review_placement(review: Review, view: View) -> Verdict | Lookup:
     lineage = lineage_of(review, metadata, view)
     if isinstance(lineage, Pending):
         return Lookup(lineage.refs)
-    placement = place(subject, lineage, Surroundings(view, review.namespace))
+    placement = place(subject, lineage, PlacementContext(view, review.namespace))
     facts = facts_of(placement, lineage)
     if placement.decision is Decision.ALLOWED:
-        return Verdict(True, warnings=placement.warnings, facts=facts)
+        return AdmissionResponse(True, warnings=placement.warnings, facts=facts)
     verdict = allowed() if placement.is_allowed else denied(placement.message)
     return (
         verdict.warning(*placement.warnings)
         .stating(**facts)
         .audited(decision=placement.decision.value, reason=placement.reason.value)
-        .recording(*happening(placement, lineage, metadata, review.namespace))
+        .recording(*placement_events(placement, lineage, metadata, review.namespace))
     )
 
 
 def facts_of(placement: Placement, lineage: Lineage) -> dict[str, str]:
-    """What is counted."""
+    """Return the facts for metrics."""
     facts = {"class": placement.affinity_class, "decision": placement.decision, "reason": placement.reason}
     if isinstance(lineage, Owned):
         application = lineage.application
@@ -174,23 +175,24 @@ def facts_of(placement: Placement, lineage: Lineage) -> dict[str, str]:
 
 
 def pod_subject(pod: Object, metadata: ObjectMeta, namespace: str, what: str) -> Subject:
-    """Raises ValidationError where its spec is none."""
+    """Return the subject of a pod; raise ValidationError if its spec is malformed."""
     subject = subject_of(pod.get("spec") or {}, namespace, what)
     node = node_of_daemon(metadata, subject.required)
     return subject._replace(node=node) if node else subject
 
 
 def subject_of(spec: Object, namespace: str, what: str) -> Subject:
-    """Raises ValidationError where the spec is none."""
-    return Subject(what, namespace, spec.get("nodeSelector") or {}, _required(spec.get("affinity")))
+    """Return the subject of a pod spec; raise ValidationError if it is malformed."""
+    selector, required = spec.get("nodeSelector") or {}, _required_terms(spec.get("affinity"))
+    return Subject(what, namespace, selector, required, node_name=spec.get("nodeName") or "")
 
 
-def _required(affinity: Object | None) -> NodeSelector | None:
+def _required_terms(affinity: Object | None) -> NodeSelector | None:
     if not affinity or not affinity.get("nodeAffinity"):
         return None
     return msgspec.convert(affinity, Affinity).required_nodes
 
 
-def _malformed(error: Exception) -> Verdict:
-    """An API server does not ask about such a pod."""
-    return denied(f"this is no pod: {error}", code=_UNREADABLE_CODE, reason="BadRequest")
+def _malformed(error: Exception) -> AdmissionResponse:
+    """Deny a malformed pod; an API server does not send one."""
+    return denied(f"malformed pod: {error}", code=_UNREADABLE_CODE, reason="BadRequest")

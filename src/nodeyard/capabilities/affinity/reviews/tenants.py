@@ -1,10 +1,9 @@
-"""Tenants before they are stored: what they are called, where they live, and which classes they name.
+"""Review Tenants: name, namespace, host and classes.
 
-Denied is what could never be in effect: a class that the parent does not allow, a default that is not allowed. A class
-that does not exist yet is only warned about, so that manifests may come in any order. What was wrong before a change is
-let through with a warning: the parent may have withdrawn a class meanwhile, and the tenant must still be changeable. A
-tenant with tenants or applications in it is not deleted. Those of a platform that serves tenants itself are its own
-matter.
+Denied are a class that the parent does not allow and a default that is not allowed. A class that does not exist yet
+only gets a warning, so that manifests can be applied in any order. Validation of updates is ratcheting: faults from
+before the change only get a warning, since the parent may have withdrawn a class. The deletion of a tenant with child
+tenants or applications is denied. Tenants of a platform that serves them itself are not reviewed.
 """
 
 from __future__ import annotations
@@ -16,9 +15,11 @@ from typing import Final
 import msgspec
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.collecting import application_kinds, applications, is_served_elsewhere
+from nodeyard.capabilities.affinity.collect import application_kinds, applications, left_in
 from nodeyard.capabilities.affinity.messages import text
-from nodeyard.capabilities.affinity.planning.inheritance import named_classes, standings
+from nodeyard.capabilities.affinity.owners import is_served_elsewhere
+from nodeyard.capabilities.affinity.planning.class_record import stored_record
+from nodeyard.capabilities.affinity.planning.inheritance import effective_policies, named_classes
 from nodeyard.capabilities.affinity.planning.naming import (
     is_top,
     is_well_named,
@@ -30,17 +31,17 @@ from nodeyard.capabilities.affinity.planning.naming import (
 )
 from nodeyard.capabilities.affinity.planning.values import host_faults
 from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.capabilities.affinity.snapshot import Fault, Standing
+from nodeyard.capabilities.affinity.snapshot import EffectivePolicy, Fault
 from nodeyard.capabilities.affinity.types import Tenant
 from nodeyard.runtime.capability import View
-from nodeyard.runtime.judging import decoded, judged
-from nodeyard.runtime.webhooks import Found, Lookup, Missing, Review, Verdict, allowed, denied
+from nodeyard.runtime.ratcheting import decoded, judged
+from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, Found, Lookup, Missing, allowed, denied
 
 _NAMESPACE_CONTROLLER: Final = "system:serviceaccount:kube-system:namespace-controller"
-"""Deletes everything in a namespace that goes; what is in use is then kept by the finalizer."""
+"""Deletes the contents of a terminating namespace; the finalizer keeps what is in use."""
 
 
-def review(review: Review, view: View) -> Verdict | Lookup:
+def review(review: AdmissionRequest, view: View) -> AdmissionResponse | Lookup:
     new, old = (decoded(each, Tenant) for each in (review.object, review.old_object))
     if review.operation == "DELETE":
         is_whole = review.user.username == _NAMESPACE_CONTROLLER
@@ -50,70 +51,70 @@ def review(review: Review, view: View) -> Verdict | Lookup:
     return _review_creation(new, review, view) if old is None else _review_change(new, old, view)
 
 
-def _review_creation(new: Tenant, review: Review, view: View) -> Verdict | Lookup:
+def _review_creation(new: Tenant, review: AdmissionRequest, view: View) -> AdmissionResponse | Lookup:
     if faults := name_faults(new.namespace, new.name):
         return judged([text(Reason.BAD_NAME, tenant_facts(new, errors=faults))], [])
-    doubt = "" if is_top(new) else _parent_doubt(new, review, view)
-    if not isinstance(doubt, str):
-        return doubt
-    judgement = _judge(new, view)
-    if doubt:
-        # Whoever reads the parent later, the plan, knows what it allows.
-        return judged(judgement.host, [], [doubt, *judgement.warnings])
-    return judged([*judgement.host, *_sentences(judgement.faults)], [], judgement.warnings)
+    warning = "" if is_top(new) else _check_parent(new, review, view)
+    if not isinstance(warning, str):
+        return warning
+    found = _find_faults(new, view)
+    if warning:
+        # The plan checks the classes once the parent is in the cache.
+        return judged(found.host, [], [warning, *found.warnings])
+    return judged([*found.host, *_messages(found.faults)], [], found.warnings)
 
 
-def _review_change(new: Tenant, old: Tenant, view: View) -> Verdict:
-    """Names are not looked at again: they cannot change."""
-    after, before = _judge(new, view), _judge(old, view)
-    known = {_about(each) for each in before.faults}
-    fresh = [each for each in after.faults if _about(each) not in known]
-    standing = [each for each in after.faults if _about(each) in known]
-    host_fresh, host_standing = (after.host, []) if new.spec.host != old.spec.host else ([], after.host)
+def _review_change(new: Tenant, old: Tenant, view: View) -> AdmissionResponse:
+    """Compare the faults before and after the change; names are immutable."""
+    after, before = _find_faults(new, view), _find_faults(old, view)
+    earlier = {_fault_key(each) for each in before.faults}
+    fresh = [each for each in after.faults if _fault_key(each) not in earlier]
+    known = [each for each in after.faults if _fault_key(each) in earlier]
+    host_fresh, host_known = (after.host, []) if new.spec.host != old.spec.host else ([], after.host)
     warnings = () if named_classes(new) == named_classes(old) else after.warnings
     return judged(
-        [*host_fresh, *_sentences(fresh)],
-        [*host_standing, *_sentences(standing)],
+        [*host_fresh, *_messages(fresh)],
+        [*host_known, *_messages(known)],
         [*warnings, *_narrowed(new, old, view)],
     )
 
 
-# what is wrong with it
+# faults
 
 
 @dataclass(frozen=True)
-class _Judgement:
+class _Faults:
     faults: Sequence[Fault]
-    """One for each class."""
+    """One fault per class."""
     host: list[str]
     warnings: Sequence[str]
 
 
-def _judge(tenant: Tenant, view: View) -> _Judgement:
+def _find_faults(tenant: Tenant, view: View) -> _Faults:
     exist = frozenset(each for each in named_classes(tenant) if view.get(names.CLASS_KIND, each) is not None)
     branch = [tenant, *_ancestors(tenant, view)]
-    standing = standings(branch, exist).get(tenant.own_namespace, Standing())
-    missing = [text(each.reason, each.facts) for each in standing.faults if each.reason is Reason.CLASS_MISSING]
-    return _Judgement(list(_refusals(standing)), _host_errors(tenant), missing)
+    policy = effective_policies(branch, exist).get(tenant.own_namespace, EffectivePolicy())
+    missing = [text(each.reason, each.facts) for each in policy.faults if each.reason is Reason.CLASS_MISSING]
+    return _Faults(list(_refusals(policy)), _host_errors(tenant), missing)
 
 
-def _refusals(standing: Standing) -> Iterator[Fault]:
-    """What is not only missing, class by class."""
-    for fault in standing.faults:
+def _refusals(policy: EffectivePolicy) -> Iterator[Fault]:
+    """Yield the faults that deny the request, one per class: all but missing classes."""
+    for fault in policy.faults:
         if fault.reason is Reason.NOT_IN_PARENT:
             yield from (Fault(fault.reason, {**fault.facts, "classes": [each]}) for each in fault.facts["classes"])
         elif fault.reason is not Reason.CLASS_MISSING:
             yield fault
 
 
-def _about(fault: Fault) -> tuple[Reason, str]:
-    """What a fault is about, whatever else is said about it."""
+def _fault_key(fault: Fault) -> tuple[Reason, str]:
+    """Return the reason and class of a fault, to compare it with earlier ones."""
     classes = fault.facts.get("classes") or [fault.facts.get("default", "")]
     return fault.reason, str(classes[0])
 
 
-def _sentences(faults: Iterable[Fault]) -> list[str]:
-    """Classes that are refused for the same reason stand together."""
+def _messages(faults: Iterable[Fault]) -> list[str]:
+    """Render the faults, with the classes of one reason in one message."""
     found: dict[Reason, Fault] = {}
     for each in faults:
         known = found.get(each.reason)
@@ -139,8 +140,8 @@ def _ancestors(tenant: Tenant, view: View) -> Iterator[Tenant]:
             yield found
 
 
-def _parent_doubt(new: Tenant, review: Review, view: View) -> str | Verdict | Lookup:
-    """Nothing where its parent is known; a warning where it cannot be; a refusal where there is none."""
+def _check_parent(new: Tenant, review: AdmissionRequest, view: View) -> str | AdmissionResponse | Lookup:
+    """Return nothing if the parent is known, a warning if it cannot be read, a denial if it does not exist."""
     if new.namespace == names.TENANT_ROOT:
         return ""
     place, name = parent_of(new.namespace)
@@ -150,14 +151,14 @@ def _parent_doubt(new: Tenant, review: Review, view: View) -> str | Verdict | Lo
         return denied(text(Reason.DELETING, tenant_facts(parent)))
     if found is not None:
         return ""
-    # A cache may be behind: the parent can be as young as its child.
+    # The cache may be stale: the parent can be as new as its child.
     match review.answers.get(tenant_ref(parent)):
         case None:
             return Lookup((tenant_ref(parent),))
         case Missing():
             return denied(text(Reason.PARENT_MISSING, tenant_facts(new, missing=new.namespace)))
         case Found():
-            return f"the parent of {names.TENANT_KIND} {new.name} is too new to tell which classes it allows"
+            return f"the parent of {names.TENANT_KIND} {new.name} is too new: its allowed classes are not known yet"
         case unreadable:
             return f"the parent of {names.TENANT_KIND} {new.name} cannot be read: {unreadable.reason}"
 
@@ -168,25 +169,54 @@ def _children(tenant: Tenant, view: View) -> list[Tenant]:
 
 
 def _narrowed(new: Tenant, old: Tenant, view: View) -> Iterator[str]:
-    """The tenants below that lose a class by this change."""
+    """Yield warnings about child tenants that lose a class by this change."""
     if (new.spec.allowed_affinity_classes, new.spec.default_affinity_class) == (
         old.spec.allowed_affinity_classes,
         old.spec.default_affinity_class,
     ):
         return
     children, above = _children(new, view), list(_ancestors(new, view))
-    after, before = (standings([each, *above, *children], frozenset()) for each in (new, old))
+    after, before = (effective_policies([each, *above, *children], frozenset()) for each in (new, old))
     for child in filter(is_well_named, children):
-        known = {_about(each) for each in _refusals(before[child.own_namespace])}
-        news = [each for each in _refusals(after[child.own_namespace]) if _about(each) not in known]
-        yield from (f"by this change: {each}" for each in _sentences(news))
+        known = {_fault_key(each) for each in _refusals(before[child.own_namespace])}
+        news = [each for each in _refusals(after[child.own_namespace]) if _fault_key(each) not in known]
+        yield from (f"with this change: {each}" for each in _messages(news))
+    yield from _withdrawn(new, old, view)
+
+
+def _withdrawn(new: Tenant, old: Tenant, view: View) -> Iterator[str]:
+    """Yield warnings about applications, here and in tenants below, whose class this change revokes."""
+    tenants = [each for each in view.all(names.TENANT_KIND) if each.own_namespace != new.own_namespace]
+    after, before = (effective_policies([each, *tenants], frozenset()) for each in (new, old))
+    for namespace, policy in after.items():
+        had, has = before[namespace].allowed, policy.allowed
+        if has is None or had == has:
+            continue
+        kept = {
+            name: users
+            for name, users in _classes_in(namespace, view).items()
+            if name not in has and (had is None or name in had)
+        }
+        for name, users in sorted(kept.items()):
+            yield text(Reason.CLASS_TAKEN, tenant_facts(new, classes=[name], users=sorted(users), place=namespace))
+
+
+def _classes_in(namespace: str, view: View) -> dict[str, list[str]]:
+    """Return the classes of the applications in a namespace, each with its applications."""
+    found: dict[str, list[str]] = {}
+    for kind in application_kinds(view):
+        for each in applications(view, kind, namespace):
+            record = stored_record(each)
+            if record is not None and record.affinity_class:
+                found.setdefault(record.affinity_class, []).append(f"{kind} {each['metadata']['name']}")
+    return found
 
 
 # deletion
 
 
-def _review_removal(old: Tenant, view: View) -> Verdict:
-    # One that has no finalizer is not in our care: a platform that serves tenants itself has its own rules.
+def _review_removal(old: Tenant, view: View) -> AdmissionResponse:
+    # Without the finalizer the tenant is not managed here: a platform that serves tenants itself has its own rules.
     if names.TENANT_FINALIZER not in old.metadata.finalizers or old.is_deleting:
         return allowed()
     children = sorted(each.name for each in _children(old, view))
@@ -196,6 +226,7 @@ def _review_removal(old: Tenant, view: View) -> Verdict:
         for each in applications(view, kind, old.own_namespace)
     )
     if not children and not users:
-        return allowed()
+        left = left_in(view, old.own_namespace)
+        return allowed(text(Reason.NAMESPACE_HELD, tenant_facts(old, left=dict(left)))) if left else allowed()
     facts = tenant_facts(old, children=children, applications=len(users), users=users)
     return denied(text(Reason.TENANT_IN_USE, facts))

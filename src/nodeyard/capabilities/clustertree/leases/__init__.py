@@ -1,8 +1,8 @@
-"""Node leases: a leaf is asked whether it lives, and the leases of its nodes in the root are renewed while it does.
+"""Node leases: probes each leaf and, while it responds, renews the leases of its nodes in the root.
 
-    loop ──a keeper for each leaf──▶ keeper ──every 10 s──▶ probe ──answer──▶ Health ──may renew──▶ node_lease ──▶ root
-                                        └──Finding──▶ the planner, the metrics
+    loop ──one keeper per leaf──▶ keeper ──every 10 s──▶ probe ──▶ Liveness ──may_renew──▶ node_lease ──▶ root
+                                     └──LeafHealth──▶ planner, metrics
 
-It is no plan: what is decided here is whether to repeat, and it must be on time whatever is being planned. So it runs
-on the lease thread with connections of its own, and touches nothing but Leases in `kube-node-lease`.
+Renewals do not go through a plan: they repeat a decision and must be on time, whatever is being planned. So the loop
+runs on the lease thread with its own connections, and writes nothing but Leases in `kube-node-lease`.
 """

@@ -1,9 +1,8 @@
-"""Looks after one leaf: asks it every ten seconds whether it lives, and keeps the leases of its nodes fresh meanwhile.
+"""Keeps the node leases of one leaf: probes the leaf every ten seconds and renews the leases while it responds.
 
-Nothing here waits for another leaf: each has a task, connections and a moment in the period of its own. What goes to
-the root is bounded by the connections that all share, and taken in turns, so that a leaf of a thousand nodes does not
-stand before one of ten. A round ends when the next is due, whatever the root has not answered by then; the leases that
-are oldest go first, so that none is always the last.
+Leaves do not wait for each other: each has its own task, connections and offset in the period. All leaves share the
+connections to the root fairly, so that a leaf with a thousand nodes does not delay one with ten. A round ends when the
+next one is due, even if the root has not responded. The oldest leases are renewed first, so that none is always last.
 """
 
 from __future__ import annotations
@@ -12,58 +11,79 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Final
+from zlib import crc32
 
 from nodeyard.capabilities.clustertree import names
-from nodeyard.capabilities.clustertree.briefs import Brief, LeaseNode
+from nodeyard.capabilities.clustertree.leases.inputs import LeaseInput, NodeLeaseInput
 from nodeyard.capabilities.clustertree.leases.metrics import LeaseMetrics, Result
-from nodeyard.capabilities.clustertree.leases.node_lease import NodeLease
+from nodeyard.capabilities.clustertree.leases.node_lease import GatedTransport, NodeLease
 from nodeyard.capabilities.clustertree.leases.probe import Probe
-from nodeyard.capabilities.clustertree.leases.rounds import PERIOD_SECONDS, next_round
-from nodeyard.capabilities.clustertree.liveness import Failed, Finding, Health
+from nodeyard.capabilities.clustertree.liveness import Alive, Failed, LeafHealth, Liveness, Rejected
+from nodeyard.client.errors import Withheld
 from nodeyard.process.logs import get_logger
-from nodeyard.runtime.leader import first_of
-from nodeyard.runtime.loops import LoopContext
+from nodeyard.runtime.background import LoopContext
+from nodeyard.runtime.leader.election import first_of
 
+PERIOD_SECONDS: Final = 10.0
+"""A quarter of the lease duration, as in the kubelet."""
+REST_SECONDS: Final = 2.0
+"""Minimum time between two rounds."""
+
+_STEPS: Final = 10_000
 IN_FLIGHT: Final = 32
-"""Renewals of one leaf at once, at most: as many as the connections to the root let through of all leaves together."""
+"""Maximum concurrent renewals of one leaf, the same as the connections to the root that all leaves share."""
 SAMPLE: Final = 4
-"""Leases that are looked at in a round while we may not write: enough to see whether somebody else renews them."""
-LATE: Final = "the root did not answer before the round was over"
+"""Leases that are read in a round without write permission, to see whether another process renews them."""
+WITHHELD: Final = "another replica owns the leaf, or this one runs in observe-only mode"
+OTHER: Final = "the kubeconfig points to another cluster than the one that the nodes mirror"
+LATE: Final = "the root did not respond before the end of the round"
 
 _log = get_logger("leases")
 
 
+def offset(name: str) -> float:
+    """Return the offset of a leaf's rounds in the period, a hash of its name that spreads leaves over the period."""
+    return crc32(name.encode()) % _STEPS / _STEPS * PERIOD_SECONDS
+
+
+def next_round(name: str, began: float) -> float:
+    """Return when the next round is due. The offset is fixed, so an early or late round does not shift later ones."""
+    earliest = began + REST_SECONDS
+    return earliest + (offset(name) - earliest) % PERIOD_SECONDS
+
+
 class Keeper:
-    def __init__(self, context: LoopContext, brief: Brief, metrics: LeaseMetrics | None = None) -> None:
+    def __init__(self, context: LoopContext, lease_input: LeaseInput, metrics: LeaseMetrics | None = None) -> None:
         self._context = context
         self._clock = context.clock
         self._client = context.client.managed_by(names.MANAGER)
+        self._client.transport = GatedTransport(self._client.transport, self._hold)
         self._metrics = metrics
-        self._name = brief.cluster
-        self._brief = brief
+        self._name = lease_input.cluster
+        self._input = lease_input
         self._used = b""
-        """The kubeconfig that was last probed with."""
+        """Kubeconfig of the last probe."""
         self._wake = asyncio.Event()
-        self._probe = Probe(brief.cluster, context.connect, self._clock)
-        self._health = _first_health(brief, self._clock.now())
+        self._probe = Probe(lease_input.cluster, context.connect, self._clock)
+        self._liveness = _first_liveness(lease_input, self._clock.now())
         self._skew = 0.0
         self._leases: Mapping[str, NodeLease] = {}
-        """By node. Replaced, never changed: metrics look at it from another thread."""
-        self._began = self._clock.monotonic()
-        self._contact_at = self._began
+        """By node. Replaced, never mutated: metrics read it from another thread."""
+        self._started_at = self._clock.monotonic()
+        self._contact_at = self._started_at
         self._renewed_at: datetime | None = None
-        self._published: Finding | None = None
-        self._take_on(brief)
+        self._published: LeafHealth | None = None
+        self._update_leases(lease_input)
 
-    def give(self, brief: Brief) -> None:
-        """The brief as it is now."""
-        if brief != self._brief:
-            self._brief = brief
-            self._take_on(brief)
+    def update(self, lease_input: LeaseInput) -> None:
+        """Take over a changed input."""
+        if lease_input != self._input:
+            self._input = lease_input
+            self._update_leases(lease_input)
             self._wake.set()
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """Run rounds until cancelled."""
         is_early = False
         try:
             while True:
@@ -71,76 +91,82 @@ class Keeper:
                 try:
                     await self._round(began, is_early=is_early)
                 except Exception:
-                    # A fault of ours; the other leaves, and the next round, are not to suffer from it.
-                    _log.exception("round failed", cluster=self._name)
-                is_early = await self._rest(next_round(self._name, began))
+                    # A bug here must affect neither other leaves nor the next round.
+                    _log.exception("lease round failed", cluster=self._name)
+                is_early = await self._wait(next_round(self._name, began))
         finally:
             await self._probe.close()
 
     def contact_age(self) -> float:
-        """Seconds since it last answered, or since we began to ask; any thread."""
+        """Seconds since the last response, or since the start. Thread-safe."""
         return self._clock.monotonic() - self._contact_at
 
     def lease_age(self) -> float:
-        """Seconds since the longest that a live node's lease was not renewed, or since we began; any thread."""
-        now, leases, nodes = self._clock.monotonic(), self._leases, self._brief.nodes
+        """Seconds since the oldest lease of a live node was renewed, or since the start. Thread-safe."""
+        now, leases, nodes = self._clock.monotonic(), self._leases, self._input.nodes
         live = [leases[each.name].renewed_at for each in _alive(nodes) if each.name in leases]
-        return max((now - (self._began if renewed is None else renewed) for renewed in live), default=0.0)
+        return max((now - (self._started_at if renewed is None else renewed) for renewed in live), default=0.0)
+
+    def _hold(self) -> str:
+        """Return why writing is not allowed, or an empty string. Checked when the request gets its connection."""
+        return "" if self._context.gate_of(self._name).may_write() else WITHHELD
 
     # rounds
 
     async def _round(self, began: float, *, is_early: bool) -> None:
-        brief = self._brief
-        self._used = brief.kubeconfig
-        reading = await self._probe.ask(brief.kubeconfig)
-        if is_early and isinstance(reading.answer, Failed):
-            # Counted when its time comes: three kubeconfigs in a second are not half a minute without an answer.
+        lease_input = self._input
+        self._used = lease_input.kubeconfig
+        result = await self._probe.ask(lease_input.kubeconfig)
+        if is_early and isinstance(result.answer, Failed):
+            # Early rounds do not count failures: three new kubeconfigs within a second are not 30 s without a response.
             return
-        before = self._health
-        self._health = before.after(reading.answer, self._clock.now(), brief.credential_grace)
-        if not isinstance(reading.answer, Failed):
+        before = self._liveness
+        answer = Rejected(OTHER) if lease_input.is_other and isinstance(result.answer, Alive) else result.answer
+        self._liveness = before.after(answer, self._clock.now(), lease_input.credential_grace)
+        if not isinstance(result.answer, Failed):
             self._contact_at = self._clock.monotonic()
-        if reading.skew_seconds is not None:
-            self._skew = reading.skew_seconds
-        self._tell(before)
-        if self._health.may_renew:
-            now, nodes = self._clock.now(), _alive(self._brief.nodes)
+        if result.skew_seconds is not None:
+            self._skew = result.skew_seconds
+        self._log_transition(before)
+        if self._liveness.may_renew:
+            now, nodes = self._clock.now(), _alive(self._input.nodes)
             if await self._renew(nodes, began + PERIOD_SECONDS):
                 self._renewed_at = now if nodes else None
-        self._report()
+        self._publish()
 
-    async def _rest(self, due: float) -> bool:
-        """Until the next round is due, or before that a new kubeconfig is there to be tried: whether it is early.
+    async def _wait(self, due: float) -> bool:
+        """Wait for the next round, and renew the leases of new nodes meanwhile.
 
-        New nodes get their leases meanwhile."""
+        Return True if a new kubeconfig starts the round early.
+        """
         while (left := due - self._clock.monotonic()) > 0:
             self._wake.clear()
             await first_of(self._wake.wait(), self._clock.sleep(left))
-            if self._brief.kubeconfig != self._used:
+            if self._input.kubeconfig != self._used:
                 return True
-            fresh = [each for each in _alive(self._brief.nodes) if self._leases[each.name].renewed_at is None]
-            if fresh and self._wake.is_set() and self._health.may_renew:
+            fresh = [each for each in _alive(self._input.nodes) if self._leases[each.name].renewed_at is None]
+            if fresh and self._wake.is_set() and self._liveness.may_renew:
                 now = self._clock.now()
                 if await self._renew(fresh, due):
-                    # Of the others the last round tells.
+                    # The last round determines the others.
                     self._renewed_at = self._renewed_at or now
-                self._report()
+                self._publish()
         return False
 
     # leases
 
-    def _take_on(self, brief: Brief) -> None:
+    def _update_leases(self, lease_input: LeaseInput) -> None:
         known = self._leases
-        self._leases = {each.name: known.get(each.name) or self._lease(each) for each in brief.nodes}
+        self._leases = {each.name: known.get(each.name) or self._lease(each) for each in lease_input.nodes}
 
-    def _lease(self, node: LeaseNode) -> NodeLease:
+    def _lease(self, node: NodeLeaseInput) -> NodeLease:
         return NodeLease(node.name, self._client, self._clock, is_foreign=not node.is_adopted)
 
-    async def _renew(self, nodes: Iterable[LeaseNode], until: float) -> bool:
-        """These, the oldest first, as far as there is time; whether all of them are."""
+    async def _renew(self, nodes: Iterable[NodeLeaseInput], until: float) -> bool:
+        """Renew the leases, oldest first, until the deadline. Return True if all were renewed."""
         gate, leases = self._context.gate_of(self._name), self._leases
         if not gate.may_write():
-            await self._look(until)
+            await self._observe(until)
             return False
         order = sorted(nodes, key=lambda each: leases[each.name].renewed_at or 0.0)
         for each in order:
@@ -160,22 +186,25 @@ class Keeper:
         return not any(errors)
 
     async def _renew_one(self, lease: NodeLease, uid: str) -> None:
-        """Its trouble is its own."""
+        """Record the error on the lease; it does not affect other leases."""
         try:
             is_new = await lease.renew(uid)
             lease.error = ""
             if is_new is None:
                 return
             result = Result.CREATED if is_new else Result.RENEWED
+        except Withheld as error:
+            lease.error = str(error)
+            return
         except Exception as error:
             result = Result.FAILED
             lease.error = str(error) or type(error).__name__
         self._count(result)
 
-    async def _look(self, until: float) -> None:
-        """We only observe: is it still somebody else who renews them?"""
+    async def _observe(self, until: float) -> None:
+        """Without write permission only check whether another process renews the leases."""
         sample = sorted(self._leases.values(), key=lambda lease: not lease.is_foreign)[:SAMPLE]
-        looking = asyncio.gather(*(lease.look() for lease in sample), return_exceptions=True)
+        looking = asyncio.gather(*(lease.observe() for lease in sample), return_exceptions=True)
         await first_of(looking, self._clock.sleep(until - self._clock.monotonic()))
         for lease in self._leases.values():
             lease.error = ""
@@ -184,40 +213,40 @@ class Keeper:
         if self._metrics is not None and times:
             self._metrics.count(self._name, result, times)
 
-    # telling
+    # reporting
 
-    def _report(self) -> None:
-        health, leases = self._health, self._leases
-        live = {each.name for each in _alive(self._brief.nodes)} if health.may_renew else set()
-        finding = Finding(
-            state=health.state,
-            since=health.since,
-            last_contact=health.last_contact,
-            message=health.message,
+    def _publish(self) -> None:
+        liveness, leases = self._liveness, self._leases
+        live = {each.name for each in _alive(self._input.nodes)} if liveness.may_renew else set()
+        report = LeafHealth(
+            state=liveness.state,
+            since=liveness.since,
+            last_contact=liveness.last_contact,
+            message=liveness.message,
             skew_seconds=self._skew,
             renewed_at=self._renewed_at,
             failed=tuple((node, lease.error) for node, lease in leases.items() if lease.error and node in live),
             moved=tuple(node for node, lease in leases.items() if lease.is_moved),
-            is_rejected=health.is_rejected,
-            rejected_since=health.rejected_since,
+            is_rejected=liveness.is_rejected,
+            rejected_since=liveness.rejected_since,
         )
-        is_news = finding.is_news(self._published)
-        self._published = finding
-        self._context.publish(names.finding(self._name), finding, (self._name,) if is_news else ())
+        is_news = report.is_news(self._published)
+        self._published = report
+        self._context.publish(names.leaf_health(self._name), report, (self._name,) if is_news else ())
 
-    def _tell(self, before: Health) -> None:
-        health = self._health
-        if health.state is before.state and health.is_rejected == before.is_rejected:
+    def _log_transition(self, before: Liveness) -> None:
+        liveness = self._liveness
+        if liveness.state is before.state and liveness.is_rejected == before.is_rejected:
             return
-        say = _log.info if not health.message else _log.warning
-        say("leaf is " + health.state.value, cluster=self._name, reason=health.message or "it answers")
+        say = _log.info if not liveness.message else _log.warning
+        say("leaf " + liveness.state.value, cluster=self._name, reason=liveness.message or "probe succeeded")
 
 
-def _first_health(brief: Brief, now: datetime) -> Health:
-    if brief.is_given_up:
-        return Health.given_up(now, is_rejected=brief.is_rejected, rejected_since=brief.rejected_since)
-    return Health.new(now, rejected_since=brief.rejected_since)
+def _first_liveness(lease_input: LeaseInput, now: datetime) -> Liveness:
+    if lease_input.is_given_up:
+        return Liveness.given_up(now, is_rejected=lease_input.is_rejected, rejected_since=lease_input.rejected_since)
+    return Liveness.new(now, rejected_since=lease_input.rejected_since)
 
 
-def _alive(nodes: Iterable[LeaseNode]) -> list[LeaseNode]:
+def _alive(nodes: Iterable[NodeLeaseInput]) -> list[NodeLeaseInput]:
     return [each for each in nodes if each.is_alive]

@@ -1,8 +1,8 @@
-"""The Lease of a mirrored node as a value: what is sent, and what is read of an answer. Pure.
+"""The Lease of a mirrored node as a value: request bodies, and decoding of responses. Pure.
 
-In the steady state a renewal is one small patch on the version that the last answer named, and of its answer only the
-new version is read. The rest is sent where a lease was found that is not as it should be: after a restart, after the
-node was made anew, after Kosmos.
+In the steady state a renewal is one small patch with the last known resourceVersion, and only the new resourceVersion
+of its response is decoded. Full repairs are sent for a lease that is wrong: after a restart, for a recreated node, or
+for a lease that Kosmos wrote.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class VersionMeta(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Version(msgspec.Struct, frozen=True):
-    """All that a renewal reads of its answer."""
+    """The part of a renewal's response that is decoded."""
 
     metadata: VersionMeta
 
@@ -40,7 +40,7 @@ class ReadSpec(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ReadLease(msgspec.Struct, frozen=True):
-    """A lease as somebody left it. Times stay text: what matters is whether they are those that we wrote."""
+    """A lease as found. Times stay strings: they are only compared with those that this process wrote."""
 
     metadata: ReadMeta
     spec: ReadSpec | None = None
@@ -60,30 +60,30 @@ class OwnerMeta(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Owner(msgspec.Struct, frozen=True):
-    """The node of a lease, as far as it tells whether the lease is still wanted."""
+    """The node of a lease, trimmed to what tells whether the lease is still wanted."""
 
     metadata: OwnerMeta
 
     def is_here(self, uid: str) -> bool:
-        """The one of this uid, and it is not about to go."""
+        """Return True if the node has this uid and is not terminating."""
         return self.metadata.uid == uid and self.metadata.deletion_timestamp is None
 
 
 OWNERS: Final = NODES.decoded_as(Owner)
 
 
-def renewal(version: str, moment: str) -> bytes:
-    """The patch of the steady state; neither text can hold a character that JSON would escape."""
+def renew_patch(version: str, moment: str) -> bytes:
+    """Body of a steady-state renewal. Neither string can contain a character that JSON escapes."""
     return f'{{"metadata":{{"resourceVersion":"{version}"}},"spec":{{"renewTime":"{moment}"}}}}'.encode()
 
 
-def mending(found: ReadLease, node: str, uid: str, moment: str) -> Object:
-    """The patch that renews a lease and puts right whatever else of it is wrong."""
+def repair_patch(found: ReadLease, node: str, uid: str, moment: str) -> Object:
+    """Body that renews a lease and repairs its owner, holder and duration."""
     metadata: Object = {"resourceVersion": found.metadata.resource_version}
     owners = list(found.metadata.owner_references or ())
     wanted = _owners(owners, node, uid)
     if wanted != owners:
-        # An atomic list: the version above keeps what others add meanwhile.
+        # ownerReferences is replaced as a whole; resourceVersion protects concurrent additions.
         metadata["ownerReferences"] = wanted
     spec: Object = {"renewTime": moment}
     if (found.spec and found.spec.holder_identity) != node:
@@ -107,7 +107,7 @@ def manifest(node: str, uid: str, moment: str) -> Object:
 
 
 def _owners(owners: list[Object], node: str, uid: str) -> list[Object]:
-    """The node as it is now, and whoever else owns the lease; a node of an earlier life would have it collected."""
+    """Keep other owners and set the current node. A reference to a deleted node would garbage-collect the lease."""
     kept = [each for each in owners if each.get("kind") != "Node" or each.get("uid") == uid]
     if not uid or any(each.get("kind") == "Node" for each in kept):
         return kept

@@ -1,6 +1,6 @@
-"""What is measured of leaves and their leases, by the loop itself: an age grows also while nobody plans.
+"""Metrics of leaves and their leases, kept by the lease loop, because ages grow without reconciles.
 
-Ages are worked out when they are scraped, on a thread of the scraper's; what they are asked of never changes in place.
+Ages are computed at scrape time on the scraper's thread; the values that they read are never mutated.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from nodeyard.process.metrics import Metrics
 
 
 class Result(StrEnum):
-    """What became of a lease that was to be renewed."""
+    """Result of one lease renewal."""
 
     RENEWED = "renewed"
     CREATED = "created"
@@ -23,16 +23,16 @@ class LeaseMetrics:
     def __init__(self, metrics: Metrics) -> None:
         labels = ("cluster",)
         self._contact = metrics.gauge(
-            "nodeyard_leaf_contact_age_seconds", "Time since the leaf last answered a probe", labels
+            "nodeyard_leaf_contact_age_seconds", "Time since the leaf last responded to a probe", labels
         )
         self._lease = metrics.gauge(
             "nodeyard_leaf_lease_age_seconds",
-            "Time since the lease of one of the leaf's live nodes was renewed, the longest of all",
+            "Time since the last renewal of the oldest lease of the leaf's live nodes",
             labels,
         )
         self._renewals = metrics.counter(
             "nodeyard_leaf_lease_renewals_total",
-            "Leases of the leaf's nodes that were to be renewed, by what became of it",
+            "Lease renewals of the leaf's nodes, by result",
             (*labels, "result"),
         )
 
@@ -44,7 +44,7 @@ class LeaseMetrics:
         self._renewals.labels(cluster, result.value).inc(times)
 
     def forget(self, cluster: str) -> None:
-        """We do not look after this leaf any more."""
+        """Drop the metrics of a leaf that this replica no longer owns."""
         for gauge in (self._contact, self._lease):
             gauge.remove(cluster)
         for result in Result:

@@ -1,18 +1,19 @@
-"""One node's Lease in the root: kept fresh with one small write each time, and looked at when something is odd.
+"""One node's Lease in the root: renewed by one small patch, and read first if its state is uncertain.
 
-A version is used once. Until an answer has named the next one it is not known, so that after a lost answer, an error or
-a round that ended too early the lease is read before it is written again. A look also tells whether somebody else
-renews it: its time is neither the one that was last seen nor one that we sent.
+A resourceVersion is used once. After a lost response, an error or a cancelled round the next one is unknown, so the
+lease is read before the next write. A read also shows whether another process renews the lease: its renewTime is
+neither the last seen one nor one that this process sent.
 
-A lease that was there and is gone may have gone with its node, which the planner removes first: it is not made again
-before somebody has looked whether the node is there. One of a node that Kosmos made, and that was renewed a moment ago
-when we first see it, is renewed by somebody else until it has stood still for as long as a lease lasts.
+A lease that disappeared may have been removed with its node, which the planner deletes first. It is created again only
+if the node still exists. A lease of a node that Kosmos created and renewed recently counts as renewed by another
+process until it has not changed for one lease duration.
 """
 
 from __future__ import annotations
 
+from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
-from typing import Final
+from typing import Any, Final
 
 from nodeyard.capabilities.clustertree.leases.lease import (
     DURATION_SECONDS,
@@ -21,59 +22,80 @@ from nodeyard.capabilities.clustertree.leases.lease import (
     VERSIONS,
     ReadLease,
     manifest,
-    mending,
-    renewal,
+    renew_patch,
+    repair_patch,
 )
 from nodeyard.client.api import Client
 from nodeyard.client.errors import Conflict, NotFound
+from nodeyard.client.transport import Hold, Response, Stream, Transport
 from nodeyard.kube.names import LEASE_NAMESPACE
-from nodeyard.process.clock import Clock, parse_time, rfc3339_micro
+from nodeyard.kube.timestamps import format_rfc3339_micro, parse_rfc3339
+from nodeyard.process.clock import Clock
 
 ATTEMPTS: Final = 3
-"""In one round, at a lease that is changed or gone under our hands."""
+"""Attempts per round at a lease that changes or disappears concurrently."""
 MOVES: Final = 2
-"""By somebody else, each within the duration of a lease after the last: then it is somebody who renews it."""
+"""Foreign renewals, each within one lease duration of the last, that show that another process renews the lease."""
+
+
+class GatedTransport:
+    """Checks write permission before each write, after the request got its connection. Reads are always sent."""
+
+    def __init__(self, inner: Transport, hold: Hold) -> None:
+        self._inner = inner
+        self._hold = hold
+
+    async def request(self, method: str, path: str, *, hold: Hold | None = None, **options: Any) -> Response:
+        return await self._inner.request(
+            method, path, hold=hold or (None if method == "GET" else self._hold), **options
+        )
+
+    def stream(self, path: str, **options: Any) -> AbstractAsyncContextManager[Stream]:
+        return self._inner.stream(path, **options)
+
+    async def close(self) -> None:
+        await self._inner.close()
 
 
 class NodeLease:
     def __init__(self, node: str, client: Client, clock: Clock, *, is_foreign: bool = False) -> None:
         self.node = node
         self.is_foreign = is_foreign
-        """Whether somebody else made the node."""
+        """Another operator created the node."""
         self.renewed_at: float | None = None
-        """When it was last renewed by us, by the monotonic clock."""
+        """Monotonic time of this process's last renewal."""
         self.error = ""
-        """Why it was not, the last time it was to be; empty when it was."""
+        """Error of the last renewal; empty if it succeeded."""
         self._client = client
         self._clock = clock
         self._version = ""
-        """The one to write on; empty where it has to be looked up."""
+        """The resourceVersion for the next write; empty if it must be read first."""
         self._owner = ""
-        """The uid that the lease is known to belong to."""
+        """Uid of the node that owns the lease."""
         self._seen: str | None = None
-        """Its time of renewal when it was last read or written."""
+        """The renewTime at the last read or write."""
         self._sent = ""
-        """The last time that we sent, whether or not an answer came."""
+        """The last renewTime sent, whether or not a response came."""
         self._moves = 0
         self._moved_at = 0.0
 
     @property
     def is_moved(self) -> bool:
-        """Whether somebody else renews it."""
+        """Another process renews the lease."""
         return self._moves >= MOVES and self._is_recent()
 
     async def renew(self, uid: str) -> bool | None:
-        """Make it fresh, and the node's of this uid; whether it had to be created. None where both are gone."""
+        """Renew the lease for the node with this uid. Return True if created, None if lease and node are gone."""
         for _ in range(ATTEMPTS - 1):
             try:
                 return await self._attempt(uid)
             except (Conflict, NotFound):
-                # Changed, gone or come meanwhile: the next attempt looks first.
+                # Changed, deleted or created concurrently: the next attempt reads first.
                 continue
         return await self._attempt(uid)
 
-    async def look(self) -> None:
-        """Only see whether somebody else renews it."""
+    async def observe(self) -> None:
+        """Read the lease only to see whether another process renews it."""
         await self._read()
 
     async def _attempt(self, uid: str) -> bool | None:
@@ -81,21 +103,23 @@ class NodeLease:
         client, node = self._client, self.node
         is_new = False
         if version and self._owner == uid:
-            body = renewal(version, self._moment())
+            body = renew_patch(version, self._timestamp())
             answer = await client.patch(VERSIONS, node, body, LEASE_NAMESPACE)
         elif (found := await self._read()) is not None:
-            answer = await client.patch(VERSIONS, node, mending(found, node, uid, self._moment()), LEASE_NAMESPACE)
+            answer = await client.patch(
+                VERSIONS, node, repair_patch(found, node, uid, self._timestamp()), LEASE_NAMESPACE
+            )
         elif self._seen is not None and not await self._has_node(uid):
             return None
         else:
-            answer = await client.create(VERSIONS, manifest(node, uid, self._moment()))
+            answer = await client.create(VERSIONS, manifest(node, uid, self._timestamp()))
             is_new = True
         self._version, self._owner, self._seen = answer.metadata.resource_version, uid, self._sent
         self.renewed_at = self._clock.monotonic()
         return is_new
 
-    def _moment(self) -> str:
-        self._sent = rfc3339_micro(self._clock.now())
+    def _timestamp(self) -> str:
+        self._sent = format_rfc3339_micro(self._clock.now())
         return self._sent
 
     async def _read(self) -> ReadLease | None:
@@ -103,7 +127,7 @@ class NodeLease:
             found = await self._client.get(READ, self.node, LEASE_NAMESPACE)
         except NotFound:
             return None
-        self._notice(found.renew_time)
+        self._record(found.renew_time)
         return found
 
     async def _has_node(self, uid: str) -> bool:
@@ -112,7 +136,7 @@ class NodeLease:
         except NotFound:
             return False
 
-    def _notice(self, renew_time: str) -> None:
+    def _record(self, renew_time: str) -> None:
         is_first = self._seen is None
         is_moved = not is_first and renew_time not in (self._seen, self._sent)
         self._seen = renew_time
@@ -124,10 +148,10 @@ class NodeLease:
 
     def _is_fresh(self, renew_time: str) -> bool:
         try:
-            return self._clock.now() - parse_time(renew_time) < timedelta(seconds=DURATION_SECONDS)
+            return self._clock.now() - parse_rfc3339(renew_time) < timedelta(seconds=DURATION_SECONDS)
         except ValueError:
             return False
 
     def _is_recent(self) -> bool:
-        """Whether the last move by somebody else is no longer ago than a lease lasts."""
+        """Return True if the last foreign renewal is at most one lease duration ago."""
         return self._clock.monotonic() - self._moved_at < DURATION_SECONDS

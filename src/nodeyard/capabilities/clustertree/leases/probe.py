@@ -1,7 +1,7 @@
-"""Asking a leaf whether it lives: GET /readyz, on connections that nothing else uses.
+"""Probes a leaf: GET /readyz on a dedicated connection.
 
-Any answer but these three is a failure, and so is a kubeconfig that cannot be used: 200 is alive, 401 and 403 are a
-living server that does not take our credentials. The clock of the leaf is read from the answer by the way.
+200 is alive; 401 and 403 mean that the server is up but rejects the credentials. Every other status is a failure, and
+so is an unusable kubeconfig. The Date header gives the clock skew.
 """
 
 from __future__ import annotations
@@ -12,26 +12,24 @@ from email.utils import parsedate_to_datetime
 from typing import Final, NamedTuple
 
 from nodeyard.capabilities.clustertree.liveness import Alive, Answer, Failed, Rejected
-from nodeyard.client.errors import ClientError, ConfigError, error_from_answer
+from nodeyard.client.errors import ClientError, ConfigError
 from nodeyard.client.transport import Response, Transport
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
-from nodeyard.runtime.capability import Elsewhere
-from nodeyard.runtime.leader import first_of
-from nodeyard.runtime.reaching import Connect
+from nodeyard.runtime.capability import RemoteClusterRef
+from nodeyard.runtime.leader.election import first_of
+from nodeyard.runtime.remote.connect import Connect
 
 PATH: Final = "/readyz"
 ANSWER_SECONDS: Final = 5.0
-_QUOTED: Final = 200
-"""How much of an answer that nobody can foresee is told."""
 
 _log = get_logger("leases")
 
 
-class Reading(NamedTuple):
+class ProbeResult(NamedTuple):
     answer: Answer
     skew_seconds: float | None = None
-    """How far the leaf's clock is ahead of ours; None where it did not say."""
+    """Clock skew: how far the leaf's clock is ahead; None without a Date header."""
 
 
 class Probe:
@@ -42,19 +40,19 @@ class Probe:
         self._kubeconfig = b""
         self._transport: Transport | None = None
 
-    async def ask(self, kubeconfig: bytes) -> Reading:
-        """One question, within five seconds; never raises but when cancelled."""
+    async def ask(self, kubeconfig: bytes) -> ProbeResult:
+        """Send one probe, with a timeout of five seconds. Raises only CancelledError."""
         if not kubeconfig:
-            return Reading(Failed("there is no kubeconfig"))
+            return ProbeResult(Failed("no kubeconfig"))
         try:
             return await self._ask(await self._connected(kubeconfig))
         except (ConfigError, ValueError) as error:
-            return Reading(Failed(f"the kubeconfig is refused: {error}"))
+            return ProbeResult(Failed(f"the kubeconfig is refused: {error}"))
         except ClientError as error:
-            return Reading(Failed(str(error)))
+            return ProbeResult(Failed(str(error)))
         except Exception as error:
-            # Whatever a stranger's server makes our client raise concerns this leaf alone.
-            return Reading(Failed(str(error) or type(error).__name__))
+            # A hostile server may make the client raise anything; it must only affect this leaf.
+            return ProbeResult(Failed(str(error) or type(error).__name__))
 
     async def close(self) -> None:
         transport, self._transport = self._transport, None
@@ -63,35 +61,35 @@ class Probe:
         try:
             await transport.close()
         except Exception as error:
-            _log.warning("connections not closed", cluster=self._cluster, reason=str(error) or type(error).__name__)
+            _log.warning("leaf connection not closed", cluster=self._cluster, reason=str(error) or type(error).__name__)
 
     async def _connected(self, kubeconfig: bytes) -> Transport:
-        """By this kubeconfig: what another one has opened is closed first."""
+        """Return a transport for this kubeconfig, and close that of an older one first."""
         if self._transport is None or kubeconfig != self._kubeconfig:
             await self.close()
-            self._transport, self._kubeconfig = self._connect(Elsewhere(self._cluster, kubeconfig)), kubeconfig
+            self._transport, self._kubeconfig = self._connect(RemoteClusterRef(self._cluster, kubeconfig)), kubeconfig
         return self._transport
 
-    async def _ask(self, transport: Transport) -> Reading:
+    async def _ask(self, transport: Transport) -> ProbeResult:
         asking = asyncio.ensure_future(transport.request("GET", PATH, timeout=ANSWER_SECONDS, retry=False))
         await first_of(asyncio.wait({asking}), self._clock.sleep(ANSWER_SECONDS))
         if not asking.done():
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
-            return Reading(Failed(f"GET {PATH}: no answer in {ANSWER_SECONDS:g} s"))
+            return ProbeResult(Failed(f"GET {PATH}: no answer in {ANSWER_SECONDS:g} s"))
         response = asking.result()
-        return Reading(_answer(response), _skew(response, self._clock.now()))
+        return ProbeResult(_answer(response), _skew(response, self._clock.now()))
 
 
 def _answer(response: Response) -> Answer:
     if response.status == 200:
         return Alive()
-    said = error_from_answer(response.status, response.headers, response.body).message[:_QUOTED]
+    # The body is untrusted, and this text becomes a condition: never quote it.
     if response.status == 401:
-        return Rejected(f"GET {PATH} answered 401: {said}")
+        return Rejected(f"GET {PATH} returned 401")
     if response.status == 403:
-        return Rejected(f"GET {PATH} answered 403: {said}; allow the user to get this nonResourceURL")
-    return Failed(f"GET {PATH} answered {response.status}: {said}")
+        return Rejected(f"GET {PATH} returned 403; grant the user get on this nonResourceURL")
+    return Failed(f"GET {PATH} returned {response.status}")
 
 
 def _skew(response: Response, now: datetime) -> float | None:
@@ -101,5 +99,5 @@ def _skew(response: Response, now: datetime) -> float | None:
         return None
     if date.tzinfo is None:
         date = date.replace(tzinfo=UTC)
-    # The header has whole seconds, cut: half of one is missing on average.
+    # The header is truncated to seconds; half a second is missing on average.
     return (date + timedelta(milliseconds=500) - now).total_seconds()

@@ -1,1 +1,1 @@
-"""The steps of the plan of one Cluster, each a module named by its noun."""
+"""The steps of planning one Cluster."""

@@ -1,4 +1,4 @@
-"""Which leaf nodes count: those that the leaf's scheduler could place something on."""
+"""Decides which leaf nodes count: those on which the leaf's scheduler could place a pod."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Final
 from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.snapshot import TreeNode
 from nodeyard.capabilities.clustertree.types import ResourceOptions
-from nodeyard.kube.amounts import parsed
 from nodeyard.kube.conditions import TRUE
 from nodeyard.kube.quantity import QuantityError
+from nodeyard.kube.resource_list import parsed
 from nodeyard.kube.taints import NO_EXECUTE, NO_SCHEDULE
 
 READY: Final = "Ready"
 
 
 def reason(node: TreeNode, options: ResourceOptions) -> Reason:
-    """COUNTED, or the first thing that speaks against it."""
+    """Return COUNTED, or the first reason against it."""
     ready = node.condition(READY)
     if ready is None or ready.status != TRUE:
         return Reason.NOT_READY
@@ -30,17 +30,17 @@ def reason(node: TreeNode, options: ResourceOptions) -> Reason:
 
 
 def has_hard_taint(node: TreeNode) -> bool:
-    """Whether a taint keeps pods off that do not tolerate it; those that only prefer do not."""
+    """Return True for a taint that repels pods; PreferNoSchedule does not."""
     return any(taint.effect in (NO_SCHEDULE, NO_EXECUTE) for taint in node.spec.taints)
 
 
 def allocatable(node: TreeNode) -> Mapping[str, int]:
-    """Raises QuantityError; a valid API server lets no such amount in, but what is stored may be older than that."""
+    """Raises QuantityError: API servers reject invalid quantities, but stored objects may predate that check."""
     return _parsed(tuple(node.status.allocatable.items()))
 
 
 def fault(node: TreeNode) -> str:
-    """Which of its amounts is no quantity; empty where all are."""
+    """Return the first invalid quantity with its field; empty if all are valid."""
     try:
         allocatable(node)
     except QuantityError as error:
@@ -50,5 +50,5 @@ def fault(node: TreeNode) -> str:
 
 @lru_cache(maxsize=8192)
 def _parsed(resources: tuple[tuple[str, str], ...]) -> Mapping[str, int]:
-    """Of nodes that change in nothing but their conditions, and of nodes that are alike, once."""
+    """Cached: most nodes change only their conditions, and many nodes are alike."""
     return parsed(dict(resources))

@@ -1,4 +1,4 @@
-"""The leaf nodes that were looked at for a decision: which count, what each brings, and why the others do not."""
+"""Candidates of a decision: the leaf nodes that count, their free resources, and why the others do not count."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from nodeyard.plan.model import Candidate
 
 
 def of_cluster(tree: Tree) -> Iterator[Candidate]:
-    """Every leaf node, with the node of the root that it counts for."""
+    """List every leaf node with the root's node that it counts for."""
     for node in tree.snapshot.leaf.nodes.values():
         holder = tree.membership.holders.get(node.name)
         refusal = None if holder is None else tree.refusal(holder)
-        if elder := tree.taken.by.get(node.name):
-            yield _candidate(node, Reason.IN_OTHER_CLUSTER, {"leafNode": node.name, "by": elder})
+        if earlier := tree.taken.by.get(node.name):
+            yield _candidate(node, Reason.IN_OTHER_CLUSTER, {"leafNode": node.name, "by": earlier})
         elif holder is None:
             yield _candidate(node, Reason.NOT_SELECTED, {"leafNode": node.name, "cluster": tree.snapshot.cluster.name})
         elif refusal is not None:
@@ -31,7 +31,7 @@ def of_cluster(tree: Tree) -> Iterator[Candidate]:
 
 
 def of_node(tree: Tree, placement: Placement) -> Iterator[Candidate]:
-    """Every leaf node, as the one model sees it; to one that names its leaf node the others are nothing."""
+    """List every leaf node as this model sees it. A model that names its leaf node considers no others."""
     nodes = tree.snapshot.leaf.nodes.values()
     for node in tree.membership.of(placement) if placement.model.mode is Mode.NODE else nodes:
         holder = tree.membership.holders.get(node.name)
@@ -39,8 +39,8 @@ def of_node(tree: Tree, placement: Placement) -> Iterator[Candidate]:
             yield _counted(tree, node, placement)
             continue
         facts: Object = {"leafNode": node.name, "node": placement.name, "model": placement.model.title}
-        if elder := tree.taken.by.get(node.name):
-            yield _candidate(node, Reason.IN_OTHER_CLUSTER, {**facts, "by": elder})
+        if earlier := tree.taken.by.get(node.name):
+            yield _candidate(node, Reason.IN_OTHER_CLUSTER, {**facts, "by": earlier})
         elif holder is not None and placement.model.selector.matches(node.metadata.labels):
             yield _candidate(node, Reason.IN_OTHER_MODEL, {**facts, "by": holder.model.title, "other": holder.name})
         else:

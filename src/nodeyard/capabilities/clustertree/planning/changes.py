@@ -1,7 +1,7 @@
-"""An existing node brought to what is wanted of it, by at most two patches: of metadata and spec, and of status.
+"""Brings an existing node to its desired state by at most two patches: metadata with spec, and status.
 
-Each that replaces a list is bound to the version that was looked at. Where there are both, both are, and that of status
-comes first: what is true of the leaf does not wait for a change that is held for an approval, or that is refused.
+A patch that replaces a list carries the resourceVersion. If both patches are needed, both carry it and status goes
+first, so that the leaf's state is not delayed by a change that waits for approval or fails.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from nodeyard.capabilities.clustertree.snapshot import TreeNode
 from nodeyard.capabilities.clustertree.types import Cluster
 from nodeyard.kube.json import Object
 from nodeyard.kube.taints import evicting
-from nodeyard.plan.draft import Draft
+from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.model import Disruption, Verb, Write
 
 
@@ -26,27 +26,30 @@ class Change:
     present: TreeNode
     wanted: TreeNode
     after: tuple[str, ...] = ()
-    """The actions that have to come before it."""
+    """Ids of actions that must precede the patches."""
     amounts: Reason = Reason.RESOURCES_CHANGED
-    """Why the node offers something else."""
+    """Reason for a change of the node's resources."""
 
-    def plan(self, draft: Draft, reason: Reason) -> None:
-        """Add what is to be sent, the change of metadata and spec for this reason."""
+    def plan(self, builder: PlanBuilder, reason: Reason) -> None:
+        """Add the patches to the plan; `reason` is that of the patch of metadata and spec."""
         main = patches.of_main(self.present, self.wanted)
-        status = patches.of_status(self.present, self.wanted, draft.now)
+        status = patches.of_status(self.present, self.wanted, builder.now)
         is_bound = bool(main and status)
         after = self.after
         if status:
             told = self._of_status(status.body)
-            after += (self._send(draft, status, *told, after, is_bound=is_bound, subresource="status"),)
+            after += (self._send(builder, status, *told, after, is_bound=is_bound, subresource="status"),)
         if main:
-            self._send(draft, main, reason, {"what": main.fields()}, after, is_bound=is_bound, part_of=self._eviction)
+            self._send(
+                builder, main, reason, {"what": main.fields()}, after, is_bound=is_bound, approval_group=self._eviction
+            )
 
     @property
     def _eviction(self) -> str:
-        """What is approved where pods may have to leave: these taints, on whichever nodes; empty where none has to.
+        """Approval group of new NoExecute taints, for all nodes; empty if no pod has to leave.
 
-        The taints are named, for they may be the leaf's, and those that it gets later are another question."""
+        The group names the taints: they may come from the leaf, and taints that appear later need their own approval.
+        """
         taints = evicting(self.present.spec.taints, self.wanted.spec.taints)
         if not taints:
             return ""
@@ -55,7 +58,7 @@ class Change:
 
     def _send(
         self,
-        draft: Draft,
+        builder: PlanBuilder,
         patch: patches.Patch,
         reason: Reason,
         facts: Object,
@@ -63,10 +66,10 @@ class Change:
         *,
         is_bound: bool,
         subresource: str = "",
-        part_of: str = "",
+        approval_group: str = "",
     ) -> str:
         metadata = self.present.metadata
-        return draft.act(
+        return builder.act(
             Verb.PATCH,
             node_ref(metadata.name, metadata.uid),
             reason,
@@ -77,14 +80,14 @@ class Change:
                 resource_version=metadata.resource_version if is_bound or patch.is_guarded else "",
             ),
             diff=patch.diff(self.present),
-            disruption=Disruption.EVICTS if part_of else Disruption.NONE,
+            disruption=Disruption.EVICTS if approval_group else Disruption.NONE,
             after=after,
             part=subresource,
-            part_of=part_of,
+            approval_group=approval_group,
         )
 
     def _of_status(self, body: Object) -> tuple[Reason, Object]:
-        """What stands out of what a patch of status changes."""
+        """Return reason and facts of the most important change in a status patch."""
         status = body.get("status") or {}
         if "conditions" in status:
             ready = self.wanted.condition(READY)

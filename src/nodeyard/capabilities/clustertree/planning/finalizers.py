@@ -1,53 +1,81 @@
-"""What is written on the Cluster itself: the finalizer, which stands before the first node does, and notes that have to
-outlive a restart. All go when the last node is gone.
+"""Writes the Cluster's metadata: the finalizer, which precedes the first node, and annotations that must survive a
+restart.
+
+All are removed with the last node.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from nodeyard.capabilities.clustertree import names
-from nodeyard.capabilities.clustertree.planning.claims import wanted_note
+from nodeyard.capabilities.clustertree.planning.leaf_ownership import leaf_of, wanted_leaf_annotation
 from nodeyard.capabilities.clustertree.planning.ownership import cluster_ref
 from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.snapshot import TreeSnapshot
 from nodeyard.capabilities.clustertree.types import Cluster
 from nodeyard.kube.json import Object
-from nodeyard.kube.moments import written
-from nodeyard.plan.draft import Draft
-from nodeyard.plan.model import FieldChange, Verb, Write
+from nodeyard.kube.timestamps import format_rfc3339, format_rfc3339_millis
+from nodeyard.plan.builder import PlanBuilder
+from nodeyard.plan.model import Disruption, FieldChange, Verb, Write
 
 
-def add(draft: Draft, snapshot: TreeSnapshot) -> tuple[str, ...]:
-    """What the Cluster's nodes have to come after: notes alone hold nothing up."""
+def add(builder: PlanBuilder, snapshot: TreeSnapshot) -> tuple[str, ...]:
+    """Add the finalizer and annotations. Return the ids that nodes must wait for; annotations delay nothing."""
     cluster = snapshot.cluster
-    notes = _notes(snapshot, draft.now)
+    notes = _notes(snapshot, builder.now)
     if names.FINALIZER in cluster.metadata.finalizers:
-        _write(draft, cluster, Reason.CLUSTER_NOTED, notes)
+        _write(builder, cluster, Reason.CLUSTER_ANNOTATED, notes)
         return ()
-    return _write(draft, cluster, Reason.FINALIZER_ADDED, notes, [*cluster.metadata.finalizers, names.FINALIZER])
+    return _write(builder, cluster, Reason.FINALIZER_ADDED, notes, [*cluster.metadata.finalizers, names.FINALIZER])
 
 
-def remove(draft: Draft, cluster: Cluster) -> None:
+def replace_leaf(builder: PlanBuilder, snapshot: TreeSnapshot, nodes: Iterable[str]) -> None:
+    """Record another cluster as the leaf. This always needs an approval, because the nodes follow the new leaf."""
+    cluster, found = snapshot.cluster, snapshot.leaf.uid
+    present = cluster.metadata.annotations.get(names.LEAF, "")
+    note = f"{found} {format_rfc3339_millis(builder.now)}" if found else None
+    builder.act(
+        Verb.PATCH,
+        cluster_ref(cluster),
+        Reason.LEAF_REPLACED,
+        {"cluster": cluster.name, "recorded": leaf_of(cluster), "found": found},
+        Write(
+            body={"metadata": {"annotations": {names.LEAF: note}}}, resource_version=cluster.metadata.resource_version
+        ),
+        diff=(FieldChange(path=f"metadata.annotations[{names.LEAF}]", from_=present, to=note),),
+        disruption=Disruption.DELETES,
+        disrupts=tuple(nodes),
+        part="leaf",
+        approval_group=f"leaf/{cluster.metadata.uid}/{cluster.metadata.generation}/{found}",
+        always_asks=True,
+    )
+
+
+def remove(builder: PlanBuilder, cluster: Cluster) -> None:
     present = cluster.metadata.finalizers
     notes = {names.LEAF: "", names.REJECTED_SINCE: ""}
     left = [each for each in present if each != names.FINALIZER] if names.FINALIZER in present else None
-    _write(draft, cluster, Reason.FINALIZER_REMOVED, notes, left)
+    _write(builder, cluster, Reason.FINALIZER_REMOVED, notes, left)
 
 
 def _notes(snapshot: TreeSnapshot, now: datetime) -> dict[str, str]:
-    finding = snapshot.leaf.finding
+    health = snapshot.leaf.health
     since = snapshot.cluster.metadata.annotations.get(names.REJECTED_SINCE, "")
-    if finding is not None:
-        since = "" if finding.rejected_since is None else written(finding.rejected_since)
-    return {names.LEAF: wanted_note(snapshot, now), names.REJECTED_SINCE: since}
+    if health is not None:
+        since = "" if health.rejected_since is None else format_rfc3339(health.rejected_since)
+    return {names.LEAF: wanted_leaf_annotation(snapshot, now), names.REJECTED_SINCE: since}
 
 
 def _write(
-    draft: Draft, cluster: Cluster, reason: Reason, notes: Mapping[str, str], finalizers: list[str] | None = None
+    builder: PlanBuilder,
+    cluster: Cluster,
+    reason: Reason,
+    notes: Mapping[str, str],
+    finalizers: list[str] | None = None,
 ) -> tuple[str, ...]:
-    """Where something differs. The list is written as a whole, so only over the one that was read."""
+    """Patch what differs. The finalizer list is replaced as a whole, so that patch carries the resourceVersion."""
     present = cluster.metadata
     changed = {key: text for key, text in notes.items() if present.annotations.get(key, "") != text}
     diff = [
@@ -64,7 +92,7 @@ def _write(
         )
     if not metadata:
         return ()
-    id = draft.act(
+    id = builder.act(
         Verb.PATCH,
         cluster_ref(cluster),
         reason,

@@ -1,9 +1,8 @@
 """The labels of a mirrored node.
 
-Some every such node has. Beyond these a node that mirrors one leaf node has its labels, without its roles and without
-those by which it belongs to a template or a pool of the leaf: the root may have one of the same name. One that mirrors
-several has where they are and of which type, as far as all of them agree; and the leaf model's own come last.
-What was set beyond the fixed ones is recorded, so that it goes when its reason goes. Labels of anybody else stay.
+Every mirror has the fixed labels. A mirror of one leaf node also has that node's labels, as far as `mirror_policy` lets
+them cross. A mirror of several has their zone, region and instance type if all agree. The leaf model's labels override
+these. Labels in addition to the fixed ones are recorded, so that they can be removed later. Labels of others stay.
 """
 
 from __future__ import annotations
@@ -15,6 +14,7 @@ from typing import Final
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.planning.mirror import Mirror
+from nodeyard.capabilities.clustertree.planning.mirror_policy import may_cross_label
 from nodeyard.capabilities.clustertree.snapshot import TreeNode
 from nodeyard.kube.names import (
     ARCH,
@@ -23,14 +23,11 @@ from nodeyard.kube.names import (
     LABEL_VALUE_MAX,
     MIRRORED_NODE,
     OS,
-    OWNERS_PREFIXES,
     REGION,
-    ROLE_PREFIX,
     ZONE,
 )
 
 FIXED: Final = frozenset((MIRRORED_NODE, names.ROLE_LABEL, HOSTNAME, ARCH, OS, names.OLD_OS_LABEL))
-_NOT_MIRRORED: Final = (ROLE_PREFIX, *OWNERS_PREFIXES)
 _PLACE: Final = (ZONE, REGION, INSTANCE_TYPE)
 _DIGITS: Final = 8
 _ARCH: Final = "amd64"
@@ -41,10 +38,10 @@ _OS: Final = "linux"
 class Labels:
     wanted: Mapping[str, str]
     recorded: str
-    """The keys beyond the fixed ones."""
+    """Keys in addition to the fixed ones."""
 
     def over(self, present: Mapping[str, str], recorded: str) -> dict[str, str]:
-        """The labels of a node that has these, of which we once set the recorded ones."""
+        """Merge into present labels, without the recorded ones that are no longer wanted."""
         gone = {key for key in recorded.split(",") if key not in self.wanted}
         return {key: value for key, value in present.items() if key not in gone} | dict(self.wanted)
 
@@ -56,24 +53,24 @@ def labels_of(mirror: Mirror) -> Labels:
 
 
 def platform(mirror: Mirror) -> tuple[str, str]:
-    """Architecture and operating system, as all leaf nodes have it, or as most of the world does.
+    """Return architecture and operating system if all leaf nodes agree, otherwise amd64 and linux.
 
-    A group that is scaled down to nothing stays what it was: what it will be made of next is most likely the same.
+    An empty group keeps its present values: its next nodes will most likely be the same.
     """
     members = mirror.members
     if not members:
         return mirror.labels.get(ARCH) or _ARCH, mirror.labels.get(OS) or _OS
     arches = {node.metadata.labels.get(ARCH) or node.status.node_info.architecture for node in members}
     systems = {node.metadata.labels.get(OS) or node.status.node_info.operating_system for node in members}
-    return _only(arches) or _ARCH, _only(systems) or _OS
+    return _single(arches) or _ARCH, _single(systems) or _OS
 
 
-def _shared(members: Sequence[TreeNode], key: str) -> str:
-    """The value that all of them have; empty where there is none."""
-    return _only({node.metadata.labels.get(key, "") for node in members})
+def _common_value(members: Sequence[TreeNode], key: str) -> str:
+    """Return the value that all have; empty if they differ."""
+    return _single({node.metadata.labels.get(key, "") for node in members})
 
 
-def _only(values: set[str]) -> str:
+def _single(values: set[str]) -> str:
     return values.pop() if len(values) == 1 else ""
 
 
@@ -89,7 +86,7 @@ def _fixed(mirror: Mirror) -> dict[str, str]:
 
 
 def _hostname(name: str) -> str:
-    """A name may be longer than a label's value; two that begin alike are still two hosts."""
+    """A name may exceed the length of a label value; a hash keeps shortened names distinct."""
     if len(name) <= LABEL_VALUE_MAX:
         return name
     digits = sha256(name.encode()).hexdigest()[:_DIGITS]
@@ -98,10 +95,10 @@ def _hostname(name: str) -> str:
 
 def _mirrored(mirror: Mirror) -> dict[str, str]:
     if not mirror.is_single:
-        return {key: value for key in _PLACE if (value := _shared(mirror.members, key))}
+        return {key: value for key in _PLACE if (value := _common_value(mirror.members, key))}
     return {
         key: value
         for node in mirror.members
         for key, value in node.metadata.labels.items()
-        if not key.startswith(_NOT_MIRRORED) and key not in FIXED
+        if key not in FIXED and may_cross_label(key)
     }

@@ -1,9 +1,8 @@
-"""Which leaf nodes each model takes. A leaf node counts once, whatever the models say, and whosever they are.
+"""Assigns leaf nodes to models. A leaf node counts once, across all models and Clusters.
 
-Models that name one node take theirs first, then parties in the order of the list, then the whole cluster takes what is
-left. A party that selects what another has already is told of, since its node is smaller than its selector suggests;
-one that selects everything means the rest. What an elder Cluster has of the leaf comes before all of these, and a model
-that it leaves nothing to makes no node.
+Models that name a node come first, then parties in list order, then the whole cluster gets the rest. A party that
+selects a node of another model is reported, because its mirror is smaller than its selector suggests; an empty selector
+means the rest. Earlier Clusters come before all of these, and a model that they leave no node to creates no mirror.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from nodeyard.capabilities.clustertree.planning.claims import NOTHING_TAKEN, Taken
+from nodeyard.capabilities.clustertree.planning.leaf_ownership import NO_NODES_TAKEN, TakenNodes
 from nodeyard.capabilities.clustertree.planning.models import Mode, Model, Placement, placements
 from nodeyard.capabilities.clustertree.snapshot import TreeNode
 from nodeyard.capabilities.clustertree.types import Cluster
@@ -21,29 +20,31 @@ _TURNS = (Mode.NODE, Mode.PARTY, Mode.WHOLE)
 
 @dataclass(frozen=True)
 class Overlap:
-    """Leaf nodes that a model selects and another has."""
+    """Leaf nodes that a model selects and another model or Cluster has."""
 
     placement: Placement
     by: str
-    """The other model, or the other Cluster, as texts call it."""
+    """The other model or Cluster, as messages name it."""
     nodes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Membership:
     members: Mapping[str, tuple[TreeNode, ...]] = field(default_factory=dict)
-    """By the root node that mirrors them; every model that gets a node is there."""
+    """By the root's node that mirrors them; contains every model that gets a node."""
     holders: Mapping[str, Placement] = field(default_factory=dict)
-    """Who has a leaf node, by its name."""
+    """The model that has a leaf node, by the node's name."""
     overlaps: tuple[Overlap, ...] = ()
     outranked: Mapping[str, str] = field(default_factory=dict)
-    """The Cluster that leaves a model nothing, by the root node that would mirror it."""
+    """The Cluster that leaves a model no leaf nodes, by the name of the model's node."""
 
     def of(self, placement: Placement) -> tuple[TreeNode, ...]:
         return self.members.get(placement.name, ())
 
 
-def share_out(placed: Sequence[Placement], nodes: Mapping[str, TreeNode], taken: Taken = NOTHING_TAKEN) -> Membership:
+def assign(
+    placed: Sequence[Placement], nodes: Mapping[str, TreeNode], taken: TakenNodes = NO_NODES_TAKEN
+) -> Membership:
     holders: dict[str, Placement] = {}
     members: dict[str, tuple[TreeNode, ...]] = {}
     overlaps: list[Overlap] = []
@@ -51,8 +52,8 @@ def share_out(placed: Sequence[Placement], nodes: Mapping[str, TreeNode], taken:
     for placement in sorted(_sound(placed), key=lambda each: (_TURNS.index(each.model.mode), each.model.position)):
         selected = _selected(placement, nodes)
         own = tuple(node for node in selected if node.name not in holders and node.name not in taken.by)
-        if not own and (elder := taken.everything_by or _elder(selected, taken)):
-            outranked[placement.name] = elder
+        if not own and (earlier := taken.everything_by or _earlier_owner(selected, taken)):
+            outranked[placement.name] = earlier
         else:
             overlaps += _overlaps(placement, selected, holders, taken)
         holders |= {node.name: placement for node in own}
@@ -60,16 +61,16 @@ def share_out(placed: Sequence[Placement], nodes: Mapping[str, TreeNode], taken:
     return Membership(members, holders, tuple(overlaps), outranked)
 
 
-def taken_by(elders: Sequence[Cluster], nodes: Mapping[str, TreeNode]) -> Taken:
-    """What these Clusters select, the first of them first."""
+def taken_nodes(earlier_clusters: Sequence[Cluster], nodes: Mapping[str, TreeNode]) -> TakenNodes:
+    """Return what these Clusters select; the first one has precedence."""
     by: dict[str, str] = {}
     everything_by = ""
-    for elder in elders:
-        placed = placements(elder, {})
-        by = {**dict.fromkeys(share_out(placed, nodes).holders, elder.name), **by}
+    for earlier in earlier_clusters:
+        placed = placements(earlier, {})
+        by = {**dict.fromkeys(assign(placed, nodes).holders, earlier.name), **by}
         if not everything_by and any(_selects_all(each.model) for each in _sound(placed)):
-            everything_by = elder.name
-    return Taken(by, everything_by)
+            everything_by = earlier.name
+    return TakenNodes(by, everything_by)
 
 
 def _sound(placed: Iterable[Placement]) -> list[Placement]:
@@ -80,8 +81,8 @@ def _selects_all(model: Model) -> bool:
     return model.mode is Mode.WHOLE or (model.mode is Mode.PARTY and model.selector.empty)
 
 
-def _elder(selected: Iterable[TreeNode], taken: Taken) -> str:
-    """The Cluster that has one of them; empty where none does."""
+def _earlier_owner(selected: Iterable[TreeNode], taken: TakenNodes) -> str:
+    """Return the Cluster that has one of the nodes; empty if none does."""
     return next((taken.by[node.name] for node in selected if node.name in taken.by), "")
 
 
@@ -98,7 +99,7 @@ def _selected(placement: Placement, nodes: Mapping[str, TreeNode]) -> Sequence[T
 
 
 def _overlaps(
-    placement: Placement, selected: Sequence[TreeNode], holders: Mapping[str, Placement], taken: Taken
+    placement: Placement, selected: Sequence[TreeNode], holders: Mapping[str, Placement], taken: TakenNodes
 ) -> list[Overlap]:
     if placement.model.mode is not Mode.PARTY or placement.model.selector.empty:
         return []

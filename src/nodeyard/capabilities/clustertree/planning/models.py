@@ -1,12 +1,11 @@
-"""The nodes that a Cluster asks for: its leaf models, and what the node of each is called.
+"""The leaf models of a Cluster, and the name of the node of each.
 
     labelSelector given    a party: the leaf nodes that it selects, as kosmos-<leafNodeName>-<index>
     nodeName given         one leaf node, under its own name
-    neither                whatever is left of the cluster, as kosmos-<cluster>
+    neither                the rest of the cluster, as kosmos-<cluster>
 
-The index is the model's place in the list, and Kosmos gives a party another node when an earlier item goes. Here a
-party keeps the node that it has: the node says which model it mirrors, and a new party takes the first index from its
-place on that is free.
+The index is the model's position in the list. In Kosmos a party changes its node when an earlier item is removed. Here
+a party keeps its node: the node records its model, and a new party takes the first free index from its position on.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ from enum import StrEnum
 from typing import Final
 
 from nodeyard.capabilities.clustertree import names
-from nodeyard.capabilities.clustertree.planning.ownership import ours
-from nodeyard.capabilities.clustertree.planning.soundness import model_fault
+from nodeyard.capabilities.clustertree.planning.model_validation import model_fault
+from nodeyard.capabilities.clustertree.planning.ownership import mirrors_of
 from nodeyard.capabilities.clustertree.snapshot import TreeNode
 from nodeyard.capabilities.clustertree.types import Cluster, LeafModel
 from nodeyard.kube.names import subdomain_faults
@@ -27,7 +26,7 @@ from nodeyard.kube.selectors import LabelSelector, from_object
 
 
 class Mode(StrEnum):
-    """As the annotation `leafNodeMode` says it."""
+    """Values of the annotation `leafNodeMode`."""
 
     WHOLE = "one2cluster"
     NODE = "one2node"
@@ -44,18 +43,18 @@ class Model:
     position: int
     spec: LeafModel
     selector: LabelSelector = _EVERYTHING
-    """Of a party."""
+    """Set for a party."""
     fault: str = ""
-    """Why no node can be made of it."""
+    """Error that keeps it from having a node."""
 
     @property
     def leaf_node(self) -> str:
-        """The one that it mirrors, where it is one."""
+        """Name of the single leaf node; empty for other modes."""
         return self.spec.node_selector.node_name if self.mode is Mode.NODE else ""
 
     @property
     def identity(self) -> str:
-        """What its node says that it mirrors."""
+        """Value of the node's annotation `nodeyard.dev/leaf-model`."""
         match self.mode:
             case Mode.WHOLE:
                 return "cluster"
@@ -66,7 +65,7 @@ class Model:
 
     @property
     def title(self) -> str:
-        """How texts call it: by the field."""
+        """Name in messages: the field."""
         return f"leafModels[{self.position}]"
 
     @property
@@ -74,28 +73,28 @@ class Model:
         return f"party/{self.spec.leaf_node_name}/"
 
     def is_kin(self, identity: str) -> bool:
-        """Whether that was a party of the same name, whatever it selected."""
+        """Return True if that was a party of the same name, whatever it selected."""
         return self.mode is Mode.PARTY and identity.startswith(self._family)
 
 
 @dataclass(frozen=True)
 class Placement:
-    """A model and the node that is its."""
+    """A model and the name of its node."""
 
     model: Model
     name: str
     fault: str = ""
-    """Why it gets no node, or why the one it has is left as it is."""
+    """Error that keeps it from getting a node, or keeps its present node unchanged."""
     rival: str = ""
-    """The model that has the name already: this one gets no node."""
+    """Another model that already has the name; this one gets no node."""
 
 
 _known: dict[str, tuple[Slice[LeafModel], tuple[Model, ...]]] = {}
-"""By Cluster: its list, and what was made of it. Each plan asks several times, and lists may be long."""
+"""Cache by Cluster: its list and the models. Each plan asks several times, and lists may be long."""
 
 
 def models_of(cluster: Cluster) -> tuple[Model, ...]:
-    """In the order of the list; without one, the whole cluster."""
+    """Return the models in list order; one for the whole cluster if the list is empty."""
     listed = cluster.tree.leaf_models
     known = _known.get(cluster.name)
     if known is not None and known[0] is listed:
@@ -117,41 +116,41 @@ def _model(position: int, spec: LeafModel) -> Model:
 
 
 def wanted_names(cluster: Cluster, mirrors: Mapping[str, TreeNode]) -> tuple[str, ...]:
-    """What the nodes of a Cluster are called; a node of such a name that is not its stands in the way."""
+    """Return the names of the Cluster's nodes. Another node with such a name is a conflict."""
     return tuple(each.name for each in placements(cluster, mirrors))
 
 
 def placements(cluster: Cluster, mirrors: Mapping[str, TreeNode]) -> tuple[Placement, ...]:
-    """Every model with its node's name, in the order of the list."""
+    """Return every model with the name of its node, in list order."""
     models = models_of(cluster)
     holders: dict[str, Model] = {}
     placed: dict[int, Placement] = {}
     for model in models:
         if model.mode is not Mode.PARTY:
             name = model.leaf_node or names.whole_node(cluster.name)
-            placed[model.position] = _placed(model, name, holders)
+            placed[model.position] = _place(model, name, holders)
     parties = [model for model in models if model.mode is Mode.PARTY]
-    kept = _kept(parties, ours(mirrors, cluster.name))
+    kept = _present_names(parties, mirrors_of(mirrors, cluster.name))
     holders |= {name: model for model in parties if (name := kept.get(model.position, "")) and name not in holders}
     for model in parties:
         name = kept.get(model.position, "")
         if holders.get(name) is not model:
             name = _free_name(model, holders, len(models))
-        placed[model.position] = _placed(model, name, holders)
+        placed[model.position] = _place(model, name, holders)
     return tuple(placed[model.position] for model in models)
 
 
-def _placed(model: Model, name: str, holders: dict[str, Model]) -> Placement:
+def _place(model: Model, name: str, holders: dict[str, Model]) -> Placement:
     holder = holders.setdefault(name, model)
     if holder is not model:
         return Placement(model, name, rival=holder.title)
     faults = subdomain_faults(name)
-    fault = f"{model.title} would make a node named {name}, which is no valid name: {faults[0]}" if faults else ""
+    fault = f"{model.title} would create a node named {name}, which is not a valid name: {faults[0]}" if faults else ""
     return Placement(model, name, model.fault or fault)
 
 
-def _kept(parties: list[Model], mirrors: Mapping[str, TreeNode]) -> dict[int, str]:
-    """The node that a party has, by the party's position: its very own, else that of a party of the same name."""
+def _present_names(parties: list[Model], mirrors: Mapping[str, TreeNode]) -> dict[int, str]:
+    """Return the present node of each party by position: its own, otherwise that of a party of the same name."""
     said = {name: text for name, node in mirrors.items() if (text := node.metadata.annotations.get(names.MODEL))}
     kept: dict[int, str] = {}
     for model in parties:
@@ -171,7 +170,8 @@ def _keep(kept: dict[int, str], model: Model, candidates: Iterator[str]) -> None
 
 
 def _free_name(model: Model, holders: Mapping[str, Model], most: int) -> str:
-    """From its place on. A name so long that its index is cut off has no alternatives: then it is its rival's."""
+    """Return the first free name from its position on. A name so long that the index is cut off has no alternative and
+    stays its rival's."""
     first = names.party_node(model.spec.leaf_node_name, model.position)
     tried = (names.party_node(model.spec.leaf_node_name, model.position + step) for step in range(most + 1))
     return next((name for name in tried if name not in holders), first)

@@ -1,79 +1,126 @@
-"""A node of the root as its model wants it, and the step there: create it, take it over, or change it.
+"""Computes the desired state of a mirrored node and plans its creation, adoption or update.
 
-What is wanted is made of what is there, so that both are of one type and everything that others wrote stays. A node is
-created whole, with its taint, labels and status in one request: a pod that has no business there never meets it bare.
+The desired node is derived from the present one, so that everything others wrote is preserved. A node is created with
+taint, labels and status in one request, so that no pod without the toleration is ever scheduled to it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from operator import is_
 from typing import Final
 
 import msgspec
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.planning import patches
-from nodeyard.capabilities.clustertree.planning.addresses import addresses_of, node_info_of
-from nodeyard.capabilities.clustertree.planning.amounts import Offer, offer_of
 from nodeyard.capabilities.clustertree.planning.changes import Change
-from nodeyard.capabilities.clustertree.planning.conditions import conditions_of, gone, unseen
-from nodeyard.capabilities.clustertree.planning.cordons import cordon_of
-from nodeyard.capabilities.clustertree.planning.labels import labels_of
+from nodeyard.capabilities.clustertree.planning.conditions import conditions_of, readiness_conditions
+from nodeyard.capabilities.clustertree.planning.labels import labels_of, platform
 from nodeyard.capabilities.clustertree.planning.mirror import Mirror
+from nodeyard.capabilities.clustertree.planning.mirror_policy import may_cross_address
 from nodeyard.capabilities.clustertree.planning.ownership import is_adopted, node_ref, owned_by
-from nodeyard.capabilities.clustertree.planning.steady import Steady
-from nodeyard.capabilities.clustertree.planning.taints import taints_of
+from nodeyard.capabilities.clustertree.planning.resource_snapshot import Offer, offer_of
+from nodeyard.capabilities.clustertree.planning.taints import cordon_of, taints_of
 from nodeyard.capabilities.clustertree.reasons import Reason
-from nodeyard.capabilities.clustertree.snapshot import TreeNode, TreeNodeSpec, TreeNodeStatus, TreeSnapshot
+from nodeyard.capabilities.clustertree.snapshot import (
+    NodeAddress,
+    NodeInfo,
+    TreeNode,
+    TreeNodeSpec,
+    TreeNodeStatus,
+    TreeSnapshot,
+)
 from nodeyard.kube.names import MIRRORED_CLUSTER
+from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.diff import diff
-from nodeyard.plan.draft import Draft
 from nodeyard.plan.model import Verb, Write
 
 _replace = msgspec.structs.replace
 _NONE: Final = "0"
 
+_known: dict[str, dict[str, tuple[object, ...]]] = {}
+"""By Cluster and node: the inputs of a node that needed no change. Replaced as a whole by each plan of the Cluster."""
 
-def keep(draft: Draft, mirror: Mirror, steady: Steady, after: tuple[str, ...]) -> bool:
-    """Make the node as it should be; whether all of it is in this plan."""
-    name, made_of = mirror.placement.name, mirror.made_of()
-    if steady.is_right(name, made_of):
+
+class UnchangedNodes:
+    """Nodes of one plan that need no change because they and all their inputs are identical to the last plan.
+
+    A pod event concerns one leaf node, and a Cluster may mirror a thousand. Values are immutable, so the same object
+    means the same value. The cache makes plans cheaper and never different.
+    """
+
+    def __init__(self, cluster: str) -> None:
+        self._cluster = cluster
+        self._before = _known.get(cluster, {})
+        self._now: dict[str, tuple[object, ...]] = {}
+
+    def contains(self, node: str, inputs: tuple[object, ...]) -> bool:
+        """Return True if the last plan found no change for exactly these inputs."""
+        known = self._before.get(node)
+        if known is None or len(known) != len(inputs) or not all(map(is_, known, inputs)):
+            return False
+        self._now[node] = known
+        return True
+
+    def record(self, node: str, inputs: tuple[object, ...]) -> None:
+        """Remember that the node needs no change."""
+        self._now[node] = inputs
+
+    def save(self) -> None:
+        """Keep the result for the next plan; a Cluster without nodes is forgotten."""
+        if self._now:
+            _known[self._cluster] = self._now
+        else:
+            _known.pop(self._cluster, None)
+
+
+def plan_node(builder: PlanBuilder, mirror: Mirror, unchanged: UnchangedNodes, after: tuple[str, ...]) -> bool:
+    """Bring the node to its desired state. Return True if nothing is left to do after this plan."""
+    name, inputs = mirror.placement.name, mirror.inputs()
+    if unchanged.contains(name, inputs):
         return True
     offer = offer_of(mirror)
     wanted = _wanted(mirror, offer)
     if mirror.node is None:
-        _create(draft, mirror, wanted, after)
+        _create(builder, mirror, wanted, after)
         return False
-    known = len(draft.actions)
+    known = len(builder.actions)
     reason = Reason.NODE_UPDATED if is_adopted(mirror.node) else Reason.NODE_ADOPTED
-    Change(mirror.snapshot.cluster, mirror.node, wanted, after).plan(draft, reason)
+    Change(mirror.snapshot.cluster, mirror.node, wanted, after).plan(builder, reason)
     if offer.held_until is not None:
-        draft.wake(offer.held_until)
-    elif len(draft.actions) == known:
-        steady.note(name, made_of)
+        builder.wake(offer.held_until)
+    elif len(builder.actions) == known:
+        unchanged.record(name, inputs)
     return True
 
 
-def keep_unseen(draft: Draft, snapshot: TreeSnapshot, node: TreeNode) -> None:
-    """Leave the node as it is, but for what the line tells of it."""
-    status = _replace(node.status, conditions=unseen(node, snapshot, draft.now))
-    Change(snapshot.cluster, node, _replace(node, status=status)).plan(draft, Reason.NODE_UPDATED)
+def plan_readiness(
+    builder: PlanBuilder, snapshot: TreeSnapshot, node: TreeNode, members: Sequence[TreeNode] | None = None
+) -> tuple[str, ...]:
+    """Update only the Ready condition of the node. Return the ids of the actions."""
+    known = len(builder.actions)
+    status = _replace(node.status, conditions=readiness_conditions(node, snapshot, builder.now, members))
+    Change(snapshot.cluster, node, _replace(node, status=status)).plan(builder, Reason.NODE_UPDATED)
+    return tuple(each.id for each in builder.actions[known:])
 
 
-def empty(draft: Draft, snapshot: TreeSnapshot, node: TreeNode, *, is_gone: bool = False) -> tuple[str, ...]:
-    """Leave the node as it is, but let it offer nothing: others have what it mirrored, or it is gone from the leaf.
+def plan_empty(builder: PlanBuilder, snapshot: TreeSnapshot, node: TreeNode) -> tuple[str, ...]:
+    """Set the node's resources to zero: other nodes have its leaf nodes, or the leaf node is gone.
 
-    What is to be sent first, by id."""
-    known = len(draft.actions)
+    Return the ids of the actions, which must precede a removal.
+    """
+    known = len(builder.actions)
     status = _replace(
         node.status,
-        conditions=(gone if is_gone else unseen)(node, snapshot, draft.now),
+        conditions=readiness_conditions(node, snapshot, builder.now),
         capacity=dict.fromkeys(node.status.capacity, _NONE),
         allocatable=dict.fromkeys(node.status.allocatable, _NONE),
     )
     annotations = {key: text for key, text in node.metadata.annotations.items() if key != names.LARGEST_FREE}
     wanted = _replace(node, metadata=_replace(node.metadata, annotations=annotations), status=status)
-    Change(snapshot.cluster, node, wanted, amounts=Reason.NODE_EMPTIED).plan(draft, Reason.NODE_UPDATED)
-    return tuple(each.id for each in draft.actions[known:])
+    Change(snapshot.cluster, node, wanted, amounts=Reason.NODE_EMPTIED).plan(builder, Reason.NODE_UPDATED)
+    return tuple(each.id for each in builder.actions[known:])
 
 
 def _wanted(mirror: Mirror, offer: Offer) -> TreeNode:
@@ -93,14 +140,14 @@ def _wanted(mirror: Mirror, offer: Offer) -> TreeNode:
     annotations = {key: value for key, value in present.metadata.annotations.items() if key not in notes}
     metadata = _replace(
         present.metadata,
-        labels=labels.over(present.metadata.labels, mirror.said(names.MIRRORED_LABELS)),
+        labels=labels.over(present.metadata.labels, mirror.annotation(names.MIRRORED_LABELS)),
         annotations=annotations | {key: value for key, value in notes.items() if value},
         owner_references=owned_by(cluster, present.metadata.owner_references),
     )
     spec = TreeNodeSpec(
-        taints=taints.over(present.spec.taints, mirror.said(names.MIRRORED_TAINTS)),
+        taints=taints.over(present.spec.taints, mirror.annotation(names.MIRRORED_TAINTS)),
         unschedulable=cordon.is_cordoned,
-        # Once set it can never be changed.
+        # providerID is immutable once set.
         provider_id=present.spec.provider_id or names.provider_id(cluster.name, placement.name),
     )
     status = TreeNodeStatus(
@@ -113,9 +160,9 @@ def _wanted(mirror: Mirror, offer: Offer) -> TreeNode:
     return TreeNode(metadata=metadata, spec=spec, status=status)
 
 
-def _create(draft: Draft, mirror: Mirror, wanted: TreeNode, after: tuple[str, ...]) -> None:
+def _create(builder: PlanBuilder, mirror: Mirror, wanted: TreeNode, after: tuple[str, ...]) -> None:
     model = mirror.placement.model
-    draft.act(
+    builder.act(
         Verb.CREATE,
         node_ref(wanted.name),
         Reason.NODE_CREATED,
@@ -125,7 +172,24 @@ def _create(draft: Draft, mirror: Mirror, wanted: TreeNode, after: tuple[str, ..
             "mode": model.mode.value,
             "model": model.title,
         },
-        Write(body=patches.wire(wanted, draft.now)),
+        Write(body=patches.wire(wanted, builder.now)),
         diff=diff(None, patches.wire(wanted)),
         after=after,
     )
+
+
+def addresses_of(mirror: Mirror) -> tuple[NodeAddress, ...]:
+    if not mirror.is_single:
+        return (NodeAddress(type="Hostname", address=mirror.placement.name),)
+    # The API server rejects duplicate addresses.
+    found = (address for node in mirror.members for address in node.status.addresses)
+    return tuple(dict.fromkeys(filter(may_cross_address, found)))
+
+
+def node_info_of(mirror: Mirror) -> NodeInfo:
+    """A mirror of several nodes shows the version of their API server; until then it keeps its present value."""
+    if mirror.is_single and mirror.members:
+        return mirror.members[0].status.node_info
+    arch, system = platform(mirror)
+    version = mirror.snapshot.leaf.version or mirror.present.status.node_info.kubelet_version
+    return _replace(NodeInfo(), kubelet_version=version, architecture=arch, operating_system=system)

@@ -1,7 +1,7 @@
-"""Whose a node of the root is, and how objects of this capability are referred to.
+"""Ownership of the root's nodes, and references to objects of clustertree.
 
-A node is a Cluster's when it says so twice: by the annotation that names the Cluster and by the label that every
-mirrored node carries. One that merely has a name that we would give stays whose it is.
+A node belongs to a Cluster if it has both the annotation with the Cluster's name and the label of mirrored nodes. A
+matching name alone is not enough.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from nodeyard.kube.objects import OwnerReference
 from nodeyard.plan.model import ObjectRef
 
 
-def is_ours(node: TreeNode, cluster: str) -> bool:
+def is_mirror_of(node: TreeNode, cluster: str) -> bool:
     metadata = node.metadata
     return metadata.annotations.get(MIRRORED_CLUSTER) == cluster and metadata.labels.get(MIRRORED_NODE) == names.TRUE
 
 
-def ours(mirrors: Mapping[str, TreeNode], cluster: str) -> dict[str, TreeNode]:
-    """By name; those that only say so by half are left out."""
-    return {name: node for name, node in mirrors.items() if is_ours(node, cluster)}
+def mirrors_of(mirrors: Mapping[str, TreeNode], cluster: str) -> dict[str, TreeNode]:
+    """Return the Cluster's nodes by name, without those that have the annotation and lack the label."""
+    return {name: node for name, node in mirrors.items() if is_mirror_of(node, cluster)}
 
 
 def is_adopted(node: TreeNode) -> bool:
-    """We made it, or have taken it over from Kosmos."""
+    """Return True if Nodeyard created the node or adopted it from Kosmos."""
     return bool(node.metadata.annotations.get(names.MODEL))
 
 
-def is_going(node: TreeNode) -> bool:
-    """Somebody's finalizer still holds it, and nothing is to be done about it."""
+def is_terminating(node: TreeNode) -> bool:
+    """Return True if the node is being deleted; a finalizer of others may still hold it."""
     return node.metadata.deletion_timestamp is not None
 
 
@@ -45,10 +45,10 @@ def node_ref(name: str, uid: str = "") -> ObjectRef:
 
 
 def owned_by(cluster: Cluster, present: tuple[OwnerReference, ...]) -> tuple[OwnerReference, ...]:
-    """The owners with the Cluster among them, as it is today.
+    """Add a reference to the present Cluster to the owners.
 
-    Garbage collection then takes the node should the Cluster go without us. A reference to a Cluster of this name that
-    is no more would make it take the node now.
+    Garbage collection then removes the node if the Cluster is deleted without the operator. A reference to a deleted
+    Cluster of the same name is dropped, because it would remove the node now.
     """
     wanted = OwnerReference(api_version=names.API_VERSION, kind=names.KIND, name=cluster.name, uid=cluster.metadata.uid)
     if any(_is_to(each, wanted) and each.uid == wanted.uid for each in present):

@@ -1,8 +1,8 @@
-"""The difference between a node as it is and as it should be, as the API server takes it.
+"""Patches from the present to the desired node.
 
-Metadata and spec are changed on the node, status on its subresource, and annotations that speak about the status go
-there with it: both then change together or not at all. Only what differs is sent. All are merge patches: a strategic
-one would merge addresses by their type, and double them.
+Metadata and spec are patched on the node, status on its subresource. Annotations about the status are part of the
+status patch, so that both change atomically. Only differences are sent. All patches are merge patches: a strategic
+merge patch would merge addresses by type and duplicate them.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import msgspec
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.snapshot import TreeNode
 from nodeyard.kube.json import Json, Object
-from nodeyard.kube.moments import written
 from nodeyard.kube.objects import Condition, OwnerReference, Taint
 from nodeyard.kube.patch import merge_diff
+from nodeyard.kube.timestamps import format_rfc3339
 from nodeyard.plan.diff import diff_patch
 from nodeyard.plan.model import FieldChange
 
@@ -30,23 +30,23 @@ _OF_STATUS: Final = (names.WRITTEN_AT, names.LARGEST_FREE, names.MIRRORED_CONDIT
 class Patch:
     body: Object
     is_guarded: bool
-    """It replaces a list, and may only meet the node as it was seen."""
+    """It replaces a list and needs the resourceVersion."""
 
     def __bool__(self) -> bool:
         return bool(self.body)
 
     def fields(self) -> list[str]:
-        """What it changes, by the names of the fields, without our own notes where there is more to it."""
+        """Names of the changed fields, without annotations if there are others."""
         named = [name for part in self.body.values() for name in part]
         return [name for name in named if name != "annotations"] or named
 
     def diff(self, node: TreeNode) -> tuple[FieldChange, ...]:
-        """As people read it: heartbeats are on nobody's mind."""
+        """The human-readable diff, without heartbeats."""
         return diff_patch(wire(node), _without_heartbeats(self.body))
 
 
 def of_main(present: TreeNode, wanted: TreeNode) -> Patch:
-    """What is to be changed in metadata and spec."""
+    """Return the patch of metadata and spec."""
     old, new = present.metadata, wanted.metadata
     metadata = _changes(
         ("labels", _map(old.labels, new.labels)),
@@ -60,13 +60,13 @@ def of_main(present: TreeNode, wanted: TreeNode) -> Patch:
     is_moved = present.spec.unschedulable != wanted.spec.unschedulable
     if is_moved:
         spec["unschedulable"] = wanted.spec.unschedulable or None
-    # A cordon is bound too: one that a person sets meanwhile must not be taken for ours.
+    # A cordon is guarded too: one that a person sets concurrently must not be taken for Nodeyard's.
     is_guarded = is_moved or "taints" in spec or "ownerReferences" in metadata
     return Patch(_changes(("metadata", metadata), ("spec", spec)), is_guarded)
 
 
 def of_status(present: TreeNode, wanted: TreeNode, now: datetime) -> Patch:
-    """What is to be changed in status, and in what the annotations say about it."""
+    """Return the patch of status and of annotations about the status."""
     old, new = present.status, wanted.status
     annotations = _map(_about_status(present.metadata.annotations), _about_status(wanted.metadata.annotations))
     status = _changes(
@@ -81,7 +81,7 @@ def of_status(present: TreeNode, wanted: TreeNode, now: datetime) -> Patch:
 
 
 def wire(node: TreeNode, heard_at: datetime | None = None) -> Object:
-    """The node as an object: whole where it is to be created, as far as it is known where it is there."""
+    """Return the node as JSON: complete for a creation, otherwise the known fields."""
     metadata = node.metadata
     return {
         "apiVersion": "v1",
@@ -108,12 +108,12 @@ def wire(node: TreeNode, heard_at: datetime | None = None) -> Object:
 
 
 def _changes(*fields: tuple[str, object]) -> Object:
-    """Those that there is something to say about."""
+    """Drop unchanged fields."""
     return {name: value for name, value in fields if value is not None and value != {}}
 
 
 def _map(old: Mapping[str, str], new: Mapping[str, str]) -> Json:
-    """As a merge patch; that nothing differs is the usual case, and told at once."""
+    """Return a merge patch; equality, the usual case, is checked first."""
     return None if old == new else merge_diff(old, new)
 
 
@@ -140,7 +140,7 @@ def _about_spec(annotations: Mapping[str, str]) -> Object:
 
 
 def _info_changes(present: TreeNode, wanted: TreeNode) -> Object:
-    """All its fields are required texts: one that goes is empty, not absent."""
+    """All fields of nodeInfo are required strings: a removed value is empty, not absent."""
     old, new = present.status.node_info, wanted.status.node_info
     if old == new:
         return {}
@@ -149,7 +149,7 @@ def _info_changes(present: TreeNode, wanted: TreeNode) -> Object:
 
 
 def _conditions(present: TreeNode, wanted: TreeNode, now: datetime) -> list[Object]:
-    """The whole list. What is said anew is heard now; what others said was heard when they last changed it."""
+    """Return the whole list. Changed conditions get a heartbeat now, others that of their last transition."""
     stood = set(present.status.conditions)
     return [_condition(each, each.last_transition_time if each in stood else now) for each in wanted.status.conditions]
 
@@ -161,15 +161,18 @@ def _condition(condition: Condition, heard_at: datetime | None) -> Object:
         status=condition.status,
         reason=condition.reason,
         message=condition.message,
-        lastTransitionTime=None if since is None else written(since),
-        lastHeartbeatTime=None if heard_at is None else written(heard_at),
+        lastTransitionTime=None if since is None else format_rfc3339(since),
+        lastHeartbeatTime=None if heard_at is None else format_rfc3339(heard_at),
     )
 
 
 def _taint(taint: Taint) -> Object:
     since = taint.time_added
     return _present(
-        key=taint.key, value=taint.value, effect=taint.effect, timeAdded=None if since is None else written(since)
+        key=taint.key,
+        value=taint.value,
+        effect=taint.effect,
+        timeAdded=None if since is None else format_rfc3339(since),
     )
 
 

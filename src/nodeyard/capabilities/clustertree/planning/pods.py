@@ -1,7 +1,7 @@
-"""Pods of the root that are bound to a mirrored node and that nobody has taken up.
+"""Reports pods of the root that are bound to a mirrored node and that nothing acknowledges.
 
-Nodeyard mirrors nodes and moves no pods: somebody else, such as Kosmos' pod controllers, has to. Where nobody does the
-pod would wait without a word, so after a minute it is told of.
+Nodeyard mirrors nodes and does not move pods; a pod sync such as Kosmos' pod controllers must do that. Without one a
+pod would wait silently, so it is reported after a minute.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ from typing import Final
 from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.snapshot import BoundPod, TreeSnapshot
 from nodeyard.kube.json import Object
-from nodeyard.kube.moments import written
-from nodeyard.plan.draft import Draft
+from nodeyard.kube.timestamps import format_rfc3339
+from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.model import ObjectRef
 
 PATIENCE: Final = timedelta(seconds=60)
 
 
 def unacknowledged(snapshot: TreeSnapshot, now: datetime) -> tuple[BoundPod, ...]:
-    """Those that have waited for too long, by namespace and name."""
-    return tuple(pod for pod in snapshot.waiting if pod.since + PATIENCE <= now)
+    """Return the pods that have waited too long, sorted by namespace and name."""
+    return tuple(pod for pod in snapshot.pending_pods if pod.since + PATIENCE <= now)
 
 
-def tell_waiting(draft: Draft, snapshot: TreeSnapshot) -> None:
-    for pod in unacknowledged(snapshot, draft.now):
-        draft.block(pod_ref(pod), Reason.POD_UNACKNOWLEDGED, pod_facts(pod, snapshot))
-    for pod in snapshot.waiting:
-        if pod.since + PATIENCE > draft.now:
-            draft.wake(pod.since + PATIENCE)
+def block_unacknowledged(builder: PlanBuilder, snapshot: TreeSnapshot) -> None:
+    for pod in unacknowledged(snapshot, builder.now):
+        builder.block(pod_ref(pod), Reason.POD_UNACKNOWLEDGED, pod_facts(pod, snapshot))
+    for pod in snapshot.pending_pods:
+        if pod.since + PATIENCE > builder.now:
+            builder.wake(pod.since + PATIENCE)
 
 
 def pod_ref(pod: BoundPod) -> ObjectRef:
@@ -41,5 +41,5 @@ def pod_facts(pod: BoundPod, snapshot: TreeSnapshot) -> Object:
         "cluster": snapshot.cluster.name,
         "node": pod.node,
         "pod": f"{pod.namespace}/{pod.name}",
-        "since": written(pod.since),
+        "since": format_rfc3339(pod.since),
     }

@@ -1,8 +1,7 @@
-"""How old the leases are, as the status shows it: a moment, which whoever looks makes an age of.
+"""The time of the last lease renewal as status shows it: a timestamp, never an age.
 
-Leases are renewed every ten seconds, and nobody wants a status written as often. While all is well the moment is
-brought up to date about once a minute, as a kubelet does with its node; when leases are late or have stopped it is
-exact, and stands still with them.
+Leases are renewed every ten seconds, too often for status writes. In the normal case the timestamp is updated about
+once a minute, as the kubelet does for its node. If leases are late or have stopped it is exact and no longer changes.
 """
 
 from __future__ import annotations
@@ -10,35 +9,36 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from nodeyard.capabilities.clustertree.liveness import Finding, State
-from nodeyard.capabilities.clustertree.planning.ownership import ours
+from nodeyard.capabilities.clustertree.liveness import LeafHealth, State
+from nodeyard.capabilities.clustertree.planning.ownership import mirrors_of
 from nodeyard.capabilities.clustertree.snapshot import TreeSnapshot
-from nodeyard.kube.moments import read
+from nodeyard.kube.timestamps import parse_rfc3339_or_none
 
-SHOWN_EVERY: Final = timedelta(minutes=1)
+UPDATE_INTERVAL: Final = timedelta(minutes=1)
 
 
-def renewal_shown(snapshot: TreeSnapshot, now: datetime) -> datetime | None:
-    """When all leases had last been renewed; after a restart, and before anything new is known, what was said."""
-    shown = read(snapshot.cluster.status.leases_renewed_time)
-    finding = snapshot.leaf.finding
-    if finding is None or finding.renewed_at is None:
+def shown_renewal(snapshot: TreeSnapshot, now: datetime) -> datetime | None:
+    """Return when all leases were last renewed. After a restart the present status counts until new health is
+    published."""
+    shown = parse_rfc3339_or_none(snapshot.cluster.status.leases_renewed_time)
+    health = snapshot.leaf.health
+    if health is None or health.renewed_at is None:
         return shown
-    is_recent = shown is not None and shown <= now < shown + SHOWN_EVERY
-    return shown if is_recent and not _has_stopped(finding) else finding.renewed_at
+    is_recent = shown is not None and shown <= now < shown + UPDATE_INTERVAL
+    return shown if is_recent and not _has_stopped(health) else health.renewed_at
 
 
-def shown_again_at(snapshot: TreeSnapshot, now: datetime) -> datetime | None:
-    """When the moment that is shown has to be brought up to date; None where it does not move."""
-    finding = snapshot.leaf.finding
-    shown = renewal_shown(snapshot, now)
-    if finding is None or finding.renewed_at is None or shown is None or _has_stopped(finding):
+def next_update_at(snapshot: TreeSnapshot, now: datetime) -> datetime | None:
+    """Return when the timestamp must be updated; None if it does not change."""
+    health = snapshot.leaf.health
+    shown = shown_renewal(snapshot, now)
+    if health is None or health.renewed_at is None or shown is None or _has_stopped(health):
         return None
-    if not ours(snapshot.mirrors, snapshot.cluster.name):
+    if not mirrors_of(snapshot.mirrors, snapshot.cluster.name):
         return None
-    due = shown + SHOWN_EVERY
-    return due if due > now else now + SHOWN_EVERY
+    due = shown + UPDATE_INTERVAL
+    return due if due > now else now + UPDATE_INTERVAL
 
 
-def _has_stopped(finding: Finding) -> bool:
-    return finding.state is State.UNREACHABLE or bool(finding.failed)
+def _has_stopped(health: LeafHealth) -> bool:
+    return health.state is State.UNREACHABLE or bool(health.failed)

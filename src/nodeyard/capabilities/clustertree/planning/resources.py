@@ -1,14 +1,14 @@
-"""What the root may use of the leaf nodes that one of its nodes mirrors.
+"""Computes the resources that a mirrored node offers from its leaf nodes.
 
     base         allocatable of all leaf nodes that count (`availability`)
-    capacity     base without what the pods on these nodes request and, for pods, without how many there are
-    allocatable  capacity without the share of base that is kept for the leaf
-    largest      the most of each resource that is free on a single leaf node, with the root's own pods taken away
+    capacity     base minus the requests of the pods on these nodes and, for pods, minus their number
+    allocatable  capacity minus reservePercent of base
+    largest      the largest free amount on a single leaf node, with the root's own pods subtracted
 
-Nothing is ever below zero, and every resource that any of the leaf nodes has is named, also while none of them counts:
-a node that loses a resource and gets it back would look to the root like another node.
+No amount is negative. Every resource of any leaf node is listed, even while none of them counts: a node that loses and
+regains a resource would look to the root like another node.
 
-A value is written in one way only, and values are compared by amount: a node is written when something has changed.
+Amounts have one canonical text and are compared by value: a node is written only if an amount has changed.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from nodeyard.capabilities.clustertree.snapshot import TreeNode
 from nodeyard.capabilities.clustertree.types import Counting, ResourceOptions
 from nodeyard.capabilities.clustertree.usage import Usage
 from nodeyard.kube import quantity
-from nodeyard.kube.amounts import EPHEMERAL_STORAGE, HUGE_PAGES, MEMORY, PODS, Amounts, add, raise_to, step
 from nodeyard.kube.quantity import NANO, Notation, Quantity, QuantityError
+from nodeyard.kube.resource_list import EPHEMERAL_STORAGE, HUGE_PAGES, MEMORY, PODS, Amounts, add, raise_to, step
 
 _BYTES: Final = (MEMORY, EPHEMERAL_STORAGE)
 
 
 @dataclass(frozen=True)
 class Free:
-    """As texts, ready to be written."""
+    """Amounts as canonical texts."""
 
     capacity: Mapping[str, str] = field(default_factory=dict)
     allocatable: Mapping[str, str] = field(default_factory=dict)
     largest: Mapping[str, str] = field(default_factory=dict)
-    """Empty unless asked for."""
+    """Empty unless enabled."""
     unreadable: Mapping[str, str] = field(default_factory=dict)
-    """Leaf nodes left out because of an amount that is no quantity, and which one; by name."""
+    """Leaf nodes that are not counted because of an invalid quantity, with the error; by name."""
     unreadable_pods: tuple[str, ...] = ()
-    """Pods on the nodes that count, as `namespace/name`, whose requests cannot be read; each takes its place alone."""
+    """Pods on counted nodes, as `namespace/name`, with an invalid request; each counts as one pod without requests."""
 
 
 def free(nodes: Iterable[TreeNode], used: Callable[[str], Usage], options: ResourceOptions) -> Free:
-    """Linear in the leaf nodes, however many pods they have."""
+    """Linear in the number of leaf nodes, independent of the number of pods."""
     total = _Total()
     for node in nodes:
         total.keys |= node.status.allocatable.keys()
@@ -57,7 +57,7 @@ def free(nodes: Iterable[TreeNode], used: Callable[[str], Usage], options: Resou
 
 
 def changes(shown: Mapping[str, str], wanted: Mapping[str, str]) -> dict[str, str | None]:
-    """What a merge patch says to make of the one the other: amounts that differ, and None for what is to go."""
+    """Return the merge patch from `shown` to `wanted`: differing amounts, and None for removed ones."""
     changed: dict[str, str | None] = {name: None for name in shown if name not in wanted}
     for name, text in wanted.items():
         if name not in shown or not _is_equal(shown[name], text):
@@ -70,7 +70,7 @@ def differs(shown: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
 
 
 def text_of(name: str, amount: int) -> str:
-    """The one text of an amount, and the one that the server keeps; what is less than a step is nothing."""
+    """Return the canonical text, as the API server stores it; amounts are rounded down to the resource's step."""
     is_bytes = name in _BYTES or name.startswith(HUGE_PAGES)
     whole = amount - amount % step(name)
     return quantity.canonical(str(Quantity(whole, Notation.BINARY if is_bytes else Notation.DECIMAL)))
@@ -118,7 +118,7 @@ class _Total:
 
 
 def _taken(usage: Usage, counting: Counting) -> Amounts:
-    """A place for each pod, whatever the pods say that they request of those."""
+    """Each pod counts as one of resource `pods`, whatever it requests of that resource."""
     if counting is Counting.RUNNING:
         return {**usage.running, PODS: usage.running_pods * NANO}
     return {**usage.scheduled, PODS: usage.scheduled_pods * NANO}

@@ -1,4 +1,4 @@
-"""A Cluster's models resolved against what there is: which node each is, and which leaf nodes it takes."""
+"""The models of a Cluster, resolved: the node of each, and its leaf nodes."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from nodeyard.capabilities.clustertree.planning.claims import NOTHING_TAKEN, Taken
-from nodeyard.capabilities.clustertree.planning.membership import Membership, share_out, taken_by
+from nodeyard.capabilities.clustertree.planning.leaf_ownership import NO_NODES_TAKEN, TakenNodes
+from nodeyard.capabilities.clustertree.planning.membership import Membership, assign, taken_nodes
 from nodeyard.capabilities.clustertree.planning.models import Mode, Placement, placements
-from nodeyard.capabilities.clustertree.planning.ownership import is_adopted, ours
+from nodeyard.capabilities.clustertree.planning.ownership import is_adopted, mirrors_of
 from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.snapshot import TreeNode, TreeSnapshot
 
@@ -20,13 +20,13 @@ class Tree:
     placements: tuple[Placement, ...]
     membership: Membership
     mirrors: Mapping[str, TreeNode]
-    """The nodes that are ours, by name."""
-    taken: Taken
-    """What elder Clusters have of the leaf."""
+    """The Cluster's nodes, by name."""
+    taken: TakenNodes
+    """Leaf nodes of earlier Clusters."""
 
     @cached_property
     def refused(self) -> Mapping[int, Reason]:
-        """Why a model gets no node, or not a better one than it has; by its position."""
+        """Why a model gets no node, or why its node is not updated; by position of the model."""
         found = ((each.model.position, self._refusal(each)) for each in self.placements)
         return {position: reason for position, reason in found if reason is not None}
 
@@ -34,19 +34,20 @@ class Tree:
         return self.refused.get(placement.model.position)
 
     def placement(self, node: str) -> Placement | None:
-        """The model that a node of the root mirrors."""
+        """Return the model of a node of the root."""
         return next((each for each in self.placements if each.name == node and not each.rival), None)
 
-    def stranger(self, name: str) -> TreeNode | None:
-        """A node of the root that is called as one of ours should be, and is not ours."""
+    def conflicting_node(self, name: str) -> TreeNode | None:
+        """Return the node of the root that has the name and does not belong to the Cluster."""
         if name in self.mirrors:
             return None
-        return self.snapshot.strangers.get(name) or self.snapshot.mirrors.get(name)
+        return self.snapshot.conflicting_nodes.get(name) or self.snapshot.mirrors.get(name)
 
-    def leaving(self) -> Iterator[tuple[TreeNode, Reason | None]]:
-        """Nodes that no model asks for, or whose leaf node is gone; with the reason of the latter.
+    def unwanted_nodes(self) -> Iterator[tuple[TreeNode, Reason | None]]:
+        """List nodes that no model asks for (reason None), or whose leaf node is gone.
 
-        One that Kosmos made stays until the leaf has been listed here: a Cluster that we cannot reach is no reason."""
+        Kosmos' nodes stay until the leaf has been listed: an unreachable leaf is no reason to remove them.
+        """
         wanted = {each.name: each for each in self.placements if not each.rival}
         for name, node in self.mirrors.items():
             placement = wanted.get(name)
@@ -61,7 +62,7 @@ class Tree:
             return Reason.INVALID_MODEL
         if placement.rival:
             return Reason.MODELS_OVERLAP
-        if self.stranger(placement.name) is not None:
+        if self.conflicting_node(placement.name) is not None:
             return Reason.NAME_TAKEN
         if placement.name in self.membership.outranked:
             return Reason.LEAF_SHARED
@@ -72,6 +73,6 @@ class Tree:
 def resolve(snapshot: TreeSnapshot) -> Tree:
     cluster = snapshot.cluster
     placed = placements(cluster, snapshot.mirrors)
-    taken = taken_by(snapshot.elders, snapshot.leaf.nodes) if snapshot.leaf.is_synced else NOTHING_TAKEN
-    members = share_out(placed, snapshot.leaf.nodes, taken)
-    return Tree(snapshot, placed, members, ours(snapshot.mirrors, cluster.name), taken)
+    taken = taken_nodes(snapshot.earlier_clusters, snapshot.leaf.nodes) if snapshot.leaf.is_synced else NO_NODES_TAKEN
+    members = assign(placed, snapshot.leaf.nodes, taken)
+    return Tree(snapshot, placed, members, mirrors_of(snapshot.mirrors, cluster.name), taken)

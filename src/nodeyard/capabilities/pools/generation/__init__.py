@@ -1,34 +1,35 @@
-"""What a LatticeCluster is in Cluster API: pure functions from what was asked for to whole objects.
+"""Generates the Cluster API objects of a LatticeCluster, with pure functions.
 
-Read in this order: `kinds` (which kinds and versions there are to write), `docker`, `aws` and `proxmox` (what a machine
-is on each), `infrastructure` (which of them is meant), `labels` and `bootstrap` (how a machine becomes a node),
-`deployments` (how many machines of which template), `clusters` (all that is there once). `template` names what must not
-change by what is in it.
+Read in this order: `kinds` (provider kinds and versions), `docker`, `aws` and `proxmox` (machine settings by provider),
+`infrastructure` (provider objects), `metadata` and `bootstrap` (labels, taints and kubeadm settings of nodes),
+`deployments` (MachineDeployments), `clusters` (namespace, Cluster and control plane). `template` names templates by
+their content.
 """
 
 from nodeyard.capabilities.pools.generation.bootstrap import bootstrap_template
 from nodeyard.capabilities.pools.generation.clusters import cluster, control_plane, namespace
 from nodeyard.capabilities.pools.generation.deployments import machine_deployment
 from nodeyard.capabilities.pools.generation.infrastructure import (
+    class_inputs,
     control_plane_template,
     infrastructure_cluster,
     worker_template,
 )
-from nodeyard.capabilities.pools.generation.kinds import Unserved, kept
-from nodeyard.capabilities.pools.generation.labels import kubelet_labels, machine_labels
+from nodeyard.capabilities.pools.generation.kinds import InvalidSpec, NotServed, keep_family
+from nodeyard.capabilities.pools.generation.metadata import kubelet_labels, machine_labels
 from nodeyard.capabilities.pools.generation.template import Template
-from nodeyard.capabilities.pools.generation.unfit import Unfit
 
 __all__ = [
+    "InvalidSpec",
+    "NotServed",
     "Template",
-    "Unfit",
-    "Unserved",
     "bootstrap_template",
+    "class_inputs",
     "cluster",
     "control_plane",
     "control_plane_template",
     "infrastructure_cluster",
-    "kept",
+    "keep_family",
     "kubelet_labels",
     "machine_deployment",
     "machine_labels",

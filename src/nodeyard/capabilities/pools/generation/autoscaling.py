@@ -1,7 +1,7 @@
-"""What the cluster-autoscaler reads off a MachineDeployment: its bounds, and what a node is like when there is none.
+"""Annotations for the cluster-autoscaler on a MachineDeployment: min, max, and node properties to scale from zero.
 
-Only with `autoscaling: ClusterAutoscaler` and both bounds: it acts on nothing less, and Cluster API's webhook takes
-bounds for a reason to choose replicas.
+They are set only with `autoscaling: ClusterAutoscaler` and both min and max: the autoscaler needs both, and Cluster
+API's webhook defaults replicas from them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.generation.labels import node_labels, written
+from nodeyard.capabilities.pools.generation.metadata import join_labels, node_labels
 from nodeyard.capabilities.pools.types import LatticeCluster, LatticeNodeClass, PoolTaint, WorkerPool
 
 
@@ -23,20 +23,20 @@ def autoscaler_annotations(
         names.AUTOSCALER_MIN: str(pool.min),
         names.AUTOSCALER_MAX: str(pool.max),
         **_capacity(node_class),
-        names.CAPACITY_LABELS: written(node_labels(pool_id, pool)),
+        names.CAPACITY_LABELS: join_labels(node_labels(pool_id, pool)),
     }
     if taints:
-        annotations[names.CAPACITY_TAINTS] = ",".join(_written_taint(taint) for taint in taints)
+        annotations[names.CAPACITY_TAINTS] = ",".join(_format_taint(taint) for taint in taints)
     return annotations
 
 
 def is_autoscaled(lc: LatticeCluster, pool: WorkerPool) -> bool:
-    """Whether the cluster-autoscaler has this pool's replicas."""
+    """Return True if the cluster-autoscaler owns this pool's replicas."""
     return lc.is_autoscaled and pool.min is not None and pool.max is not None
 
 
 def _capacity(node_class: LatticeNodeClass | None) -> dict[str, str]:
-    """From the class' resources, which are for people and may be anything; what is no number is left out."""
+    """Return capacity annotations from the class's resources; values that are not positive numbers are skipped."""
     resources = node_class.spec.resources if node_class else None
     if not isinstance(resources, Mapping):
         return {}
@@ -52,5 +52,5 @@ def _is_amount(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
 
 
-def _written_taint(taint: PoolTaint) -> str:
+def _format_taint(taint: PoolTaint) -> str:
     return f"{taint.key}={taint.value}:{taint.effect}"

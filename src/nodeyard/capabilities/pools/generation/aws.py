@@ -1,18 +1,17 @@
-"""Machines that are EC2 instances: CAPA.
+"""Machines on AWS with CAPA.
 
-Credentials. CAPA reads no Secret beside an AWSCluster: it takes an identity, a cluster-scoped object that an
-administrator makes and that names a Secret in CAPA's own namespace and the namespaces that may use it. So
-`credentialsSecretRef` is answered with the AWSClusterStaticIdentity of the Secret's name; without it CAPA's own
-credentials are used. Nothing here makes an identity: who may spend money on which account is not a cluster's to say.
+CAPA reads no Secret next to an AWSCluster. It uses an identity: a cluster-scoped object that an administrator creates,
+with a Secret in CAPA's own namespace and the namespaces that may use it. So `credentialsSecretRef` becomes a reference
+to the AWSClusterStaticIdentity with the Secret's name; without it CAPA uses its own credentials. Nodeyard creates no
+identity: a cluster must not grant itself access to an AWS account.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from nodeyard.capabilities.pools.generation.kinds import Choice
-from nodeyard.capabilities.pools.generation.metadata import given
-from nodeyard.capabilities.pools.generation.unfit import Unfit
+from nodeyard.capabilities.pools.generation.kinds import Choice, InvalidSpec
+from nodeyard.capabilities.pools.generation.metadata import drop_empty
 from nodeyard.capabilities.pools.types import AwsClass, AwsConfig, LatticeCluster
 from nodeyard.kube.json import Object
 
@@ -25,22 +24,26 @@ SMALLEST_VOLUME_GIB: Final = 8
 
 
 def infrastructure(lc: LatticeCluster, choice: Choice) -> Object:
-    """The spec of the AWSCluster. Raises Unfit without a region."""
+    """Return the spec of the AWSCluster. Raises InvalidSpec without a region."""
     config = _config(lc)
     if not config.region:
-        raise Unfit("spec.provider.config.aws.region", "spec.provider.config.aws.region is empty; name the AWS region")
+        raise InvalidSpec(
+            "spec.provider.config.aws.region", "spec.provider.config.aws.region is empty; set the AWS region"
+        )
     credentials = lc.spec.provider.credentials_secret_ref
-    return given(
+    return drop_empty(
         region=config.region,
         sshKeyName=config.ssh_key_name,
         identityRef=_identity(credentials.name) if credentials and credentials.name else None,
-        network=given(vpc=given(id=config.vpc_id or None), subnets=[{"id": each} for each in config.subnet_ids]),
+        network=drop_empty(
+            vpc=drop_empty(id=config.vpc_id or None), subnets=[{"id": each} for each in config.subnet_ids]
+        ),
     )
 
 
 def control_plane(lc: LatticeCluster) -> Object:
     config = _config(lc)
-    return given(
+    return drop_empty(
         instanceType=config.cp_instance_type or None,
         rootVolumeSize=_volume(config.cp_root_volume_size, "spec.provider.config.aws.cpRootVolumeSize"),
         ami=config.ami_id or None,
@@ -50,7 +53,7 @@ def control_plane(lc: LatticeCluster) -> Object:
 
 def worker(lc: LatticeCluster, entry: AwsClass | None) -> Object:
     config, wanted = _config(lc), entry or AwsClass()
-    return given(
+    return drop_empty(
         instanceType=wanted.instance_type or None,
         rootVolumeSize=_volume(wanted.root_volume_size, "spec.providers.aws.rootVolumeSize"),
         ami=wanted.ami or config.ami_id or None,
@@ -58,13 +61,13 @@ def worker(lc: LatticeCluster, entry: AwsClass | None) -> Object:
     )
 
 
-def machine(asked: Object, choice: Choice, is_control_plane: bool) -> Object:
-    return given(
-        instanceType=asked.get("instanceType", INSTANCE_TYPE),
+def machine(inputs: Object, choice: Choice, is_control_plane: bool) -> Object:
+    return drop_empty(
+        instanceType=inputs.get("instanceType", INSTANCE_TYPE),
         iamInstanceProfile=CONTROL_PLANE_PROFILE if is_control_plane else NODES_PROFILE,
-        sshKeyName=asked.get("sshKeyName"),
-        ami=given(id=asked.get("ami")),
-        rootVolume={"size": asked.get("rootVolumeSize", ROOT_VOLUME_GIB), "type": ROOT_VOLUME_TYPE},
+        sshKeyName=inputs.get("sshKeyName"),
+        ami=drop_empty(id=inputs.get("ami")),
+        rootVolume={"size": inputs.get("rootVolumeSize", ROOT_VOLUME_GIB), "type": ROOT_VOLUME_TYPE},
     )
 
 
@@ -74,7 +77,7 @@ def _identity(name: str) -> Object:
 
 def _volume(gib: int | None, field: str) -> int | None:
     if gib is not None and gib < SMALLEST_VOLUME_GIB:
-        raise Unfit(field, f"{field} is {gib}; CAPA takes {SMALLEST_VOLUME_GIB} GiB and more")
+        raise InvalidSpec(field, f"{field} is {gib}; CAPA requires at least {SMALLEST_VOLUME_GIB} GiB")
     return gib
 
 

@@ -1,4 +1,4 @@
-"""What a cluster has once: its namespace, the Cluster and the control plane."""
+"""Objects that a cluster has once: its namespace, the Cluster and the control plane."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Final
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.generation.bootstrap import control_plane_config
 from nodeyard.capabilities.pools.generation.kinds import choose, reference
-from nodeyard.capabilities.pools.generation.metadata import describe, given
+from nodeyard.capabilities.pools.generation.metadata import drop_empty, object_metadata
 from nodeyard.capabilities.pools.snapshot import Served
 from nodeyard.capabilities.pools.types import LatticeCluster
 from nodeyard.kube.json import Object
@@ -18,7 +18,7 @@ _CONTROL_PLANE: Final = "KubeadmControlPlane"
 
 
 def namespace(lc: LatticeCluster) -> Object:
-    """Where all else of the cluster lives, alone."""
+    """Return the namespace of the cluster's objects."""
     return {
         "apiVersion": "v1",
         "kind": "Namespace",
@@ -27,14 +27,14 @@ def namespace(lc: LatticeCluster) -> Object:
 
 
 def cluster(lc: LatticeCluster, served: Served) -> Object:
-    """The Cluster. Raises Unserved and Unfit: it refers to a kind of the provider."""
+    """Return the Cluster. Raises NotServed and InvalidSpec, because it references a kind of the provider."""
     networking = lc.spec.networking
     return {
         "apiVersion": names.CAPI_API_VERSION,
         "kind": "Cluster",
-        "metadata": describe(lc, lc.name),
+        "metadata": object_metadata(lc, lc.name),
         "spec": {
-            "clusterNetwork": given(
+            "clusterNetwork": drop_empty(
                 pods={"cidrBlocks": list(networking.pod_cidrs or POD_RANGES)},
                 services={"cidrBlocks": list(networking.service_cidrs or SERVICE_RANGES)},
                 serviceDomain=networking.service_domain or None,
@@ -46,18 +46,18 @@ def cluster(lc: LatticeCluster, served: Served) -> Object:
 
 
 def control_plane(lc: LatticeCluster, template_name: str, template_kind: str, version: str) -> Object:
-    """The KubeadmControlPlane, in the version given: an upgrade reaches it before the pools."""
-    made_from = reference(names.INFRASTRUCTURE_GROUP, template_kind, template_name)
+    """Return the KubeadmControlPlane at a version: an upgrade reaches it before the pools."""
+    template_ref = reference(names.INFRASTRUCTURE_GROUP, template_kind, template_name)
     return {
         "apiVersion": names.CONTROL_PLANE_API_VERSION,
         "kind": _CONTROL_PLANE,
-        "metadata": describe(lc, names.control_plane(lc.name)),
-        "spec": given(
+        "metadata": object_metadata(lc, names.control_plane(lc.name)),
+        "spec": drop_empty(
             replicas=lc.spec.nodes.control_plane,
             version=with_v(version),
             machineTemplate={
                 "metadata": {"labels": {names.CLUSTER: lc.name}},
-                "spec": {"infrastructureRef": made_from},
+                "spec": {"infrastructureRef": template_ref},
             },
             kubeadmConfigSpec=control_plane_config(lc),
         ),
@@ -65,5 +65,5 @@ def control_plane(lc: LatticeCluster, template_name: str, template_kind: str, ve
 
 
 def with_v(version: str) -> str:
-    """As Cluster API writes versions: with one v, however many it was written with."""
+    """Return the version with exactly one leading v, as Cluster API requires."""
     return f"v{version.lstrip('v')}"

@@ -1,8 +1,8 @@
-"""The MachineDeployment of a pool.
+"""MachineDeployment of a pool.
 
-What is in it decides what replaces nodes: the version and the names of both templates do; labels, annotations and the
-deletion settings reach existing machines as they are. Replicas are told apart: whoever creates the object says 0, and
-from then on another field manager says them, or the cluster-autoscaler.
+A change of the version or of a template name replaces nodes; labels, annotations and deletion settings reach existing
+machines in place. Replicas are separate: the object is created with 0, and after that another field manager or the
+cluster-autoscaler sets them.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from __future__ import annotations
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.generation.autoscaling import autoscaler_annotations
 from nodeyard.capabilities.pools.generation.clusters import with_v
+from nodeyard.capabilities.pools.generation.infrastructure import class_inputs
 from nodeyard.capabilities.pools.generation.kinds import reference
-from nodeyard.capabilities.pools.generation.labels import machine_labels
-from nodeyard.capabilities.pools.generation.metadata import describe, given
+from nodeyard.capabilities.pools.generation.metadata import drop_empty, machine_labels, object_metadata
 from nodeyard.capabilities.pools.types import LatticeCluster, LatticeNodeClass, WorkerPool
 from nodeyard.kube.json import Object
 
@@ -32,13 +32,13 @@ def machine_deployment(
     force: bool = False,
     node_class: LatticeNodeClass | None = None,
 ) -> Object:
-    """The whole object.
+    """Return the MachineDeployment.
 
-    bootstrap, infrastructure: the names of the templates.
-    replicas: None leaves the field out.
-    selector: that of an adopted MachineDeployment, kept as it is; machines get the labels it asks for.
-    force: machines go without a drain, and without waiting for their volumes.
-    node_class: tells the autoscaler how large a node is that does not exist yet.
+    bootstrap, infrastructure: names of the templates.
+    replicas: None omits the field.
+    selector: selector of an adopted MachineDeployment, which is immutable; machines get its labels.
+    force: machines are deleted without a drain and without waiting for volumes.
+    node_class: recorded in annotations; its resources let the autoscaler scale from zero.
     """
     own = {names.CLUSTER_NAME_LABEL: lc.name, names.DEPLOYMENT_NAME_LABEL: name}
     selector = selector or {"matchLabels": own}
@@ -46,16 +46,21 @@ def machine_deployment(
     return {
         "apiVersion": names.CAPI_API_VERSION,
         "kind": "MachineDeployment",
-        "metadata": describe(lc, name, pool=pool_id, annotations=autoscaler_annotations(lc, pool_id, pool, node_class)),
-        "spec": given(
+        "metadata": object_metadata(
+            lc,
+            name,
+            pool=pool_id,
+            annotations={**_class(lc, node_class), **autoscaler_annotations(lc, pool_id, pool, node_class)},
+        ),
+        "spec": drop_empty(
             clusterName=lc.name,
             replicas=replicas,
             selector=selector,
             template={
-                "metadata": given(labels=dict(sorted(labels.items())), annotations=_forced() if force else None),
-                "spec": given(
+                "metadata": drop_empty(labels=dict(sorted(labels.items())), annotations=_forced() if force else None),
+                "spec": drop_empty(
                     clusterName=lc.name,
-                    # What was there before us may have none, and gets one when it is its turn.
+                    # An adopted MachineDeployment may have no version; it gets one at its turn of an upgrade.
                     version=with_v(version) if version else None,
                     bootstrap={"configRef": reference(names.BOOTSTRAP_GROUP, "KubeadmConfigTemplate", bootstrap)},
                     infrastructureRef=reference(names.INFRASTRUCTURE_GROUP, infrastructure_kind, infrastructure),
@@ -66,8 +71,15 @@ def machine_deployment(
     }
 
 
+def _class(lc: LatticeCluster, node_class: LatticeNodeClass | None) -> dict[str, str]:
+    """Return annotations with the class and its hash, to distinguish an edit of the class from one of the cluster."""
+    if node_class is None:
+        return {}
+    return {names.NODE_CLASS: node_class.metadata.name, names.CLASS_INPUTS: class_inputs(lc, node_class)}
+
+
 def _deletion(lc: LatticeCluster) -> Object:
-    """Of single machines, as in a scale-down. Always said: without a limit one bad budget would hold it up for ever."""
+    """Return the deletion settings of single machines. Without a limit one budget could block a scale-down forever."""
     seconds = lc.spec.pool_drain_timeout
     return {"nodeDrainTimeoutSeconds": seconds, "nodeVolumeDetachTimeoutSeconds": seconds}
 

@@ -1,7 +1,7 @@
-"""The provider's objects: its cluster, and what machines are made from.
+"""Provider objects: the infrastructure cluster and the machine templates.
 
-Two steps lead to a template: what was asked for, taken from the class and from the cluster, and then the spec, with
-defaults for the rest. The hash of the first says whether a user changed anything.
+A template is generated in two steps: the inputs, taken from the class and the cluster, and the spec, with defaults for
+the rest. The hash of the inputs shows if a user changed anything.
 """
 
 from __future__ import annotations
@@ -10,29 +10,30 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+import msgspec
+
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.generation import aws, docker, proxmox
-from nodeyard.capabilities.pools.generation.kinds import Choice, choose
-from nodeyard.capabilities.pools.generation.metadata import describe
-from nodeyard.capabilities.pools.generation.template import Template, hashed
-from nodeyard.capabilities.pools.generation.unfit import Unfit
+from nodeyard.capabilities.pools.generation.kinds import Choice, InvalidSpec, choose
+from nodeyard.capabilities.pools.generation.metadata import object_metadata
+from nodeyard.capabilities.pools.generation.template import Template, hash_inputs
 from nodeyard.capabilities.pools.snapshot import Served
-from nodeyard.capabilities.pools.types import LatticeCluster, LatticeNodeClass, WorkerPool
+from nodeyard.capabilities.pools.types import DockerClass, LatticeCluster, LatticeNodeClass, WorkerPool
 from nodeyard.kube.json import Object
 
 
 @dataclass(frozen=True)
 class Provider:
-    """How one provider is written."""
+    """Generators of one provider."""
 
     infrastructure: Callable[[LatticeCluster, Choice], Object]
-    """The spec of its cluster."""
+    """Returns the spec of the infrastructure cluster."""
     control_plane: Callable[[LatticeCluster], Object]
-    """What is asked for of a control plane machine."""
+    """Returns the inputs of a control plane machine."""
     worker: Callable[[LatticeCluster, Any], Object]
-    """What is asked for of a worker, by the class' entry for the provider."""
+    """Returns the inputs of a worker, from the class's entry for the provider."""
     machine: Callable[[Object, Choice, bool], Object]
-    """The spec of a machine from what is asked for; the flag says whether it is of the control plane."""
+    """Returns the machine spec from the inputs; the flag is True for the control plane."""
 
 
 _PROVIDERS: Final = {
@@ -43,60 +44,69 @@ _PROVIDERS: Final = {
 
 
 def infrastructure_cluster(lc: LatticeCluster, served: Served) -> Object:
-    """The provider's cluster, of the same name. Raises Unserved and Unfit."""
+    """Return the infrastructure cluster, which has the cluster's name. Raises NotServed and InvalidSpec."""
     choice = choose(lc, served)
     return {
         "apiVersion": choice.api_version,
         "kind": choice.family.cluster,
-        "metadata": describe(lc, lc.name),
+        "metadata": object_metadata(lc, lc.name),
         "spec": _PROVIDERS[choice.provider].infrastructure(lc, choice),
     }
 
 
 def control_plane_template(lc: LatticeCluster, served: Served) -> Template:
-    """What control plane machines are made from. Raises Unserved and Unfit."""
+    """Return the machine template of the control plane. Raises NotServed and InvalidSpec."""
     choice = choose(lc, served)
     provider = _PROVIDERS[choice.provider]
-    asked = provider.control_plane(lc)
+    inputs = provider.control_plane(lc)
     return Template(
         api_version=choice.api_version,
         kind=choice.family.machine_template,
         prefix=names.control_plane(lc.name),
-        spec={"template": {"spec": provider.machine(asked, choice, True)}},
-        inputs=hashed(asked),
+        spec={"template": {"spec": provider.machine(inputs, choice, True)}},
+        inputs=hash_inputs(inputs),
     )
 
 
 def worker_template(
     lc: LatticeCluster, pool_id: str, pool: WorkerPool, node_class: LatticeNodeClass | None, served: Served
 ) -> Template:
-    """What machines of the pool are made from. Raises Unserved and Unfit."""
+    """Return the machine template of a pool. Raises NotServed and InvalidSpec."""
     choice = choose(lc, served)
     provider = _PROVIDERS[choice.provider]
-    asked = provider.worker(lc, _entry(choice.provider, pool_id, pool, node_class))
+    inputs = provider.worker(lc, _entry(choice.provider, pool_id, pool, node_class))
     return Template(
         api_version=choice.api_version,
         kind=choice.family.machine_template,
         prefix=names.deployment(lc.name, pool_id),
-        spec={"template": {"spec": provider.machine(asked, choice, False)}},
-        inputs=hashed(asked),
+        spec={"template": {"spec": provider.machine(inputs, choice, False)}},
+        inputs=hash_inputs(inputs),
         node_class=pool.node_class,
         pool=pool_id,
     )
 
 
+def class_inputs(lc: LatticeCluster, node_class: LatticeNodeClass) -> str:
+    """Return the hash of a class's entry for the provider of a cluster; empty without an entry."""
+    provider = lc.spec.provider.config.name
+    entry = getattr(node_class.spec.providers, provider) if provider else None
+    if isinstance(entry, DockerClass):
+        entry = msgspec.structs.replace(entry, memory="", cpus="")  # CAPD has no such settings
+    return "" if entry is None else hash_inputs(msgspec.to_builtins(entry))
+
+
 def _entry(provider: str, pool_id: str, pool: WorkerPool, node_class: LatticeNodeClass | None) -> Any:
-    """What the pool's class says of the provider; None where the pool has no class."""
+    """Return the class's entry for the provider; None if the pool has no class."""
     if not pool.node_class:
         return None
     if node_class is None:
-        raise Unfit(
+        raise InvalidSpec(
             f"spec.nodes.workerPools[{pool_id}].nodeClass",
-            f'there is no LatticeNodeClass "{pool.node_class}"; create it, or name another',
+            f'LatticeNodeClass "{pool.node_class}" does not exist; create it, or set another nodeClass',
         )
     entry = getattr(node_class.spec.providers, provider)
     if entry is None:
-        raise Unfit(
+        raise InvalidSpec(
             f"spec.providers.{provider}",
             f'LatticeNodeClass "{pool.node_class}" has no entry for {provider}; add spec.providers.{provider}',
         )

@@ -1,7 +1,8 @@
-"""Which kinds of an infrastructure provider are written, and in which version: what the server has decides.
+"""Chooses the kinds and versions of an infrastructure provider from those that the API server serves.
 
-Providers rename kinds and change shapes between releases. The Docker kinds give way to the Dev kinds, which are taken
-where both are there; Proxmox has two versions of different shape. Only versions whose shape is known here are written.
+Providers rename kinds and change schemas between releases. The Docker kinds are replaced by the Dev kinds, which are
+preferred if both are served. Proxmox has two versions with different schemas. Only versions with a known schema are
+written.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.generation.unfit import Unfit
 from nodeyard.capabilities.pools.snapshot import Served
 from nodeyard.capabilities.pools.types import LatticeCluster
 from nodeyard.kube.json import Object
@@ -20,8 +20,17 @@ PROXMOX_CURRENT: Final = "v1alpha2"
 PROXMOX_OLD: Final = "v1alpha1"
 
 
-class Unserved(Exception):
-    """The server has none of the kinds that the provider could be written in."""
+class InvalidSpec(Exception):
+    """A field of the class or of the cluster cannot be expressed for the provider."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+        self.message = message
+
+
+class NotServed(Exception):
+    """The API server serves none of the provider's known kinds."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -31,22 +40,22 @@ class Unserved(Exception):
 
 @dataclass(frozen=True)
 class Family:
-    """Kinds of one provider that belong together."""
+    """Infrastructure cluster and machine template kinds that belong together."""
 
     cluster: str
     machine_template: str
     versions: tuple[str, ...]
-    """Those whose shape is known, the best first."""
+    """Versions with a known schema, preferred version first."""
 
     def version(self, served: Served) -> str:
-        """The best version that the server has of both kinds; empty if none."""
+        """Return the preferred version that is served for both kinds; empty if none."""
         both = set(served.of(self.cluster)) & set(served.of(self.machine_template))
         return next((version for version in self.versions if version in both), "")
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A family in the version it is written in."""
+    """A family and the version to write."""
 
     provider: str
     family: Family
@@ -63,30 +72,30 @@ _AWS = Family("AWSCluster", "AWSMachineTemplate", (CURRENT,))
 _PROXMOX = Family("ProxmoxCluster", "ProxmoxMachineTemplate", (PROXMOX_CURRENT, PROXMOX_OLD))
 
 FAMILIES: Final = {"docker": (_DEV, _DOCKER), "aws": (_AWS,), "proxmox": (_PROXMOX,)}
-"""By provider, the preferred one first."""
+"""Families by provider, preferred family first."""
 _PRODUCTS: Final = {"docker": "CAPD", "aws": "CAPA", "proxmox": "CAPMOX"}
 
 
 def choose(lc: LatticeCluster, served: Served) -> Choice:
-    """The kinds for this cluster. Raises Unserved, and Unfit where no single provider is configured."""
+    """Choose the kinds for this cluster. Raises NotServed, and InvalidSpec unless exactly one provider is set."""
     provider = lc.spec.provider.config.name
     if provider not in FAMILIES:
-        raise Unfit(
+        raise InvalidSpec(
             "spec.provider.config",
-            f"spec.provider.config must name exactly one provider; supported: {', '.join(sorted(FAMILIES))}",
+            f"spec.provider.config must set exactly one provider; supported: {', '.join(sorted(FAMILIES))}",
         )
     for family in FAMILIES[provider]:
         version = family.version(served)
         if version:
             return Choice(provider, family, version)
-    raise Unserved(FAMILIES[provider][0].cluster, _missing(provider))
+    raise NotServed(FAMILIES[provider][0].cluster, _missing_message(provider))
 
 
-def kept(served: Served, kind: str) -> Served:
-    """The same, without the other families of a provider whose infrastructure cluster or template of `kind` exists.
+def keep_family(served: Served, kind: str) -> Served:
+    """Remove the other families of the provider that has `kind` from the served kinds.
 
-    A cluster that was made of Docker kinds stays one for as long as they are served: its machines and its
-    infrastructure have to be of one family.
+    A cluster with Docker kinds keeps them for as long as they are served: its machines and its infrastructure cluster
+    must be of one family.
     """
     others = {
         each
@@ -100,12 +109,12 @@ def kept(served: Served, kind: str) -> Served:
 
 
 def is_docker(choice: Choice) -> bool:
-    """Whether it is the Docker kinds, whose fields are those of a Dev kind's docker backend."""
+    """Return True for the Docker kinds; their fields are those of the Dev kinds' docker backend."""
     return choice.family is _DOCKER
 
 
 def reference(group: str, kind: str, name: str) -> Object:
-    """As Cluster API refers to objects: by group, without a version."""
+    """Return a Cluster API reference: group, kind and name, without a version."""
     return {"apiGroup": group, "kind": kind, "name": name}
 
 
@@ -113,9 +122,9 @@ def _has(family: Family, kind: str) -> bool:
     return kind in (family.cluster, family.machine_template)
 
 
-def _missing(provider: str) -> str:
+def _missing_message(provider: str) -> str:
     wanted = " or ".join(
         f"{family.cluster} and {family.machine_template} ({', '.join(family.versions)})"
         for family in FAMILIES[provider]
     )
-    return f"provider {provider}: the server has no {wanted}; install {_PRODUCTS[provider]} and its definitions"
+    return f"provider {provider}: the API server does not serve {wanted}; install {_PRODUCTS[provider]} and its CRDs"

@@ -1,17 +1,16 @@
-"""Machines that are Proxmox VMs: CAPMOX, in both of its shapes.
+"""Machines as Proxmox VMs with CAPMOX v1alpha1 and v1alpha2.
 
-v1alpha2 lists network devices, v1alpha1 has one by default. In both a machine is cloned either from the VM template of
-an id on a source node, or from the one that has a tag, wherever that is; never from both. The control plane's address
-is expected to be answered for by a load balancer or virtual address outside the cluster.
+v1alpha2 lists network devices, v1alpha1 has a default one. In both a machine is cloned either from a VM template id on
+a source node, or from the template with a tag on any node; never from both. The control plane endpoint must be served
+by a load balancer or virtual IP outside the cluster.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from nodeyard.capabilities.pools.generation.kinds import PROXMOX_OLD, Choice
-from nodeyard.capabilities.pools.generation.metadata import given
-from nodeyard.capabilities.pools.generation.unfit import Unfit
+from nodeyard.capabilities.pools.generation.kinds import PROXMOX_OLD, Choice, InvalidSpec
+from nodeyard.capabilities.pools.generation.metadata import drop_empty
 from nodeyard.capabilities.pools.types import LatticeCluster, ProxmoxClass, ProxmoxConfig
 from nodeyard.kube.json import Object
 from nodeyard.kube.quantity import QuantityError, parse
@@ -23,18 +22,18 @@ MODEL: Final = "virtio"
 BOOT_DISK: Final = "scsi0"
 _MIB: Final = 1024 * 1024
 _STEP_MIB: Final = 8
-"""Proxmox takes memory in steps of this."""
-_LEAST_MIB: Final = 128
-"""Nothing boots in less: such an amount is a number that was meant as MiB."""
+"""Proxmox requires memory to be a multiple of this."""
+_MIN_MIB: Final = 128
+"""Smaller amounts are rejected: they are usually MiB written without a unit."""
 _CONFIG: Final = "spec.provider.config.proxmox"
 _CLASS: Final = "spec.providers.proxmox"
 
 
 def infrastructure(lc: LatticeCluster, choice: Choice) -> Object:
-    """The spec of the ProxmoxCluster. Raises Unfit without name servers, addresses or a gateway."""
+    """Return the spec of the ProxmoxCluster. Raises InvalidSpec without DNS servers, addresses or a gateway."""
     config, credentials = _config(lc), lc.spec.provider.credentials_secret_ref
     _require(config)
-    spec = given(
+    spec = drop_empty(
         dnsServers=list(config.dns_servers),
         allowedNodes=list(config.allowed_nodes),
         ipv4Config={
@@ -46,18 +45,18 @@ def infrastructure(lc: LatticeCluster, choice: Choice) -> Object:
     if config.control_plane_endpoint:
         spec["controlPlaneEndpoint"] = {"host": config.control_plane_endpoint, "port": API_SERVER_PORT}
     if credentials and credentials.name:
-        spec["credentialsRef"] = given(name=credentials.name, namespace=credentials.namespace or None)
+        spec["credentialsRef"] = drop_empty(name=credentials.name, namespace=credentials.namespace or None)
     return spec
 
 
 def control_plane(lc: LatticeCluster) -> Object:
     config = _config(lc)
-    return given(
+    return drop_empty(
         **_source(config, ProxmoxClass()),
         **_network(config),
         sockets=config.cp_sockets,
         cores=config.cp_cores,
-        memoryMiB=_stepped(config.cp_memory_mib, f"{_CONFIG}.cpMemoryMib"),
+        memoryMiB=_round_up_mib(config.cp_memory_mib, f"{_CONFIG}.cpMemoryMib"),
         diskSizeGb=config.cp_disk_size_gb,
     )
 
@@ -65,27 +64,27 @@ def control_plane(lc: LatticeCluster) -> Object:
 def worker(lc: LatticeCluster, entry: ProxmoxClass | None) -> Object:
     config, wanted = _config(lc), entry or ProxmoxClass()
     memory = _memory(wanted.memory)
-    return given(
+    return drop_empty(
         **_source(config, wanted),
         **_network(config),
-        sockets=_first(wanted.sockets, config.worker_sockets),
-        cores=_first(wanted.cores, config.worker_cores),
-        memoryMiB=_first(memory, _stepped(config.worker_memory_mib, f"{_CONFIG}.workerMemoryMib")),
-        diskSizeGb=_first(wanted.disk_size_gb, config.worker_disk_size_gb),
+        sockets=_first_set(wanted.sockets, config.worker_sockets),
+        cores=_first_set(wanted.cores, config.worker_cores),
+        memoryMiB=_first_set(memory, _round_up_mib(config.worker_memory_mib, f"{_CONFIG}.workerMemoryMib")),
+        diskSizeGb=_first_set(wanted.disk_size_gb, config.worker_disk_size_gb),
     )
 
 
-def machine(asked: Object, choice: Choice, is_control_plane: bool) -> Object:
-    size = asked.get("diskSizeGb")
-    bridge = asked.get("bridge", BRIDGE)
-    return given(
-        sourceNode=asked.get("sourceNode"),
-        templateID=asked.get("templateID"),
-        templateSelector={"matchTags": [asked["tag"]]} if "tag" in asked else None,
-        storage=asked.get("storage"),
-        numSockets=asked.get("sockets"),
-        numCores=asked.get("cores"),
-        memoryMiB=asked.get("memoryMiB"),
+def machine(inputs: Object, choice: Choice, is_control_plane: bool) -> Object:
+    size = inputs.get("diskSizeGb")
+    bridge = inputs.get("bridge", BRIDGE)
+    return drop_empty(
+        sourceNode=inputs.get("sourceNode"),
+        templateID=inputs.get("templateID"),
+        templateSelector={"matchTags": [inputs["tag"]]} if "tag" in inputs else None,
+        storage=inputs.get("storage"),
+        numSockets=inputs.get("sockets"),
+        numCores=inputs.get("cores"),
+        memoryMiB=inputs.get("memoryMiB"),
         disks=None if size is None else {"bootVolume": {"disk": BOOT_DISK, "sizeGb": size}},
         network=_old_network(bridge) if choice.version == PROXMOX_OLD else _devices(bridge),
     )
@@ -100,44 +99,46 @@ def _old_network(bridge: str) -> Object:
 
 
 def _source(config: ProxmoxConfig, wanted: ProxmoxClass) -> Object:
-    """What a machine is cloned from; the class goes before the cluster."""
+    """Return the VM template to clone; the class takes precedence over the cluster."""
     if wanted.template and wanted.template_id is not None:
-        raise Unfit(_CLASS, f"{_CLASS} has both template and templateId; keep one of them")
+        raise InvalidSpec(_CLASS, f"{_CLASS} has both template and templateId; keep one of them")
     if wanted.template:
         return {"tag": wanted.template}
-    template = _first(wanted.template_id, config.template_id)
+    template = _first_set(wanted.template_id, config.template_id)
     if template is None:
-        raise Unfit(
-            f"{_CONFIG}.templateId", f"no VM template is named: set {_CONFIG}.templateId, or template in a class"
+        raise InvalidSpec(
+            f"{_CONFIG}.templateId", f"no VM template is set: set {_CONFIG}.templateId, or template in a class"
         )
     if not config.source_node:
-        raise Unfit(f"{_CONFIG}.sourceNode", f"VM template {template} is on no known host: set {_CONFIG}.sourceNode")
+        raise InvalidSpec(
+            f"{_CONFIG}.sourceNode", f"VM template {template} has no source node: set {_CONFIG}.sourceNode"
+        )
     return {"sourceNode": config.source_node, "templateID": template}
 
 
 def _network(config: ProxmoxConfig) -> Object:
-    return given(bridge=config.bridge or None, storage=config.storage or None)
+    return drop_empty(bridge=config.bridge or None, storage=config.storage or None)
 
 
 def _memory(text: str) -> int | None:
-    """In MiB, rounded up to what Proxmox takes."""
+    """Parse a quantity as MiB, rounded up to a multiple of 8."""
     if not text:
         return None
     field = f"{_CLASS}.memory"
     try:
         amount = parse(text).value()
     except QuantityError as error:
-        raise Unfit(field, f'{field} is "{text}": {error}; write an amount such as 16Gi') from error
-    if amount < _LEAST_MIB * _MIB:
-        raise Unfit(field, f'{field} is "{text}", which is {amount} bytes; write an amount such as 16Gi')
-    return _stepped(-(-amount // _MIB), field)
+        raise InvalidSpec(field, f'{field} is "{text}": {error}; use a quantity such as 16Gi') from error
+    if amount < _MIN_MIB * _MIB:
+        raise InvalidSpec(field, f'{field} is "{text}", which is {amount} bytes; use a quantity such as 16Gi')
+    return _round_up_mib(-(-amount // _MIB), field)
 
 
-def _stepped(mib: int | None, field: str) -> int | None:
+def _round_up_mib(mib: int | None, field: str) -> int | None:
     if mib is None:
         return None
     if mib <= 0:
-        raise Unfit(field, f"{field} is {mib}; write a positive number of MiB")
+        raise InvalidSpec(field, f"{field} is {mib}; use a positive number of MiB")
     return -(-mib // _STEP_MIB) * _STEP_MIB
 
 
@@ -149,10 +150,10 @@ def _require(config: ProxmoxConfig) -> None:
     }
     missing = next((name for name, value in needed.items() if not value), "")
     if missing:
-        raise Unfit(f"{_CONFIG}.{missing}", f"{_CONFIG}.{missing} is empty; a ProxmoxCluster must have it")
+        raise InvalidSpec(f"{_CONFIG}.{missing}", f"{_CONFIG}.{missing} is empty; ProxmoxCluster requires it")
 
 
-def _first(*values: int | None) -> int | None:
+def _first_set(*values: int | None) -> int | None:
     return next((value for value in values if value is not None), None)
 
 

@@ -1,10 +1,10 @@
-"""Templates are named by what is in them.
+"""Templates, named by a hash of their content.
 
-Cluster API replaces machines when a MachineDeployment refers to another template, and never looks whether one has
-changed. So a template's spec is never edited: another spec has another name, and equal specs share one object.
+Cluster API replaces machines when a MachineDeployment references another template, and ignores edits of a template. So
+a template is never edited: a new spec has a new name, and equal specs share one object.
 
-Beside the name stands a second hash, of what the user asked for. When a release of ours fills in other defaults, the
-spec and so the name change and the inputs do not: a running pool then keeps the template it has.
+A second hash covers the user's inputs. If a release of Nodeyard changes defaults, the spec and the name change and the
+inputs do not: a running pool then keeps its template.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Final
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.generation.metadata import describe
+from nodeyard.capabilities.pools.generation.metadata import object_metadata
 from nodeyard.capabilities.pools.types import LatticeCluster
 from nodeyard.kube.json import Json, Object
 
@@ -29,12 +29,12 @@ class Template:
     api_version: str
     kind: str
     prefix: str
-    """Whose it is: a pool's MachineDeployment or the control plane."""
+    """Name prefix: the MachineDeployment or the control plane."""
     spec: Object
     inputs: str
-    """A hash of what was asked for explicitly."""
+    """The hash of the user's inputs."""
     node_class: str = ""
-    """The class that it was made from; empty for the provider's default."""
+    """The LatticeNodeClass; empty for the provider's default."""
     pool: str = ""
     """The pool's id; empty for the control plane."""
 
@@ -43,21 +43,21 @@ class Template:
         return f"{self.prefix}-{_digest({'kind': self.kind, 'spec': self.spec}, _NAME_DIGITS)}"
 
     def render(self, lc: LatticeCluster) -> Object:
-        """The whole object. It has no owner: Cluster API makes the Cluster its owner."""
+        """Return the object. It has no ownerReferences: Cluster API sets the Cluster as owner."""
         annotations = {names.INPUTS: self.inputs}
         if self.node_class:
             annotations[names.NODE_CLASS] = self.node_class
         return {
             "apiVersion": self.api_version,
             "kind": self.kind,
-            "metadata": describe(lc, self.name, pool=self.pool, annotations=annotations),
+            "metadata": object_metadata(lc, self.name, pool=self.pool, annotations=annotations),
             "spec": self.spec,
         }
 
 
-def hashed(asked: Json) -> str:
-    """The hash of what was asked for."""
-    return _digest(asked, _INPUT_DIGITS)
+def hash_inputs(inputs: Json) -> str:
+    """Return the hash of the user's inputs."""
+    return _digest(inputs, _INPUT_DIGITS)
 
 
 def _digest(value: Json, digits: int) -> str:

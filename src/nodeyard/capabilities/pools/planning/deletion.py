@@ -1,7 +1,7 @@
-"""A LatticeCluster is deleted: its Cluster goes, then their namespace, then the finalizer that held it until then.
+"""Deletes a LatticeCluster: first its Cluster, then the namespace, then the finalizer.
 
-Nothing is drained: where the whole cluster goes there is nowhere to go to, and Cluster API does not try either. What
-would tear down the cluster we run on is refused, and so is what cannot be told apart from that.
+Nothing is drained: pods of a deleted cluster have no other node, and Cluster API does not drain either. The deletion is
+blocked if it would delete the cluster Nodeyard runs on, or if that cannot be ruled out.
 """
 
 from __future__ import annotations
@@ -9,63 +9,64 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.planning.applying import ref_to
-from nodeyard.capabilities.pools.planning.foundation import cluster_ref
-from nodeyard.capabilities.pools.planning.leaving import node_names
-from nodeyard.capabilities.pools.planning.observed import is_deleting, is_paused
-from nodeyard.capabilities.pools.planning.pivot import is_initialized, is_pivoted
+from nodeyard.capabilities.pools.planning.cluster_objects import cluster_ref
+from nodeyard.capabilities.pools.planning.machine_state import is_deleting, is_initialized, is_paused, is_pivoted
+from nodeyard.capabilities.pools.planning.removed_pool import node_names
+from nodeyard.capabilities.pools.planning.server_side_apply import ref_to
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import Machine, PoolsSnapshot
 from nodeyard.capabilities.pools.types import LatticeCluster, Pivot
 from nodeyard.kube import meta
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Namespace
-from nodeyard.plan.draft import NAMED, Draft
+from nodeyard.plan.builder import NAMED, PlanBuilder
 from nodeyard.plan.model import Disruption, FieldChange, ObjectRef, Verb, Write
 
 
-def delete_cluster(draft: Draft, snapshot: PoolsSnapshot) -> Reason | None:
-    """Take the deletion one step further; what it waits for, or None when nothing holds it any more."""
+def delete_cluster(builder: PlanBuilder, snapshot: PoolsSnapshot) -> Reason | None:
+    """Plan the next step of the deletion; return what it waits for, or None if nothing blocks it."""
     lc, management = snapshot.cluster, snapshot.management
     if not lc.is_deleting or names.FINALIZER not in lc.metadata.finalizers:
         return None
     if is_paused(management.cluster):
-        return _wait(draft, snapshot, Reason.CLUSTER_PAUSED)
+        return _block(builder, snapshot, Reason.CLUSTER_PAUSED)
     if lc.metadata.annotations.get(names.ORPHAN_ON_DELETE) == names.TRUE:
-        _release(draft, snapshot, is_orphaned=True)
+        _remove_finalizer(builder, snapshot, is_orphaned=True)
         return None
     if management.cluster is not None:
-        return _refused(draft, snapshot, management.cluster) or _delete_cluster(draft, snapshot, management.cluster)
+        return _block_deletion(builder, snapshot, management.cluster) or _delete_cluster(
+            builder, snapshot, management.cluster
+        )
     if management.namespace is not None and _is_ours(management.namespace.metadata.labels, lc):
-        return _delete_namespace(draft, snapshot, management.namespace)
-    _release(draft, snapshot)
+        return _delete_namespace(builder, snapshot, management.namespace)
+    _remove_finalizer(builder, snapshot)
     return None
 
 
-def _refused(draft: Draft, snapshot: PoolsSnapshot, cluster: Object) -> Reason | None:
-    """Why the Cluster may not be deleted."""
+def _block_deletion(builder: PlanBuilder, snapshot: PoolsSnapshot, cluster: Object) -> Reason | None:
+    """Block the deletion of the Cluster if it is not allowed; return the reason."""
     if is_deleting(cluster):
         return None
     if not _is_ours(meta.labels(cluster), snapshot.cluster):
-        return _wait(draft, snapshot, Reason.FOREIGN, name=str(ref_to(cluster)))
+        return _block(builder, snapshot, Reason.FOREIGN, name=str(ref_to(cluster)))
     if is_pivoted(snapshot):
-        return _wait(draft, snapshot, Reason.SELF_MANAGED)
-    if _may_be_own(snapshot):
-        return _wait(draft, snapshot, Reason.IDENTITY_UNKNOWN, error=snapshot.workload.error)
+        return _block(builder, snapshot, Reason.SELF_MANAGED)
+    if _could_be_own_cluster(snapshot):
+        return _block(builder, snapshot, Reason.IDENTITY_UNKNOWN, error=snapshot.workload.error)
     return None
 
 
-def _may_be_own(snapshot: PoolsSnapshot) -> bool:
-    """Whether it runs, is meant to manage itself, and cannot be asked who it is: it could be the one we run on."""
+def _could_be_own_cluster(snapshot: PoolsSnapshot) -> bool:
+    """Return True if the cluster is initialized, pivots to itself, and its uid is unknown."""
     may_pivot = snapshot.cluster.spec.pivot != Pivot.NEVER
     return may_pivot and not snapshot.workload.uid and is_initialized(snapshot)
 
 
-def _delete_cluster(draft: Draft, snapshot: PoolsSnapshot, cluster: Object) -> Reason:
+def _delete_cluster(builder: PlanBuilder, snapshot: PoolsSnapshot, cluster: Object) -> Reason:
     if not is_deleting(cluster):
         lc = snapshot.cluster
         nodes = node_names(snapshot.workload, _machines(snapshot))
-        draft.act(
+        builder.act(
             Verb.DELETE,
             ref_to(cluster),
             Reason.CLUSTER_DELETED,
@@ -73,21 +74,21 @@ def _delete_cluster(draft: Draft, snapshot: PoolsSnapshot, cluster: Object) -> R
             Write(propagation="Background"),
             disruption=Disruption.DELETES,
             disrupts=nodes,
-            part_of=f"delete {lc.name} {lc.metadata.uid}",
+            approval_group=f"delete {lc.name} {lc.metadata.uid}",
         )
-    return _wait(draft, snapshot, Reason.CLUSTER_GOING)
+    return _block(builder, snapshot, Reason.CLUSTER_GOING)
 
 
-def _delete_namespace(draft: Draft, snapshot: PoolsSnapshot, namespace: Namespace) -> Reason | None:
+def _delete_namespace(builder: PlanBuilder, snapshot: PoolsSnapshot, namespace: Namespace) -> Reason | None:
     lc, metadata = snapshot.cluster, namespace.metadata
     if metadata.deletion_timestamp is None:
-        if others := _of_others(snapshot):
-            _release(draft, snapshot, kept=others[:NAMED])
+        if others := _foreign_objects(snapshot):
+            _remove_finalizer(builder, snapshot, kept=others[:NAMED])
             return None
         ref = ObjectRef(api_version="v1", kind="Namespace", name=metadata.name, uid=metadata.uid)
         nodes = node_names(snapshot.workload, _machines(snapshot))
-        # The Cluster is gone, and this is what was let go with it.
-        draft.act(
+        # The deletion of the Cluster was approved, and it covers these nodes.
+        builder.act(
             Verb.DELETE,
             ref,
             Reason.NAMESPACE_DELETED,
@@ -95,37 +96,39 @@ def _delete_namespace(draft: Draft, snapshot: PoolsSnapshot, namespace: Namespac
             Write(propagation="Background"),
             disruption=Disruption.DELETES if nodes else Disruption.NONE,
             disrupts=nodes,
-            is_granted=bool(nodes),
+            already_approved=bool(nodes),
         )
-    return _wait(draft, snapshot, Reason.NAMESPACE_GOING)
+    return _block(builder, snapshot, Reason.NAMESPACE_GOING)
 
 
 def _machines(snapshot: PoolsSnapshot) -> list[Machine]:
-    """Of this cluster; another may have its own in the same namespace."""
+    """Return the Machines of this cluster; the namespace may contain Machines of another."""
     return [each for each in snapshot.management.machines if each.spec.cluster_name == snapshot.cluster.name]
 
 
-def _of_others(snapshot: PoolsSnapshot) -> list[str]:
-    """What would go with the namespace and is another cluster's."""
+def _foreign_objects(snapshot: PoolsSnapshot) -> list[str]:
+    """Return the objects of other clusters that the namespace contains."""
     management, name = snapshot.management, snapshot.cluster.name
     machines = [each.metadata.name for each in management.machines if each.spec.cluster_name != name]
-    return [*management.other_clusters, *_deployments_of_others(snapshot), *machines]
+    return [*management.other_clusters, *_foreign_deployments(snapshot), *machines]
 
 
-def _deployments_of_others(snapshot: PoolsSnapshot) -> list[str]:
+def _foreign_deployments(snapshot: PoolsSnapshot) -> list[str]:
     name = snapshot.cluster.name
     deployments = snapshot.management.deployments.values()
     return [meta.name(each) for each in deployments if (each.get("spec") or {}).get("clusterName") != name]
 
 
-def _release(draft: Draft, snapshot: PoolsSnapshot, *, is_orphaned: bool = False, kept: Sequence[str] = ()) -> None:
-    """Let it go. The list is written as a whole, so only over the one that was read."""
+def _remove_finalizer(
+    builder: PlanBuilder, snapshot: PoolsSnapshot, *, is_orphaned: bool = False, kept: Sequence[str] = ()
+) -> None:
+    """Remove the finalizer. The list is written as a whole, so the patch uses optimistic locking."""
     lc = snapshot.cluster
     left = [each for each in lc.metadata.finalizers if each != names.FINALIZER]
     facts: Object = {"cluster": lc.name, "namespace": names.namespace(lc.name), "orphaned": is_orphaned}
     if kept:
         facts["kept"] = list(kept)
-    draft.act(
+    builder.act(
         Verb.PATCH,
         cluster_ref(snapshot),
         Reason.FINALIZER_REMOVED,
@@ -136,16 +139,16 @@ def _release(draft: Draft, snapshot: PoolsSnapshot, *, is_orphaned: bool = False
     )
 
 
-def _wait(draft: Draft, snapshot: PoolsSnapshot, reason: Reason, **more: object) -> Reason:
+def _block(builder: PlanBuilder, snapshot: PoolsSnapshot, reason: Reason, **more: object) -> Reason:
     lc = snapshot.cluster
     facts = {
         "cluster": lc.name,
         "namespace": names.namespace(lc.name),
         "machines": len(_machines(snapshot)),
-        "deployments": len(snapshot.management.deployments) - len(_deployments_of_others(snapshot)),
+        "deployments": len(snapshot.management.deployments) - len(_foreign_deployments(snapshot)),
         **more,
     }
-    draft.block(cluster_ref(snapshot), reason, facts)
+    builder.block(cluster_ref(snapshot), reason, facts)
     return reason
 
 

@@ -1,11 +1,11 @@
-"""A pool is drained: its nodes closed, their pods evicted within their budgets, and that for as long as it takes.
+"""Drains a pool: cordons its nodes and evicts their pods within PodDisruptionBudgets, without a time limit.
 
-    begun ──every node closed──▶ evicting ──nothing left to evict or wait for──▶ settling ──▶ drained
-                ▲                    │  ▲
-                └──a Machine joins───┘  └── refused by a budget: again, and after the timeout reported as blocked
+    started ──all nodes cordoned──▶ evicting ──no pod left──▶ settling ──▶ drained
+                ▲                     │  ▲
+                └──a Machine joins────┘  └── budget rejects: retry; after the timeout report DrainTimeout
 
-Nothing is remembered but when it began. Which Machines, nodes and pods there are is looked up each time, so a drain can
-be taken up by anyone, at any point.
+Only the start time is stored. Machines, nodes and pods are read each time, so a restarted or new leader continues the
+drain at any point.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from nodeyard.capabilities.pools.planning.cordons import closed_since, cordon, is_closed
-from nodeyard.capabilities.pools.planning.leaving import LeavingPool
-from nodeyard.capabilities.pools.planning.pods import Handling, given_up_at, handling, is_unreachable
+from nodeyard.capabilities.pools.planning.cordons import cordon, cordoned_since, is_cordoned
+from nodeyard.capabilities.pools.planning.removed_pool import RemovedPool
 from nodeyard.capabilities.pools.reasons import Reason
+from nodeyard.kube.drain import Handling, eviction_options, given_up_at, handling
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Node, Pod
-from nodeyard.plan.draft import Draft
+from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.model import Disruption, ObjectRef, Verb, Write
 
 SETTLE = timedelta(seconds=5)
-"""A pod may have been bound just before the cordon and not have reached our cache yet; so long it may take."""
+"""Wait after the cordon: a pod bound just before it may not have reached the cache yet."""
 
 RETRY = timedelta(seconds=10)
-"""How soon an eviction that was refused is asked for again, at the latest."""
+"""The longest interval between retries of a rejected eviction."""
 
 LISTED = 50
-"""How many pods are named."""
+"""The maximum number of pods in the status."""
 
-_UNKNOWN = "which cluster its nodes are in is not known yet"
+_UNKNOWN = "the uid of the workload cluster is not known yet"
 _TICK = timedelta(seconds=1)
 
 
 class WaitingPod(NamedTuple):
-    """A pod that a drain waits for."""
+    """A pod that blocks a drain."""
 
     pod: Pod
     node: Node
     is_evicted: bool
-    """Whether its eviction is asked for; else it is only waited for."""
+    """True if the drain evicts it; False if it only waits for it to end."""
 
     @property
     def name(self) -> str:
@@ -52,65 +52,65 @@ class WaitingPod(NamedTuple):
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a drain is."""
+    """Progress of a drain."""
 
     reason: Reason | None
-    """What it waits for; None when it is done."""
+    """The reason why it waits; None when it is done."""
     pods: tuple[WaitingPod, ...] = ()
     nodes: int = 0
-    """How many nodes are not empty yet."""
+    """The number of nodes that still have pods to evict."""
     facts: Object | None = None
 
 
 DRAINED = Progress(None)
 
 
-def drain(draft: Draft, pool: LeavingPool, started: datetime) -> Progress:
-    """Take the drain one step further."""
+def drain(builder: PlanBuilder, pool: RemovedPool, started: datetime) -> Progress:
+    """Plan the next step of the drain."""
     workload = pool.workload
     if not pool.is_reachable:
         return Progress(Reason.WORKLOAD_UNREACHABLE, facts={"error": workload.error or _UNKNOWN})
-    is_open = [node for node in pool.nodes if not is_closed(node)]
-    for node in is_open:
-        cordon(draft, pool, node)
+    uncordoned = [node for node in pool.nodes if not is_cordoned(node)]
+    for node in uncordoned:
+        cordon(builder, pool, node)
     if workload.pods is None:
         return Progress(Reason.PODS_UNKNOWN, nodes=len(pool.nodes))
-    waiting = tuple(_waiting(pool, draft.now))
-    if not is_open:
-        _evict(draft, pool, waiting)
-    if waiting or is_open:
-        return _unfinished(draft, pool, started, waiting, len(is_open))
-    settled = max([started, *filter(None, map(closed_since, pool.nodes))]) + SETTLE
-    if draft.now < settled:
-        draft.wake(settled)
+    waiting = tuple(_waiting_pods(pool, builder.now))
+    if not uncordoned:
+        _evict(builder, pool, waiting)
+    if waiting or uncordoned:
+        return _unfinished(builder, pool, started, waiting, len(uncordoned))
+    settled = max([started, *filter(None, map(cordoned_since, pool.nodes))]) + SETTLE
+    if builder.now < settled:
+        builder.wake(settled)
         return Progress(Reason.DRAINING)
     return DRAINED
 
 
-def _waiting(pool: LeavingPool, now: datetime) -> Iterator[WaitingPod]:
-    """What is still to leave, by node and name."""
+def _waiting_pods(pool: RemovedPool, now: datetime) -> Iterator[WaitingPod]:
+    """Yield the pods that block the drain, sorted by node and name."""
     found, daemon_sets = pool.workload.pods or {}, pool.workload.daemon_sets
     for node in pool.nodes:
         for pod in sorted(found.get(node.metadata.name, ()), key=_by_name):
-            handled = handling(pod, node, daemon_sets, now)
-            if handled is not Handling.LEAVE:
-                yield WaitingPod(pod, node, handled is Handling.EVICT)
+            decision = handling(pod, node, daemon_sets, now)
+            if decision is not Handling.LEAVE:
+                yield WaitingPod(pod, node, decision is Handling.EVICT)
 
 
 def _by_name(pod: Pod) -> tuple[str, str]:
     return pod.metadata.namespace, pod.metadata.name
 
 
-def _evict(draft: Draft, pool: LeavingPool, waiting: tuple[WaitingPod, ...]) -> None:
+def _evict(builder: PlanBuilder, pool: RemovedPool, waiting: tuple[WaitingPod, ...]) -> None:
     for each in waiting:
         if each.is_evicted:
-            draft.wake(draft.now + RETRY)
-            _evict_one(draft, pool, each)
-        elif (given_up := given_up_at(each.pod, each.node)) is not None:
-            draft.wake(given_up + _TICK)
+            builder.wake(builder.now + RETRY)
+            _evict_pod(builder, pool, each)
+        elif (deadline := given_up_at(each.pod, each.node)) is not None:
+            builder.wake(deadline + _TICK)
 
 
-def _evict_one(draft: Draft, pool: LeavingPool, each: WaitingPod) -> None:
+def _evict_pod(builder: PlanBuilder, pool: RemovedPool, each: WaitingPod) -> None:
     metadata, node = each.pod.metadata, each.node.metadata.name
     ref = ObjectRef(
         api_version="v1",
@@ -120,22 +120,20 @@ def _evict_one(draft: Draft, pool: LeavingPool, each: WaitingPod) -> None:
         uid=metadata.uid,
         cluster=pool.workload.cluster,
     )
-    # Nobody is there to end it gracefully, and the sooner it is due the sooner it is given up.
-    options = {"gracePeriodSeconds": 1} if is_unreachable(each.node) else None
-    draft.act(
+    builder.act(
         Verb.EVICT,
         ref,
         Reason.POD_EVICTED,
         pool.facts(pod=each.name, node=node),
-        Write(body=options),
+        Write(body=eviction_options(each.node)),
         disruption=Disruption.EVICTS,
         disrupts=(node,),
-        is_granted=True,
+        already_approved=True,
     )
 
 
 def _unfinished(
-    draft: Draft, pool: LeavingPool, started: datetime, waiting: tuple[WaitingPod, ...], open_nodes: int
+    builder: PlanBuilder, pool: RemovedPool, started: datetime, waiting: tuple[WaitingPod, ...], open_nodes: int
 ) -> Progress:
     listed, nodes = waiting[:LISTED], len({each.node.metadata.name for each in waiting})
     facts = {
@@ -147,8 +145,8 @@ def _unfinished(
         "seconds": pool.timeout,
     }
     expires = started + timedelta(seconds=pool.timeout)
-    if pool.timeout and draft.now >= expires:
+    if pool.timeout and builder.now >= expires:
         return Progress(Reason.DRAIN_TIMEOUT, waiting, nodes, facts)
     if pool.timeout:
-        draft.wake(expires)
+        builder.wake(expires)
     return Progress(Reason.DRAINING, waiting, nodes, facts)

@@ -1,12 +1,12 @@
-"""A pool that was taken out of the spec goes, by the cluster's policy; and stays after all when it is put back.
+"""Removes a pool that is no longer in the spec, by poolDeletionPolicy; cancels the removal if it is added again.
 
-    Drain    note the start ─▶ drain (`drains`) ─▶ delete the MachineDeployment when it is empty, never before
-    Orphan   bound Cluster API's own drain ─▶ wait until every Machine knows ─▶ delete: it never blocks
-    Force    tell Cluster API not to drain ─▶ wait until every Machine knows ─▶ delete
+    Drain    record the start ─▶ drain (`drains`) ─▶ delete the MachineDeployment once it is empty
+    Orphan   limit Cluster API's drain ─▶ wait until every Machine has the limit ─▶ delete: it never blocks
+    Force    disable Cluster API's drain ─▶ wait until every Machine has the setting ─▶ delete
 
-All of them end with the deletion of the MachineDeployment, and that of its machines: Cluster API cannot leave them. It
-cannot be undone either, so everything that may have to be undone comes before. Each step is read off the objects: the
-policy may change between any two of them, and so may the process that takes them.
+Every policy deletes the MachineDeployment with its Machines: Cluster API cannot keep them. The deletion cannot be
+undone, so it is the last step. The current step is read from the objects: the policy or the leader may change between
+any two steps.
 """
 
 from __future__ import annotations
@@ -14,17 +14,21 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from nodeyard.capabilities.pools.planning import observed
+from nodeyard.capabilities.pools.planning import machine_state
 from nodeyard.capabilities.pools.planning.cordons import uncordon
+from nodeyard.capabilities.pools.planning.deletion_settings import (
+    apply_deletion_settings,
+    has_deletion_settings,
+    restore_deletion_settings,
+)
 from nodeyard.capabilities.pools.planning.drains import WaitingPod, drain
-from nodeyard.capabilities.pools.planning.leaving import LeavingPool
-from nodeyard.capabilities.pools.planning.marks import has_arrived, mark, unmark
+from nodeyard.capabilities.pools.planning.removed_pool import RemovedPool
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.capabilities.pools.types import DeletionPolicy, PoolPhase
 from nodeyard.kube import meta
 from nodeyard.kube.json import Object
-from nodeyard.plan.draft import NAMED, Draft
+from nodeyard.plan.builder import NAMED, PlanBuilder
 from nodeyard.plan.model import Disruption, Verb, Write
 
 _PHASES = {
@@ -40,111 +44,110 @@ _PHASES = {
 
 @dataclass(frozen=True)
 class Removal:
-    """How far a removal is."""
+    """Progress of a removal."""
 
     reason: Reason
-    """What was done, or what it waits for."""
+    """The last action, or the reason why it waits."""
     facts: Object = field(default_factory=dict)
     started: datetime | None = None
-    """When its drain began."""
+    """The start time of its drain."""
     pods: tuple[WaitingPod, ...] = ()
-    """What the drain waits for."""
+    """Pods that block the drain."""
     nodes: int = 0
-    """How many nodes are not empty yet."""
+    """The number of nodes that still have pods to evict."""
     machines: int = 0
-    """How many Machines there are."""
+    """The number of Machines."""
 
     @property
     def phase(self) -> PoolPhase:
         return _PHASES.get(self.reason, PoolPhase.BLOCKED)
 
 
-def remove_pool(draft: Draft, snapshot: PoolsSnapshot, deployment: Object, pool_id: str) -> Removal:
-    """Take the removal of a pool one step further."""
-    pool = LeavingPool(snapshot, deployment, pool_id)
+def remove_pool(builder: PlanBuilder, snapshot: PoolsSnapshot, deployment: Object, pool_id: str) -> Removal:
+    """Plan the next step of the removal of a pool."""
+    pool = RemovedPool(snapshot, deployment, pool_id)
     if meta.is_deleting(deployment):
-        return _waiting(draft, pool, Reason.DEPLOYMENT_DELETING)
-    if observed.is_paused(deployment):
-        return _waiting(draft, pool, Reason.PAUSED)
-    if not pool.machines and not observed.counters(deployment).replicas:
-        return _delete(draft, pool)
+        return _block(builder, pool, Reason.DEPLOYMENT_DELETING)
+    if machine_state.is_paused(deployment):
+        return _block(builder, pool, Reason.PAUSED)
+    if not pool.machines and not machine_state.counters(deployment).replicas:
+        return _delete(builder, pool)
     if pool.policy is DeletionPolicy.ORPHAN:
-        draft.block(pool.ref, Reason.ORPHAN_DELETES, pool.facts(machines=len(pool.machines)))
+        builder.block(pool.ref, Reason.ORPHAN_DELETES, pool.facts(machines=len(pool.machines)))
     is_drain = pool.policy is DeletionPolicy.DRAIN
-    if mark(draft, pool):
+    if apply_deletion_settings(builder, pool):
         return _removal(pool, Reason.DRAIN_STARTED if is_drain else Reason.POOL_MARKED, pool.facts())
-    return _drain(draft, pool) if is_drain else _hand_over(draft, pool)
+    return _drain(builder, pool) if is_drain else _delete_after_settings(builder, pool)
 
 
-def cancel_removal(draft: Draft, snapshot: PoolsSnapshot, deployment: Object, pool_id: str) -> tuple[str, ...]:
-    """Undo what was done for the removal of a pool that is wanted after all; the ids of the actions.
+def cancel_removal(builder: PlanBuilder, snapshot: PoolsSnapshot, deployment: Object, pool_id: str) -> tuple[str, ...]:
+    """Cancel the removal of a pool that is in the spec again; return the ids of the actions.
 
-    The nodes are looked at each time, and not only while the MachineDeployment says that it is drained: one that could
-    not be reached then still has its cordon.
+    Nodes are checked each time, even after the MachineDeployment is restored: a node that was unreachable then is still
+    cordoned.
     """
     if meta.is_deleting(deployment):
         return ()
-    pool = LeavingPool(snapshot, deployment, pool_id)
-    ids = [unmark(draft, pool), *(uncordon(draft, pool, node) for node in pool.nodes)]
+    pool = RemovedPool(snapshot, deployment, pool_id)
+    ids = [restore_deletion_settings(builder, pool), *(uncordon(builder, pool, node) for node in pool.nodes)]
     return tuple(filter(None, ids))
 
 
-def _drain(draft: Draft, pool: LeavingPool) -> Removal:
+def _drain(builder: PlanBuilder, pool: RemovedPool) -> Removal:
     started = pool.started
-    assert started is not None, "the mark says when"
-    progress = drain(draft, pool, started)
+    assert started is not None, "the deletion settings record the start"
+    progress = drain(builder, pool, started)
     if progress.reason is None:
-        return _delete_whole(draft, pool)
-    return _waiting(draft, pool, progress.reason, progress.facts, progress.pods, progress.nodes)
+        return _delete_if_all_seen(builder, pool)
+    return _block(builder, pool, progress.reason, progress.facts, progress.pods, progress.nodes)
 
 
-def _hand_over(draft: Draft, pool: LeavingPool) -> Removal:
-    """Cluster API drains as it is told, or not at all; every Machine has to know before it is too late to tell."""
-    unaware = [each.metadata.name for each in pool.machines if not has_arrived(pool, each)]
-    if unaware:
-        return _waiting(draft, pool, Reason.MACHINES_MARKING, {"missing": len(unaware), "names": unaware[:NAMED]})
-    return _delete_whole(draft, pool)
+def _delete_after_settings(builder: PlanBuilder, pool: RemovedPool) -> Removal:
+    """Delete the MachineDeployment once every Machine has the settings; later they could not be changed."""
+    pending = [each.metadata.name for each in pool.machines if not has_deletion_settings(pool, each)]
+    if pending:
+        return _block(builder, pool, Reason.MACHINES_MARKING, {"missing": len(pending), "names": pending[:NAMED]})
+    return _delete_if_all_seen(builder, pool)
 
 
-def _delete_whole(draft: Draft, pool: LeavingPool) -> Removal:
-    """Delete it, unless it has machines that we do not see: of those nothing is known, least of all that they are
-    empty."""
-    counted = observed.counters(pool.deployment).replicas
+def _delete_if_all_seen(builder: PlanBuilder, pool: RemovedPool) -> Removal:
+    """Delete the MachineDeployment, unless it counts more Machines than the cache has: those may not be empty."""
+    counted = machine_state.counters(pool.deployment).replicas
     if counted > len(pool.machines):
-        return _waiting(draft, pool, Reason.MACHINES_UNSEEN, {"replicas": counted})
-    return _delete(draft, pool)
+        return _block(builder, pool, Reason.MACHINES_UNSEEN, {"replicas": counted})
+    return _delete(builder, pool)
 
 
-def _delete(draft: Draft, pool: LeavingPool) -> Removal:
-    """What it disturbs was counted with the first step. Cluster API deletes what is below by itself."""
+def _delete(builder: PlanBuilder, pool: RemovedPool) -> Removal:
+    """Delete the MachineDeployment. The first step counted the disruption; Cluster API deletes the Machines."""
     facts = pool.facts(policy=pool.policy.value, machines=len(pool.machines))
-    draft.act(
+    builder.act(
         Verb.DELETE,
         pool.ref,
         Reason.POOL_DELETED,
         facts,
         Write(resource_version=meta.resource_version(pool.deployment), propagation="Background"),
         disruption=Disruption.DELETES if pool.machines else Disruption.NONE,
-        disrupts=pool.disturbed,
-        is_granted=bool(pool.machines),
+        disrupts=pool.disrupted_nodes,
+        already_approved=bool(pool.machines),
     )
     return _removal(pool, Reason.POOL_DELETED, facts)
 
 
-def _waiting(
-    draft: Draft,
-    pool: LeavingPool,
+def _block(
+    builder: PlanBuilder,
+    pool: RemovedPool,
     reason: Reason,
     facts: Object | None = None,
     pods: tuple[WaitingPod, ...] = (),
     nodes: int = 0,
 ) -> Removal:
-    told = pool.facts(machines=len(pool.machines), **(facts or {}))
-    draft.block(pool.ref, reason, told)
-    return _removal(pool, reason, told, pods, nodes)
+    all_facts = pool.facts(machines=len(pool.machines), **(facts or {}))
+    builder.block(pool.ref, reason, all_facts)
+    return _removal(pool, reason, all_facts, pods, nodes)
 
 
 def _removal(
-    pool: LeavingPool, reason: Reason, facts: Object, pods: tuple[WaitingPod, ...] = (), nodes: int = 0
+    pool: RemovedPool, reason: Reason, facts: Object, pods: tuple[WaitingPod, ...] = (), nodes: int = 0
 ) -> Removal:
     return Removal(reason, facts, pool.started, pods, nodes, len(pool.machines))

@@ -1,8 +1,8 @@
-"""Who says how many: a field manager of its own, so that everything else can be applied without saying it.
+"""Scales pools with a separate field manager, so that an apply of the other fields omits replicas.
 
-Cluster API takes an absent number for 1, also when an apply removes it. So a MachineDeployment is made with 0, then the
-second manager takes the field over, and only then may an apply of the rest leave it out. Before the pivot nothing is
-scaled, and what cannot be observed is never a reason to.
+Cluster API defaults absent replicas to 1, even if an apply removes the field. So a MachineDeployment is created with 0,
+then the second manager takes ownership of the field, and only then may another apply omit it. Nothing is scaled before
+the pivot, or because a read failed.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from collections.abc import Sequence
 
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.generation.autoscaling import is_autoscaled
-from nodeyard.capabilities.pools.planning.applying import ref_to
-from nodeyard.capabilities.pools.planning.observed import replicas
+from nodeyard.capabilities.pools.planning.machine_state import replicas
+from nodeyard.capabilities.pools.planning.server_side_apply import generation_group, ref_to
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.types import LatticeCluster, WorkerPool
 from nodeyard.kube.json import Object
-from nodeyard.plan.draft import Draft
+from nodeyard.plan.builder import PlanBuilder
+from nodeyard.plan.managed_fields import owners
 from nodeyard.plan.model import Disruption, FieldChange, ObjectRef, Verb, Write
-from nodeyard.plan.owned import owners
 
 PART = "replicas"
 FIELD = ("spec", "replicas")
 
 
 def wanted(lc: LatticeCluster, pool: WorkerPool, current: int) -> int:
-    """The number a live pool should have: its own, or what the autoscaler made of it, within its bounds."""
+    """Return the desired replicas: of the spec, or the current ones within min and max if autoscaled."""
     if not is_autoscaled(lc, pool):
         return pool.replicas
     assert pool.min is not None
@@ -34,31 +34,45 @@ def wanted(lc: LatticeCluster, pool: WorkerPool, current: int) -> int:
 
 
 def is_held_by_us_alone(deployment: Object) -> bool:
-    """Whether an apply that leaves the number out would remove it."""
+    """Return True if an apply without replicas would remove the field: no other manager owns it."""
     return owners(deployment, *FIELD) <= {names.MANAGER}
 
 
-def first(draft: Draft, lc: LatticeCluster, pool_id: str, pool: WorkerPool, ref: ObjectRef, created: str,
-          may_scale: bool) -> str:  # fmt: skip
-    """Of a pool that is being made: take the number over, and set it where the cluster is ready for it."""
+def set_initial(
+    builder: PlanBuilder,
+    lc: LatticeCluster,
+    pool_id: str,
+    pool: WorkerPool,
+    ref: ObjectRef,
+    created: str,
+    may_scale: bool,
+) -> str:
+    """Take ownership of the replicas of a new pool, and scale it if workers may start."""
     number = wanted(lc, pool, pool.replicas) if may_scale else 0
-    return _apply(draft, lc, pool_id, ref, 0, number, "", (created,))
+    return _apply(builder, lc, pool_id, ref, 0, number, "", (created,))
 
 
-def scale(draft: Draft, lc: LatticeCluster, pool_id: str, pool: WorkerPool, deployment: Object, may_scale: bool,
-          victims: Sequence[str] = ()) -> str:  # fmt: skip
-    """Of a pool that exists; the id of the action, empty where nothing is to be done."""
+def scale(
+    builder: PlanBuilder,
+    lc: LatticeCluster,
+    pool_id: str,
+    pool: WorkerPool,
+    deployment: Object,
+    may_scale: bool,
+    nodes: Sequence[str] = (),
+) -> str:
+    """Scale an existing pool; return the action's id, empty if nothing changes."""
     current = replicas(deployment)
     number = wanted(lc, pool, current) if may_scale else current
     if number == current and not is_held_by_us_alone(deployment):
         return ""
-    # Saying again what is there must not undo what somebody else says meanwhile.
+    # Optimistic locking: taking ownership of the current value must not undo a concurrent scale.
     version = deployment["metadata"]["resourceVersion"] if number == current else ""
-    return _apply(draft, lc, pool_id, ref_to(deployment), current, number, version, (), victims)
+    return _apply(builder, lc, pool_id, ref_to(deployment), current, number, version, (), nodes)
 
 
 def _apply(
-    draft: Draft,
+    builder: PlanBuilder,
     lc: LatticeCluster,
     pool_id: str,
     ref: ObjectRef,
@@ -70,7 +84,7 @@ def _apply(
 ) -> str:
     is_scaling, lost = number != current, max(current - number, 0)
     facts = {"cluster": lc.name, "pool": pool_id, "from": current, "to": number}
-    return draft.act(
+    return builder.act(
         Verb.APPLY,
         ref,
         Reason.POOL_SCALED if is_scaling else Reason.REPLICAS_TAKEN_OVER,
@@ -85,4 +99,5 @@ def _apply(
         disrupts=tuple(nodes[:lost]),
         after=after,
         part=PART,
+        approval_group=generation_group(lc).name if lost else "",
     )

@@ -1,8 +1,7 @@
-"""Templates never change: another content is another template, and machines are replaced when a reference moves.
+"""Chooses templates. They are immutable: new content is a new template, and a new reference replaces Machines.
 
-A pool keeps the template it has for as long as what the user asked for is the same, also when a newer generator would
-write other defaults. What was made before we knew it is taken for what is asked for now. Templates that nothing refers
-to any more are collected.
+A pool keeps its template while the user's input is the same, even if a newer release would write other defaults. A
+template without recorded inputs is treated as matching the current spec. Unreferenced templates are deleted.
 """
 
 from __future__ import annotations
@@ -12,61 +11,67 @@ from dataclasses import dataclass
 
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.generation import Template
-from nodeyard.capabilities.pools.planning.applying import ref_to
-from nodeyard.capabilities.pools.planning.observed import (
+from nodeyard.capabilities.pools.planning.machine_state import (
     bootstrap_of,
     control_plane_infrastructure,
     infrastructure_of,
 )
+from nodeyard.capabilities.pools.planning.server_side_apply import ref_to
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import Management, TemplateMeta
 from nodeyard.capabilities.pools.types import LatticeCluster
 from nodeyard.kube.json import Object
+from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.diff import diff, diff_patch
-from nodeyard.plan.draft import Draft
 from nodeyard.plan.model import ObjectRef, Verb, Write
 
 
 @dataclass(frozen=True)
-class Chosen:
-    """The template to refer to."""
+class ChosenTemplate:
+    """The template to reference."""
 
     kind: str
     name: str
     node_class: str
     action: str = ""
-    """What makes it, or notes on it what it is made from; empty where it is there."""
+    """The id of the action that creates it or records its inputs; empty if none is needed."""
 
 
-def choose(draft: Draft, lc: LatticeCluster, management: Management, template: Template, current: tuple[str, str],
-           after: Iterable[str] = ()) -> Chosen:  # fmt: skip
-    """Keep the current template, by kind and name, or go over to another one."""
+def choose(
+    builder: PlanBuilder,
+    lc: LatticeCluster,
+    management: Management,
+    template: Template,
+    current: tuple[str, str],
+    after: Iterable[str] = (),
+) -> ChosenTemplate:
+    """Keep the current template, given by kind and name, or choose another one."""
     live = management.template(*current)
-    if live is not None and _is_kept(template, live):
-        return _keep(draft, lc, template, live)
-    action = "" if management.template(template.kind, template.name) else _create(draft, lc, template, after)
-    return Chosen(template.kind, template.name, template.node_class, action)
+    if live is not None and _can_keep(template, live):
+        return _keep(builder, lc, template, live)
+    action = "" if management.template(template.kind, template.name) else _create(builder, lc, template, after)
+    return ChosenTemplate(template.kind, template.name, template.node_class, action)
 
 
-def _is_kept(template: Template, live: TemplateMeta) -> bool:
+def _can_keep(template: Template, live: TemplateMeta) -> bool:
     if live.metadata.deletion_timestamp is not None:
         return False
     inputs = live.metadata.annotations.get(names.INPUTS)
     return live.metadata.name == template.name or inputs in (template.inputs, None)
 
 
-def _keep(draft: Draft, lc: LatticeCluster, template: Template, live: TemplateMeta) -> Chosen:
+def _keep(builder: PlanBuilder, lc: LatticeCluster, template: Template, live: TemplateMeta) -> ChosenTemplate:
     rendered, known = template.render(lc)["metadata"], live.metadata.annotations
     wanted = rendered.get("annotations") or {}
-    noted = {key: wanted.get(key) for key in (names.INPUTS, names.NODE_CLASS) if known.get(key) != wanted.get(key)}
-    action = _note(draft, lc, live, noted, rendered.get("labels") or {}) if noted else ""
-    return Chosen(live.kind, live.metadata.name, template.node_class, action)
+    changed = {key: wanted.get(key) for key in (names.INPUTS, names.NODE_CLASS) if known.get(key) != wanted.get(key)}
+    action = _record_inputs(builder, lc, live, changed, rendered.get("labels") or {}) if changed else ""
+    return ChosenTemplate(live.kind, live.metadata.name, template.node_class, action)
 
 
-def _create(draft: Draft, lc: LatticeCluster, template: Template, after: Iterable[str]) -> str:
+def _create(builder: PlanBuilder, lc: LatticeCluster, template: Template, after: Iterable[str]) -> str:
     body = template.render(lc)
     facts = {"cluster": lc.name, "template": template.name, "class": template.node_class}
-    return draft.act(
+    return builder.act(
         Verb.APPLY,
         ref_to(body),
         Reason.TEMPLATE_CREATED,
@@ -77,16 +82,20 @@ def _create(draft: Draft, lc: LatticeCluster, template: Template, after: Iterabl
     )
 
 
-def _note(
-    draft: Draft, lc: LatticeCluster, live: TemplateMeta, noted: Mapping[str, str | None], labels: Mapping[str, str]
+def _record_inputs(
+    builder: PlanBuilder,
+    lc: LatticeCluster,
+    live: TemplateMeta,
+    changed: Mapping[str, str | None],
+    labels: Mapping[str, str],
 ) -> str:
-    """Write on a template what it stands for now: one of before, or one whose content another wording asks for too."""
+    """Record inputs on a template: an adopted one, or one whose content equals that of the new inputs."""
     is_adopted = names.INPUTS in live.metadata.annotations
-    patch: Object = {"metadata": {"annotations": dict(noted)}}
+    patch: Object = {"metadata": {"annotations": dict(changed)}}
     if not is_adopted:
         patch["metadata"]["labels"] = dict(labels)
     before = {"metadata": {"labels": live.metadata.labels, "annotations": live.metadata.annotations}}
-    return draft.act(
+    return builder.act(
         Verb.PATCH,
         _ref(live),
         Reason.TEMPLATE_NOTED if is_adopted else Reason.POOL_ADOPTED,
@@ -96,18 +105,20 @@ def _note(
     )
 
 
-def collect(draft: Draft, lc: LatticeCluster, management: Management, wanted: Iterable[tuple[str, str]]) -> None:
-    """Delete our templates that neither this plan nor any set of machines refers to."""
-    used = {*wanted, *_referred_to(management)}
+def delete_unused(
+    builder: PlanBuilder, lc: LatticeCluster, management: Management, wanted: Iterable[tuple[str, str]]
+) -> None:
+    """Delete managed templates that no action, MachineDeployment, MachineSet or control plane references."""
+    used = {*wanted, *_references(management)}
     for template in management.templates:
         metadata = template.metadata
         is_ours = metadata.labels.get(names.CLUSTER) == lc.name and names.INPUTS in metadata.annotations
         if is_ours and metadata.deletion_timestamp is None and (template.kind, metadata.name) not in used:
             facts = {"cluster": lc.name, "template": metadata.name}
-            draft.act(Verb.DELETE, _ref(template), Reason.TEMPLATE_COLLECTED, facts, Write())
+            builder.act(Verb.DELETE, _ref(template), Reason.TEMPLATE_COLLECTED, facts, Write())
 
 
-def _referred_to(management: Management) -> Iterable[tuple[str, str]]:
+def _references(management: Management) -> Iterable[tuple[str, str]]:
     for deployment in management.deployments.values():
         yield bootstrap_of(deployment)
         yield infrastructure_of(deployment)

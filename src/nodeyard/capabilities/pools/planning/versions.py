@@ -1,36 +1,67 @@
-"""A new Kubernetes version goes to the control plane first, then to the pools, one at a time and in the order of names.
+"""Orders upgrades: a new Kubernetes version goes to the control plane first, then to the pools, one at a time by id.
 
-    control plane ──all replicas on it──▶ first pool ──settled──▶ second pool ...
+    control plane ──all replicas run it──▶ first pool ──settled──▶ second pool ...
 
-No kubelet is ever newer than the control plane, and the control plane climbs one minor version at a time. A pool that
-is paused, blocked or failing stops the sequence there.
+No kubelet is ever newer than the control plane, and the control plane is upgraded one minor version at a time. A pool
+that is paused, blocked or has a failed Machine stops the upgrade.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from nodeyard.capabilities.pools.planning.kube_version import minors_between, parse
-from nodeyard.capabilities.pools.planning.observed import (
-    counters,
+from nodeyard.capabilities.pools import names
+from nodeyard.capabilities.pools.planning.machine_state import (
     is_control_plane_initialized,
     is_paused,
     is_settled,
     machine_version,
+    replicas,
 )
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import Machine, PoolsSnapshot
 from nodeyard.kube.json import Object
 
 KUBELET_SKEW = 3
-"""How many minor versions a kubelet may be older than its API server."""
+"""Maximum minor versions that a kubelet may be behind its API server."""
 _FAILED = "Failed"
+_RUNNING = "Running"
+_VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+([0-9A-Za-z.-]+))?")
+
+
+class KubeVersion(NamedTuple):
+    major: int
+    minor: int
+    patch: int
+    pre_release: str = ""
+    """The pre-release, such as rc.1."""
+    build: str = ""
+    """The build metadata: Cluster API replaces machines if it differs."""
+
+
+def parse_version(text: str) -> KubeVersion | None:
+    """Parse vMAJOR.MINOR.PATCH with optional pre-release and build; None if it is not a version."""
+    found = _VERSION.fullmatch(text)
+    if found is None:
+        return None
+    major, minor, patch, pre_release, build = found.groups()
+    return KubeVersion(int(major), int(minor), int(patch), pre_release or "", build or "")
+
+
+def minors_between(older: str, newer: str) -> int | None:
+    """Return the number of minor versions from `older` to `newer`; negative if `older` is newer."""
+    before, after = parse_version(older), parse_version(newer)
+    if before is None or after is None or before.major != after.major:
+        return None
+    return after.minor - before.minor
 
 
 @dataclass(frozen=True)
-class Stop:
-    """Why the version is not everywhere yet."""
+class UpgradeStop:
+    """Reason why not every machine runs the version yet."""
 
     reason: Reason
     facts: Object
@@ -40,132 +71,151 @@ class Stop:
 class Versions:
     control_plane: str
     pools: Mapping[str, str] = field(default_factory=dict)
-    """The version for each pool's machines, by pool."""
-    stop: Stop | None = None
-    """What the next step, or the end, waits for; None where all are on the version."""
+    """The version of each pool's machines, by pool."""
+    stop: UpgradeStop | None = None
+    """Reason why the upgrade waits; None if all machines run the version."""
 
 
 @dataclass(frozen=True)
 class PoolState:
-    """What of a pool decides its turn."""
+    """State of a pool that decides its turn in the upgrade."""
 
     id: str
     deployment: Object | None
     machines: Sequence[Machine] = ()
     is_blocked: bool = False
-    """It cannot be changed at present."""
+    """True if the pool is blocked and cannot be changed."""
 
 
 def sequence(snapshot: PoolsSnapshot, pools: Sequence[PoolState]) -> Versions:
-    """Which version everything gets now."""
+    """Return the versions that the control plane and each pool get now."""
     wanted = snapshot.cluster.version
     control_plane, stop = _control_plane(snapshot, wanted, pools)
-    reported = _reported(snapshot, control_plane)
-    versions = {pool.id: _present(pool, reported) for pool in pools}
+    reported = _newest_kubelet_version(snapshot, control_plane)
+    versions = {pool.id: _current_version(pool, reported) for pool in pools}
     if stop is None:
-        stop = _take_turns(snapshot, wanted, pools, versions)
+        stop = _upgrade_next_pool(snapshot, wanted, pools, versions)
     return Versions(control_plane, versions, stop)
 
 
-def _control_plane(snapshot: PoolsSnapshot, wanted: str, pools: Sequence[PoolState]) -> tuple[str, Stop | None]:
+def _control_plane(snapshot: PoolsSnapshot, wanted: str, pools: Sequence[PoolState]) -> tuple[str, UpgradeStop | None]:
     live = snapshot.management.control_plane
     current = str(((live or {}).get("spec") or {}).get("version") or "")
-    if live is None or not current or parse(current) == parse(wanted):
+    if live is None or not current or parse_version(current) == parse_version(wanted):
         return (current if current else wanted), None
     if not is_control_plane_initialized(snapshot.management.cluster, live):
         return wanted, None
     step = minors_between(current, wanted)
     if step is None or not 0 <= step <= 1:
-        return current, Stop(Reason.SKEW, {"from": current, "to": wanted})
-    if not _has_all_on(live, current):
-        return current, Stop(Reason.VERSION_WAITS, {"what": "the control plane", "version": current, "to": wanted})
+        return current, UpgradeStop(Reason.SKEW, {"from": current, "to": wanted})
+    if not _is_control_plane_on(live, current):
+        return current, UpgradeStop(Reason.VERSION_WAITS, _control_plane_facts(snapshot, current, wanted))
     for pool in pools:
         behind = minors_between(machine_version(pool.deployment), wanted) if pool.deployment else 0
         if behind is not None and behind > KUBELET_SKEW:
-            return current, Stop(Reason.VERSION_WAITS, {"what": f"pool {pool.id}", "version": current, "to": wanted})
+            return current, UpgradeStop(
+                Reason.VERSION_WAITS, {"what": f"pool {pool.id}", "version": current, "to": wanted}
+            )
     return wanted, None
 
 
-def _has_all_on(control_plane: Object | None, version: str) -> bool:
-    """Whether every replica of the control plane reports this version."""
+def _control_plane_facts(snapshot: PoolsSnapshot, version: str, wanted: str) -> Object:
+    machines = [each for each in snapshot.management.machines if names.CONTROL_PLANE_LABEL in each.metadata.labels]
+    facts: Object = {"what": "the control plane", "version": version, "to": wanted}
+    return {**facts, **_progress(snapshot.management.control_plane, machines, version)}
+
+
+def _progress(obj: Object | None, machines: Sequence[Machine], version: str) -> Object:
+    """Count the Machines that run the version; Cluster API's counters lag behind."""
+    running = [
+        each
+        for each in machines
+        if parse_version(each.spec.version) == parse_version(version) and each.status.phase == _RUNNING
+    ]
+    return {"desired": replicas(obj), "running": len(running)} if obj is not None else {}
+
+
+def _is_control_plane_on(control_plane: Object | None, version: str) -> bool:
+    """Return True if every control plane replica runs this version and is available."""
     return control_plane is not None and _version(control_plane) == version and is_settled(control_plane)
 
 
-def _reports_another(control_plane: Object | None, version: str) -> bool:
-    """Whether a replica is still on another one; while the first comes up, none reports any."""
+def _has_other_version(control_plane: Object | None, version: str) -> bool:
+    """Return True if a replica reports another version; before the first one is up, none is reported."""
     return control_plane is not None and _version(control_plane) not in ("", version)
 
 
 def _version(control_plane: Object) -> str:
-    """The oldest that a replica of it runs."""
+    """Return the oldest version that a control plane replica runs."""
     return str((control_plane.get("status") or {}).get("version") or "")
 
 
-def _reported(snapshot: PoolsSnapshot, wanted: str) -> str:
-    """The newest version that a kubelet may have now: what the whole control plane runs, or will run from the start."""
+def _newest_kubelet_version(snapshot: PoolsSnapshot, wanted: str) -> str:
+    """Return the newest version that a kubelet may run: that of the whole control plane, or its initial one."""
     live = snapshot.management.control_plane or {}
     return str((live.get("status") or {}).get("version") or (live.get("spec") or {}).get("version") or wanted)
 
 
-def _present(pool: PoolState, reported: str) -> str:
-    """A pool keeps its version until it is its turn; a new one gets what the control plane runs."""
+def _current_version(pool: PoolState, reported: str) -> str:
+    """Return the version of a pool before its turn; a new pool gets the version of the control plane."""
     return machine_version(pool.deployment) if pool.deployment is not None else reported
 
 
-def _take_turns(
+def _upgrade_next_pool(
     snapshot: PoolsSnapshot, wanted: str, pools: Sequence[PoolState], versions: dict[str, str]
-) -> Stop | None:
-    """Let at most one pool move; what the ones behind it wait for."""
+) -> UpgradeStop | None:
+    """Upgrade at most one pool; return what the next ones wait for."""
     live = snapshot.management.control_plane
-    behind = [pool for pool in pools if parse(versions[pool.id]) != parse(wanted)]
-    if _reports_another(live, wanted) or (behind and not _has_all_on(live, wanted)):
-        return Stop(Reason.VERSION_WAITS, {"what": "the control plane", "version": wanted, "to": wanted})
+    behind = [pool for pool in pools if parse_version(versions[pool.id]) != parse_version(wanted)]
+    if _has_other_version(live, wanted) or (behind and not _is_control_plane_on(live, wanted)):
+        return UpgradeStop(Reason.VERSION_WAITS, _control_plane_facts(snapshot, wanted, wanted))
     if not behind:
-        return next((_on_its_way(pool, wanted) for pool in pools if not _has_all(pool, wanted)), None)
+        return next((_upgrading(pool, wanted) for pool in pools if not _has_all_machines_on(pool, wanted)), None)
     for pool in pools:
-        is_behind = parse(versions[pool.id]) != parse(wanted)
-        if (stop := _stops(pool, wanted, is_behind)) is not None:
+        is_behind = parse_version(versions[pool.id]) != parse_version(wanted)
+        if (stop := _pool_stop(pool, wanted, is_behind)) is not None:
             return stop
         if is_behind:
             versions[pool.id] = wanted
-            return None if pool is behind[-1] and _has_all(pool, wanted) else _on_its_way(pool, wanted)
+            return None if pool is behind[-1] and _has_all_machines_on(pool, wanted) else _upgrading(pool, wanted)
     return None
 
 
-def _stops(pool: PoolState, wanted: str, is_behind: bool) -> Stop | None:
-    """Whether the sequence cannot go past this pool."""
+def _pool_stop(pool: PoolState, wanted: str, is_behind: bool) -> UpgradeStop | None:
+    """Return the reason why the upgrade cannot pass this pool; None if it can."""
     deployment = pool.deployment
     facts: Object = {"pool": pool.id, "to": wanted}
     if is_behind and pool.is_blocked:
-        return Stop(Reason.VERSION_STOPPED, {**facts, "why": "it is blocked"})
+        return UpgradeStop(Reason.VERSION_STOPPED, {**facts, "why": "it is blocked"})
     if deployment is None:
         return None
     if is_paused(deployment):
-        return Stop(Reason.VERSION_STOPPED, {**facts, "why": "it is paused"}) if is_behind else None
+        return UpgradeStop(Reason.VERSION_STOPPED, {**facts, "why": "it is paused"}) if is_behind else None
     failed = [machine.metadata.name for machine in pool.machines if machine.status.phase == _FAILED]
     if failed:
-        return Stop(Reason.VERSION_STOPPED, {**facts, "why": f"machine {failed[0]} has failed"})
-    if not is_behind and not _is_through(pool, deployment, wanted):
-        counted = counters(deployment)
-        facts = {**facts, "upToDate": counted.up_to_date, "available": counted.available}
-        return Stop(Reason.VERSION_WAITS, {**facts, "what": f"pool {pool.id}"})
+        return UpgradeStop(Reason.VERSION_STOPPED, {**facts, "why": f"machine {failed[0]} has failed"})
+    if not is_behind and not _is_upgraded(pool, deployment, wanted):
+        return UpgradeStop(
+            Reason.VERSION_WAITS, {**facts, **_progress(deployment, pool.machines, wanted), "what": f"pool {pool.id}"}
+        )
     return None
 
 
-def _is_through(pool: PoolState, deployment: Object, wanted: str) -> bool:
-    """Whether a pool that was told to has gone over to the version.
+def _is_upgraded(pool: PoolState, deployment: Object, wanted: str) -> bool:
+    """Return True if the upgrade of a pool is complete.
 
-    Its Machines are looked at too: right after a change Cluster API's counters name the new generation and still speak
-    of the machines before it.
+    Machines are checked too: right after a change Cluster API's counters have the new observedGeneration and still
+    count old machines.
     """
-    return is_settled(deployment) and _has_all(pool, wanted)
+    return is_settled(deployment) and _has_all_machines_on(pool, wanted)
 
 
-def _has_all(pool: PoolState, wanted: str) -> bool:
-    """Whether every machine that it has is of the version."""
-    return all(parse(each.spec.version) == parse(wanted) for each in pool.machines)
+def _has_all_machines_on(pool: PoolState, wanted: str) -> bool:
+    """Return True if every Machine of the pool has the version."""
+    return all(parse_version(each.spec.version) == parse_version(wanted) for each in pool.machines)
 
 
-def _on_its_way(pool: PoolState, wanted: str) -> Stop:
-    """It has been told. Nobody may wait behind it; still the version is not everywhere before its machines have it."""
-    return Stop(Reason.VERSION_WAITS, {"what": f"pool {pool.id}", "pool": pool.id, "to": wanted})
+def _upgrading(pool: PoolState, wanted: str) -> UpgradeStop:
+    """Return the stop for a pool whose upgrade has started and whose Machines do not all have the version."""
+    facts: Object = {"what": f"pool {pool.id}", "pool": pool.id, "to": wanted}
+    return UpgradeStop(Reason.VERSION_WAITS, {**facts, **_progress(pool.deployment, pool.machines, wanted)})

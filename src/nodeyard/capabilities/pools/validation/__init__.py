@@ -1,10 +1,10 @@
-"""What the API server checks of each kind before it stores one: CEL rules and limits, by field.
+"""CEL rules and limits of the CRDs, by field.
 
-The rules carry the design's messages where it has them. Every list, map and string that a rule looks at is bounded:
-the server works out what a rule could cost at most, and refuses a definition that could cost too much. Which label and
-taint keys may reach a node is not checked here but in `validity`: it takes more than a pattern.
+Rules use the design's messages where it has them. Every list, map and string that a rule reads is bounded: the API
+server estimates the cost of a rule and rejects a CRD that could exceed the budget. `node_keys` checks label and taint
+keys in the webhook and the planner, because CEL is not enough for them.
 
-`rules` has the words that the others are written in; `versions`, `providers` and `clusters` are about LatticeCluster.
+`rules` has shared schema fragments; `versions`, `providers` and `clusters` validate LatticeCluster.
 """
 
 from nodeyard.capabilities.pools.validation.classes import NODE_CLASS

@@ -1,4 +1,4 @@
-"""LatticeNodeClass: a machine on at least one provider, within what that one takes."""
+"""Validation of LatticeNodeClass: at least one provider entry, within the provider's limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NODE_CLASS: Final[dict[str, Object]] = {
     "spec.providers": checks(
         rule(
             " || ".join(f"has(self.{each})" for each in PROVIDERS),
-            "a class says what it is on at least one of aws, docker and proxmox",
+            "must set at least one of aws, docker and proxmox",
         )
     ),
     "spec.providers.aws.instanceType": INSTANCE,

@@ -1,19 +1,24 @@
-"""LatticeCluster: its control plane and pools, its networks, and the names that all of them become."""
+"""Validation of LatticeCluster: control plane, pools, networks, and the length of derived names.
+
+`CLUSTER` has the CEL rules of the CRD. `cluster_fault` repeats the essential ones for the planner, because a stored
+object may have passed an older, laxer CRD.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.types import Autoscaling, DeletionPolicy, Pivot
+from nodeyard.capabilities.pools.planning.versions import parse_version
+from nodeyard.capabilities.pools.types import PROVIDERS, Autoscaling, DeletionPolicy, LatticeCluster, Pivot
+from nodeyard.capabilities.pools.validation.node_keys import NODE_LABELS_MAX, SYNCED_DOMAINS, SYNCED_EXACTLY
 from nodeyard.capabilities.pools.validation.providers import PROVIDER
 from nodeyard.capabilities.pools.validation.rules import count, enum, object_name, taint_list, text
-from nodeyard.capabilities.pools.validity import NODE_LABELS_MAX, SYNCED_DOMAINS, SYNCED_EXACTLY
 from nodeyard.kube.json import Object
-from nodeyard.kube.names import LABEL_VALUE_MAX
+from nodeyard.kube.names import LABEL_VALUE_MAX, label_faults
 from nodeyard.schema.rules import CONDITIONS, LABEL, checks, label_map, rule
 
-_MOST_POOLS: Final = 100
+_POOLS_MAX: Final = 100
 _CLUSTER_NAME_MAX: Final = LABEL_VALUE_MAX - len(names.namespace(""))
 _POOL_INFIX: Final = len(names.deployment("", ""))
 
@@ -36,10 +41,10 @@ _POOLS = checks(
     rule(
         f"self.all(p, !has(self[p].labels) || {_OWN_LABEL} + size(p) + self[p].labels.map(k, !({_IS_SYNCED}), "
         f"size(k) + size(self[p].labels[k]) + 2).sum() <= {NODE_LABELS_MAX})",
-        "the labels of a pool are too long: the kubelet gets them as one argument, key=value,... with that of the "
+        "the labels of a pool are too long: the kubelet gets them as one argument, key=value,... with the label of the "
         f"pool itself, and at most {NODE_LABELS_MAX} characters fit",
     ),
-    maxProperties=_MOST_POOLS,
+    maxProperties=_POOLS_MAX,
 )
 _POOL = checks(
     rule(
@@ -74,7 +79,7 @@ _NODES: dict[str, Object] = {
 }
 
 _CIDR = checks(
-    rule("isCIDR(self)", "must be an address range such as 10.0.0.0/16", '"\'" + self + "\' is no address range"'),
+    rule("isCIDR(self)", "must be a CIDR such as 10.0.0.0/16", '"\'" + self + "\' is not a CIDR"'),
     maxLength=43,
 )
 _NETWORKING: dict[str, Object] = {
@@ -135,3 +140,32 @@ CLUSTER: Final[dict[str, Object]] = {
     **_NETWORKING,
     "status.conditions": CONDITIONS,
 }
+
+
+def cluster_fault(lc: LatticeCluster) -> str:
+    """Return the first fault of the whole cluster with its remedy; empty if it is valid."""
+    nodes, provider = lc.spec.nodes, lc.spec.provider
+    if not provider.config.name:
+        return f"spec.provider.config: exactly one of {', '.join(PROVIDERS)} must be set"
+    if provider.kubernetes.bootstrap != "kubeadm":
+        return f"spec.provider.kubernetes.bootstrap: {provider.kubernetes.bootstrap} is not supported, use kubeadm"
+    if parse_version(provider.kubernetes.version) is None:
+        return f'spec.provider.kubernetes.version: "{provider.kubernetes.version}" is not a version such as 1.32.0'
+    if nodes.control_plane < 1:
+        return "control plane count must be at least 1"
+    if nodes.control_plane % 2 == 0:
+        return "control plane count must be odd for HA"
+    if nodes.workers is not None and nodes.worker_pools is not None:
+        return "cannot specify both 'workers' and 'workerPools'"
+    return _name_fault(lc)
+
+
+def _name_fault(lc: LatticeCluster) -> str:
+    for pool in sorted(lc.spec.nodes.worker_pools or ()):
+        if label_faults(pool):
+            return f"invalid pool name '{pool}': must be lowercase alphanumeric with hyphens"
+        if len(name := names.deployment(lc.name, pool)) > LABEL_VALUE_MAX:
+            return (
+                f"spec.nodes.workerPools[{pool}]: {name} is longer than {LABEL_VALUE_MAX} characters, use a shorter id"
+            )
+    return ""

@@ -1,4 +1,4 @@
-"""What a cluster runs on: one provider, for ever, with what that one needs."""
+"""Validation of spec.provider: exactly one immutable provider, with its required fields."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nodeyard.kube.names import LABEL_VALUE_MAX, SUBDOMAIN_MAX
 from nodeyard.schema.rules import checks, rule
 
 _GIVEN = ", ".join(f"has(self.{each})" for each in (*PROVIDERS, "openstack"))
-AMI = checks(rule("self == '' || self.startsWith('ami-')", "an image id begins with 'ami-'"), maxLength=64)
+AMI = checks(rule("self == '' || self.startsWith('ami-')", "must start with 'ami-'"), maxLength=64)
 INSTANCE = checks(rule("size(self) != 1", "an instance type has at least two characters"), maxLength=64)
 _MEMORY = count(8, multipleOf=8)
 PROVIDER: Final[dict[str, Object]] = {
@@ -32,10 +32,10 @@ PROVIDER: Final[dict[str, Object]] = {
     ),
     "spec.provider.config": checks(
         rule("!has(self.openstack)", "openstack is not supported: use one of aws, docker and proxmox"),
-        rule(f"[{_GIVEN}].exists_one(given, given)", "exactly one of aws, docker and proxmox must be given"),
+        rule(f"[{_GIVEN}].exists_one(given, given)", "exactly one of aws, docker and proxmox must be set"),
         rule(
             " && ".join(f"has(self.{each}) == has(oldSelf.{each})" for each in PROVIDERS),
-            "the provider cannot change: machines do not move between providers; make another LatticeCluster",
+            "the provider is immutable: create another LatticeCluster",
         ),
     ),
     "spec.provider.config.aws": {"required": ["region"]},
@@ -55,7 +55,7 @@ PROVIDER: Final[dict[str, Object]] = {
     "spec.provider.config.proxmox.templateId": count(1),
     "spec.provider.config.proxmox.dnsServers": {"minItems": 1, "maxItems": 16, "x-kubernetes-list-type": "set"},
     "spec.provider.config.proxmox.dnsServers[]": checks(
-        rule("isIP(self)", "a name server is an IP address", '"\'" + self + "\' is no IP address"'), maxLength=45
+        rule("isIP(self)", "must be an IP address", '"\'" + self + "\' is not an IP address"'), maxLength=45
     ),
     "spec.provider.config.proxmox.ipv4Addresses": {"minItems": 1, "maxItems": 64, "x-kubernetes-list-type": "set"},
     "spec.provider.config.proxmox.ipv4Addresses[]": text(64),
@@ -63,8 +63,8 @@ PROVIDER: Final[dict[str, Object]] = {
     "spec.provider.config.proxmox.ipv4Gateway": checks(
         rule(
             "isIP(self) && ip(self).family() == 4",
-            "the gateway is an IPv4 address",
-            '"\'" + self + "\' is no IPv4 address"',
+            "must be an IPv4 address",
+            '"\'" + self + "\' is not an IPv4 address"',
         ),
         maxLength=45,
     ),

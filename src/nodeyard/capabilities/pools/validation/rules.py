@@ -1,4 +1,4 @@
-"""The words of validation that pools have beside those of all kinds: bounded texts and numbers, names and taints."""
+"""Schema fragments of pools: bounded strings and numbers, enums, object names and taints."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from nodeyard.kube.names import LABEL_VALUE_MAX, SUBDOMAIN_MAX
 from nodeyard.kube.taints import EFFECTS
 from nodeyard.schema.rules import KEY, KEY_MAX, KEY_MESSAGE, SUBDOMAIN, VALUE, VALUE_MESSAGE, checks, rule
 
-_MOST_TAINTS: Final = 24
+_TAINTS_MAX: Final = 24
 
 
 def text(most: int = SUBDOMAIN_MAX) -> Object:
@@ -37,7 +37,7 @@ def object_name(what: str) -> Object:
 def taint_list(path: str) -> dict[str, Object]:
     return {
         path: {
-            "maxItems": _MOST_TAINTS,
+            "maxItems": _TAINTS_MAX,
             "x-kubernetes-list-type": "map",
             "x-kubernetes-list-map-keys": ["key", "effect"],
         },

@@ -1,4 +1,4 @@
-"""LatticeService: a selector and tolerations as Kubernetes takes them."""
+"""Validation of LatticeService: nodeSelector and tolerations, as Kubernetes accepts them."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from nodeyard.schema.rules import (
 
 SERVICE: Final[dict[str, Object]] = {
     "": {"required": ["spec"]},
-    # Lattice's services say much more than where they run; what is not ours is kept
+    # Services of Lattice have many more fields; unknown fields are preserved.
     "spec": {"x-kubernetes-preserve-unknown-fields": True},
     **label_map("spec.placement.nodeSelector"),
     "spec.placement.tolerations": {"maxItems": 64},
     "spec.placement.tolerations[]": checks(
         rule(
             "has(self.key) && self.key != '' || has(self.operator) && self.operator == 'Exists'",
-            "operator must be Exists where there is no key, which tolerates every taint",
+            "operator must be Exists if key is empty",
         ),
         rule(
             "!has(self.operator) || self.operator != 'Exists' || !has(self.value) || self.value == ''",
-            "value must be empty where operator is Exists",
+            "value must be empty if operator is Exists",
         ),
     ),
     "spec.placement.tolerations[].key": checks(

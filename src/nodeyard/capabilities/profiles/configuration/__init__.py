@@ -1,1 +1,1 @@
-"""The configuration a node's service gets: judged as its service will read it, rendered into files, never rewritten."""
+"""Configuration of a service on a node: validated as the service reads it, rendered into files, never rewritten."""

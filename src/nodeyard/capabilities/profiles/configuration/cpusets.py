@@ -1,9 +1,9 @@
-"""Sets of CPUs as nova writes them, and whether the shared and the dedicated one are apart.
+"""Parse CPU sets of nova, and check that the shared and the dedicated set do not overlap.
 
-    4-12,^8,15       4 to 12 but 8, and 15; what is excluded is excluded, wherever it stands
+    4-12,^8,15       4 to 12 except 8, and 15; exclusions apply wherever they are
 
-A CPU can be shared by guests or dedicated to one, not both: nova-compute does not start on sets that overlap. They may
-come from different files, of which the later wins option by option, so that they are judged together.
+nova-compute does not start if the sets overlap. They may come from different files, and the last value of an option
+wins, so the check needs all files.
 """
 
 from __future__ import annotations
@@ -20,25 +20,27 @@ SECTION: Final = "compute"
 SHARED: Final = "cpu_shared_set"
 DEDICATED: Final = "cpu_dedicated_set"
 HIGHEST: Final = 65_535
-"""No machine has more; without a bound a slip of the finger would fill the memory of whoever reads it."""
+"""Upper bound of CPU numbers; without it a typing error could exhaust the memory of the parser."""
 
 _NUMBER = re.compile("[0-9]{1,9}")
+_IS_QUOTABLE: Final = re.compile(r"[0-9,^\s-]*", re.ASCII).fullmatch
+"""Other values are not quoted: an indented line below, by mistake, may hold a password."""
 
 
 class Malformed(ValueError):
-    """A text is not a set of CPUs; says what is wrong and how it is written."""
+    """Text is not a CPU set; the message has the fault and the syntax."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A text that options come from, and how to name it."""
+    """Parsed text and its name in messages."""
 
     name: str
     checked: Checked
 
 
 def parse(text: str) -> frozenset[int]:
-    # One bit for each CPU: a long text of wide ranges stays cheap.
+    # One bit per CPU, so many wide ranges stay cheap.
     taken = excluded = 0
     for part in filter(None, map(str.strip, text.split(","))):
         if part[0] == "^":
@@ -46,39 +48,39 @@ def parse(text: str) -> frozenset[int]:
         else:
             taken |= _bits(part, part)
     if not taken:
-        raise Malformed("names no CPU; write a set as 4-12,^8,15")
+        raise Malformed("contains no CPU; write a set as 4-12,^8,15")
     left = taken & ~excluded
     if not left:
-        raise Malformed("excludes every CPU that it names")
+        raise Malformed("excludes every CPU that it contains")
     return frozenset(cpu for cpu, bit in enumerate(reversed(f"{left:b}")) if bit == "1")
 
 
-def shown(cpus: Iterable[int]) -> str:
-    """The shortest way to write a set."""
+def format_cpus(cpus: Iterable[int]) -> str:
+    """Format a set in its shortest form."""
     runs = groupby(enumerate(sorted(cpus)), key=lambda each: each[1] - each[0])
     return ",".join(_run([cpu for _, cpu in run]) for _, run in runs)
 
 
 def faults(checked: Checked) -> list[str]:
-    """What is wrong with the sets of one text, each by itself."""
+    """Return syntax faults of the CPU sets of one text."""
     return [
-        f"line {option.line}: [{SECTION}] {option.name} = {quoted(option.value)} {fault}"
+        f"line {option.line}: [{SECTION}] {_assigned(option)} {fault}"
         for option in checked.options
         if _is_cpu_set(option) and option.value and (fault := _fault(option.value))
     ]
 
 
 def overlap_faults(sources: Sequence[Source]) -> list[str]:
-    """Whether the sets that count are apart, given all texts in their order, the last of which wins."""
+    """Return faults of overlapping sets, given all texts in reading order; the last value wins."""
     shared, dedicated = _winner(sources, SHARED), _winner(sources, DEDICATED)
     if shared is None or dedicated is None:
         return []
-    both = _readable(shared.value) & _readable(dedicated.value)
+    both = _parse_or_empty(shared.value) & _parse_or_empty(dedicated.value)
     if not both:
         return []
     return [
-        f"[{SECTION}] {shared} and {dedicated} have CPUs in common: {shortened(shown(both))}; "
-        "a CPU is either shared or dedicated, take them out of one of the two"
+        f"[{SECTION}] {shared} and {dedicated} overlap in CPUs {shortened(format_cpus(both))}; "
+        "a CPU is either shared or dedicated: remove them from one of the two"
     ]
 
 
@@ -92,7 +94,7 @@ class _Winner:
         return self.option.value
 
     def __str__(self) -> str:
-        return f"{self.option.name} = {quoted(self.value)} ({self.source}, line {self.option.line})"
+        return f"{_assigned(self.option)} ({self.source}, line {self.option.line})"
 
 
 def _winner(sources: Sequence[Source], name: str) -> _Winner | None:
@@ -113,13 +115,18 @@ def _bits(text: str, part: str) -> int:
     first, dash, last = (each.strip() for each in text.partition("-"))
     numbers = (first, last) if dash else (first, first)
     if not all(map(_NUMBER.fullmatch, numbers)):
-        raise Malformed(f"has {quoted(part)}, which is neither a CPU nor a range of them; write a set as 4-12,^8,15")
+        what = f"{quoted(part)}, which" if _IS_QUOTABLE(part) else "a part that"
+        raise Malformed(f"has {what} is neither a CPU nor a CPU range; write a set as 4-12,^8,15")
     begin, end = map(int, numbers)
     if begin > end:
         raise Malformed(f"has {quoted(part)}, a range that ends before it begins; write it as {end}-{begin}")
     if end > HIGHEST:
         raise Malformed(f"has {quoted(part)}; CPUs are numbered from 0 to {HIGHEST}")
     return (1 << end + 1) - (1 << begin)
+
+
+def _assigned(option: Option) -> str:
+    return f"{option.name} = {quoted(option.value)}" if _IS_QUOTABLE(option.value) else option.name
 
 
 def _fault(value: str) -> str:
@@ -130,8 +137,8 @@ def _fault(value: str) -> str:
     return ""
 
 
-def _readable(value: str) -> frozenset[int]:
-    """An empty value unsets the option; a malformed one is told apart."""
+def _parse_or_empty(value: str) -> frozenset[int]:
+    """Parse a set; empty if unset, or if malformed, which `faults` reports."""
     return frozenset() if not value or _fault(value) else parse(value)
 
 

@@ -1,13 +1,13 @@
-"""INI text as oslo.config reads it, checked and never rewritten.
+"""Check INI text as oslo.config reads it; the text is never rewritten.
 
-    [section]                 a header has its line to itself
-    option = value            or `option: value`; quotes around a value are taken off
-      further value           indented: goes on with the value above, until an empty line or one that is not indented
-    # comment                 or `;`; at the beginning of the line only
+    [section]                 a header is alone on its line
+    option = value            or `option: value`; quotes around a value are removed
+      more of the value       indented: continues the value, until an empty line or a line without indentation
+    # comment                 or `;`; only at the start of a line
 
-`check` takes any text and never raises. A fault is what oslo.config would refuse to start on, or would read as
-something that nobody means; a warning is what it accepts and what is likely a mistake. Messages quote no values: an
-option may hold a password, and messages go into statuses and events.
+`check` accepts any text and never raises. A fault is text that oslo.config rejects, or reads as something that nobody
+intends. A warning is text that it accepts and that is probably a mistake. Messages quote option names, never values and
+never other lines: an option may hold a password, and messages go into statuses and events.
 """
 
 from __future__ import annotations
@@ -23,15 +23,13 @@ _HEADER = re.compile(r"\[[A-Za-z][\w.:/-]*\]")
 _MOST_QUOTED = 60
 _DEFAULT: Final = "DEFAULT"
 _LOST: Final = ""
-"""The section below a header that is at fault."""
+"""Section below an invalid header."""
 
-EMPTY: Final = (
-    "the configuration is empty; if it was meant to have contents, indent them deeper than the key that they belong to"
-)
+EMPTY: Final = "the configuration is empty; if it should have content, indent the content deeper than its YAML key"
 ONLY_COMMENTS: Final = (
-    "the configuration has comments and no [section]; if there was more, indent it deeper than the key it belongs to"
+    "the configuration has only comments; if it should have more, indent the content deeper than its YAML key"
 )
-NO_SECTION: Final = "the configuration has no [section] header, so that none of its options is ever read"
+NO_SECTION: Final = "the configuration has no [section] header, so none of its options is read"
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Option:
-    """One option as it was set, and where."""
+    """Assignment of an option, with its line."""
 
     section: str
     name: str
@@ -56,11 +54,11 @@ class Option:
 @dataclass(frozen=True)
 class Checked:
     sections: Mapping[str, Mapping[str, Sequence[str]]]
-    """Values by section and option, as they are spelt, in their order. Of what is at fault nothing is in here."""
+    """Values by section and option, in order; invalid lines are left out."""
     faults: tuple[Fault, ...] = ()
     warnings: tuple[Fault, ...] = ()
     options: tuple[Option, ...] = ()
-    """The same, one by one, with their lines."""
+    """The same assignments with their lines."""
 
 
 def check(text: str) -> Checked:
@@ -72,7 +70,7 @@ def check(text: str) -> Checked:
 
 
 def normal_section(name: str) -> str:
-    """Sections that differ in case alone are the same, except for [DEFAULT], which has no other spelling."""
+    """Normalise a section name: case is ignored, except for [DEFAULT]."""
     return name if name == _DEFAULT else name.lower()
 
 
@@ -81,12 +79,12 @@ def quoted(text: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """As much of a text as a message bears."""
+    """Truncate a text for a message."""
     return text if len(text) <= _MOST_QUOTED else f"{text[:_MOST_QUOTED]}..."
 
 
 class _Reader:
-    """What has been read of a text so far."""
+    """State of the line reader."""
 
     def __init__(self) -> None:
         self._headers: dict[str, None] = {}
@@ -96,11 +94,11 @@ class _Reader:
         self._first_lines: dict[tuple[str, str], int] = {}
         self._section: str | None = None
         self._open: Option | None = None
-        self._further: list[str] = []
-        """Lines that go on with its value."""
+        self._continuation_lines: list[str] = []
+        """Continuation lines of its value."""
         self._is_skipping = False
-        """Whether further indented lines belong to one that is at fault already."""
-        self._is_stray_told = False
+        """True if indented lines continue a line that is already at fault."""
+        self._has_stray_fault = False
         self._has_comments = False
 
     def read(self, number: int, line: str) -> None:
@@ -113,11 +111,11 @@ class _Reader:
             self._unindented(number, line)
 
     def close(self) -> None:
-        """The value that was being read is complete."""
+        """Finish the current option."""
         if self._open is not None and self._open.section:
-            self._options.append(replace(self._open, value="\n".join([self._open.value, *self._further])))
+            self._options.append(replace(self._open, value="\n".join([self._open.value, *self._continuation_lines])))
         self._open = None
-        self._further = []
+        self._continuation_lines = []
         self._is_skipping = False
 
     def checked(self) -> Checked:
@@ -151,7 +149,7 @@ class _Reader:
         elif not self._is_skipping:
             self._fault(
                 number,
-                "is indented, but there is no option above that it could go on with; take the spaces away",
+                "is indented, but continues no option; remove the indentation",
             )
 
     def _continuation(self, number: int, content: str, opened: Option) -> None:
@@ -159,21 +157,23 @@ class _Reader:
         if looks_like:
             self._warn(
                 number,
-                f"looks like {looks_like}, but is indented and so becomes part of the value of option "
-                f"{quoted(opened.name)} in line {opened.line}; take the spaces away",
+                f"looks like {looks_like}, but is indented and becomes part of the value of option "
+                f"{quoted(opened.name)} in line {opened.line}; remove the indentation",
             )
-        self._further.append(content)
+        self._continuation_lines.append(content)
 
     def _header(self, number: int, line: str) -> None:
         name = line[1:-1]
         if not line.endswith("]"):
             after = line.rpartition("]")[2].strip() if "]" in line else ""
-            remedy = "put what follows the ']' on a line of its own" if after else "end it with ']'"
-            self._fault(number, f"a section header has its line to itself, as [section]; {remedy}")
+            remedy = "move the text after ']' to its own line" if after else "end it with ']'"
+            self._fault(number, f"a section header must be alone on its line, as [section]; {remedy}")
         elif not name.strip():
-            self._fault(number, "a section header without a name; write it as [section]")
+            self._fault(number, "a section header needs a name, as [section]")
         elif name != name.strip() or "[" in name or "]" in name:
-            self._fault(number, f"a section named {quoted(name)} is never read; write the header as [section]")
+            self._fault(
+                number, "a section whose name has brackets or surrounding spaces is never read; write [section]"
+            )
         else:
             self._section = name
             self._headers.setdefault(name)
@@ -183,13 +183,10 @@ class _Reader:
     def _assignment(self, number: int, line: str) -> None:
         name, separator, value = _split(line)
         if not separator:
-            self._fault(
-                number,
-                f"{quoted(line.split()[0])} begins a line that is neither a [section] header nor a comment "
-                "nor `option = value`",
-            )
+            # Not quoted: the line may be the rest of a password without indentation.
+            self._fault(number, f"{_begun(line)}is not a [section] header, a comment or `option = value`")
         elif not name:
-            self._fault(number, f"an option without a name before the {separator!r}")
+            self._fault(number, f"an option needs a name before the {separator!r}")
         elif self._section is None:
             self._stray(number, name)
         else:
@@ -197,10 +194,10 @@ class _Reader:
             self._open = Option(self._section, name, _unquoted(value), number)
 
     def _stray(self, number: int, name: str) -> None:
-        """Told once: what follows up to the first header has the same fault."""
-        if not self._is_stray_told:
-            self._fault(number, f"option {quoted(name)} stands before the first [section] header; put one above it")
-        self._is_stray_told = self._is_skipping = True
+        """Report only the first option before the first header."""
+        if not self._has_stray_fault:
+            self._fault(number, f"option {quoted(name)} is before the first [section] header; add one above it")
+        self._has_stray_fault = self._is_skipping = True
 
     def _repeated(self, number: int, name: str) -> None:
         section = self._section
@@ -210,8 +207,8 @@ class _Reader:
         if first != number:
             self._warn(
                 number,
-                f"option {quoted(name)} of section {quoted(section)} is set already in line {first}; "
-                "unless it takes several values, the last one counts",
+                f"option {quoted(name)} of section {quoted(section)} is already set in line {first}; "
+                "unless it is a multi-value option, the last value wins",
             )
 
     def _fault(self, number: int, message: str) -> None:
@@ -223,12 +220,17 @@ class _Reader:
 
 
 def _split(line: str) -> tuple[str, str, str]:
-    """At the first of `=` and `:`; without a separator where there is none."""
+    """Split at the first `=` or `:`; the separator is empty if there is none."""
     ends = [at for at in (line.find("="), line.find(":")) if at >= 0]
     if not ends:
         return line, "", ""
     at = min(ends)
     return line[:at].strip(), line[at], line[at + 1 :].strip()
+
+
+def _begun(line: str) -> str:
+    """Name an invisible first character, such as a byte order mark."""
+    return "" if line[0].isprintable() else f"begins with the invisible character U+{ord(line[0]):04X} and "
 
 
 def _unquoted(value: str) -> str:

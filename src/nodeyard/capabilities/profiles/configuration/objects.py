@@ -1,4 +1,4 @@
-"""The ConfigMap or Secret that holds the rendered configuration of a node's service, as it is applied."""
+"""ConfigMap or Secret with the rendered configuration of a service on a node."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ SECRET: Final = "Secret"
 
 
 def config_kind(render_as: str) -> str:
-    """The kind that a profile's `renderAs` asks for; a ConfigMap where it says nothing."""
+    """Return the kind for `renderAs`; ConfigMap if empty."""
     return SECRET if render_as == SECRET else CONFIG_MAP
 
 
 def config_object(
     node: OpenStackDataPlaneNode, service: Service, rendered: Rendered, render_as: str, owner: ObjectRef | None
 ) -> Object:
-    """The owner is the service object, once it exists; until then, and without one, the node."""
+    """Return the configuration object. Without an owner, the node owns it."""
     kind = config_kind(render_as)
     return {
         "apiVersion": API_VERSION,
@@ -43,9 +43,9 @@ def config_object(
 
 
 def _data(kind: str, rendered: Rendered) -> Object:
-    """Nothing where there are no files: the server keeps no empty map, and an apply of one would never look done.
+    """Return the data; omitted if empty, because the API server drops an empty map and the apply would repeat.
 
-    The same goes for `stringData` of a Secret, which nobody can read back.
+    `stringData` of a Secret cannot be read back either, so it is not used.
     """
     if not rendered.files:
         return {}
@@ -55,7 +55,7 @@ def _data(kind: str, rendered: Rendered) -> Object:
 
 
 def _owner_reference(owner: ObjectRef) -> Object:
-    """As its controller, so that the service's operator learns of changes the way it does of its own objects."""
+    """Return a controller reference, so a service operator that watches owned objects gets the events."""
     return {
         "apiVersion": owner.api_version,
         "kind": owner.kind,

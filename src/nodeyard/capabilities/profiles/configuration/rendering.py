@@ -1,12 +1,12 @@
-"""The drop-in files that a node's service reads, in their order, and their hash.
+"""Render the drop-in files of a service on a node, and their hash.
 
-    01-nova-defaults.conf     what the node, or its role, has for the service (`nova.customServiceConfig`)
-    02-nova-profile.conf      the profile's configuration
-    03-nova-custom.conf       what the user added on the service object
+    01-nova-defaults.conf     configuration of the node or its role (`nova.customServiceConfig`)
+    02-nova-profile.conf      configuration of the profile
+    03-nova-custom.conf       configuration of the user on the service object
 
-oslo.config reads them by name, and the later one wins, option by option. Every file is somebody's text byte for byte:
-nothing is generated, merged or normalised, and an empty part leaves no file. In particular no `host` is written: nova
-takes a compute whose host changes for another one.
+oslo.config reads the files by name; the last value of an option wins. Texts are kept byte for byte: nothing is
+generated, merged or normalised, and an empty part has no file. In particular `host` is not written, because nova treats
+a compute with a changed host as a new one.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from hashlib import sha256
 from typing import Final
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.configuration import judgement
-from nodeyard.capabilities.profiles.configuration.judgement import Judgement
+from nodeyard.capabilities.profiles.configuration import validation
+from nodeyard.capabilities.profiles.configuration.validation import ValidationResult
 from nodeyard.capabilities.profiles.snapshot import Profile, Service
 from nodeyard.kube.names import label_value_faults, subdomain_faults
 
@@ -26,7 +26,7 @@ DEFAULTS: Final = "01-{service}-defaults.conf"
 PROFILE: Final = "02-{service}-profile.conf"
 CUSTOM: Final = "03-{service}-custom.conf"
 MOST_BYTES: Final = 1024 * 1024
-"""What a ConfigMap or a Secret holds, names of files not counted."""
+"""Maximum size of a ConfigMap or Secret, without file names."""
 
 _DIGITS: Final = 16
 
@@ -34,18 +34,20 @@ _DIGITS: Final = 16
 @dataclass(frozen=True)
 class Rendered:
     files: Mapping[str, str] = field(default_factory=dict)
-    """By name, in the order in which they are read."""
+    """Files by name, in reading order."""
     hash: str = ""
     faults: tuple[str, ...] = ()
-    """Why it cannot be deployed; what is deployed stays as it is."""
+    """Faults that block the deployment; the deployed configuration is kept."""
     warnings: tuple[str, ...] = ()
 
 
 def render(service: Service, node_name: str, profile: Profile | None, custom: str, defaults: str = "") -> Rendered:
-    """What a node's service reads: its defaults, its profile, and the custom part of its service object."""
+    """Render defaults, profile and user configuration of a service on a node, and validate them."""
     files = files_of(service, defaults, profile.config if profile else "", custom)
-    judged = judgement.of_node(service, node_name, profile, custom, defaults) + _limits(service, node_name, files)
-    return Rendered(files, hash_of(files), judged.faults, judged.warnings)
+    result = validation.validate_node(service, node_name, profile, custom, defaults) + _limits(
+        service, node_name, files
+    )
+    return Rendered(files, hash_of(files), result.faults, result.warnings)
 
 
 def files_of(service: Service, defaults: str, config: str, custom: str) -> Mapping[str, str]:
@@ -54,7 +56,7 @@ def files_of(service: Service, defaults: str, config: str, custom: str) -> Mappi
 
 
 def hash_of(files: Mapping[str, str]) -> str:
-    """The same for the same names and bytes, whoever computes it; each is counted with its length in front."""
+    """Hash names and contents, each prefixed with its length; stable across processes."""
     digest = sha256()
     for name, text in sorted(files.items()):
         for part in (name.encode(), text.encode()):
@@ -63,19 +65,21 @@ def hash_of(files: Mapping[str, str]) -> str:
 
 
 def profile_hash(service: Service, config: str) -> str:
-    """Of a profile's own configuration: that of a node which has nothing else."""
+    """Hash the configuration of a profile, as for a node without other configuration."""
     return hash_of({PROFILE.format(service=service.name): config} if config else {})
 
 
-def _limits(service: Service, node: str, files: Mapping[str, str]) -> Judgement:
-    """What the server would refuse."""
+def _limits(service: Service, node: str, files: Mapping[str, str]) -> ValidationResult:
+    """Return faults of names and sizes that the API server would reject."""
     name = names.config_name(node, service.name)
-    faults = [f"the name of the configuration, {name!r}: {fault}" for fault in subdomain_faults(name)]
-    faults += [f"{names.NODE_KIND}/{node}: its name as a label: {fault}" for fault in label_value_faults(node)]
+    faults = [f"name of the configuration object {name!r}: {fault}" for fault in subdomain_faults(name)]
+    faults += [
+        f"{names.NODE_KIND}/{node}: its name is not a valid label value: {fault}" for fault in label_value_faults(node)
+    ]
     size = sum(len(text.encode()) for text in files.values())
     if size > MOST_BYTES:
         faults.append(
             f"{names.NODE_KIND}/{node}: the configuration of {service.name} has {size:,} bytes in "
-            f"{' and '.join(files)}; a ConfigMap or Secret holds {MOST_BYTES:,}, shorten it"
+            f"{' and '.join(files)}, more than the {MOST_BYTES:,} of a ConfigMap or Secret: shorten it"
         )
-    return Judgement(tuple(faults))
+    return ValidationResult(tuple(faults))

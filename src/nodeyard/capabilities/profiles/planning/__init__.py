@@ -1,1 +1,1 @@
-"""The steps of a plan, each by its noun."""
+"""Steps of the plan of a node."""

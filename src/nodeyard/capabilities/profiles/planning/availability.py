@@ -1,4 +1,4 @@
-"""Whether a service runs what it was told: its operator reports the hash that we asked for, and that it is ready."""
+"""Availability of a service object: its operator reports the desired hash, and condition Ready is true."""
 
 from __future__ import annotations
 
@@ -14,44 +14,58 @@ from nodeyard.kube.json import Object
 
 _FORM = "%Y-%m-%dT%H:%M:%SZ"
 _DIGITS: Final = 18
-"""As many as always fit into what the server counts with."""
+"""Number of digits that always fit into an int64 of the API server."""
 _LONGEST: Final = 2**31 - 1
-"""Seconds. What the built-in profiles can say; one of a declared kind may have any number, and no date is so far."""
+"""Upper bound in seconds: the int32 maximum of built-in profiles. Profiles of declared kinds have no schema bound."""
 
 
 def annotation(obj: Object, key: str) -> str:
     return str((obj["metadata"].get("annotations") or {}).get(key, ""))
 
 
-def is_available(obj: Object) -> bool:
-    """An object that we never told anything is as its owner wants it."""
-    asked = annotation(obj, names.HASH)
-    if not asked:
+def is_available(obj: Object, *, ignores: bool = False) -> bool:
+    """Check if a service object runs its desired configuration; one without a desired hash is available.
+
+    If reports are ignored, an object is available unless its condition Ready is present and not true.
+    """
+    desired = annotation(obj, names.HASH)
+    if not desired:
         return True
-    reported = mapping(mapping(obj.get("status")).get("hash")).get(names.REPORTED_HASH)
-    return bool(reported == asked) and is_ready(obj)
+    if ignores:
+        return _ready(obj) in ("", "True")
+    return reported_hash(obj) == desired and is_ready(obj)
+
+
+def reported_hash(obj: Object) -> str:
+    """Return status.hash.profile; empty if the service operator never reported it."""
+    return str(as_mapping(as_mapping(obj.get("status")).get("hash")).get(names.REPORTED_HASH) or "")
 
 
 def is_ready(obj: Object) -> bool:
-    """Whether its operator says that it works, with whatever it has."""
-    conditions = mapping(obj.get("status")).get("conditions")
-    known = map(mapping, conditions if isinstance(conditions, list) else ())
-    return any(each.get("type") == "Ready" and each.get("status") == "True" for each in known)
+    """Check condition Ready, for whatever configuration is deployed."""
+    return _ready(obj) == "True"
 
 
-def mapping(value: Any) -> Mapping[str, Any]:
-    """What a kind that no code knows may have as something else is as if it were not there."""
+def _ready(obj: Object) -> str:
+    """Return the status of condition Ready; empty if the object has none."""
+    conditions = as_mapping(obj.get("status")).get("conditions")
+    known = map(as_mapping, conditions if isinstance(conditions, list) else ())
+    return next((str(each.get("status")) for each in known if each.get("type") == "Ready"), "")
+
+
+def as_mapping(value: Any) -> Mapping[str, Any]:
+    """Return a mapping of an untyped object; any other value is treated as missing."""
     return value if isinstance(value, Mapping) else {}
 
 
 def written_at(obj: Object) -> datetime | None:
-    """When it was last told something else."""
-    return moment(annotation(obj, names.WRITTEN))
+    """Return the time of the last change of the desired hash."""
+    return parse_time(annotation(obj, names.WRITTEN))
 
 
 @lru_cache(maxsize=1024)
-def moment(text: str) -> datetime | None:
-    """None where the text is none. Many are told something in the same second."""
+def parse_time(text: str) -> datetime | None:
+    """Parse a timestamp; None if it is invalid. Cached: many objects are written in the same second."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
@@ -59,7 +73,7 @@ def moment(text: str) -> datetime | None:
     return found if found.tzinfo else None
 
 
-def written(moment: datetime) -> str:
+def format_time(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime(_FORM)
 
 
@@ -69,7 +83,7 @@ def deadline_seconds(service: Service, profile: Profile | None) -> int:
 
 
 def limit(service: Service, profile: Profile | None, total: int) -> int:
-    """How many may be unavailable at once: a number, or a share of all, at least one."""
+    """Return the number of objects that may be unavailable at once: a number or a percentage of all, at least 1."""
     given = profile.max_unavailable if profile is not None else None
     for wanted in (given, service.max_unavailable, DEFAULT_MAX_UNAVAILABLE):
         number = _number(wanted, total)
@@ -79,7 +93,7 @@ def limit(service: Service, profile: Profile | None, total: int) -> int:
 
 
 def whole_number(text: str) -> int | None:
-    """None where anybody has written something else, or more digits than are worth reading."""
+    """Parse a decimal number; None for anything else and for numbers with too many digits."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _DIGITS else None
 
 

@@ -1,11 +1,11 @@
-"""What a node has after inheriting from its role, by the four rules of the data plane.
+"""Merge the fields of a role into those of a node, by the four rules of the data plane.
 
-- Texts, numbers and lists: the node's where it is not empty, else the role's; lists as a whole.
+- Strings, numbers and lists: the value of the node if not empty, else that of the role; lists as a whole.
 - `nova`: field by field, as above.
-- `ansibleVars`: top-level keys one by one, the node's first (`planning/variables.py`).
-- `networkAttachments`: node and role say the same, or one of them says nothing.
+- `ansibleVars`: merged by top-level key, the node wins (`planning/variables.py`).
+- `networkAttachments`: node and role must be equal if both are set.
 
-A role that is not there gives nothing. What is at fault is reported, and the node's own value stands.
+A missing role contributes nothing. A fault is reported, and the value of the node is used.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
-from nodeyard.capabilities.profiles.planning.variables import Variables, VariablesError, check, merged
+from nodeyard.capabilities.profiles.planning.variables import Variables, VariablesError, check, merge
 from nodeyard.capabilities.profiles.reasons import Reason
-from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, once
+from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, memoize
 from nodeyard.capabilities.profiles.types import (
     DeployStrategy,
     NodeSection,
@@ -48,18 +48,18 @@ class Fault:
 @dataclass(frozen=True)
 class Effective:
     section: NodeSection
-    """`spec.node` with what it inherits, `ansibleVars` merged."""
+    """`spec.node` with inherited values and merged `ansibleVars`."""
     deploy_strategy: DeployStrategy
     host_name: str = ""
     ansible_host: str = ""
     env: tuple[Any, ...] = ()
     network_attachments: tuple[str, ...] = ()
     services: tuple[str, ...] = ()
-    """Of the role alone."""
+    """From the role only."""
     update_policy: UpdatePolicy = UpdatePolicy.AUTOMATIC
     variables: Variables = field(default_factory=Variables)
     inherited: tuple[str, ...] = ()
-    """Fields of the node's spec whose value is the role's."""
+    """Fields of the node's spec whose value is inherited."""
     faults: tuple[Fault, ...] = ()
 
     @property
@@ -67,7 +67,7 @@ class Effective:
         return self.section.ansible_ssh_private_key_secret
 
     def wire(self) -> Object:
-        """As the node's status shows it. Of what may be secret only the names are shown, and nothing that is empty."""
+        """Return the value of status.effective: names instead of possibly secret content, and no empty fields."""
         shown = {
             "hostName": self.host_name,
             "ansibleHost": self.ansible_host,
@@ -83,13 +83,13 @@ class Effective:
         return _filled(shown)
 
 
-@once
-def inherited(snapshot: NodeSnapshot) -> Effective:
-    """Of the node that a snapshot is of."""
-    return effective(snapshot.node, snapshot.role)
+@memoize
+def effective_spec(snapshot: NodeSnapshot) -> Effective:
+    """Return the effective spec of the node of a snapshot."""
+    return inherit(snapshot.node, snapshot.role)
 
 
-def effective(node: OpenStackDataPlaneNode, role: OpenStackDataPlaneRole | None) -> Effective:
+def inherit(node: OpenStackDataPlaneNode, role: OpenStackDataPlaneRole | None) -> Effective:
     own, template = node.wanted, role.wanted if role is not None else RoleSpec()
     notes: list[str] = []
     section = _merge(own.node, template.node_template, "node", notes)
@@ -114,7 +114,7 @@ def effective(node: OpenStackDataPlaneNode, role: OpenStackDataPlaneRole | None)
 
 
 def _is_empty(value: object) -> bool:
-    """As Go's zero values; an explicit false is not one, since the fields that have it are pointers."""
+    """Check for a Go zero value; an explicit false is not empty, because those fields are pointers."""
     return not value and value is not False
 
 
@@ -126,7 +126,7 @@ def _first(own: Any, inherited: Any, path: str, notes: list[str]) -> Any:
 
 
 def _merge(own: StructT, inherited: StructT, path: str, notes: list[str]) -> StructT:
-    """Each field that is empty filled from the role; parts that are structs themselves, the same way."""
+    """Fill empty fields from the role, recursively in nested structs."""
     changes: dict[str, Any] = {}
     for name, wire_name in _fields(type(own)):
         mine, theirs = getattr(own, name), getattr(inherited, name)
@@ -142,7 +142,7 @@ def _merge(own: StructT, inherited: StructT, path: str, notes: list[str]) -> Str
 
 @cache
 def _fields(kind: type[msgspec.Struct]) -> tuple[tuple[str, str], ...]:
-    """The fields of a type by name and by name on the wire; found once per type."""
+    """Return the fields of a type as attribute name and JSON name; cached per type."""
     return tuple((each.name, each.encode_name) for each in msgspec.structs.fields(kind))
 
 
@@ -152,14 +152,14 @@ def _variables(of_node: str, of_role: str) -> tuple[Variables, tuple[Fault, ...]
         for path, text in ((_NODE_VARS, of_node), (_ROLE_VARS, of_role))
         if (fault := _variables_fault(path, text)) is not None
     )
-    return (Variables(of_node), faults) if faults else (merged(of_node, of_role), ())
+    return (Variables(of_node), faults) if faults else (merge(of_node, of_role), ())
 
 
 def _variables_fault(path: str, text: str) -> Fault | None:
     try:
         check(text)
     except VariablesError as error:
-        return Fault(Reason.VARS_INVALID, path, f"{path} {error}: write one variable a line, as name: value")
+        return Fault(Reason.VARS_INVALID, path, f"{path} {error}: write one variable per line, as name: value")
     return None
 
 
@@ -167,7 +167,7 @@ def _attachment_faults(own: Sequence[str], inherited: Sequence[str], role: str) 
     if not own or not inherited or own == inherited:
         return ()
     message = (
-        f"{_ATTACHMENTS} is {_quoted(own)} and that of role {role} is {_quoted(inherited)}: make them the same, or "
+        f"{_ATTACHMENTS} is {_quoted(own)}, but role {role} has {_quoted(inherited)}: set the same list on both, or "
         "remove one"
     )
     return (Fault(Reason.ATTACHMENTS_DIFFER, _ATTACHMENTS, message),)
@@ -178,11 +178,11 @@ def _quoted(items: Sequence[str]) -> str:
 
 
 def _policy(value: str) -> UpdatePolicy:
-    """A policy that nobody knows does not reconfigure nodes by itself."""
+    """Parse the policy; an unknown value means Manual, which does not reconfigure nodes."""
     return UpdatePolicy.AUTOMATIC if value in ("", UpdatePolicy.AUTOMATIC) else UpdatePolicy.MANUAL
 
 
-# what is shown
+# status.effective
 
 
 def _shown_section(section: NodeSection) -> Object:
@@ -201,7 +201,7 @@ def _shown_section(section: NodeSection) -> Object:
 
 
 def _shown_nova(nova: NovaTemplate | None) -> Object:
-    """Without its configuration, which may hold passwords."""
+    """Omit the configuration of nova, which may hold passwords."""
     return {} if nova is None else _plain(msgspec.structs.replace(nova, custom_service_config=""))
 
 

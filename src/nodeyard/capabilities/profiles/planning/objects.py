@@ -1,7 +1,7 @@
-"""The object a service has for a node: which fields of it are ours, and what they say. The rest is its user's.
+"""Service object of a node: the fields that Nodeyard owns. All other fields belong to the user.
 
-An object that was there before us stays its maker's: it is told what the node has chosen, but neither does it go with
-the node, nor when nothing asks for it any more. What tells the two apart stands on the object itself.
+Nodeyard configures an object that existed before, but does not delete it with the node or when nothing requests it any
+more. A label and an owner reference mark objects that Nodeyard created.
 """
 
 from __future__ import annotations
@@ -9,19 +9,19 @@ from __future__ import annotations
 from typing import Final
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.planning.availability import annotation, mapping
+from nodeyard.capabilities.profiles.planning.availability import annotation, as_mapping
 from nodeyard.capabilities.profiles.planning.inheritance import Effective
 from nodeyard.capabilities.profiles.planning.resolution import Resolution
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Service
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import ObjectMeta
-from nodeyard.plan.owned import owns
+from nodeyard.plan.managed_fields import owns
 
 _CELL: Final = "cellName"
 
 
-def owner_of(metadata: ObjectMeta) -> Object:
-    """What is made for a node goes with it."""
+def owner_reference(metadata: ObjectMeta) -> Object:
+    """Return the owner reference that garbage-collects an object with its node."""
     return {
         "apiVersion": names.DATAPLANE_API_VERSION,
         "kind": names.NODE_KIND,
@@ -32,9 +32,9 @@ def owner_of(metadata: ObjectMeta) -> Object:
     }
 
 
-def is_ours(snapshot: NodeSnapshot, service: Service, live: Object) -> bool:
-    """Whether an object of the node's name is this node's: one that names another node is not touched."""
-    named = mapping(live.get("spec")).get(service.node_field)
+def is_for_node(snapshot: NodeSnapshot, service: Service, live: Object) -> bool:
+    """Check that an object with the name of the node does not name another node."""
+    named = as_mapping(live.get("spec")).get(service.node_field)
     labels = live["metadata"].get("labels") or {}
     return (
         named in (None, "", snapshot.node.name)
@@ -42,25 +42,25 @@ def is_ours(snapshot: NodeSnapshot, service: Service, live: Object) -> bool:
     )
 
 
-def is_made_for(node: ObjectMeta, service: Service, live: Object) -> bool:
-    """Whether we made it: by either mark of that, so that one which is lost comes back."""
+def is_created_for(node: ObjectMeta, service: Service, live: Object) -> bool:
+    """Check if Nodeyard created the object: the label or the owner reference is enough, so a lost mark is restored."""
     metadata = live["metadata"]
     labels, owners = metadata.get("labels") or {}, metadata.get("ownerReferences") or ()
     return labels.get(names.SERVICE_LABEL) == service.name or any(each["uid"] == node.uid for each in owners)
 
 
-def is_told(node: ObjectMeta, service: Service, live: Object) -> bool:
-    """Whether something of it is ours to take away: all of it, or what was said on it."""
-    return not is_going(live) and (is_made_for(node, service, live) or bool(annotation(live, names.HASH)))
+def has_our_fields(node: ObjectMeta, service: Service, live: Object) -> bool:
+    """Check if there is something to remove: the object, or the fields that Nodeyard owns on it."""
+    return not is_deleting(live) and (is_created_for(node, service, live) or bool(annotation(live, names.HASH)))
 
 
-def is_going(live: Object) -> bool:
-    """Whether it is deleted already, and its operator still tidies up after it."""
+def is_deleting(live: Object) -> bool:
+    """Check if the object is being deleted and waits for finalizers."""
     return "deletionTimestamp" in live["metadata"]
 
 
-def is_of_another(snapshot: NodeSnapshot, configuration: Object) -> bool:
-    """Whether a configuration is another node's: `a` with service `b-c` and `a-b` with service `c` name it alike."""
+def is_of_other_node(snapshot: NodeSnapshot, configuration: Object) -> bool:
+    """Check if a configuration belongs to another node: node `a` with service `b-c` and node `a-b` with `c` collide."""
     owners = configuration["metadata"].get("ownerReferences") or ()
     return any(each["kind"] == names.NODE_KIND and each["name"] != snapshot.node.name for each in owners)
 
@@ -68,10 +68,10 @@ def is_of_another(snapshot: NodeSnapshot, configuration: Object) -> bool:
 def service_object(
     snapshot: NodeSnapshot, resolution: Resolution, effective: Effective, cell: str, annotations: dict[str, str]
 ) -> Object:
-    """What we say about it. A field that we do not say any more is taken back by the server."""
+    """Return the body to apply; server-side apply removes fields that it no longer contains."""
     node, service = snapshot.node.metadata, resolution.service
     live = snapshot.objects.get(service.name)
-    is_made = live is None or is_made_for(node, service, live)
+    is_made = live is None or is_created_for(node, service, live)
     spec: Object = {service.node_field: node.name}
     if resolution.profile is not None:
         spec[service.profile_field] = resolution.profile.name
@@ -85,14 +85,14 @@ def service_object(
             "namespace": node.namespace,
             "labels": {names.NODE_LABEL: node.name, **({names.SERVICE_LABEL: service.name} if is_made else {})},
             "annotations": annotations,
-            **({"ownerReferences": [owner_of(node)]} if is_made else {}),
+            **({"ownerReferences": [owner_reference(node)]} if is_made else {}),
         },
         "spec": spec,
     }
 
 
-def left_alone(live: Object) -> Object:
-    """What we still say on an object of somebody else that nothing asks for: its cell, which cannot be taken back."""
+def released_body(live: Object) -> Object:
+    """Return the body that releases an object of another creator; it keeps only the cell, which is immutable."""
     metadata = {name: live["metadata"][name] for name in ("name", "namespace")}
     body: Object = {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": metadata}
     if owns(live, names.MANAGER, "spec", _CELL):
@@ -101,7 +101,7 @@ def left_alone(live: Object) -> Object:
 
 
 def _compute_fields(effective: Effective, cell: str) -> Object:
-    """What a compute takes over from its node, where the node has it."""
+    """Return the fields that a compute copies from its node."""
     given: Object = {
         _CELL: cell,
         "sshKeySecretName": effective.section.ansible_ssh_private_key_secret,
@@ -111,10 +111,10 @@ def _compute_fields(effective: Effective, cell: str) -> Object:
 
 
 def custom_config(live: Object | None) -> str:
-    """What the object's user adds; never ours."""
-    return str(mapping((live or {}).get("spec")).get(names.CUSTOM_CONFIG) or "")
+    """Return the additional configuration that the user owns."""
+    return str(as_mapping((live or {}).get("spec")).get(names.CUSTOM_CONFIG) or "")
 
 
 def profile_of(live: Object, service: Service) -> str:
-    """The profile that an object has now."""
-    return str(mapping(live.get("spec")).get(service.profile_field) or "")
+    """Return the name of the deployed profile."""
+    return str(as_mapping(live.get("spec")).get(service.profile_field) or "")

@@ -1,7 +1,7 @@
-"""One service of a node: its object and configuration brought to what was chosen, or left as they are, and why.
+"""Plan one service of a node: its service object and configuration, or the reason to keep them unchanged.
 
-Whatever is unclear leaves what is deployed alone: a profile that is missing, a value that is none, a configuration that
-does not parse, a cell that would change.
+Every fault keeps the deployed state: a missing profile, an invalid value, a configuration that does not parse, a cell
+that would change.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from datetime import timedelta
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.configuration.objects import SECRET, config_object
 from nodeyard.capabilities.profiles.configuration.rendering import PROFILE, Rendered, files_of, hash_of, render
-from nodeyard.capabilities.profiles.planning.availability import annotation, deadline_seconds, mapping, whole_number
-from nodeyard.capabilities.profiles.planning.draft import ALONE, Draft, Undertaking, ref_to
-from nodeyard.capabilities.profiles.planning.inheritance import Effective, inherited
+from nodeyard.capabilities.profiles.planning.availability import annotation, as_mapping, deadline_seconds, whole_number
+from nodeyard.capabilities.profiles.planning.builder import NO_GROUP, ApprovalGroup, PlanBuilder, ref_to
+from nodeyard.capabilities.profiles.planning.inheritance import Effective, effective_spec
 from nodeyard.capabilities.profiles.planning.objects import (
     custom_config,
-    is_going,
-    is_made_for,
-    is_of_another,
-    is_ours,
-    left_alone,
+    is_created_for,
+    is_deleting,
+    is_for_node,
+    is_of_other_node,
     profile_of,
+    released_body,
     service_object,
 )
 from nodeyard.capabilities.profiles.planning.resolution import (
@@ -34,9 +34,14 @@ from nodeyard.capabilities.profiles.planning.resolution import (
     resolve,
     wants_object,
 )
-from nodeyard.capabilities.profiles.planning.rollout import is_disturbing, take_turn, told, watch_progress
+from nodeyard.capabilities.profiles.planning.rollout import (
+    check_progress,
+    config_annotations,
+    is_disruptive,
+    request_slot,
+)
 from nodeyard.capabilities.profiles.reasons import Reason
-from nodeyard.capabilities.profiles.snapshot import Budget, NodeSnapshot, Profile, Service, once
+from nodeyard.capabilities.profiles.snapshot import Budget, NodeSnapshot, Profile, Service, memoize
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneRole, State, UpdatePolicy
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import subdomain_faults
@@ -47,8 +52,8 @@ _UNCLEAR = (State.NOT_FOUND, State.INVALID, State.AMBIGUOUS)
 
 
 @dataclass(frozen=True)
-class Wish:
-    """What a service's object should be configured with."""
+class DesiredConfig:
+    """Desired configuration of a service object."""
 
     resolution: Resolution
     rendered: Rendered
@@ -83,13 +88,13 @@ def facts_of(snapshot: NodeSnapshot, resolution: Resolution, **more: object) -> 
     }
 
 
-def keep(draft: Draft, snapshot: NodeSnapshot, resolution: Resolution, effective: Effective) -> None:
-    """Bring one service of the node to what was chosen for it."""
+def plan_service(draft: PlanBuilder, snapshot: NodeSnapshot, resolution: Resolution, effective: Effective) -> None:
+    """Plan the object and the configuration of one service."""
     service, ref = resolution.service, node_ref(snapshot)
-    trouble = snapshot.troubles.get(service.name)
-    if trouble is not None:
+    kind_error = snapshot.kind_errors.get(service.name)
+    if kind_error is not None:
         if resolution.state is not State.NONE:
-            draft.block(ref, trouble.reason, facts_of(snapshot, resolution, error=trouble.message))
+            draft.block(ref, kind_error.reason, facts_of(snapshot, resolution, error=kind_error.message))
         return
     if resolution.state in _UNCLEAR:
         draft.block(ref, resolution.reason, facts_of(snapshot, resolution))
@@ -97,83 +102,107 @@ def keep(draft: Draft, snapshot: NodeSnapshot, resolution: Resolution, effective
     if not service.makes_object:
         return
     live = snapshot.objects.get(service.name)
-    if live is not None and not is_ours(snapshot, service, live):
-        draft.block(ref, Reason.FOREIGN, facts_of(snapshot, resolution, object=str(ref_to(live))))
-    elif is_held(snapshot, service):
+    if live is not None and not is_for_node(snapshot, service, live):
+        draft.block(ref, Reason.OTHER_NODE, facts_of(snapshot, resolution, object=str(ref_to(live))))
+    elif awaits_role(snapshot, service):
         draft.block(ref, Reason.ROLE_NOT_FOUND, facts_of(snapshot, resolution))
+    elif not snapshot.has_config_maps and (live is not None or wants_object(snapshot, resolution)):
+        draft.block(ref, Reason.NAMESPACE_NOT_GRANTED, facts_of(snapshot, resolution))
     elif wants_object(snapshot, resolution):
-        _bring(draft, snapshot, resolution, effective, live)
+        _reconcile_object(draft, snapshot, resolution, effective, live)
     else:
         _remove(draft, snapshot, resolution, live)
 
 
-def is_held(snapshot: NodeSnapshot, service: Service) -> bool:
-    """Whether the object stays as it is because of a missing role: its cell, its key and its defaults may be the
-    role's, which are not known and must not be taken away."""
+def awaits_role(snapshot: NodeSnapshot, service: Service) -> bool:
+    """Check if a compute must stay unchanged because its role is missing.
+
+    Its cell, SSH key and defaults may come from the role; without the role they are unknown and must not be removed.
+    """
     return service.name == names.NOVA and service.name in snapshot.objects and is_role_missing(snapshot)
 
 
-def _remove(draft: Draft, snapshot: NodeSnapshot, resolution: Resolution, live: Object | None) -> None:
-    """Nothing asks for it any more: what was made for the node goes, and only that."""
+def _remove(draft: PlanBuilder, snapshot: NodeSnapshot, resolution: Resolution, live: Object | None) -> None:
+    """Remove the object and configuration of a service that nothing requests any more."""
     service, facts = resolution.service, facts_of(snapshot, resolution)
-    gone = "" if live is None or is_going(live) else _take_away(draft, snapshot, service, live, facts)
+    gone = "" if live is None or is_deleting(live) else _remove_object(draft, snapshot, service, live, facts)
     for configuration in snapshot.configurations.get(service.name, ()):
-        if not is_of_another(snapshot, configuration):
+        if not is_of_other_node(snapshot, configuration):
             draft.delete(configuration, Reason.CONFIGURATION_DELETED, facts, after=(gone,))
 
 
-def _take_away(draft: Draft, snapshot: NodeSnapshot, service: Service, live: Object, facts: Object) -> str:
-    """The object, or what we said on it where somebody else made it; the action's id, empty where there is nothing."""
-    loss, disrupts = snapshot.losses.get(service.name), (snapshot.node.name,)
-    undertaking = Undertaking(f"remove {service.name} {loss.taker}", loss.nodes) if loss else ALONE
-    if is_made_for(snapshot.node.metadata, service, live):
-        return draft.delete(live, Reason.OBJECT_DELETED, facts, disrupts=disrupts, undertaking=undertaking)
-    body = left_alone(live)
-    return draft.apply(live, body, Reason.OBJECT_LET_GO, facts, disrupts=disrupts, undertaking=undertaking)
+def removal_group(service: str, cause: str) -> str:
+    """Return the approval group of a removal that one edit causes on many nodes."""
+    return f"remove {service} {cause}"
 
 
-def _bring(
-    draft: Draft, snapshot: NodeSnapshot, resolution: Resolution, effective: Effective, live: Object | None
+def _remove_object(draft: PlanBuilder, snapshot: NodeSnapshot, service: Service, live: Object, facts: Object) -> str:
+    """Delete the object, or release it if Nodeyard did not create it; return the action id, or an empty string."""
+    removal, disrupts = snapshot.removals.get(service.name), (snapshot.node.name,)
+    group = (
+        ApprovalGroup(removal_group(service.name, removal.cause), removal.nodes, removal.root) if removal else NO_GROUP
+    )
+    if is_created_for(snapshot.node.metadata, service, live):
+        return draft.delete(live, Reason.OBJECT_DELETED, facts, disrupts=disrupts, group=group)
+    body = released_body(live)
+    return draft.apply(live, body, Reason.OBJECT_RELEASED, facts, disrupts=disrupts, group=group)
+
+
+def _reconcile_object(
+    draft: PlanBuilder, snapshot: NodeSnapshot, resolution: Resolution, effective: Effective, live: Object | None
 ) -> None:
     service, ref = resolution.service, node_ref(snapshot)
-    wanted_cell, source = _cell(snapshot, resolution)
+    wanted_cell, source = _wanted_cell(snapshot, resolution)
     if faults := subdomain_faults(wanted_cell) if wanted_cell else ():
         facts = {"cell": wanted_cell, "source": source, "error": faults[0]}
         draft.block(ref, Reason.CELL_INVALID, facts_of(snapshot, resolution, **facts))
         return
-    present_cell = str(mapping((live or {}).get("spec")).get("cellName") or "")
+    present_cell = str(as_mapping((live or {}).get("spec")).get("cellName") or "")
     if present_cell and wanted_cell and present_cell != wanted_cell:
         facts = facts_of(snapshot, resolution, **{"from": present_cell, "to": wanted_cell})
         draft.block(ref, Reason.CELL_CHANGED, facts)
         return
     for configuration in snapshot.configurations.get(service.name, ()):
-        if is_of_another(snapshot, configuration):
-            draft.block(ref, Reason.FOREIGN, facts_of(snapshot, resolution, object=str(ref_to(configuration))))
+        if is_of_other_node(snapshot, configuration):
+            draft.block(ref, Reason.OTHER_NODE, facts_of(snapshot, resolution, object=str(ref_to(configuration))))
             return
-    wish = wish_for(snapshot, service.name)
-    if wish.is_pinned:
+    desired = desired_config(snapshot, service.name)
+    if desired.is_pinned:
         draft.block(ref, Reason.PINNED, facts_of(snapshot, resolution))
-    if wish.rendered.faults:
-        errors = [str(fault) for fault in wish.rendered.faults]
+    if desired.rendered.faults:
+        errors = [str(fault) for fault in desired.rendered.faults]
         draft.block(ref, Reason.CONFIG_INVALID, facts_of(snapshot, resolution, error="; ".join(errors)))
         return
+    if (
+        desired.resolution.profile is not None
+        and desired.resolution.profile.render_as == SECRET
+        and not snapshot.has_secrets
+    ):
+        draft.block(ref, Reason.SECRETS_NOT_GRANTED, facts_of(snapshot, resolution))
+        return
     budget = snapshot.budgets.get(service.name, Budget())
-    turn = take_turn(live, wish.rendered.hash, budget)
-    if turn.reason is not None:
+    ignores = service.name in snapshot.ignored
+    slot = request_slot(live, desired.rendered.hash, budget, ignores=ignores)
+    if slot.reason is not None:
         if budget.due is not None and budget.due > draft.now:
             draft.wake(budget.due)
-        draft.block(ref, turn.reason, facts_of(snapshot, resolution, **(turn.facts or {})))
+        draft.block(ref, slot.reason, facts_of(snapshot, resolution, **(slot.facts or {})))
         return
-    _write(draft, snapshot, wish, effective, wanted_cell, live)
-    progress = watch_progress(draft, live, resolution)
+    _write_object(draft, snapshot, desired, effective, wanted_cell, live)
+    progress = check_progress(draft, live, resolution, ignores=ignores)
     if progress.reason is Reason.STALLED:
         draft.block(ref, Reason.STALLED, facts_of(snapshot, resolution, **(progress.facts or {})))
 
 
-def _write(
-    draft: Draft, snapshot: NodeSnapshot, wish: Wish, effective: Effective, wanted_cell: str, live: Object | None
+def _write_object(
+    draft: PlanBuilder,
+    snapshot: NodeSnapshot,
+    desired: DesiredConfig,
+    effective: Effective,
+    wanted_cell: str,
+    live: Object | None,
 ) -> None:
-    resolution, rendered = wish.resolution, wish.rendered
+    resolution, rendered = desired.resolution, desired.rendered
     service, node = resolution.service, snapshot.node.metadata
     facts = facts_of(snapshot, resolution, hash=rendered.hash)
     profile = resolution.profile
@@ -183,40 +212,42 @@ def _write(
     first = draft.apply(kept, configuration, Reason.CONFIGURATION_WRITTEN, facts, is_first=kept is None)
     for each in present.values():
         draft.delete(each, Reason.CONFIGURATION_DELETED, facts, after=(first,))
-    body = service_object(snapshot, resolution, effective, wanted_cell, told(live, resolution, rendered.hash, draft))
-    is_news = live is not None and annotation(live, names.HASH) != rendered.hash
+    body = service_object(
+        snapshot, resolution, effective, wanted_cell, config_annotations(live, resolution, rendered.hash, draft)
+    )
+    is_changed = live is not None and annotation(live, names.HASH) != rendered.hash
     reason = Reason.OBJECT_CREATED if live is None else Reason.OBJECT_UPDATED
-    if is_news or live is None:
+    if is_changed or live is None:
         draft.wake(draft.now + timedelta(seconds=deadline_seconds(service, profile)))
     draft.apply(
         live,
         body,
-        Reason.OBJECT_RECONFIGURED if is_news else reason,
+        Reason.OBJECT_RECONFIGURED if is_changed else reason,
         facts,
-        disrupts=(node.name,) if is_disturbing(live, rendered.hash) else (),
+        disrupts=(node.name,) if is_disruptive(live, rendered.hash, ignores=service.name in snapshot.ignored) else (),
         after=(first,),
     )
 
 
-@once
-def wish_for(snapshot: NodeSnapshot, service_name: str) -> Wish:
-    """The configuration that the node should have for a service: the profile as it is, or as it is pinned."""
+@memoize
+def desired_config(snapshot: NodeSnapshot, service_name: str) -> DesiredConfig:
+    """Return the desired configuration of a service: the current profile, or the pinned generation."""
     resolution, defaults = resolve(snapshot)[service_name], _defaults(snapshot, service_name)
     custom = custom_config(snapshot.objects.get(service_name))
     pinned = _pinned(snapshot, resolution)
     profile = pinned or resolution.profile
     rendered = render(resolution.service, snapshot.node.name, profile, custom, defaults)
-    return Wish(replace(resolution, profile=profile), rendered, is_pinned=pinned is not None)
+    return DesiredConfig(replace(resolution, profile=profile), rendered, is_pinned=pinned is not None)
 
 
 def _defaults(snapshot: NodeSnapshot, service_name: str) -> str:
-    """What the node, or its role, has for the service whatever its profile."""
-    nova = inherited(snapshot).section.nova if service_name == names.NOVA else None
+    """Return the configuration of the node or its role that applies with any profile."""
+    nova = effective_spec(snapshot).section.nova if service_name == names.NOVA else None
     return "" if nova is None else nova.custom_service_config
 
 
 def _pinned(snapshot: NodeSnapshot, resolution: Resolution) -> Profile | None:
-    """The profile as the node has it, where it does not follow what has changed since."""
+    """Return the profile with its deployed text, if the node does not follow later changes."""
     profile, live = resolution.profile, snapshot.objects.get(resolution.service.name)
     if profile is None or live is None or _is_following(snapshot):
         return None
@@ -230,14 +261,14 @@ def _pinned(snapshot: NodeSnapshot, resolution: Resolution) -> Profile | None:
 
 
 def _is_following(snapshot: NodeSnapshot) -> bool:
-    """Whether changes of a profile reach the node. A role that is missing may have said that they do not."""
+    """Check if the node follows changes of its profile. A missing role may set Manual, so it counts as Manual."""
     if is_role_missing(snapshot) and not snapshot.node.wanted.profile_update_policy:
         return False
-    return inherited(snapshot).update_policy == UpdatePolicy.AUTOMATIC
+    return effective_spec(snapshot).update_policy == UpdatePolicy.AUTOMATIC
 
 
 def _deployed_text(snapshot: NodeSnapshot, service: Service, live: Object) -> str | None:
-    """The profile's part of the configuration that is there; None where that is not what was written."""
+    """Return the profile's part of the deployed configuration; None if it was edited by hand."""
     for present in snapshot.configurations.get(service.name, ()):
         files = _files(present)
         text = files.get(PROFILE.format(service=service.name), "")
@@ -254,7 +285,7 @@ def _files(configuration: Object) -> Mapping[str, str]:
     return {name: base64.b64decode(text).decode(errors="replace") for name, text in data.items()}
 
 
-def _cell(snapshot: NodeSnapshot, resolution: Resolution) -> tuple[str, str]:
-    """Which one, and who says so; empty where none."""
+def _wanted_cell(snapshot: NodeSnapshot, resolution: Resolution) -> tuple[str, str]:
+    """Return the wanted cell and the layer that sets it; empty if none."""
     found = cell(snapshot) if resolution.service.name == names.NOVA else None
     return ("", "") if found is None else (found[0], found[1].value)

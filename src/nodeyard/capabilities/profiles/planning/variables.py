@@ -1,8 +1,7 @@
-"""`ansibleVars` of a node laid over those of its role: top-level keys one by one, the node's first, nothing deeper.
+"""Merge `ansibleVars` of a node over those of its role, by top-level key, without a deep merge.
 
-The texts are merged as they are written: values are carried over and not interpreted, so that tags that only Ansible
-knows (`!vault`) and numbers such as `1.10` come out as they went in. Errors name the place and never quote the text,
-which may hold passwords.
+Values are copied as YAML nodes and not interpreted, so Ansible tags (`!vault`) and numbers such as `1.10` survive.
+Errors name the position and never quote the text, which may hold passwords.
 """
 
 from __future__ import annotations
@@ -19,20 +18,20 @@ from nodeyard.capabilities.profiles.types import Source
 _Loader: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Dumper: Final[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _REMEMBERED: Final = 256
-"""Texts: a role's is read for each of its nodes."""
+"""Cached texts: the text of a role is parsed for each of its nodes."""
 _DEEPEST: Final = 100
-"""Levels. libyaml's composer calls itself for each, and some ten thousand end the process."""
+"""Maximum nesting. The composer of libyaml is recursive, and some ten thousand levels crash the process."""
 
 
 class VariablesError(ValueError):
-    """Not YAML, or not a mapping."""
+    """Text is not YAML, or not a mapping."""
 
 
 @dataclass(frozen=True)
 class Variables:
     text: str = ""
     origins: Mapping[str, Source] | None = None
-    """By key, in the order of the text."""
+    """Layer of each key, in the order of the text."""
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -40,12 +39,12 @@ class Variables:
 
 
 def check(text: str) -> None:
-    """Raises VariablesError where the text cannot be laid over another."""
+    """Raise VariablesError if the text cannot be merged."""
     _entries(text)
 
 
-def merged(of_node: str, of_role: str) -> Variables:
-    """Both, the node's keys over the role's. A text that is alone stays as it is, byte for byte."""
+def merge(of_node: str, of_role: str) -> Variables:
+    """Merge both texts; keys of the node win. A single text is kept byte for byte."""
     own, inherited = _entries(of_node), _entries(of_role)
     origins = {**dict.fromkeys(inherited, Source.ROLE), **dict.fromkeys(own, Source.NODE)}
     if not own or not inherited:
@@ -57,7 +56,7 @@ def merged(of_node: str, of_role: str) -> Variables:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _entries(text: str) -> Mapping[str, tuple[yaml.Node, yaml.Node]]:
-    """The key and the value of each top-level key; of one that is there twice the last, as YAML is mostly read."""
+    """Return key and value nodes by top-level key; the last of a duplicate key wins, as in most YAML parsers."""
     try:
         _check_depth(text)
         document = yaml.compose(text, Loader=_Loader)
@@ -72,7 +71,7 @@ def _entries(text: str) -> Mapping[str, tuple[yaml.Node, yaml.Node]]:
     if not isinstance(document, yaml.MappingNode):
         raise VariablesError("is not a mapping of variables to values")
     if any(not isinstance(key, yaml.ScalarNode) for key, _value in document.value):
-        raise VariablesError("has a key that is not a name")
+        raise VariablesError("has a key that is not a scalar")
     return {key.value: (key, value) for key, value in document.value}
 
 

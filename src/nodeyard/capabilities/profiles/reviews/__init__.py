@@ -1,1 +1,1 @@
-"""What is said about each kind before it is stored. A review is pure, and decides from the request and the cache."""
+"""Admission of each kind. A review is a pure function of the request and the cache."""

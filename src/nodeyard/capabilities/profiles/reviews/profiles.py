@@ -1,4 +1,4 @@
-"""Profiles: configuration that no service could read is not stored, and a profile that nodes have is not deleted."""
+"""Review profiles: deny configuration that does not parse, and the deletion of a profile in use."""
 
 from __future__ import annotations
 
@@ -7,155 +7,180 @@ from dataclasses import dataclass
 from typing import Final
 
 from nodeyard.capabilities.profiles import names, watched
-from nodeyard.capabilities.profiles.collecting import known
-from nodeyard.capabilities.profiles.configuration.judgement import of_profile
+from nodeyard.capabilities.profiles.collect import load_registry
+from nodeyard.capabilities.profiles.configuration.objects import SECRET
+from nodeyard.capabilities.profiles.configuration.validation import validate_profile
+from nodeyard.capabilities.profiles.messages import count_nodes, text
 from nodeyard.capabilities.profiles.planning.resolution import resolve
-from nodeyard.capabilities.profiles.reviews.verdicts import counted
+from nodeyard.capabilities.profiles.reasons import Reason
+from nodeyard.capabilities.profiles.rollout_counts import rollout_count
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Profile, Service
-from nodeyard.capabilities.profiles.standings import standing_of
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode, OpenStackDataPlaneRole, Source, annotation_of
-from nodeyard.capabilities.profiles.users import choosers
-from nodeyard.kube.json import Object
+from nodeyard.capabilities.profiles.users import list_choosing_nodes
+from nodeyard.client.resources import SECRETS
+from nodeyard.kube.json import Object, json_equal
 from nodeyard.runtime.capability import View
-from nodeyard.runtime.judging import judged
-from nodeyard.runtime.webhooks import Review, Verdict, allowed, denied
+from nodeyard.runtime.ratcheting import judged
+from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, allowed, denied
+from nodeyard.watch.reflector import FORBIDDEN
 
 _NAMESPACE_CONTROLLER: Final = "system:serviceaccount:kube-system:namespace-controller"
-"""Deletes everything in a namespace that goes, in an order of its own."""
+"""User that deletes the content of a namespace, in any order."""
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """The profile that a request is about."""
+class _Target:
+    """Profile of a request."""
 
     service: Service
     namespace: str
     name: str
-    """What its server-made name begins with, where it has none yet."""
+    """Name, or generateName if the API server has not set the name yet."""
 
     def __str__(self) -> str:
         return f"{self.service.profile_kind} {self.name}"
 
 
-def review_profile(review: Review, view: View) -> Verdict:
-    """By every service that has profiles of this kind: the first that refuses does."""
+def review_profile(review: AdmissionRequest, view: View) -> AdmissionResponse:
+    """Review a profile for every service of its kind; the first denial wins."""
     kind = (review.kind.group, review.kind.kind)
-    verdicts = [_review(each, review, view) for each in known(view).services if _profiles_of(each) == kind]
-    refusals = (each for each in verdicts if not each.is_allowed)
-    return next(refusals, allowed(*(warning for each in verdicts for warning in each.warnings)))
+    responses = [_review(each, review, view) for each in load_registry(view).services if _profiles_of(each) == kind]
+    refusals = (each for each in responses if not each.is_allowed)
+    return next(refusals, allowed(*(warning for each in responses for warning in each.warnings)))
 
 
 def _profiles_of(service: Service) -> tuple[str, str]:
     return service.profile_api_version.rpartition("/")[0], service.profile_kind
 
 
-def _review(service: Service, review: Review, view: View) -> Verdict:
+def _review(service: Service, review: AdmissionRequest, view: View) -> AdmissionResponse:
     metadata = review.subject.get("metadata", {})
     name = review.name or metadata.get("name") or metadata.get("generateName", "")
-    asked = _Asked(service, review.namespace, name)
+    target = _Target(service, review.namespace, name)
     if review.operation == "DELETE":
         is_whole = review.user.username == _NAMESPACE_CONTROLLER
-        return allowed() if is_whole else _review_removal(asked, review.old_object, view)
+        return allowed() if is_whole else _review_removal(target, review.old_object, view)
     if "deletionTimestamp" in metadata:
         return allowed()
-    return _review_content(asked, review.object or {}, review.old_object, view)
+    return _review_content(target, review.object or {}, review.old_object, view)
 
 
-def _review_content(asked: _Asked, new: Object, old: Object | None, view: View) -> Verdict:
-    field = asked.service.config_field
-    config = watched.named(new, field)
-    judgement = of_profile(asked.service, asked.name, config)
+def _review_content(target: _Target, new: Object, old: Object | None, view: View) -> AdmissionResponse:
+    field = target.service.config_field
+    config = watched.spec_string(new, field)
+    result = validate_profile(target.service, target.name, config)
+    secret_faults = list(_secret_faults(target, new, view))
     if old is None:
-        return judged(judgement.faults, [], judgement.warnings)
-    moved = list(_moved(asked, old, new, view))
-    if config == watched.named(old, field):
-        return judged([], judgement.faults, moved)
-    nodes = _users(asked, old, view)
-    told = [f"this change of {asked} reconfigures {asked.service.name} on {counted(nodes)}"] if nodes else []
-    return judged(judgement.faults, [], [*judgement.warnings, *told, *moved])
+        return judged([*result.faults, *secret_faults], [], result.warnings)
+    changes = list(_selection_changes(target, old, new, view))
+    # Ratcheting: a fault that existed before is a warning, not a denial.
+    known = secret_faults if watched.parse_profile(target.service, old).render_as == SECRET else []
+    faults = [] if known else secret_faults
+    if json_equal(config, watched.spec_string(old, field)):
+        return judged(faults, [*result.faults, *known], changes)
+    nodes = _nodes_using(target, old, view)
+    reconfigured = (
+        [f"This change to {target} reconfigures {target.service.name} on {count_nodes(nodes)}"] if nodes else []
+    )
+    return judged([*result.faults, *faults], known, [*result.warnings, *reconfigured, *changes])
 
 
-def _moved(asked: _Asked, old: Object, new: Object, view: View) -> Iterator[str]:
-    """For which nodes another selector or priority decides otherwise."""
-    was, will = (watched.seen(asked.service, each) for each in (old, new))
-    if (was.node_selector, was.priority) == (will.node_selector, will.priority):
+def _secret_faults(target: _Target, profile: Object, view: View) -> Iterator[str]:
+    """Return the fault of renderAs: Secret without a grant. Unknown, and not a fault, in namespaces without nodes."""
+    if watched.parse_profile(target.service, profile).render_as != SECRET or target.namespace not in watched.namespaces(
+        view
+    ):
         return
-    before, after = ({node.name for node in _selected(asked, each, view)} for each in (old, new))
+    kind = watched.configuration_kind(SECRETS, target.namespace)
+    if not view.is_synced(kind) and FORBIDDEN in view.watch_error(kind):
+        facts = {"kind": target.service.profile_kind, "profile": target.name, "namespace": target.namespace}
+        yield text(Reason.SECRETS_NOT_GRANTED, facts)
+
+
+def _selection_changes(target: _Target, old: Object, new: Object, view: View) -> Iterator[str]:
+    """Return warnings with the nodes that a changed nodeSelector or priority adds or removes."""
+    stored, changed = (watched.parse_profile(target.service, each) for each in (old, new))
+    if (stored.node_selector, stored.priority) == (changed.node_selector, changed.priority):
+        return
+    before, after = ({node.name for node in _selected(target, each, view)} for each in (old, new))
     if before - after:
-        yield f"by this change {asked} is not chosen any more for {counted(sorted(before - after))}"
+        yield f"With this change {target} no longer selects {count_nodes(sorted(before - after))}"
     if after - before:
-        yield f"by this change {asked} is chosen for {counted(sorted(after - before))}"
+        yield f"With this change {target} selects {count_nodes(sorted(after - before))}"
 
 
 # deletion
 
 
-def _review_removal(asked: _Asked, old: Object | None, view: View) -> Verdict:
-    if nodes := _users(asked, old, view):
+def _review_removal(target: _Target, old: Object | None, view: View) -> AdmissionResponse:
+    if nodes := _nodes_using(target, old, view):
         return denied(
-            f"{asked} is in use by {counted(nodes)}: choose another by {asked.service.annotation_key} on them or their "
-            "role, or empty it to have none, then delete it"
+            f"{target} is in use by {count_nodes(nodes)}: set {target.service.annotation_key} on them or their role to "
+            "another profile, or to an empty value for none, before you delete it"
         )
-    if nodes := _deployed(asked, view):
-        kind = asked.service.object_kind
-        return denied(f"{asked} is still what the {kind} of {counted(nodes)} has: delete it when they have another")
-    return allowed(*_waiting_roles(asked, view))
+    if nodes := _deployed(target, view):
+        kind = target.service.object_kind
+        return denied(
+            f"{target} is still deployed in the {kind} of {count_nodes(nodes)}: delete it when they have another "
+            "profile"
+        )
+    return allowed(*_waiting_roles(target, view))
 
 
-def _waiting_roles(asked: _Asked, view: View) -> Iterator[str]:
-    """Roles without nodes do not keep it."""
-    choice = f"{asked.namespace}/{asked.service.annotation_key}={asked.name}"
+def _waiting_roles(target: _Target, view: View) -> Iterator[str]:
+    """Return warnings about roles without nodes that name the profile; they do not block its deletion."""
+    choice = f"{target.namespace}/{target.service.annotation_key}={target.name}"
     for name in sorted(role.metadata.name for role in view.indexed(names.ROLE_KIND, names.BY_ANNOTATION, choice)):
-        yield f"{names.ROLE_KIND} {name} still chooses {asked}: a node that follows it will miss it"
+        yield f"{names.ROLE_KIND} {name} still names {target}: nodes that get this role will report ProfileNotFound"
 
 
-# who has it
+# users of a profile
 
 
-def _users(asked: _Asked, profile: Object | None, view: View) -> list[str]:
-    """The nodes that have a profile: by themselves, by their role, or by its selector."""
+def _nodes_using(target: _Target, profile: Object | None, view: View) -> list[str]:
+    """Return the nodes of a profile: by their annotation, by their role, or by its nodeSelector."""
     chosen = (
-        view.get(names.NODE_KIND, name, asked.namespace)
-        for name in choosers(view, asked.service, asked.namespace, asked.name)
+        view.get(names.NODE_KIND, name, target.namespace)
+        for name in list_choosing_nodes(view, target.service, target.namespace, target.name)
     )
-    selected = _selected(asked, profile, view) if profile is not None else ()
+    selected = _selected(target, profile, view) if profile is not None else ()
     return sorted({node.name for node in (*chosen, *selected) if node is not None and not node.is_deleting})
 
 
-def _deployed(asked: _Asked, view: View) -> list[str]:
-    """The nodes whose service has the profile, although another is chosen for them by now, or none."""
-    service = asked.service
-    kind = watched.viewed(service.object_api_version, service.object_kind)
-    if not service.makes_object or not watched.is_seen(view, kind):
+def _deployed(target: _Target, view: View) -> list[str]:
+    """Return the nodes that still have the profile deployed, although they do not choose it any more."""
+    service = target.service
+    kind = watched.kind_name(service.object_api_version, service.object_kind)
+    if not service.makes_object or not watched.is_synced(view, kind):
         return []
-    if not standing_of(view, service, asked.namespace, asked.name).total:
+    if not rollout_count(view, service, target.namespace, target.name).total:
         return []
     having = watched.by_profile(service.profile_field)
-    found = (each["metadata"] for each in view.all(kind) if f"{asked.namespace}/{asked.name}" in having(each))
+    found = (each["metadata"] for each in view.all(kind) if f"{target.namespace}/{target.name}" in having(each))
     return sorted(each["name"] for each in found if "deletionTimestamp" not in each)
 
 
-def _selected(asked: _Asked, profile: Object, view: View) -> Iterator[OpenStackDataPlaneNode]:
-    """By the profile as it is here, whichever is stored."""
-    service = asked.service
+def _selected(target: _Target, profile: Object, view: View) -> Iterator[OpenStackDataPlaneNode]:
+    """Iterate over nodes that this version of the profile selects, instead of the stored one."""
+    service = target.service
     if not any(watched.selecting(profile)):
         return
-    kind = watched.viewed(service.profile_api_version, service.profile_kind)
-    selecting = view.indexed(kind, watched.SELECTING, asked.namespace) if watched.is_seen(view, kind) else ()
-    profiles = {each["metadata"]["name"]: watched.seen(service, each) for each in selecting}
-    profiles[asked.name] = watched.seen(service, profile)
+    kind = watched.kind_name(service.profile_api_version, service.profile_kind)
+    selecting = view.indexed(kind, watched.SELECTING, target.namespace) if watched.is_synced(view, kind) else ()
+    profiles = {each["metadata"]["name"]: watched.parse_profile(service, each) for each in selecting}
+    profiles[target.name] = watched.parse_profile(service, profile)
     for node in view.all(names.NODE_KIND):
-        if node.metadata.namespace == asked.namespace and _is_selected(asked, node, profiles, view):
+        if node.metadata.namespace == target.namespace and _is_selected(target, node, profiles, view):
             yield node
 
 
-def _is_selected(asked: _Asked, node: OpenStackDataPlaneNode, profiles: dict[str, Profile], view: View) -> bool:
-    """Whether nobody chooses for the node, and this profile selects it by the highest priority."""
-    service = asked.service
+def _is_selected(target: _Target, node: OpenStackDataPlaneNode, profiles: dict[str, Profile], view: View) -> bool:
+    """Check if no annotation chooses for the node and this profile wins by priority."""
+    service = target.service
     role: OpenStackDataPlaneRole | None = (
-        view.get(names.ROLE_KIND, node.wanted.role, asked.namespace) if node.wanted.role else None
+        view.get(names.ROLE_KIND, node.wanted.role, target.namespace) if node.wanted.role else None
     )
     if any(annotation_of(each, service.annotation_key) is not None for each in (node, role)):
         return False
     found = resolve(NodeSnapshot(node, role, (service,), profiles={service.name: profiles}))[service.name]
-    return (found.source, found.value) == (Source.SELECTOR, asked.name)
+    return (found.source, found.value) == (Source.SELECTOR, target.name)

@@ -1,1 +1,1 @@
-"""The steps of the spares plan, one module each; `plan.py` tells in which order they are taken."""
+"""The steps of the spares plan; `plan.py` calls them in order."""

@@ -1,62 +1,69 @@
-"""Missing nodes are claimed from the stock: taken and configured in one patch.
+"""Claims: missing nodes are claimed from the spares, each with one patch; unclaimed spares get a reason.
 
-The spare taint and label go, the owner's label and the template's settings come, and what the node was like before is
-recorded, all in one write: there is no moment at which a node is claimed and not yet configured.
+The patch removes the spare taint and label, sets the owner's label and the template's settings, and writes the record.
+A node is therefore never claimed without being configured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 
 from nodeyard.capabilities.spares import names
-from nodeyard.capabilities.spares.planning.draft import Draft
-from nodeyard.capabilities.spares.planning.edits import Edit
-from nodeyard.capabilities.spares.planning.moulds import Moulds
+from nodeyard.capabilities.spares.planning.builder import PlanBuilder, summarize_nodes
+from nodeyard.capabilities.spares.planning.node_metadata import settle
+from nodeyard.capabilities.spares.planning.node_patch import Edit, PatchCache, format_taint, spare_taints
 from nodeyard.capabilities.spares.planning.record import FOREIGN, OURS, Record
-from nodeyard.capabilities.spares.planning.settings import settle
-from nodeyard.capabilities.spares.planning.spread import Picker, usage
-from nodeyard.capabilities.spares.planning.stock import Spare, Stock
-from nodeyard.capabilities.spares.planning.taints import render, spare_taints
+from nodeyard.capabilities.spares.planning.spare_index import Eligibility, Spare, SpareIndex
+from nodeyard.capabilities.spares.planning.spread import Picker, count_zones
 from nodeyard.capabilities.spares.planning.templates import Resolved
 from nodeyard.capabilities.spares.types import Reason
+from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Node
+from nodeyard.kube.selectors import LabelSelector
+
+Refused = dict[Reason, Object]
+"""The count of refused nodes and the first names, by reason."""
 
 
-def claim(draft: Draft, stock: Stock, template: Resolved, kept: Iterable[Node], missing: int) -> int:
-    """Claim as many as are missing and can be had; how many that were."""
-    if missing <= 0:
+def claim(
+    builder: PlanBuilder, spares: SpareIndex, template: Resolved, kept: Iterable[Node], after: Sequence[tuple[str, ...]]
+) -> int:
+    """Claim up to `len(after)` spares and return how many. Each claim waits for the actions in its entry of `after`."""
+    missing = len(after)
+    if not missing:
         return 0
-    aisles = stock.aisles(template)
-    picker = Picker(aisles, usage(map(template.zone_of, kept)))
+    queues = spares.by_zone(template)
+    picker = Picker(queues, count_zones(kept, template))
     if not template.template.is_dry_run:
-        picked = list(_pick(picker, missing))
+        picked = list(picker.take(missing))
         for spare in picked:
-            stock.claim(spare, template.name)
+            spares.claim(spare, template.name)
     else:
-        with stock.rehearsal(aisles) as picked:
-            picked.extend(_pick(picker, missing))
-    moulds = Moulds(template.wanted, partial(configure, template=template))
-    for spare in picked:
-        draft.change(spare.node, moulds.cast(spare.node), Reason.CLAIMED, template.facts(spare.node))
+        with spares.dry_run(queues) as picked:
+            picked.extend(picker.take(missing))
+    patches = PatchCache(template.wanted, partial(_configure, template=template))
+    for spare, first in zip(picked, after, strict=False):
+        builder.patch(
+            spare.node, patches.patch_for(spare.node), Reason.CLAIMED, template.facts(spare.node), after=first
+        )
     return len(picked)
 
 
-def _pick(picker: Picker, missing: int) -> Iterable[Spare]:
-    for _ in range(missing):
-        spare = picker.next()
-        if spare is None:
-            return
-        yield spare
+def reserve(spares: SpareIndex, template: Resolved, kept: Iterable[Node], missing: int) -> None:
+    """Keep `missing` spares that are not eligible yet from templates of lower priority."""
+    picker = Picker(spares.by_zone(template, is_reservation=True), count_zones(kept, template))
+    for spare in picker.take(missing):
+        spares.reserve(spare, template.name)
 
 
-def configure(edit: Edit, template: Resolved) -> None:
-    """Make a spare a node of the template. An old note that it fell out of another's management is then history."""
+def _configure(edit: Edit, template: Resolved) -> None:
+    """Configure a spare as a node of the template and remove out-of-management labels of an earlier owner."""
     node = edit.node
     record = Record(
         template=template.name,
-        spare_taints=tuple(map(render, spare_taints(node))),
-        spare_label=_label_origin(node),
+        spare_taints=tuple(map(format_taint, spare_taints(node))),
+        spare_label=_label_owner(node),
     )
     settle(edit, template.wanted, record, prune=False)
     for key in (names.OUT_LABEL, names.OUT_ROLE_LABEL):
@@ -64,7 +71,58 @@ def configure(edit: Edit, template: Resolved) -> None:
             edit.drop_label(key)
 
 
-def _label_origin(node: Node) -> str:
+def _label_owner(node: Node) -> str:
     if names.SPARE_LABEL not in node.metadata.labels:
         return ""
     return OURS if names.LABELLED in node.metadata.annotations else FOREIGN
+
+
+# refusals
+
+
+class Refusals:
+    """Counts the matching spares that a short template could not claim.
+
+    Many templates share few selectors, so results are cached until a spare is claimed or reserved.
+    """
+
+    def __init__(self, spares: SpareIndex) -> None:
+        self._spares = spares
+        self._cache: dict[tuple[LabelSelector, Eligibility, int, int], Refused] = {}
+
+    def of(self, template: Resolved) -> Refused:
+        spares = self._spares
+        if spares.has_self_defeating(template):
+            return self._count(template)
+        if not (spares.has_refused or spares.reservations or any(template.eligibility)):
+            return {}
+        key = (template.selector, template.eligibility, len(spares.claimed), spares.reservations)
+        refused = self._cache.get(key)
+        if refused is None:
+            refused = self._cache[key] = self._count(template)
+        return refused
+
+    def _count(self, template: Resolved) -> Refused:
+        found: dict[Reason, list[str]] = {}
+        higher: set[str] = set()
+        for spare in self._spares.matching(template.selector):
+            reason = refusal(spare, template)
+            if reason is not None:
+                found.setdefault(reason, []).append(spare.name)
+            if reason is Reason.RESERVED:
+                higher.add(spare.reserved_for)
+        refused = {reason: summarize_nodes(nodes) for reason, nodes in found.items()}
+        if higher:
+            refused[Reason.RESERVED]["higher"] = sorted(higher)
+        return refused
+
+
+def refusal(spare: Spare, template: Resolved) -> Reason | None:
+    """Return the reason why a template cannot claim a spare that its selector matches; None if it is claimed."""
+    if spare.claimed_by:
+        return None
+    if spare.reserved_for and spare.reserved_for != template.name:
+        return Reason.RESERVED
+    if template.touches_selector and not template.keeps(spare.node.metadata.labels):
+        return Reason.SELF_DEFEATING
+    return spare.refusal_for(template.eligibility)

@@ -1,7 +1,7 @@
-"""Which templates stand in each other's way: a higher one that still waits, and asks for what a lower one asks for.
+"""Contention: a template waits behind a short template of higher priority if both could claim the same node.
 
-Two selectors compete where one node could satisfy both. That is decided from the selectors themselves and not from the
-nodes at hand, for the answer must be the same while there are no nodes at all.
+Two selectors compete if one node could match both. The selectors alone decide this, not the present nodes: the answer
+must be the same while there are no spares.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ _NONE_OF = (Operator.NOT_EQUALS, Operator.NOT_IN)
 
 
 def can_overlap(a: LabelSelector, b: LabelSelector) -> bool:
-    """Whether a node could match both."""
+    """Tell whether one node could match both selectors."""
     if a.is_nothing or b.is_nothing:
         return False
     by_key: dict[str, list[Requirement]] = {}
     for requirement in (*a.requirements, *b.requirements):
         by_key.setdefault(requirement.key, []).append(requirement)
-    return all(len(together) == 1 or _can_hold(together) for together in by_key.values())
+    return all(len(together) == 1 or _is_satisfiable(together) for together in by_key.values())
 
 
-def _can_hold(requirements: Iterable[Requirement]) -> bool:
-    """Whether one value of a label, or its absence, satisfies all of these."""
+def _is_satisfiable(requirements: Iterable[Requirement]) -> bool:
+    """Tell whether one value of a label, or its absence, satisfies all requirements."""
     allowed: set[str] | None = None
     refused: set[str] = set()
     must_exist = must_lack = False
@@ -47,34 +47,34 @@ def _can_hold(requirements: Iterable[Requirement]) -> bool:
 
 
 class Waiting:
-    """The templates of higher priority that are still short of nodes.
+    """The templates of higher priority that are short of nodes, indexed by one label.
 
-    They are found by the value that they ask for of one label, the one that most selectors name: those that name
-    another value cannot compete and are not looked at.
+    The label is the one that most selectors require a value of. Templates that require another value cannot compete
+    and are skipped.
     """
 
     def __init__(self, templates: Iterable[Resolved]) -> None:
-        self._key = _commonest_key(templates)
+        self._key = _most_required_key(templates)
         self._all: list[Resolved] = []
-        self._naming: dict[str, list[Resolved]] = {}
-        self._open: list[Resolved] = []
+        self._by_value: dict[str, list[Resolved]] = {}
+        self._without_value: list[Resolved] = []
         self._selectors: set[LabelSelector] = set()
 
     def add(self, template: Resolved) -> None:
-        """In the order of priority. Of several with one selector the first speaks for all."""
+        """Add a short template; call in order of priority. Of several with one selector only the first is kept."""
         if template.selector in self._selectors:
             return
         self._selectors.add(template.selector)
         self._all.append(template)
         values = named_values(template.selector, self._key)
         if values is None:
-            self._open.append(template)
+            self._without_value.append(template)
             return
         for value in values:
-            self._naming.setdefault(value, []).append(template)
+            self._by_value.setdefault(value, []).append(template)
 
     def competitor(self, template: Resolved) -> Resolved | None:
-        """One that the template has to wait for, the highest; None where none is in its way."""
+        """Return the highest template that competes with this one; None if there is none."""
         for other in self._candidates(template.selector):
             if can_overlap(other.selector, template.selector):
                 return other
@@ -84,11 +84,11 @@ class Waiting:
         values = named_values(selector, self._key)
         if values is None:
             return self._all
-        naming = (self._naming.get(value, ()) for value in values)
-        return heapq.merge(self._open, *naming, key=lambda each: (-each.priority, each.name))
+        by_value = (self._by_value.get(value, ()) for value in values)
+        return heapq.merge(self._without_value, *by_value, key=lambda each: (-each.priority, each.name))
 
 
-def _commonest_key(templates: Iterable[Resolved]) -> str:
+def _most_required_key(templates: Iterable[Resolved]) -> str:
     counts = Counter(
         requirement.key
         for template in templates

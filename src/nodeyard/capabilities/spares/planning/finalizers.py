@@ -1,45 +1,55 @@
-"""The finalizer comes before the first node is touched and goes after the last one: no template vanishes unseen."""
+"""The finalizer of a template: added before its first node is patched, removed after its last node is done.
+
+This module also handles templates that cannot be decoded. They are reported and left alone. It is unknown whether such
+a template would release its nodes, so the nodes keep their settings and the owner's label: a new template of that name
+finds them again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from nodeyard.capabilities.spares import names
-from nodeyard.capabilities.spares.planning.draft import Draft
+from nodeyard.capabilities.spares.planning.builder import PlanBuilder, template_ref
 from nodeyard.capabilities.spares.planning.templates import Resolved
 from nodeyard.capabilities.spares.types import Reason
-from nodeyard.plan.model import Action, FieldChange, Verb, Write
+from nodeyard.client.decoding import Malformed
+from nodeyard.plan.model import FieldChange
+
+_FIELD = "metadata.finalizers"
 
 
-def add(draft: Draft, template: Resolved) -> tuple[str, ...]:
-    """What the template's other actions have to come after."""
+def add_finalizer(builder: PlanBuilder, template: Resolved) -> tuple[str, ...]:
+    """Add the finalizer if it is missing; return the action that the template's node patches must wait for."""
     if template.template.has_finalizer:
         return ()
-    before = template.template.metadata.finalizers
-    return (_write(draft, template, (*before, names.FINALIZER), Reason.FINALIZER_ADDED),)
-
-
-def remove(draft: Draft, template: Resolved, after: Iterable[str] = ()) -> None:
-    if template.template.has_finalizer:
-        left = tuple(each for each in template.template.metadata.finalizers if each != names.FINALIZER)
-        _write(draft, template, left, Reason.FINALIZER_REMOVED, tuple(after))
-
-
-def _write(
-    draft: Draft, template: Resolved, finalizers: tuple[str, ...], reason: Reason, after: tuple[str, ...] = ()
-) -> str:
     metadata = template.template.metadata
     change = FieldChange(
-        path="metadata.finalizers", from_=list(metadata.finalizers) or None, to=list(finalizers) or None
+        path=_FIELD, from_=list(metadata.finalizers) or None, to=[*metadata.finalizers, names.FINALIZER]
     )
-    action = Action(
-        id=f"template/{template.name}",
-        verb=Verb.PATCH,
-        object=template.ref,
-        reason=reason.value,
-        facts={"template": template.name},
-        diff=(change,),
-        after=after,
-    )
-    body = {"metadata": {"finalizers": list(finalizers)}}
-    return draft.add(action, Write(body=body, resource_version=metadata.resource_version))
+    return (builder.set_finalizers(template.ref, change, metadata.resource_version, Reason.FINALIZER_ADDED),)
+
+
+def remove_finalizer(builder: PlanBuilder, template: Resolved, after: Iterable[str] = ()) -> None:
+    if template.template.has_finalizer:
+        metadata = template.template.metadata
+        change = _removal(metadata.finalizers)
+        reason = Reason.FINALIZER_REMOVED
+        builder.set_finalizers(template.ref, change, metadata.resource_version, reason, tuple(after))
+
+
+def block_malformed(builder: PlanBuilder, malformed: Malformed) -> None:
+    """Report a template that cannot be decoded.
+
+    If it is being deleted, remove the finalizer: nobody can fix it any more, and it would never go.
+    """
+    ref = template_ref(malformed.name, malformed.uid)
+    builder.block(ref, Reason.INVALID, {"template": malformed.name, "error": malformed.error})
+    if malformed.is_deleting and names.FINALIZER in malformed.finalizers:
+        change = _removal(malformed.finalizers)
+        builder.set_finalizers(ref, change, malformed.resource_version, Reason.ABANDONED)
+
+
+def _removal(finalizers: Iterable[str]) -> FieldChange:
+    before = list(finalizers)
+    return FieldChange(path=_FIELD, from_=before, to=[each for each in before if each != names.FINALIZER] or None)

@@ -1,11 +1,11 @@
-"""Nodes are given back: cordoned, emptied, undone. Each step is read off the node, so any of them can be the last
-before a crash, and the next plan goes on from there.
+"""Release of nodes: cordon, wait for pods or evict them, then undo the claim. Every step is read from the node, so a
+restart continues where the last plan stopped.
 
-    in use ──cordon, note when──▶ leaving ──pods gone──▶ spare again, as it was before the claim
-               ◀──wanted after all, uncordoned──┘
+    in use ──cordon, release note──▶ releasing ──pods gone──▶ spare again, as before the claim
+               ◀──needed again, uncordon──┘
 
-The note is also what the brake has let pass: evictions that it announces are not counted again, however the pods come
-and go. A template that comes to evict only later has its notes say so first.
+The brake counts the patch that writes the release note. Evictions announced in the note are already approved and are
+not counted again. If a template sets `evictAfterSeconds` later, its notes are updated first, which the brake counts.
 """
 
 from __future__ import annotations
@@ -16,87 +16,98 @@ from datetime import timedelta
 import msgspec
 
 from nodeyard.capabilities.spares import names
-from nodeyard.capabilities.spares.planning.draft import Disturbance, Draft
-from nodeyard.capabilities.spares.planning.edits import Edit
-from nodeyard.capabilities.spares.planning.labels import mark
+from nodeyard.capabilities.spares.planning.builder import Impact, PlanBuilder, Wait
+from nodeyard.capabilities.spares.planning.drift import set_spare_label
+from nodeyard.capabilities.spares.planning.node_metadata import undo
+from nodeyard.capabilities.spares.planning.node_patch import Edit, parse_taint, put_taint
 from nodeyard.capabilities.spares.planning.record import FOREIGN, Record, ReleaseNote, encode, record_of, release_of
-from nodeyard.capabilities.spares.planning.settings import undo
-from nodeyard.capabilities.spares.planning.taints import parse, put
 from nodeyard.capabilities.spares.planning.templates import Resolved
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
 from nodeyard.capabilities.spares.types import Reason
+from nodeyard.kube.drain import OVERDUE, Handling, eviction_options, given_up_at, handling
 from nodeyard.kube.objects import Node, Pod
+from nodeyard.plan.builder import NAMED
 from nodeyard.plan.model import Action, Disruption, ObjectRef, Verb, Write
 
 SETTLE = timedelta(seconds=5)
-"""A pod may have been bound just before the cordon and not have reached our cache yet; so long it may take."""
+"""Delay after the cordon: a pod bound just before it may not be in the cache yet."""
 
 DEFAULT_TAINT = f"{names.SPARE_TAINT}={names.TRUE}:NoSchedule"
-"""For nodes that were not claimed by us, of which no record says what their spare taint was."""
+"""The spare taint of nodes that were not claimed, for which no record has it."""
 
 
-def release(draft: Draft, snapshot: SparesSnapshot, template: Resolved, victims: Iterable[Node]) -> None:
-    """Take each of these one step further on its way back."""
+def release(builder: PlanBuilder, snapshot: SparesSnapshot, template: Resolved, nodes: Iterable[Node]) -> None:
+    """Advance the release of each node by one step."""
     waiting: dict[Reason, list[str]] = {}
-    for node in victims:
-        reason = _advance(draft, snapshot, template, node)
-        if reason is not None:
-            draft.waits[node.metadata.name] = reason
-            waiting.setdefault(reason, []).append(node.metadata.name)
-    for reason, nodes in waiting.items():
-        draft.block_nodes(template.ref, reason, nodes, template=template.name)
+    pods: list[str] = []
+    for node in nodes:
+        wait = _advance(builder, snapshot, template, node)
+        if wait is not None:
+            builder.waits[node.metadata.name] = wait
+            waiting.setdefault(wait.reason, []).append(node.metadata.name)
+            pods += (f"{pod} on {node.metadata.name}" for pod in wait.pods)
+    for reason, waiting_nodes in waiting.items():
+        blocking = {"pods": pods[:NAMED], "podCount": len(pods)} if reason is Reason.WAITING else {}
+        builder.block_nodes(template.ref, reason, waiting_nodes, template=template.name, **blocking)
 
 
-def _advance(draft: Draft, snapshot: SparesSnapshot, template: Resolved, node: Node) -> Reason | None:
-    """The next step, or what it waits for."""
+def _advance(builder: PlanBuilder, snapshot: SparesSnapshot, template: Resolved, node: Node) -> Wait | None:
+    """Plan the next step, or return what it waits for."""
     note = release_of(node)
     if note is None or not node.spec.unschedulable:
-        _cordon(draft, template, node)
+        _cordon(builder, template, node)
         return None
     if snapshot.pods is None:
-        return Reason.PODS_UNKNOWN
-    if pods := snapshot.pods.get(node.metadata.name):
-        _evict_when_due(draft, template, node, note, pods)
-        return Reason.WAITING
-    if draft.now < note.since + SETTLE:
-        draft.wake(note.since + SETTLE)
-        return Reason.SETTLING
-    _give_back(draft, template, node, note)
+        return Wait(Reason.PODS_UNKNOWN)
+    if pods := _blocking_pods(builder, node, snapshot.pods.get(node.metadata.name, ())):
+        _evict_when_due(builder, template, node, note, pods)
+        return Wait(Reason.WAITING, tuple(f"{pod.metadata.namespace}/{pod.metadata.name}" for pod in pods))
+    if builder.now < note.since + SETTLE:
+        builder.wake(note.since + SETTLE)
+        return Wait(Reason.SETTLING)
+    _finish(builder, template, node, note)
     return None
 
 
-def _cordon(draft: Draft, template: Resolved, node: Node) -> None:
+def _blocking_pods(builder: PlanBuilder, node: Node, pods: Iterable[Pod]) -> list[Pod]:
+    """Return the pods that must leave first. Pods overdue for deletion on an unreachable node do not block."""
+    blocking = [pod for pod in pods if handling(pod, node, None, builder.now) is not Handling.LEAVE]
+    for pod in blocking:
+        if (given_up := given_up_at(pod, node)) is not None:
+            builder.wake(given_up + OVERDUE)
+    return blocking
+
+
+def _cordon(builder: PlanBuilder, template: Resolved, node: Node) -> None:
     edit = Edit(node)
     is_ours = not node.spec.unschedulable
     evicts = template.template.spec.release.evict_after_seconds is not None
-    note = ReleaseNote(template=template.name, since=draft.now, cordoned=is_ours, evicts=evicts)
+    note = ReleaseNote(template=template.name, since=builder.now, cordoned=is_ours, evicts=evicts)
     edit.annotations[names.RELEASE] = encode(note)
     edit.unschedulable = True
-    draft.edit(edit, Reason.RELEASING, template.facts(node), Disturbance(Disruption.RELEASES, _undertaking(template)))
+    impact = Impact(Disruption.RELEASES, template.approval_group("release"))
+    builder.edit(edit, Reason.RELEASING, template.facts(node), impact)
 
 
-def _undertaking(template: Resolved) -> str:
-    """All that one version of a template gives back; another version has to be approved anew."""
-    metadata = template.template.metadata
-    return f"release {template.name} {metadata.uid} {metadata.generation}"
-
-
-def _evict_when_due(draft: Draft, template: Resolved, node: Node, note: ReleaseNote, pods: Sequence[Pod]) -> None:
+def _evict_when_due(
+    builder: PlanBuilder, template: Resolved, node: Node, note: ReleaseNote, pods: Sequence[Pod]
+) -> None:
     seconds = template.template.spec.release.evict_after_seconds
     if seconds is None:
         return
     due = note.since + timedelta(seconds=seconds)
-    if draft.now < due:
-        draft.wake(due)
+    if builder.now < due:
+        builder.wake(due)
         return
     if not note.evicts:
         edit = Edit(node)
         edit.annotations[names.RELEASE] = encode(msgspec.structs.replace(note, evicts=True))
-        draft.edit(edit, Reason.EVICTING, template.facts(node), Disturbance(Disruption.EVICTS, _undertaking(template)))
+        impact = Impact(Disruption.EVICTS, template.approval_group("release"))
+        builder.edit(edit, Reason.EVICTING, template.facts(node), impact)
         return
     for pod in pods:
-        if pod.metadata.deletion_timestamp is None:
-            draft.add(_eviction(template, node, pod), Write())
+        if handling(pod, node, None, builder.now) is Handling.EVICT:
+            builder.add(_eviction(template, node, pod), Write(body=eviction_options(node)))
 
 
 def _eviction(template: Resolved, node: Node, pod: Pod) -> Action:
@@ -111,31 +122,27 @@ def _eviction(template: Resolved, node: Node, pod: Pod) -> Action:
         facts={"template": template.name, "node": node.metadata.name},
         disruption=Disruption.EVICTS,
         disrupts=(node.metadata.name,),
-        is_granted=True,
+        already_approved=True,
     )
 
 
-def _give_back(draft: Draft, template: Resolved, node: Node, note: ReleaseNote) -> None:
-    """All in one patch. Not counted as disruptive: the cordon was, and nothing runs here any more."""
+def _finish(builder: PlanBuilder, template: Resolved, node: Node, note: ReleaseNote) -> None:
+    """Undo the claim in one patch. It is not disruptive: the cordon was counted, and the node is empty."""
     edit = Edit(node)
     record = record_of(node)
     if record is not None:
         undo(edit, record)
-    else:
-        _drop_role(edit, template)
+    if record is None or record.adopted:
+        role = names.role_label(template.name)
+        if node.metadata.labels.get(role) == names.TRUE:
+            edit.drop_label(role)
     edit.labels[names.TEMPLATE_LABEL] = None
     _make_spare(edit, record or Record(template=template.name, spare_taints=(DEFAULT_TAINT,)))
-    edit.drop_annotation(names.RECORD)
+    edit.drop_record()
     edit.drop_annotation(names.RELEASE)
     if note.cordoned:
         edit.unschedulable = False
-    draft.edit(edit, Reason.RELEASED, template.facts(node))
-
-
-def _drop_role(edit: Edit, template: Resolved) -> None:
-    role = names.role_label(template.name)
-    if edit.node.metadata.labels.get(role) == names.TRUE:
-        edit.drop_label(role)
+    builder.edit(edit, Reason.RELEASED, template.facts(node))
 
 
 def _make_spare(edit: Edit, record: Record) -> None:
@@ -143,8 +150,8 @@ def _make_spare(edit: Edit, record: Record) -> None:
     if not taints and record.spare_label != FOREIGN:
         taints = (DEFAULT_TAINT,)
     for text in taints:
-        edit.taints = put(edit.taints, parse(text))
+        edit.taints = put_taint(edit.taints, parse_taint(text))
     if record.spare_label == FOREIGN:
         edit.labels[names.SPARE_LABEL] = names.TRUE
     else:
-        mark(edit)
+        set_spare_label(edit)

@@ -1,29 +1,48 @@
-"""Which spare comes next: one of the zone that the template uses least, then by name, so that plans are repeatable.
+"""Zone spread: the order in which spares are claimed and surplus nodes are released.
 
-Nodes that do not say which zone they are in come last, when no others are left.
+Claims come from the zone in which the template has the fewest nodes, then by name; nodes without a zone come last.
+Releases come from the zone in which it has the most nodes, then by name. Both orders are deterministic.
 """
 
 from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
-from nodeyard.capabilities.spares.planning.stock import Aisle, Spare
+from nodeyard.capabilities.spares import names
+from nodeyard.capabilities.spares.planning.spare_index import Spare, ZoneQueue
+from nodeyard.capabilities.spares.planning.templates import Resolved
+from nodeyard.capabilities.spares.snapshot import SparesSnapshot, is_ready
+from nodeyard.kube.objects import Node
+
+
+def count_zones(nodes: Iterable[Node], template: Resolved) -> Counter[str]:
+    """Count the nodes of each zone; nodes without a zone are not counted."""
+    return Counter(zone for zone in map(template.zone_of, nodes) if zone)
 
 
 class Picker:
-    """Picks for one template, over all aisles that it may take from. A zone is looked into only when its turn comes."""
+    """Picks spares for one template from all its queues. A zone is read only when its turn comes."""
 
-    def __init__(self, aisles: Sequence[Aisle], used: Mapping[str, int]) -> None:
-        self._aisles = aisles
+    def __init__(self, queues: Sequence[ZoneQueue], used: Mapping[str, int]) -> None:
+        self._queues = queues
         self._heads: dict[str, list[tuple[str, int, Spare]]] = {}
-        zones = dict.fromkeys(zone for aisle in aisles for zone in aisle.zones)
+        zones = dict.fromkeys(zone for queue in queues for zone in queue.by_zone)
         self._zones = [(used.get(zone, 0), zone) for zone in zones if zone]
         heapq.heapify(self._zones)
 
+    def take(self, count: int) -> Iterator[Spare]:
+        """Yield up to `count` spares."""
+        for _ in range(count):
+            spare = self.next()
+            if spare is None:
+                return
+            yield spare
+
     def next(self) -> Spare | None:
-        """The next one; the caller has it. None when nothing is left."""
+        """Return the next spare and make it unavailable to others; None if none is left."""
         while self._zones:
             uses, zone = self._zones[0]
             spare = self._pop(zone)
@@ -38,22 +57,60 @@ class Picker:
         heads = self._heads.get(zone)
         if heads is None:
             heads = self._heads[zone] = []
-            for order in range(len(self._aisles)):
-                self._offer(heads, zone, order)
+            for index in range(len(self._queues)):
+                self._push_head(heads, zone, index)
         if not heads:
             return None
-        _name, order, spare = heapq.heappop(heads)
-        spare.gone = True
-        self._offer(heads, zone, order)
+        _name, index, spare = heapq.heappop(heads)
+        spare.is_unavailable = True
+        self._push_head(heads, zone, index)
         return spare
 
-    def _offer(self, heads: list[tuple[str, int, Spare]], zone: str, order: int) -> None:
-        """The first that an aisle has left in the zone."""
-        spare = self._aisles[order].next_in(zone)
+    def _push_head(self, heads: list[tuple[str, int, Spare]], zone: str, index: int) -> None:
+        """Push the first available spare that a queue has in the zone."""
+        spare = self._queues[index].first_in(zone)
         if spare is not None:
-            heapq.heappush(heads, (spare.name, order, spare))
+            heapq.heappush(heads, (spare.name, index, spare))
 
 
-def usage(zones: Iterable[str]) -> Counter[str]:
-    """How often each zone is used; nodes without one are not counted."""
-    return Counter(zone for zone in zones if zone)
+def choose_surplus(nodes: Sequence[Node], template: Resolved, snapshot: SparesSnapshot, surplus: int) -> list[Node]:
+    """Choose the nodes to release.
+
+    Nodes already being released come first, so that a plan does not reverse the previous one; then nodes that are not
+    Ready, then empty nodes, then the rest.
+    """
+    if surplus <= 0:
+        return []
+    pods = snapshot.pods or {}
+    ranks: tuple[list[Node], ...] = ([], [], [], [])
+    for node in nodes:
+        if names.RELEASE in node.metadata.annotations:
+            ranks[0].append(node)
+        elif not is_ready(node):
+            ranks[1].append(node)
+        elif not pods.get(node.metadata.name):
+            ranks[2].append(node)
+        else:
+            ranks[3].append(node)
+    used = count_zones(nodes, template)
+    ordered = (node for rank in ranks for node in _most_used_zone_first(rank, template, used))
+    return list(islice(ordered, surplus))
+
+
+def _most_used_zone_first(nodes: Iterable[Node], template: Resolved, used: dict[str, int]) -> Iterator[Node]:
+    """Yield each node from the zone with the most nodes left. Updates `used`, which the next rank starts from."""
+    by_zone: dict[str, list[Node]] = {}
+    for node in nodes:
+        by_zone.setdefault(template.zone_of(node), []).append(node)
+    cursors = dict.fromkeys(by_zone, 0)
+    heap = [(-used.get(zone, 0), zone) for zone in by_zone]
+    heapq.heapify(heap)
+    while heap:
+        negative_count, zone = heap[0]
+        yield by_zone[zone][cursors[zone]]
+        cursors[zone] += 1
+        used[zone] = -negative_count - 1
+        if cursors[zone] == len(by_zone[zone]):
+            heapq.heappop(heap)
+        else:
+            heapq.heapreplace(heap, (negative_count + 1, zone))

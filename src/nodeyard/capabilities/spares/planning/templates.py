@@ -1,4 +1,4 @@
-"""A template made ready for planning: its selector compiled, its nodes' description put together, its faults found."""
+"""A NodeTemplate resolved for planning: validated, selector compiled, desired node settings merged."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from nodeyard.capabilities.spares import names
-from nodeyard.capabilities.spares.planning.validity import faults
 from nodeyard.capabilities.spares.types import NodeTemplate, Reason
+from nodeyard.capabilities.spares.validation import faults
 from nodeyard.kube.json import Object
-from nodeyard.kube.names import ZONE
+from nodeyard.kube.names import ZONE, is_restricted
 from nodeyard.kube.objects import Node, Taint
-from nodeyard.kube.selectors import LabelSelector, Operator, from_object
+from nodeyard.kube.selectors import LabelSelector, Operator, Requirement, from_object
 from nodeyard.plan.model import ObjectRef
 
 _DROPPED = (names.SPARE_LABEL, names.OUT_LABEL, names.OUT_ROLE_LABEL)
@@ -21,7 +21,7 @@ ONE_OF = (Operator.EQUALS, Operator.DOUBLE_EQUALS, Operator.IN)
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What a node of the template carries, the labels that make it one included."""
+    """Settings of a template's nodes, including the owner's and the role label."""
 
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
@@ -29,7 +29,7 @@ class Wanted:
 
 
 class Resolved:
-    """One template of the plan. Read only."""
+    """One template of the plan. Read-only."""
 
     def __init__(self, template: NodeTemplate) -> None:
         self.template = template
@@ -55,19 +55,28 @@ class Resolved:
         return Wanted({**own, **inner.metadata.labels}, inner.metadata.annotations, inner.spec.taints)
 
     @cached_property
+    def wanted_if_adopted(self) -> Wanted:
+        """Settings of an adopted node: without restricted labels unless `spec.adoption.restrictedLabels` is set."""
+        wanted = self.wanted
+        if self.template.spec.adoption.restricted_labels or not any(map(is_restricted, wanted.labels)):
+            return wanted
+        labels = {key: value for key, value in wanted.labels.items() if not is_restricted(key)}
+        return Wanted(labels, wanted.annotations, wanted.taints)
+
+    @cached_property
     def touches_selector(self) -> bool:
-        """Whether claiming a node changes a label that the selector asks about: it may then not match any more."""
+        """Tell whether a claim changes a label that the selector names, so that it may stop matching."""
         touched = {*self.wanted.labels, *_DROPPED}
         return any(requirement.key in touched for requirement in self.selector.requirements)
 
     def keeps(self, labels: Mapping[str, str]) -> bool:
-        """Whether a node with these labels would still match once it is claimed."""
+        """Tell whether the selector still matches a node with these labels after the claim."""
         after = {key: value for key, value in labels.items() if key not in _DROPPED}
         return self.selector.matches({**after, **self.wanted.labels})
 
     @property
     def idle(self) -> Reason | None:
-        """Why nothing may be done for it; None for one that is planned as it stands."""
+        """Return the reason why the template writes nothing; None if it is active."""
         if self.error:
             return Reason.INVALID
         if self.template.is_paused:
@@ -80,6 +89,28 @@ class Resolved:
     def can_claim(self) -> bool:
         return self.idle is None and not self.template.is_deleting
 
+    def approval_group(self, verb: str) -> str:
+        """Name the approval group of this template version; a new generation needs a new approval."""
+        metadata = self.template.metadata
+        return f"{verb} {self.name} {metadata.uid} {metadata.generation}"
+
+    def mismatch(self, node: Node) -> Object:
+        """Return the first requirement of the selector that the node fails, with the node's value."""
+        labels = node.metadata.labels
+        for requirement, selector in self._requirements:
+            if not selector.matches(labels):
+                has = labels.get(requirement.key)
+                return {"requirement": str(requirement), "label": requirement.key, "value": has}
+        return {}
+
+    @cached_property
+    def _requirements(self) -> list[tuple[Requirement, LabelSelector]]:
+        return [(each, LabelSelector([each])) for each in self.selector.requirements]
+
+    def can_keep(self, node: Node) -> bool:
+        """Tell whether the selector matches the node now and after the claim."""
+        return self.matches(node) and (not self.touches_selector or self.keeps(node.metadata.labels))
+
     def matches(self, node: Node) -> bool:
         return self.selector.matches(node.metadata.labels)
 
@@ -87,7 +118,7 @@ class Resolved:
         return node.metadata.labels.get(self.topology_key, "")
 
     def facts(self, node: Node) -> Object:
-        """What is said about an action on one of its nodes. The same for all of one zone, and shared by them."""
+        """Return the facts of an action on a node; shared by all nodes of a zone."""
         zone = self.zone_of(node)
         facts = self._facts.get(zone)
         if facts is None:
@@ -96,12 +127,12 @@ class Resolved:
 
 
 def resolve(templates: Iterable[NodeTemplate]) -> list[Resolved]:
-    """In the order in which they choose: highest priority first, then by name."""
+    """Resolve templates and sort them by descending priority, then by name."""
     return sorted(map(Resolved, templates), key=lambda each: (-each.priority, each.name))
 
 
 def named_values(selector: LabelSelector, key: str) -> tuple[str, ...] | None:
-    """The only values that a selector lets a label have; None where it does not name them."""
+    """Return the values that a selector allows for a label; None if it does not list them."""
     for requirement in selector.requirements:
         if requirement.key == key and requirement.operator in ONE_OF:
             return requirement.values

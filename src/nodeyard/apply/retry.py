@@ -1,0 +1,87 @@
+"""Retries of writes: the retry policy within one pass, and Retry-After per object across passes.
+
+A request to a server in trouble is retried a few times only. The workqueue handles what still fails: it backs off
+longer and plans again. A long Retry-After is left to the workqueue too, so that no worker sleeps through it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import Final, TypeAlias
+
+from nodeyard.apply.outcome import ActionResult
+from nodeyard.client.errors import ClientError, ServerError, TooManyRequests, TransportError
+from nodeyard.plan.model import Action, ObjectRef, Verb
+from nodeyard.process.clock import Clock
+
+LONGEST_SECONDS: Final = 300.0
+"""Upper bound of a Retry-After: a proxy in front of the server may have sent it, and a drain waits meanwhile."""
+
+_Target: TypeAlias = tuple[Verb, ObjectRef]
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """Exponential backoff with jitter, from `first` to `most` seconds."""
+
+    attempts: int = 4
+    first: float = 0.25
+    most: float = 5.0
+
+    def pause(self, failures: int, retry_after: float | None, random: Random) -> float | None:
+        """Return the seconds until the next attempt after this many failures; None to give up."""
+        if failures >= self.attempts or (retry_after or 0.0) > self.most:
+            return None
+        backoff = min(self.most, self.first * 2.0 ** (failures - 1))
+        return max(retry_after or 0.0, backoff * (0.5 + random.random() / 2))
+
+
+def is_transient(error: ClientError) -> bool:
+    """Return True if the server or the network failed, not the request itself. A PDB's 429 is not transient."""
+    if isinstance(error, TooManyRequests):
+        return not error.is_budget
+    return isinstance(error, (ServerError, TransportError))
+
+
+def retry_after(error: ClientError) -> float | None:
+    """Return the Retry-After of the response, in seconds."""
+    return getattr(error, "retry_after", None)
+
+
+class RetryAfter:
+    """Writes that the server wants repeated only after a pause, by verb and object.
+
+    Usually a PodDisruptionBudget refuses an eviction. Events of other objects trigger many plans a second, and each
+    contains the same eviction. Until the pause is over, the last result is returned without a request.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._refused: dict[_Target, tuple[float, ActionResult]] = {}
+        """The end of the pause by the monotonic clock, and the result of the last attempt."""
+
+    def find(self, action: Action) -> ActionResult | None:
+        """Return the last result of this action while its pause lasts, else None."""
+        if not self._refused:
+            return None
+        until, last = self._refused.get((action.verb, action.object), (0.0, None))
+        left = until - self._clock.monotonic()
+        if last is None or left <= 0:
+            return None
+        return ActionResult(action=action, result=last.result, message=last.message, retry_after=left)
+
+    def record(self, result: ActionResult) -> ActionResult:
+        """Start a pause if the result has a Retry-After. Returns the result unchanged."""
+        if result.retry_after:
+            target = (result.action.verb, result.action.object)
+            now = self._clock.monotonic()
+            self._forget(target, now)
+            self._refused[target] = now + min(result.retry_after, LONGEST_SECONDS), result
+        return result
+
+    def _forget(self, target: _Target, now: float) -> None:
+        """Remove the old entry of the target, and expired entries from the front of the insertion order."""
+        self._refused.pop(target, None)
+        while self._refused and next(iter(self._refused.values()))[0] <= now:
+            del self._refused[next(iter(self._refused))]

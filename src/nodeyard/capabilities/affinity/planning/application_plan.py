@@ -1,0 +1,246 @@
+"""Plan one application: its HelmRelease, with the class in the labels and the placement in the values.
+
+    refuse    nothing is written while the application is being deleted, its definition is invalid, its spec has a
+              reserved key, its name is taken, or its class is refused; an existing release stays as it is
+    adopt     a HelmRelease with the three labels of this application that no other object controls
+    record    the class is recorded on the Application before the release: the record decides, the labels show it
+    apply     the HelmRelease, if that changes something; foreign values are removed
+
+`_scheduling` is written last and from the class alone, so users of the application cannot set it. The user's strings in
+the values may be passwords, so the plan shows them as hashes.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.planning.choice import Choice, choose, is_released
+from nodeyard.capabilities.affinity.planning.class_record import Record, encode, stored_record
+from nodeyard.capabilities.affinity.planning.definition_validation import RELEASE_NAME_MAX, declaration_faults
+from nodeyard.capabilities.affinity.planning.helmrelease import release_object
+from nodeyard.capabilities.affinity.planning.schemas import CLASS_FIELD
+from nodeyard.capabilities.affinity.reasons import Reason
+from nodeyard.capabilities.affinity.snapshot import ApplicationSnapshot
+from nodeyard.capabilities.affinity.types import ApplicationDefinition
+from nodeyard.kube.json import Json, Object, json_equal
+from nodeyard.kube.names import dns_1035_faults
+from nodeyard.kube.patch import merge_patch, without_nulls
+from nodeyard.plan.builder import PlanBuilder
+from nodeyard.plan.diff import diff
+from nodeyard.plan.managed_fields import drop_unapplied, preview_apply
+from nodeyard.plan.model import FieldChange, ObjectRef, Verb, Write
+from nodeyard.plan.secrets import conceal_texts
+
+_EXACT: Final = ("values", "valuesFrom")
+"""Fields of the spec that the operator owns as a whole: anything else in them would reach the chart."""
+_CLASS_LABELS: Final = (names.AFFINITY_CLASS, names.PREVIOUS_CLASS)
+_PLACEMENT: Final = (CLASS_FIELD, names.SCHEDULING_VALUES)
+"""Values that describe the class and are shown in plain text."""
+
+
+def plan_application(builder: PlanBuilder, snapshot: ApplicationSnapshot) -> None:
+    ref = application_ref(snapshot.application)
+    refusal = _refusal(snapshot)
+    if refusal is not None:
+        reason, facts = refusal
+        builder.block(ref, reason, facts)
+        return
+    choice = choose(snapshot)
+    if choice.is_blocking or choice.reason is Reason.CLASS_WITHDRAWN:
+        builder.block(ref, choice.reason, choice.facts)
+    if not choice.is_blocking:
+        _plan_release(builder, snapshot, choice, _plan_record(builder, snapshot, choice))
+
+
+def application_ref(application: Object) -> ObjectRef:
+    metadata = application["metadata"]
+    return ObjectRef(
+        api_version=names.APPS_API_VERSION,
+        kind=application["kind"],
+        namespace=metadata.get("namespace", ""),
+        name=metadata["name"],
+        uid=metadata.get("uid", ""),
+    )
+
+
+def release_name(definition: ApplicationDefinition, name: str) -> str:
+    return f"{definition.spec.release.prefix}{name}"
+
+
+def facts_of(snapshot: ApplicationSnapshot, **more: object) -> Object:
+    metadata = snapshot.application["metadata"]
+    return {
+        "kind": snapshot.application["kind"],
+        "namespace": metadata.get("namespace", ""),
+        "name": metadata["name"],
+        "release": release_name(snapshot.definition, metadata["name"]),
+        **more,
+    }
+
+
+# refusals
+
+
+def _refusal(snapshot: ApplicationSnapshot) -> tuple[Reason, Object] | None:
+    """Return why the application cannot be released, whatever its class."""
+    application, definition = snapshot.application, snapshot.definition
+    facts = facts_of(snapshot)
+    if application["metadata"].get("deletionTimestamp"):
+        return Reason.DELETING, {**facts, "object": f"{facts['kind']} {facts['namespace']}/{facts['name']}"}
+    if not snapshot.is_release_served:
+        return Reason.RELEASE_NOT_SERVED, facts
+    if faults := declaration_faults(definition):
+        return Reason.BAD_DEFINITION, {**facts, "definition": definition.name, "errors": faults}
+    if reserved := reserved_keys(application):
+        return Reason.RESERVED_KEY, {**facts, "keys": reserved}
+    if snapshot.other_release:
+        return Reason.RELEASED_OTHERWISE, {**facts, "definition": definition.name, "other": snapshot.other_release}
+    if snapshot.release is None:
+        faults = name_faults(definition, facts["name"])
+        return (Reason.BAD_NAME, {**facts, "errors": faults}) if faults else None
+    return conflict(application, snapshot.release, facts)
+
+
+def reserved_keys(application: Object) -> list[str]:
+    return sorted(key for key in application.get("spec") or {} if key.startswith(names.RESERVED_PREFIX))
+
+
+def name_faults(definition: ApplicationDefinition, name: str) -> list[str]:
+    """Return the faults of an application's name, in the order in which CozyStack checks it."""
+    faults = dns_1035_faults(name)
+    full = release_name(definition, name)
+    if not faults and len(full) > RELEASE_NAME_MAX:
+        left = RELEASE_NAME_MAX - len(definition.spec.release.prefix)
+        faults.append(f"must be no more than {left} characters: {full!r} is the name of a Helm release")
+    return faults
+
+
+def conflict(application: Object, release: Object, facts: Object) -> tuple[Reason, Object] | None:
+    """Return why a HelmRelease of this name cannot belong to the application."""
+    metadata = release["metadata"]
+    if not is_released(application, release):
+        labels = metadata.get("labels") or {}
+        others = [labels.get(each, "") for each in (names.APPLICATION_KIND, names.APPLICATION_NAME)]
+        return Reason.NAME_CONFLICT, {**facts, "of": " ".join(filter(None, others))}
+    if metadata.get("deletionTimestamp"):
+        return Reason.RELEASE_PENDING, {**facts, "why": "going"}
+    owner = next((each for each in metadata.get("ownerReferences") or () if each.get("controller")), None)
+    if owner is None or owner.get("uid") == application["metadata"].get("uid"):
+        return None
+    is_former = (owner.get("kind"), owner.get("name")) == (application["kind"], application["metadata"]["name"])
+    if is_former:
+        # It belongs to a deleted application of the same name: the garbage collector is about to delete it.
+        return Reason.RELEASE_PENDING, {**facts, "why": "going"}
+    return Reason.NAME_CONFLICT, {**facts, "of": f"{owner.get('kind')} {owner.get('name')}"}
+
+
+# the record
+
+
+def _plan_record(builder: PlanBuilder, snapshot: ApplicationSnapshot, choice: Choice) -> str:
+    """Write the record of the class if it changes; return the id of the action."""
+    application, facts = snapshot.application, facts_of(snapshot, **{"class": choice.name})
+    record = record_of(snapshot, choice)
+    if stored_record(application) == record:
+        return ""
+    patch = {"metadata": {"annotations": {names.CLASS_RECORD: encode(record)}}}
+    ref, changed = application_ref(application), diff(application, merge_patch(application, patch))
+    return builder.act(Verb.PATCH, ref, Reason.CLASS_RECORDED, facts, Write(body=patch), diff=changed)
+
+
+def record_of(snapshot: ApplicationSnapshot, choice: Choice) -> Record:
+    """Return the record of a choice that does not block."""
+    metadata = snapshot.application["metadata"]
+    return Record(
+        uid=metadata.get("uid", ""),
+        release=release_name(snapshot.definition, metadata["name"]),
+        affinity_class=choice.name,
+        source=choice.source,
+        previous=choice.previous,
+    )
+
+
+# the release
+
+
+def _plan_release(builder: PlanBuilder, snapshot: ApplicationSnapshot, choice: Choice, recording: str) -> None:
+    live, body = snapshot.release, release_object(snapshot, choice)
+    ref = ObjectRef(
+        api_version=names.FLUX_API_VERSION,
+        kind=names.RELEASE_KIND,
+        namespace=body["metadata"]["namespace"],
+        name=body["metadata"]["name"],
+        uid="" if live is None else live["metadata"].get("uid", ""),
+    )
+    facts = facts_of(snapshot, **{"class": choice.name, "previous": choice.previous[0] if choice.previous else ""})
+    if live is None:
+        # The cache may be stale: do not take over a HelmRelease that somebody else has just created.
+        write = Write(body=body, is_first=True)
+        builder.act(Verb.APPLY, ref, Reason.RELEASE_APPLIED, facts, write, diff=_diff(None, body), after=(recording,))
+        return
+    cleared, first = live, ""
+    if foreign := _foreign_patch(live, body):
+        write = Write(body=foreign)
+        cleared = merge_patch(live, foreign)
+        changed = _diff(live, cleared)
+        first = builder.act(Verb.PATCH, ref, Reason.VALUES_CLEARED, facts, write, diff=changed, part="values")
+    after = _preview(cleared, body)
+    if after is not cleared:
+        changed = _diff(cleared, after)
+        builder.act(
+            Verb.APPLY, ref, _reason(live, after), facts, Write(body=body), diff=changed, after=(recording, first)
+        )
+
+
+def _diff(live: Object | None, after: Object) -> tuple[FieldChange, ...]:
+    return diff(None if live is None else _conceal(live), _conceal(after))
+
+
+def _conceal(release: Object) -> Object:
+    """Replace the user's strings in the values by hashes; keep the values of the class."""
+    spec = release["spec"]
+    values = {
+        name: value if name in _PLACEMENT else conceal_texts(value)
+        for name, value in (spec.get("values") or {}).items()
+    }
+    return {**release, "spec": {**spec, "values": values}}
+
+
+def _reason(live: Object, after: Object) -> Reason:
+    before, then = (each["metadata"].get("labels") or {} for each in (live, after))
+    if before.get(names.AFFINITY_CLASS) != then.get(names.AFFINITY_CLASS):
+        return Reason.CLASS_CHANGED
+    is_settled = names.PREVIOUS_CLASS in before and names.PREVIOUS_CLASS not in then
+    return Reason.CLASS_SETTLED if is_settled else Reason.RELEASE_APPLIED
+
+
+def _preview(live: Object, body: Object) -> Object:
+    """Return the release as an apply leaves it; the same object if nothing changes."""
+    after = preview_apply(live, body, names.MANAGER)
+    # Lists in values are atomic: the CRD of HelmRelease declares no list keys for them.
+    exact = {field: body["spec"][field] for field in _EXACT}
+    after = {**after, "spec": {**after["spec"], **exact}}
+    return live if json_equal(without_nulls(after), without_nulls(live)) else after
+
+
+def _foreign_patch(live: Object, body: Object) -> Object:
+    """Return a patch that removes foreign values and class labels: an apply removes only fields of its own manager."""
+    left = drop_unapplied(live, body, names.MANAGER)
+    values = _extra((left.get("spec") or {}).get("values"), body["spec"]["values"])
+    kept = left["metadata"].get("labels") or {}
+    labels = {key: None for key in _CLASS_LABELS if key in kept and key not in body["metadata"]["labels"]}
+    patch: Object = {"spec": {"values": values}} if values else {}
+    return {**patch, "metadata": {"labels": labels}} if labels else patch
+
+
+def _extra(left: Json, wanted: Json) -> Object:
+    if not isinstance(left, dict) or not isinstance(wanted, dict):
+        return {}
+    found: Object = {}
+    for name, value in left.items():
+        if name not in wanted:
+            found[name] = None
+        elif below := _extra(value, wanted[name]):
+            found[name] = below
+    return found

@@ -1,0 +1,126 @@
+"""Sets of values of one label: texts or numbers, with or without the absence of the label.
+
+Every operator of a node selector narrows such a set, so the requirements of one term on one key make one `Domain`:
+
+    zone Exists, zone NotIn [a, b]      present, neither a nor b
+    cores Gt 4, cores NotIn [8]         a whole number from 5, not spelled "8" (but perhaps "08")
+    zone In [a], zone NotIn [a]         empty
+
+A label value cannot begin with a sign, so it is never negative, and has at most 63 characters: `Lt 1` leaves 63
+spellings of zero, `Lt 0` nothing. A domain is empty if it contains no label that the API server accepts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from itertools import chain, count, islice
+from typing import Final, NamedTuple
+
+from nodeyard.kube.names import LABEL_VALUE_MAX
+from nodeyard.kube.selectors import Operator, Requirement
+from nodeyard.kube.selectors.labels import int64
+
+NUMBERS: Final = range(2**63)
+"""The numbers that `Gt` and `Lt` can distinguish."""
+
+_NO_VALUES: Final[frozenset[str]] = frozenset()
+
+
+class Domain(NamedTuple):
+    """If `values` is set, it is the whole set: `excluded` and `numbers` are already applied to it."""
+
+    is_optional: bool = True
+    """The domain contains nodes without the label."""
+    values: frozenset[str] | None = None
+    """All values; None if they cannot be listed."""
+    excluded: frozenset[str] = _NO_VALUES
+    numbers: range | None = None
+    """Only whole numbers in this range; None if any text is allowed."""
+
+    def allows(self, value: str | None) -> bool:
+        """Return whether the domain contains a value; None stands for the absent label."""
+        if value is None:
+            return self.is_optional
+        if self.values is not None:
+            return value in self.values
+        if value in self.excluded:
+            return False
+        return self.numbers is None or _is_number(value, self.numbers)
+
+    @property
+    def is_empty(self) -> bool:
+        if self.is_optional:
+            return False
+        if self.values is not None:
+            return not self.values
+        return self.numbers is not None and fresh_number(self.numbers, self.excluded) is None
+
+
+ANY: Final = Domain()
+PRESENT: Final = Domain(is_optional=False)
+
+
+def only(values: Iterable[str]) -> Domain:
+    return Domain(is_optional=False, values=frozenset(values))
+
+
+def narrow(domain: Domain, requirement: Requirement) -> Domain:
+    """Narrow a domain by a requirement."""
+    operator = requirement.operator
+    if operator is Operator.EXISTS:
+        return domain._replace(is_optional=False)
+    if operator is Operator.DOES_NOT_EXIST:
+        return Domain(is_optional=domain.is_optional, values=_NO_VALUES)
+    if operator is Operator.IN:
+        return intersect(domain, requirement.values)
+    if operator is Operator.NOT_IN:
+        return exclude(domain, requirement.values)
+    bound = int64(requirement.values[0]) or 0
+    return _restrict_numbers(domain, range(bound + 1, NUMBERS.stop) if operator is Operator.GREATER else range(bound))
+
+
+def intersect(domain: Domain, values: Iterable[str]) -> Domain:
+    return only(filter(domain.allows, values))
+
+
+def exclude(domain: Domain, values: Collection[str]) -> Domain:
+    if domain.values is not None:
+        return domain._replace(values=domain.values.difference(values))
+    return domain._replace(excluded=domain.excluded.union(values))
+
+
+def _restrict_numbers(domain: Domain, numbers: range) -> Domain:
+    if domain.values is not None:
+        return only(value for value in domain.values if _is_number(value, numbers))
+    shared = numbers if domain.numbers is None else overlap(domain.numbers, numbers)
+    return Domain(is_optional=False, excluded=domain.excluded, numbers=shared)
+
+
+def _is_number(value: str, numbers: range) -> bool:
+    number = int64(value)
+    return number is not None and number in numbers
+
+
+def overlap(one: range, other: range) -> range:
+    return range(max(one.start, other.start), min(one.stop, other.stop))
+
+
+# fresh values
+
+
+def fresh_number(numbers: range, taken: Collection[str]) -> str | None:
+    """Return a number of this range in a spelling that is not taken, plain before zero-padded; else None."""
+    spellings = chain(map(str, islice(numbers, len(taken) + 1)), _padded(numbers))
+    return next((spelling for spelling in spellings if spelling not in taken), None)
+
+
+def _padded(numbers: range) -> Iterator[str]:
+    for number in numbers:
+        for width in range(len(str(number)) + 1, LABEL_VALUE_MAX + 1):
+            yield f"{number:0{width}d}"
+
+
+def fresh_text(taken: Collection[str]) -> str:
+    """Return a value that is not a number and not taken; it is also a valid node name."""
+    candidates = chain(("other",), (f"other-{position}" for position in count(2)))
+    return next(candidate for candidate in candidates if candidate not in taken)

@@ -1,0 +1,1 @@
+"""Status, events and metrics of a reconcile."""

@@ -1,0 +1,92 @@
+"""Events about a reconcile, on the object that it is for: actions, failures and refusals.
+
+Actions on a Namespace or Secret are reported on the tenant, on a HelmRelease on the application, on a CRD on the
+definition. Admission reports denied pods (`reviews.admission_events`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from nodeyard.apply.outcome import ActionResult, Outcome, Result
+from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.collect import Snapshot
+from nodeyard.capabilities.affinity.messages import text
+from nodeyard.capabilities.affinity.planning.application_plan import application_ref
+from nodeyard.capabilities.affinity.planning.classes import class_ref
+from nodeyard.capabilities.affinity.planning.definitions import definition_ref
+from nodeyard.capabilities.affinity.planning.naming import tenant_ref
+from nodeyard.capabilities.affinity.reasons import Reason
+from nodeyard.capabilities.affinity.report.classes import class_events
+from nodeyard.capabilities.affinity.snapshot import (
+    ApplicationSnapshot,
+    ClassSnapshot,
+    DefinitionSnapshot,
+    TenantsSnapshot,
+)
+from nodeyard.plan.model import ObjectRef, Plan
+from nodeyard.runtime.capability import Event
+
+NORMAL: Final = "Normal"
+WARNING: Final = "Warning"
+FAILED: Final = "Failed"
+"""Ends the reason of an event about a write that did not succeed."""
+_QUIET: Final = frozenset(
+    each.value for each in (Reason.FINALIZER_ADDED, Reason.FINALIZER_REMOVED, Reason.CLASS_RECORDED)
+)
+_CALM: Final = frozenset(
+    each.value
+    for each in (
+        Reason.DELETING,
+        Reason.PAUSED,
+        Reason.RELEASE_PENDING,
+        Reason.NAMESPACE_GOING,
+        Reason.SERVED_ELSEWHERE,
+        Reason.DEFINITION_CLOSED,
+    )
+)
+"""Refusals that need no user action."""
+_BAD: Final = (Result.DENIED, Result.FAILED, Result.UNKNOWN)
+
+
+def events(snapshot: Snapshot, plan: Plan, outcome: Outcome) -> Sequence[Event]:
+    told = [event for each in outcome.results for event in _of_result(snapshot, each)]
+    for blocked in plan.blocked:
+        kind = NORMAL if blocked.reason in _CALM else WARNING
+        told.append(Event(blocked.object, kind, blocked.reason, text(blocked.reason, blocked.facts), is_standing=True))
+    if isinstance(snapshot, ClassSnapshot):
+        told.extend(class_events(snapshot))
+    return told
+
+
+def _of_result(snapshot: Snapshot, result: ActionResult) -> Iterator[Event]:
+    action = result.action
+    ref = _subject(snapshot, action.object)
+    if ref is None:
+        return
+    if result.result is Result.DONE and action.reason not in _QUIET:
+        yield Event(ref, NORMAL, action.reason, text(action.reason, action.facts))
+    elif result.result in _BAD:
+        yield Event(ref, WARNING, f"{action.reason}{FAILED}", f"{action.object}: {result.message}")
+
+
+def _subject(snapshot: Snapshot, written: ObjectRef) -> ObjectRef | None:
+    """Return the object that a write is for."""
+    match snapshot:
+        case ApplicationSnapshot():
+            return application_ref(snapshot.application)
+        case DefinitionSnapshot():
+            return definition_ref(snapshot.definition)
+        case ClassSnapshot():
+            return class_ref(snapshot.affinity_class)
+        case TenantsSnapshot():
+            return _tenant_of(snapshot, written)
+    return None
+
+
+def _tenant_of(snapshot: TenantsSnapshot, written: ObjectRef) -> ObjectRef | None:
+    if written.kind == names.TENANT_KIND:
+        return written
+    own = written.namespace or written.name
+    return next((tenant_ref(each) for each in snapshot.tenants if each.own_namespace == own), None)

@@ -1,0 +1,34 @@
+"""Status writes after a reconcile, by kind of key. Pods get none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from nodeyard.apply.outcome import Outcome
+from nodeyard.capabilities.affinity.collect import Snapshot
+from nodeyard.capabilities.affinity.report.applications import status_application
+from nodeyard.capabilities.affinity.report.classes import status_class
+from nodeyard.capabilities.affinity.report.definitions import status_definition
+from nodeyard.capabilities.affinity.report.tenants import status_tenants
+from nodeyard.capabilities.affinity.snapshot import (
+    ApplicationSnapshot,
+    ClassSnapshot,
+    DefinitionSnapshot,
+    TenantsSnapshot,
+)
+from nodeyard.plan.model import Plan
+from nodeyard.runtime.capability import StatusWrite
+
+
+def status(snapshot: Snapshot, plan: Plan, outcome: Outcome, now: datetime) -> Sequence[StatusWrite]:
+    match snapshot:
+        case TenantsSnapshot():
+            return status_tenants(snapshot, plan, outcome, now)
+        case ApplicationSnapshot():
+            return status_application(snapshot, plan, outcome, now)
+        case DefinitionSnapshot():
+            return status_definition(snapshot, plan, outcome, now)
+        case ClassSnapshot():
+            return status_class(snapshot, plan, outcome, now)
+    return ()

@@ -1,0 +1,178 @@
+"""Status of a Tenant: its namespace, the effective classes, and their faults.
+
+NamespaceReady    the Namespace exists, belongs to the tenant, and has the values for its applications
+ClassesValid      all classes that it names exist and are allowed; others are ignored and named here
+Ready             both, and no write of this reconcile failed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, TypeVar
+
+import msgspec
+
+from nodeyard.apply.outcome import ActionResult, Outcome, Result
+from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.planning.inheritance import effective_policies, named_classes
+from nodeyard.capabilities.affinity.planning.namespaces import belongs_to, is_terminating
+from nodeyard.capabilities.affinity.planning.naming import name_faults, tenant_facts, tenant_ref
+from nodeyard.capabilities.affinity.reasons import Reason
+from nodeyard.capabilities.affinity.report.conditions import failure_condition, make_condition, set_conditions
+from nodeyard.capabilities.affinity.snapshot import EffectivePolicy, Fault, TenantsSnapshot
+from nodeyard.capabilities.affinity.types import ConditionType, Tenant, TenantStatus
+from nodeyard.kube.conditions import FALSE, TRUE, to_wire
+from nodeyard.kube.json import Object
+from nodeyard.kube.objects import Condition
+from nodeyard.plan.model import Blocked, Plan
+from nodeyard.plan.reasons import EngineReason
+from nodeyard.runtime.capability import StatusWrite
+
+_CLASSES: Final = frozenset({Reason.NOT_IN_PARENT, Reason.DEFAULT_NOT_ALLOWED, Reason.CLASS_MISSING})
+_GOING: Final = frozenset({Reason.TENANT_IN_USE, Reason.UNWATCHED})
+_Whose = tuple[str, str]
+_T = TypeVar("_T", Blocked, ActionResult)
+
+
+def status_tenants(snapshot: TenantsSnapshot, plan: Plan, outcome: Outcome, now: datetime) -> Sequence[StatusWrite]:
+    if snapshot.is_served_elsewhere:
+        return ()
+    tree = effective_policies(snapshot.tenants, snapshot.classes)
+    blocked = _by_tenant((each.facts, each) for each in plan.blocked)
+    results = _by_tenant((each.action.facts, each) for each in outcome.results)
+    held = {
+        each.object.name: each
+        for each in plan.blocked
+        if each.object.kind == "Namespace" and each.reason == EngineReason.NEEDS_APPROVAL
+    }
+    writes = []
+    for tenant in snapshot.tenants:
+        whose = (tenant.namespace, tenant.name)
+        of_it = Outcome(results=tuple(results.get(whose, ())))
+        passed = _Pass(snapshot, tenant, blocked.get(whose, ()), of_it, held.get(tenant.own_namespace))
+        policy = _policy_of(tenant, tree)
+        if passed.is_let_go or tenant.is_paused:
+            continue
+        after = _status_of(passed, policy, now)
+        if after != tenant.status:
+            writes.append(StatusWrite(object=tenant_ref(tenant), status=wire(after)))
+    return writes
+
+
+def _policy_of(tenant: Tenant, tree: Mapping[str, EffectivePolicy]) -> EffectivePolicy:
+    errors = name_faults(tenant.namespace, tenant.name)
+    if not errors:
+        return tree[tenant.own_namespace]
+    return EffectivePolicy(tenant=tenant, faults=(Fault(Reason.BAD_NAME, tenant_facts(tenant, errors=errors)),))
+
+
+def wire(status: TenantStatus) -> Object:
+    found: Object = {
+        "observedGeneration": status.observed_generation,
+        "conditions": to_wire(status.conditions),
+    }
+    if status.namespace:
+        found["namespace"] = status.namespace
+    if status.default_affinity_class:
+        found["defaultAffinityClass"] = status.default_affinity_class
+    if status.allowed_affinity_classes is not None:
+        found["allowedAffinityClasses"] = list(status.allowed_affinity_classes)
+    return found
+
+
+def _by_tenant(found: Iterable[tuple[Object, _T]]) -> Mapping[_Whose, list[_T]]:
+    by: dict[_Whose, list[_T]] = {}
+    for facts, each in found:
+        by.setdefault((facts.get("namespace", ""), facts.get("name", "")), []).append(each)
+    return by
+
+
+# one tenant
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """The outcome of one tenant."""
+
+    snapshot: TenantsSnapshot
+    tenant: Tenant
+    blocked: Sequence[Blocked]
+    outcome: Outcome
+    held: Blocked | None = None
+    """The deletion of its Namespace, which waits for an approval."""
+
+    @property
+    def is_let_go(self) -> bool:
+        """Return whether our finalizer is gone from a tenant being deleted."""
+        if not self.tenant.is_deleting:
+            return False
+        return names.TENANT_FINALIZER not in self.tenant.metadata.finalizers or self._has_done(Reason.FINALIZER_REMOVED)
+
+    @property
+    def has_namespace(self) -> bool:
+        """Return whether its Namespace exists and belongs to it after this reconcile."""
+        live = self.snapshot.namespaces.get(self.tenant.own_namespace)
+        is_there = live is not None and belongs_to(live, self.tenant) and not is_terminating(live)
+        return (is_there and not self._has_done(Reason.NAMESPACE_DELETED)) or self._has_done(Reason.NAMESPACE_APPLIED)
+
+    def refusal(self, reasons: frozenset[Reason], *, others: bool = False) -> Blocked | None:
+        return next((each for each in self.blocked if (each.reason in reasons) is not others), None)
+
+    def _has_done(self, reason: Reason) -> bool:
+        return any(each.action.reason == reason and each.result is Result.DONE for each in self.outcome.results)
+
+
+def _status_of(passed: _Pass, policy: EffectivePolicy, now: datetime) -> TenantStatus:
+    tenant = passed.tenant
+    parts = (_namespace_ready(passed), _classes_valid(tenant, policy))
+    generation = tenant.metadata.generation
+    return TenantStatus(
+        observed_generation=generation,
+        namespace=tenant.own_namespace if passed.has_namespace else "",
+        default_affinity_class=policy.usable_default,
+        allowed_affinity_classes=policy.allowed,
+        conditions=set_conditions(tenant.status.conditions, (_ready(passed, parts), *parts), generation, now),
+    )
+
+
+def _namespace_ready(passed: _Pass) -> Condition:
+    kind, facts = ConditionType.NAMESPACE_READY, tenant_facts(passed.tenant)
+    refused = passed.refusal(_CLASSES | _GOING, others=True)
+    if refused is not None:
+        return make_condition(kind, FALSE, refused.reason, refused.facts)
+    if passed.has_namespace:
+        return make_condition(kind, TRUE, Reason.TENANT_READY, facts)
+    waiting = Reason.DELETING if passed.tenant.is_deleting else Reason.NAMESPACE_PENDING
+    return failure_condition(kind, passed.outcome) or make_condition(kind, FALSE, waiting, facts)
+
+
+def _classes_valid(tenant: Tenant, policy: EffectivePolicy) -> Condition:
+    kind = ConditionType.CLASSES_VALID
+    for wrong in policy.faults:
+        return make_condition(kind, FALSE, wrong.reason, wrong.facts)
+    return make_condition(kind, TRUE, Reason.CLASSES_VALID, tenant_facts(tenant, named=bool(named_classes(tenant))))
+
+
+def _held(passed: _Pass) -> Condition | None:
+    """Return the condition of a Namespace deletion that waits for approval."""
+    if passed.held is None:
+        return None
+    left = dict(passed.snapshot.left.get(passed.tenant.own_namespace, {}))
+    facts = tenant_facts(passed.tenant, id=passed.held.facts["id"], left=left)
+    return make_condition(ConditionType.READY, FALSE, Reason.NAMESPACE_HELD, facts)
+
+
+def _ready(passed: _Pass, parts: Sequence[Condition]) -> Condition:
+    kind = ConditionType.READY
+    if failed := failure_condition(kind, passed.outcome):
+        return failed
+    if held := _held(passed):
+        return held
+    if passed.tenant.is_deleting:
+        refused = passed.refusal(frozenset(), others=True)
+        facts = tenant_facts(passed.tenant)
+        return make_condition(kind, FALSE, *((refused.reason, refused.facts) if refused else (Reason.DELETING, facts)))
+    wrong = next((each for each in parts if each.status == FALSE), parts[0])
+    return msgspec.structs.replace(wrong, type=kind)

@@ -1,1 +1,0 @@
-"""Reasons and facts to sentences, part by part; `messages` joins them."""

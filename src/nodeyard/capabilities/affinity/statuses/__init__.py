@@ -1,1 +1,0 @@
-"""What each kind says of itself after a pass. Pure."""

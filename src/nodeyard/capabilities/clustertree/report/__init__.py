@@ -1,0 +1,1 @@
+"""Reports the result of a reconcile: status, events and metrics."""

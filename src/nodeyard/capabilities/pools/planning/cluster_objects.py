@@ -1,0 +1,130 @@
+"""Applies the objects that a cluster has once: namespace, Cluster, infrastructure cluster and control plane."""
+
+from __future__ import annotations
+
+from nodeyard.capabilities.pools import generation, names
+from nodeyard.capabilities.pools.planning import templates
+from nodeyard.capabilities.pools.planning.machine_state import control_plane_infrastructure, is_initialized, replicas
+from nodeyard.capabilities.pools.planning.rolling import replacement
+from nodeyard.capabilities.pools.planning.server_side_apply import apply, changes, generation_group
+from nodeyard.capabilities.pools.reasons import Reason
+from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
+from nodeyard.kube import meta
+from nodeyard.kube.json import Object
+from nodeyard.plan.builder import PlanBuilder
+from nodeyard.plan.diff import diff
+from nodeyard.plan.model import Disruption, FieldChange, ObjectRef, Verb, Write
+
+
+def cluster_ref(snapshot: PoolsSnapshot) -> ObjectRef:
+    metadata = snapshot.cluster.metadata
+    return ObjectRef(api_version=names.API_VERSION, kind=names.CLUSTER_KIND, name=metadata.name, uid=metadata.uid)
+
+
+def add_finalizer(builder: PlanBuilder, snapshot: PoolsSnapshot) -> str:
+    """Add the finalizer before any object is created; return the action's id, empty if it is present."""
+    metadata = snapshot.cluster.metadata
+    if names.FINALIZER in metadata.finalizers:
+        return ""
+    patch = {"metadata": {"finalizers": [*metadata.finalizers, names.FINALIZER]}}
+    before = {"metadata": {"finalizers": list(metadata.finalizers)}}
+    return builder.act(
+        Verb.PATCH,
+        cluster_ref(snapshot),
+        Reason.FINALIZER_ADDED,
+        {"cluster": metadata.name},
+        Write(body=patch, resource_version=metadata.resource_version),
+        diff=diff(before, patch),
+        part="finalizer",
+    )
+
+
+def is_cluster_gone(snapshot: PoolsSnapshot) -> bool:
+    """Return True if the Cluster was initialized once and no longer exists here.
+
+    `clusterctl move` moves it to another management cluster, and this LatticeCluster does not follow. Recreated here,
+    it would be a second control plane with the same name.
+    """
+    is_recorded = names.CLUSTER_UID in snapshot.cluster.metadata.annotations
+    return is_recorded and snapshot.management.cluster is None and bool(snapshot.served.of("Cluster"))
+
+
+def record_cluster_uid(builder: PlanBuilder, snapshot: PoolsSnapshot, prerequisites: tuple[str, ...]) -> None:
+    """Record the uid of the initialized Cluster in an annotation of the LatticeCluster."""
+    metadata, cluster = snapshot.cluster.metadata, snapshot.management.cluster
+    if cluster is None or not is_initialized(snapshot):
+        return
+    uid = meta.uid(cluster)
+    if metadata.annotations.get(names.CLUSTER_UID) == uid:
+        return
+    builder.act(
+        Verb.PATCH,
+        cluster_ref(snapshot),
+        Reason.CLUSTER_NOTED,
+        {"cluster": metadata.name},
+        Write(body={"metadata": {"annotations": {names.CLUSTER_UID: uid}}}),
+        diff=(FieldChange(path=f"metadata.annotations[{names.CLUSTER_UID}]", to=uid),),
+        part="note",
+        after=prerequisites,
+    )
+
+
+def apply_cluster_objects(builder: PlanBuilder, snapshot: PoolsSnapshot, version: str) -> tuple[str, ...]:
+    """Apply the objects; return the ids of the actions that all others depend on.
+
+    Raises NotServed and InvalidSpec before any action is added.
+    """
+    lc, management, served = snapshot.cluster, snapshot.management, snapshot.served
+    infrastructure, cluster = generation.infrastructure_cluster(lc, served), generation.cluster(lc, served)
+    template = generation.control_plane_template(lc, served)
+    prerequisites = _apply_prerequisites(builder, snapshot)
+    facts = {"cluster": lc.name}
+    apply(builder, management.infrastructure, infrastructure, Reason.INFRASTRUCTURE_APPLIED, facts, after=prerequisites)
+    _control_plane(builder, snapshot, template, version, prerequisites)
+    apply(builder, management.cluster, cluster, Reason.CLUSTER_APPLIED, facts, after=prerequisites)
+    return prerequisites
+
+
+def _apply_prerequisites(builder: PlanBuilder, snapshot: PoolsSnapshot) -> tuple[str, ...]:
+    lc = snapshot.cluster
+    first = tuple(filter(None, [add_finalizer(builder, snapshot)]))
+    if snapshot.management.namespace is not None:
+        return first
+    made = apply(builder, None, generation.namespace(lc), Reason.NAMESPACE_CREATED, {"cluster": lc.name}, after=first)
+    return (*first, made)
+
+
+def _control_plane(
+    builder: PlanBuilder,
+    snapshot: PoolsSnapshot,
+    template: generation.Template,
+    version: str,
+    prerequisites: tuple[str, ...],
+) -> None:
+    lc, live = snapshot.cluster, snapshot.management.control_plane
+    current = ("", "") if live is None else control_plane_infrastructure(live)
+    chosen = templates.choose(builder, lc, snapshot.management, template, current, prerequisites)
+    body = generation.control_plane(lc, chosen.name, chosen.kind, version)
+    nodes = tuple(
+        machine.node or machine.metadata.name
+        for machine in snapshot.management.machines
+        if names.CONTROL_PLANE_LABEL in machine.metadata.labels
+    )
+    changed = changes(live, body)
+    number, wanted = (0 if live is None else replicas(live)), replicas(body)
+    disruption, disrupts, why = replacement(() if live is None else changed, nodes)
+    if wanted < number and not why:
+        disruption, disrupts = Disruption.DELETES, nodes[: number - wanted]
+    facts: Object = {"cluster": lc.name, "version": version, "from": number, "to": wanted}
+    apply(
+        builder,
+        live,
+        body,
+        Reason.CONTROL_PLANE_SCALED if live is not None and wanted != number else Reason.CONTROL_PLANE_APPLIED,
+        {**facts, "nodes": len(disrupts), "why": list(why)} if why else facts,
+        disruption=disruption,
+        disrupts=disrupts,
+        after=(*prerequisites, chosen.action),
+        changed=changed,
+        group=generation_group(lc),
+    )

@@ -1,0 +1,1 @@
+"""Reports of a reconcile: status, events and metrics."""

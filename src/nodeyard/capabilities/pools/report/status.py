@@ -1,0 +1,426 @@
+"""Status of a LatticeCluster after a reconcile: from the snapshot, the plan and its outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+
+from nodeyard.apply.outcome import ActionResult, Outcome, Result
+from nodeyard.capabilities.pools import names
+from nodeyard.capabilities.pools.generation.autoscaling import is_autoscaled
+from nodeyard.capabilities.pools.messages import text
+from nodeyard.capabilities.pools.plan import resolve
+from nodeyard.capabilities.pools.planning.cluster_objects import cluster_ref
+from nodeyard.capabilities.pools.planning.deployment_lookup import pool_of
+from nodeyard.capabilities.pools.planning.machine_state import (
+    counters,
+    infrastructure_of,
+    is_deleting,
+    is_initialized,
+    is_paused,
+    is_pivoted,
+    is_settled,
+    machine_version,
+    may_scale,
+    replicas,
+)
+from nodeyard.capabilities.pools.planning.pools import Pool
+from nodeyard.capabilities.pools.planning.rolling import has_outdated
+from nodeyard.capabilities.pools.reasons import Reason
+from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
+from nodeyard.capabilities.pools.types import (
+    BlockingPod,
+    LatticeClusterStatus,
+    Phase,
+    PoolPhase,
+    WorkerPoolStatus,
+    total_workers,
+)
+from nodeyard.kube.conditions import to_wire, with_condition
+from nodeyard.kube.json import Object
+from nodeyard.kube.objects import Condition
+from nodeyard.plan.model import Action, Blocked, Plan
+from nodeyard.plan.reasons import EngineReason
+from nodeyard.runtime.capability import StatusWrite
+
+READY = "Ready"
+ACCEPTED = "Accepted"
+PROVISIONED = "Provisioned"
+DRAINED = "PoolsDrained"
+VERSION_CURRENT = "VersionCurrent"
+LISTED = 50
+
+WARNINGS = frozenset(
+    {Reason.AUTOSCALING_IGNORED, Reason.ALL_POOLS_REMOVED, Reason.ORPHAN_DELETES, Reason.WORKERS_UNCLAIMED}
+    | {Reason.AUTOSCALING_INCOMPLETE}
+)
+REJECTIONS = frozenset(
+    {
+        Reason.INVALID,
+        Reason.NODE_CLASS_NOT_FOUND,
+        Reason.NODE_CLASS_UNFIT,
+        Reason.KEY_REFUSED,
+        Reason.PROVIDER_NOT_SERVED,
+        Reason.DUPLICATE,
+    }
+)
+DRAIN_REASONS = frozenset({Reason.DRAINING, Reason.DRAIN_TIMEOUT, Reason.PODS_UNKNOWN, Reason.WORKLOAD_UNREACHABLE})
+REMOVAL_REASONS = DRAIN_REASONS | {Reason.MACHINES_MARKING, Reason.MACHINES_UNSEEN}
+"""Reasons about removed pools, which do not affect the condition Ready."""
+POOL_CHANGES = frozenset(
+    {Reason.POOL_CREATED, Reason.POOL_UPDATED, Reason.POOL_ROLLED, Reason.POOL_ADOPTED, Reason.POOL_SCALED}
+)
+"""Changes of a pool that its counters do not reflect yet."""
+VERSION_REASONS = frozenset({Reason.VERSION_WAITS, Reason.VERSION_STOPPED, Reason.SKEW})
+_REMOVAL_PHASES: Mapping[str, PoolPhase] = {
+    Reason.DRAINING: PoolPhase.DRAINING,
+    Reason.PODS_UNKNOWN: PoolPhase.DRAINING,
+    Reason.MACHINES_MARKING: PoolPhase.DELETING,
+    Reason.DEPLOYMENT_DELETING: PoolPhase.DELETING,
+    Reason.PAUSED: PoolPhase.PAUSED,
+}
+_BAD = (Result.DENIED, Result.FAILED, Result.UNKNOWN)
+
+
+class Report:
+    """One reconcile of a cluster, with blocks and failures sorted by subject."""
+
+    def __init__(self, snapshot: PoolsSnapshot, plan: Plan, outcome: Outcome) -> None:
+        self.snapshot = snapshot
+        self.plan = plan
+        self.pools = resolve(snapshot)
+        self.blocked = sorted((each for each in plan.blocked if each.reason not in WARNINGS), key=_is_not_held)
+        self.failures = [each for each in outcome.results if each.result in _BAD]
+        self.evictions = [each for each in self.failures if each.action.reason == Reason.POD_EVICTED]
+        self.is_finalized = any(action.reason == Reason.FINALIZER_REMOVED for action in plan.actions)
+        self._by_deployment = {each.object.name: each for each in reversed(self.blocked) if _is_of_pool(each)}
+        self._changes = {
+            each.object.name: each
+            for each in sorted(plan.actions, key=lambda action: action.reason == Reason.POOL_ROLLED)
+            if _is_of_pool(each) and each.reason in POOL_CHANGES
+        }
+
+    def blocked_for(self, deployment: str) -> Blocked | None:
+        """Return the first block of a pool's MachineDeployment."""
+        return self._by_deployment.get(deployment)
+
+    def change_of(self, deployment: str) -> Action | None:
+        """Return the change that this reconcile makes to a pool, a rollout first: the snapshot predates it."""
+        return self._changes.get(deployment)
+
+    def first(self, reasons: Iterable[Reason]) -> Blocked | None:
+        wanted = frozenset(reasons)
+        return next((each for each in self.blocked if each.reason in wanted), None)
+
+    @property
+    def errors(self) -> list[ActionResult]:
+        """Failed writes, except evictions, which the drain reports."""
+        return [each for each in self.failures if each.action.reason != Reason.POD_EVICTED]
+
+
+def _is_not_held(blocked: Blocked) -> bool:
+    """Sort key: blocks that need an approval come first, because all others depend on it."""
+    return blocked.reason != EngineReason.NEEDS_APPROVAL
+
+
+def _is_of_pool(about: Blocked | Action) -> bool:
+    return about.object.kind == "MachineDeployment"
+
+
+def status(snapshot: PoolsSnapshot, plan: Plan, outcome: Outcome, now: datetime) -> Sequence[StatusWrite]:
+    report = Report(snapshot, plan, outcome)
+    if report.is_finalized or snapshot.workload.is_pending:
+        return ()
+    after = wire(_status_of(report, now))
+    if after == wire(snapshot.cluster.status):
+        return ()
+    return [StatusWrite(object=cluster_ref(snapshot), status=after)]
+
+
+def _status_of(report: Report, now: datetime) -> LatticeClusterStatus:
+    snapshot = report.snapshot
+    lc, management = snapshot.cluster, snapshot.management
+    pools = _pool_statuses(report)
+    control_plane = management.control_plane
+    phase, message = phase_of(snapshot, report.blocked)
+    return LatticeClusterStatus(
+        observed_generation=lc.metadata.generation,
+        phase=phase.value,
+        message=message,
+        version=str(((control_plane or {}).get("status") or {}).get("version") or ""),
+        ready_control_plane=counters(control_plane).ready if control_plane else 0,
+        ready_workers=sum(pool.ready for pool in pools.values()),
+        workers=total_workers(lc.spec.nodes),
+        pivoted=is_pivoted(snapshot),
+        worker_pools=pools,
+        conditions=_conditions(report, phase, now),
+    )
+
+
+_FAILURES = frozenset({Reason.INVALID, Reason.PROVIDER_NOT_SERVED})
+
+
+def phase_of(snapshot: PoolsSnapshot, blocked: Sequence[Blocked]) -> tuple[Phase, str]:
+    """Return the phase of a LatticeCluster and its message."""
+    phase = _phase(snapshot, blocked)
+    # A ready cluster reports its own blocks before those of its pools.
+    first = next((each for each in blocked if phase is not Phase.READY or not _is_of_pool(each)), None)
+    shown = first or next(iter(blocked), None)
+    return phase, "" if shown is None else text(shown.reason, shown.facts)
+
+
+def _phase(snapshot: PoolsSnapshot, blocked: Sequence[Blocked]) -> Phase:
+    if snapshot.cluster.is_deleting:
+        return Phase.DELETING
+    if any(each.reason in _FAILURES for each in blocked):
+        return Phase.FAILED
+    if snapshot.management.cluster is None:
+        return Phase.PENDING
+    if may_scale(snapshot):
+        return Phase.READY
+    return Phase.PIVOTING if is_initialized(snapshot) else Phase.PROVISIONING
+
+
+# pools
+
+
+def pool_statuses(snapshot: PoolsSnapshot, plan: Plan, outcome: Outcome) -> dict[str, WorkerPoolStatus]:
+    """Return the status of each pool by id, including removed pools."""
+    return _pool_statuses(Report(snapshot, plan, outcome))
+
+
+def _pool_statuses(report: Report) -> dict[str, WorkerPoolStatus]:
+    pools = {pool.id: _pool_status(report, pool) for pool in report.pools}
+    return dict(sorted((pools | _removed_pool_statuses(report, set(pools))).items()))
+
+
+def _pool_status(report: Report, pool: Pool) -> WorkerPoolStatus:
+    snapshot, deployment, spec = report.snapshot, pool.deployment, pool.spec
+    blocked = report.blocked_for(pool.lookup.name)
+    if deployment is None:
+        message = text(blocked.reason, blocked.facts) if blocked else ""
+        phase = PoolPhase.BLOCKED if blocked else PoolPhase.PENDING
+        return WorkerPoolStatus(
+            desired=spec.replicas, phase=phase.value, message=message, display_name=spec.display_name
+        )
+    known = _deployment_fields(snapshot, deployment)
+    phase, message = _pool_phase(report, pool, deployment, blocked)
+    return WorkerPoolStatus(
+        desired=replicas(deployment) if is_autoscaled(snapshot.cluster, spec) else spec.replicas,
+        phase=phase.value,
+        message=message,
+        display_name=spec.display_name,
+        **known,
+    )
+
+
+def _deployment_fields(snapshot: PoolsSnapshot, deployment: Object) -> Object:
+    """Return the fields copied from the MachineDeployment; the previous counters if observedGeneration is stale."""
+    counted, name = counters(deployment), deployment["metadata"]["name"]
+    template = snapshot.management.template(*infrastructure_of(deployment))
+    known: Object = {
+        "machine_deployment": name,
+        "version": machine_version(deployment),
+        "node_class": template.metadata.annotations.get(names.NODE_CLASS, "") if template else "",
+    }
+    if counted.is_current:
+        numbers = (counted.replicas, counted.ready, counted.available, counted.up_to_date)
+    else:
+        pool = pool_of(snapshot.cluster.name, deployment)
+        before = snapshot.cluster.status.worker_pools.get(pool, WorkerPoolStatus())
+        numbers = (before.replicas, before.ready, before.available, before.up_to_date)
+    return {**known, **dict(zip(("replicas", "ready", "available", "up_to_date"), numbers, strict=True))}
+
+
+def _pool_phase(report: Report, pool: Pool, deployment: Object, blocked: Blocked | None) -> tuple[PoolPhase, str]:
+    management = report.snapshot.management
+    if blocked is not None:
+        return PoolPhase.BLOCKED, text(blocked.reason, blocked.facts)
+    if is_paused(deployment) or is_paused(management.cluster):
+        return PoolPhase.PAUSED, ""
+    if change := report.change_of(pool.lookup.name):
+        phase = PoolPhase.ROLLING if change.reason == Reason.POOL_ROLLED else PoolPhase.SCALING
+        return phase, text(change.reason, change.facts)
+    counted = counters(deployment)
+    facts: Object = {
+        "pool": pool.id,
+        "displayName": pool.spec.display_name,
+        "desired": replicas(deployment),
+        "available": counted.available,
+        "upToDate": counted.up_to_date,
+    }
+    if (counted.is_current and counted.up_to_date < counted.replicas) or has_outdated(management, deployment):
+        return PoolPhase.ROLLING, text(Reason.ROLLING, facts)
+    if not is_settled(deployment):
+        return PoolPhase.SCALING, text(Reason.SCALING, facts)
+    return PoolPhase.READY, ""
+
+
+def _removed_pool_statuses(report: Report, wanted: set[str]) -> dict[str, WorkerPoolStatus]:
+    """Return the status of pools that are no longer in the spec and still exist."""
+    snapshot = report.snapshot
+    found: dict[str, WorkerPoolStatus] = {}
+    for name, deployment in sorted(snapshot.management.deployments.items()):
+        pool = pool_of(snapshot.cluster.name, deployment)
+        if not pool or pool in wanted:
+            continue
+        blocked = report.blocked_for(name)
+        phase = PoolPhase.DELETING if is_deleting(deployment) else PoolPhase.DRAINING
+        if blocked is not None:
+            phase = _REMOVAL_PHASES.get(blocked.reason, PoolPhase.BLOCKED)
+        found[pool] = WorkerPoolStatus(
+            phase=phase.value,
+            message=text(blocked.reason, blocked.facts) if blocked else "",
+            blocking_pods=_blocking(report, pool, blocked),
+            **_deployment_fields(snapshot, deployment),
+        )
+    return found
+
+
+def _blocking(report: Report, pool: str, blocked: Blocked | None) -> tuple[BlockingPod, ...]:
+    """Return the pods that block a drain, with the API server's message if their eviction was rejected."""
+    waiting = blocked.facts.get("blockingPods", ()) if blocked is not None else ()
+    found = {each["pod"]: BlockingPod(pod=each["pod"], node=each.get("node", "")) for each in waiting}
+    for each in report.evictions:
+        facts = each.action.facts
+        if facts.get("pool") == pool:
+            name = f"{each.action.object.namespace}/{each.action.object.name}"
+            found[name] = BlockingPod(pod=name, node=facts.get("node", ""), message=each.message)
+    return tuple(pod for _name, pod in sorted(found.items())[:LISTED])
+
+
+# conditions
+
+
+def _conditions(report: Report, phase: Phase, now: datetime) -> tuple[Condition, ...]:
+    lc = report.snapshot.cluster
+    fresh = (
+        _ready(report, phase),
+        _accepted(report),
+        _provisioned(report, phase),
+        _drained(report),
+        _version_current(report),
+    )
+    conditions = lc.status.conditions
+    for condition in fresh:
+        observed = msgspec.structs.replace(condition, observed_generation=lc.metadata.generation)
+        conditions = with_condition(conditions, observed, now)
+    return conditions
+
+
+def _condition(kind: str, is_true: bool, reason: str, facts: Object) -> Condition:
+    return Condition(type=kind, status="True" if is_true else "False", reason=reason, message=text(reason, facts))
+
+
+def _true_condition(kind: str, report: Report) -> Condition:
+    return _condition(kind, True, Reason.RECONCILED.value, {"cluster": report.snapshot.cluster.name})
+
+
+def _blocked_condition(kind: str, blocked: Blocked) -> Condition:
+    return _condition(kind, False, blocked.reason, blocked.facts)
+
+
+def _ready(report: Report, phase: Phase) -> Condition:
+    snapshot = report.snapshot
+    if report.errors:
+        first = report.errors[0]
+        return Condition(type=READY, status="False", reason=f"{first.action.reason}Failed", message=_failure(first))
+    for blocked in report.blocked:
+        if blocked.reason not in REMOVAL_REASONS:
+            return _blocked_condition(READY, blocked)
+    if phase is not Phase.READY:
+        return _condition(READY, False, Reason.PROVISIONING.value, {"cluster": snapshot.cluster.name})
+    control_plane = snapshot.management.control_plane
+    if control_plane is not None and not is_settled(control_plane):
+        counted = counters(control_plane)
+        facts = {"cluster": snapshot.cluster.name, "ready": counted.ready, "desired": replicas(control_plane)}
+        return _condition(READY, False, Reason.CONTROL_PLANE_GROWING.value, facts)
+    for pool in report.pools:
+        status = _pool_status(report, pool)
+        if status.phase != PoolPhase.READY:
+            return Condition(type=READY, status="False", reason=status.phase or "Pending", message=status.message)
+    return _true_condition(READY, report)
+
+
+def _failure(result: ActionResult) -> str:
+    return f"{result.action.object}: {result.message}"
+
+
+def _accepted(report: Report) -> Condition:
+    blocked = report.first(REJECTIONS)
+    return _blocked_condition(ACCEPTED, blocked) if blocked else _true_condition(ACCEPTED, report)
+
+
+def _provisioned(report: Report, phase: Phase) -> Condition:
+    if phase is Phase.READY:
+        return _true_condition(PROVISIONED, report)
+    blocked = report.first((Reason.NOT_PIVOTED, Reason.CONTROL_PLANE_PENDING, *REJECTIONS))
+    if blocked is not None:
+        return _blocked_condition(PROVISIONED, blocked)
+    return _condition(PROVISIONED, False, Reason.PROVISIONING.value, {"cluster": report.snapshot.cluster.name})
+
+
+def _drained(report: Report) -> Condition:
+    blocked = report.first((Reason.DRAIN_TIMEOUT, Reason.WORKLOAD_UNREACHABLE)) or report.first(DRAIN_REASONS)
+    if blocked is None:
+        return _true_condition(DRAINED, report)
+    condition = _blocked_condition(DRAINED, blocked)
+    refused = [f"{each.action.object}: {each.message}" for each in report.evictions]
+    if not refused:
+        return condition
+    message = f"{condition.message}. {'; '.join(refused[:LISTED])}"
+    return Condition(type=DRAINED, status="False", reason=condition.reason, message=message[:32768])
+
+
+def _version_current(report: Report) -> Condition:
+    blocked = report.first(VERSION_REASONS)
+    return _blocked_condition(VERSION_CURRENT, blocked) if blocked else _true_condition(VERSION_CURRENT, report)
+
+
+# serialization
+
+
+def wire(status: LatticeClusterStatus) -> Object:
+    """Return the status as the API server stores it: the design's fields always, other fields if not empty."""
+    found: Object = {
+        "observedGeneration": status.observed_generation,
+        "phase": status.phase,
+        "workers": status.workers,
+        "readyWorkers": status.ready_workers,
+        "readyControlPlane": status.ready_control_plane,
+        "pivoted": status.pivoted,
+        "workerPools": {id: _pool_wire(pool) for id, pool in status.worker_pools.items()},
+        "conditions": to_wire(status.conditions),
+    }
+    return {**found, **_non_empty(message=status.message, version=status.version)}
+
+
+def _pool_wire(pool: WorkerPoolStatus) -> Object:
+    found: Object = {
+        "desired": pool.desired,
+        "ready": pool.ready,
+        "available": pool.available,
+        "replicas": pool.replicas,
+        "upToDate": pool.up_to_date,
+    }
+    if pool.blocking_pods:
+        found["blockingPods"] = [
+            {"pod": each.pod, "node": each.node, "message": each.message} for each in pool.blocking_pods
+        ]
+    return {
+        **found,
+        **_non_empty(
+            displayName=pool.display_name,
+            nodeClass=pool.node_class,
+            phase=pool.phase,
+            message=pool.message,
+            machineDeployment=pool.machine_deployment,
+            version=pool.version,
+        ),
+    }
+
+
+def _non_empty(**values: str) -> Object:
+    return {name: value for name, value in values.items() if value}

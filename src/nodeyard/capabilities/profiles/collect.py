@@ -1,0 +1,149 @@
+"""Collect the snapshot of a node from the cache: the node, its role, its profiles and the objects created for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Final
+
+from nodeyard.capabilities.profiles import names, watched
+from nodeyard.capabilities.profiles.budgets import budgets
+from nodeyard.capabilities.profiles.bulk_removal import find_removals
+from nodeyard.capabilities.profiles.planning.resolution import resolve
+from nodeyard.capabilities.profiles.reasons import Reason
+from nodeyard.capabilities.profiles.registry import Registry, build_registry
+from nodeyard.capabilities.profiles.rollout_counts import ignores_progress
+from nodeyard.capabilities.profiles.rollout_slots import RolloutSlots
+from nodeyard.capabilities.profiles.snapshot import Budget, KindError, NodeSnapshot, Profile, Removal, Service
+from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode, OpenStackDataPlaneRole, annotation_of
+from nodeyard.client.resources import CONFIG_MAPS, SECRETS, Resource
+from nodeyard.kube.json import Object
+from nodeyard.runtime.capability import View, WatchNotSynced
+from nodeyard.watch.reflector import FORBIDDEN
+
+_BUILT_IN: Final = build_registry(())
+
+
+def load_registry(view: View) -> Registry:
+    """Return the built-in services and those that ProfileServices declare now."""
+    declared = view.all(names.SERVICE_KIND)
+    return build_registry(declared) if declared else _BUILT_IN
+
+
+def collect_node(view: View, namespace: str, name: str, now: datetime, slots: RolloutSlots) -> NodeSnapshot | None:
+    slots.clear(names.node_key(namespace, name))
+    node: OpenStackDataPlaneNode | None = view.get(names.NODE_KIND, name, namespace)
+    if node is None:
+        return None
+    services = load_registry(view)
+    role: OpenStackDataPlaneRole | None = (
+        view.get(names.ROLE_KIND, node.wanted.role, namespace) if node.wanted.role else None
+    )
+    kind_errors = _find_kind_errors(view, services.services)
+    visible = [service for service in services.services if service.name not in kind_errors]
+    ignored: set[str] = set()
+    budget_by_service: dict[str, Budget] = {}
+    removal_by_service: dict[str, Removal] = {}
+    snapshot = NodeSnapshot(
+        node=node,
+        role=role,
+        services=services.services,
+        key_conflicts=services.key_conflicts,
+        profiles={service.name: _profiles(view, service, node, role) for service in visible},
+        objects=_objects(view, node, visible),
+        configurations=_configurations(view, node, visible),
+        budgets=budget_by_service,
+        removals=removal_by_service,
+        kind_errors=kind_errors,
+        ignored=ignored,
+        has_config_maps=_can_read(view, CONFIG_MAPS, namespace),
+        has_secrets=_can_read(view, SECRETS, namespace),
+    )
+    # These three depend on the resolved profiles, which are computed from the rest of the snapshot.
+    chosen = [resolve(snapshot)[service.name] for service in visible]
+    ignored.update(each.service.name for each in chosen if ignores_progress(view, each.service, each.profile))
+    budget_by_service.update(budgets(view, snapshot, now, slots))
+    removal_by_service.update(find_removals(view, snapshot, now, slots.removal_counts))
+    return snapshot
+
+
+def _find_kind_errors(view: View, services: Sequence[Service]) -> Mapping[str, KindError]:
+    """Return errors of declared kinds, by service: not served, cluster-scoped, or forbidden."""
+    found = {}
+    for service in services:
+        if service.is_built_in:
+            continue
+        kinds = [(service.profile_api_version, service.profile_kind)]
+        if service.makes_object:
+            kinds.append((service.object_api_version, service.object_kind))
+        for api_version, kind in kinds:
+            kind_error = _find_kind_error(view, api_version, kind)
+            if kind_error is not None:
+                found[service.name] = kind_error
+    return found
+
+
+def _can_read(view: View, resource: Resource[Any], namespace: str) -> bool:
+    """Check if ConfigMaps or Secrets of a namespace may be read; the same grant allows writes."""
+    kind = watched.configuration_kind(resource, namespace)
+    if view.is_synced(kind):
+        return True
+    if FORBIDDEN in view.watch_error(kind):
+        return False
+    raise WatchNotSynced(kind)
+
+
+def scope_fault(view: View, service: Service) -> str:
+    """Return the fault of a service whose kinds are cluster-scoped, which only discovery knows."""
+    kind_errors = _find_kind_errors(view, (service,)).values()
+    return next((each.message for each in kind_errors if each.reason is Reason.NOT_NAMESPACED), "")
+
+
+def _cluster_scoped(kind: str) -> str:
+    return f"{kind} is cluster-scoped, but profiles and service objects live in the namespace of their node"
+
+
+def _find_kind_error(view: View, api_version: str, kind: str) -> KindError | None:
+    viewed, group = watched.kind_name(api_version, kind), api_version.rpartition("/")[0]
+    if not view.versions(group, kind):
+        return KindError(Reason.NOT_SERVED, f"the API server does not serve {viewed}")
+    if not view.is_namespaced(viewed):
+        return KindError(Reason.NOT_NAMESPACED, _cluster_scoped(viewed))
+    if view.is_synced(viewed):
+        return None
+    return KindError(Reason.FORBIDDEN, view.watch_error(viewed) or f"{viewed} is not synced yet")
+
+
+def _profiles(
+    view: View, service: Service, node: OpenStackDataPlaneNode, role: OpenStackDataPlaneRole | None
+) -> Mapping[str, Profile]:
+    kind, namespace = watched.kind_name(service.profile_api_version, service.profile_kind), node.metadata.namespace
+    wanted = {annotation_of(each, service.annotation_key) for each in (node, role)}
+    found = [view.get(kind, name, namespace) for name in sorted(name for name in wanted if name)]
+    found += view.indexed(kind, watched.SELECTING, namespace)
+    return {each["metadata"]["name"]: watched.parse_profile(service, each) for each in found if each is not None}
+
+
+def _objects(view: View, node: OpenStackDataPlaneNode, services: Sequence[Service]) -> Mapping[str, Object]:
+    found = {
+        service.name: view.get(
+            watched.kind_name(service.object_api_version, service.object_kind), node.name, node.metadata.namespace
+        )
+        for service in services
+        if service.makes_object
+    }
+    return {name: each for name, each in found.items() if each is not None}
+
+
+def _configurations(
+    view: View, node: OpenStackDataPlaneNode, services: Sequence[Service]
+) -> Mapping[str, Sequence[Object]]:
+    """Find configuration objects by name: a copy made by a user has the same labels."""
+    found = {}
+    for service in services:
+        if service.makes_object:
+            name = names.config_name(node.name, service.name)
+            kinds = [watched.configuration_kind(each, node.metadata.namespace) for each in watched.CONFIGURATIONS]
+            each = (view.get(kind, name, node.metadata.namespace) for kind in kinds if view.is_synced(kind))
+            found[service.name] = tuple(obj for obj in each if obj is not None)
+    return found

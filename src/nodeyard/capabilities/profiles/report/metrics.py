@@ -1,0 +1,48 @@
+"""Metrics of profiles: number of nodes, and progress of the rollout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nodeyard.apply.outcome import Outcome
+from nodeyard.capabilities.profiles.profile_status import ProfileSnapshot
+from nodeyard.plan.model import Plan
+from nodeyard.process.metrics import Metrics
+
+_LABELS = ("service", "namespace", "profile")
+_HELP = {
+    "nodes": "Nodes with the profile",
+    "updated": "Service objects with the current generation of the profile",
+    "available": "Available service objects of the profile",
+}
+
+
+class ProfilesMetrics:
+    """Sets gauges on each reconcile; the series of a profile are removed with it."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._gauges = {name: metrics.gauge(f"nodeyard_profile_{name}", help, _LABELS) for name, help in _HELP.items()}
+        self._known: set[tuple[str, str, str]] = set()
+
+    def __call__(self, snapshot: Any, plan: Plan, outcome: Outcome) -> None:
+        if not isinstance(snapshot, ProfileSnapshot):
+            return
+        metadata = snapshot.raw["metadata"]
+        labels = (snapshot.service.name, metadata["namespace"], metadata["name"])
+        self._known.add(labels)
+        values = {
+            "nodes": snapshot.node_count,
+            "updated": snapshot.updated,
+            "available": snapshot.rollout.available,
+        }
+        for name, value in values.items():
+            self._gauges[name].labels(*labels).set(value)
+
+    def forget(self, key: str) -> None:
+        kind, _, rest = key.partition("/")
+        labels = tuple(rest.split("/"))
+        if kind != "profile" or labels not in self._known:
+            return
+        self._known.discard((labels[0], labels[1], labels[2]))
+        for gauge in self._gauges.values():
+            gauge.remove(*labels)

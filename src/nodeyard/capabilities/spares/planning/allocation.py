@@ -1,0 +1,150 @@
+"""Allocation of one template: move out mismatched nodes, release surplus, repair drift, claim missing nodes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from nodeyard.capabilities.spares.planning.builder import PlanBuilder
+from nodeyard.capabilities.spares.planning.claims import claim
+from nodeyard.capabilities.spares.planning.disown import detach, move_out, take_back
+from nodeyard.capabilities.spares.planning.drift import repair
+from nodeyard.capabilities.spares.planning.finalizers import add_finalizer, remove_finalizer
+from nodeyard.capabilities.spares.planning.partition import Partition, members_of
+from nodeyard.capabilities.spares.planning.record import is_recorded
+from nodeyard.capabilities.spares.planning.releases import release
+from nodeyard.capabilities.spares.planning.spread import choose_surplus
+from nodeyard.capabilities.spares.planning.templates import Resolved
+from nodeyard.capabilities.spares.snapshot import owner_elsewhere
+from nodeyard.capabilities.spares.types import Reason
+from nodeyard.kube.objects import Node
+
+LISTED = 50
+"""Maximum number of nodes listed in status."""
+
+
+@dataclass
+class Allocation:
+    """Result of planning one template."""
+
+    template: Resolved
+    short: int = 0
+    """How many nodes are still missing."""
+    claims: int = 0
+    """How many spares the plan claims."""
+    competitor: str = ""
+    """The short template of higher priority that must be served first."""
+    kept: list[Node] = field(default_factory=list)
+    refused: list[Node] = field(default_factory=list)
+    """Nodes with the template's label that are not adopted."""
+
+
+def allocate(builder: PlanBuilder, partition: Partition, template: Resolved) -> Allocation:
+    """Plan one template with the spares that earlier templates left."""
+    allocation = Allocation(template)
+    if template.idle is Reason.INVALID:
+        builder.block(template.ref, Reason.INVALID, {"template": template.name, "error": template.error})
+        if template.template.is_deleting and not (template.template.is_paused or template.template.is_dry_run):
+            # Nobody can fix the template any more, and its finalizer would block the deletion forever.
+            _delete(builder, partition, template, _manageable_nodes(builder, partition, template))
+    elif template.idle is Reason.PAUSED:
+        builder.block(template.ref, Reason.PAUSED, {"template": template.name})
+    elif template.idle is Reason.DRY_RUN:
+        dry_run = PlanBuilder(builder.now)
+        _allocate(dry_run, partition, allocation)
+        _summarize_dry_run(builder, template, dry_run)
+    else:
+        _allocate(builder, partition, allocation)
+    return allocation
+
+
+def _allocate(builder: PlanBuilder, partition: Partition, allocation: Allocation) -> None:
+    template = allocation.template
+    nodes = _manageable_nodes(builder, partition, template)
+    if template.template.is_deleting:
+        _delete(builder, partition, template, nodes)
+        return
+    builder.after = add_finalizer(builder, template)
+    allocation.kept, allocation.refused = members_of(template, partition.nodes_of(template))
+    refused = {node.metadata.name for node in allocation.refused}
+    builder.block_nodes(template.ref, Reason.NOT_ADOPTED, refused, template=template.name)
+    moved = move_out(builder, template, (node for node in nodes if not template.matches(node)))
+    ours = [node for node in nodes if template.matches(node) and node.metadata.name not in refused]
+    surplus: list[Node] = []
+    if template.template.releases:
+        staying = sum(not (_is_deleting(node) or owner_elsewhere(node)) for node in allocation.kept)
+        surplus = choose_surplus(ours, template, partition.snapshot, staying - template.desired)
+        release(builder, partition.snapshot, template, surplus)
+    leaving = {node.metadata.name for node in surplus}
+    repair(builder, template, (node for node in ours if node.metadata.name not in leaving) if leaving else ours)
+    dependencies = _claim_dependencies(template.desired - len(allocation.kept), moved)
+    returned = take_back(builder, template, partition.disowned.get(template.name, ()), dependencies)
+    allocation.claims = claim(builder, partition.spares, template, allocation.kept, dependencies[returned:])
+    allocation.short = len(dependencies) - returned - allocation.claims
+    builder.after = ()
+
+
+def _claim_dependencies(missing: int, moved: list[str]) -> list[tuple[str, ...]]:
+    """Return one entry per missing node: the actions that its claim waits for.
+
+    A claim that replaces a node moved out of management waits until that node is moved out.
+    """
+    vacant = max(0, missing - len(moved))
+    return [()] * vacant + [(id,) for id in moved[: max(0, missing - vacant)]]
+
+
+def _manageable_nodes(builder: PlanBuilder, partition: Partition, template: Resolved) -> list[Node]:
+    """Return the template's nodes except those being deleted or managed by another capability."""
+    manageable: list[Node] = []
+    refused: list[str] = []
+    for node in partition.nodes_of(template):
+        if owner_elsewhere(node):
+            refused.append(node.metadata.name)
+        elif not _is_deleting(node):
+            manageable.append(node)
+    builder.block_nodes(template.ref, Reason.OWNED_ELSEWHERE, refused, template=template.name)
+    return manageable
+
+
+def _is_deleting(node: Node) -> bool:
+    return node.metadata.deletion_timestamp is not None
+
+
+def _delete(builder: PlanBuilder, partition: Partition, template: Resolved, nodes: list[Node]) -> None:
+    """Detach or release the nodes of a deleted template; remove its finalizer after the last one.
+
+    Nodes managed by another capability, and nodes without the template's record, are always detached: only this
+    capability removes the owner's label.
+    """
+    elsewhere = [node for node in partition.nodes_of(template) if owner_elsewhere(node) and not _is_deleting(node)]
+    if not template.template.releases:
+        remove_finalizer(builder, template, after=detach(builder, template, [*nodes, *elsewhere]))
+        return
+    ours = [node for node in nodes if is_recorded(node, template.name)]
+    unrecorded = [node for node in nodes if not is_recorded(node, template.name)]
+    release(builder, partition.snapshot, template, ours)
+    detached = detach(builder, template, [*unrecorded, *elsewhere])
+    if not ours:
+        remove_finalizer(builder, template, after=detached)
+
+
+def _summarize_dry_run(builder: PlanBuilder, template: Resolved, dry_run: PlanBuilder) -> None:
+    """Report what a dry run would do. A deleted template without nodes loses its finalizer: nothing else changes."""
+    counts = dry_run.counts()
+    touched = [action.object.name for action in dry_run.actions if action.object.kind == "Node"]
+    if template.template.is_deleting and not touched:
+        remove_finalizer(builder, template)
+        return
+    builder.blocked += dry_run.blocked
+    builder.waits |= dry_run.waits
+    builder.block(
+        template.ref,
+        Reason.DRY_RUN,
+        {
+            "template": template.name,
+            "claims": counts[Reason.CLAIMED] + counts[Reason.TAKEN_BACK],
+            "updates": counts[Reason.ADOPTED] + counts[Reason.UPDATED] + counts[Reason.RELEASE_CANCELLED],
+            "moves": counts[Reason.MOVED_OUT] + counts[Reason.DETACHED],
+            "releases": counts[Reason.RELEASING] + counts[Reason.RELEASED],
+            "nodes": sorted(touched)[:LISTED],
+        },
+    )

@@ -1,0 +1,1 @@
+"""Report of a reconcile: status, events and metrics."""

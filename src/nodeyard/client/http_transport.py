@@ -1,0 +1,342 @@
+"""Transport over HTTP/1.1 with kept-alive connections.
+
+Requests use `http1`, which costs the least CPU time; streams and requests through a proxy use aiohttp.
+
+The number of requests in flight is bounded, not their rate. Streams are not counted and have one connection each, so
+watches cannot starve writes. The timeout of a request starts when it leaves the queue: of thousands queued at once,
+none times out while it waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import re
+import ssl
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Final
+from urllib.parse import quote, unquote, urlencode
+
+import aiohttp
+from yarl import URL
+
+from nodeyard.client.config import Config
+from nodeyard.client.credentials import CredentialCache, Keys
+from nodeyard.client.encoding import IDENTITY, Inflater, decoded, encoding_of
+from nodeyard.client.errors import TransportError, TransportTimeout, Withheld, retry_after_seconds
+from nodeyard.client.framing import gathered, most_of
+from nodeyard.client.http1 import ANSWER_BYTES, CONNECT_SECONDS, CannotConnect, Pool
+from nodeyard.client.tls import client_context
+from nodeyard.client.transport import NOTHING, REQUEST_SECONDS, Hold, Response, Stream
+from nodeyard.process.clock import Clock, SystemClock
+from nodeyard.process.version import VERSION
+
+IN_FLIGHT: Final = 32
+# Below the 90 s after which kube-apiserver closes an idle connection, so that no request races with the close.
+KEEPALIVE_SECONDS: Final = 45.0
+READ_BUFFER: Final = 256 * 1024
+_SAFE = "GET"
+
+
+class HttpTransport:
+    """Create it inside a running event loop, and close it."""
+
+    def __init__(
+        self,
+        config: Config,
+        *,
+        clock: Clock | None = None,
+        in_flight: int = IN_FLIGHT,
+        largest: int = ANSWER_BYTES,
+        user_agent: str = f"nodeyard/{VERSION}",
+    ) -> None:
+        """`largest` is the size limit of a response in bytes; readers of streams apply their own limits."""
+        self._config = config
+        self._credentials = CredentialCache(config, clock or SystemClock())
+        self._turn = asyncio.Semaphore(in_flight)
+        self._base = config.server.rstrip("/")
+        where = URL(self._base)
+        self._prefix = where.raw_path.rstrip("/")
+        # Inside a data centre compression costs more time than it saves.
+        plain = f"Accept-Encoding: {IDENTITY}\r\n"
+        self._greeting = f"Host: {_authority(where)}\r\nUser-Agent: {user_agent}\r\n{plain}"
+        self._tls: tuple[Keys, ssl.SSLContext] | None = None
+        self._server_name = config.server_name or None
+        self._proxy = config.proxy or None
+        self._largest = largest
+        self._pool = Pool(
+            where.host or "",
+            where.port or 443,
+            server_name=self._server_name,
+            keepalive=KEEPALIVE_SECONDS,
+            largest=largest,
+        )
+        self._session = aiohttp.ClientSession(
+            # The semaphore is the limit; the connector's limit would let watches starve requests.
+            connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEPALIVE_SECONDS),
+            headers={"User-Agent": user_agent, "Accept": "application/json", "Accept-Encoding": IDENTITY},
+            skip_auto_headers=("Content-Type",),
+            auto_decompress=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            read_bufsize=READ_BUFFER,
+            max_line_size=64 * 1024,
+            max_field_size=64 * 1024,
+        )
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] = NOTHING,
+        headers: Mapping[str, str] = NOTHING,
+        body: bytes = b"",
+        timeout: float = REQUEST_SECONDS,
+        retry: bool = True,
+        hold: Hold | None = None,
+    ) -> Response:
+        target = _target(path, query)
+        async with self._turn:
+            return await self._send_with_retries(method, target, headers, body, timeout, retry, hold)
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        path: str,
+        *,
+        query: Mapping[str, str] = NOTHING,
+        headers: Mapping[str, str] = NOTHING,
+        timeout: float = REQUEST_SECONDS,
+        idle_timeout: float = 60.0,
+    ) -> AsyncIterator[Stream]:
+        url = URL(f"{self._base}{_target(path, query)}", encoded=True)
+        keys = await self._credentials.current()
+        answer = await self._open(url, headers, keys, timeout)
+        if answer.status == 401:
+            answer.close()
+            self._credentials.invalidate(keys)
+            answer = await self._open(url, headers, await self._credentials.current(), timeout)
+        try:
+            yield Stream(answer.status, answer.headers, _chunks(answer, path, idle_timeout))
+        finally:
+            # Close instead of release: an unread watch never ends.
+            answer.close()
+
+    async def close(self) -> None:
+        self._pool.close()
+        await self._session.close()
+
+    async def _send_with_retries(
+        self,
+        method: str,
+        target: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        timeout: float,
+        retry: bool,
+        hold: Hold | None,
+    ) -> Response:
+        """Send the request; retry once with fresh credentials after a 401, and after Retry-After if the server asks."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + timeout
+        has_reloaded = False
+        while True:
+            keys = await self._credentials.current()
+            seconds = max(deadline - loop.time(), 0.001)
+            response = await self._send(method, target, headers, body, keys, seconds, hold)
+            if response.status == 401 and not has_reloaded:
+                has_reloaded = True
+                self._credentials.invalidate(keys)
+                continue
+            wait = _pause(method, response) if retry else None
+            if wait is None or loop.time() + wait >= deadline:
+                return response
+            await asyncio.sleep(wait)
+
+    async def _send(
+        self,
+        method: str,
+        target: str,
+        headers: Mapping[str, str],
+        body: bytes,
+        keys: Keys,
+        seconds: float,
+        hold: Hold | None,
+    ) -> Response:
+        try:
+            if self._proxy:
+                if self._pool.is_closed:
+                    raise self._pool.closed()
+                if hold is not None and (why := hold()):
+                    raise Withheld(why)
+                async with asyncio.timeout(seconds):
+                    return await decoded(await self._send_by_proxy(method, target, headers, body, keys), self._largest)
+            request = self._head(method, target, headers, len(body), keys) + body
+            answer = await self._pool.ask(method, request, self._context(keys), seconds, hold)
+            return await decoded(answer, self._largest)
+        except (CannotConnect, aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise _to_transport_error(
+                error, f"{method} {_path(target)}", f"no answer in {round(seconds, 1):g} s"
+            ) from error
+
+    def _head(self, method: str, target: str, headers: Mapping[str, str], length: int, keys: Keys) -> bytes:
+        fields = [*keys.headers, *headers.items()]
+        if "Accept" not in headers:
+            fields.append(("Accept", "application/json"))
+        if length or method != "GET":
+            fields.append(("Content-Length", str(length)))
+        lines = "".join([f"{name}: {value}\r\n" for name, value in fields])
+        if lines.count("\n") != len(fields) or lines.count("\r") != len(fields):
+            raise ValueError("a header has more than one line")
+        return f"{method} {self._prefix}{target} HTTP/1.1\r\n{self._greeting}{lines}\r\n".encode()
+
+    async def _send_by_proxy(
+        self, method: str, target: str, headers: Mapping[str, str], body: bytes, keys: Keys
+    ) -> Response:
+        async with self._session.request(
+            method,
+            URL(f"{self._base}{target}", encoded=True),
+            headers=(*keys.headers, *headers.items()),
+            data=body or None,
+            ssl=self._context(keys) or False,
+            server_hostname=self._server_name,
+            proxy=self._proxy,
+            allow_redirects=False,
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+        ) as answer:
+            warnings = tuple(answer.headers.getall("Warning", ()))
+            body = await gathered(answer.content.iter_any(), most_of(answer.status, self._largest))
+            return Response(answer.status, answer.headers, body, warnings)
+
+    async def _open(self, url: URL, headers: Mapping[str, str], keys: Keys, timeout: float) -> aiohttp.ClientResponse:
+        try:
+            if self._pool.is_closed:
+                raise self._pool.closed()
+            async with asyncio.timeout(timeout):
+                return await self._session.get(
+                    url,
+                    headers=(*keys.headers, *headers.items()),
+                    ssl=self._context(keys) or False,
+                    server_hostname=self._server_name,
+                    proxy=self._proxy,
+                    allow_redirects=False,
+                    timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+                )
+        except (CannotConnect, aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise _to_transport_error(error, f"GET {url.path}", f"no answer in {timeout:g} s") from error
+
+    def _context(self, keys: Keys) -> ssl.SSLContext | None:
+        """Return one TLS context while the credentials are unchanged, since connections are pooled by it."""
+        if self._base.startswith("http:"):
+            return None
+        if self._tls is None or not _same_tls(self._tls[0], keys):
+            self._tls = keys, client_context(keys.authority, keys.identity, verify=self._config.verify)
+        return self._tls[1]
+
+
+_PATH_SAFE = "/:@!$&'()*+,;=~"
+# Quoting costs more than the rest of building a request, and few paths or queries need it.
+_PLAIN = re.compile(rf"[\w.{re.escape(_PATH_SAFE)}-]*", re.ASCII).fullmatch
+
+
+def _target(path: str, query: Mapping[str, str]) -> str:
+    """Return the request target: quoted path and query."""
+    quoted = path if _PLAIN(path) else quote(path, safe=_PATH_SAFE)
+    return f"{quoted}?{_encoded(tuple(query.items()))}" if query else quoted
+
+
+def _path(target: str) -> str:
+    """Return the unquoted path, for messages."""
+    return unquote(target.partition("?")[0])
+
+
+def _authority(where: URL) -> str:
+    host = f"[{where.host}]" if ":" in (where.host or "") else where.host
+    return f"{host}" if where.is_default_port() else f"{host}:{where.port}"
+
+
+@functools.lru_cache(maxsize=256)
+def _encoded(query: tuple[tuple[str, str], ...]) -> str:
+    return urlencode(query, quote_via=quote)
+
+
+def _same_tls(one: Keys, other: Keys) -> bool:
+    return one is other or (one.authority == other.authority and one.identity == other.identity)
+
+
+def _pause(method: str, response: Response) -> float | None:
+    """Return the Retry-After of a request that the server has not started: 429, or 503 for a GET."""
+    if response.status == 429 or (response.status == 503 and method == _SAFE):
+        return retry_after_seconds(response.headers)
+    return None
+
+
+async def _chunks(answer: aiohttp.ClientResponse, path: str, idle_timeout: float) -> AsyncIterator[bytes]:
+    idle = _IdleTimeout(answer.content, idle_timeout)
+    try:
+        inflate = Inflater() if encoding_of(answer.headers.get("content-encoding")) else None
+        while chunk := await answer.content.readany():
+            idle.renew()
+            if inflate is None:
+                yield chunk
+                continue
+            for piece in inflate.pieces(chunk):
+                yield piece
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        raise _to_transport_error(error, f"GET {path}", f"no data for {idle_timeout:g} s") from error
+    finally:
+        idle.end()
+
+
+class _IdleTimeout:
+    """Idle timeout of a stream. A chunk only records the time; when the timer fires it computes the remaining wait."""
+
+    def __init__(self, content: aiohttp.StreamReader, seconds: float) -> None:
+        self._content = content
+        self._seconds = seconds
+        self._loop = asyncio.get_running_loop()
+        self._heard_at = self._loop.time()
+        self._timer = self._loop.call_later(seconds, self._look)
+
+    def renew(self) -> None:
+        self._heard_at = self._loop.time()
+
+    def end(self) -> None:
+        self._timer.cancel()
+
+    def _look(self) -> None:
+        due = self._heard_at + self._seconds
+        if due <= self._loop.time():
+            self._content.set_exception(TimeoutError())
+        else:
+            self._timer = self._loop.call_at(due, self._look)
+
+
+def _to_transport_error(error: Exception, what: str, timed_out: str) -> TransportError:
+    if isinstance(error, CannotConnect):
+        return TransportError(f"{what}: cannot connect to {error}", may_have_run=False)
+    if isinstance(error, (aiohttp.ConnectionTimeoutError, aiohttp.ClientConnectorError)):
+        return TransportError(f"{what}: cannot connect{_where_and_why(error)}", may_have_run=False)
+    if isinstance(error, TimeoutError):
+        return TransportTimeout(f"{what}: {timed_out}", may_have_run=True)
+    return TransportError(f"{what}: {_describe(error)}", may_have_run=True)
+
+
+def _where_and_why(error: Exception) -> str:
+    """Describe a connection error in stable words.
+
+    aiohttp's text contains a memory address that changes with each attempt; a condition that quotes it would be
+    rewritten forever.
+    """
+    if not isinstance(error, aiohttp.ClientConnectorError):
+        return f": {_describe(error)}"
+    why = error.certificate_error if isinstance(error, aiohttp.ClientConnectorCertificateError) else error.os_error
+    return f" to {error.host}:{error.port}: {_describe(why)}"
+
+
+def _describe(error: Exception) -> str:
+    if isinstance(error, (aiohttp.ClientResponseError, aiohttp.http_exceptions.HttpProcessingError)):
+        # aiohttp's text would quote the response.
+        return "the response is not HTTP/1.1"
+    return str(error) or type(error).__name__

@@ -1,0 +1,42 @@
+"""JSON that is nested more deeply than can be decoded: what is too deep is cut out, so that the rest can be read. Pure.
+
+API servers take ten thousand levels, decoders here about one thousand. Whoever may make an object of a kind that has
+fields of any form shall not keep all others of that kind from being read.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+# Far more than a real object has, and far less than decoders can handle.
+MOST_LEVELS: Final = 500
+TOO_DEEP: Final = f"it is nested more than {MOST_LEVELS} levels deep"
+# Replaces a subtree that was cut out.
+_CUT: Final = rb'"\u0000cut"'
+# Strings as a whole, since brackets in them are text. One without an end takes all the rest: each byte is read once.
+_TOKENS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
+_OPENING: Final = frozenset((b"[", b"{"))
+_CLOSING: Final = frozenset((b"]", b"}"))
+
+
+def shallow(raw: bytes) -> bytes:
+    """Return the JSON cut at this depth. It counts brackets, so its own depth does not matter."""
+    parts = []
+    depth = kept = 0
+    for token in _TOKENS.finditer(raw):
+        found = token.group()
+        if found in _OPENING:
+            depth += 1
+            if depth == MOST_LEVELS + 1:
+                parts += [raw[kept : token.start()], _CUT]
+        elif found in _CLOSING:
+            if depth == MOST_LEVELS + 1:
+                kept = token.end()
+            depth -= 1
+    return b"".join([*parts, raw[kept:]])
+
+
+def is_cut(raw: bytes) -> bool:
+    """Return True if a subtree was cut out."""
+    return _CUT in raw

@@ -1,0 +1,1 @@
+"""The reconcile loop: workqueue, workers, reconciler, planner threads and results."""

@@ -1,0 +1,379 @@
+"""The controller of one capability: its view, workqueue, workers, leadership, applier and recorder.
+
+    informers ──keys──▶ workqueue ──▶ workers ──▶ reconciler ──▶ applier ──overlay──▶ informers
+
+A replica that is not the leader keeps its caches warm and plans nothing; when it becomes leader, every key is queued.
+If keys are sharded over replicas (`leadership`), the same holds per key, except for remote clusters: only the owner of
+a key connects to them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from random import Random
+from typing import Any, Final
+
+from nodeyard.apply.applier import Applier
+from nodeyard.apply.recorder import Recorder
+from nodeyard.apply.status import StatusWriter
+from nodeyard.client.api import Client
+from nodeyard.client.resources import Resource
+from nodeyard.kube.json import Json
+from nodeyard.kube.object_key import identity_of
+from nodeyard.plan.model import ObjectRef, Plan
+from nodeyard.process.clock import Clock
+from nodeyard.process.logs import get_logger
+from nodeyard.runtime.annotations import ref_of
+from nodeyard.runtime.background import LoopContext, LoopFence, LoopFindings, LoopInputs
+from nodeyard.runtime.capability import Capability, Key, MeasuresReviews, View, Watch
+from nodeyard.runtime.leader.election import first_of
+from nodeyard.runtime.leader.leadership import Ownership, ShardedLeadership, SingleLeader
+from nodeyard.runtime.leader.write_fence import Elections, WriteFence
+from nodeyard.runtime.metrics import EventLatency, LoopMetrics
+from nodeyard.runtime.publication import publish
+from nodeyard.runtime.reconcile.backoff import Failures
+from nodeyard.runtime.reconcile.expectations import Expectations, Subject
+from nodeyard.runtime.reconcile.freshness import Freshness
+from nodeyard.runtime.reconcile.plan_executor import PlanExecutor
+from nodeyard.runtime.reconcile.reconciler import STALE_SECONDS, Reconciler, Tools, required_kinds
+from nodeyard.runtime.reconcile.worker import Workers
+from nodeyard.runtime.reconcile.workqueue import Priority, WorkQueue
+from nodeyard.runtime.remote.cluster import ClusterCallbacks, ClusterEnvironment
+from nodeyard.runtime.remote.clusters import Clusters
+from nodeyard.runtime.rest_mapper import RESTMapper
+from nodeyard.runtime.settings import Settings
+from nodeyard.runtime.sharding.leases import WHOLE
+from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse
+from nodeyard.watch.informer_key import InformerKey
+from nodeyard.watch.informers import InformerFactory
+from nodeyard.watch.shared_informer import full_name
+
+# Events that are not written by then are lost; the lease is not kept from other replicas for their sake.
+DRAIN_SECONDS: Final = 5.0
+
+_log = get_logger("controller")
+
+
+@dataclass(frozen=True)
+class ControllerEnvironment:
+    """The components that all controllers of a process share."""
+
+    client: Client
+    clock: Clock
+    random: Random
+    informers: InformerFactory
+    mapper: RESTMapper
+    elections: Elections
+    metrics: LoopMetrics
+    remote: ClusterEnvironment
+    """How remote clusters are connected."""
+
+
+class Controller:
+    def __init__(
+        self, capability: Capability, env: ControllerEnvironment, settings: Settings, plan_executor: PlanExecutor
+    ) -> None:
+        self.capability = capability
+        self._env = env
+        self._settings = settings
+        self._plan_executor = plan_executor
+        self._metrics = env.metrics.of(capability.name)
+        self._expectations = Expectations(self._enqueue)
+        self._latency = EventLatency(env.clock)
+        self._loop_inputs = LoopInputs()
+        self._event_object: tuple[Subject, str] = (("", "", ""), "")
+        self._min_interval = 0.0
+        self._tasks: list[asyncio.Task[None]] = []
+        self._ending: set[asyncio.Task[None]] = set()
+        self._queue = WorkQueue(env.clock, window=settings.window, on_take=self._metrics.latency.observe)
+        self._ownership = self._leadership()
+        self._clusters = Clusters(
+            capability,
+            env.remote,
+            ClusterCallbacks(self._with_origin, self._on_key, self._enqueue),
+            is_ours=self._ownership.is_ours,
+        )
+        self.view = env.informers.register(
+            [self._with_origin(watch) for watch in capability.watches],
+            capability.aggregates,
+            declared=self._declared if capability.has_declared else None,
+            mark=self._on_key,
+            on_synced=self._on_synced,
+            on_change=self._on_view_change if capability.has_clusters or capability.is_shared else None,
+            on_news=self._on_server_change,
+            on_trouble=self._on_watch_error,
+        )
+        self._clusters.attach(self.view)
+        self._findings = LoopFindings(self.view.findings, self._enqueue)
+        env.mapper.watch(watch.resource for watch in capability.watches if not watch.metadata_only)
+        env.mapper.watch(kind.resource for kind in capability.kinds)
+        self._recorder = Recorder(
+            env.client, capability.name, instance=settings.identity, clock=env.clock, random=env.random
+        )
+        self._measure = capability.metrics(env.metrics.metrics) if capability.metrics else None
+        self._measures_reviews = self._measure if isinstance(self._measure, MeasuresReviews) else None
+        self._reconciler = Reconciler(capability, self._tools(), settings)
+        self._workers = Workers(self._queue, self._reconciler.reconcile, Failures(env.random))
+        self._metrics.expose(lambda: self._queue.depth, lambda: float(self.gate.may_write()))
+        self._publish()
+        if self._ownership.held is not None:
+            self._metrics.expose_held(lambda: self._ownership.held or 0)
+
+    # set-up
+
+    @property
+    def gate(self) -> WriteFence:
+        """The write fence of work that belongs to no single key."""
+        return self._ownership.gate
+
+    def gate_of(self, key: Key) -> WriteFence:
+        return self._ownership.gate_of(key)
+
+    @property
+    def holder(self) -> str:
+        """The replica that does the work that belongs to no single key, as last seen."""
+        return self._ownership.holder
+
+    @property
+    def held(self) -> dict[Key, Plan]:
+        """The plans that wait for an approval, by key."""
+        return self._reconciler.held
+
+    @property
+    def is_synced(self) -> bool:
+        """True if the informers that plans and reviews need have synced."""
+        return self._reconciler.is_synced()
+
+    def observes(self) -> str:
+        """Return why nothing may be written now; empty if writes may go out."""
+        return self._reconciler.observes()
+
+    @property
+    def served(self) -> RESTMapper:
+        """The REST mapper of the host cluster."""
+        return self._env.mapper
+
+    def reviewed(self, review: AdmissionRequest, verdict: AdmissionResponse) -> None:
+        """Record the metrics and events of an admission response; any replica may have answered."""
+        if self._measures_reviews is not None:
+            self._measures_reviews.reviewed(review, verdict)
+        if verdict.events and not self.observes():
+            for event in verdict.events:
+                self._recorder.record(event)
+
+    def _leadership(self) -> Ownership:
+        name, settings, clock, random = self.capability.name, self._settings, self._env.clock, self._env.random
+        if self.capability.is_shared and settings.leader_elect:
+            return ShardedLeadership(name, self, self._known_keys, settings, clock, random)
+        return SingleLeader(name, self, settings, clock, random)
+
+    def _known_keys(self) -> Iterable[Key] | None:
+        """Return the keys; None before the caches have synced, when an unknown key is not a deleted one."""
+        return self.capability.all_keys(self.view) if self.is_synced else None
+
+    def _tools(self) -> Tools:
+        env, name = self._env, self.capability.name
+        common: dict[str, Any] = {"clock": env.clock, "random": env.random, "on_written": self._wrote}
+        return Tools(
+            view=self.view,
+            applier=Applier(
+                env.client,
+                name,
+                env.mapper.find,
+                on_deleted=self._deleted,
+                clusters=self._clusters.target,
+                **common,
+            ),
+            status_writer=StatusWriter(env.client, name, env.mapper.find, **common),
+            recorder=self._recorder,
+            gate_of=self._ownership.gate_of,
+            plan_executor=self._plan_executor,
+            clock=env.clock,
+            metrics=self._metrics,
+            random=env.random,
+            expectations=self._expectations,
+            latency=self._latency,
+            loop_inputs=self._loop_inputs,
+            measure=self._measure,
+            publish=self._publish,
+            enqueue=self._enqueue,
+            is_answered=lambda: self.view.is_answered,
+            freshness=Freshness(env.client, env.mapper, env.informers, self.view, required_kinds(self.capability)),
+        )
+
+    @property
+    def is_alive(self) -> bool:
+        """True if all tasks are running."""
+        return self._workers.are_alive and not any(task.done() for task in self._tasks)
+
+    @property
+    def plans_for(self) -> float:
+        """Seconds since the running plan was started."""
+        return self._plan_executor.busy_for
+
+    # running
+
+    def start(self) -> None:
+        name = self.capability.name
+        has_clusters = self.capability.has_clusters
+        self._workers.start(self._settings.workers_with_clusters if has_clusters else self._settings.workers)
+        self._tasks = [
+            asyncio.create_task(self._recorder.run(), name=f"recorder {name}"),
+            asyncio.create_task(self._resync_forever(), name=f"resync {name}"),
+            asyncio.create_task(self._ownership.run(), name=f"ownership {name}"),
+        ]
+        if has_clusters:
+            self._tasks.append(asyncio.create_task(self._clusters.run(), name=f"clusters {name}"))
+        self._findings.start()
+        self._ownership.start(self._env.elections)
+        for loop in self.capability.loops:
+            self._env.elections.run(partial(self._run_loop, loop))
+        self.resync()
+
+    async def stop(self) -> None:
+        """Stop, finishing work in flight. The leases are released later, when the elections stop."""
+        await self._workers.stop(self._env.clock, self._settings.grace)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        # Every replica answers admission reviews and records their events.
+        if self._ownership.may_write_any or self.capability.webhooks:
+            await first_of(self._recorder.drain(), self._env.clock.sleep(DRAIN_SECONDS))
+        await self._queue.close()
+        self._plan_executor.close()
+
+    def resync(self, priority: Priority = Priority.FRESH) -> None:
+        """Queue every key."""
+        self._ownership.look_again()
+        for key in self._all_keys():
+            self._queue.add(key, priority)
+
+    def _all_keys(self) -> Sequence[Key]:
+        try:
+            return tuple(self.capability.all_keys(self.view))
+        except Exception:
+            _log.exception("listing keys failed", capability=self.capability.name)
+            return ()
+
+    async def _resync_forever(self) -> None:
+        while True:
+            await self._env.clock.sleep(self._settings.resync)
+            self.resync(Priority.RESYNC)
+
+    async def _run_loop(self, loop: Any, client: Client, stopped: asyncio.Event) -> None:
+        with self._loop_inputs.listening() as changed:
+            context = LoopContext(
+                client,
+                self._loop_fence_of,
+                self._env.clock,
+                stopped,
+                self.view,
+                self._findings.publish,
+                changed,
+                self._loop_inputs,
+                self._env.remote.connect,
+                self._measure,
+            )
+            await loop(context)
+
+    def _loop_fence_of(self, key: Key) -> WriteFence:
+        return LoopFence(self._ownership.gate_of(key), self._reconciler)
+
+    # events
+
+    def _with_origin(self, watch: Watch, cluster: str = "") -> Watch:
+        """Return the watch with key functions that first record the changed object: `_on_key` follows for each key."""
+        keys, map_with_view = watch.keys, watch.map_with_view
+        kind, remote = full_name(watch.resource), (cluster,) if cluster else ()
+        identity = identity_of(InformerKey(watch.resource, metadata_only=watch.metadata_only).decoded.view)
+
+        def keys_with_origin(old: Any | None, new: Any | None) -> Iterable[Key]:
+            subject = (kind, *identity.key(old if new is None else new), *remote)
+            self._event_object = (subject, "" if new is None else identity.version(new))
+            self._min_interval = watch.min_interval
+            return keys(old, new) if map_with_view is None else map_with_view(self.view, old, new)
+
+        return replace(watch, keys=keys_with_origin)
+
+    def _on_synced(self, _kind: str) -> None:
+        """Handle the first sync of a kind. A declared kind may now be written through another path, so discovery is
+        repeated."""
+        if self.capability.has_declared:
+            self._env.mapper.look_again()
+        self.resync()
+
+    def _on_watch_error(self) -> None:
+        """Handle a watch that broke or recovered. Statuses report it: for declared kinds at once, else if it lasts."""
+        if self.capability.has_declared or self._reconciler.reports_staleness:
+            self.resync()
+        for key in self._all_keys():
+            self._queue.add_after(key, STALE_SECONDS)
+
+    def _declared(self, view: View) -> Iterable[Watch]:
+        return [self._with_origin(watch) for watch in self.capability.declared(view)]
+
+    def _on_key(self, key: Key) -> None:
+        if self._expectations.observe(key, *self._event_object):
+            self._enqueue(key, self._min_interval)
+
+    def _enqueue(self, key: Key, min_interval: float = 0.0) -> None:
+        self._latency.mark(key)
+        self._queue.add(key, min_interval=min_interval)
+
+    def _on_view_change(self) -> None:
+        """Handle a change of the host cluster's view."""
+        self._clusters.look_again()
+        self._ownership.look_again()
+
+    def _on_server_change(self) -> None:
+        """Handle a change that maps to no key: of the server itself, or of undecodable objects."""
+        self.resync()
+        self._clusters.look_again()
+
+    # leadership
+
+    def _publish(self) -> None:
+        """Publish the state of this process on its Leases. If keys are sharded, a held plan is on the Lease of its
+        key."""
+        limit, observe, held = self._settings.limit, self._reconciler.observe_reason, self._reconciler.held
+        if self._ownership.held is None:
+            self._ownership.publish({WHOLE: publish(limit, observe, held.values()).encode()})
+            return
+        texts = {key: publish(limit, observe, (plan,)).encode() for key, plan in held.items()}
+        self._ownership.publish({**texts, WHOLE: publish(limit, observe, ()).encode()})
+
+    def gained(self, key: Key | None) -> None:
+        if key is None:
+            self.resync()
+            return
+        if self.capability.has_clusters:
+            self._clusters.start_declared()
+        self._queue.add(key)
+        self._clusters.look_again()
+
+    def lost(self, key: Key | None) -> None:
+        """Stop working on a lost key, unless it has been regained meanwhile."""
+        gate = self.gate if key is None else self.gate_of(key)
+        if gate.may_write():
+            return
+        ending = asyncio.create_task(self._workers.abort(key), name="end passes")
+        self._ending.add(ending)
+        ending.add_done_callback(self._ending.discard)
+        if key is None:
+            self._loop_inputs.clear()
+        else:
+            self._reconciler.forget(key)
+            self._clusters.look_again()
+
+    async def finish(self, key: Key) -> None:
+        self._loop_inputs.drop(key)
+        await self._workers.finish(key, self._env.clock, self._settings.grace)
+
+    def _wrote(self, resource: Resource[Any], answer: Json) -> None:
+        self._env.informers.wrote(ref_of(answer, resource.api_version, resource.kind), answer)
+
+    def _deleted(self, _resource: Resource[Any], ref: ObjectRef) -> None:
+        self._env.informers.deleted(ref)

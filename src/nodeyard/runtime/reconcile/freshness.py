@@ -1,0 +1,59 @@
+"""Reads root objects before a write while caches may be stale.
+
+    watch broken or silent ──▶ GET each root that the plan acts for ──▶ same version: write
+                                                                   └──▶ changed: overlay the cache, plan again
+
+A plan from a stale cache may follow a spec that a user has already reverted. The object that was read overlays the
+cache like an own write, so the next plan uses it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Final
+
+from nodeyard.apply.write_request import answer_seconds, single_attempt
+from nodeyard.client.api import Client
+from nodeyard.client.errors import NotFound
+from nodeyard.plan.model import ObjectRef
+from nodeyard.runtime.rest_mapper import RESTMapper
+from nodeyard.watch.informers import InformerFactory
+from nodeyard.watch.view import CacheView
+
+IN_FLIGHT: Final = 16
+"""Concurrent GETs: a key may have many roots."""
+
+
+class Freshness:
+    def __init__(
+        self, client: Client, mapper: RESTMapper, watches: InformerFactory, view: CacheView, required: Sequence[str]
+    ) -> None:
+        """`required` are the kinds, as the view names them, that every plan depends on."""
+        self._client = client
+        self._mapper = mapper
+        self._watches = watches
+        self._view = view
+        self._required = required
+        self._in_flight = asyncio.Semaphore(IN_FLIGHT)
+
+    def staleness(self, seconds: float = 0.0) -> str:
+        """Return why caches have been stale for this many seconds; empty if they are not."""
+        return next((why for kind in self._required if (why := self._view.staleness(kind, seconds))), "")
+
+    async def refresh(self, refs: Sequence[ObjectRef]) -> None:
+        """Read these objects and overlay the cache with them. Raises ClientError if one cannot be read."""
+        await asyncio.gather(*map(self._read, refs))
+
+    async def _read(self, ref: ObjectRef) -> None:
+        resource = self._mapper.find(ref.api_version, ref.kind)
+        if resource is None:
+            return
+        reader = single_attempt(self._client, self._client.field_manager, answer_seconds())
+        async with self._in_flight:
+            try:
+                found = await reader.get(resource.decoded_as(dict), ref.name, ref.namespace)
+            except NotFound:
+                self._watches.deleted(ref)
+                return
+        self._watches.wrote(ref, found)

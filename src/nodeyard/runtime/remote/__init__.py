@@ -1,0 +1,1 @@
+"""Remote clusters: the transport, connection, health probe and caches of each."""

@@ -1,0 +1,302 @@
+"""The client of a remote cluster, which is untrusted: nothing that it sends is quoted or kept without bounds.
+
+    error response   only its code and reason are passed on, never its text, which conditions and logs would show
+    objects          weighed on arrival; the total kept over all kinds is limited (`MemoryUse`)
+    a line, a page   limited in size before it is decoded (`transport`, `connect`)
+
+There is a limit per cluster over all its lists and watches, and one over all clusters together (`MemoryBudget`), half
+of the memory of the process. A cluster that exceeds its own limit is disconnected and its caches are dropped. If the
+total is exceeded, the largest cluster is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from nodeyard.client.api import Client, Event
+from nodeyard.client.decoding import Malformed
+from nodeyard.client.discovery import Catalog
+from nodeyard.client.errors import (
+    ApiError,
+    Cause,
+    Details,
+    Status,
+    TransportError,
+    error_from_status,
+)
+from nodeyard.client.listing import Page
+from nodeyard.client.resources import Resource
+from nodeyard.client.transport import Response
+from nodeyard.client.watching import Bookmark, Change
+from nodeyard.kube.json import Object
+from nodeyard.kube.names import LABEL_VALUE_MAX, SUBDOMAIN_MAX
+from nodeyard.process import memory
+from nodeyard.runtime.capability import Aggregate, Watch
+
+T = TypeVar("T")
+
+KEPT_BYTES: Final = 256 << 20
+"""Memory limit of one cluster over all its kinds: about 65,000 pods. The same again while lists are read."""
+MEMORY_DIVISOR: Final = 2
+"""All clusters together may use one part in this many of the available memory."""
+PAGE_OBJECTS: Final = 100
+"""Objects in a list page: a whole page is decoded before it is weighed."""
+VALUE_BYTES: Final = 28
+"""Memory overhead of a string, counted per quote character of its JSON."""
+MALFORMED_BYTES: Final = 2048
+TOO_LARGE: Final = "sends more objects than are kept of"
+"""Part of the error of a cluster that was disconnected for its size."""
+
+_BYTES: Final = "nodeyard.dev/bytes"
+_READS: Final = frozenset(("get", "list"))
+_ERROR_CHARACTERS: Final = 500
+_UID_CHARACTERS: Final = 128
+_REASONS: Final = frozenset(
+    (
+        "AlreadyExists",
+        "BadRequest",
+        "Conflict",
+        "Expired",
+        "Forbidden",
+        "Gone",
+        "InternalError",
+        "Invalid",
+        "MethodNotAllowed",
+        "NotAcceptable",
+        "NotFound",
+        "RequestEntityTooLarge",
+        "ServerTimeout",
+        "ServiceUnavailable",
+        "Timeout",
+        "TooManyRequests",
+        "Unauthorized",
+        "UnsupportedMediaType",
+    )
+)
+_CAUSES: Final = frozenset(("ResourceVersionTooLarge", "DisruptionBudget"))
+_encode: Final = msgspec.json.Encoder().encode
+
+
+def weight(obj: Any) -> int:
+    """Estimate the memory of an object; never much too low, even for many tiny values."""
+    encoded = _encode(obj)
+    return len(encoded) + VALUE_BYTES * encoded.count(b'"')
+
+
+def memory_aggregates(watches: Iterable[Watch]) -> tuple[Aggregate, ...]:
+    """Return the aggregates that sum the memory of each cached kind."""
+    kinds = dict.fromkeys(watch.resource.kind for watch in watches)
+    return tuple(
+        Aggregate(
+            f"{_BYTES}/{kind}",
+            kind,
+            lambda: 0,
+            lambda _obj: ("",),
+            lambda total, obj: total + weight(obj),
+            lambda total, obj: total - weight(obj),
+        )
+        for kind in kinds
+    )
+
+
+class MemoryBudget:
+    """The memory of all remote clusters together, bounded.
+
+    The largest cluster is rejected. Until its caches are dropped, the others wait before they read on: the event loop,
+    busy with their data, would get to it late.
+    """
+
+    def __init__(self, most: int = 0) -> None:
+        self._most = most or memory.available() // MEMORY_DIVISOR
+        self._sizes: dict[MemoryUse, int] = {}
+        self._leaving: dict[MemoryUse, int] = {}
+        """Rejected clusters whose caches are not dropped yet."""
+        self._total = 0
+        """Total of the clusters that are not rejected."""
+        self._has_room = asyncio.Event()
+
+    def update(self, memory_use: MemoryUse, size: int) -> None:
+        """Set the memory of a cluster. If the total is exceeded, the largest cluster is rejected."""
+        self._total += size - self._sizes.get(memory_use, 0)
+        self._sizes[memory_use] = size
+        while self._total > self._most:
+            heaviest = max(self._sizes, key=self._sizes.__getitem__)
+            heaviest.reject(f"it {TOO_LARGE} all clusters together, {self._most >> 20} MiB, and most of them")
+
+    def reject(self, memory_use: MemoryUse) -> None:
+        """Count the cluster as rejected."""
+        size = self._sizes.pop(memory_use, 0)
+        self._total -= size
+        self._leaving[memory_use] = size
+
+    def drop(self, memory_use: MemoryUse) -> None:
+        """Remove the cluster."""
+        self._total -= self._sizes.pop(memory_use, 0)
+        self._leaving.pop(memory_use, None)
+        self._has_room.set()
+
+    async def wait_for_room(self) -> None:
+        """Wait while the caches of rejected clusters have to be dropped first."""
+        while self._leaving and self._total + sum(self._leaving.values()) > self._most:
+            self._has_room.clear()
+            await self._has_room.wait()
+
+
+class MemoryUse:
+    """The memory of one cluster: cached objects, and objects of lists in progress."""
+
+    def __init__(self, on_excess: Callable[[str], None], budget: MemoryBudget | None = None) -> None:
+        self._on_excess = on_excess
+        self._budget = budget or MemoryBudget()
+        self._rejection = ""
+        self._most = KEPT_BYTES
+        self._arriving: dict[object, int] = {}
+        self.kept: Callable[[], int] = lambda: 0
+        """Returns the memory of the caches, in constant time."""
+
+    def add(self, owner: object, objects: Iterable[Any]) -> None:
+        """Add objects of an unfinished list. Raises TransportError if that is too much."""
+        self._arriving[owner] = self._arriving.get(owner, 0) + sum(map(weight, objects))
+        self._check_limit()
+
+    def end(self, owner: object) -> None:
+        self._arriving.pop(owner, None)
+
+    def check(self) -> None:
+        """Raise TransportError if the caches hold too much."""
+        self._check_limit()
+
+    def reject(self, why: str) -> None:
+        """Disconnect the cluster; nothing more of it is read until its caches are dropped."""
+        self._budget.reject(self)
+        self._rejection = why
+        self._on_excess(why)
+
+    async def wait_for_room(self) -> None:
+        """Wait while the total is exceeded. Raises TransportError if this cluster is rejected meanwhile."""
+        await self._budget.wait_for_room()
+        if self._rejection:
+            raise TransportError(self._rejection, may_have_run=True)
+
+    def forget(self) -> None:
+        """Reset after the caches were dropped."""
+        self._rejection = ""
+        self._budget.drop(self)
+
+    def _check_limit(self) -> None:
+        if not self._rejection:
+            arriving, kept = sum(self._arriving.values()), self.kept()
+            if max(arriving, kept) > self._most:
+                self.reject(f"it {TOO_LARGE} one cluster, {self._most >> 20} MiB")
+            else:
+                self._budget.update(self, arriving + kept)
+        if self._rejection:
+            raise TransportError(self._rejection, may_have_run=True)
+
+
+def cached_bytes(view: Any, watches: Iterable[Watch]) -> Callable[[], int]:
+    """Return a function that sums the `memory_aggregates` of a view."""
+    kinds = tuple(dict.fromkeys(watch.resource.kind for watch in watches))
+
+    def kept() -> int:
+        whole: int = sum(view.aggregate(f"{_BYTES}/{kind}", "") for kind in kinds)
+        return whole + MALFORMED_BYTES * sum(len(view.malformed(kind)) for kind in kinds)
+
+    return kept
+
+
+class RemoteClient(Client):
+    def __init__(self, *args: Any, memory_use: MemoryUse | None = None, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self._memory = memory_use
+
+    async def pages(
+        self, resource: Resource[T], namespace: str = "", *, size: int = PAGE_OBJECTS, **selectors: str
+    ) -> AsyncIterator[Page[T]]:
+        memory_use, owner = self._memory, object()
+        try:
+            async for page in super().pages(resource, namespace, size=min(size, PAGE_OBJECTS), **selectors):
+                if memory_use is not None:
+                    memory_use.add(owner, page.items)
+                    memory_use.add(owner, page.malformed)
+                    await memory_use.wait_for_room()
+                yield msgspec.structs.replace(page, malformed=tuple(map(_trim, page.malformed)))
+        finally:
+            if memory_use is not None:
+                memory_use.end(owner)
+
+    @asynccontextmanager
+    async def watch(
+        self, resource: Resource[T], namespace: str = "", *, initial_events: bool = False, **options: Any
+    ) -> AsyncIterator[AsyncIterator[Event[T]]]:
+        try:
+            async with super().watch(resource, namespace, initial_events=initial_events, **options) as events:
+                yield self._weigh(events, is_list=initial_events)
+        except ApiError as error:
+            raise redact(error) from None
+
+    async def _weigh(self, events: AsyncIterator[Event[T]], *, is_list: bool) -> AsyncIterator[Event[T]]:
+        memory_use, owner = self._memory, object()
+        try:
+            async for event in events:
+                if memory_use is not None and is_list:
+                    memory_use.add(owner, (event.object,) if isinstance(event, Change) else (event,))
+                    if isinstance(event, Bookmark) and event.ends_initial_events:
+                        is_list = False
+                        memory_use.end(owner)
+                yield _trim(event) if isinstance(event, Malformed) else event
+                if memory_use is not None:
+                    if not is_list:
+                        # The consumer has cached this event before it asks for the next.
+                        memory_use.check()
+                    await memory_use.wait_for_room()
+        except ApiError as error:
+            raise redact(error) from None
+        finally:
+            if memory_use is not None:
+                memory_use.end(owner)
+
+    async def catalog(self) -> Catalog:
+        try:
+            return await super().catalog()
+        except ApiError as error:
+            raise redact(error) from None
+
+    async def server_version(self) -> Object:
+        try:
+            return await super().server_version()
+        except ApiError as error:
+            raise redact(error) from None
+
+    async def _send(self, verb: str, *args: Any, **options: Any) -> Response:
+        try:
+            return await super()._send(verb, *args, **options)
+        except ApiError as error:
+            raise redact(error) if verb in _READS else error from None
+
+
+def redact(error: ApiError) -> ApiError:
+    """Return the error without text that the server chose."""
+    reason = error.reason if error.reason in _REASONS else ""
+    status = Status(
+        kind="Status",
+        status="Failure",
+        code=error.code,
+        reason=reason,
+        message=f"the server answered {error.code} {reason}".strip(),
+        details=Details(causes=tuple(Cause(reason=each.reason) for each in error.causes if each.reason in _CAUSES)),
+    )
+    return error_from_status(status, retry_after=error.retry_after)
+
+
+def _trim(malformed: Malformed) -> Malformed:
+    """Limit the fields of a malformed object. Raises TransportError if its name is too long to be valid."""
+    names = ((malformed.name, SUBDOMAIN_MAX), (malformed.namespace, LABEL_VALUE_MAX), (malformed.uid, _UID_CHARACTERS))
+    if any(len(text) > most for text, most in (*names, (malformed.resource_version, _UID_CHARACTERS))):
+        raise TransportError("an object has a name, uid or version that is too long to be valid", may_have_run=True)
+    return msgspec.structs.replace(malformed, error=malformed.error[:_ERROR_CHARACTERS], finalizers=())

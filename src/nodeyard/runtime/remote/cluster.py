@@ -1,0 +1,241 @@
+"""One remote cluster, for as long as a capability declares it: its transport, informers, view and write target.
+
+    connection ──on_connected, on_disconnected──▶ Cluster ──hold, release──▶ informers ──▶ view
+                                                     │
+                                                     └── the capability's keys of the cluster are queued
+
+Connections, caches and tasks are its own, so that a failure affects only this cluster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any, Final
+
+from nodeyard.apply.writers import Target
+from nodeyard.client.api import Client, Observer
+from nodeyard.client.resources import Resource
+from nodeyard.kube.json import Json
+from nodeyard.plan.model import ObjectRef
+from nodeyard.process.clock import Clock
+from nodeyard.process.logs import bind, get_logger
+from nodeyard.runtime.annotations import ref_of
+from nodeyard.runtime.capability import Capability, Key, RemoteClusterRef, View, Watch
+from nodeyard.runtime.remote.client import MemoryBudget, MemoryUse, RemoteClient, cached_bytes, memory_aggregates
+from nodeyard.runtime.remote.connect import Connect, Read, connect_by_kubeconfig
+from nodeyard.runtime.remote.connection import Connection
+from nodeyard.runtime.remote.transport import RemoteTransport
+from nodeyard.runtime.rest_mapper import RESTMapper
+from nodeyard.watch.informers import InformerFactory
+from nodeyard.watch.view import CacheView
+
+CONNECTING: Final = 32
+"""Clusters that connect at once in the whole process: enough that dead ones do not delay the others."""
+REQUEST_SECONDS: Final = 10.0
+RESTART_SECONDS: Final = 5.0
+
+_log = get_logger("clusters")
+
+
+@dataclass(frozen=True)
+class ClusterEnvironment:
+    """The components that the remote clusters of all capabilities share."""
+
+    clock: Clock
+    random: Random
+    connect: Connect = connect_by_kubeconfig
+    observe: Observer | None = None
+    connecting: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(CONNECTING))
+    show: Callable[[str, str, bool | None], None] = lambda _capability, _cluster, _is_connected: None
+    """Called with the connection state of a capability's cluster; None when it is no longer declared."""
+    read: Read | None = None
+    """Reads kubeconfigs from Secrets of the host cluster."""
+    memory_budget: MemoryBudget = field(default_factory=MemoryBudget)
+    """Bounds the memory of all remote clusters together."""
+
+
+@dataclass(frozen=True)
+class ClusterCallbacks:
+    """Callbacks for events of a remote cluster."""
+
+    wrap_watch: Callable[[Watch, str], Watch] = lambda watch, _cluster: watch
+    """Wraps a watch of the cluster."""
+    on_key: Callable[[Key], None] = lambda _key: None
+    """Called with each key of a change, right after the wrapped watch has returned it."""
+    enqueue: Callable[[Key], None] = lambda _key: None
+    """Queues a key for any other reason."""
+
+
+class Cluster:
+    """A remote cluster, for as long as it is declared."""
+
+    def __init__(
+        self,
+        ref: RemoteClusterRef,
+        capability: Capability,
+        env: ClusterEnvironment,
+        callbacks: ClusterCallbacks,
+        host: View,
+    ) -> None:
+        self.name = ref.name
+        self._capability = capability
+        self._env = env
+        self._callbacks = callbacks
+        self._host = host
+        self._transport = RemoteTransport(ref.name, self._doubt)
+        memory = self._memory = MemoryUse(self._reject, env.memory_budget)
+        client = self._client = RemoteClient(
+            self._transport, timeout=REQUEST_SECONDS, observe=env.observe, memory_use=memory
+        )
+        self._informers = InformerFactory(client, env.clock, env.random, identifies=False)
+        self._informers.hold()
+        self._mapper = RESTMapper(client, env.clock)
+        self._mapper.watch(watch.resource for watch in capability.cluster_watches if not watch.metadata_only)
+        self.view = _register(self._informers, capability, ref.name, callbacks, self._enqueue_keys)
+        memory.kept = cached_bytes(self.view, capability.cluster_watches)
+        self.target = self._new_target()
+        self._connection = Connection(
+            ref,
+            env.connect,
+            self._transport,
+            self,
+            clock=env.clock,
+            random=env.random,
+            connecting=env.connecting,
+            read=env.read,
+        )
+
+    def update(self, ref: RemoteClusterRef) -> None:
+        self._connection.update(ref)
+
+    def look_again(self) -> None:
+        """The host view has changed; `needed` of the watches may depend on it."""
+        self._informers.look_again()
+
+    @property
+    def is_settled(self) -> bool:
+        """True once the state is known: all informers synced, or disconnected with a reason."""
+        return bool(self.view.error) or (self.view.is_connected and self._informers.is_synced)
+
+    def inquire(self) -> None:
+        """Discover in advance what a plan may ask about the server."""
+        self._informers.server_info.ask_versions()
+
+    async def run(self) -> None:
+        """Run until cancelled; then disconnect."""
+        bind(capability=self._capability.name, cluster=self.name)
+        try:
+            await self._run()
+        finally:
+            self._memory.forget()
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    tasks.create_task(self._informers.run(), name=f"informers {self.name}")
+                    tasks.create_task(self._mapper.run(at_once=False), name=f"discovery {self.name}")
+                    tasks.create_task(self._connection.run(), name=f"connection {self.name}")
+            except Exception:
+                # A bug of ours must affect only this cluster, and not forever.
+                _log.exception("cluster restarted")
+            self.on_disconnected("reconnecting after an internal error, see the log")
+            await self._env.clock.sleep(RESTART_SECONDS)
+
+    # ConnectionListener
+
+    async def forget(self) -> None:
+        self.view.version = ""
+        await self._informers.forget()
+        self._memory.forget()
+        # Last, while detached: until here, plans were made from the caches of the old cluster.
+        self.target = self._new_target()
+
+    def on_version(self, version: str) -> None:
+        is_late = self.view.is_connected and self.view.version != version
+        self.view.version = version
+        if is_late:
+            self._enqueue_keys()
+
+    async def on_connected(self, uid: str) -> None:
+        # Informers that still run use the previous connection.
+        await self._informers.rest()
+        self._informers.server_info.learn_uid(uid)
+        self._informers.release()
+        self._mapper.look_again()
+        self.view.connected_at = self._env.clock.now()
+        self._set_connected(is_connected=True, error="")
+
+    def on_disconnected(self, why: str) -> None:
+        self._informers.hold()
+        self._set_connected(is_connected=False, error=why)
+
+    def _set_connected(self, *, is_connected: bool, error: str) -> None:
+        has_changed = (self.view.is_connected, self.view.error) != (is_connected, error)
+        self.view.is_connected, self.view.error = is_connected, error
+        self._env.show(self._capability.name, self.name, is_connected)
+        if has_changed:
+            self._enqueue_keys()
+
+    def _reject(self, why: str) -> None:
+        self._connection.reject(why)
+
+    def _doubt(self) -> None:
+        self._connection.doubt()
+
+    def _enqueue_keys(self) -> None:
+        """Queue the capability's keys of this cluster."""
+        try:
+            keys = tuple(self._capability.cluster_keys(self._host, self.name))
+        except Exception:
+            _log.exception("listing keys failed", capability=self._capability.name, cluster=self.name)
+            return
+        for key in keys:
+            self._callbacks.enqueue(key)
+
+    # own writes
+
+    def _new_target(self) -> Target:
+        now = self._env.clock.monotonic()
+        return Target(self._client, self._mapper.find, self._wrote, self._deleted, since=now)
+
+    def _wrote(self, resource: Resource[Any], answer: Json) -> None:
+        self._informers.wrote(ref_of(answer, resource.api_version, resource.kind), answer)
+
+    def _deleted(self, _resource: Resource[Any], ref: ObjectRef) -> None:
+        self._informers.deleted(ref)
+
+
+def empty_view(capability: Capability, env: ClusterEnvironment) -> CacheView:
+    """Return the view of a cluster that is not declared: nothing is known of it."""
+    client = Client(RemoteTransport("", lambda: None))
+    return _register(InformerFactory(client, env.clock, env.random), capability, "", ClusterCallbacks())
+
+
+def _register(
+    watches: InformerFactory,
+    capability: Capability,
+    name: str,
+    callbacks: ClusterCallbacks,
+    enqueue_keys: Callable[[], None] = lambda: None,
+) -> CacheView:
+    view = watches.register(
+        [callbacks.wrap_watch(_with_remote_keys(watch, name), name) for watch in capability.cluster_watches],
+        (*capability.cluster_aggregates, *memory_aggregates(capability.cluster_watches)),
+        mark=callbacks.on_key,
+        on_synced=lambda _kind: enqueue_keys(),
+        on_news=enqueue_keys,
+        on_trouble=enqueue_keys,
+    )
+    view.name, view.is_connected = name, False
+    return view
+
+
+def _with_remote_keys(watch: Watch, cluster: str) -> Watch:
+    map_remote = watch.map_remote
+    if map_remote is None:
+        return watch
+    return replace(watch, keys=lambda old, new: map_remote(cluster, old, new))

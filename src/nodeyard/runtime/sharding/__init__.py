@@ -1,0 +1,1 @@
+"""Sharding of keys over replicas: a Lease per key, assigned by rendezvous hashing."""

@@ -1,0 +1,155 @@
+"""Kinds that a capability declares at run time, such as those that users define.
+
+    view ──declared(view)──▶ declared ──┬─▶ Widget.example.dev   subscribed, watched while it is served
+                                        └─▶ Gadget.example.dev   no longer declared: unsubscribed, its objects are
+                                                                 reported as deleted, its cache is dropped
+
+A lookup of a newly declared kind subscribes it at once, not synced yet, so the view always matches the declarations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from nodeyard.process.logs import get_logger
+from nodeyard.watch.aggregates import Fold
+from nodeyard.watch.indexes import Index
+from nodeyard.watch.informer_key import InformerKey, key_of
+from nodeyard.watch.shared_informer import SharedInformer, WatchSpec, full_name
+from nodeyard.watch.subscription import Subscription
+
+_log = get_logger("watches")
+
+Subscribe = Callable[[InformerKey, Sequence[WatchSpec]], Subscription]
+"""Subscribes a view to the informer of this key."""
+
+
+class DynamicKinds:
+    """The declared kinds of one view; adds and removes the view's informers, indexes and aggregates."""
+
+    def __init__(
+        self,
+        ask: Callable[[], Iterable[WatchSpec]],
+        informers: dict[str, SharedInformer],
+        indexes: dict[tuple[str, str], Index],
+        folds: dict[str, Fold],
+        subscribe: Subscribe,
+        on_shown: Callable[[Subscription], None] = lambda _subscription: None,
+    ) -> None:
+        """`on_shown` is called with each new subscription once the view contains its kind."""
+        self._ask = ask
+        self._informers = informers
+        self._indexes = indexes
+        self._folds = folds
+        self._subscribe = subscribe
+        self._on_shown = on_shown
+        self._known = frozenset(informers)
+        """Kinds that are watched statically."""
+        self._kept = frozenset(folds)
+        """Aggregates that are registered statically."""
+        self._subscriptions: dict[InformerKey, Subscription] = {}
+        self._shown: tuple[list[str], list[tuple[str, str]], list[str]] = ([], [], [])
+        self._skipped: frozenset[InformerKey] = frozenset()
+        self._is_asking = False
+
+    @property
+    def is_current(self) -> bool:
+        """True if the view contains exactly the kinds that are declared now."""
+        named = self._names_of()
+        return named is None or named.keys() == self._subscriptions.keys()
+
+    def refresh(self) -> None:
+        """Subscribe to newly declared kinds, and unsubscribe from those that are no longer declared."""
+        named = self._names_of()
+        if named is None:
+            return
+        is_other = False
+        fresh, gone = [], []
+        for source in [each for each in self._subscriptions if each not in named]:
+            _log.info("watch removed", resource=str(source), reason="kind no longer declared")
+            subscription = self._subscriptions.pop(source)
+            subscription.detach()
+            gone.append(subscription)
+            is_other = True
+        for source, watches in named.items():
+            known = self._subscriptions.get(source)
+            if known is None:
+                known = self._subscriptions[source] = self._subscribe(source, watches)
+                fresh.append(known)
+                is_other = True
+            else:
+                is_other |= known.renew(watches)
+        if is_other:
+            self._show()
+        # After _show: handlers look up the kind at once, and a kind that is not shown yet would be subscribed again.
+        for each in gone:
+            each.notify_gone()
+        for each in fresh:
+            self._on_shown(each)
+
+    def _names_of(self) -> dict[InformerKey, list[WatchSpec]] | None:
+        """Return the declared watches; None if `declared` fails or is already being called, so that nothing changes."""
+        if self._is_asking:
+            return None
+        self._is_asking = True
+        try:
+            watches = tuple(self._ask())
+        except Exception:
+            _log.exception("declared kinds not refreshed")
+            return None
+        finally:
+            self._is_asking = False
+        return self._sorted(watches)
+
+    def _sorted(self, watches: Iterable[WatchSpec]) -> dict[InformerKey, list[WatchSpec]]:
+        """Group the watches by informer key. If a kind is declared in two ways, the first counts."""
+        first: dict[str, InformerKey] = {}
+        found: dict[InformerKey, list[WatchSpec]] = {}
+        skipped = set()
+        for watch in watches:
+            source = key_of(watch)
+            name = source.names(full_name(watch.resource))
+            if name in self._known:
+                continue
+            if first.setdefault(name, source) == source:
+                found.setdefault(source, []).append(watch)
+            else:
+                skipped.add(source)
+        self._notify(skipped)
+        return found
+
+    def _notify(self, skipped: set[InformerKey]) -> None:
+        for source in skipped - self._skipped:
+            _log.warning("watch skipped", resource=str(source), version=source.resource.version,
+                         reason="the kind is declared twice, in another version or with another selector")  # fmt: skip
+        self._skipped = frozenset(skipped)
+
+    def _show(self) -> None:
+        """Rebuild the view's names: the full name of each kind, and the bare kind if no other group has it.
+
+        Of several aggregates with the same name the first counts.
+        """
+        names, indexed, folded = self._shown
+        for name in names:
+            del self._informers[name]
+        for subject in indexed:
+            del self._indexes[subject]
+        for name in folded:
+            del self._folds[name]
+        kinds = [source.names(source.resource.kind) for source in self._subscriptions]
+        informers: dict[str, SharedInformer] = {}
+        indexes: dict[tuple[str, str], Index] = {}
+        folds: dict[str, Fold] = {}
+        for source, subscription in self._subscriptions.items():
+            kind = source.resource.kind
+            is_alone = not any(name.partition(".")[0] == kind for name in self._known)
+            is_alone &= kinds.count(source.names(kind)) == 1
+            for name in [source.names(full_name(source.resource)), source.names(kind)][: 2 if is_alone else 1]:
+                informers[name] = subscription.informer
+                indexes |= {(name, index): found for index, found in subscription.indexes.items()}
+            taken = self._kept | folds.keys()
+            folds |= {name: fold for name, fold in subscription.folds.items() if name not in taken}
+        self._informers |= informers
+        self._indexes |= indexes
+        self._folds |= folds
+        self._shown = [*informers], [*indexes], [*folds]

@@ -1,0 +1,418 @@
+"""Informer factory of one cluster: shares informers, starts and stops them as needed, and records our own writes.
+
+    informers = InformerFactory(client, clock, random)
+    view = informers.register(capability.watches, capability.aggregates, mark=queue.add, on_synced=...)
+    async with asyncio.TaskGroup() as tasks: tasks.create_task(informers.run())
+
+An informer runs while a capability needs it (`needed(view)`, evaluated after every change of that view) and, if its
+kind is optional, while the server serves the kind. Watches with the same key share one informer and one cache. Kinds
+declared at run time join and leave a view (`declared`). While a remote cluster is out of contact, its watches pause and
+the caches keep their objects.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from random import Random
+from typing import Any, Final
+
+import msgspec
+
+from nodeyard.client.api import Client
+from nodeyard.client.discovery import Catalog
+from nodeyard.client.errors import ClientError, NotFound
+from nodeyard.client.outages import OUTAGES
+from nodeyard.client.resources import API_SERVICES, CUSTOM_RESOURCE_DEFINITIONS
+from nodeyard.kube.json import Json
+from nodeyard.kube.object_key import Key
+from nodeyard.plan.model import ObjectRef
+from nodeyard.process.clock import Clock
+from nodeyard.process.logs import get_logger
+from nodeyard.watch.aggregates import Fold, Folding
+from nodeyard.watch.dynamic import DynamicKinds
+from nodeyard.watch.indexes import Index
+from nodeyard.watch.informer_key import InformerKey, key_of
+from nodeyard.watch.overlay import PendingWrite
+from nodeyard.watch.reflector import Report
+from nodeyard.watch.server_info import DISCOVERY_SECONDS, ServerInfo, ServerInfoPoller
+from nodeyard.watch.shared_informer import SharedInformer, WatchSpec, full_name
+from nodeyard.watch.subscription import EventHandlers, Subscription
+from nodeyard.watch.view import CacheView
+
+# Debounces changes, so that `needed` is evaluated once for a burst.
+PAUSE_SECONDS: Final = 0.05
+# A healthy watch delivers a write within milliseconds. After this time a GET confirms it.
+CONFIRM_SECONDS: Final = 15.0
+SETTLE_SECONDS: Final = 5.0
+_KIND_SOURCES: Final = frozenset(map(full_name, (CUSTOM_RESOURCE_DEFINITIONS, API_SERVICES)))
+"""Kinds whose objects add and remove other kinds."""
+
+_log = get_logger("watches")
+
+
+class InformerFactory:
+    def __init__(self, client: Client, clock: Clock, random: Random, *, identifies: bool = True) -> None:
+        """`identifies`: read the cluster's uid when a view asks for it; otherwise the caller sets it."""
+        self._client = client
+        self._clock = clock
+        self._random = random
+        self._informers: dict[InformerKey, SharedInformer] = {}
+        self._dynamic: list[DynamicKinds] = []
+        self._catalog: Catalog | None = None
+        self._is_known = False
+        """True once `needed` was evaluated for all informers and discovery has run for optional kinds."""
+        self._was_synced = False
+        self._turn = asyncio.Lock()
+        self._wake = asyncio.Event()
+        self._progress = asyncio.Event()
+        self.server_info = ServerInfo(self._wake.set)
+        self._poller = ServerInfoPoller(client, clock, self.server_info)
+        self._identifies = identifies
+        self._is_held = False
+        self.on_watching: Callable[[SharedInformer], None] = lambda _informer: None
+        """Called with each informer that starts to watch."""
+        self.on_dropped: Callable[[SharedInformer], None] = lambda _informer: None
+        """Called with each informer that was removed because no capability declares its kind."""
+        self.on_discovered: Callable[[Catalog], None] = lambda _catalog: None
+        """Called with the result of each discovery."""
+
+    # set-up
+
+    def register(
+        self,
+        watches: Sequence[WatchSpec],
+        aggregates: Sequence[Folding] = (),
+        *,
+        declared: Callable[[CacheView], Iterable[WatchSpec]] | None = None,
+        mark: Callable[[str], None] = lambda _key: None,
+        on_synced: Callable[[str], None] = lambda _kind: None,
+        on_change: Callable[[], None] | None = None,
+        on_news: Callable[[], None] = lambda: None,
+        on_trouble: Callable[[], None] = lambda: None,
+    ) -> CacheView:
+        """Register the watches of a capability and return its view.
+
+        - `declared` returns further watches; it is called again after every change of the view.
+        - `mark` is called with each key that a change concerns.
+        - `on_synced` is called with each kind after its first complete list.
+        - `on_change` is called after every change.
+        - `on_news` is called when a fact about the server changed, or a malformed object, whose keys are unknown.
+        - `on_trouble` is called when a watch fails in a new way, and when it has recovered.
+        """
+        informers: dict[str, SharedInformer] = {}
+        indexes: dict[tuple[str, str], Index] = {}
+        folds: dict[str, Fold] = {}
+        view = CacheView(informers, indexes, folds, self.server_info.register(on_news))
+        depends_on_view = declared is not None or any(watch.needed is not None for watch in watches)
+        listeners = [self._wake.set] if depends_on_view else []
+        listeners += [] if on_change is None else [on_change]
+        handlers = EventHandlers(mark, on_synced, listeners, on_news, on_trouble)
+        for watch, names in _names_of(watches):
+            if names[0] in informers:
+                raise ValueError(f"{names[0]} is watched twice by one capability")
+            informer = self._informer(key_of(watch))
+            informer.is_vital = True
+            informer.is_optional &= watch.optional
+            subscription = Subscription(informer, (watch,), handlers, _need(watch, view))
+            informers |= dict.fromkeys(names, informer)
+            indexes |= {(kind, name): index for kind in names for name, index in subscription.indexes.items()}
+            folds |= subscription.folds
+        for aggregate in aggregates:
+            folds[aggregate.name] = Fold(aggregate)
+            informers[aggregate.kind].cache.derive(folds[aggregate.name])
+        if declared is not None:
+            subscribe, on_shown = partial(self._subscribe, handlers), partial(_notify_synced, handlers)
+            dynamic = DynamicKinds(partial(declared, view), informers, indexes, folds, subscribe, on_shown)
+            self._dynamic.append(dynamic)
+            view.refresh = dynamic.refresh
+            view.on_recent_kinds(self._wake.set)
+        self._wake.set()
+        return view
+
+    def _subscribe(self, handlers: EventHandlers, source: InformerKey, watches: Sequence[WatchSpec]) -> Subscription:
+        """Subscribe to a newly declared kind. Its CRD may be new as well, so discovery runs soon."""
+        informer = self._informer(source)
+        if self._catalog is not None and informer.is_served is None:
+            informer.serve(self._catalog)
+            informer.is_served = informer.is_served or None
+        if not informer.is_served:
+            self._poller.hurry()
+        subscription = Subscription(informer, watches, handlers, is_late=True)
+        self._is_known = False
+        self._wake.set()
+        return subscription
+
+    def _informer(self, source: InformerKey) -> SharedInformer:
+        informer = self._informers.get(source)
+        if informer is None:
+            informer = self._informers[source] = SharedInformer(source)
+            informer.on_synced += [self._progress.set, self._wake.set]
+            informer.on_trouble.append(self._progress.set)
+            if full_name(informer.resource) in _KIND_SOURCES:
+                informer.cache.listen(lambda _old, _new: self.rediscover())
+        return informer
+
+    # running
+
+    async def run(self) -> None:
+        """Run until cancelled, then stop all watches."""
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._settle_forever(), name="settle own writes")
+                while True:
+                    self._wake.clear()
+                    await self.reconcile()
+                    await self._rest()
+        finally:
+            await asyncio.gather(*(informer.stop() for informer in self.informers))
+
+    async def reconcile(self) -> None:
+        """Start the wanted watches and stop the unwanted ones."""
+        async with self._turn:
+            for each in self._dynamic:
+                each.refresh()
+            if not self._is_held:
+                await self._discover()
+            await self._start_and_stop()
+            self._drop()
+        self._is_known = all(informer.is_served is not None for informer in self.informers if informer.is_optional)
+        self._progress.set()
+
+    async def _start_and_stop(self) -> None:
+        for informer in self.informers:
+            if self._is_held:
+                await informer.rest()
+                continue
+            if not informer.is_wanted and (informer.is_running or informer.is_kept):
+                _log.info("watch stopped", resource=str(informer.source), reason="not served or not needed")
+                await informer.stop()
+                self._turn_over(informer)
+            if informer.is_wanted and not informer.is_running:
+                _log.info("watch started", resource=str(informer.source))
+                informer.start(self._client, self._clock, self._random, self.rediscover)
+                self.on_watching(informer)
+
+    def _turn_over(self, informer: SharedInformer) -> None:
+        """Switch to the version that the server serves now, if the watch was stopped for that."""
+        if informer.is_served is None and self._catalog is not None:
+            informer.serve(self._catalog)
+
+    def _drop(self) -> None:
+        """Remove informers of kinds that no capability declares."""
+        for source, informer in tuple(self._informers.items()):
+            if not informer.needs and not informer.is_running:
+                del self._informers[source]
+                self.on_dropped(informer)
+
+    def rediscover(self) -> None:
+        """Run discovery soon: a kind may have been added or removed."""
+        self._poller.hurry()
+        self._wake.set()
+
+    async def _discover(self) -> None:
+        catalog = await self._poller.discover(is_wanted=self._has_optional)
+        if catalog is not None:
+            self._catalog = catalog
+            self.on_discovered(catalog)
+            for informer in self.informers:
+                informer.serve(catalog)
+        if self._identifies:
+            await self._poller.identify(sum(informer.breaks for informer in self.informers))
+
+    # contact
+
+    def hold(self) -> None:
+        """Pause all watches while the cluster is out of contact; caches keep their objects."""
+        self._is_held = True
+        self._wake.set()
+
+    async def rest(self) -> None:
+        """Pause all watches and wait until they have ended."""
+        async with self._turn:
+            for informer in self.informers:
+                await informer.rest()
+
+    async def forget(self) -> None:
+        """Stop all watches and clear the caches: the server is another cluster now."""
+        async with self._turn:
+            for informer in self.informers:
+                informer.is_served = None
+                await informer.stop()
+        self.server_info.forget()
+
+    def release(self) -> None:
+        """Resume all watches after contact is restored."""
+        self._is_held = False
+        self.rediscover()
+
+    def look_again(self) -> None:
+        """Evaluate `needed` again: its result may have changed for reasons outside these views."""
+        self._wake.set()
+
+    async def _rest(self) -> None:
+        """Wait for a relevant change, or for the next discovery."""
+        await self._clock.sleep(PAUSE_SECONDS)
+        left = DISCOVERY_SECONDS if self._is_held else self._poller.left(discovers=self._has_optional)
+        waking = asyncio.create_task(self._wake.wait())
+        turn = asyncio.create_task(self._clock.sleep(left))
+        try:
+            await asyncio.wait((waking, turn), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waking.cancel()
+            turn.cancel()
+            await asyncio.gather(waking, turn, return_exceptions=True)
+
+    # own writes
+
+    def wrote(self, ref: ObjectRef, answer: Json) -> None:
+        """Record the server's response to a create, patch or apply; caches show it until the watch delivers it.
+
+        The response is a plain dict, or an object of the type that is watched. An object of another type may lack
+        fields and is ignored, as is a Status: the watch delivers it.
+        """
+        if answer is None or (isinstance(answer, dict) and answer.get("kind") == "Status"):
+            return
+        for informer in self._informers_of(ref):
+            try:
+                informer.cache.wrote(answer, self._clock.monotonic() + CONFIRM_SECONDS)
+            except msgspec.ValidationError as error:
+                # The object has another type or is malformed: the watch delivers it or reports it as malformed.
+                _log.debug("own write not cached", object=str(ref), reason=str(error))
+
+    def deleted(self, ref: ObjectRef, answer: Json = None) -> None:
+        """Record the server's response to a delete: the object if finalizers or grace keep it, else a Status."""
+        if isinstance(answer, dict) and (answer.get("metadata") or {}).get("deletionTimestamp"):
+            self.wrote(ref, answer)
+            return
+        for informer in self._informers_of(ref):
+            deadline = self._clock.monotonic() + CONFIRM_SECONDS
+            informer.cache.deleted((ref.namespace, ref.name), ref.uid, deadline)
+
+    def _informers_of(self, ref: ObjectRef) -> Iterable[SharedInformer]:
+        return [
+            informer
+            for informer in self.informers
+            if informer.resource.kind == ref.kind
+            and informer.is_running
+            and informer.resource.api_version == ref.api_version
+            and informer.source.covers(ref.namespace)
+        ]
+
+    async def settle(self) -> None:
+        """Confirm by a GET each write that the watch should have delivered by now."""
+        if self._is_held:
+            return
+        now = self._clock.monotonic()
+        overdue = [(informer, key, own) for informer in self.informers for key, own in informer.cache.overdue(now)]
+        await asyncio.gather(*(self._settle(informer, key, own) for informer, key, own in overdue))
+
+    async def _settle(self, informer: SharedInformer, key: Key, own: PendingWrite[Any]) -> None:
+        namespace, name = key
+        try:
+            found = await self._client.get(informer.resource, name, namespace)
+        except NotFound:
+            found = None
+        except (ClientError, msgspec.MsgspecError) as error:
+            _log.warning("own write not confirmed", resource=str(informer.source), name=name, reason=str(error))
+            return
+        informer.cache.settle(key, own, found, self._clock.monotonic() + CONFIRM_SECONDS)
+
+    async def _settle_forever(self) -> None:
+        while True:
+            await self._clock.sleep(SETTLE_SECONDS)
+            OUTAGES.tell_missing(_log, self.missing)
+            await self.settle()
+
+    # health
+
+    @property
+    def _has_optional(self) -> bool:
+        return any(informer.is_optional for informer in self.informers)
+
+    @property
+    def informers(self) -> tuple[SharedInformer, ...]:
+        return tuple(self._informers.values())
+
+    @property
+    def is_synced(self) -> bool:
+        """True if every wanted informer has completed its first list."""
+        is_known = self._is_known and not self.server_info.is_waited_for
+        is_current = is_known and all(each.is_current for each in self._dynamic)
+        return is_current and all(informer.is_settled for informer in self.informers if informer.is_wanted)
+
+    @property
+    def is_ready(self) -> bool:
+        """True if all was synced once, and statically registered kinds are synced now.
+
+        A kind declared later delays only the capability that needs it. A failing watch is not waited for: `broken`
+        reports it to the capabilities that need it.
+        """
+        if not self._was_synced:
+            is_known = self._is_known and not self.server_info.is_waited_for
+            wanted = [informer for informer in self.informers if informer.is_wanted]
+            self._was_synced = is_known and all(informer.is_settled or informer.is_broken for informer in wanted)
+        vital = (informer for informer in self.informers if informer.is_vital and informer.is_wanted)
+        return self._was_synced and all(informer.is_settled or informer.is_broken for informer in vital)
+
+    async def synced(self) -> None:
+        """Wait until `is_synced`."""
+        while not self.is_synced:
+            self._progress.clear()
+            await self._progress.wait()
+
+    @property
+    def missing(self) -> list[str]:
+        """Required kinds that the server does not serve."""
+        return sorted(
+            str(informer.source)
+            for informer in self.informers
+            if informer.reflector is not None and informer.reflector.is_missing
+        )
+
+    def reports(self) -> list[Report]:
+        """Return the health of each running watch."""
+        return [report for informer in self.informers if (report := informer.report()) is not None]
+
+    def broken(self, view: CacheView) -> list[Report]:
+        """Return the watches of a view whose caches are empty or stale.
+
+        Kinds declared at run time that cannot be watched are left out: a user's declaration must not stop a capability.
+        """
+        counted = [
+            informer
+            for informer in view.informers()
+            if informer.is_wanted and (informer.is_vital or not informer.error)
+        ]
+        return [report for informer in counted if informer.is_broken and (report := informer.report()) is not None]
+
+
+def _names_of(watches: Sequence[WatchSpec]) -> Iterable[tuple[WatchSpec, list[str]]]:
+    """Yield each watch with the names of its kind: with the group, and without it if no other group has the kind."""
+    kinds = [watch.resource.kind for watch in watches]
+    for watch in watches:
+        kind = watch.resource.kind
+        yield watch, [full_name(watch.resource), kind][: 2 if kinds.count(kind) == 1 else 1]
+
+
+def _notify_synced(handlers: EventHandlers, subscription: Subscription) -> None:
+    """Notify a view at once of a kind that another view has synced already."""
+    if subscription.informer.is_synced:
+        handlers.on_synced(subscription.informer.resource.kind)
+
+
+def _need(watch: WatchSpec, view: CacheView) -> Callable[[], bool]:
+    needed = watch.needed
+
+    def is_needed() -> bool:
+        if needed is None:
+            return True
+        try:
+            return needed(view)
+        except Exception:
+            # An unneeded watch costs memory; a missing one would hide objects that a plan depends on.
+            _log.exception("watch predicate failed", resource=str(watch.resource))
+            return True
+
+    return is_needed

@@ -1,0 +1,199 @@
+"""Subscription of one view to one shared informer: its need, indexes, aggregates and event handlers.
+
+Most subscriptions live as long as the process. A kind declared at run time is subscribed while it is declared, with the
+functions of its latest declaration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Generic, TypeVar
+
+from nodeyard.process.logs import get_logger
+from nodeyard.watch.aggregates import Fold, Folding
+from nodeyard.watch.cache import Cache, Derived
+from nodeyard.watch.function_equality import are_equivalent
+from nodeyard.watch.indexes import Index
+from nodeyard.watch.shared_informer import SharedInformer, WatchSpec
+
+Values = Callable[[Any], Iterable[str]]
+D = TypeVar("D", bound=Derived)
+
+_log = get_logger("watches")
+
+
+@dataclass(frozen=True)
+class EventHandlers:
+    """Callbacks of one view."""
+
+    mark: Callable[[str], None]
+    """Called with each key that a change concerns."""
+    on_synced: Callable[[str], None]
+    """Called with a kind after its first complete list."""
+    on_change: Sequence[Callable[[], None]]
+    """Called after each change."""
+    on_news: Callable[[], None]
+    """Called when a malformed object appears, changes or goes."""
+    on_trouble: Callable[[], None]
+    """Called when a watch fails in a new way or recovers."""
+
+
+class _DerivedSet(Generic[D]):
+    """The indexes or aggregates of one subscription, by name; each is kept while its functions are equivalent."""
+
+    def __init__(self, cache: Cache[Any]) -> None:
+        self._cache = cache
+        self._meanings: Mapping[str, Any] = {}
+        self.derived: dict[str, D] = {}
+
+    def renew(self, meanings: Mapping[str, Any], make: Callable[[str], D]) -> bool:
+        """Replace the declarations; return True if an index or aggregate was rebuilt, added or removed."""
+        stale = [name for name, known in self._meanings.items() if not are_equivalent(meanings.get(name), known)]
+        fresh = [name for name in meanings if name in stale or name not in self._meanings]
+        for name in stale:
+            self._cache.underive(self.derived.pop(name))
+        self._meanings = meanings
+        for name in fresh:
+            self.derived[name] = make(name)
+            self._cache.derive(self.derived[name])
+        return bool(stale or fresh)
+
+    def end(self) -> None:
+        for each in self.derived.values():
+            self._cache.underive(each)
+
+
+class Subscription:
+    def __init__(
+        self,
+        informer: SharedInformer,
+        watches: Sequence[WatchSpec],
+        handlers: EventHandlers,
+        need: Callable[[], bool] = lambda: True,
+        *,
+        is_late: bool = False,
+    ) -> None:
+        """Subscribe to an informer.
+
+        Several watches may declare the same kind: the keys and index values of all are used, and of several aggregates
+        with the same name the first. A late subscription (`is_late`) may find objects in the cache; its indexes and
+        aggregates skip objects on which they fail.
+        """
+        self.informer = informer
+        self._is_late = is_late
+        self._indexes: _DerivedSet[Index] = _DerivedSet(informer.cache)
+        self._folds: _DerivedSet[Fold] = _DerivedSet(informer.cache)
+        self._watches: Sequence[WatchSpec] = ()
+        self._handlers = handlers
+        kind = informer.resource.kind
+        self._ends: list[Callable[[], None]] = [
+            _add(informer.needs, need),
+            _add(informer.on_synced, lambda: handlers.on_synced(kind)),
+            _add(informer.on_trouble, handlers.on_trouble),
+        ]
+        self.renew(watches)
+        self._ends += [informer.cache.listen(self._on_change), informer.cache.listen_malformed(handlers.on_news)]
+        self._ends += [informer.cache.listen(_ignoring_arguments(each)) for each in handlers.on_change]
+
+    @property
+    def indexes(self) -> Mapping[str, Index]:
+        return self._indexes.derived
+
+    @property
+    def folds(self) -> Mapping[str, Fold]:
+        return self._folds.derived
+
+    def renew(self, watches: Sequence[WatchSpec]) -> bool:
+        """Use the functions of these watches; return True if an index or aggregate was rebuilt, added or removed."""
+        self._watches = watches
+        functions, foldings = _functions(watches), _foldings(watches)
+        meanings = {name: (each.empty, each.group, each.add, each.remove) for name, each in foldings.items()}
+        is_other = self._indexes.renew(functions, lambda name: Index(self._values(functions[name])))
+        return self._folds.renew(meanings, lambda name: self._fold(foldings[name])) or is_other
+
+    def detach(self) -> None:
+        for end in self._ends:
+            end()
+        self._indexes.end()
+        self._folds.end()
+
+    def notify_gone(self) -> None:
+        """Report every object as deleted, after detaching, so that the keys that used them are reconciled.
+
+        Also calls `on_trouble` if the watch was failing or not synced: nothing waits for it any longer.
+        """
+        objects = self.informer.cache.all()
+        for obj in objects:
+            self._on_change(obj, None)
+        if objects:
+            for callback in self._handlers.on_change:
+                callback()
+        if self.informer.error or not self.informer.is_synced:
+            self._handlers.on_trouble()
+
+    def _fold(self, folding: Folding) -> Fold:
+        return Fold(folding, _skip_failures(_addable_groups(folding))) if self._is_late else Fold(folding)
+
+    def _values(self, functions: tuple[Values, ...]) -> Values:
+        if not self._is_late and len(functions) == 1:
+            return functions[0]
+        used = [_skip_failures(each) for each in functions] if self._is_late else functions
+        return lambda obj: [value for function in used for value in function(obj)]
+
+    def _on_change(self, old: Any | None, new: Any | None) -> None:
+        for watch in self._watches:
+            try:
+                keys = tuple(watch.keys(old, new))
+            except Exception:
+                # One object on which the mapping fails must not end the watch of all others.
+                _log.exception("key mapping failed", resource=str(watch.resource))
+                continue
+            for key in keys:
+                self._handlers.mark(key)
+
+
+def _functions(watches: Sequence[WatchSpec]) -> dict[str, tuple[Values, ...]]:
+    names = dict.fromkeys(name for watch in watches for name in watch.indexes)
+    return {name: tuple(watch.indexes[name] for watch in watches if name in watch.indexes) for name in names}
+
+
+def _foldings(watches: Sequence[WatchSpec]) -> dict[str, Folding]:
+    return {each.name: each for watch in reversed(watches) for each in reversed(watch.aggregates)}
+
+
+def _addable_groups(folding: Folding) -> Values:
+    """Return a group function that fails for objects that cannot be added, since they could not be removed later."""
+
+    @wraps(folding.group)
+    def groups(obj: Any) -> Iterable[str]:
+        folding.add(folding.empty(), obj)
+        return folding.group(obj)
+
+    return groups
+
+
+def _skip_failures(function: Values) -> Values:
+    def values(obj: Any) -> Iterable[str]:
+        try:
+            return tuple(function(obj))
+        except Exception as error:
+            _log.warning("indexing failed", index=function.__qualname__, reason=f"{type(error).__name__}: {error}")
+            return ()
+
+    return values
+
+
+def _add(callbacks: list[Callable[[], Any]], one: Callable[[], Any]) -> Callable[[], None]:
+    """Append to the list; return a function that removes the element by identity."""
+    callbacks.append(one)
+
+    def end() -> None:
+        del callbacks[next(place for place, each in enumerate(callbacks) if each is one)]
+
+    return end
+
+
+def _ignoring_arguments(function: Callable[[], None]) -> Callable[[Any | None, Any | None], None]:
+    return lambda _old, _new: function()

@@ -1,0 +1,34 @@
+"""Everything that decides who may do what on one server, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from nodeyard.apiserver.accessreviews import Reviews
+from nodeyard.apiserver.authentication import Authenticator
+from nodeyard.apiserver.authorization import Authorizer
+from nodeyard.apiserver.impersonation import impersonate
+from nodeyard.apiserver.rbac.index import RbacIndex
+from nodeyard.apiserver.request_info import RequestInfo
+from nodeyard.apiserver.serviceaccounts import ServiceAccountTokens
+from nodeyard.apiserver.store import Store
+from nodeyard.apiserver.transport import Request, User
+from nodeyard.apiserver.user_file import KnownUser
+from nodeyard.process.clock import Clock
+
+
+class AccessControl:
+    """Authentication, impersonation and authorization of one store's cluster."""
+
+    def __init__(self, store: Store, clock: Clock, users: Iterable[KnownUser] = ()) -> None:
+        self.tokens = ServiceAccountTokens(store, clock)
+        self.authenticator = Authenticator(self.tokens, users)
+        self.authorizer = Authorizer(RbacIndex(store))
+        self.reviews = Reviews(self.authenticator, self.authorizer, clock)
+
+    def check(self, request: Request, info: RequestInfo) -> User:
+        """Whom the request is made as, once all three let it pass; else the 401, 400 or 403 as ApiError."""
+        user = self.authenticator.authenticate(request)
+        user = impersonate(request, info, user, self.authorizer)
+        self.authorizer.check(user, info)
+        return user

@@ -1,0 +1,54 @@
+"""What admission is told about a write, and what it may add to the answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from nodeyard.apiserver.resources import GroupVersionKind, Resource
+from nodeyard.apiserver.transport import User
+from nodeyard.kube.json import Object
+from nodeyard.kube.names import qualified_name_faults
+
+Operation = Literal["CREATE", "UPDATE", "DELETE", "CONNECT"]
+
+
+@dataclass(slots=True)
+class Attributes:
+    """One write. `object` is None for DELETE, `old` for CREATE; both are in the version of the request."""
+
+    operation: Operation
+    resource: Resource
+    version: str
+    subresource: str
+    namespace: str
+    name: str
+    object: Object | None
+    old: Object | None
+    user: User
+    dry_run: bool = False
+    options: Object = field(default_factory=dict)
+    """The CreateOptions, UpdateOptions, PatchOptions or DeleteOptions of the request."""
+    kind: GroupVersionKind | None = None
+    """The kind of `object` where it is not the resource's own: Eviction, Binding, Scale."""
+    warnings: list[str] = field(default_factory=list)
+    audit: dict[str, str] = field(default_factory=dict)
+    """What the audit log shall say of the write; see `annotate`."""
+
+    @property
+    def gvk(self) -> GroupVersionKind:
+        return self.kind or self.resource.gvk(self.version)
+
+    def annotate(self, key: str, value: str) -> None:
+        """Have the audit log say this; what was said first stays, and a key that is no qualified name says nothing."""
+        if not qualified_name_faults(key):
+            self.audit.setdefault(key, value)
+
+
+class Plugin(Protocol):
+    """One admission plugin. Refusal is an ApiError."""
+
+    async def mutate(self, attributes: Attributes) -> None:
+        """Replace `attributes.object` by what it shall be."""
+
+    async def validate(self, attributes: Attributes) -> None: ...

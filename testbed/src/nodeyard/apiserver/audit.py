@@ -1,0 +1,120 @@
+"""The audit log: who did what, how it ended, and what admission had to say about it.
+
+One event for each request that was answered, in the form of audit.k8s.io/v1 at level Metadata, stage ResponseComplete:
+bodies are not in it. Webhooks and policies put their remarks among the annotations.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from urllib.parse import urlencode
+
+import msgspec
+
+from nodeyard.apiserver.accessreviews import user_info
+from nodeyard.apiserver.request_info import RequestInfo
+from nodeyard.apiserver.transport import Request, Response, User
+from nodeyard.kube.json import Object
+from nodeyard.kube.timestamps import format_rfc3339_micro
+
+AuditSink = Callable[[Object], None]
+
+
+def to_file(path: Path) -> AuditSink:
+    """Appends each event to a file as a line of JSON."""
+
+    def append(event: Object) -> None:
+        with path.open("ab") as log:
+            log.write(msgspec.json.encode(event) + b"\n")
+
+    return append
+
+
+class _Metadata(msgspec.Struct):
+    name: str = ""
+
+
+class _Named(msgspec.Struct):
+    metadata: _Metadata = msgspec.field(default_factory=_Metadata)
+
+
+class _Kind(msgspec.Struct):
+    kind: str = ""
+
+
+_decode_named = msgspec.json.Decoder(_Named).decode
+_decode_kind = msgspec.json.Decoder(_Kind).decode
+
+
+@dataclass(slots=True)
+class Trail:
+    """What is noted of a request on its way. Without info it made no sense, without user it got no further."""
+
+    received: datetime
+    info: RequestInfo | None = None
+    user: User | None = None
+    annotations: dict[str, str] = field(default_factory=dict)
+
+
+def audit_event(trail: Trail, asked: Request, response: Response, now: datetime) -> Object:
+    query = urlencode([(name, value) for name, values in asked.query.items() for value in values])
+    event: Object = {
+        "kind": "Event",
+        "apiVersion": "audit.k8s.io/v1",
+        "level": "Metadata",
+        "auditID": str(uuid.uuid4()),
+        "stage": "ResponseComplete",
+        "requestURI": f"{asked.path}?{query}" if query else asked.path,
+        "verb": trail.info.verb if trail.info else asked.method.lower(),
+        "user": user_info(trail.user) if trail.user else {},
+        "responseStatus": _status(response),
+        "requestReceivedTimestamp": format_rfc3339_micro(trail.received),
+        "stageTimestamp": format_rfc3339_micro(now),
+    }
+    if agent := asked.headers.get("user-agent"):
+        event["userAgent"] = agent
+    if trail.info and trail.info.is_resource:
+        event["objectRef"] = _reference(trail.info, asked)
+    if trail.annotations:
+        event["annotations"] = dict(trail.annotations)
+    return event
+
+
+def _reference(info: RequestInfo, asked: Request) -> Object:
+    reference = {
+        "resource": info.resource,
+        "namespace": info.namespace,
+        "name": info.name or (_posted_name(asked) if info.verb == "create" else ""),
+        "apiGroup": info.group,
+        "apiVersion": info.version,
+        "subresource": info.subresource,
+    }
+    return {key: value for key, value in reference.items() if value}
+
+
+def _posted_name(asked: Request) -> str:
+    """Of a large body too nothing but its name is decoded."""
+    try:
+        return _decode_named(asked.body).metadata.name
+    except (msgspec.DecodeError, RecursionError):
+        return ""
+
+
+def _status(response: Response) -> Object:
+    """A Status as it was answered, of anything else the code alone."""
+    status: Object = {"metadata": {}}
+    if response.stream is None and response.chunks is None and _kind(response.body) == "Status":
+        said = msgspec.json.decode(response.body)
+        status |= {key: said[key] for key in ("status", "message", "reason", "details") if key in said}
+    return {**status, "code": response.status}
+
+
+def _kind(body: bytes) -> str:
+    try:
+        return _decode_kind(body).kind
+    except (msgspec.DecodeError, RecursionError):
+        return ""

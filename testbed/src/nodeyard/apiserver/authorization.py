@@ -1,0 +1,69 @@
+"""Whether a user may do what a request asks, by RBAC; `system:masters` may do anything."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from nodeyard.apiserver.errors import ApiError, forbidden
+from nodeyard.apiserver.rbac.index import RbacIndex
+from nodeyard.apiserver.request_info import RequestInfo
+from nodeyard.apiserver.transport import User
+from nodeyard.apiserver.users import MASTERS
+from nodeyard.kube.goformat import quote
+
+
+class Decision(NamedTuple):
+    is_allowed: bool
+    reason: str = ""
+    """Who allows it, or what was wrong with the roles that could have."""
+
+
+_UNLIMITED = Decision(True)
+
+
+class Authorizer:
+    """Judges requests by the roles and bindings of a store."""
+
+    def __init__(self, rbac: RbacIndex) -> None:
+        self.rbac = rbac
+
+    def authorize(self, user: User, info: RequestInfo) -> Decision:
+        if MASTERS in user.groups:
+            return _UNLIMITED
+        faults: dict[str, None] = {}
+        for grant in self.rbac.grants(user, info.namespace):
+            permissions = self.rbac.roles.permissions(grant.role)
+            if permissions is None:
+                faults[f"{grant.role} not found"] = None
+            elif permissions.allow(info):
+                return Decision(True, f"RBAC: allowed by {grant.source}")
+        return Decision(False, f"RBAC: {_aggregate(list(faults))}" if faults else "")
+
+    def check(self, user: User, info: RequestInfo) -> None:
+        """Raises the 403 that the server answers with."""
+        decision = self.authorize(user, info)
+        if not decision.is_allowed:
+            raise refusal(user, info, decision.reason)
+
+
+def refusal(user: User, info: RequestInfo, reason: str = "") -> ApiError:
+    text = _escape(_describe(user, info))
+    return forbidden(info.group, info.resource, info.name, f"{text}: {reason}" if reason else text)
+
+
+def _describe(user: User, info: RequestInfo) -> str:
+    who = f"User {quote(user.name)} cannot {info.verb}"
+    if not info.is_resource:
+        return f"{who} path {quote(info.path)}"
+    resource = f"{info.resource}/{info.subresource}" if info.subresource else info.resource
+    where = f"in the namespace {quote(info.namespace)}" if info.namespace else "at the cluster scope"
+    return f"{who} resource {quote(resource)} in API group {quote(info.group)} {where}"
+
+
+def _escape(text: str) -> str:
+    """The message holds what a stranger sent and may end up in a browser."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def _aggregate(faults: list[str]) -> str:
+    return faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"

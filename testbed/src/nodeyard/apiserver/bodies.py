@@ -1,0 +1,327 @@
+"""From the bytes of a request to an object: of the right kind, nothing unknown unless that is allowed.
+
+Built-in kinds may also come as protocol buffers, as Go's typed clients send them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import msgspec
+
+from nodeyard.apiserver import codec, errors, jsontext, kind_check, request_info, yamltext
+from nodeyard.apiserver.duplicate_keys import duplicate_fields
+from nodeyard.apiserver.errors import ApiError
+from nodeyard.apiserver.kinds import protobuf
+from nodeyard.apiserver.options import FieldValidation
+from nodeyard.apiserver.request_context import RequestContext
+from nodeyard.apiserver.resources import GroupVersionKind
+from nodeyard.apiserver.transport import Request
+from nodeyard.apiserver.worker_thread import BATCH
+from nodeyard.apiserver.writes import MAX_LEVELS
+from nodeyard.kube.json import Json, Object
+
+JSON = "application/json"
+YAML = "application/yaml"
+PROTOBUF = "application/vnd.kubernetes.protobuf"
+APPLY_PATCH = "application/apply-patch+yaml"
+_ACCEPTED = (JSON, YAML, PROTOBUF)
+
+# The one kind that is not told to be unrecognized: its parser's words stand alone.
+_OPTIONS = "DeleteOptions"
+_DELETE_OPTIONS = GroupVersionKind("", "v1", _OPTIONS)
+# As much of a body as a complaint shows.
+_SHOWN = 30
+
+# Bytes for each comma, from which on a body is deep rather than long.
+_SPARSE = 64
+_decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
+
+_NO_KIND = "couldn't get version/kind; json parse error"
+_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+
+
+def media_type(request: Request) -> str:
+    return request.headers.get("content-type", JSON).split(";", 1)[0].strip().lower() or JSON
+
+
+def _parse_json(raw: bytes) -> tuple[Json, bool]:
+    """The value, and whether there are floats in it; raises ValueError with the parser's words."""
+    try:
+        return _decode(raw)
+    except UnicodeDecodeError:
+        return _parse_json(_readable(raw))
+    except msgspec.DecodeError as fault:
+        raise ValueError(jsontext.fault(raw) or str(fault)) from fault
+    except RecursionError as fault:
+        raise ValueError(jsontext.fault(raw) or "exceeded max depth") from fault
+
+
+def _decode(raw: bytes) -> tuple[Json, bool]:
+    floats: list[str] = []
+
+    def note(text: str) -> float:
+        floats.append(text)
+        return float(text)
+
+    decode = msgspec.json.Decoder(float_hook=note).decode
+    is_nested = len(raw) > BATCH and raw.count(b",") * _SPARSE < len(raw)
+    value = _decode_in_pieces(raw.strip(), decode, MAX_LEVELS) if is_nested else decode(raw)
+    return value, bool(floats)
+
+
+def _decode_in_pieces(raw: bytes | msgspec.Raw, decode: Callable[[bytes | msgspec.Raw], Json], levels: int) -> Json:
+    """Decode a large body of few but deep values in many steps.
+
+    A single step would hold the interpreter for 150 ms, and the event loop with it, whichever thread does it.
+    """
+    view = memoryview(raw)
+    if len(view) <= BATCH or not levels or view[0] not in b"{[":
+        return decode(raw)
+    if view[0] == ord("{"):
+        return {name: _decode_in_pieces(each, decode, levels - 1) for name, each in _decode_members(raw).items()}
+    return [_decode_in_pieces(each, decode, levels - 1) for each in _decode_items(raw)]
+
+
+def _readable(raw: bytes) -> bytes:
+    """With a replacement character for what is no UTF-8."""
+    return raw.decode(errors="replace").encode()
+
+
+class Document:
+    """A body in JSON or YAML that was read; ValueError with the parser's words where that is not possible."""
+
+    def __init__(self, raw: bytes, *, is_yaml: bool) -> None:
+        self.is_yaml = is_yaml
+        self._raw = raw
+        self._repeated: list[str] | None = None
+        self.value: Json
+        self.has_floats = True
+        if is_yaml:
+            self.value, self._repeated = _read_yaml(raw)
+        else:
+            self.value, self.has_floats = _parse_json(raw)
+
+    @property
+    def repeated(self) -> list[str]:
+        """Fields that are set more than once: their paths in JSON, the parser's words in YAML."""
+        if self._repeated is None:
+            try:
+                self._repeated = duplicate_fields(self._raw, self.value)
+            except UnicodeDecodeError:
+                self._repeated = duplicate_fields(_readable(self._raw))
+        return self._repeated
+
+    def complaints(self, validation: FieldValidation) -> list[str]:
+        """What field validation says of repeated fields: in YAML one complaint that lists them, or a warning each."""
+        if validation == "Ignore" or not self.repeated:
+            return []
+        if not self.is_yaml:
+            return [f'duplicate field "{path}"' for path in self.repeated]
+        return [yaml_refusal(self.repeated)] if validation == "Strict" else self.repeated
+
+
+def yaml_refusal(repeated: list[str]) -> str:
+    """Repeated keys in the words of Go's strict YAML parser."""
+    return "yaml: unmarshal errors:\n  " + "\n  ".join(repeated)
+
+
+def _read_yaml(raw: bytes) -> tuple[Json, list[str]]:
+    """JSON is YAML, and is what most clients apply: it is read a hundred times as fast."""
+    if raw.lstrip()[:1] == b"{":
+        try:
+            value, _ = _decode(raw)
+            if not duplicate_fields(raw, value):
+                return value, []
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            pass
+    return yamltext.load(raw)
+
+
+def document(request: Request) -> Document:
+    """Read the body, unless that was done ahead."""
+    ahead = request.document
+    if isinstance(ahead, ValueError):
+        raise ahead
+    if ahead is not None:
+        found: Document = ahead
+        return found
+    return Document(request.body, is_yaml=media_type(request) in (YAML, APPLY_PATCH))
+
+
+def read_ahead(request: Request) -> Request:
+    """With the body read, for whoever asks for it later; pure, so that it can be done beside the loop."""
+    if media_type(request) == PROTOBUF:
+        return request
+    outcome: Document | ValueError
+    try:
+        outcome = document(request)
+        outcome.repeated  # noqa: B018
+    except ValueError as fault:
+        outcome = fault
+    return replace(request, document=outcome)
+
+
+def _parse(request: Request, kind: str) -> Document:
+    """The body as a document; 415 for a format that is not served, 400 for one that does not parse."""
+    found = media_type(request)
+    if found not in (JSON, YAML):
+        raise errors.unsupported_media_type(_ACCEPTED)
+    try:
+        return document(request)
+    except ValueError as fault:
+        raise (_unparsable if found == JSON else _unrecognized)(request, kind, str(fault)) from fault
+
+
+def parse_object(request: Request, kind: str) -> Object:
+    """The body as an object; null is one without fields."""
+    if media_type(request) == PROTOBUF:
+        return _parse_protobuf(request, kind)
+    return _object(request, _parse(request, kind).value, kind)
+
+
+def _object(request: Request, value: Json, kind: str) -> Object:
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise _unparsable(request, kind, f"json: cannot unmarshal {json_type(value)} into Go value of type {_META}")
+    return value
+
+
+def _parse_protobuf(request: Request, kind: str) -> Object:
+    info = request_info.parse(request)
+    try:
+        return protobuf.decode(request.body, protobuf.Kind(info.group, info.version, kind))
+    except protobuf.EnvelopeError as fault:
+        raise _unrecognized(request, kind, str(fault)) from fault
+    except protobuf.ContentError as fault:
+        found = fault.kind
+        where = f'{found.kind} in version "{found.version}" cannot be handled as a {kind}: '
+        raise errors.bad_request(f"{'' if kind == _OPTIONS else where}{fault}") from fault
+
+
+def read_object(call: RequestContext, validation: FieldValidation) -> Object:
+    """The object in the body of a create or update: of the right kind, pruned and defaulted."""
+    request, kind = call.request, call.resource.kind
+    if media_type(request) == PROTOBUF:
+        return settle(call, of_kind(call, _parse_protobuf(request, kind)), validation)
+    read = _parse(request, kind)
+    obj = of_kind(call, _object(request, read.value, kind))
+    complaints = read.complaints(validation)
+    if read.is_yaml or call.resource.is_custom:
+        return settle(call, obj, validation, complaints, has_floats=read.has_floats)
+    return settle(call, obj, validation, (), complaints)
+
+
+def read_delete_options(request: Request) -> Object:
+    """The DeleteOptions in the body of a delete; any apiVersion will do."""
+    body = parse_object(request, _OPTIONS)
+    kind, api_version = body.get("kind") or _OPTIONS, body.get("apiVersion") or "meta.k8s.io/v1"
+    if kind != _OPTIONS:
+        raise errors.bad_request(kind_check.unknown_kind(str(kind), str(api_version)))
+    try:
+        return codec.read_unstored(_DELETE_OPTIONS, body)
+    except codec.UnreadableError as fault:
+        raise errors.bad_request(str(fault)) from fault
+
+
+def read_posted(request: Request, wanted: GroupVersionKind, *others: str) -> Object:
+    """An object of a kind that is never stored, as its type has it; `others` are apiVersions that will do as well."""
+    body = parse_object(request, wanted.kind)
+    if why := mistyped(body):
+        raise _unrecognized(request, wanted.kind, why)
+    if body.get("kind") != wanted.kind or body.get("apiVersion") not in others:
+        body = kind_check.built_in(body, wanted)
+    return settle_posted(body, wanted)
+
+
+def settle_posted(body: Object, wanted: GroupVersionKind) -> Object:
+    try:
+        return codec.read_unstored(wanted, body)
+    except codec.UnreadableError as fault:
+        told = f'{wanted.kind} in version "{body["apiVersion"].rpartition("/")[2]}"'
+        raise errors.bad_request(f"{told} cannot be handled as a {wanted.kind}: {fault}") from fault
+
+
+def mistyped(obj: Object) -> str:
+    """What is wrong with a kind or an apiVersion that is no text; empty where nothing is."""
+    for name in ("apiVersion", "kind"):
+        if not isinstance(obj.get(name) or "", str):
+            found = json_type(obj[name])
+            return f"{_NO_KIND}: json: cannot unmarshal {found} into Go struct field .{name} of type string"
+    return ""
+
+
+def of_kind(call: RequestContext, obj: Object) -> Object:
+    """With kind and apiVersion of the endpoint; 400 where the object says otherwise."""
+    if why := mistyped(obj):
+        raise _unrecognized(call.request, call.resource.kind, why)
+    wanted = call.resource.gvk(call.version)
+    if not call.resource.is_custom:
+        return kind_check.built_in(obj, wanted)
+    if not obj.get("kind"):
+        text = call.request.body.decode(errors="replace")
+        raise _unrecognized(call.request, call.resource.kind, f"Object 'Kind' is missing in '{text}'")
+    kind_check.check_custom(obj, wanted)
+    return obj
+
+
+def json_type(value: Json) -> str:
+    """The type of a value as Go's JSON names it."""
+    return {dict: "object", list: "array", str: "string", bool: "bool", type(None): "null"}.get(type(value), "number")
+
+
+def settle(
+    call: RequestContext,
+    obj: Object,
+    validation: FieldValidation,
+    first: Sequence[str] = (),
+    last: Sequence[str] = (),
+    *,
+    has_floats: bool = True,
+) -> Object:
+    """What decoding does to any object on its way in: fields that do not exist go, defaults come.
+
+    `first` and `last` are complaints that stand before and after those about unknown fields.
+    """
+    call.has_floats |= has_floats
+    try:
+        obj, unknown = codec.read(call.resource, call.version, obj)
+    except codec.UnreadableError as fault:
+        raise errors.bad_request(
+            f'{call.resource.kind} in version "{call.version}" cannot be handled as a {call.resource.kind}: {fault}'
+        ) from fault
+    complaints = [*first, *(f'unknown field "{path}"' for path in unknown), *last]
+    if complaints and validation == "Strict":
+        raise StrictError(call, complaints)
+    if complaints and validation == "Warn":
+        call.warnings.extend(complaints)
+    return obj
+
+
+class StrictError(ApiError):
+    """Unknown or duplicate fields where fieldValidation=Strict allows none."""
+
+    def __init__(self, call: RequestContext, complaints: list[str]) -> None:
+        self.text = f"strict decoding error: {', '.join(complaints)}"
+        super().__init__(
+            400,
+            "BadRequest",
+            f'{call.resource.kind} in version "{call.version}" cannot be handled as a {call.resource.kind}: '
+            f"{self.text}",
+        )
+
+
+def _unparsable(request: Request, kind: str, why: object) -> ApiError:
+    return _unrecognized(request, kind, f"{_NO_KIND}: {why}")
+
+
+def _unrecognized(request: Request, kind: str, why: str) -> ApiError:
+    if kind == _OPTIONS:
+        return errors.bad_request(why)
+    shown = request.body[:_SHOWN]
+    text = shown.decode(errors="replace") if shown.startswith(b"{") else shown.hex() or "<empty>"
+    more = " ..." if len(request.body) > _SHOWN else ""
+    return errors.bad_request(f"the object provided is unrecognized (must be of type {kind}): {why} ({text}{more})")

@@ -1,0 +1,92 @@
+"""`variables` of a policy: named expressions that later ones may use, each evaluated when it is first asked for.
+
+The type of `variables` grows as they are compiled in order, so that an expression knows those before it and no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from nodeyard.apiserver.cel.declarations import Functions
+from nodeyard.apiserver.cel.errors import EvaluationError
+from nodeyard.apiserver.cel.expressions import Expression
+from nodeyard.apiserver.cel.library import FUNCTIONS
+from nodeyard.apiserver.cel.types import DYN, Kind, Type, object_type
+from nodeyard.apiserver.cel.values import MISSING, ObjectValue
+from nodeyard.kube.goformat import quote
+
+NAME = "variables"
+
+
+class _Fields:
+    def __init__(self) -> None:
+        self.types: dict[str, Type] = {}
+
+    def find(self, name: str) -> Type | None:
+        return self.types.get(name)
+
+
+class Composition:
+    """Variables declared one after the other over what all expressions of a policy see."""
+
+    def __init__(self, scope: Mapping[str, Type], functions: Functions = FUNCTIONS) -> None:
+        self._fields = _Fields()
+        self._functions = functions
+        self._expressions: dict[str, Expression] = {}
+        self.scope: Mapping[str, Type] = {**scope, NAME: object_type("kubernetes.variables", self._fields)}
+        """For expressions that use the variables."""
+
+    def declare(self, name: str, source: str) -> Expression:
+        """Raises CompileError."""
+        expression = Expression.compile(source, self.scope, functions=self._functions)
+        self._expressions[name] = expression
+        self._fields.types[name] = _field_type(expression.result)
+        return expression
+
+    def bind(self, bindings: Mapping[str, Any]) -> dict[str, Any]:
+        """The bindings together with `variables`, for the evaluation of one request."""
+        bound = dict(bindings)
+        bound[NAME] = ObjectValue({}, _Lazy(self._expressions, bound))
+        return bound
+
+
+def _field_type(t: Type) -> Type:
+    """What later expressions know of a variable: types of libraries and objects are anything to them."""
+    if t.kind in (Kind.LIST, Kind.MAP):
+        return Type(t.kind, t.name, tuple(map(_field_type, t.parameters)))
+    return t if t.kind in (Kind.SCALAR, Kind.NULL) else DYN
+
+
+class _Lazy:
+    """The shape of `variables`: a field's value is its expression's, worked out once."""
+
+    def __init__(self, expressions: Mapping[str, Expression], bindings: Mapping[str, Any]) -> None:
+        self._expressions = expressions
+        self._bindings = bindings
+        self._values: dict[str, Any] = {}
+        self._faults: dict[str, EvaluationError] = {}
+
+    def field(self, raw: dict[str, Any], name: str) -> Any:
+        if name in self._faults:
+            raise self._faults[name]
+        if name not in self._values:
+            self._values[name] = self._evaluate(name)
+        return self._values[name]
+
+    def _evaluate(self, name: str) -> Any:
+        expression = self._expressions.get(name)
+        if expression is None:
+            return MISSING
+        try:
+            return expression.evaluate(self._bindings)
+        except EvaluationError as error:
+            fault = EvaluationError(f"composited variable {quote(name)} fails to evaluate: {error}")
+            self._faults[name] = fault
+            raise fault from None
+
+    def names(self, raw: dict[str, Any]) -> Iterator[str]:
+        return iter(self._expressions)
+
+    def undeclared(self, raw: dict[str, Any]) -> Iterator[str]:
+        return iter(())

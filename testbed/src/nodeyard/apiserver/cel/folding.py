@@ -1,0 +1,225 @@
+"""Loops: what the macros over lists and maps became.
+
+A fold can be run as it is written, one step after the other. The ones that the macros make are known by their shape and
+run as the loop they stand for: a quantifier that stops at the first decisive item, a list that is appended to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol, TypeAlias
+
+from nodeyard.apiserver.cel.errors import CostExceeded, EvaluationError, no_such_overload
+from nodeyard.apiserver.cel.macros import MAP_INSERT
+from nodeyard.apiserver.cel.syntax import Call, Fold, ListNode, Literal, Node, walk
+from nodeyard.apiserver.cel.values import (
+    MISSING,
+    Duration,
+    Optional,
+    Timestamp,
+    TypeValue,
+    UInt,
+    find,
+    is_map,
+    type_name,
+)
+
+Frame: TypeAlias = list[Any]
+Evaluator: TypeAlias = Callable[[Frame], Any]
+
+
+class Builder(Protocol):
+    """What builds the parts of a fold."""
+
+    def new_slot(self) -> int: ...
+
+    def build(self, node: Node) -> Evaluator: ...
+
+    def build_within(self, node: Node, names: dict[str, int]) -> Evaluator: ...
+
+
+def build_fold(fold: Fold, builder: Builder) -> Evaluator:
+    items = builder.build(fold.items)
+    initial = builder.build(fold.initial)
+    accumulator = builder.new_slot()
+    if _is_binding(fold):
+        result = builder.build_within(fold.result, {fold.accumulator: accumulator})
+        return _binding(initial, accumulator, result)
+    loop = _Loop(fold, builder, accumulator)
+    condition, then = _split(fold.step)
+    match then:
+        case Call(function="_&&_"):
+            return _quantifier(items, loop, loop.build(then.arguments[1]), decisive=False)
+        case Call(function="_||_"):
+            return _quantifier(items, loop, loop.build(then.arguments[1]), decisive=True)
+        case Call(function="_+_", arguments=(_, ListNode(elements=(element,)))):
+            return _collector(items, loop, loop.condition(condition), loop.build(element))
+        case Call(function="_+_") if condition is not None:
+            return _exactly_one(items, loop, loop.condition(condition))
+        case Call() if then.function == MAP_INSERT:
+            parts = [loop.build(argument) for argument in then.arguments[1:]]
+            return _inserter(items, loop, loop.condition(condition), parts)
+        case _:
+            raise TypeError(f"no macro makes {fold!r}")
+
+
+def _is_binding(fold: Fold) -> bool:
+    """A fold over nothing only gives its initial value a name."""
+    return isinstance(fold.condition, Literal) and fold.condition.value is False
+
+
+def _split(step: Node) -> tuple[Node | None, Node]:
+    """A step that is taken on a condition only: the condition, and what is done then."""
+    if isinstance(step, Call) and step.function == "_?_:_":
+        return step.arguments[0], step.arguments[1]
+    return None, step
+
+
+class _Loop:
+    """The variables of a loop and the way over its items."""
+
+    def __init__(self, fold: Fold, builder: Builder, accumulator: int) -> None:
+        self._builder = builder
+        self._first = builder.new_slot()
+        self._second = builder.new_slot() if fold.second_variable else 0
+        self._names = {fold.accumulator: accumulator, fold.variable: self._first}
+        if fold.second_variable:
+            self._names[fold.second_variable] = self._second
+        self._weight = sum(1 for _ in walk(fold.step))
+
+    def build(self, node: Node) -> Evaluator:
+        return self._builder.build_within(node, self._names)
+
+    def condition(self, node: Node | None) -> Evaluator | None:
+        return None if node is None else self.build(node)
+
+    def over(self, container: Any, frame: Frame) -> Iterator[None]:
+        """Sets the variables for one item after the other."""
+        first, second, weight = self._first, self._second, self._weight
+        if not second:
+            for item in _items(container):
+                frame[0] -= weight
+                if frame[0] < 0:
+                    raise CostExceeded
+                frame[first] = item
+                yield
+            return
+        for key, item in _pairs(container):
+            frame[0] -= weight
+            if frame[0] < 0:
+                raise CostExceeded
+            frame[first] = key
+            frame[second] = item
+            yield
+
+
+def _items(container: Any) -> Iterable[Any]:
+    if isinstance(container, list) or is_map(container):
+        items: Iterable[Any] = container
+        return items
+    raise EvaluationError(f"got '{_native_name(container)}', expected iterable type")
+
+
+def _pairs(container: Any) -> Iterable[tuple[Any, Any]]:
+    if isinstance(container, list):
+        return enumerate(container)
+    if is_map(container):
+        return ((key, find(container, key)) for key in container)
+    raise EvaluationError(f"unsupported comprehension range type: {_native_name(container)}")
+
+
+# What the API server's own language calls the kinds of values that have no items.
+_NATIVE_NAMES: dict[type, str] = {
+    str: "types.String",
+    int: "types.Int",
+    UInt: "types.Uint",
+    float: "types.Double",
+    bool: "types.Bool",
+    bytes: "types.Bytes",
+    type(None): "types.Null",
+    Duration: "types.Duration",
+    Timestamp: "types.Timestamp",
+    TypeValue: "*types.Type",
+    Optional: "*types.Optional",
+}
+
+
+def _native_name(value: Any) -> str:
+    return _NATIVE_NAMES.get(value.__class__) or f"types.{type_name(value)}"
+
+
+def _binding(initial: Evaluator, slot: int, result: Evaluator) -> Evaluator:
+    def evaluate(frame: Frame) -> Any:
+        frame[slot] = initial(frame)
+        return result(frame)
+
+    return evaluate
+
+
+def _quantifier(items: Evaluator, loop: _Loop, predicate: Evaluator, *, decisive: bool) -> Evaluator:
+    """`all` (decided by a false) and `exists` (by a true): an error counts only if no item decides."""
+
+    def evaluate(frame: Frame) -> bool:
+        failure: EvaluationError | None = None
+        for _ in loop.over(items(frame), frame):
+            try:
+                answer = predicate(frame)
+                if answer is decisive:
+                    return bool(answer)
+                if answer.__class__ is not bool:
+                    raise no_such_overload()
+            except EvaluationError as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
+        return not decisive
+
+    return evaluate
+
+
+def _exactly_one(items: Evaluator, loop: _Loop, predicate: Evaluator | None) -> Evaluator:
+    holds = _checked(predicate)
+
+    def evaluate(frame: Frame) -> bool:
+        return sum(1 for _ in loop.over(items(frame), frame) if holds(frame)) == 1
+
+    return evaluate
+
+
+def _collector(items: Evaluator, loop: _Loop, predicate: Evaluator | None, element: Evaluator) -> Evaluator:
+    if predicate is None:
+        return lambda frame: [element(frame) for _ in loop.over(items(frame), frame)]
+    holds = _checked(predicate)
+    return lambda frame: [element(frame) for _ in loop.over(items(frame), frame) if holds(frame)]
+
+
+def _inserter(items: Evaluator, loop: _Loop, predicate: Evaluator | None, parts: list[Evaluator]) -> Evaluator:
+    """Collects into a map: a key and a value each time, or a map of several."""
+    holds = _checked(predicate)
+
+    def evaluate(frame: Frame) -> dict[Any, Any]:
+        result: dict[Any, Any] = {}
+        for _ in loop.over(items(frame), frame):
+            if not holds(frame):
+                continue
+            values = [part(frame) for part in parts]
+            for key, value in [tuple(values)] if len(values) == 2 else list(_pairs(values[0])):
+                if find(result, key) is not MISSING:
+                    raise EvaluationError(f"insert failed: key {key} already exists")
+                result[key] = value
+        return result
+
+    return evaluate
+
+
+def _checked(predicate: Evaluator | None) -> Evaluator:
+    if predicate is None:
+        return lambda frame: True
+
+    def holds(frame: Frame) -> bool:
+        answer = predicate(frame)
+        if answer.__class__ is not bool:
+            raise no_such_overload()
+        return bool(answer)
+
+    return holds

@@ -1,0 +1,76 @@
+"""The functions of the API server's expressions, one module for each library.
+
+Together they are the environment of Kubernetes 1.36: the standard library, the strings (version 2), lists (version 3),
+sets, optional and two-variable extensions, and the Kubernetes libraries. `authorizer` is not among them: who may do
+what is known to the API server, which brings that library along.
+"""
+
+from __future__ import annotations
+
+from nodeyard.apiserver.cel.declarations import Functions
+from nodeyard.apiserver.cel.library import (
+    arithmetic,
+    conversions,
+    formats,
+    lists,
+    maps,
+    network,
+    optionals,
+    quantities,
+    regex,
+    strings,
+    times,
+    urls,
+    versions,
+)
+from nodeyard.apiserver.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    NULL,
+    STRING,
+    TIMESTAMP,
+    TYPE,
+    UINT,
+    list_of,
+    map_of,
+    optional_of,
+    parse_type,
+)
+
+FUNCTIONS = Functions(
+    arithmetic.OVERLOADS,
+    conversions.OVERLOADS,
+    strings.OVERLOADS,
+    regex.OVERLOADS,
+    times.OVERLOADS,
+    lists.OVERLOADS,
+    maps.OVERLOADS,
+    optionals.OVERLOADS,
+    quantities.OVERLOADS,
+    urls.OVERLOADS,
+    network.OVERLOADS,
+    formats.OVERLOADS,
+    versions.OVERLOADS,
+)
+
+TYPE_NAMES = {
+    "bool": BOOL,
+    "bytes": BYTES,
+    "double": DOUBLE,
+    "google.protobuf.Duration": DURATION,
+    "google.protobuf.Timestamp": TIMESTAMP,
+    "int": INT,
+    "list": list_of(DYN),
+    "map": map_of(DYN, DYN),
+    "null_type": NULL,
+    "optional_type": optional_of(DYN),
+    "string": STRING,
+    "type": TYPE,
+    "uint": UINT,
+    "net.CIDR": parse_type("net.CIDR"),
+    "net.IP": parse_type("net.IP"),
+}

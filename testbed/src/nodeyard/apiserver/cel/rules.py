@@ -1,0 +1,168 @@
+"""x-kubernetes-validations: the rules of a schema, compiled, and what they say of an object.
+
+`compile_rules` walks the schema and compiles every rule where it stands; `CompiledRules.evaluate` walks an object and
+its old version along the parts of the schema that hold rules. A schema without rules compiles to nothing at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from nodeyard.apiserver.cel.budgets import Budget
+from nodeyard.apiserver.cel.correlation import Correlation, OldItems
+from nodeyard.apiserver.cel.rules_at_node import Outcome, Site, compile_site
+from nodeyard.apiserver.cel.schemas import declare
+from nodeyard.kube.fields import FieldError, FieldErrorType, child, index, key
+from nodeyard.kube.json import Json, Object
+from nodeyard.schema.compile import compile_schema
+from nodeyard.schema.model import Schema
+
+ROOT = "spec.validation.openAPIV3Schema"
+_SELF_TYPE = "selfType"
+_UNTYPED = (
+    "internal error: failed to construct type information for x-kubernetes-validations rules: "
+    "unable to convert structural schema to CEL declarations"
+)
+
+
+class CostlyError(Exception):
+    """The rules need more than they were given on trial."""
+
+
+@dataclass(slots=True)
+class _Node:
+    """A place in the schema with rules at it or below it."""
+
+    schema: Schema
+    site: Site | None = None
+    properties: dict[str, _Node] = field(default_factory=dict)
+    additional: _Node | None = None
+    items: _Node | None = None
+
+
+class CompiledRules:
+    """The rules of a kind. Cheap to ask where there are none."""
+
+    def __init__(self, root: _Node | None) -> None:
+        self._root = root
+
+    def __bool__(self) -> bool:
+        return self._root is not None
+
+    def evaluate(
+        self, obj: Object, old: Object | None, warnings: list[str] | None = None, trial: int = 0
+    ) -> list[FieldError]:
+        """What the rules object to, in the order of the schema. `old` is None when the object is created.
+
+        What is wrong but unchanged is no error; it is added to `warnings`. `trial` is a smaller budget to try first:
+        CostlyError where it is spent.
+        """
+        if self._root is None:
+            return []
+        outcome = Outcome(budget=Budget(trial)) if trial else Outcome()
+        _visit(self._root, "", obj, old, Correlation(self._root.schema, obj, old), outcome)
+        if trial and outcome.budget.is_spent:
+            raise CostlyError
+        if warnings is not None:
+            warnings += outcome.warnings
+        return outcome.errors
+
+
+def compile_rules(schema: Schema, path: str = ROOT) -> tuple[CompiledRules, list[FieldError]]:
+    """The rules that compile, and what is wrong with the others. `path` is where the schema stands in the CRD.
+
+    The definition is taken to be sound otherwise: `definition_faults` is asked first.
+    """
+    compiler = _Compiler()
+    root = compiler.visit(_Place(schema, path, is_root=True))
+    return CompiledRules(root), compiler.errors
+
+
+def rule_faults(root: str = ROOT) -> Callable[[Object, str, str | None], list[FieldError]]:
+    """What `definition_faults` asks about the rules of a single node; `root` is the path of the whole schema."""
+
+    def faults(node: Object, path: str, unmatched: str | None) -> list[FieldError]:
+        compiler = _Compiler()
+        compiler.site(_Place(compile_schema(node), path, path == root or _is_resource(node), unmatched or ""))
+        return compiler.errors
+
+    return faults
+
+
+def _is_resource(node: Object) -> bool:
+    return bool(node.get("x-kubernetes-embedded-resource"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where the compiler is."""
+
+    schema: Schema
+    path: str
+    is_root: bool = False
+    """Whether an object begins here: the resource itself, or one embedded in it."""
+    uncorrelatable: str = ""
+    """Path of the list around here whose items have no identity, so that there is no oldSelf."""
+
+
+class _Compiler:
+    def __init__(self) -> None:
+        self.errors: list[FieldError] = []
+
+    def visit(self, place: _Place) -> _Node | None:
+        """Parts are visited before the place itself, as the API server reports them."""
+        node = _Node(place.schema)
+        schema = place.schema
+        if schema.additional is not None:
+            node.additional = self._part(place, schema.additional, "additionalProperties")
+        for name, below in schema.properties.items():
+            part = self._part(place, below, f"properties[{name}]")
+            if part is not None:
+                node.properties[name] = part
+        if schema.items is not None:
+            uncorrelatable = place.uncorrelatable or ("" if schema.list_type == "map" else place.path)
+            node.items = self._part(replace(place, uncorrelatable=uncorrelatable), schema.items, "items")
+        if schema.rules:
+            node.site = self.site(place)
+        return node if node.site or node.properties or node.additional or node.items else None
+
+    def _part(self, place: _Place, schema: Schema, step: str) -> _Node | None:
+        return self.visit(_Place(schema, child(place.path, step), schema.embedded, place.uncorrelatable))
+
+    def site(self, place: _Place) -> Site | None:
+        declared = declare(place.schema, _SELF_TYPE, is_root=place.is_root)
+        if declared is None:
+            at = f"{place.path}.x-kubernetes-validations"
+            self.errors.append(FieldError(FieldErrorType.INTERNAL, at, detail=_UNTYPED))
+            return None
+        site, errors = compile_site(
+            place.schema, declared, place.path, is_root=place.is_root, uncorrelatable=place.uncorrelatable
+        )
+        self.errors += errors
+        return site
+
+
+def _visit(node: _Node, path: str, new: Json, old: Json, correlation: Correlation, outcome: Outcome) -> None:
+    if new is None or outcome.budget.is_closed:
+        return
+    if node.site is not None:
+        node.site.evaluate(path, new, old, correlation, outcome)
+    for below, step, value, before in _parts(node, path, new, old):
+        _visit(below, step, value, before, Correlation(below.schema, value, before, correlation), outcome)
+
+
+def _parts(node: _Node, path: str, new: Json, old: Json) -> Iterator[tuple[_Node, str, Json, Json]]:
+    """What of a value has rules: each with its path, and what it was before."""
+    if isinstance(new, dict):
+        before = old if isinstance(old, dict) else {}
+        if node.additional is not None:
+            for name, value in new.items():
+                yield node.additional, key(path, name), value, before.get(name)
+        for name, below in node.properties.items():
+            if name in new:
+                yield below, child(path, name), new[name], before.get(name)
+    elif isinstance(new, list) and node.items is not None:
+        items = OldItems(node.schema, old)
+        for position, item in enumerate(new):
+            yield node.items, index(path, position), item, items.find(item)

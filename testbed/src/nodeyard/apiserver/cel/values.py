@@ -1,0 +1,182 @@
+"""What an expression computes with.
+
+Most values are what JSON already is: `bool`, `int`, `float`, `str`, `None`, `list`, `dict`. A JSON object reaches an
+expression as it is, without a copy, wherever its schema lets it. The rest is here: unsigned integers, points in time
+and spans of it, optionals, types as values, lists that are sets or maps by their schema, objects whose fields need
+converting, and the opaque values of the Kubernetes libraries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Protocol
+
+from nodeyard.apiserver.cel.errors import no_such_overload
+
+INT_MIN, INT_MAX = -(1 << 63), (1 << 63) - 1
+UINT_MAX = (1 << 64) - 1
+
+
+class _Missing:
+    """No value: told apart from null."""
+
+
+MISSING: Final = _Missing()
+
+
+class UInt(int):
+    """An unsigned integer: a type of its own, not a non-negative int."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Duration:
+    nanoseconds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamp:
+    """A moment, in nanoseconds since 1970; the zone it was written in matters only when it is printed."""
+
+    nanoseconds: int
+    zone_minutes: int = 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Timestamp) and self.nanoseconds == other.nanoseconds
+
+    def __hash__(self) -> int:
+        return hash(self.nanoseconds)
+
+
+@dataclass(frozen=True, slots=True)
+class TypeValue:
+    """A type used as a value: the result of `type(x)`, the meaning of `int`."""
+
+    name: str
+
+
+class Optional:
+    """A value or nothing. `value` is MISSING for nothing."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any = MISSING) -> None:
+        self.value = value
+
+    @property
+    def has_value(self) -> bool:
+        return self.value is not MISSING
+
+
+NONE: Final = Optional()
+
+
+class Opaque:
+    """A value of a library's own type: no fields, only functions."""
+
+    __slots__ = ()
+    type_name: ClassVar[str]
+
+    def equals(self, other: Any) -> bool:
+        if other.__class__ is not self.__class__:
+            raise no_such_overload()
+        return bool(self == other)
+
+
+class SetList(list[Any]):
+    """A list with x-kubernetes-list-type=set: order does not count, `+` is union."""
+
+
+class MapList(list[Any]):
+    """A list with x-kubernetes-list-type=map: order does not count, `+` merges by key."""
+
+    def __init__(self, items: list[Any], keys: tuple[str, ...]) -> None:
+        super().__init__(items)
+        self.keys = keys
+
+    def key_of(self, item: Any) -> tuple[Any, ...]:
+        raw = item.raw if isinstance(item, ObjectValue) else item
+        return tuple(raw.get(name) for name in self.keys) if isinstance(raw, dict) else (raw,)
+
+
+class Shape(Protocol):
+    """How the fields of an object become values. Names are those of expressions, escaped."""
+
+    def field(self, raw: dict[str, Any], name: str) -> Any:
+        """The field's value, or MISSING."""
+
+    def names(self, raw: dict[str, Any]) -> Iterator[str]:
+        """The declared fields that are there."""
+
+    def undeclared(self, raw: dict[str, Any]) -> Iterator[str]:
+        """The fields of the object, by their own names, that the schema does not declare."""
+
+
+class ObjectValue:
+    """An object with a schema, whose fields are converted when they are looked at."""
+
+    __slots__ = ("raw", "shape")
+
+    def __init__(self, raw: dict[str, Any], shape: Shape) -> None:
+        self.raw = raw
+        self.shape = shape
+
+    def find(self, name: Any) -> Any:
+        return self.shape.field(self.raw, name)
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    def __iter__(self) -> Iterator[str]:
+        return self.shape.names(self.raw)
+
+
+_NAMES: dict[type, str] = {
+    bool: "bool",
+    int: "int",
+    UInt: "uint",
+    float: "double",
+    str: "string",
+    bytes: "bytes",
+    type(None): "null_type",
+    list: "list",
+    SetList: "list",
+    MapList: "list",
+    dict: "map",
+    ObjectValue: "map",
+    Duration: "google.protobuf.Duration",
+    Timestamp: "google.protobuf.Timestamp",
+    TypeValue: "type",
+    Optional: "optional_type",
+}
+
+
+def type_name(value: Any) -> str:
+    name = _NAMES.get(value.__class__)
+    return name if name is not None else str(value.type_name)
+
+
+def find(container: Any, key: Any) -> Any:
+    """The value of a key in a map or object, or MISSING."""
+    if container.__class__ is not dict:
+        return container.find(key)
+    if key.__class__ is not str and not _has_key(container, key):
+        return MISSING
+    return container.get(key, MISSING)
+
+
+def _has_key(container: dict[Any, Any], key: Any) -> bool:
+    """Whether it is there, and not true for 1, which a dict takes for the same."""
+    try:
+        if key not in container:
+            return False
+    except TypeError:
+        return False
+    is_bool = key.__class__ is bool
+    return key not in (0, 1) or any(k == key and (k.__class__ is bool) is is_bool for k in container)
+
+
+def is_map(value: Any) -> bool:
+    return value.__class__ is dict or value.__class__ is ObjectValue

@@ -1,0 +1,98 @@
+"""How objects of a kind are read and judged.
+
+Built-in kinds are Go types on the real server: reading refuses wrong types and fills in defaults, validation is code,
+here the strategy's. Custom resources are what the schema of their CRD says; only their metadata is a built-in type.
+"""
+
+from __future__ import annotations
+
+from nodeyard.apiserver.crds.defaulting import default as schema_default
+from nodeyard.apiserver.kinds.decoding import MalformedError, decode
+from nodeyard.apiserver.kinds.table import definition_of
+from nodeyard.apiserver.resources import GroupVersionKind, Resource
+from nodeyard.apiserver.scale import count_faults
+from nodeyard.kube.fields import FieldError
+from nodeyard.kube.json import Json, Object
+from nodeyard.schema import validate as validation
+from nodeyard.schema.prune import prune as schema_prune
+
+_OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
+
+
+class UnreadableError(ValueError):
+    """The object does not fit its type; the text is the reason within the 400."""
+
+
+def read(resource: Resource, version: str, obj: Object) -> tuple[Object, list[str]]:
+    """The object as its type has it: what is unknown dropped and named, defaults filled in."""
+    if resource.is_custom:
+        return _read_custom(resource, version, obj)
+    definition = definition_of(resource.group, version, resource.kind)
+    assert definition is not None, f"{resource.kind} is not in the table of built-in types"
+    try:
+        decoded = decode(definition, obj)
+    except MalformedError as fault:
+        raise UnreadableError(str(fault)) from fault
+    return _with_reset(resource.strategy.default(decoded.object), obj), decoded.unknown
+
+
+def read_unstored(kind: GroupVersionKind, body: Object) -> Object:
+    """What comes in a body though no object of its kind is stored: options, reviews, a Scale."""
+    definition = definition_of(*kind)
+    assert definition is not None, f"{kind.kind} is not in the table of built-in types"
+    try:
+        return decode(definition, body).object
+    except MalformedError as fault:
+        raise UnreadableError(str(fault)) from fault
+
+
+def _with_reset(decoded: Object, given: Object) -> Object:
+    """An empty managedFields is a wish, to forget who owns what: it must survive decoding, which drops empty lists."""
+    metadata = given.get("metadata")
+    if not metadata or metadata.get("managedFields") != []:
+        return decoded
+    return {**decoded, "metadata": {**decoded["metadata"], "managedFields": []}}
+
+
+def _read_custom(resource: Resource, version: str, obj: Object) -> tuple[Object, list[str]]:
+    schema = resource.versions[version].schema
+    try:
+        pruned, unknown = schema_prune(schema, obj, _read_metadata)
+    except ValueError as fault:
+        raise UnreadableError(str(fault)) from fault
+    return schema_default(schema, pruned), unknown
+
+
+def _read_metadata(metadata: Json) -> tuple[Object, list[str]]:
+    decoded = decode(_OBJECT_META, metadata)
+    return decoded.object, decoded.unknown
+
+
+def validate(
+    resource: Resource,
+    version: str,
+    obj: Object,
+    old: Object | None,
+    warnings: list[str],
+    *,
+    is_status: bool = False,
+    trial: int = 0,
+) -> list[FieldError]:
+    """What a custom resource's schema and rules say; the strategy's own checks come beside it.
+
+    A rule that the object violated before and violates still is only warned about. `trial` is a budget for the rules:
+    CostlyError where they need more.
+    """
+    if not resource.is_custom:
+        return []
+    typed = resource.versions[version]
+    if is_status and old is not None:
+        faults = validation.validate_status(typed.schema, obj, old)
+    else:
+        faults = validation.validate(typed.schema, obj, old)
+    if typed.scale is not None:
+        faults += count_faults(obj, typed.scale)
+    if typed.rules is None:
+        return faults
+    blocked = validation.rules_blocked(faults)
+    return [*faults, blocked] if blocked else faults + typed.rules.evaluate(obj, old, warnings, trial)

@@ -1,0 +1,185 @@
+"""From a CustomResourceDefinition to a resource that is served like any other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from hashlib import sha256
+
+from nodeyard.apiserver.cel import CompiledRules, compile_rules
+from nodeyard.apiserver.discovery import priority
+from nodeyard.apiserver.resources import Column, Resource, Scale, Strategy, Version
+from nodeyard.apiserver.responses import encode
+from nodeyard.apiserver.tables import AGE_COLUMN, NAME_COLUMN
+from nodeyard.apiserver.worker_thread import LARGE
+from nodeyard.kube.json import Json, Object, json_equal, with_whole_numbers
+from nodeyard.kube.jsonpath import JsonPath
+from nodeyard.schema.compile import compile_schema
+from nodeyard.schema.model import Schema
+
+_AHEAD_MAX = 16
+_ahead: dict[bytes, tuple[Schema, CompiledRules]] = {}
+"""Large schemas that were compiled last, by their digest."""
+_ANYTHING: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+class CustomStrategy(Strategy):
+    """Custom resources differ in one thing only: whether status is a subresource."""
+
+    allows_unconditional_update = False
+
+    def __init__(self, *, has_status: bool) -> None:
+        self._has_status = has_status
+
+    def prepare_create(self, obj: Object, now: datetime) -> Object:
+        return _without_status(obj) if self._has_status else obj
+
+    def prepare_update(self, new: Object, old: Object) -> Object:
+        return _with_status_of(new, old) if self._has_status else new
+
+    def prepare_status(self, new: Object, old: Object) -> Object:
+        """Only status, and the record of who wrote it."""
+        metadata = dict(old["metadata"])
+        managed = new["metadata"].get("managedFields")
+        if managed is None:
+            metadata.pop("managedFields", None)
+        else:
+            metadata["managedFields"] = managed
+        kept = {**old, "metadata": metadata}
+        return {**_without_status(kept), "status": new["status"]} if "status" in new else _without_status(kept)
+
+    def changes_generation(self, new: Object, old: Object) -> bool:
+        """Anything but metadata, and status where it is a subresource."""
+        ignored = {"metadata", "status"} if self._has_status else {"metadata"}
+        names = (new.keys() | old.keys()) - ignored
+        return not all(json_equal(new.get(name), old.get(name)) for name in names)
+
+    def reset_fields(self, subresource: str) -> tuple[tuple[str, ...], ...]:
+        if not self._has_status or subresource == "scale":
+            return ()
+        return (("metadata",), ("spec",)) if subresource == "status" else (("status",),)
+
+
+def _without_status(obj: Object) -> Object:
+    return {name: value for name, value in obj.items() if name != "status"} if "status" in obj else obj
+
+
+def _with_status_of(new: Object, old: Object) -> Object:
+    if "status" in old:
+        return {**new, "status": old["status"]}
+    return _without_status(new)
+
+
+def resource_of(definition: Object) -> Resource:
+    """The definition has been validated; its names are taken as they are wanted."""
+    spec = definition["spec"]
+    names = spec["names"]
+    versions = [_version(spec, version) for version in spec["versions"]]
+    storage = next(version for version in spec["versions"] if version.get("storage"))
+    return Resource(
+        group=spec["group"],
+        kind=names["kind"],
+        plural=names["plural"],
+        singular=names.get("singular") or names["kind"].lower(),
+        list_kind=names.get("listKind") or f"{names['kind']}List",
+        short_names=tuple(names.get("shortNames") or ()),
+        categories=tuple(names.get("categories") or ()),
+        namespaced=spec["scope"] == "Namespaced",
+        versions={version.name: version for version in sorted(versions, key=lambda each: priority(each.name))},
+        storage_version=storage["name"],
+        strategy=CustomStrategy(has_status="status" in (storage.get("subresources") or {})),
+        is_custom=True,
+        selectable_fields=_selectable(storage),
+        terminating="deletionTimestamp" in definition["metadata"],
+    )
+
+
+def compile_ahead(definition: Object) -> None:
+    """Compile the schemas of a definition that has been validated, for `resource_of` to find.
+
+    A definition is validated beside the event loop where it is large, and served from the loop in the same moment that
+    it is stored.
+    """
+    for version in definition["spec"].get("versions") or ():
+        _compile((version.get("schema") or {}).get("openAPIV3Schema") or _ANYTHING)
+
+
+def _compile(openapi: Object) -> tuple[Schema, CompiledRules]:
+    raw = encode(openapi)
+    if len(raw) <= LARGE:
+        return _compiled(openapi)
+    key = sha256(raw).digest()
+    found = _ahead.pop(key, None) or _compiled(openapi)
+    _ahead[key] = found
+    while len(_ahead) > _AHEAD_MAX:
+        _ahead.pop(next(iter(_ahead)), None)
+    return found
+
+
+def _compiled(openapi: Object) -> tuple[Schema, CompiledRules]:
+    schema = compile_schema(with_whole_numbers(openapi))
+    return schema, compile_rules(schema)[0]
+
+
+def _version(spec: Object, given: Object) -> Version:
+    openapi = (given.get("schema") or {}).get("openAPIV3Schema") or _ANYTHING
+    schema, rules = _compile(openapi)
+    subresources = given.get("subresources") or {}
+    return Version(
+        name=given["name"],
+        schema=schema,
+        openapi=openapi,
+        served=bool(given.get("served")),
+        columns=_columns(given.get("additionalPrinterColumns") or ()),
+        has_status="status" in subresources,
+        scale=_scale(subresources.get("scale")),
+        deprecation=_deprecation(spec, given),
+        rules=rules or None,
+    )
+
+
+def _columns(given: Json) -> tuple[Column, ...]:
+    if not given:
+        return (NAME_COLUMN, AGE_COLUMN)
+    columns = [
+        Column(
+            name=column["name"],
+            type=column["type"],
+            format=column.get("format", ""),
+            description=column.get("description", ""),
+            priority=column.get("priority", 0),
+            path=column["jsonPath"],
+        )
+        for column in given
+    ]
+    return (NAME_COLUMN, *columns)
+
+
+def _scale(given: Object | None) -> Scale | None:
+    if not given:
+        return None
+    return Scale(given["specReplicasPath"], given["statusReplicasPath"], given.get("labelSelectorPath", ""))
+
+
+def _deprecation(spec: Object, given: Object) -> str:
+    if not given.get("deprecated"):
+        return ""
+    return given.get("deprecationWarning") or f"{spec['group']}/{given['name']} {spec['names']['kind']} is deprecated"
+
+
+def _selectable(given: Object) -> dict[str, Callable[[Object], str]]:
+    readers = {}
+    for entry in given.get("selectableFields") or ():
+        path = entry["jsonPath"]
+        readers[path.lstrip(".")] = _reader(JsonPath(path))
+    return readers
+
+
+def _reader(path: JsonPath) -> Callable[[Object], str]:
+    def read(obj: Object) -> str:
+        value = path.first(obj)
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return "" if value is None else str(value)
+
+    return read

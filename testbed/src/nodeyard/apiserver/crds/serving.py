@@ -1,0 +1,253 @@
+"""Keeps what is served in step with the definitions that are stored.
+
+A new kind is served as soon as its definition is: the store tells of the commit, the resource is in the registry before
+the create has been answered. Only one whose names are taken waits until they are free. Conditions follow at once from a
+task, and so does the end: a deleted definition's objects are deleted, then its finalizer is removed, then the kind is
+gone. A changed schema counts for writes at once; many objects are read by it in batches, beside the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Protocol
+
+from nodeyard.apiserver.crds.naming import Verdict, judge
+from nodeyard.apiserver.crds.reprune import Reread, rereader
+from nodeyard.apiserver.crds.resource import resource_of
+from nodeyard.apiserver.crds.strategy import CLEANUP
+from nodeyard.apiserver.deletion import Deleter
+from nodeyard.apiserver.errors import ApiError
+from nodeyard.apiserver.registry import Registry
+from nodeyard.apiserver.resources import GroupResource
+from nodeyard.apiserver.store import Event, Store, Stored
+from nodeyard.apiserver.watches import Hub
+from nodeyard.apiserver.worker_thread import BATCH, STEP, Offload
+from nodeyard.kube.json import Json, Object
+from nodeyard.kube.timestamps import format_rfc3339
+from nodeyard.process.clock import Clock
+
+DEFINITIONS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
+_URL = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+_RETRY_SECONDS = 1.0
+
+
+class Host(Protocol):
+    """The part of the server that is needed here."""
+
+    store: Store
+    registry: Registry
+    clock: Clock
+    hub: Hub
+    deleter: Deleter
+    offload: Offload
+
+    async def call(self, method: str, url: str, body: Json = None) -> Json: ...
+
+
+class Definitions:
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._generations: dict[str, int] = {}
+        self._pending: dict[str, None] = {}
+        self._rereading: dict[GroupResource, deque[tuple[Reread, list[Stored]]]] = {}
+        """Objects that a changed schema has yet to be applied to."""
+        self._working = False
+        self._wake = asyncio.Event()
+        host.store.listen(self._heard)
+
+    def is_idle(self) -> bool:
+        return not self._pending and not self._rereading and not self._working
+
+    async def run(self) -> None:
+        """Write conditions and carry out deletions until cancelled."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            while self._pending or self._rereading:
+                for key in tuple(self._rereading):
+                    await self._continue_rereading(key)
+                if not self._pending:
+                    break
+                name = next(iter(self._pending))
+                del self._pending[name]
+                self._working = True
+                try:
+                    await self._reconcile(name)
+                except ApiError as error:
+                    self._pending[name] = None
+                    await self._host.clock.sleep(0 if error.code == 409 else _RETRY_SECONDS)
+                finally:
+                    self._working = False
+
+    def _heard(self, key: GroupResource, event: Event) -> None:
+        if key != DEFINITIONS:
+            self._heard_instance(key, event)
+            return
+        definition = event.stored.object()
+        name = event.stored.key.name
+        if event.type == "DELETED":
+            self._withdraw(definition)
+            self._generations.pop(name, None)
+            self._pending.pop(name, None)
+        else:
+            self._serve(definition, name)
+            self._pending[name] = None
+        self._pending |= dict.fromkeys(self._waiting())
+        self._wake.set()
+
+    def _waiting(self) -> Iterator[str]:
+        """Definitions that are not served: any change of another may set free the names they want."""
+        for stored in self._host.store.list(DEFINITIONS):
+            if stored.key.name not in self._generations:
+                yield stored.key.name
+
+    def _heard_instance(self, key: GroupResource, event: Event) -> None:
+        """The last object of a kind that is going may be the one just deleted."""
+        if event.type != "DELETED":
+            return
+        resource = self._host.registry.get(*key)
+        if resource is not None and resource.terminating:
+            self._pending[f"{key.plural}.{key.group}"] = None
+            self._wake.set()
+
+    def _serve(self, definition: Object, name: str) -> None:
+        generation = definition["metadata"].get("generation", 0)
+        spec = definition["spec"]
+        current = self._host.registry.get(spec["group"], spec["names"]["plural"])
+        if "deletionTimestamp" in definition["metadata"]:
+            if current is not None:
+                current.terminating = True
+            return
+        if current is None:
+            if self._judge(definition).has_conflict:
+                return
+        elif self._generations.get(name) == generation:
+            return
+        resource = resource_of(definition)
+        if current is not None and (reread := rereader(current, resource)):
+            self._begin_rereading(resource.key, reread)
+        self._host.registry.add(resource)
+        self._generations[name] = generation
+
+    def _begin_rereading(self, key: GroupResource, reread: Reread) -> None:
+        """Read few objects at once, and many batch by batch: until then they show what was stored."""
+        for earlier, batch in self._rereading.pop(key, ()):
+            self._host.store.reread(key, _read_batch(earlier, batch))
+        batches = list(_batches(self._host.store.list(key)))
+        if len(batches) > 1:
+            self._rereading[key] = deque((reread, batch) for batch in batches)
+            return
+        for batch in batches:
+            self._host.store.reread(key, _read_batch(reread, batch))
+
+    async def _continue_rereading(self, key: GroupResource) -> None:
+        while left := self._rereading.get(key):
+            reread, batch = left[0]
+            with self._host.offload.work() as work:
+                read = await work.run(True, partial(_read_batch, reread, batch))
+                if self._rereading.get(key) is left:
+                    self._host.store.reread(key, read)
+                    left.popleft()
+        self._rereading.pop(key, None)
+
+    def _withdraw(self, definition: Object) -> None:
+        spec = definition["spec"]
+        key = GroupResource(spec["group"], spec["names"]["plural"])
+        self._rereading.pop(key, None)
+        self._host.registry.remove(key)
+        self._host.hub.end(key)
+
+    async def _reconcile(self, name: str) -> None:
+        stored = self._host.store.get(DEFINITIONS, "", name)
+        if stored is None:
+            return
+        definition = stored.object()
+        if "deletionTimestamp" in definition["metadata"]:
+            await self._clean_up(definition)
+            return
+        status = self._status(definition)
+        if status != definition.get("status"):
+            await self._host.call("PUT", f"{_URL}/{name}/status", {**definition, "status": status})
+
+    def _status(self, definition: Object) -> Object:
+        """A kind that was established once stays so, whatever names it wants later."""
+        status = definition.get("status") or {}
+        verdict = self._judge(definition)
+        now = format_rfc3339(self._host.clock.now())
+        accepted = "False" if verdict.has_conflict else "True"
+        conditions = status.get("conditions") or []
+        is_established = any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
+        conditions = _set(conditions, now, "NamesAccepted", accepted, verdict.reason, verdict.message)
+        if not is_established:
+            reason, message = (
+                ("NotAccepted", "not all names are accepted")
+                if verdict.has_conflict
+                else ("InitialNamesAccepted", "the initial names have been accepted")
+            )
+            conditions = _set(conditions, now, "Established", accepted, reason, message)
+        return {**status, "conditions": conditions, "acceptedNames": verdict.accepted}
+
+    def _judge(self, definition: Object) -> Verdict:
+        """Whether the names it wants are free in its group."""
+        name = definition["metadata"]["name"]
+        group = name.partition(".")[2]
+        others = (
+            self._accepted(stored.object())
+            for stored in self._host.store.list(DEFINITIONS)
+            if stored.key.name != name and stored.key.name.partition(".")[2] == group
+        )
+        return judge(definition["spec"]["names"], (definition.get("status") or {}).get("acceptedNames") or {}, others)
+
+    def _accepted(self, definition: Object) -> Object:
+        """The names that are its own: all it wants where it is served and only has not been told so yet."""
+        status = definition.get("status") or {}
+        is_untold = not status.get("conditions") and definition["metadata"]["name"] in self._generations
+        names: Object = definition["spec"]["names"] if is_untold else status.get("acceptedNames") or {}
+        return names
+
+    async def _clean_up(self, definition: Object) -> None:
+        """Delete the objects; when the last is gone, let the definition go."""
+        spec, name = definition["spec"], definition["metadata"]["name"]
+        resource = self._host.registry.get(spec["group"], spec["names"]["plural"])
+        if resource is not None:
+            await self._host.deleter.discard(resource, self._host.offload)
+            if self._host.store.count(resource.key):
+                return
+        finalizers = [each for each in definition["metadata"].get("finalizers") or () if each != CLEANUP]
+        metadata = {**definition["metadata"], "finalizers": finalizers}
+        await self._host.call("PUT", f"{_URL}/{name}", {**definition, "metadata": metadata})
+
+
+def _batches(objects: Iterable[Stored]) -> Iterator[list[Stored]]:
+    batch: list[Stored] = []
+    size = 0
+    for stored in objects:
+        batch.append(stored)
+        size += len(stored.raw) + STEP
+        if size > BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+def _read_batch(reread: Reread, batch: list[Stored]) -> list[tuple[Stored, Stored]]:
+    return [(stored, reread(stored)) for stored in batch]
+
+
+def _set(conditions: Iterable[Object], now: str, kind: str, status: str, reason: str, message: str) -> list[Object]:
+    found: list[Object] = []
+    current = {"type": kind, "status": status, "lastTransitionTime": now, "reason": reason, "message": message}
+    is_known = False
+    for condition in conditions:
+        if condition["type"] != kind:
+            found.append(condition)
+            continue
+        is_known = True
+        if condition["status"] == status:
+            current["lastTransitionTime"] = condition["lastTransitionTime"]
+        found.append(current)
+    return found if is_known else [*found, current]

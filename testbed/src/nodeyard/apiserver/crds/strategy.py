@@ -1,0 +1,87 @@
+"""How CustomResourceDefinitions themselves are stored."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from nodeyard.apiserver.crds import validation
+from nodeyard.apiserver.crds.resource import compile_ahead
+from nodeyard.apiserver.resources import Strategy
+from nodeyard.apiserver.tables import AGE_COLUMN, NAME_COLUMN
+from nodeyard.kube.fields import FieldError
+from nodeyard.kube.json import Json, Object, json_equal
+from nodeyard.kube.timestamps import format_rfc3339
+
+CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
+COLUMNS = (NAME_COLUMN, AGE_COLUMN)
+
+
+class DefinitionStrategy(Strategy):
+    def default(self, obj: Object) -> Object:
+        """Names that follow from the kind, and no conversion."""
+        spec = dict(obj.get("spec") or {})
+        names = dict(spec.get("names") or {})
+        if names.get("kind"):
+            names["singular"] = names.get("singular") or names["kind"].lower()
+            names["listKind"] = names.get("listKind") or f"{names['kind']}List"
+        spec["names"] = names
+        spec["conversion"] = spec.get("conversion") or {"strategy": "None"}
+        return obj if spec == obj.get("spec") else {**obj, "spec": spec}
+
+    def prepare_create(self, obj: Object, now: datetime) -> Object:
+        stored = [version["name"] for version in obj["spec"].get("versions") or () if version.get("storage")]
+        status: Object = {"conditions": None, "acceptedNames": {"plural": "", "kind": ""}, "storedVersions": stored[:1]}
+        return {**obj, "status": status}
+
+    def prepare_update(self, new: Object, old: Object) -> Object:
+        """Status stays, but for the record of every version that objects may be stored in."""
+        status = old.get("status") or {}
+        stored = list(status.get("storedVersions") or ())
+        for version in new["spec"].get("versions") or ():
+            if version.get("storage") and version["name"] not in stored:
+                stored.append(version["name"])
+        return {**new, "status": {**status, "storedVersions": stored}}
+
+    def prepare_status(self, new: Object, old: Object) -> Object:
+        metadata = {**old["metadata"], "managedFields": new["metadata"].get("managedFields", [])}
+        return {**old, "metadata": metadata, "status": new.get("status") or {}}
+
+    def changes_generation(self, new: Object, old: Object) -> bool:
+        return not json_equal(new["spec"], old["spec"])
+
+    def prepare_delete(self, obj: Object, now: datetime) -> Object | None:
+        """A definition goes after its objects: the cleanup finalizer is set when its deletion begins."""
+        metadata = obj["metadata"]
+        if "deletionTimestamp" in metadata:
+            return obj if metadata.get("finalizers") else None
+        finalizers = [*metadata.get("finalizers", ()), CLEANUP]
+        conditions = [c for c in (obj.get("status") or {}).get("conditions") or () if c["type"] != "Terminating"]
+        conditions.append(
+            {
+                "type": "Terminating",
+                "status": "True",
+                "lastTransitionTime": format_rfc3339(now),
+                "reason": "InstanceDeletionPending",
+                "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+            }
+        )
+        marked = {**metadata, "deletionTimestamp": format_rfc3339(now), "finalizers": list(dict.fromkeys(finalizers))}
+        return {**obj, "metadata": marked, "status": {**(obj.get("status") or {}), "conditions": conditions}}
+
+    def validate_create(self, obj: Object) -> list[FieldError]:
+        return validation.faults(obj) or _compiled(obj)
+
+    def validate_update(self, new: Object, old: Object) -> list[FieldError]:
+        return validation.update_faults(new, old) or _compiled(new)
+
+    def reset_fields(self, subresource: str) -> tuple[tuple[str, ...], ...]:
+        return (("metadata",), ("spec",)) if subresource == "status" else (("status",),)
+
+    def cells(self, obj: Object, now: datetime) -> list[Json]:
+        return [obj["metadata"]["name"], obj["metadata"].get("creationTimestamp")]
+
+
+def _compiled(definition: Object) -> list[FieldError]:
+    """No faults, and the schemas ready to be served."""
+    compile_ahead(definition)
+    return []

@@ -1,0 +1,73 @@
+"""Events: one collection under two groups, each entry gone an hour after it was last written.
+
+core/v1 and events.k8s.io/v1 call the fields of an Event differently. Whatever is written in one group stands in the
+other at the same revision, so that both can be read, listed, selected and watched. etcd forgets events by itself; here
+they are removed when somebody next reads or writes any.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from nodeyard.apiserver import codec
+from nodeyard.apiserver.registry import Registry
+from nodeyard.apiserver.resources import GroupResource, Resource
+from nodeyard.apiserver.responses import canonical
+from nodeyard.apiserver.selection import selectable
+from nodeyard.apiserver.store import Event, Key, Store
+from nodeyard.kube.json import Object
+from nodeyard.process.clock import Clock
+
+CORE = GroupResource("", "events")
+OWN = GroupResource("events.k8s.io", "events")
+TTL = timedelta(hours=1)
+
+_CORE_TO_OWN = {
+    "involvedObject": "regarding",
+    "message": "note",
+    "reportingComponent": "reportingController",
+    "source": "deprecatedSource",
+    "firstTimestamp": "deprecatedFirstTimestamp",
+    "lastTimestamp": "deprecatedLastTimestamp",
+    "count": "deprecatedCount",
+}
+_OWN_TO_CORE = {own: core for core, own in _CORE_TO_OWN.items()}
+
+
+class Events:
+    """Keeps the two groups alike, and forgets what is old."""
+
+    def __init__(self, store: Store, registry: Registry, clock: Clock) -> None:
+        core, own = registry.get(*CORE), registry.get(*OWN)
+        assert core is not None
+        assert own is not None
+        self._store = store
+        self._clock = clock
+        self._written: deque[tuple[datetime, Key, int]] = deque()
+        """When each was written, under which name and revision; the oldest first."""
+        store.pair(CORE, OWN, lambda obj: _converted(obj, own, _CORE_TO_OWN))
+        store.pair(OWN, CORE, lambda obj: _converted(obj, core, _OWN_TO_CORE))
+        store.listen(self._note)
+
+    def expire(self) -> None:
+        """Remove what was last written an hour ago or earlier."""
+        until = self._clock.now() - TTL
+        while self._written and self._written[0][0] <= until:
+            _, key, revision = self._written.popleft()
+            stored = self._store.get(CORE, *key)
+            if stored is not None and stored.revision == revision:
+                self._store.remove(CORE, stored)
+
+    def _note(self, resource: GroupResource, event: Event) -> None:
+        if resource == CORE and event.type != "DELETED":
+            self._written.append((self._clock.now(), event.stored.key, event.revision))
+
+
+def _converted(obj: Object, into: Resource, names: Mapping[str, str]) -> tuple[Object, Mapping[str, str]]:
+    """The event as the other group has it, and what it can be selected by."""
+    renamed = {names.get(name, name): value for name, value in obj.items() if value not in (None, "", {}, 0)}
+    version = into.storage_version
+    read = codec.read(into, version, renamed)[0]
+    return canonical(read, into.kind, into.api_version(version)), selectable(into, read)

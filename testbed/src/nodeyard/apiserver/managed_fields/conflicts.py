@@ -1,0 +1,78 @@
+"""Why a configuration was not applied."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nodeyard.apiserver.managed_fields.fieldset import FieldSet, Path, difference, field_set, members
+from nodeyard.apiserver.managed_fields.managers import Identity
+from nodeyard.apiserver.managed_fields.paths import rendered
+from nodeyard.kube.json import Object
+
+
+class ApplyError(Exception):
+    """An apply that is answered with this status, reason and message."""
+
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+
+
+def bad_request(message: str) -> ApplyError:
+    return ApplyError(400, "BadRequest", message)
+
+
+def failure(message: str) -> ApplyError:
+    return ApplyError(500, "", message)
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """One field that the configuration would change and that someone else owns."""
+
+    manager: Identity
+    path: Path
+
+    @property
+    def field(self) -> str:
+        return rendered(self.path)
+
+
+class ApplyConflict(ApplyError):
+    """The configuration would change fields of others, and was not forced to."""
+
+    def __init__(self, conflicts: list[Conflict]) -> None:
+        super().__init__(409, "Conflict", _message(conflicts))
+        self.conflicts = conflicts
+
+    def causes(self) -> list[Object]:
+        """The causes of the 409."""
+        return [
+            {
+                "reason": "FieldManagerConflict",
+                "message": f"conflict with {conflict.manager}",
+                "field": conflict.field,
+            }
+            for conflict in self.conflicts
+        ]
+
+    def beyond(self, allowed: FieldSet) -> list[Conflict]:
+        """The conflicts on other fields than these."""
+        return [conflict for conflict in self.conflicts if difference(field_set(conflict.path), allowed)]
+
+
+def conflicts_of(contested: Mapping[Identity, FieldSet]) -> list[Conflict]:
+    ordered = sorted(contested, key=Identity.text)
+    return [Conflict(identity, path) for identity in ordered for path in members(contested[identity])]
+
+
+def _message(conflicts: list[Conflict]) -> str:
+    if len(conflicts) == 1:
+        return f"Apply failed with 1 conflict: conflict with {conflicts[0].manager}: {conflicts[0].field}"
+    lines = []
+    for manager in dict.fromkeys(conflict.manager for conflict in conflicts):
+        lines.append(f"conflicts with {manager}:")
+        lines += [f"- {conflict.field}" for conflict in conflicts if conflict.manager == manager]
+    return f"Apply failed with {len(conflicts)} conflicts: " + "\n".join(lines)

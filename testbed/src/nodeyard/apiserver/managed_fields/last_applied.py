@@ -1,0 +1,69 @@
+"""Living with client-side apply.
+
+`kubectl apply` without --server-side keeps the whole configuration in an annotation. While an object carries it, the
+server keeps it true under `kubectl apply --server-side`, and lets that take over without conflict what the annotation
+shows to be kubectl's own.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from nodeyard.apiserver.goformat import json_text
+from nodeyard.apiserver.managed_fields.compare import compare
+from nodeyard.apiserver.managed_fields.faults import typing_faults
+from nodeyard.apiserver.managed_fields.fieldset import FieldSet, difference
+from nodeyard.apiserver.managed_fields.owned_set import extent
+from nodeyard.apiserver.managed_fields.scope import Scope
+from nodeyard.apiserver.managed_fields.type_shape import ShapeError
+from nodeyard.kube.json import Object
+
+KUBECTL = "kubectl"
+ANNOTATION = "kubectl.kubernetes.io/last-applied-configuration"
+ANNOTATIONS_MAX = 256 * 1024
+
+
+def last_applied(obj: Object) -> str:
+    annotations = (obj.get("metadata") or {}).get("annotations") or {}
+    text: str = annotations.get(ANNOTATION) or ""
+    return text
+
+
+def held_by_kubectl(scope: Scope, live: Object) -> FieldSet:
+    """The fields which stand in the live object as the annotation has them."""
+    try:
+        config = msgspec.json.decode(last_applied(live))
+    except msgspec.DecodeError:
+        return {}
+    if (
+        not isinstance(config, dict)
+        or config.get("apiVersion") != scope.api_version
+        or typing_faults(scope.shape, config)
+    ):
+        return {}
+    try:
+        comparison = compare(scope.shape, config, live)
+    except ShapeError:
+        return {}
+    held = difference(extent(scope.shape, config), comparison.gained)
+    return difference(held, comparison.removed)
+
+
+def annotated(obj: Object, config: Object) -> Object:
+    """The object with the annotation brought up to the configuration just applied; without it where it grew too big."""
+    if not last_applied(obj):
+        return obj
+    annotations = {**obj["metadata"]["annotations"], ANNOTATION: json_text(_bare(config)) + "\n"}
+    if sum(len(name.encode()) + len(value.encode()) for name, value in annotations.items()) > ANNOTATIONS_MAX:
+        del annotations[ANNOTATION]
+    return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}
+
+
+def _bare(config: Object) -> Object:
+    """The configuration without the annotation itself."""
+    metadata = config.get("metadata") or {}
+    annotations = metadata.get("annotations")
+    if not annotations or ANNOTATION not in annotations:
+        return config
+    kept = {name: value for name, value in annotations.items() if name != ANNOTATION}
+    return {**config, "metadata": {**metadata, "annotations": kept}}

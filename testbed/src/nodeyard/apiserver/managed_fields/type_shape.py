@@ -1,0 +1,229 @@
+"""What ownership has to know of a type, and only that: where it splits into parts that can have different owners.
+
+A `Shape` is made once from a `Schema`. It says for each value whether it is a leaf (scalars, and lists and maps that
+are atomic) or has parts: the members of a map, the items of a set, the items of a list told apart by keys. Where the
+schema says nothing (unknown fields that are preserved) the value itself decides: maps have parts, lists are atomic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from enum import Enum
+from typing import Final, Literal
+
+from nodeyard.apiserver.managed_fields import paths
+from nodeyard.kube.goformat import quote
+from nodeyard.kube.json import Json, Object
+from nodeyard.schema.model import UNSET, ListType, Schema
+
+ScalarType = Literal["", "string", "numeric", "boolean", "untyped"]
+
+
+class Kind(Enum):
+    MAP = "map"
+    SCALAR = "scalar"
+    LIST = "list"
+
+
+class ShapeError(Exception):
+    """An item of a list that cannot be told from the others."""
+
+
+@dataclass(slots=True, eq=False)
+class Shape:
+    """One node of a type. A node may allow a map, a list and a scalar at once; then the value tells which it is."""
+
+    scalar: ScalarType = ""
+
+    has_map: bool = False
+    fields: dict[str, Shape] = field(default_factory=dict)
+    """The members that are named in the type."""
+    element: Shape | None = None
+    """The shape of all other members; None when there may be none."""
+    is_atomic_map: bool = False
+
+    has_list: bool = False
+    items: Shape | None = None
+    list_type: ListType = "atomic"
+    keys: tuple[tuple[str, Json], ...] = ()
+    """Of a list map: each key with the default it takes when an item omits it, None for no default."""
+
+    def kind(self, value: Json) -> Kind:
+        """As what this value is to be treated; what the type does not allow is treated as what it does."""
+        if isinstance(value, dict):
+            if self.has_map:
+                return Kind.MAP
+        elif isinstance(value, list):
+            if self.has_list:
+                return Kind.LIST
+        elif value is not None and self.scalar:
+            return Kind.SCALAR
+        if self.has_map:
+            return Kind.MAP
+        return Kind.SCALAR if self.scalar else Kind.LIST
+
+    def member(self, name: str) -> Shape:
+        """The shape of one member of a map; deduced where the type has no such member."""
+        return self.fields.get(name) or self.element or DEDUCED
+
+    def item_element(self, item: Json) -> str:
+        """The path element of an item of this list, a set or a list map."""
+        if self.keys:
+            return paths.key(self._keys_of(item))
+        if isinstance(item, dict):
+            raise ShapeError("associative list without keys has an element that's a map type")
+        if isinstance(item, list):
+            raise ShapeError("not supported: associative list with lists as elements")
+        if item is None:
+            raise ShapeError("associative list without keys has an element that's an explicit null")
+        return paths.value(item)
+
+    def _keys_of(self, item: Json) -> list[tuple[str, Json]]:
+        if item is None:
+            raise ShapeError("associative list with keys may not have a null element")
+        if not isinstance(item, dict):
+            raise ShapeError("associative list with keys may not have non-map elements")
+        found = [(name, item.get(name, default)) for name, default in self.keys if name in item or default is not None]
+        if not found:
+            names = " ".join(quote(name) for name, _ in self.keys)
+            raise ShapeError(
+                f"associative list with keys has an element that omits all key fields [{names}] "
+                "(and doesn't have default values for any key fields)"
+            )
+        return found
+
+    def elements(self, items: list[Json]) -> list[str]:
+        """The path elements of all items, in their order."""
+        return [self.item_element(item) for item in items]
+
+    @property
+    def item(self) -> Shape:
+        return self.items or OPAQUE
+
+
+OPAQUE: Final = Shape(scalar="untyped", has_map=True, is_atomic_map=True, has_list=True)
+"""Anything at all, with one owner."""
+OPAQUE.element = OPAQUE
+
+DEDUCED: Final = Shape(scalar="untyped", has_map=True, has_list=True)
+"""Anything at all; maps have parts."""
+DEDUCED.element = DEDUCED
+
+_STRING: Final = Shape(scalar="string")
+
+_TEXTS = Schema(type="object", additional=Schema(type="string"))
+_TIME = Schema(type="string", format="date-time")
+_REFERENCE = Schema(
+    type="object",
+    map_type="atomic",
+    properties={
+        **{name: Schema(type="string") for name in ("apiVersion", "kind", "name", "uid")},
+        **{name: Schema(type="boolean") for name in ("blockOwnerDeletion", "controller")},
+    },
+)
+_OBJECT_META = Schema(
+    type="object",
+    properties={
+        **{
+            name: Schema(type="string")
+            for name in ("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion")
+        },
+        "generation": Schema(type="integer"),
+        "creationTimestamp": _TIME,
+        "deletionTimestamp": _TIME,
+        "deletionGracePeriodSeconds": Schema(type="integer"),
+        "labels": _TEXTS,
+        "annotations": _TEXTS,
+        "ownerReferences": Schema(type="array", items=_REFERENCE, list_type="map", list_map_keys=("uid",)),
+        "finalizers": Schema(type="array", items=Schema(type="string"), list_type="set"),
+        "managedFields": Schema(type="array", items=Schema(type="object", preserve_unknown=True), list_type="atomic"),
+    },
+)
+
+
+def shape_of(schema: Schema) -> Shape:
+    """The shape of a whole object. Custom resources are not asked what their metadata is like."""
+    root = _Compiler().shape(schema, preserves=False)
+    metadata = schema.properties.get("metadata")
+    if metadata is None or "ownerReferences" not in metadata.properties:
+        root = replace(root, fields={**root.fields, **_object_fields()})
+    return root
+
+
+def _object_fields() -> dict[str, Shape]:
+    return {"apiVersion": _STRING, "kind": _STRING, "metadata": _METADATA}
+
+
+class _Compiler:
+    """Compiles each node once, also of types that lead back to themselves."""
+
+    def __init__(self) -> None:
+        # Keyed by identity; the schema is kept so that its id stays its own.
+        self._known: dict[tuple[int, bool], tuple[Schema, Shape]] = {}
+
+    def shape(self, schema: Schema | None, *, preserves: bool) -> Shape:
+        if schema is None:
+            return OPAQUE
+        preserves = preserves or schema.preserve_unknown
+        known = self._known.get((id(schema), preserves))
+        if known is not None:
+            return known[1]
+        shape = Shape()
+        self._known[id(schema), preserves] = (schema, shape)
+        shape.scalar = _scalar(schema)
+        if schema.type in ("object", "") and not schema.int_or_string:
+            self._fill_map(shape, schema, preserves)
+        if schema.type in ("array", "") and not schema.int_or_string:
+            self._fill_list(shape, schema, preserves)
+        return shape
+
+    def _fill_map(self, shape: Shape, schema: Schema, preserves: bool) -> None:
+        shape.has_map = True
+        shape.is_atomic_map = schema.map_type == "atomic"
+        shape.fields = {name: self.shape(member, preserves=preserves) for name, member in schema.properties.items()}
+        if schema.embedded:
+            shape.fields.update(_object_fields())
+        if schema.additional is not None:
+            shape.element = self.shape(schema.additional, preserves=preserves)
+        elif preserves or not schema.properties:
+            shape.element = DEDUCED
+
+    def _fill_list(self, shape: Shape, schema: Schema, preserves: bool) -> None:
+        shape.has_list = True
+        shape.items = self.shape(schema.items, preserves=preserves)
+        shape.list_type = schema.list_type or "atomic"
+        if shape.list_type == "map":
+            shape.keys = tuple(_keys(schema))
+
+
+def _keys(schema: Schema) -> Iterator[tuple[str, Json]]:
+    properties = schema.items.properties if schema.items else {}
+    for name in schema.list_map_keys:
+        member = properties.get(name)
+        default = member.default if member else UNSET
+        yield name, None if default is UNSET else default
+
+
+def _scalar(schema: Schema) -> ScalarType:
+    if schema.int_or_string or schema.type == "":
+        return "untyped"
+    if schema.type in ("integer", "number"):
+        return "numeric"
+    if schema.type == "boolean":
+        return "boolean"
+    if schema.type == "string":
+        return "string" if schema.format in ("", "byte") else "untyped"
+    return ""
+
+
+_METADATA: Final = _Compiler().shape(_OBJECT_META, preserves=False)
+
+
+def as_map(value: Json) -> Object:
+    """The value as a map; null, and what the type does not allow, has no members."""
+    return value if isinstance(value, dict) else {}
+
+
+def as_list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []

@@ -1,0 +1,145 @@
+"""Paths that are not objects: health, version, discovery, OpenAPI."""
+
+from __future__ import annotations
+
+import platform
+
+from nodeyard.apiserver import discovery, errors
+from nodeyard.apiserver.negotiation import Shape, negotiate
+from nodeyard.apiserver.openapi import Documents
+from nodeyard.apiserver.registry import Registry
+from nodeyard.apiserver.request_context import value_response
+from nodeyard.apiserver.request_info import RequestInfo
+from nodeyard.apiserver.transport import Request, Response
+from nodeyard.kube.json import Object
+from nodeyard.process.version import VERSION
+
+MAJOR, MINOR = "1", "36"
+_DISCOVERY_TYPE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_TEXT = "text/plain; charset=utf-8"
+_ALIVE = ("ping", "log", "etcd", "poststarthook/crd-informer-synced", "poststarthook/rbac/bootstrap-roles")
+# The checks of each page. All of them pass: the server listens when it has started, and not before.
+_HEALTH = {"/healthz": _ALIVE, "/livez": _ALIVE, "/readyz": (*_ALIVE, "informer-sync", "shutdown")}
+
+
+class NonResources:
+    def __init__(self, registry: Registry, address: str) -> None:
+        self._registry = registry
+        self._address = address
+        self._documents = Documents(registry, f"{MAJOR}.{MINOR}")
+
+    def answer(self, asked: Request, info: RequestInfo) -> Response:
+        """Most of these pages do not care about the method; the rest are for GET alone."""
+        path = asked.path.rstrip("/") or "/"
+        page, _, check = path[1:].partition("/")
+        if checks := _HEALTH.get(f"/{page}"):
+            if check and check not in checks:
+                raise errors.no_page()
+            return _health(asked, page, () if check else checks)
+        if path == "/version":
+            _check_get(asked)
+            return value_response(asked, version())
+        parts = path.strip("/").split("/")
+        if parts[0] in ("api", "apis"):
+            return self._discover(asked, parts)
+        if path == "/openapi/v2":
+            return _openapi_v2(asked)
+        if parts[:2] == ["openapi", "v3"]:
+            return self._openapi(parts[2:])
+        if path == "/":
+            return value_response(asked, {"paths": self._paths()})
+        raise errors.no_page()
+
+    def _discover(self, asked: Request, parts: list[str]) -> Response:
+        is_core = parts[0] == "api"
+        if len(parts) == 1:
+            form = negotiate(asked.headers.get("accept", ""))
+            if form.shape is Shape.DISCOVERY:
+                return self._aggregated(asked, is_core=is_core)
+            found: Object | None = (
+                discovery.api_versions(self._address) if is_core else discovery.group_list(self._registry)
+            )
+        elif is_core:
+            found = discovery.resource_list(self._registry, "", parts[1])
+        elif len(parts) == 2:
+            found = discovery.group(self._registry, parts[1])
+        else:
+            found = discovery.resource_list(self._registry, parts[1], parts[2])
+        if found is None:
+            raise self._missing(parts)
+        if is_core or len(parts) > 2:
+            _check_get(asked)
+        return value_response(asked, found)
+
+    def _missing(self, parts: list[str]) -> errors.ApiError:
+        is_known = parts[0] == "api" or discovery.group(self._registry, parts[1]) is not None
+        return errors.unknown_path() if is_known else errors.no_page()
+
+    def _aggregated(self, asked: Request, *, is_core: bool) -> Response:
+        body, tag = discovery.aggregated(self._registry, core=is_core)
+        headers = [("ETag", tag), ("Vary", "Accept"), ("Cache-Control", "public")]
+        if asked.headers.get("if-none-match") == tag:
+            # clients that cache replace the headers they have by these, the content type too
+            return Response(304, content_type=_DISCOVERY_TYPE, headers=headers)
+        return Response(200, body, content_type=_DISCOVERY_TYPE, headers=headers)
+
+    def _openapi(self, parts: list[str]) -> Response:
+        body = self._documents.document("/".join(parts)) if parts else self._documents.index()
+        if body is None:
+            raise errors.no_page()
+        return Response(200, body)
+
+    def _paths(self) -> list[str]:
+        groups = [f"/apis/{group['name']}" for group in discovery.group_list(self._registry)["groups"]]
+        return sorted([*_HEALTH, "/api", "/api/v1", "/apis", *groups, "/openapi/v3", "/version"])
+
+
+def _openapi_v2(asked: Request) -> Response:
+    """A document without paths and definitions.
+
+    kubectl asks for it where OpenAPI v3 does not describe a kind (a List, or one that is not served), finds nothing to
+    validate by and goes on, to an error that tells what is wrong.
+    """
+    if "protobuf" not in asked.headers.get("accept", ""):
+        info = {"title": "Kubernetes", "version": f"v{MAJOR}.{MINOR}.0"}
+        return value_response(asked, {"swagger": "2.0", "info": info, "paths": {}, "definitions": {}})
+    # Field 1 is the version of the format, field 2 the info with title and version.
+    body = b"\x0a\x032.0\x12\x12\x0a\x0aKubernetes\x12\x04v1.0"
+    return Response(200, body, content_type="application/com.github.proto-openapi.spec.v2.v1.0+protobuf")
+
+
+def _health(asked: Request, page: str, checks: tuple[str, ...]) -> Response:
+    """One word, or with `verbose` a line for each check; those that are excluded count as passed."""
+    if not checks or "verbose" not in asked.query:
+        return Response(200, b"ok", content_type=_TEXT)
+    excluded = asked.query.get("exclude", ())
+    lines = [f"[+]{check} excluded: ok" if check in excluded else f"[+]{check} ok" for check in checks]
+    if unknown := sorted({*excluded} - {*checks}):
+        named = ", ".join(f'"{each}"' for each in unknown)
+        lines.append(f"warn: some health checks cannot be excluded: no matches for {named}")
+    return Response(200, "\n".join([*lines, f"{page} check passed", ""]).encode(), content_type=_TEXT)
+
+
+def _check_get(asked: Request) -> None:
+    if asked.method != "GET":
+        raise errors.method_not_allowed()
+
+
+def version() -> Object:
+    """Compatible with this Kubernetes version, and honest about being none of its builds."""
+    return {
+        "major": MAJOR,
+        "minor": MINOR,
+        "gitVersion": f"v{MAJOR}.{MINOR}.0+nodeyard-{VERSION}",
+        "gitCommit": "",
+        "gitTreeState": "",
+        "buildDate": "1970-01-01T00:00:00Z",
+        "goVersion": "",
+        "compiler": platform.python_implementation(),
+        "platform": f"{platform.system().lower()}/{_architecture()}",
+    }
+
+
+def _architecture() -> str:
+    machine = platform.machine()
+    return {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine)

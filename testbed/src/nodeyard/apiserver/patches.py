@@ -1,0 +1,261 @@
+"""The four kinds of patch, each as a transform of the object as it is.
+
+JSON patch and merge patch work on plain values, strategic merge patch on the merge keys of built-in types, server-side
+apply on field ownership. What they give is then read like the body of an update: typed, pruned and defaulted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from nodeyard.apiserver import errors, kind_check, managed_fields
+from nodeyard.apiserver.bodies import (
+    APPLY_PATCH,
+    Document,
+    StrictError,
+    document,
+    json_type,
+    media_type,
+    mistyped,
+    settle,
+    settle_posted,
+    yaml_refusal,
+)
+from nodeyard.apiserver.errors import ApiError
+from nodeyard.apiserver.goformat import plain
+from nodeyard.apiserver.options import FieldValidation, WriteOptions, write_options
+from nodeyard.apiserver.request_context import RequestContext
+from nodeyard.apiserver.resources import GroupVersionKind
+from nodeyard.apiserver.responses import encode
+from nodeyard.apiserver.strategic import strategic_merge_patch
+from nodeyard.apiserver.writes import Transform, Writer, Written
+from nodeyard.kube import fields
+from nodeyard.kube.json import Json, Object
+from nodeyard.kube.patch import PatchError, has_copies, json_patch, merge_patch, unknown_members
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+_ALL = (JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH, APPLY_PATCH)
+
+
+class Patch(NamedTuple):
+    kind: str
+    body: Json
+    options: WriteOptions
+    complaints: Sequence[str] = ()
+    has_floats: bool = True
+
+    @property
+    def is_apply(self) -> bool:
+        return self.kind == APPLY_PATCH
+
+
+def read_patch(call: RequestContext) -> Patch:
+    kind = media_type(call.request)
+    if kind not in _ALL:
+        raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
+    if kind == STRATEGIC_PATCH and call.resource.is_custom:
+        raise errors.unsupported_media_type((JSON_PATCH, MERGE_PATCH, APPLY_PATCH))
+    options = write_options(call.request, "PatchOptions", is_apply=kind == APPLY_PATCH)
+    if kind == APPLY_PATCH:
+        return Patch(kind, _apply_body(call, options.field_validation), options)
+    read = _read(call, kind)
+    call.is_growing = kind == JSON_PATCH and has_copies(read.value)
+    return Patch(kind, read.value, options, _complaints(kind, read, options.field_validation), read.has_floats)
+
+
+def _complaints(kind: str, read: Document, validation: FieldValidation) -> list[str]:
+    """What field validation says of the patch itself."""
+    if kind != JSON_PATCH or validation == "Ignore":
+        return read.complaints(validation)
+    faults = [("duplicate", path) for path in read.repeated]
+    faults += [("unknown", path) for path in unknown_members(read.value)]
+    faults.sort(key=lambda fault: int(fault[1][1:].partition("]")[0]))
+    return [f'json patch {fault} field "{path}"' for fault, path in faults]
+
+
+def _read(call: RequestContext, kind: str) -> Document:
+    try:
+        read = document(call.request)
+    except ValueError as fault:
+        raise errors.bad_request(f"error decoding patch: {fault}") from fault
+    body = read.value
+    if kind != JSON_PATCH and not isinstance(body, dict):
+        step = "error decoding patch: " if kind == MERGE_PATCH else ""
+        raise errors.bad_request(
+            f"{step}json: cannot unmarshal {json_type(body)} into Go value of type map[string]interface {{}}"
+        )
+    if kind == JSON_PATCH and not isinstance(body, list):
+        raise errors.bad_request(
+            "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"
+        )
+    return read
+
+
+def _apply_body(call: RequestContext, validation: FieldValidation) -> Object:
+    try:
+        read = document(call.request)
+    except ValueError as fault:
+        raise errors.bad_request(f"error decoding YAML: error converting YAML to JSON: {fault}") from fault
+    if read.repeated and validation == "Strict":
+        why = yaml_refusal(read.repeated)
+        raise errors.bad_request(f"error strict decoding YAML: error converting YAML to JSON: {why}")
+    if validation == "Warn":
+        call.warnings.extend(read.repeated)
+    body = read.value
+    if body is None:
+        return {}
+    if not isinstance(body, dict):
+        raise errors.bad_request(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal "
+            f"{json_type(body)} into Go value of type map[string]interface {{}}"
+        )
+    return body
+
+
+async def patch(writer: Writer, call: RequestContext, given: Patch, subresource: str = "") -> Written:
+    if not given.is_apply:
+        return await writer.change(call, _transform(call, given), given.options, subresource=subresource)
+    return await _apply(writer, call, given, subresource)
+
+
+def _transform(call: RequestContext, given: Patch) -> Transform:
+    def transform(old: Object) -> Object:
+        new = patched(call, given, old)
+        if new is old and not given.complaints:
+            return old
+        return _settled(call, new, given)
+
+    return transform
+
+
+def patched(call: RequestContext, given: Patch, old: Object) -> Object:
+    """The value that a JSON, merge or strategic patch makes of another."""
+    try:
+        if given.kind == MERGE_PATCH:
+            new = merge_patch(old, given.body)
+        elif given.kind == JSON_PATCH:
+            new = json_patch(old, given.body)
+        else:
+            new = strategic_merge_patch(call.typed.schema, old, given.body)
+    except PatchError as fault:
+        raise _refused(fault) from fault
+    if not isinstance(new, dict):
+        raise _unprocessable()
+    return new
+
+
+def _refused(fault: PatchError) -> ApiError:
+    return ApiError(fault.code, fault.reason, fault.message, details={} if fault.code == 422 else None)
+
+
+def _unprocessable() -> ApiError:
+    return ApiError(422, "Invalid", "the server rejected our request due to an error in our request", details={})
+
+
+def _settled(call: RequestContext, new: Object, given: Patch) -> Object:
+    """Read like a body; but what a patch makes is refused as a bad patch, not as a bad object."""
+    if call.resource.is_custom:
+        kind_check.check_custom(new, call.resource.gvk(call.version))
+    elif why := mistyped(new):
+        raise _bad_patch(new, why)
+    try:
+        if not call.resource.is_custom:
+            new = kind_check.built_in(new, call.resource.gvk(call.version))
+        return settle(call, new, given.options.field_validation, given.complaints, has_floats=given.has_floats)
+    except StrictError as fault:
+        shown = plain(given.body) if given.kind == STRATEGIC_PATCH else None
+        raise _bad_patch(new, fault.text, shown) from fault
+    except ApiError as fault:
+        if fault.code != 400 or call.resource.is_custom:
+            raise
+        raise _bad_patch(new, _reason(fault)) from fault
+
+
+def patched_posted(call: RequestContext, given: Patch, old: Object, wanted: GroupVersionKind) -> Object:
+    """The same of an object that is shown but not stored, a Scale."""
+    new = patched(call, given, old)
+    if why := mistyped(new):
+        raise _bad_patch(new, why)
+    try:
+        return settle_posted(kind_check.built_in(new, wanted), wanted)
+    except ApiError as fault:
+        raise _bad_patch(new, _reason(fault)) from fault
+
+
+def _reason(fault: ApiError) -> str:
+    """What is wrong with an object, without the word on which object."""
+    return fault.message.partition(": ")[2]
+
+
+def _bad_patch(new: Object, why: str, shown: str | None = None) -> ApiError:
+    return errors.invalid("", "", "", [fields.invalid("patch", encode(new).decode() if shown is None else shown, why)])
+
+
+async def _apply(writer: Writer, call: RequestContext, given: Patch, subresource: str) -> Written:
+    config = _configuration(call, given.body)
+    options = given.options
+
+    def merged(live: Object | None) -> Object:
+        try:
+            result = managed_fields.apply(
+                call.typed.schema,
+                live,
+                config,
+                manager=options.field_manager,
+                force=bool(options.force),
+                api_version=call.api_version,
+                subresource=subresource,
+                now=call.clock.now(),
+                reset=call.resource.strategy.reset_fields(subresource),
+            )
+        except managed_fields.ApplyConflict as conflict:
+            raise _conflict(conflict) from conflict
+        except managed_fields.ApplyError as fault:
+            raise ApiError(fault.code, fault.reason, str(fault)) from fault
+        return result if result is live else settle(call, result, "Ignore")
+
+    try:
+        return await writer.change(call, merged, options, subresource=subresource, is_owned=True)
+    except ApiError as fault:
+        if fault.code != 404 or subresource:
+            raise
+    if not config["metadata"].get("name"):
+        raise errors.bad_request(
+            f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
+        )
+    if uid := config["metadata"].get("uid"):
+        why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        raise errors.conflict(call.resource.group, call.resource.plural, call.name, why)
+    made = await call.work.run(call.is_large, lambda: merged(None))
+    return await writer.create(call, made, options, is_owned=True)
+
+
+def _configuration(call: RequestContext, body: Object) -> Object:
+    kind, api_version = body.get("kind", ""), body.get("apiVersion", "")
+    if (kind, api_version) != (call.resource.kind, call.api_version):
+        group, _, version = str(api_version).rpartition("/")
+        raise errors.bad_request(f"invalid object type: {group}/{version}, Kind={kind}")
+    given = body.get("metadata")
+    if given is not None and not isinstance(given, dict):
+        raise _untyped(call, f".metadata: expected map, got &{{{plain(given)}}}")
+    given = given or {}
+    if not isinstance(given.get("name", ""), str):
+        shown = f"&value.valueUnstructured{{Value:{plain(given['name'])}}}"
+        raise _untyped(call, f".metadata.name: expected string, got {shown}")
+    if given.get("name", call.name) != call.name:
+        raise errors.bad_request(
+            f"the name of the object ({given['name']}) does not match the name on the URL ({call.name})"
+        )
+    return {**body, "metadata": given}
+
+
+def _untyped(call: RequestContext, why: str) -> ApiError:
+    kind = f"{call.resource.group}/{call.version}, Kind={call.resource.kind}"
+    return ApiError(500, "", f"failed to create typed patch object (/; {kind}): {why}")
+
+
+def _conflict(conflict: managed_fields.ApplyConflict) -> ApiError:
+    return ApiError(409, "Conflict", str(conflict), details={"causes": conflict.causes()})

@@ -1,0 +1,112 @@
+"""Starting the embedded API server in this process: TLS by an authority of its own, an administrator, a kubeconfig."""
+
+from __future__ import annotations
+
+import errno
+import re
+import secrets
+import socket
+import ssl
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from ipaddress import IPv6Address
+from pathlib import Path
+
+from nodeyard.apiserver.admission.attributes import Plugin
+from nodeyard.apiserver.audit import AuditSink, to_file
+from nodeyard.apiserver.certificates import server_context
+from nodeyard.apiserver.controllers import DEFAULT_CONTROLLERS
+from nodeyard.apiserver.front import Front, serve
+from nodeyard.apiserver.server import Server
+from nodeyard.apiserver.user_file import KnownUser
+from nodeyard.cli.failures import Failure
+from nodeyard.cli.kubeconfig import write_kubeconfig
+from nodeyard.process.certificates import Authority
+
+_HOSTS = ("localhost", "127.0.0.1", "kubernetes", "kubernetes.default.svc")
+_LOCAL_IPV4 = re.compile(r"\|-- (\S+)\n\s+/32 host LOCAL")
+_WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """Where to listen, who may come in, what runs inside, where it is put on record."""
+
+    bind: str = "127.0.0.1"
+    port: int = 0
+    users: tuple[KnownUser, ...] = ()
+    controllers: tuple[str, ...] = DEFAULT_CONTROLLERS
+    audit_log: Path | None = None
+    plugins: tuple[Plugin, ...] = ()
+    """Further admission plugins: webhooks of projects that are only played."""
+
+
+@asynccontextmanager
+async def running(serving: Serving, kubeconfig: Path) -> AsyncIterator[tuple[Server, Front]]:
+    """The server, reachable, with the administrator's kubeconfig written; it ends with the block."""
+    authority = Authority()
+    token = secrets.token_hex(16)
+    administrator = KnownUser("admin", token, groups=("system:masters",))
+    server = Server(
+        users=(administrator, *serving.users),
+        address=f"{serving.bind}:{serving.port}",
+        audit=_audit(serving.audit_log),
+        plugins=serving.plugins,
+    )
+    await _start(server, serving.controllers)
+    try:
+        reached_by = _local_names() if serving.bind in _WILDCARDS else [serving.bind]
+        hosts = dict.fromkeys((_WILDCARDS.get(serving.bind, serving.bind), *_HOSTS, *reached_by))
+        front = await _listen(server, serving, server_context(authority, *hosts))
+        try:
+            host = _WILDCARDS.get(serving.bind, serving.bind)
+            write_kubeconfig(kubeconfig, f"https://{_bracketed(host)}:{front.port}", authority.pem, token)
+            yield server, front
+        finally:
+            await front.close()
+    finally:
+        await server.stop()
+
+
+async def _start(server: Server, controllers: Iterable[str]) -> None:
+    try:
+        await server.start(controllers)
+    except ValueError as error:
+        raise Failure(f"--controllers: {error}") from None
+
+
+def _audit(path: Path | None) -> AuditSink | None:
+    if path is None:
+        return None
+    try:
+        path.open("ab").close()
+    except OSError as error:
+        raise Failure(f"--audit-log-path: {path}: {error.strerror or error}") from None
+    return to_file(path)
+
+
+async def _listen(server: Server, serving: Serving, context: ssl.SSLContext) -> Front:
+    try:
+        return await serve(server, serving.bind, serving.port, context)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise Failure(f"port {serving.port} on {serving.bind} is taken; choose another with --port") from None
+        raise Failure(f"cannot listen on {serving.bind}:{serving.port}: {error.strerror or error}") from None
+
+
+def _local_names() -> list[str]:
+    """Every name and address of this machine, as far as Linux tells: who listens on all is reached by any of them."""
+    names = [socket.gethostname()]
+    for source, read in (("/proc/net/fib_trie", _LOCAL_IPV4.findall), ("/proc/net/if_inet6", _ipv6_addresses)):
+        with suppress(OSError):
+            names += read(Path(source).read_text())
+    return names
+
+
+def _ipv6_addresses(table: str) -> list[str]:
+    return [str(IPv6Address(int(line.split()[0], 16))) for line in table.splitlines()]
+
+
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -1,0 +1,110 @@
+"""Nobody hands out more than they hold.
+
+Who writes a role must hold every right in it, or the right to `escalate` that role; who writes a binding must hold the
+rights of the role it names, or the right to `bind` it. The check stands at the end of mutation: what is judged is what
+would be stored, and a refusal comes before validation speaks, as on the real server.
+"""
+
+from __future__ import annotations
+
+from nodeyard.apiserver.admission.attributes import Attributes
+from nodeyard.apiserver.authorization import Authorizer
+from nodeyard.apiserver.errors import ApiError, forbidden, not_found
+from nodeyard.apiserver.rbac.names import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, GROUP, ROLE_BINDINGS, ROLES
+from nodeyard.apiserver.rbac.roles import RoleKey
+from nodeyard.apiserver.rbac.rules import Rule, compact, quoted, read_rules, uncovered
+from nodeyard.apiserver.request_info import RequestInfo
+from nodeyard.apiserver.transport import User
+from nodeyard.apiserver.users import MASTERS
+from nodeyard.kube.goformat import quote
+from nodeyard.kube.json import Object
+
+_EVERYTHING = (
+    Rule(verbs=("*",), api_groups=("*",), resources=("*",)),
+    Rule(verbs=("*",), non_resource_urls=("*",)),
+)
+_COLLECTED = ("ownerReferences", "finalizers", "managedFields")
+
+
+class EscalationGuard:
+    """The admission plugin."""
+
+    def __init__(self, authorizer: Authorizer) -> None:
+        self._authorizer = authorizer
+
+    async def mutate(self, attributes: Attributes) -> None:
+        if attributes.resource.group != GROUP or attributes.object is None or MASTERS in attributes.user.groups:
+            return
+        if attributes.old is not None and _changes_only_collection(attributes.object, attributes.old):
+            return
+        key = attributes.resource.key
+        if key in (ROLES, CLUSTER_ROLES):
+            self._check_role(attributes, attributes.object)
+        elif key in (ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS):
+            self._check_binding(attributes, attributes.object)
+
+    async def validate(self, attributes: Attributes) -> None:
+        return
+
+    def _check_role(self, attributes: Attributes, role: Object) -> None:
+        user, plural = attributes.user, attributes.resource.plural
+        # A create does not name the object in its path, and a right limited to names does not cover it.
+        name = attributes.name if attributes.operation == "UPDATE" else ""
+        if self._may(user, "escalate", plural, name, attributes.namespace):
+            return
+        self._confirm(attributes, read_rules(role))
+        aggregates = [obj for obj in (role, attributes.old) if obj and _aggregates(obj)]
+        if aggregates and self._missing(user, attributes.namespace, _EVERYTHING):
+            why = "must have cluster-admin privileges to use the aggregationRule"
+            raise forbidden(GROUP, plural, attributes.name, why)
+
+    def _check_binding(self, attributes: Attributes, binding: Object) -> None:
+        reference, namespace = binding.get("roleRef") or {}, attributes.namespace
+        kind, name = reference.get("kind", ""), reference.get("name", "")
+        plural = {"Role": "roles", "ClusterRole": "clusterroles"}.get(kind, "")
+        if plural and self._may(attributes.user, "bind", plural, name, namespace):
+            return
+        role = RoleKey(namespace if kind == "Role" else "", name)
+        permissions = self._authorizer.rbac.roles.permissions(role)
+        if permissions is None:
+            raise not_found(GROUP, attributes.resource.plural, name)
+        self._confirm(attributes, permissions.rules)
+
+    def _may(self, user: User, verb: str, plural: str, name: str, namespace: str) -> bool:
+        info = RequestInfo("", verb, True, group=GROUP, version="*", namespace=namespace, resource=plural, name=name)
+        return self._authorizer.authorize(user, info).is_allowed
+
+    def _missing(self, user: User, namespace: str, wanted: tuple[Rule, ...]) -> list[Rule]:
+        owned, _ = self._authorizer.rbac.rules_for(user, namespace)
+        return uncovered(owned, wanted)
+
+    def _confirm(self, attributes: Attributes, wanted: tuple[Rule, ...]) -> None:
+        missing = self._missing(attributes.user, attributes.namespace, wanted)
+        if missing:
+            _, faults = self._authorizer.rbac.rules_for(attributes.user, attributes.namespace)
+            raise _refusal(attributes, missing, faults)
+
+
+def _refusal(attributes: Attributes, missing: list[Rule], faults: list[str]) -> ApiError:
+    user = attributes.user
+    why = (
+        f"user {quote(user.name)} (groups={quoted(user.groups)}) is attempting to grant RBAC permissions not currently "
+        "held:\n" + "\n".join(sorted({str(rule) for rule in compact(missing)}))
+    )
+    if faults:
+        why += f"; resolution errors: [{faults[0] if len(faults) == 1 else '[' + ', '.join(faults) + ']'}]"
+    return forbidden(GROUP, attributes.resource.plural, attributes.name, why)
+
+
+def _aggregates(role: Object) -> bool:
+    return bool((role.get("aggregationRule") or {}).get("clusterRoleSelectors"))
+
+
+def _changes_only_collection(new: Object, old: Object) -> bool:
+    """Whether the update touches only what garbage collection needs to touch."""
+    return _without_collected(new) == _without_collected(old)
+
+
+def _without_collected(obj: Object) -> Object:
+    metadata = {key: value for key, value in obj.get("metadata", {}).items() if key not in _COLLECTED}
+    return {**obj, "metadata": metadata}

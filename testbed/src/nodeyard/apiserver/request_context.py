@@ -1,0 +1,148 @@
+"""One request on its way through the server, and how its answer is put together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from nodeyard.apiserver.negotiation import Form, Shape
+from nodeyard.apiserver.request_info import RequestInfo
+from nodeyard.apiserver.resources import Resource, Version
+from nodeyard.apiserver.responses import decode, encode, object_bytes, partial, pretty
+from nodeyard.apiserver.store import Stored
+from nodeyard.apiserver.tables import include_object, table
+from nodeyard.apiserver.transport import Request, Response, User
+from nodeyard.apiserver.worker_thread import LARGE, Work
+from nodeyard.kube import manifests
+from nodeyard.kube.json import Json, Object
+from nodeyard.process.clock import Clock
+
+_WARNINGS_MAX = 4 * 1024
+_WARNING_MAX = 256
+
+
+@dataclass(slots=True)
+class RequestContext:
+    """A request for a resource: authenticated, authorized and routed."""
+
+    request: Request
+    info: RequestInfo
+    user: User
+    resource: Resource
+    version: str
+    form: Form
+    clock: Clock
+    work: Work
+    """What this request has worked on beside the loop."""
+    warnings: list[str] = field(default_factory=list)
+    audit: dict[str, str] = field(default_factory=dict)
+    """What admission wants the audit log to say."""
+    is_growing: bool = False
+    """Set for a patch that can make far more than it says."""
+    has_floats: bool = False
+    """Whether there may be floats in what was sent: those without a fraction are stored as integers."""
+
+    @property
+    def is_large(self) -> bool:
+        """Whether what was sent is worked on beside the loop."""
+        return self.is_growing or len(self.request.body) > LARGE
+
+    def makes_large(self, stored: Stored) -> bool:
+        """Whether a change of this object is worked on beside the loop."""
+        return self.is_large or len(stored.raw) > LARGE
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the answer is the JSON of the object: what is stored can be sent as it is."""
+        return self.form.shape is Shape.OBJECT and not self.form.is_yaml and not self.request.param("pretty")
+
+    @property
+    def namespace(self) -> str:
+        return self.info.namespace if self.resource.namespaced else ""
+
+    @property
+    def name(self) -> str:
+        return self.info.name
+
+    @property
+    def typed(self) -> Version:
+        return self.resource.versions[self.version]
+
+    @property
+    def api_version(self) -> str:
+        return self.resource.api_version(self.version)
+
+    def read(self, stored: Stored) -> Object:
+        """A stored object in the version of this request."""
+        obj = stored.object()
+        obj["apiVersion"] = self.api_version
+        return obj
+
+    def answer_stored(self, stored: Stored, status: int = 200) -> Response:
+        if self.form.shape is Shape.OBJECT and not self.form.is_yaml:
+            return self.answer_bytes(object_bytes(self.resource, stored, self.version), status)
+        return self.answer(self.read(stored), status)
+
+    def answer(self, obj: Object, status: int = 200) -> Response:
+        """An object that is not, or not yet, stored: a dry run's, a Scale, a Status."""
+        shape = self.form.shape
+        if shape is Shape.TABLE and obj.get("kind") == self.resource.kind:
+            obj = table(
+                self.resource,
+                self.version,
+                [obj],
+                now=self.clock.now(),
+                include=include_object(self.request.param("includeObject")),
+                metadata={"resourceVersion": obj["metadata"].get("resourceVersion", "")},
+            )
+        elif shape is Shape.METADATA and obj.get("kind") == self.resource.kind:
+            obj = partial(obj)
+        return self.answer_bytes(encode(obj), status)
+
+    def answer_bytes(self, body: bytes, status: int = 200) -> Response:
+        return self.finish(json_response(self.request, body, status, is_yaml=self.form.is_yaml))
+
+    def finish(self, response: Response) -> Response:
+        response.headers.extend(self.warning_headers())
+        return response
+
+    def warning_headers(self) -> list[tuple[str, str]]:
+        return [("Warning", warning_header(text)) for text in _within_limit(list(dict.fromkeys(self.warnings)))]
+
+
+def json_response(request: Request, body: bytes, status: int = 200, *, is_yaml: bool = False) -> Response:
+    if is_yaml:
+        text = manifests.dump(decode(body))
+        return Response(status, text.encode(), content_type="application/yaml")
+    if request.query and request.param("pretty") in ("true", "1"):
+        body = pretty(body)
+    return Response(status, body)
+
+
+def value_response(request: Request, value: Json, status: int = 200) -> Response:
+    return json_response(request, encode(value), status)
+
+
+def _within_limit(warnings: list[str]) -> list[str]:
+    """As many warnings as the real server sends; beyond its limit they are cut short, and the rest is left out.
+
+    See https://github.com/kubernetes/kubernetes/blob/master/staging/src/k8s.io/apiserver/pkg/endpoints/filters/warning.go
+    """
+    told = 0
+    is_cut = False
+    for position, text in enumerate(warnings):
+        if is_cut and told >= _WARNINGS_MAX:
+            return [each[:_WARNING_MAX] for each in warnings[:position]]
+        size = min(len(text), _WARNING_MAX) if is_cut else len(text)
+        if not is_cut and told + size > _WARNINGS_MAX:
+            is_cut = True
+            told = sum(min(len(each), _WARNING_MAX) for each in warnings[: position + 1])
+            continue
+        told += size
+    return [each[:_WARNING_MAX] for each in warnings] if is_cut else warnings
+
+
+def warning_header(text: str) -> str:
+    """RFC 7234's 299, the agent left out as the real server does."""
+    printable = "".join(character if character.isprintable() else " " for character in text)
+    escaped = printable.replace("\\", "\\\\").replace('"', '\\"')
+    return f'299 - "{escaped}"'

@@ -1,0 +1,90 @@
+"""Which endpoints there are, and which methods each takes: asked before anything else is looked at."""
+
+from __future__ import annotations
+
+from nodeyard.apiserver import errors
+from nodeyard.apiserver.discovery import VIRTUAL
+from nodeyard.apiserver.errors import ApiError
+from nodeyard.apiserver.registry import Registry
+from nodeyard.apiserver.request_context import RequestContext
+from nodeyard.apiserver.request_info import RequestInfo
+from nodeyard.apiserver.transport import Request
+
+_POSTED = {("", "pods", "eviction"), ("", "pods", "binding"), ("", "serviceaccounts", "token")}
+_CHANGED = ("GET", "PUT", "PATCH")
+_VIRTUAL_GROUPS = frozenset(group for group, *_ in VIRTUAL)
+
+
+def check(call: RequestContext) -> None:
+    """404 or 405 where there is no such endpoint or it does not take the method."""
+    if call.resource.is_custom:
+        _check_custom(call)
+        return
+    methods = _methods(call)
+    if methods is None:
+        raise errors.unknown_path()
+    if call.request.method not in methods:
+        raise errors.method_not_allowed()
+
+
+def check_virtual(request: Request, info: RequestInfo, *, namespaced: bool) -> None:
+    """The same for what can only be posted, to a collection that keeps nothing."""
+    if len(info.parts) > 1 or info.has_verb or info.has_scope != namespaced:
+        raise errors.unknown_path()
+    if request.method != "POST":
+        raise errors.method_not_allowed()
+
+
+def missing(registry: Registry, info: RequestInfo) -> ApiError:
+    """The answer about a path where nothing is: a Status in groups of the server's own, else a plain page."""
+    is_own = info.group in _VIRTUAL_GROUPS or any(each.group == info.group and not each.is_custom for each in registry)
+    return errors.unknown_path() if is_own else errors.no_page()
+
+
+def _check_custom(call: RequestContext) -> None:
+    """Custom resources are routed by hand on the real server, with answers of their own."""
+    info, depth = call.info, len(call.info.parts)
+    if call.resource.namespaced and not info.namespace and info.verb not in ("list", "watch"):
+        raise errors.no_page()
+    if info.verb not in _custom_verbs(call):
+        kind = f"{call.resource.plural}.{call.resource.group}"
+        text = f'{info.verb} is not supported on resources of kind "{kind}"'
+        raise ApiError(405, "MethodNotAllowed", text, details={"group": call.resource.group, "kind": info.resource})
+    if depth == 1 and info.verb in ("update", "patch"):
+        raise errors.bad_request("name must be provided")
+    if depth == 2 and info.verb == "create":
+        raise errors.method_not_allowed()
+
+
+def _custom_verbs(call: RequestContext) -> tuple[str, ...]:
+    if not call.info.subresource:
+        return ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
+    if _subresource(call) is None:
+        raise errors.not_found(call.resource.group, call.resource.plural, call.name)
+    return ("get", "update", "patch")
+
+
+def _methods(call: RequestContext) -> tuple[str, ...] | None:
+    """What may be asked of the endpoint; None where there is no such endpoint."""
+    info, depth = call.info, len(call.info.parts)
+    if depth > 3 or info.verb == "proxy" or (call.resource.namespaced and not info.namespace and depth > 1):
+        return None
+    if depth == 3:
+        return None if info.has_verb else _subresource(call)
+    if info.verb == "watch":
+        return ("GET",)
+    if depth == 2:
+        return (*_CHANGED, "DELETE")
+    if call.resource.namespaced and not info.namespace:
+        return ("GET",)
+    return ("GET", "POST", "DELETE") if call.resource.strategy.allows_delete_collection else ("GET", "POST")
+
+
+def _subresource(call: RequestContext) -> tuple[str, ...] | None:
+    name, resource = call.info.subresource, call.resource
+    if (resource.group, resource.plural, name) in _POSTED:
+        return ("POST",)
+    if (resource.key, name) == (("", "namespaces"), "finalize"):
+        return ("PUT",)
+    has_it = (name == "status" and call.typed.has_status) or (name == "scale" and call.typed.scale is not None)
+    return _CHANGED if has_it else None

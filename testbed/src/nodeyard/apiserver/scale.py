@@ -1,0 +1,88 @@
+"""The scale subresource: one number of an object, under a type of its own."""
+
+from __future__ import annotations
+
+from nodeyard.apiserver import errors
+from nodeyard.apiserver.request_context import RequestContext
+from nodeyard.apiserver.resources import GroupVersionKind, Scale
+from nodeyard.kube import fields
+from nodeyard.kube.fields import FieldError
+from nodeyard.kube.json import Json, Object
+from nodeyard.kube.selectors import from_object
+
+SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
+_INT32_MAX = 2**31 - 1
+_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def scale_of(call: RequestContext, obj: Object, paths: Scale) -> Object:
+    """A custom resource that does not say how many it wants can be scaled, but not read."""
+    replicas = _at(obj, paths.spec_path)
+    if replicas is None and call.resource.is_custom and call.info.verb == "get":
+        raise errors.internal(f'the spec replicas field "{paths.spec_path}" does not exist')
+    status: Object = {"replicas": _at(obj, paths.status_path) or 0}
+    selector = _selector(_at(obj, paths.selector_path)) if paths.selector_path else ""
+    if selector:
+        status["selector"] = selector
+    given = obj["metadata"]
+    return {
+        "kind": SCALE.kind,
+        "apiVersion": SCALE.api_version,
+        "metadata": {name: given[name] for name in _METADATA if name in given},
+        "spec": {"replicas": replicas} if replicas else {},
+        "status": status,
+    }
+
+
+def scaled(call: RequestContext, obj: Object, scale: Object, paths: Scale) -> Object:
+    """The object with the replicas of a Scale that was written; keeps its revision as a precondition."""
+    replicas = scale["spec"].get("replicas", 0)
+    if replicas < 0:
+        raise _negative(call, replicas, paths)
+    given = {**obj["metadata"]}
+    for name in ("uid", "resourceVersion"):
+        if scale["metadata"].get(name):
+            given[name] = scale["metadata"][name]
+    changed = _with(obj, paths.spec_path.lstrip(".").split("."), replicas)
+    return {**changed, "metadata": given}
+
+
+def count_faults(obj: Object, paths: Scale) -> list[FieldError]:
+    """What makes an object unfit to be scaled, whichever way it is written."""
+    found = []
+    for path in (paths.spec_path, paths.status_path):
+        value = _at(obj, path)
+        if isinstance(value, int) and value < 0:
+            found.append(fields.invalid(path, value, "should be a non-negative integer"))
+        elif isinstance(value, int) and value > _INT32_MAX:
+            found.append(fields.invalid(path, value, f"should be less than or equal to {_INT32_MAX}"))
+    return found
+
+
+def _negative(call: RequestContext, replicas: int, paths: Scale) -> errors.ApiError:
+    resource = call.resource
+    if resource.is_custom:
+        fault = fields.invalid(paths.spec_path, replicas, "should be a non-negative integer")
+        return errors.invalid(resource.group, resource.kind, call.name, [fault])
+    fault = fields.invalid("spec.replicas", replicas, "must be greater than or equal to 0")
+    return errors.invalid("autoscaling", "Scale", call.name, [fault])
+
+
+def _at(obj: Object, path: str) -> Json:
+    value: Json = obj
+    for name in path.lstrip(".").split("."):
+        if not isinstance(value, dict):
+            return None
+        value = value.get(name)
+    return value
+
+
+def _with(obj: Object, path: list[str], value: Json) -> Object:
+    if len(path) == 1:
+        return {**obj, path[0]: value}
+    return {**obj, path[0]: _with(obj.get(path[0]) or {}, path[1:], value)}
+
+
+def _selector(value: Json) -> str:
+    """A custom resource keeps it as text, a built-in kind as an object."""
+    return value if isinstance(value, str) else str(from_object(value)) if value else ""

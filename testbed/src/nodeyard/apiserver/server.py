@@ -1,0 +1,174 @@
+"""The API server: `handle(request)` is all of it, whatever carries the request.
+
+    parse ─▶ authenticate, authorize ─▶ route ─▶ read or write ─▶ answer ─▶ audit
+
+One `Server` is one cluster; a process may hold several. `start` runs the controllers that users rely on, `call` is how
+they, and whoever embeds the server, act on it with the rights of the server itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from functools import partial
+from random import Random
+
+from nodeyard.apiserver import bodies, errors, responses
+from nodeyard.apiserver.access import AccessControl
+from nodeyard.apiserver.admission.attributes import Plugin
+from nodeyard.apiserver.admission.chain import Chain
+from nodeyard.apiserver.audit import AuditSink, Trail, audit_event
+from nodeyard.apiserver.controllers import Controllers
+from nodeyard.apiserver.controllers.manager import DEFAULT_CONTROLLERS
+from nodeyard.apiserver.crds.serving import Definitions
+from nodeyard.apiserver.crds.strategy import DefinitionStrategy
+from nodeyard.apiserver.deletion import Deleter
+from nodeyard.apiserver.errors import ApiError
+from nodeyard.apiserver.events import Events
+from nodeyard.apiserver.kinds.catalogue import resources
+from nodeyard.apiserver.nonresources import NonResources
+from nodeyard.apiserver.rbac.policy import bootstrap
+from nodeyard.apiserver.registry import Registry
+from nodeyard.apiserver.request_context import value_response
+from nodeyard.apiserver.request_info import parse
+from nodeyard.apiserver.resourceapi import ResourceApi
+from nodeyard.apiserver.store import Store
+from nodeyard.apiserver.transport import Request, Response, User, request
+from nodeyard.apiserver.user_file import KnownUser
+from nodeyard.apiserver.users import MASTERS
+from nodeyard.apiserver.watches import Hub
+from nodeyard.apiserver.worker_thread import LARGE, Offload
+from nodeyard.apiserver.writes import TOO_DEEP, Writer
+from nodeyard.kube.json import Json
+from nodeyard.process.clock import Clock, SystemClock, settle
+
+LOG = logging.getLogger(__name__)
+SYSTEM = User("system:apiserver", (MASTERS,))
+NAMESPACES = ("default", "kube-node-lease", "kube-public", "kube-system")
+
+
+class Server:
+    def __init__(
+        self,
+        clock: Clock | None = None,
+        *,
+        users: Iterable[KnownUser] = (),
+        seed: int | None = None,
+        address: str = "127.0.0.1:6443",
+        services: dict[str, str] | None = None,
+        audit: AuditSink | None = None,
+        plugins: Sequence[Plugin] = (),
+    ) -> None:
+        """`seed` makes uids and generated names repeatable; `services` tells where webhooks' NAME.NAMESPACE listen.
+
+        `audit` is given an audit event for every request that was answered. `plugins` are asked in admission after the
+        server's own.
+        """
+        self.clock: Clock = clock or SystemClock()
+        self._users = tuple(users)
+        self._audit = audit
+        self.store = Store()
+        self.registry = Registry(resources())
+        definitions = self.registry.get("apiextensions.k8s.io", "customresourcedefinitions")
+        assert definitions is not None
+        definitions.strategy = DefinitionStrategy()
+        self.hub = Hub(self.store, self.clock)
+        self.events = Events(self.store, self.registry, self.clock)
+        self.access = AccessControl(self.store, self.clock, self._users)
+        self.admission = Chain(self, services or {}, plugins)
+        self.definitions = Definitions(self)
+        self.offload = Offload()
+        self.writer = Writer(self.store, self.clock, self.admission, Random(seed))
+        self.deleter = Deleter(self.store, self.clock, self.admission)
+        self.controllers = Controllers(self)
+        self._nonresources = NonResources(self.registry, address)
+        self._resources = ResourceApi(self)
+        self._own = ResourceApi(self, is_privileged=True)
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self, controllers: Iterable[str] = DEFAULT_CONTROLLERS) -> None:
+        """Make what every cluster has, and start the controllers."""
+        self._tasks.append(asyncio.create_task(self.definitions.run()))
+        for name in NAMESPACES:
+            await self._ensure_namespace(name)
+        await bootstrap(self, self._users)
+        await self.controllers.start(controllers)
+
+    async def stop(self) -> None:
+        self.hub.close()
+        await self.controllers.stop()
+        await self.admission.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+        self.offload.close()
+
+    async def idle(self) -> None:
+        """Wait until no controller has anything to do: what a write causes has happened."""
+        while True:
+            await settle()
+            await self.controllers.idle()
+            if self.definitions.is_idle():
+                return
+
+    async def handle(self, asked: Request) -> Response:
+        if self._audit is None:
+            return await self._answer(asked, None)
+        trail = Trail(self.clock.now())
+        response = await self._answer(asked, trail)
+        self._audit(audit_event(trail, asked, response, self.clock.now()))
+        return response
+
+    async def _answer(self, asked: Request, trail: Trail | None) -> Response:
+        work = self.offload.work()
+        try:
+            info = parse(asked)
+            user = self.access.check(asked, info)
+            if trail is not None:
+                trail.info, trail.user = info, user
+            if not info.is_resource:
+                return self._nonresources.answer(asked, info)
+            if len(asked.body) > LARGE:
+                asked = await work.run(True, lambda: bodies.read_ahead(asked))
+            return await self._resources.answer(asked, info, user, work, None if trail is None else trail.annotations)
+        except ApiError as error:
+            error.__traceback__ = None  # Its frames hold what the request has made.
+            return await work.run(error.is_large, partial(error_response, asked, error))
+        except RecursionError:
+            return error_response(asked, errors.bad_request(TOO_DEEP))
+        except Exception:
+            LOG.exception("answering %s %s", asked.method, asked.path)
+            return error_response(
+                asked, errors.internal(f"{asked.method} {asked.path} failed; the server's log says why")
+            )
+        finally:
+            work.close()
+
+    async def call(
+        self, method: str, url: str, body: Json = None, *, user: User = SYSTEM, content_type: str = "application/json"
+    ) -> Json:
+        """An in-process call with the server's own rights, signed by `user`; raises ApiError."""
+        asked = request(method, url, b"" if body is None else body, user=user, content_type=content_type)
+        with self.offload.work() as work:
+            response = await self._own.answer(asked, parse(asked), user, work)
+            payload = response.payload()
+            return await work.run(len(payload) > LARGE, lambda: responses.decode(payload)) if payload else None
+
+    async def _ensure_namespace(self, name: str) -> None:
+        try:
+            await self.call(
+                "POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            )
+        except ApiError as error:
+            if error.code != 409:
+                raise
+
+
+def error_response(asked: Request, error: ApiError) -> Response:
+    if error.plain:
+        return Response(error.code, error.message.encode(), content_type="text/plain; charset=utf-8")
+    response = value_response(asked, error.status(), error.code)
+    response.headers.extend(error.headers)
+    return response

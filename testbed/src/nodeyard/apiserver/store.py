@@ -1,0 +1,315 @@
+"""Objects in memory, with revisions and their history.
+
+An object is kept as the bytes of its JSON: 10,000 nodes of 11 KB are then 110 MB rather than a gigabyte of dicts, a
+list is a join of what is there already, and a watch event costs no encoding. Beside the bytes stand only the few things
+by which objects are found (labels, selectable fields) and judged (uid, resourceVersion).
+
+One process, one thread: a commit is atomic because nothing awaits in it. `Store.commit` checks the revision that the
+writer read, so that writers which awaited in between (webhooks) notice that they lost.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+from uuid import uuid4
+
+import msgspec
+
+from nodeyard.apiserver.resources import GroupResource
+from nodeyard.kube.json import Object
+
+EventType = Literal["ADDED", "MODIFIED", "DELETED"]
+
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+
+class Key(NamedTuple):
+    """Namespace and name; the namespace is empty for cluster-scoped objects."""
+
+    namespace: str
+    name: str
+
+
+def _path(key: Key) -> str:
+    """What lists are ordered by: the key in etcd."""
+    return f"{key.namespace}/{key.name}"
+
+
+class Stored(msgspec.Struct, frozen=True, gc=False):
+    """One version of one object."""
+
+    key: Key
+    revision: int
+    uid: str
+    raw: bytes
+    labels: dict[str, str]
+    fields: dict[str, str]
+
+    def object(self) -> Object:
+        """A fresh decode: whoever asks may keep it."""
+        decoded: Object = _decode(self.raw)
+        return decoded
+
+
+class Encoded(NamedTuple):
+    """The bytes of an object around its resourceVersion, which it gets when it is committed."""
+
+    before: bytes
+    after: bytes
+
+    @classmethod
+    def of(cls, obj: Object) -> Encoded:
+        """Pure, so that large objects can be encoded ahead, beside the loop."""
+        mark = uuid4().hex
+        raw = _encode({**obj, "metadata": {**obj["metadata"], "resourceVersion": mark}})
+        before, _, after = raw.partition(mark.encode())
+        return cls(before, after)
+
+    def at(self, revision: int) -> bytes:
+        return b"%b%d%b" % (self.before, revision, self.after)
+
+
+_decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+
+
+def restamp(raw: bytes, revision: int) -> bytes:
+    """The same object at another revision, without decoding more of it than its metadata."""
+    members = _decode_members(raw)
+    metadata = _decode_members(members["metadata"])
+    metadata["resourceVersion"] = msgspec.Raw(b'"%d"' % revision)
+    members["metadata"] = msgspec.Raw(_encode(metadata))
+    return _encode(members)
+
+
+class Event(msgspec.Struct, frozen=True, gc=False):
+    """One change. `previous` lets a filtered watch tell entering and leaving from changing."""
+
+    type: EventType
+    revision: int
+    stored: Stored
+    previous: Stored | None
+
+
+class CompactedError(Exception):
+    """The history asked for is no longer there."""
+
+
+class StaleError(Exception):
+    """The object is not at the revision the writer read."""
+
+
+Listener = Callable[[GroupResource, Event], None]
+Convert = Callable[[Object], tuple[Object, Mapping[str, str]]]
+"""From an object of one resource to that of another, with the fields it can be selected by."""
+Events: TypeAlias = list[Event]
+Keys: TypeAlias = list[Key]
+
+
+@dataclass(slots=True)
+class _Table:
+    objects: dict[Key, Stored]
+    history: deque[Event]
+    history_bytes: int = 0
+    compacted: int = 0
+    """Events up to this revision have been forgotten."""
+    ordered: list[Key] | None = None
+    """Keys in list order; None after one was added or removed."""
+
+
+class Store:
+    """All objects of one cluster."""
+
+    def __init__(self, *, history_events: int = 20_000, history_bytes: int = 64 * 1024 * 1024) -> None:
+        self._tables: dict[GroupResource, _Table] = {}
+        self._listeners: list[Listener] = []
+        self._pairs: dict[GroupResource, tuple[GroupResource, Convert]] = {}
+        self._history_events = history_events
+        self._history_bytes = history_bytes
+        self._compacted = 0
+        self.revision = 1
+
+    # reading
+
+    def get(self, resource: GroupResource, namespace: str, name: str) -> Stored | None:
+        table = self._tables.get(resource)
+        return table.objects.get(Key(namespace, name)) if table else None
+
+    def list(self, resource: GroupResource, namespace: str = "") -> Iterator[Stored]:
+        """In the order of keys; all namespaces when none is named."""
+        table = self._tables.get(resource)
+        return self._walk(table.objects, self._order(table), namespace, None) if table else iter(())
+
+    def at(
+        self, resource: GroupResource, revision: int, namespace: str = "", after: Key | None = None
+    ) -> Iterator[Stored]:
+        """The list as it was at a revision, beginning after a key; raises CompactedError when that is forgotten."""
+        changed = self.since(resource, revision)
+        table = self._tables.get(resource)
+        if table is None:
+            return iter(())
+        if not changed:
+            return self._walk(table.objects, self._order(table), namespace, after)
+        past = dict(table.objects)
+        for event in reversed(changed):
+            if event.previous is None:
+                past.pop(event.stored.key, None)
+            else:
+                past[event.stored.key] = event.previous
+        return self._walk(past, sorted(past, key=_path), namespace, after)
+
+    def count(self, resource: GroupResource) -> int:
+        table = self._tables.get(resource)
+        return len(table.objects) if table else 0
+
+    def since(self, resource: GroupResource, revision: int) -> Events:
+        """What happened after this revision; raises CompactedError when that is no longer known."""
+        table = self._tables.get(resource)
+        if revision < max(self._compacted, table.compacted if table else 0):
+            raise CompactedError
+        if table is None:
+            return []
+        events: Events = []
+        for event in reversed(table.history):
+            if event.revision <= revision:
+                break
+            events.append(event)
+        events.reverse()
+        return events
+
+    def resources(self) -> Iterable[GroupResource]:
+        return [resource for resource, table in self._tables.items() if table.objects]
+
+    # writing
+
+    def commit(
+        self,
+        resource: GroupResource,
+        obj: Object,
+        fields: Mapping[str, str],
+        *,
+        expect: Stored | None,
+        check: Callable[[Object, bytes], None] | None = None,
+        encoded: Encoded | None = None,
+    ) -> Stored:
+        """Create (`expect` is None) or replace what the writer read. Sets metadata.resourceVersion.
+
+        `check` may refuse the object, by raising, as it would be stored. `encoded` is the object where that was done
+        ahead.
+        """
+        metadata = obj["metadata"]
+        key = Key(metadata.get("namespace", ""), metadata["name"])
+        table = self._table(resource)
+        current = table.objects.get(key)
+        if current is not expect:
+            raise StaleError
+        stored = self._stored(key, self.revision + 1, obj, fields, encoded)
+        if check is not None:
+            check(obj, stored.raw)
+        self.revision += 1
+        table.objects[key] = stored
+        if current is None:
+            table.ordered = None
+        self._record(resource, table, Event("ADDED" if current is None else "MODIFIED", self.revision, stored, current))
+        if pair := self._pairs.get(resource):
+            self._put_other(pair, key, obj)
+        return stored
+
+    def pair(self, resource: GroupResource, other: GroupResource, convert: Convert) -> None:
+        """Keep every object of a resource under another as well, converted, at the same revisions."""
+        self._pairs[resource] = other, convert
+
+    def _put_other(self, pair: tuple[GroupResource, Convert], key: Key, obj: Object) -> None:
+        other, convert = pair
+        table = self._table(other)
+        current = table.objects.get(key)
+        stored = table.objects[key] = self._stored(key, self.revision, *convert(obj))
+        if current is None:
+            table.ordered = None
+        self._record(other, table, Event("ADDED" if current is None else "MODIFIED", self.revision, stored, current))
+
+    def remove(self, resource: GroupResource, expect: Stored) -> Stored:
+        """Take an object out; returns it as watchers see it last, at the revision of its end."""
+        table = self._table(resource)
+        if table.objects.get(expect.key) is not expect:
+            raise StaleError
+        self.revision += 1
+        last = self._take_out(resource, expect)
+        if pair := self._pairs.get(resource):
+            self._take_out(pair[0], self._table(pair[0]).objects[expect.key])
+        return last
+
+    def _take_out(self, resource: GroupResource, stored: Stored) -> Stored:
+        table = self._table(resource)
+        last = msgspec.structs.replace(stored, revision=self.revision, raw=restamp(stored.raw, self.revision))
+        del table.objects[stored.key]
+        table.ordered = None
+        self._record(resource, table, Event("DELETED", self.revision, last, stored))
+        return last
+
+    def reread(self, resource: GroupResource, read: Iterable[tuple[Stored, Stored]]) -> None:
+        """Keep what objects are read as from now on, unless they have changed; at their revisions, nobody is told."""
+        objects = self._table(resource).objects
+        for old, new in read:
+            if objects.get(old.key) is old:
+                objects[old.key] = new
+
+    def compact(self) -> None:
+        """Forget all history, as etcd does every five minutes: older watches and continue tokens answer 410."""
+        self._compacted = self.revision
+        for table in self._tables.values():
+            table.history.clear()
+            table.history_bytes = 0
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Call on every change, right after it; returns how to stop. Listeners must be quick and must not write."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener)
+
+    # inside
+
+    def _table(self, resource: GroupResource) -> _Table:
+        table = self._tables.get(resource)
+        if table is None:
+            table = self._tables[resource] = _Table({}, deque(), compacted=0)
+        return table
+
+    @staticmethod
+    def _order(table: _Table) -> Keys:
+        if table.ordered is None:
+            table.ordered = sorted(table.objects, key=_path)
+        return table.ordered
+
+    @staticmethod
+    def _walk(
+        objects: Mapping[Key, Stored], ordered: Sequence[Key], namespace: str, after: Key | None
+    ) -> Iterator[Stored]:
+        low, high = 0, len(ordered)
+        if namespace:
+            low = bisect_left(ordered, f"{namespace}/", key=_path)
+            high = bisect_left(ordered, f"{namespace}0", key=_path)  # the character after the slash
+        if after is not None:
+            low = max(low, bisect_right(ordered, _path(after), key=_path))
+        for key in ordered[low:high]:
+            yield objects[key]
+
+    def _stored(
+        self, key: Key, revision: int, obj: Object, fields: Mapping[str, str], encoded: Encoded | None = None
+    ) -> Stored:
+        metadata = {**obj["metadata"], "resourceVersion": str(revision)}
+        raw = _encode({**obj, "metadata": metadata}) if encoded is None else encoded.at(revision)
+        return Stored(key, revision, metadata.get("uid", ""), raw, metadata.get("labels") or {}, dict(fields))
+
+    def _record(self, resource: GroupResource, table: _Table, event: Event) -> None:
+        table.history.append(event)
+        table.history_bytes += len(event.stored.raw)
+        while len(table.history) > self._history_events or table.history_bytes > self._history_bytes:
+            forgotten = table.history.popleft()
+            table.history_bytes -= len(forgotten.stored.raw)
+            table.compacted = forgotten.revision
+        for listener in tuple(self._listeners):
+            listener(resource, event)

@@ -1,0 +1,63 @@
+"""Objects that are stored nowhere: Eviction, Binding and the like. What they need before they are obeyed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from nodeyard.apiserver import errors
+from nodeyard.apiserver.admission.attributes import Attributes
+from nodeyard.apiserver.request_context import RequestContext
+from nodeyard.apiserver.resources import GroupVersionKind, Resource
+from nodeyard.kube.json import Object
+
+if TYPE_CHECKING:
+    from nodeyard.apiserver.server import Server
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """Who asks what of which pod."""
+
+    call: RequestContext
+    name: str
+    object: Object
+    dry_run: bool
+
+    def attributes(self, server: Server, subresource: str, kind: GroupVersionKind) -> Attributes:
+        """What admission is told."""
+        options: Object = {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"}
+        if self.dry_run:
+            options["dryRun"] = ["All"]
+        return Attributes(
+            operation="CREATE",
+            resource=pods_resource(server),
+            version="v1",
+            subresource=subresource,
+            namespace=self.call.namespace,
+            name=self.name,
+            object=self.object,
+            old=None,
+            user=self.call.user,
+            dry_run=self.dry_run,
+            options=options,
+            kind=kind,
+            warnings=self.call.warnings,
+            audit=self.call.audit,
+        )
+
+
+def placed(body: Object, namespace: str) -> Object:
+    """The object in the namespace of the URL; 400 where it says otherwise."""
+    metadata = body.get("metadata") or {}
+    if metadata.get("namespace", "") not in ("", namespace):
+        text = "the namespace of the provided object does not match the namespace sent on the request"
+        raise errors.bad_request(text)
+    metadata = {**metadata, "namespace": namespace}
+    return {**body, "metadata": metadata}
+
+
+def pods_resource(server: Server) -> Resource:
+    resource = server.registry.get("", "pods")
+    assert resource is not None
+    return resource

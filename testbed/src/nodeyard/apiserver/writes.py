@@ -1,0 +1,454 @@
+"""Creates and changes: the one path that every write takes, whatever verb it came by.
+
+    create:  place ─▶ own ─▶ mutate ─▶ name, uid, prepare ─▶ validate ─▶ admit ─▶ commit
+    change:  read ─▶ transform ─▶ own ─▶ mutate ─▶ prepare ─▶ validate ─▶ admit ─▶ commit, or start again if it moved
+
+Nothing awaits between the last look at the store and the commit; webhooks may take their time before. So may the steps
+of a large request, each of which is worked on beside the event loop.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from random import Random
+from typing import Protocol
+
+from nodeyard.apiserver import codec, errors, managed_fields, metadata
+from nodeyard.apiserver.admission.attributes import Attributes, Operation
+from nodeyard.apiserver.cel.rules import CostlyError
+from nodeyard.apiserver.errors import ApiError
+from nodeyard.apiserver.options import WriteOptions, manager_name
+from nodeyard.apiserver.request_context import RequestContext
+from nodeyard.apiserver.resources import Strategy
+from nodeyard.apiserver.responses import canonical
+from nodeyard.apiserver.selection import selectable
+from nodeyard.apiserver.store import Encoded, StaleError, Store, Stored
+from nodeyard.kube import fields
+from nodeyard.kube.json import Json, Object, json_equal, with_whole_numbers
+from nodeyard.kube.timestamps import format_rfc3339
+from nodeyard.process.clock import Clock
+
+ATTEMPTS = 5
+MAX_OBJECT_BYTES = 1536 * 1024
+"""As much as etcd takes in one request."""
+MAX_LEVELS = 250
+TOO_DEEP = f"the object is nested too deeply: this server takes {MAX_LEVELS} levels"
+RULES_TRIAL = 50_000
+"""What CEL rules may cost on the event loop: about 20 ms."""
+_NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
+_NAME_ATTEMPTS = 8
+_GENERATED_PREFIX_MAX = 58
+
+Transform = Callable[[Object], Object]
+
+
+class Admission(Protocol):
+    async def mutate(self, attributes: Attributes) -> None: ...
+
+    async def validate(self, attributes: Attributes) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The outcome: what is stored now, or, after a dry run, what would have been."""
+
+    object: Object
+    stored: Stored | None
+    created: bool = False
+
+
+class Writer:
+    def __init__(self, store: Store, clock: Clock, admission: Admission, random: Random) -> None:
+        self._store = store
+        self._clock = clock
+        self._admission = admission
+        self._random = random
+
+    # create
+
+    async def create(
+        self, call: RequestContext, obj: Object, options: WriteOptions, *, is_owned: bool = False
+    ) -> Written:
+        """Store a new object. `is_owned`: server-side apply has recorded its ownership already."""
+        resource, strategy = call.resource, call.resource.strategy
+        if resource.terminating:
+            raise errors.method_not_allowed()
+        obj = self._place(call, obj)
+        if _names_revision(obj) and not options.dry_run:
+            raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
+        obj = _with_distinct_owners(call, obj)
+        if not is_owned:
+            unowned = obj
+            obj = await call.work.run(call.is_large, lambda: self._own(call, None, unowned, options))
+        obj = self._begin_life(call, obj)
+        attributes = self._attributes(call, "CREATE", obj, None, options)
+        named = self._name(call, await self._mutate(call, attributes, call.is_large))
+
+        def judge(trial: int) -> Object:
+            prepared = strategy.prepare_create(named, self._clock.now())
+            if faults := _create_faults(call, prepared, trial):
+                raise errors.invalid(resource.group, resource.kind, prepared["metadata"].get("name", ""), faults)
+            call.warnings.extend(strategy.warnings(prepared, None))
+            return _with_whole_numbers(call, prepared)
+
+        obj = await _judged(call, call.is_large, judge)
+        attributes.object = obj
+        attributes.name = obj["metadata"]["name"]
+        await self._admission.validate(attributes)
+        if self._store.get(resource.key, call.namespace, obj["metadata"]["name"]) is not None:
+            raise errors.already_exists(resource.group, resource.plural, obj["metadata"]["name"])
+        if options.dry_run:
+            return Written(obj, None, created=True)
+        try:
+            return await self._commit(call, obj, None, call.is_large)
+        except StaleError:
+            raise errors.already_exists(resource.group, resource.plural, obj["metadata"]["name"]) from None
+
+    async def create_by_update(self, call: RequestContext, obj: Object, options: WriteOptions) -> Written:
+        """Store what an update found missing, of a kind that allows it: a revision means nothing, a uid a mistake."""
+        given = obj["metadata"]
+        if uid := given.get("uid"):
+            raise _other_uid(call, uid, "")
+        _check_number(given.get("resourceVersion") or "0")
+        metadata = {name: value for name, value in given.items() if name != "resourceVersion"}
+        return await self.create(call, {**obj, "metadata": metadata}, replace(options, kind="CreateOptions"))
+
+    def _place(self, call: RequestContext, obj: Object) -> Object:
+        """In the namespace of the URL; 400 where the object says otherwise."""
+        given = obj.get("metadata") or {}
+        namespace = given.get("namespace", "")
+        if call.resource.namespaced:
+            if namespace and namespace != call.namespace:
+                raise errors.bad_request(
+                    "the namespace of the provided object does not match the namespace sent on the request"
+                )
+            given = {**given, "namespace": call.namespace}
+        elif namespace:
+            given = {name: value for name, value in given.items() if name != "namespace"}
+        return {**obj, "metadata": given}
+
+    def _begin_life(self, call: RequestContext, obj: Object) -> Object:
+        """The metadata that only the server sets."""
+        given = {
+            name: value
+            for name, value in obj["metadata"].items()
+            if name not in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+        }
+        given["uid"] = str(uuid.UUID(int=self._random.getrandbits(128), version=4))
+        given["creationTimestamp"] = format_rfc3339(self._clock.now())
+        if call.resource.strategy.uses_generation:
+            given["generation"] = 1
+        return {**obj, "metadata": given}
+
+    def _name(self, call: RequestContext, obj: Object) -> Object:
+        """With the name that only a prefix was given for."""
+        given = obj["metadata"]
+        if given.get("name") or not given.get("generateName"):
+            return obj
+        return {**obj, "metadata": {**given, "name": self._generate_name(call, given["generateName"])}}
+
+    def _generate_name(self, call: RequestContext, base: str) -> str:
+        for _ in range(_NAME_ATTEMPTS):
+            suffix = "".join(self._random.choices(_NAME_LETTERS, k=5))
+            name = base[:_GENERATED_PREFIX_MAX] + suffix
+            if self._store.get(call.resource.key, call.namespace, name) is None:
+                return name
+        return name
+
+    # change
+
+    async def change(
+        self,
+        call: RequestContext,
+        transform: Transform,
+        options: WriteOptions,
+        *,
+        subresource: str = "",
+        is_owned: bool = False,
+    ) -> Written:
+        """Read, transform, store; again when someone else was faster and the caller named no revision."""
+        for _ in range(ATTEMPTS):
+            stored = self._store.get(call.resource.key, call.namespace, call.name)
+            if stored is None:
+                raise errors.not_found(call.resource.group, call.resource.plural, call.name)
+
+            def prepare(stored: Stored = stored) -> tuple[Object, Object, bool]:
+                old = call.read(stored)
+                new = transform(old)
+                names_revision = self._check_identity(call, new, old)
+                if call.request.method == "PUT":
+                    new = _with_distinct_owners(call, new)
+                return old, new if is_owned else self._own(call, old, new, options, subresource), names_revision
+
+            old, new, names_revision = await call.work.run(call.makes_large(stored), prepare)
+            try:
+                return await self._replace(call, stored, old, new, options, subresource)
+            except StaleError:
+                if names_revision:
+                    break
+        raise errors.modified(call.resource.group, call.resource.plural, call.name)
+
+    async def _replace(
+        self, call: RequestContext, stored: Stored, old: Object, new: Object, options: WriteOptions, subresource: str
+    ) -> Written:
+        resource, strategy, is_large = call.resource, call.resource.strategy, call.makes_large(stored)
+        attributes = self._attributes(call, "UPDATE", new, old, options, subresource)
+        mutated = self._keep_identity(await self._mutate(call, attributes, is_large), old)
+
+        def judge(trial: int) -> Object:
+            prepared = _prepared(strategy, mutated, old, subresource)
+            prepared = self._generation(call, prepared, old, is_status=subresource == "status")
+            if faults := _update_faults(call, prepared, old, subresource, trial):
+                raise errors.invalid(resource.group, resource.kind, call.name, faults)
+            call.warnings.extend(strategy.warnings(prepared, old))
+            return _with_whole_numbers(call, prepared)
+
+        judged = await _judged(call, is_large, judge)
+        attributes.object = judged
+        await self._admission.validate(attributes)
+
+        def conclude() -> tuple[Object, bool]:
+            timed = managed_fields.keep_times(old, judged)
+            return timed, json_equal(timed, old)
+
+        new, is_same = await call.work.run(is_large, conclude)
+        if self._store.get(resource.key, call.namespace, call.name) is not stored:
+            raise StaleError
+        if is_same:
+            return Written(old, stored)
+        if options.dry_run:
+            return Written(new, None)
+        if is_over(strategy.holds(new), new):
+            self._store.remove(resource.key, stored)  # watchers see what was stored, only the writer what it wrote
+            return Written(new, None)
+        return await self._commit(call, new, stored, is_large)
+
+    def _check_identity(self, call: RequestContext, new: Object, old: Object) -> bool:
+        """Name, uid and revision against what is stored; whether the writer named a revision of its own."""
+        resource = call.resource
+        given, current = new.get("metadata") or {}, old["metadata"]
+        check_name(call, new)
+        if given.get("namespace", call.namespace) not in ("", call.namespace):
+            raise errors.bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request"
+            )
+        uid, revision = given.get("uid"), given.get("resourceVersion")
+        if revision == "0":
+            revision = None  # the same as none at all
+        if uid and uid != current["uid"] and call.request.method == "PUT":
+            raise _other_uid(call, uid, current["uid"])
+        if not revision and not resource.strategy.allows_unconditional_update:
+            fault = fields.invalid("metadata.resourceVersion", 0, "must be specified for an update")
+            raise errors.invalid(resource.group, resource.plural, call.name, [fault])
+        if revision and revision != current["resourceVersion"]:
+            _check_number(revision)
+            raise errors.modified(resource.group, resource.plural, call.name)
+        return call.request.method == "PUT" and bool(revision)
+
+    def _keep_identity(self, new: Object, old: Object) -> Object:
+        """The metadata that no update changes, where the writer left it out."""
+        given, current = dict(new.get("metadata") or {}), old["metadata"]
+        given["resourceVersion"] = current["resourceVersion"]
+        for name in ("namespace", "uid", "deletionGracePeriodSeconds"):
+            if name in current:
+                given.setdefault(name, current[name])
+        given |= {name: current[name] for name in ("creationTimestamp", "deletionTimestamp") if name in current}
+        given.pop("selfLink", None)
+        return new if given == new.get("metadata") else {**new, "metadata": given}
+
+    def _generation(self, call: RequestContext, new: Object, old: Object, *, is_status: bool) -> Object:
+        strategy = call.resource.strategy
+        current = old["metadata"].get("generation")
+        if not is_status and strategy.uses_generation and strategy.changes_generation(new, old):
+            current = (current or 0) + 1
+        given = new["metadata"]
+        if given.get("generation") == current:
+            return new
+        rest = {name: value for name, value in given.items() if name != "generation"}
+        return {**new, "metadata": rest if current is None else {**rest, "generation": current}}
+
+    # both
+
+    def _own(
+        self, call: RequestContext, old: Object | None, new: Object, options: WriteOptions, subresource: str = ""
+    ) -> Object:
+        return managed_fields.update(
+            call.typed.schema,
+            old,
+            new,
+            manager=manager_name(options, call.request),
+            api_version=call.api_version,
+            subresource=subresource,
+            now=self._clock.now(),
+            reset=call.resource.strategy.reset_fields(subresource),
+        )
+
+    async def _mutate(self, call: RequestContext, attributes: Attributes, is_large: bool) -> Object:
+        before = attributes.object
+        await self._admission.mutate(attributes)
+        after = attributes.object
+        if after is None:
+            raise errors.internal("admission removed the object")
+        if after is not before:
+            call.has_floats = True
+            changed = after
+            after = await call.work.run(is_large, lambda: codec.read(call.resource, call.version, changed)[0])
+        return _with_distinct_owners(call, after, " after mutating admission happens")
+
+    def _attributes(
+        self,
+        call: RequestContext,
+        operation: Operation,
+        obj: Object,
+        old: Object | None,
+        options: WriteOptions,
+        subresource: str = "",
+    ) -> Attributes:
+        return Attributes(
+            operation=operation,
+            resource=call.resource,
+            version=call.version,
+            subresource=subresource,
+            namespace=call.namespace,
+            name=obj["metadata"].get("name", ""),
+            object=obj,
+            old=old,
+            user=call.user,
+            dry_run=options.dry_run,
+            options=options.as_object(),
+            warnings=call.warnings,
+            audit=call.audit,
+        )
+
+    async def _commit(self, call: RequestContext, obj: Object, expect: Stored | None, is_large: bool) -> Written:
+        kept, key = self._canonical(call, obj), call.resource.key
+        found = selectable(call.resource, obj)
+        if is_large:
+            encoded = await call.work.run(True, lambda: _encoded(kept))
+            stored = self._store.commit(key, kept, found, expect=expect, encoded=encoded)
+        else:
+            stored = self._store.commit(key, kept, found, expect=expect, check=_check_limits)
+        return Written(obj, stored, created=expect is None)
+
+    def _canonical(self, call: RequestContext, obj: Object) -> Object:
+        resource = call.resource
+        return canonical(obj, resource.kind, resource.api_version(resource.storage_version))
+
+
+def _with_whole_numbers(call: RequestContext, obj: Object) -> Object:
+    """3.0 of a custom resource is stored as 3, after it was judged as the number that was sent."""
+    if not (call.resource.is_custom and call.has_floats):
+        return obj
+    found: Object = with_whole_numbers(obj)
+    return found
+
+
+async def _judged(call: RequestContext, is_large: bool, judge: Callable[[int], Object]) -> Object:
+    """Judge a small object at once, unless its CEL rules turn out to cost much: those, too, are left to the thread."""
+    if not is_large:
+        try:
+            return judge(RULES_TRIAL)
+        except CostlyError:
+            pass
+    return await call.work.run(True, partial(judge, 0))
+
+
+def _create_faults(call: RequestContext, obj: Object, trial: int) -> list[fields.FieldError]:
+    resource = call.resource
+    faults = metadata.create_faults(resource, obj)
+    faults += codec.validate(resource, call.version, obj, None, call.warnings, trial=trial)
+    return faults + resource.strategy.validate_create(obj)
+
+
+def _update_faults(
+    call: RequestContext, new: Object, old: Object, subresource: str, trial: int
+) -> list[fields.FieldError]:
+    resource, strategy, is_status = call.resource, call.resource.strategy, subresource == "status"
+    faults = metadata.update_faults(resource, new, old)
+    faults += codec.validate(resource, call.version, new, old, call.warnings, is_status=is_status, trial=trial)
+    return faults + (strategy.validate_status(new, old) if is_status else strategy.validate_update(new, old))
+
+
+def _encoded(obj: Object) -> Encoded:
+    encoded = Encoded.of(obj)
+    _check_limits(obj, encoded.at(0))
+    return encoded
+
+
+def _check_limits(obj: Object, raw: bytes) -> None:
+    """Refuse what is larger than etcd takes, or deeper than whoever reads it here can descend."""
+    if len(raw) > MAX_OBJECT_BYTES:
+        raise ApiError(500, "", "etcdserver: request is too large")
+    if raw.count(b"{") + raw.count(b"[") <= MAX_LEVELS:
+        return
+    level: list[Json] = [obj]
+    for _ in range(MAX_LEVELS):
+        values = chain.from_iterable(each.values() if isinstance(each, dict) else each for each in level)
+        level = [value for value in values if isinstance(value, (dict, list))]
+        if not level:
+            return
+    raise errors.bad_request(TOO_DEEP)
+
+
+def _with_distinct_owners(call: RequestContext, obj: Object, when: str = "") -> Object:
+    obj, repeated = metadata.distinct_owners(obj)
+    if repeated:
+        call.warnings.append(
+            f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, "
+            "and may reject such requests as early as 1.24; please fix your requests; "
+            f"duplicate UID(s) observed: {', '.join(repeated)}"
+        )
+    return obj
+
+
+def check_name(call: RequestContext, obj: Object) -> None:
+    """400 where the object does not have the name in the URL."""
+    name = (obj.get("metadata") or {}).get("name", "")
+    if not name:
+        raise errors.bad_request(
+            f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
+        )
+    if name != call.name:
+        raise errors.bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
+
+
+def _other_uid(call: RequestContext, uid: str, current: str) -> ApiError:
+    where = "/".join(part for part in (call.resource.plural, call.namespace, call.name) if part)
+    return errors.conflict(
+        call.resource.group,
+        call.resource.plural,
+        call.name,
+        f"StorageError: invalid object, Code: 4, Key: /registry/{where}, ResourceVersion: 0, "
+        f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {current}",
+    )
+
+
+def _check_number(revision: str) -> None:
+    if not revision.isdigit():
+        raise ApiError(500, "", f'strconv.ParseUint: parsing "{revision}": invalid syntax')
+
+
+def _names_revision(obj: Object) -> bool:
+    """Whether a new object claims to have been stored before; what is no number counts as nothing."""
+    return str(obj["metadata"].get("resourceVersion") or "0").lstrip("0").isdigit()
+
+
+def _prepared(strategy: Strategy, new: Object, old: Object, subresource: str) -> Object:
+    """What this endpoint may change, on the object as it was."""
+    if subresource == "status":
+        return strategy.prepare_status(new, old)
+    if subresource == "finalize":
+        return strategy.prepare_finalize(new, old)
+    return strategy.prepare_update(new, old)
+
+
+def is_over(is_held: bool, obj: Object) -> bool:
+    """Whether a deleted object has nothing left that keeps it."""
+    given = obj["metadata"]
+    if not given.get("deletionTimestamp") or given.get("finalizers") or is_held:
+        return False
+    return not given.get("deletionGracePeriodSeconds")

@@ -1,0 +1,1 @@
+"""The demo: a simulated fleet with every capability at work on it."""

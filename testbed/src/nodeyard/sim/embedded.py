@@ -1,0 +1,23 @@
+"""Joining a client and an embedded API server in one process, without a wire."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nodeyard.apiserver.server import Server
+from nodeyard.apiserver.transport import Request, Response, User
+from nodeyard.client.api import Client
+from nodeyard.client.in_process import InProcessTransport
+
+ADMIN = User("admin", ("system:masters", "system:authenticated"))
+
+
+def connect(server: Server, user: User = ADMIN) -> Client:
+    """A client of this server, acting as `user`, on the server's clock."""
+
+    async def exchange(
+        method: str, path: str, query: Mapping[str, tuple[str, ...]], headers: Mapping[str, str], body: bytes
+    ) -> Response:
+        return await server.handle(Request(method, path, query, headers, body, user=user))
+
+    return Client(InProcessTransport(exchange, server.clock))

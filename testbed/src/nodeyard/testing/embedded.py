@@ -1,0 +1,139 @@
+"""The embedded API server for tests, with the same face as the real control plane.
+
+It runs on an event loop in a thread of its own, so that blocking tests, kubectl and asynchronous ones alike can talk to
+it over TLS.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from nodeyard.apiserver.audit import to_file
+from nodeyard.apiserver.certificates import server_context
+from nodeyard.apiserver.controllers import NAMES
+from nodeyard.apiserver.front import Front, serve
+from nodeyard.apiserver.server import Server
+from nodeyard.apiserver.user_file import KnownUser
+from nodeyard.process.certificates import Authority
+from nodeyard.sim.machine_defaults import MachineDeploymentDefaults
+from nodeyard.testing import audit_log, kubeconfig, users
+from nodeyard.testing.background import Background
+from nodeyard.testing.directories import Directory
+from nodeyard.testing.ports import LOOPBACK
+from nodeyard.testing.rest import Rest
+
+
+class EmbeddedServer(Background):
+    """Starts ready; `close` ends it and removes its files. `audit`: keep an audit log, for `audited`."""
+
+    is_real = False
+
+    def __init__(
+        self,
+        *,
+        controllers: Iterable[str] = NAMES,
+        services: dict[str, str] | None = None,
+        audit: bool = False,
+    ) -> None:
+        super().__init__("embedded-apiserver")
+        self._home = Directory()
+        self.directory = self._home.path
+        self.authority = Authority()
+        self.admin_token = secrets.token_hex(16)
+        self._rest: Rest | None = None
+        self.kubeconfig = self.directory / "admin.kubeconfig"
+        self._controllers = tuple(controllers)
+        self._services = services
+        self._audit_log = self.directory / "audit.log"
+        self._has_audit = audit
+        self._front: Front
+        self.server: Server
+
+    def start(self) -> Self:
+        super().start()
+        kubeconfig.write(self.kubeconfig, self.config)
+        self.ca_file.write_bytes(self.authority.pem)
+        return self
+
+    async def _start(self) -> None:
+        admin = KnownUser("admin", self.admin_token, groups=("system:masters",))
+        audit = to_file(self._audit_log) if self._has_audit else None
+        self.server = Server(users=[admin], services=self._services, plugins=[MachineDeploymentDefaults()], audit=audit)
+        await self.server.start(self._controllers)
+        await self._listen(0)
+
+    async def _listen(self, port: int) -> None:
+        context = server_context(self.authority, LOOPBACK, "localhost")
+        self._front = await serve(self.server, LOOPBACK, port, context)
+
+    def kill(self) -> None:
+        """Hang up on everybody, and let nobody in until `restart`. What is stored stays."""
+        self.run(self._front.close())
+
+    def restart(self) -> Self:
+        """Listen again, at the same address."""
+        self.run(self._listen(urlsplit(self.url).port or 0))
+        return self
+
+    def close(self) -> None:
+        if self._rest is not None:
+            self._rest.close()
+        super().close()
+        self._home.close()
+
+    async def _stop(self) -> None:
+        await self.server.stop()
+        await self._front.close()
+
+    @property
+    def url(self) -> str:
+        return self._front.url
+
+    @property
+    def ca_file(self) -> Path:
+        return self.directory / "ca.crt"
+
+    @property
+    def config(self) -> dict[str, Any]:
+        return kubeconfig.with_token(self.url, self.authority.pem, self.admin_token)
+
+    @property
+    def rest(self) -> Rest:
+        # A server that was started again may have another port.
+        if self._rest is None or self._rest.url != self.url:
+            self._rest = Rest(self.url, self.authority.pem, self.admin_token)
+        return self._rest
+
+    def user(
+        self,
+        name: str,
+        *,
+        groups: Sequence[str] = (),
+        rules: Sequence[dict[str, Any]] = (),
+        namespace: str | None = None,
+    ) -> Path:
+        """The kubeconfig of a user with a client certificate who may do what the rules say."""
+        if rules:
+            users.grant(self.rest, name, rules, namespace)
+        pair = self.authority.client(name, tuple(groups))
+        config = kubeconfig.with_certificate(self.url, self.authority.pem, pair)
+        return kubeconfig.write(self.directory / "users" / f"{users.file_name(name)}.kubeconfig", config)
+
+    def compact(self) -> None:
+        """Forget history, as etcd's compaction does."""
+
+        async def compact() -> None:
+            self.server.store.compact()
+
+        self.run(compact())
+
+    def audited(self, text: str) -> list[dict[str, Any]]:
+        """The events of the audit log in which this text stands."""
+        return audit_log.events_about(self._audit_log, text)
+
+    def logs(self) -> str:
+        return ""

@@ -1,0 +1,335 @@
+"""Requests that would hold the event loop of the embedded server, were they worked on there.
+
+They are sent in their order: some change, read or delete what others have stored.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .loop_turns import MeasuredServer
+
+JSON = "application/json"
+YAML = "application/yaml"
+APPLY = "application/apply-patch+yaml"
+MERGE = "application/merge-patch+json"
+JSON_PATCH = "application/json-patch+json"
+STRATEGIC = "application/strategic-merge-patch+json"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
+METADATA = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+
+BODY = 3 * 1024 * 1024 - 4096
+STORED = 1400 * 1024
+"""Bytes of an object that is small enough to be stored."""
+OWNED = 400 * 1024
+"""The same of an object with many fields, which stand in its managedFields again."""
+
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+THINGS = "/apis/x.io/v1/things"
+RULED = "/apis/x.io/v1/ruleds"
+SQUARED = "/apis/x.io/v1/squareds"
+REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+
+Json = Any
+
+
+@dataclass(frozen=True)
+class Case:
+    """`prepare` is not measured; `ask` is, together with what the server's controllers make of it."""
+
+    name: str
+    ask: Callable[[MeasuredServer], None]
+    prepare: Callable[[MeasuredServer], None] = lambda server: None
+
+
+def encoded(value: Json) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _definition(plural: str, kind: str, schema: Json) -> Json:
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.x.io"},
+        "spec": {
+            "group": "x.io",
+            "scope": "Cluster",
+            "names": {"plural": plural, "kind": kind},
+            "versions": [
+                {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}},
+            ],
+        },
+    }
+
+
+_OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+_ITEM = {
+    "type": "object",
+    "required": ["name"],
+    "properties": {
+        "name": {"type": "string", "maxLength": 64, "pattern": "^[a-z0-9]+$"},
+        "count": {"type": "integer", "default": 1, "minimum": 0},
+    },
+    "x-kubernetes-validations": [{"rule": "self.count >= 0 && self.name.size() > 0", "message": "count"}],
+}
+_RULED: Json = {
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "properties": {
+                "items": {
+                    "type": "array",
+                    "maxItems": 100_000,
+                    "x-kubernetes-list-type": "map",
+                    "x-kubernetes-list-map-keys": ["name"],
+                    "items": _ITEM,
+                }
+            },
+        }
+    },
+}
+
+
+_SQUARED = {
+    "type": "object",
+    "properties": {
+        "spec": {
+            "type": "object",
+            "properties": {"items": {**_RULED["properties"]["spec"]["properties"]["items"], "maxItems": 1000}},
+            "x-kubernetes-validations": [
+                {"rule": "self.items.all(a, self.items.all(b, a.name == b.name || a.name != b.name))"}
+            ],
+        }
+    },
+}
+
+
+def install(server: MeasuredServer) -> None:
+    """Define the kinds that cases use."""
+    schemas = {"Thing": _OPEN, "Ruled": _RULED, "Squared": _SQUARED}
+    for kind, schema in schemas.items():
+        assert server.ask("POST", CRDS, encoded(_definition(f"{kind.lower()}s", kind, schema)))[0] == 201
+    server.idle()
+
+
+# bodies
+
+
+def thing(name: str, spec: bytes, kind: str = "Thing") -> bytes:
+    return b'{"apiVersion":"x.io/v1","kind":"%s","metadata":{"name":"%s"},"spec":%s}' % (
+        kind.encode(),
+        name.encode(),
+        spec,
+    )
+
+
+def small_keys(size: int) -> bytes:
+    return b"{" + b",".join(b'"k%06d":1' % number for number in range(size // 12)) + b"}"
+
+
+def lists(size: int) -> bytes:
+    return b'{"a":[' + b",".join([b"[]"] * (size // 3)) + b"]}"
+
+
+def nested(size: int, levels: int = 200) -> bytes:
+    one = b'{"a":' * levels + b"1" + b"}" * levels
+    return b'{"a":[' + b",".join([one] * (size // len(one))) + b"]}"
+
+
+def items(size: int) -> bytes:
+    return encoded({"items": [{"name": f"n{number}"} for number in range(size // 20)]})
+
+
+def flat_yaml(name: str, size: int) -> bytes:
+    head = b"apiVersion: x.io/v1\nkind: Thing\nmetadata: {name: %s}\nspec:\n" % name.encode()
+    return head + b"".join(b"  k%06d: 1\n" % number for number in range(size // 13))
+
+
+def config_map(name: str, keys: int, size: int = 700_000) -> bytes:
+    data = {f"key-{number}": "x" * (size // keys) for number in range(keys)}
+    return encoded({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data})
+
+
+def maps(namespace: str) -> str:
+    return f"/api/v1/namespaces/{namespace}/configmaps"
+
+
+# requests
+
+Ask = Callable[[MeasuredServer], None]
+
+
+def _nothing() -> bytes:
+    return b""
+
+
+def sends(method: str, path: str, body: Callable[[], bytes] = _nothing, kind: str = JSON, **headers: str) -> Ask:
+    """Send one request; too large or invalid are answers as good as success, an object that is missing is none."""
+
+    def ask(server: MeasuredServer) -> None:
+        status, end = server.ask(method, path, body(), kind, **headers)
+        is_too_large = b"etcdserver: request is too large" in end
+        assert status in (200, 201, 400, 422) or is_too_large, (method, path, status, end[-500:])
+
+    return ask
+
+
+def fill(server: MeasuredServer, path: str, bodies: Iterable[Json]) -> None:
+    async def create() -> None:
+        for body in bodies:
+            await server.server.call("POST", path, body)
+
+    server.run(create())
+
+
+def with_maps(namespace: str, count: int, size: int, **metadata: Json) -> Ask:
+    """A namespace with ConfigMaps."""
+
+    def prepare(server: MeasuredServer) -> None:
+        fill(server, "/api/v1/namespaces", [{"metadata": {"name": namespace}}])
+        bodies = ({"metadata": {"name": f"m{n:05d}", **metadata}, "data": {"a": "x" * size}} for n in range(count))
+        fill(server, maps(namespace), bodies)
+
+    return prepare
+
+
+def with_dependents(count: int) -> Ask:
+    """A ConfigMap that owns others."""
+
+    def prepare(server: MeasuredServer) -> None:
+        fill(server, "/api/v1/namespaces", [{"metadata": {"name": "owned"}}])
+        fill(server, maps("owned"), [{"metadata": {"name": "owner"}}])
+        uid = json.loads(server.ask("GET", f"{maps('owned')}/owner")[1])["metadata"]["uid"]
+        owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid}
+        bodies = ({"metadata": {"name": f"d{n}", "ownerReferences": [owner]}} for n in range(count))
+        fill(server, maps("owned"), bodies)
+
+    return prepare
+
+
+def with_things(count: int) -> Ask:
+    spec = {"a": 1, "b": list(range(50))}
+    bodies = [json.loads(thing(f"t{n}", encoded(spec))) for n in range(count)]
+    return lambda server: fill(server, THINGS, bodies)
+
+
+def creates(spec: Callable[[], bytes], name: str, kind: str = "Thing", path: str = THINGS) -> Ask:
+    return sends("POST", path, lambda: thing(name, spec(), kind))
+
+
+def patches(path: str, body: bytes, kind: str = MERGE) -> Ask:
+    return sends("PATCH", path, lambda: body, kind)
+
+
+def written(yaml_size: int) -> Iterator[Case]:
+    """Large objects and patches."""
+    small = b'{"spec":{"k000000":2}}'
+    yield Case("POST YAML, flat", sends("POST", THINGS, lambda: flat_yaml("big", yaml_size), YAML))
+    for again in ("", ", again"):
+        ask = sends("PATCH", f"{THINGS}/kept?fieldManager=m", lambda: flat_yaml("kept", OWNED), APPLY)
+        yield Case(f"apply YAML{again}", ask)
+    yield Case("small patch of what was applied", patches(f"{THINGS}/kept?fieldManager=other", small))
+    yield Case("POST JSON, 3 MB of small keys", creates(lambda: small_keys(BODY), "big"))
+    yield Case("POST JSON, 3 MB of empty lists", creates(lambda: lists(BODY), "big"))
+    yield Case("POST JSON, 3 MB of maps 200 levels deep", creates(lambda: nested(BODY), "big"))
+    yield Case("POST JSON, 1.4 MB of empty lists", creates(lambda: lists(STORED), "lists"))
+    yield Case("GET empty lists as a Table", sends("GET", f"{THINGS}/lists", Accept=TABLE))
+    yield Case("small patch of empty lists", patches(f"{THINGS}/lists", small))
+    yield Case("DELETE empty lists", sends("DELETE", f"{THINGS}/lists"))
+    yield Case("POST small keys", creates(lambda: small_keys(OWNED), "keys"))
+    other = small_keys(OWNED).replace(b":1", b":2")
+    yield Case("merge patch of small keys", patches(f"{THINGS}/keys", b'{"spec":%s}' % other))
+    nulls = small_keys(OWNED).replace(b":1", b":null")
+    yield Case("merge patch of nulls", patches(f"{THINGS}/keys", b'{"spec":%s}' % nulls))
+    yield Case("POST malformed JSON, 500 KB", sends("POST", THINGS, lambda: b"[" + b"1," * 250_000))
+    yield Case("POST with schema and CEL", creates(lambda: items(100 * 1024), "ruled", "Ruled", RULED))
+    refused = items(200 * 1024).replace(b':"n', b':"N')
+    yield Case("POST with 10,000 faults", creates(lambda: refused, "refused", "Ruled", RULED))
+    unknown = items(200 * 1024).replace(b"name", b"n" * 200)
+    yield Case("POST with 10,000 warnings", creates(lambda: unknown, "unknown", "Ruled", RULED))
+    yield Case("small patch with schema and CEL", patches(f"{RULED}/ruled", b'{"metadata":{"labels":{"a":"b"}}}'))
+    yield Case(
+        "POST with a rule that compares all items", creates(lambda: items(16 * 1024), "squared", "Squared", SQUARED)
+    )
+    yield Case("POST a large CRD", sends("POST", CRDS, large_definition))
+    yield Case("POST a review, 300 KB", sends("POST", REVIEWS, large_review))
+
+
+def built_in() -> Iterator[Case]:
+    path = f"{maps('default')}/keys"
+    yield Case("POST ConfigMap, one value", sends("POST", maps("default"), lambda: config_map("one", 1, STORED)))
+    yield Case("POST ConfigMap, 20,000 keys", sends("POST", maps("default"), lambda: config_map("keys", 20_000)))
+    yield Case("small patch of 20,000 keys", patches(f"{path}?fieldManager=a", b'{"data":{"key-1":"y"}}'))
+    yield Case("small strategic patch", patches(f"{path}?fieldManager=b", b'{"data":{"key-2":"y"}}', STRATEGIC))
+    yield Case("PUT ConfigMap", sends("PUT", path, lambda: config_map("keys", 20_000, 740_000)))
+    yield Case("large strategic patch", patches(path, config_map("keys", 20_000, 720_000), STRATEGIC))
+    yield Case("apply ConfigMap", patches(f"{path}?fieldManager=c&force=true", config_map("keys", 20_000), APPLY))
+    yield Case("GET ConfigMap as YAML", sends("GET", path, Accept=YAML))
+
+
+def patched() -> Iterator[Case]:
+    path = f"{THINGS}/copies"
+    prepare = creates(lambda: b'{"a":{"b":"c"}}', "copies")
+    copies = [{"op": "copy", "from": "/spec/a", "path": f"/spec/a/k{number}"} for number in range(40)]
+    yield Case("JSON patch that copies itself", patches(path, encoded(copies), JSON_PATCH), prepare)
+    adds = [{"op": "add", "path": f"/spec/n{number}", "value": number} for number in range(10_000)]
+    yield Case("JSON patch of 10,000 operations", patches(path, encoded(adds), JSON_PATCH))
+    yield Case("merge patch, 3 MB of maps 200 levels deep", patches(path, b'{"spec":%s}' % nested(BODY)))
+    yield Case("merge patch 20,000 levels deep", patches(path, b'{"a":' * 20_000 + b"1" + b"}" * 20_000))
+
+
+def read(count: int) -> Iterator[Case]:
+    """Many objects, and large ones, in lists and watches."""
+    many, large = maps("many"), maps("large")
+    yield Case("list", sends("GET", many), with_maps("many", count, 2000))
+    yield Case("list as a Table", sends("GET", many, Accept=TABLE))
+    yield Case("list, metadata alone", sends("GET", many, Accept=METADATA))
+    yield Case("list as YAML", sends("GET", f"{many}?limit=400", Accept=YAML))
+    initial = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true&timeoutSeconds=1"
+    yield Case("watch with initial events", sends("GET", f"{many}?watch=true&{initial}"))
+    yield Case("watch as a Table", sends("GET", f"{many}?watch=true&timeoutSeconds=1", Accept=TABLE))
+    yield Case("watch of history", sends("GET", f"{many}?watch=true&resourceVersion=1&timeoutSeconds=1"))
+    yield Case("list of large objects", sends("GET", large), with_maps("large", 50, 1_000_000))
+    yield Case("list of large objects, indented", sends("GET", f"{large}?pretty=true"))
+    yield Case("list of large objects, compressed", sends("GET", large, **{"Accept-Encoding": "gzip"}))
+    yield Case("watch of large objects", sends("GET", f"{large}?watch=true&timeoutSeconds=1"))
+
+
+def deleted(count: int) -> Iterator[Case]:
+    yield Case("deletecollection of large objects", sends("DELETE", maps("large")))
+    yield Case("deletecollection", sends("DELETE", maps("some")), with_maps("some", count, 2000))
+    held = with_maps("held", count, 100, finalizers=["x.io/held"])
+    yield Case("deletecollection, with finalizers", sends("DELETE", maps("held")), held)
+    yield Case("DELETE a namespace", sends("DELETE", "/api/v1/namespaces/many"))
+    yield Case("DELETE a namespace that finalizers hold", sends("DELETE", "/api/v1/namespaces/held"))
+    yield Case("DELETE an owner", sends("DELETE", f"{maps('owned')}/owner"), with_dependents(count))
+    closed = {"type": "object", "properties": {"spec": {"type": "object", "properties": {"a": {"type": "integer"}}}}}
+    change = {"spec": {"versions": _definition("things", "Thing", closed)["spec"]["versions"]}}
+    yield Case("PATCH a CRD's schema", patches(f"{CRDS}/things.x.io", encoded(change)), with_things(count))
+    yield Case("DELETE a CRD", sends("DELETE", f"{CRDS}/things.x.io"))
+
+
+def cases(count: int = 5000, yaml_size: int = BODY) -> Iterator[Case]:
+    """All of them; `count` is of how many objects many are."""
+    yield from written(yaml_size)
+    yield from built_in()
+    yield from patched()
+    yield from read(count)
+    yield from deleted(count)
+
+
+def large_definition() -> bytes:
+    rule = {"rule": "self.size() < 9"}
+    text = {"type": "string", "maxLength": 9, "description": "x" * 20, "x-kubernetes-validations": [rule]}
+    part = {"type": "object", "properties": {f"p{n}": text for n in range(50)}}
+    schema = {"type": "object", "properties": {f"q{n}": part for n in range(15)}}
+    return encoded(_definition("larges", "Large", schema))
+
+
+def large_review() -> bytes:
+    spec = {"user": "u", "extra": {f"k{n}": ["v"] for n in range(20_000)}, "nonResourceAttributes": {"path": "/"}}
+    return encoded({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", "spec": spec})

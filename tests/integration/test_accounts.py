@@ -1,0 +1,250 @@
+"""The account of each capability, on both servers: what a stolen token of it must not be able to do."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+from tests.builders.lattices import PROGRAM
+
+from nodeyard.app.capabilities import CAPABILITIES
+from nodeyard.app.guards import account_policies
+from nodeyard.capabilities.profiles.controller import PROFILES
+from nodeyard.capabilities.spares.controller import SPARES
+from nodeyard.kube.names import APPROVE, NAMESPACE
+from nodeyard.runtime import rbac
+from nodeyard.testing import third_party_crds
+from nodeyard.testing.session import MERGE, Session
+
+GRANTED = "accounts-granted"
+NAMES = [each.name for each in CAPABILITIES]
+PLANNED = (SPARES, PROFILES)
+RBAC = "/apis/rbac.authorization.k8s.io/v1"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+def reading_secrets(verb):
+    """The capabilities that may read the Secrets of the whole cluster by a verb."""
+    return {
+        capability.name
+        for capability in CAPABILITIES
+        for rule in capability.rbac
+        if "secrets" in rule.resources and verb in rule.verbs and not (rule.names or rule.namespace or rule.grant)
+    }
+
+
+GETS_SECRETS, LISTS_SECRETS = reading_secrets("get"), reading_secrets("list")
+ADMIN = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRoleBinding",
+    "metadata": {"name": "accounts-stolen"},
+    "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": GRANTED}],
+    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+}
+POD = {"metadata": {"name": "stolen"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
+FOREIGN = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "owls.accounts.example"},
+    "spec": {
+        "group": "accounts.example",
+        "scope": "Cluster",
+        "names": {"plural": "owls", "singular": "owl", "kind": "Owl", "listKind": "OwlList"},
+        "versions": [
+            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object"}}}
+        ],
+    },
+}
+
+
+def secret(type):
+    annotations = {"kubernetes.io/service-account.name": "default"}
+    return {"metadata": {"name": "stolen", "annotations": annotations}, "type": type}
+
+
+def attacks(namespace):
+    """What each account tries in a namespace: method, path and body."""
+    core = f"/api/v1/namespaces/{namespace}"
+    return {
+        "mint a token by a Secret": ("POST", f"{core}/secrets", secret("kubernetes.io/service-account-token")),
+        "mint a token": ("POST", f"{core}/serviceaccounts/default/token", {"spec": {}}),
+        "make an account": ("POST", f"{core}/serviceaccounts", {"metadata": {"name": "stolen"}}),
+        "run a pod": ("POST", f"{core}/pods", POD),
+        "bind a role": ("POST", f"{RBAC}/clusterrolebindings", ADMIN),
+        "widen a role": ("PATCH", f"{RBAC}/clusterroles/edit", {"rules": []}),
+        "change a definition of others": (
+            "PATCH",
+            f"{DEFINITIONS}/owls.accounts.example",
+            {"metadata": {"labels": {}}},
+        ),
+        "delete a definition of others": ("DELETE", f"{DEFINITIONS}/owls.accounts.example", None),
+        "switch off its own policy": (
+            "DELETE",
+            "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings/nodeyard-accounts-secrets",
+            None,
+        ),
+    }
+
+
+def elsewhere():
+    """What no account may do in a namespace that nobody granted."""
+    core = "/api/v1/namespaces/kube-system"
+    config_map = {"metadata": {"name": "stolen"}}
+    return {
+        "read a Secret": ("GET", f"{core}/secrets/any", None),
+        "write a Secret": ("POST", f"{core}/secrets", secret("Opaque")),
+        "read ConfigMaps": ("GET", f"{core}/configmaps", None),
+        "write a ConfigMap": ("POST", f"{core}/configmaps", config_map),
+    }
+
+
+@pytest.fixture(scope="module")
+def cluster(api, request):
+    """With the roles of all capabilities, what they may be granted in one namespace, and the policies."""
+    rest = api.rest
+    namespaces = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": each}} for each in (GRANTED, NAMESPACE)
+    ]
+    granted = [each for capability in CAPABILITIES for each in rbac.manifests(capability)]
+    for capability in CAPABILITIES:
+        granted += [binding(capability.name, grant) for grant in rbac.grants(capability)]
+    made = [*granted, FOREIGN, *account_policies()]
+    for each in (*namespaces, *made):
+        rest.replace_or_create(each)
+    yield Session(api.url, api.authority.pem, api.admin_token)
+    for each in reversed(made):
+        rest.call("DELETE", f"{rest.collection(each)}/{each['metadata']['name']}")
+
+
+def binding(capability, grant):
+    name = rbac.grant_role(capability, grant)
+    return {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": name, "namespace": GRANTED},
+        "subjects": [{"kind": "ServiceAccount", "name": f"nodeyard-{capability}", "namespace": NAMESPACE}],
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
+    }
+
+
+def tried(cluster, capability, method, path, body):
+    """The status of a request that a capability's account sends; nothing is stored."""
+    headers = {"Impersonate-User": rbac.username(f"nodeyard-{capability}")}
+    query = {} if method == "GET" else {"dryRun": "All"}
+    content = {"content_type": MERGE} if method == "PATCH" else {}
+    return cluster.request(method, path, body, query=query, headers=headers, **content)
+
+
+@pytest.mark.parametrize("capability", NAMES)
+def test_a_stolen_token_does_not_lead_to_more_rights(cluster, capability, eventually):
+    granted = attacks(GRANTED)
+    # A real server learns of policies and roles by a watch, a moment later.
+    minted = granted["mint a token by a Secret"]
+    eventually(
+        lambda: "may write only Secrets of type Opaque" in tried(cluster, "profiles", *minted).message,
+        "the policies are known",
+    )
+    for what, attack in {**granted, **elsewhere()}.items():
+        if what == "read a Secret" and capability in GETS_SECRETS:
+            continue
+        answer = tried(cluster, capability, *attack)
+        assert answer.status == 403, f"{capability} may {what}: {answer.status} {answer.message}"
+    if capability not in LISTS_SECRETS:
+        assert tried(cluster, capability, "GET", "/api/v1/secrets", None).status == 403
+    assert tried(cluster, capability, "GET", "/api/v1/configmaps", None).status == 403
+
+
+def test_profiles_writes_opaque_secrets_where_that_is_granted_and_is_told_why_no_others(cluster):
+    path = f"/api/v1/namespaces/{GRANTED}/secrets"
+
+    assert tried(cluster, "profiles", "POST", path, secret("Opaque")).status == 201
+    answer = tried(cluster, "profiles", "POST", path, secret("kubernetes.io/service-account-token"))
+    assert "ServiceAccounts of Nodeyard may write only Secrets of type Opaque" in answer.message
+    listed = tried(cluster, "profiles", "GET", path, None)
+    assert listed.status == 200
+
+
+def test_no_more_capabilities_than_need_it_may_read_secrets_of_the_whole_cluster():
+    assert {"clustertree"} >= LISTS_SECRETS
+    assert {"pools", "clustertree"} >= GETS_SECRETS
+
+
+# people
+
+
+@pytest.fixture(scope="module")
+def people(api):
+    """`people("reader", "jane")` binds a person to a role; their kubeconfig."""
+    made = [*rbac.command_roles(), *(each for every in PLANNED for each in rbac.people(every))]
+    third_party_crds.install(api.rest, [each for every in PLANNED for each in every.definitions()])
+    for each in made:
+        api.rest.replace_or_create(each)
+
+    def bind(role, user):
+        subjects = [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}]
+        name = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role}
+        bound = {**ADMIN, "metadata": {"name": f"accounts-{user}"}, "subjects": subjects, "roleRef": name}
+        api.rest.replace_or_create(bound)
+        made.append(bound)
+        return api.user(user)
+
+    yield bind
+    for each in reversed(made):
+        api.rest.call("DELETE", f"{api.rest.collection(each)}/{each['metadata']['name']}")
+
+
+def planned(kubeconfig):
+    chosen = ",".join(each.name for each in PLANNED)
+    command = [*PROGRAM, "plan", "--capabilities", chosen, "--kubeconfig", str(kubeconfig)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+
+
+def explained(kubeconfig, template):
+    command = [*PROGRAM, "why", f"nodetemplate/{template}", "--kubeconfig", str(kubeconfig)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+
+
+@pytest.fixture
+def template(api):
+    spec = {"nodes": 0, "selector": {"matchLabels": {"accounts": "none"}}, "template": {"metadata": {}}}
+    metadata = {"name": "accounts"}
+    body = {"apiVersion": "nyallocator.cybozu.io/v1", "kind": "NodeTemplate", "metadata": metadata, "spec": spec}
+    api.rest.replace_or_create(body)
+    yield body["metadata"]["name"]
+    api.rest.call("DELETE", f"{api.rest.collection(body)}/accounts")
+
+
+def test_who_has_the_role_of_a_reader_can_run_plan_and_why(api, people, template, eventually):
+    kubeconfig = people("nodeyard-reader", "accounts-reader")
+    reader = Session(api.url, api.authority.pem, api.admin_token)
+    headers = {"Impersonate-User": "accounts-reader"}
+    templates = "/apis/nyallocator.cybozu.io/v1/nodetemplates"
+    eventually(lambda: reader.get(templates, headers=headers).status == 200, "the roles are gathered")
+
+    done = planned(kubeconfig)
+    assert done.returncode in {0, 2}, done.stdout + done.stderr
+    assert "forbidden" not in (done.stdout + done.stderr).lower()
+    told = explained(kubeconfig, template)
+    assert told.returncode == 0, told.stdout + told.stderr
+    assert "forbidden" not in (told.stdout + told.stderr).lower()
+    assert template in told.stdout
+    for path in ("/api/v1/secrets", "/api/v1/namespaces/kube-system/secrets"):
+        assert reader.get(path, headers=headers).status == 403
+    patched = reader.patch(f"{templates}/{template}", {"metadata": {"annotations": {"a": "b"}}}, headers=headers)
+    assert patched.status == 403, "who only reads approves nothing"
+
+
+def test_who_has_the_role_of_an_approver_can_set_the_annotation(api, people, template, eventually):
+    people("nodeyard-approver", "accounts-approver")
+    http = Session(api.url, api.authority.pem, api.admin_token)
+    path = f"/apis/nyallocator.cybozu.io/v1/nodetemplates/{template}"
+    headers, approval = {"Impersonate-User": "accounts-approver"}, {"metadata": {"annotations": {APPROVE: "id"}}}
+    eventually(lambda: http.patch(path, approval, headers=headers).status == 200, "the roles are gathered")
+    assert http.get("/api/v1/secrets", headers=headers).status == 403
+
+
+def test_the_account_of_the_operator_can_run_plan(api, people):
+    """With the rights of the chart, Secrets and ConfigMaps granted in no namespace."""
+    rules = [rule for capability in PLANNED for rule in rbac.rules(capability)]
+    done = planned(api.user("accounts-operator", rules=rules))
+    assert done.returncode in {0, 2}, done.stdout + done.stderr

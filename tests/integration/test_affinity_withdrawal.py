@@ -1,0 +1,22 @@
+"""A class that is taken off a tenant's list while applications have it."""
+
+from tests.builders.estates import unique
+
+
+def test_withdrawing_a_class_in_use_warns_and_names_the_applications(estate):
+    used, free = (estate.affinity_class(unique(word), nodeSelector={"zone": word}) for word in ("used", "free"))
+    estate.definition("Ledger")
+    tenant = unique("withdrawn")
+    home = estate.tenant(tenant, defaultAffinityClass=used, allowedAffinityClasses=[used, free])
+    estate.released("Ledger", home, "books")
+
+    def without(name):
+        kept = [each for each in (used, free) if each != name]
+        spec = {"allowedAffinityClasses": kept, "defaultAffinityClass": kept[0]}
+        return estate.patch("Tenant", tenant, {"spec": spec}, "tenant-root", query={"dryRun": "All"})
+
+    told = estate.until(lambda: without(used).warnings, "the withdrawal of a class in use warns")
+
+    assert any(used in each and "books" in each for each in told)
+    answer = without(free)
+    assert (answer.status, answer.warnings) == (200, [])

@@ -1,0 +1,63 @@
+"""An untrusted leaf: limits of what the operator caches, offers and repeats from it."""
+
+from __future__ import annotations
+
+import pytest
+from tests.builders.hostile_leaf import SECRET, HostileLeaf
+from tests.builders.woods import hurried
+
+from nodeyard.runtime.remote import client
+
+NODE = {
+    "metadata": {"name": "n1", "uid": "1", "resourceVersion": "5"},
+    "status": {
+        "allocatable": {"cpu": "4", "memory": "8Gi", "pods": "110"},
+        "conditions": [{"type": "Ready", "status": "True"}],
+    },
+}
+
+
+def pod(name, *requests):
+    containers = [{"name": f"c{number}", "resources": {"requests": each}} for number, each in enumerate(requests)]
+    metadata = {"name": name, "namespace": "default", "uid": name, "resourceVersion": "6"}
+    return {
+        "metadata": metadata,
+        "spec": {"nodeName": "n1", "containers": containers},
+        "status": {"phase": "Running"},
+    }
+
+
+@pytest.fixture
+def hostile():
+    with HostileLeaf() as leaf:
+        leaf.nodes = [NODE]
+        yield leaf
+
+
+def test_a_hostile_leaf_offers_no_more_than_it_has_is_not_quoted_and_not_kept_without_bounds(
+    wood, operator, hostile, monkeypatch, capfd
+):
+    monkeypatch.setattr(client, "KEPT_BYTES", 1 << 20)
+    hostile.pods = [pod("a", {"cpu": "-5"}, {"cpu": "1"})]
+    operator(hurried())
+    east = wood.cluster("east", kubeconfig=hostile.kubeconfig)
+    name = f"kosmos-{east}"
+    wood.until_offers(name, cpu="3")
+
+    hostile.failing = {"/readyz"}
+    assert "returned 500" in wood.until_condition(east, "Reachable", "False", "LeafUnreachable")
+    hostile.failing = set()
+    wood.until_condition(east, "Reachable", "True")
+
+    hostile.flood = True
+    message = wood.until_condition(east, "Ready", "False", "LeafTooLarge")
+    assert "sends more objects than are kept of one cluster, 1 MiB" in message
+    wood.until_renewed(name)
+    assert wood.offers(name)["cpu"] == "3"
+    wood.until_events(east, "LeafTooLarge")
+
+    hostile.failing = {"/api/v1/namespaces/kube-system"}
+    west = wood.cluster("west", kubeconfig=hostile.kubeconfig)
+    wood.until_says(west, "Reachable", "the server answered 500")
+    told = f"{wood.see(east)} {wood.see(west)} {wood.events(east)} {wood.events(west)} {capfd.readouterr()}"
+    assert SECRET not in told

@@ -1,0 +1,70 @@
+"""The order of actions, whatever they come after and however they end."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodeyard.apply.action_graph import ActionGraph
+
+from ...builders.plans import action
+
+
+@st.composite
+def webs(draw):
+    """Actions that come after any others, themselves and unknown ones among them."""
+    names = [f"a{number}" for number in range(draw(st.integers(0, 7)))]
+    return [
+        action(name, after=tuple(draw(st.lists(st.sampled_from([*names, "nobody"]), max_size=2)))) for name in names
+    ]
+
+
+def walk(schedule, fails):
+    """Start and end actions as an applier would; who was started, in order, and who was skipped."""
+    started, skipped = [], set()
+    ready = schedule.roots()
+    while ready:
+        current = ready.pop(0)
+        started.append(current.id)
+        if current.id in fails:
+            skipped |= {each.id for each in schedule.dependents_of(current)}
+        else:
+            ready += schedule.complete(current)
+    return started, skipped
+
+
+@given(webs(), st.sets(st.sampled_from([f"a{number}" for number in range(7)])))
+def test_every_action_is_started_once_or_skipped_for_a_reason(actions, fails):
+    schedule = ActionGraph(actions)
+    never = {each.id for each, _ in schedule.unreachable()}
+    started, skipped = walk(schedule, fails)
+    assert len(started) == len(set(started))
+    assert set(started) | skipped | never == {each.id for each in actions}
+    assert not set(started) & (skipped | never)
+
+
+@given(webs(), st.sets(st.sampled_from([f"a{number}" for number in range(7)])))
+def test_an_action_starts_only_after_all_it_comes_after_have_succeeded(actions, fails):
+    after = {each.id: each.after for each in actions}
+    started, _ = walk(ActionGraph(actions), fails)
+    for position, each in enumerate(started):
+        assert set(after[each]) <= set(started[:position]) - fails
+
+
+@given(webs())
+def test_what_can_never_start_says_why(actions):
+    for each, why in ActionGraph(actions).unreachable():
+        assert why.startswith("depends on ")
+        assert each.after
+
+
+@given(webs())
+def test_no_more_are_ever_ready_at_once_than_its_width(actions):
+    schedule = ActionGraph(actions)
+    width = schedule.width
+    ready = schedule.roots()
+    while ready:
+        assert len(ready) <= width
+        ready = ready[1:] + schedule.complete(ready[0])
+
+
+def test_a_chain_is_one_wide():
+    assert ActionGraph([action("a"), action("b", after=("a",)), action("c", after=("b",))]).width == 1

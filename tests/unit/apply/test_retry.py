@@ -1,0 +1,29 @@
+"""How long one waits for a server, and when one stops."""
+
+from random import Random
+
+import pytest
+
+from nodeyard.apply.retry import RetryPolicy
+
+
+def pauses(patience, asked=None):
+    random, found = Random(1), []
+    while (pause := patience.pause(len(found) + 1, asked, random)) is not None:
+        found.append(pause)
+    return found
+
+
+def test_pauses_grow_and_end():
+    first, second, third = pauses(RetryPolicy(attempts=4, first=1.0, most=3.0))
+    assert 0.5 <= first <= 1 <= second <= 2
+    assert 1.5 <= third <= 3
+
+
+def test_what_the_server_asks_for_is_the_least():
+    assert all(pause >= 2 for pause in pauses(RetryPolicy(), asked=2))
+
+
+@pytest.mark.parametrize(("asked", "count"), [(5, 3), (6, 0)])
+def test_a_pause_longer_than_the_longest_is_left_to_others(asked, count):
+    assert len(pauses(RetryPolicy(attempts=4, most=5.0), asked)) == count

@@ -1,0 +1,39 @@
+"""Whether the API server asks about pods of tenants, as the registration says."""
+
+import pytest
+from tests.builders.affinity_views import registration
+
+from nodeyard.capabilities.affinity.enforcement import is_webhook_registered
+
+NAME = "placement-tenants.affinity.nodeyard.dev"
+
+
+def narrowed(**fields):
+    found = registration()
+    entries = [{**each, **fields} if each["name"] == NAME else each for each in found["webhooks"]]
+    return {**found, "webhooks": entries}
+
+
+def test_what_is_declared_is_asked():
+    assert is_webhook_registered(registration())
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"matchConditions": [{"name": "never", "expression": "false"}]},
+        {"failurePolicy": "Ignore"},
+        {"objectSelector": {"matchLabels": {"a": "b"}}},
+        {"namespaceSelector": {"matchLabels": {"a": "b"}}},
+        {"rules": []},
+        {"name": "other.example.com"},
+    ],
+    ids=lambda fields: next(iter(fields)),
+)
+def test_a_registration_that_was_narrowed_asks_too_little(fields):
+    assert not is_webhook_registered(narrowed(**fields))
+
+
+def test_without_a_registration_nothing_is_asked():
+    assert not is_webhook_registered(None)
+    assert not is_webhook_registered({"metadata": {}, "webhooks": None})

@@ -1,0 +1,115 @@
+"""What is remembered of the way from an owner to its application, and when it is walked anew."""
+
+import msgspec
+import pytest
+from tests.builders.applications import NAMESPACE
+from tests.builders.placements import PlacementView, body, installed, reference, release
+
+from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.reviews import lineage_cache as memory
+from nodeyard.capabilities.affinity.reviews.lineage_cache import cached_lineage
+from nodeyard.kube.objects import OwnerReference
+
+DEPLOYMENT = installed("apps/v1", "Deployment", "main-db")
+REPLICA_SET = body("apps/v1", "ReplicaSet", "main-db-5f", owners=[DEPLOYMENT])
+ADOPTED = installed("apps/v1", "Deployment", "main-db", by="redis-cache")
+OBJECTS = (REPLICA_SET, DEPLOYMENT, release())
+
+
+@pytest.fixture(autouse=True)
+def _forgotten(monkeypatch):
+    monkeypatch.setattr(memory, "_cache", {})
+
+
+class Counting(PlacementView):
+    """Counts how often each kind of object is taken for its metadata."""
+
+    gets = 0
+
+    def get(self, kind, name, namespace=""):
+        self.gets += 1
+        return super().get(kind, name, namespace)
+
+
+def owner(obj=REPLICA_SET, **changes):
+    return msgspec.convert(reference(obj, **changes), OwnerReference)
+
+
+def test_the_way_is_walked_once_and_then_only_looked_over():
+    view = Counting(*OBJECTS)
+    first = cached_lineage(owner(), NAMESPACE, view)
+    view.gets = 0
+
+    assert cached_lineage(owner(), NAMESPACE, view) is first
+    # The three on the way, and who serves Applications.
+    assert view.gets == 4
+    assert first.application.name == "main-db"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        (REPLICA_SET, DEPLOYMENT, release(affinity_class="dc2")),
+        (REPLICA_SET, ADOPTED, release("redis-cache", of=("Redis", "cache"), affinity_class="dc2")),
+    ],
+    ids=["another class", "another release"],
+)
+def test_a_change_of_anything_on_the_way_is_seen(changed):
+    before = cached_lineage(owner(), NAMESPACE, PlacementView(*OBJECTS))
+
+    after = cached_lineage(owner(), NAMESPACE, PlacementView(*changed))
+
+    assert before.release.metadata.labels[names.AFFINITY_CLASS] == "dc1"
+    assert after.release.metadata.labels[names.AFFINITY_CLASS] == "dc2"
+
+
+@pytest.mark.parametrize(
+    "left", [(DEPLOYMENT, release()), (REPLICA_SET, DEPLOYMENT)], ids=["the owner is gone", "the release is gone"]
+)
+def test_what_is_not_all_there_any_more_has_to_be_walked(left):
+    cached_lineage(owner(), NAMESPACE, PlacementView(*OBJECTS))
+
+    assert cached_lineage(owner(), NAMESPACE, PlacementView(*left)) is None
+    assert memory._cache == {}
+
+
+@pytest.mark.parametrize(
+    "changes", [{"uid": "another"}, {"name": "another"}, {"kind": "Deployment"}], ids=["uid", "name", "kind"]
+)
+def test_a_reference_that_means_another_is_not_taken_for_this_one(changes):
+    view = PlacementView(*OBJECTS)
+    cached_lineage(owner(), NAMESPACE, view)
+
+    assert cached_lineage(owner(**changes), NAMESPACE, view) is None
+
+
+def test_in_another_namespace_it_is_another():
+    view = PlacementView(*OBJECTS)
+    cached_lineage(owner(), NAMESPACE, view)
+
+    assert cached_lineage(owner(), "tenant-other", view) is None
+
+
+def test_what_leads_to_nobody_is_not_remembered():
+    assert cached_lineage(owner(), NAMESPACE, PlacementView(REPLICA_SET, DEPLOYMENT, release(of=None))) is None
+    assert memory._cache == {}
+
+
+def test_only_so_much_is_remembered(monkeypatch):
+    monkeypatch.setattr(memory, "MAX_ENTRIES", 2)
+    sets = [body("apps/v1", "ReplicaSet", f"set-{number}", owners=[DEPLOYMENT]) for number in range(3)]
+    view = PlacementView(*sets, DEPLOYMENT, release())
+
+    for each in (*sets, sets[2]):
+        cached_lineage(owner(each), NAMESPACE, view)
+
+    assert [key[1] for key in memory._cache] == ["set-1", "set-2"]
+
+
+def test_owners_without_a_namespace_are_found_again():
+    fleet = body("example.dev/v1", "Fleet", "all", namespace="")
+    held = release(owners=[fleet])
+    view = PlacementView(fleet, held)
+
+    assert cached_lineage(owner(held), NAMESPACE, view) is cached_lineage(owner(held), NAMESPACE, view)
+    assert cached_lineage(owner(fleet), NAMESPACE, view) is None

@@ -1,0 +1,57 @@
+"""Detects Kosmos' running manager by renewals of leases, and before any of its nodes is written."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from nodeyard.capabilities.clustertree.peer_operator import detect_peer_operator
+
+from ....builders.trees import NOW, alive, cluster, grown, leaf_node, left_by_kosmos
+
+
+class Seen:
+    """A view of one Cluster."""
+
+    def __init__(self, node, health=None, *, is_connected_here=True):
+        self._node = node
+        self._health = health
+        self._named = "east" if is_connected_here else ""
+
+    def all(self, _kind):
+        return (cluster("east"),)
+
+    def finding(self, _name):
+        return self._health
+
+    def cluster(self, _name):
+        return SimpleNamespace(name=self._named)
+
+    def indexed(self, _kind, _index, _value):
+        return (self._node,)
+
+
+LEFT = left_by_kosmos("kosmos-east")
+OWN = grown(nodes=[leaf_node("n1")]).roots["kosmos-east"]
+
+
+def test_leases_that_somebody_else_moves_are_a_living_original():
+    living = detect_peer_operator(Seen(OWN, alive(moved=("kosmos-east",))), NOW)
+
+    assert living.name == "Kosmos' clustertree manager"
+    assert living.hand_over.startswith("It renews the leases of kosmos-east. Scale Deployment")
+
+
+def test_nodes_that_kosmos_made_are_left_alone_until_their_leases_have_been_looked_at():
+    living = detect_peer_operator(Seen(LEFT), NOW)
+
+    assert "as far as is known" in living.name
+    assert "kosmos-east" in living.hand_over
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [Seen(LEFT, alive()), Seen(OWN), Seen(LEFT, is_connected_here=False)],
+    ids=["looked-at", "ours", "another-replicas"],
+)
+def test_otherwise_there_is_none(seen):
+    assert detect_peer_operator(seen, NOW) is None

@@ -1,0 +1,23 @@
+"""`nodeyard status` says what to do where nobody runs anything, and counts in words."""
+
+from datetime import UTC, datetime
+
+from nodeyard.app.capabilities import CAPABILITIES
+from nodeyard.app.operators import Operators, Serving
+from nodeyard.cli.status import render
+from nodeyard.runtime.publication import HeldPlan, Publication
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+def test_where_nobody_runs_anything_it_says_what_to_do():
+    told = list(render(Operators(), CAPABILITIES, NOW))
+    assert "  no operator runs on this cluster: install the chart, or start nodeyard run" in told
+
+
+def test_held_plans_are_told_with_what_they_disrupt():
+    held = HeldPlan(id="abc", key="tenants", nodes=1, actions=1, disrupts="1 Namespace")
+    told = Publication(version="1", held=(held,), held_count=1)
+    serving = Serving("affinity", "a", NOW, told, held=(held,), held_count=1)
+    lines = list(render(Operators(running={"affinity": serving}), CAPABILITIES, NOW))
+    assert "  abc  affinity tenants: 1 Namespace disrupted by 1 action" in lines

@@ -1,0 +1,12 @@
+"""Remote clusters that a plan was made without are named on stderr."""
+
+from types import SimpleNamespace
+
+from nodeyard.app.dry_planner import UnreachableCluster
+from nodeyard.cli.cluster import warn_unreachable
+
+
+def test_clusters_that_were_not_reached_are_named_on_stderr(capsys):
+    warn_unreachable(SimpleNamespace(unreachable=[UnreachableCluster("pools", "prod", "no answer in 5 s")]))
+    out, err = capsys.readouterr()
+    assert (out, err) == ("", "pools: cluster prod is unreachable: no answer in 5 s\n")

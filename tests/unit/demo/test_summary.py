@@ -1,0 +1,72 @@
+"""The fleet at a glance."""
+
+from io import StringIO
+
+import msgspec
+import pytest
+from rich.console import Console
+
+from nodeyard.demo.summary import Fleet, NodeView, PodView, mirrors, table
+from nodeyard.kube.names import MIRRORED_CLUSTER, MIRRORED_NODE
+from nodeyard.process.clock import EPOCH
+from nodeyard.sim.nodes import NodeShape, node, spare_node
+
+
+def seen(obj):
+    return msgspec.convert(obj, NodeView)
+
+
+def pod(name, node, phase="Running"):
+    return msgspec.convert(
+        {"metadata": {"name": name}, "spec": {"nodeName": node}, "status": {"phase": phase}}, PodView
+    )
+
+
+def mirror(name, cluster):
+    shape = NodeShape(cpu=4, extended={"nvidia.com/gpu": "2"})
+    return node(
+        name,
+        EPOCH,
+        zone="b",
+        shape=shape,
+        labels={MIRRORED_NODE: "true"},
+        annotations={MIRRORED_CLUSTER: cluster},
+        is_ready=True,
+    )
+
+
+@pytest.fixture
+def fleet():
+    nodes = [
+        seen(node("a1", EPOCH, zone="a", is_ready=True)),
+        seen(node("b1", EPOCH, zone="b", is_ready=True)),
+        seen(spare_node("b2", EPOCH, zone="b")),
+        seen(mirror("kosmos-east", "east")),
+    ]
+    return Fleet(nodes, [pod("p", "a1"), pod("q", "b1"), pod("r", "b1", "Pending")], {"a1", "b1"})
+
+
+def printed(made):
+    output = StringIO()
+    Console(file=output, width=160).print(made)
+    return [[cell.strip() for cell in line.strip("│").split("│")] for line in output.getvalue().splitlines()]
+
+
+def test_the_table_counts_by_zone(fleet):
+    rows = printed(table(fleet))
+    assert ["a", "1", "1", "1", "0", "0", "1", "1"] in rows
+    assert ["b", "3", "2", "1", "1", "1", "1", "1"] in rows
+    assert ["all", "4", "3", "2", "1", "1", "2", "2"] in rows
+
+
+def test_mirrors_are_listed_with_what_they_offer(fleet):
+    (row,) = [row for row in printed(mirrors(fleet)) if row[0] == "kosmos-east"]
+    assert row[1:3] == ["east", "yes"]
+    assert row[3] == "3760m"
+    assert "nvidia.com/gpu: 2" in row[6]
+
+
+def test_a_fleet_is_complete_when_all_is_ready_and_runs(fleet):
+    assert fleet.is_complete(2, 2)
+    assert not fleet.is_complete(3, 2)
+    assert not fleet.is_complete(2, 3)

@@ -1,0 +1,89 @@
+"""`why` joins a decision with the conditions, the held plan and the operator, and never says fine beside trouble."""
+
+import pytest
+from tests.builders.plans import blocked, decision
+
+from nodeyard.kube.objects import Condition
+from nodeyard.plan.explain import compose, is_adverse, render_answers
+
+FINE = frozenset({"Reconciled"})
+
+
+def messages(reason, _facts):
+    return f"text of {reason}"
+
+
+def condition(type, status, reason="Broken", message="it is broken", generation=0):
+    return Condition(type=type, status=status, reason=reason, message=message, observed_generation=generation)
+
+
+def answer(rule="Reconciled", **known):
+    return compose("spares", decision(rule), messages, fine=FINE, **known)
+
+
+def test_without_trouble_the_rule_is_the_answer():
+    told = answer(conditions=[condition("Ready", "True", "Reconciled")])
+    assert told.reasons == ("Reconciled",)
+    assert "Reconciled: text of Reconciled" in render_answers([told])
+
+
+@pytest.mark.parametrize("status", ["False", "Unknown"])
+def test_a_condition_that_is_not_met_takes_the_place_of_a_rule_that_says_fine(status):
+    told = answer(conditions=[condition("Ready", status)])
+    assert told.reasons == ("Broken",)
+    text = render_answers([told])
+    assert f"Broken: it is broken; Ready is {status}" in text
+    assert "Reconciled" not in text
+
+
+def test_a_rule_that_tells_of_something_else_stands_beside_the_condition():
+    assert answer("ChosenByNode", conditions=[condition("Ready", "False")]).reasons == ("Broken", "ChosenByNode")
+
+
+def test_a_condition_with_the_reason_of_the_rule_is_not_told_twice():
+    assert answer("Broken", conditions=[condition("Ready", "False")]).reasons == ("Broken",)
+
+
+def test_a_held_plan_comes_first_and_once():
+    facts = {"id": "0123456789ab", "nodes": 30, "managed": 100, "limit": "25"}
+    held = blocked("web", "NeedsApproval", **facts)
+    told = answer(held=held, conditions=[condition("Held", "True", "NeedsApproval")])
+    assert told.reasons == ("NeedsApproval",)
+    assert "nodeyard approve 0123456789ab" in render_answers([told])
+
+
+def test_what_nobody_runs_is_not_fine():
+    told = answer(is_served=False)
+    assert told.reasons == ("NotServed",)
+    assert "no operator runs spares" in render_answers([told])
+
+
+def test_a_condition_of_an_older_spec_says_so():
+    told = answer(conditions=[condition("Ready", "False", generation=2)], generation=3)
+    assert "observed at generation 2; the spec is at 3" in render_answers([told])
+
+
+def test_an_empty_message_is_no_empty_answer():
+    assert "no message; Ready is False" in render_answers(
+        [answer(conditions=[condition("Ready", "False", message="")])]
+    )
+
+
+@pytest.mark.parametrize(
+    ("type", "status", "is_bad"),
+    [
+        ("Ready", "False", True),
+        ("Ready", "True", False),
+        ("Held", "True", True),
+        ("Held", "False", False),
+        ("MemoryPressure", "True", True),
+        ("MemoryPressure", "False", False),
+        ("Progressing", "False", False),
+        ("Surplus", "True", True),
+        ("Surplus", "False", False),
+        ("ScalingUp", "False", False),
+        ("RollingOut", "True", False),
+    ],
+)
+def test_conditions_are_bad_by_their_polarity(type, status, is_bad):
+    assert is_adverse(condition(type, status)) is is_bad

@@ -1,0 +1,137 @@
+"""What a manager owns, and what an apply that says less would take away."""
+
+from nodeyard.plan.managed_fields import fields_of, owners, owns, preview_apply, transfer_fields
+
+
+def entry(manager, fields, operation="Apply", **more):
+    return {"manager": manager, "operation": operation, "fieldsType": "FieldsV1", "fieldsV1": fields, **more}
+
+
+def obj(*entries, **content):
+    return {"metadata": {"name": "x", "managedFields": list(entries)}, **content}
+
+
+def test_an_apply_that_says_what_is_there_changes_nothing():
+    live = obj(entry("us", {"f:spec": {"f:a": {}}}), spec={"a": 1, "b": 2})
+    assert preview_apply(live, {"spec": {"a": 1}}, "us") is live
+
+
+def test_a_field_we_own_and_no_longer_say_goes():
+    live = obj(entry("us", {"f:spec": {"f:a": {}, "f:b": {}}}), spec={"a": 1, "b": 2, "c": 3})
+    assert preview_apply(live, {"spec": {"a": 1}}, "us")["spec"] == {"a": 1, "c": 3}
+
+
+def test_a_field_that_another_owns_too_stays():
+    live = obj(
+        entry("us", {"f:spec": {"f:a": {}, "f:b": {}}}),
+        entry("them", {"f:spec": {"f:b": {}}}, operation="Update"),
+        spec={"a": 1, "b": 2},
+    )
+    assert preview_apply(live, {"spec": {"a": 1}}, "us") is live
+
+
+def test_a_field_that_is_kept_is_not_worth_an_apply():
+    live = obj(entry("us", {"f:spec": {"f:a": {}, "f:replicas": {}}}), spec={"a": 1, "replicas": 0})
+    assert preview_apply(live, {"spec": {"a": 1}}, "us", [("spec", "replicas")]) is live
+
+
+def test_a_label_we_drop_goes_and_those_of_others_stay():
+    live = obj(entry("us", {"f:metadata": {"f:labels": {".": {}, "f:a": {}, "f:b": {}}}}))
+    live["metadata"]["labels"] = {"a": "1", "b": "2", "theirs": "3"}
+    after = preview_apply(live, {"metadata": {"labels": {"a": "1"}}}, "us")
+    assert after["metadata"]["labels"] == {"a": "1", "theirs": "3"}
+
+
+def test_a_map_of_which_nothing_is_left_goes_whole():
+    live = obj(entry("us", {"f:spec": {"f:deletion": {".": {}, "f:seconds": {}}, "f:a": {}}}), spec={"a": 1})
+    live["spec"]["deletion"] = {"seconds": 3}
+    assert preview_apply(live, {"spec": {"a": 1}}, "us")["spec"] == {"a": 1}
+
+
+def test_named_items_and_set_members_go_one_by_one():
+    fields = {"f:spec": {"f:taints": {'k:{"effect":"NoSchedule","key":"a"}': {}}, "f:sets": {'v:"x"': {}}}}
+    live = obj(
+        entry("us", fields), spec={"taints": [{"key": "a", "effect": "NoSchedule"}, {"key": "b"}], "sets": ["x", "y"]}
+    )
+    assert preview_apply(live, {"spec": {}}, "us")["spec"] == {"taints": [{"key": "b"}], "sets": ["y"]}
+
+
+def test_what_we_say_of_an_item_keeps_it():
+    fields = {"f:spec": {"f:args": {'k:{"name":"v"}': {"f:name": {}, "f:value": {}}}}}
+    live = obj(entry("us", fields), spec={"args": [{"name": "v", "value": "1"}]})
+    assert preview_apply(live, {"spec": {"args": [{"name": "v", "value": "1"}]}}, "us") is live
+
+
+def test_an_object_that_we_never_applied_loses_nothing():
+    live = obj(entry("us", {"f:spec": {"f:a": {}}}, operation="Update"), spec={"a": 1})
+    assert preview_apply(live, {"spec": {}}, "us") is live
+
+
+def test_a_subresource_entry_is_not_the_objects_own():
+    live = obj(entry("us", {"f:spec": {"f:replicas": {}}}, subresource="scale"), spec={"replicas": 1})
+    assert fields_of(live, "us") == {}
+    assert owners(live, "spec", "replicas") == {"us"}
+
+
+def test_ownership_of_a_field_is_told_by_path():
+    live = obj(entry("us", {"f:spec": {"f:replicas": {}}}), entry("them", {"f:spec": {}}))
+    assert owns(live, "us", "spec", "replicas")
+    assert not owns(live, "them", "spec", "replicas")
+    assert not owns(live, "nobody", "spec")
+
+
+def test_an_item_of_which_we_say_less_than_we_own_is_kept():
+    fields = {"f:spec": {"f:args": {'k:{"name":"v"}': {"f:name": {}, "f:value": {}}}, "f:a": {}}}
+    live = obj(entry("us", fields), spec={"a": 1, "args": [{"name": "v", "value": "1"}]})
+    assert preview_apply(live, {"spec": {"a": 1, "args": [{"name": "v"}]}}, "us") is live
+
+
+def test_a_field_below_one_that_we_say_as_a_whole_goes_when_it_is_not_said():
+    live = obj(entry("us", {"f:spec": {"f:a": {"f:b": {}, "f:c": {}}}}), spec={"a": {"b": 1, "c": 2}})
+    assert preview_apply(live, {"spec": {"a": {"b": 1}}}, "us")["spec"] == {"a": {"b": 1}}
+
+
+# handing over
+
+
+def moved(fields, *entries, **content):
+    return obj(entry("mover", fields, operation="Update"), *entries, **content)
+
+
+def test_what_a_mover_wrote_and_we_say_becomes_ours_and_the_rest_stays_its_own():
+    live = moved({"f:spec": {"f:a": {}, "f:theirs": {}}}, spec={"a": 1, "theirs": 2})
+
+    fields = transfer_fields(live, {"spec": {"a": 1}}, "us", "mover")
+
+    assert fields == [
+        entry("us", {"f:spec": {"f:a": {}}}),
+        entry("mover", {"f:spec": {"f:theirs": {}}}, operation="Update"),
+    ]
+
+
+def test_what_is_ours_already_is_joined_and_others_are_not_touched():
+    ours, other = entry("us", {"f:spec": {"f:a": {}}}), entry("them", {"f:spec": {"f:b": {}}})
+    live = moved({"f:spec": {"f:b": {}}}, ours, other, spec={"a": 1, "b": 2})
+
+    fields = transfer_fields(live, {"spec": {"a": 1, "b": 2}}, "us", "mover")
+
+    assert fields == [entry("us", {"f:spec": {"f:a": {}, "f:b": {}}}), other]
+
+
+def test_a_map_is_nobodys_when_all_in_it_is_ours_and_an_item_goes_with_what_is_said_of_it():
+    item = {'k:{"name":"x"}': {".": {}, "f:name": {}, "f:value": {}}}
+    live = moved({"f:spec": {".": {}, "f:args": item}}, spec={"args": [{"name": "x", "value": "1"}]})
+
+    assert transfer_fields(live, {"spec": {"args": [{"name": "x", "value": "1"}]}}, "us", "mover") == [
+        entry("us", {"f:spec": {"f:args": item}})
+    ]
+
+
+def test_nothing_is_handed_over_twice_by_others_or_in_another_version():
+    ours = entry("us", {"f:spec": {"f:a": {}}}, apiVersion="x/v1")
+    body = {"spec": {"a": 1}}
+    assert transfer_fields(obj(ours, spec={"a": 1}), body, "us", "mover") is None
+    assert transfer_fields(moved({"f:spec": {"f:theirs": {}}}, spec={"a": 1}), body, "us", "mover") is None
+    assert transfer_fields(moved({"f:spec": {"f:a": {}}}, ours, spec={"a": 1}), body, "us", "mover") is None
+    later = {"apiVersion": "x/v2", **body}
+    assert transfer_fields(moved({"f:spec": {"f:a": {}}}, spec={"a": 1}), later, "us", "mover") is None

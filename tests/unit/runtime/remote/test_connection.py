@@ -1,0 +1,381 @@
+"""Contact with one further cluster, against a server that answers as the test says."""
+
+import asyncio
+import json
+from random import Random
+
+import pytest
+
+from nodeyard.client.errors import ConfigError, TransportError
+from nodeyard.client.transport import Response
+from nodeyard.runtime.capability import RemoteClusterRef, SecretKey
+from nodeyard.runtime.remote import connection
+from nodeyard.runtime.remote.connect import KubeconfigUnreadable
+from nodeyard.runtime.remote.connection import PROBE_SECONDS, PROBE_TIMEOUT_SECONDS, READ_SECONDS, Connection
+from nodeyard.runtime.remote.transport import RemoteTransport
+
+
+def namespace(uid):
+    return Response(200, {}, json.dumps({"metadata": {"name": "kube-system", "uid": uid}}).encode())
+
+
+def status(code, message="no", reason=""):
+    body = {"kind": "Status", "status": "Failure", "code": code, "message": message, "reason": reason}
+    return Response(code, {}, json.dumps(body).encode())
+
+
+class Far:
+    """One connection to the far end."""
+
+    def __init__(self, stage):
+        self._stage = stage
+        self.is_open = True
+
+    async def request(self, _method, path, **_options):
+        assert self.is_open
+        return self._stage.said_version() if path == "/version" else await self._stage.answered()
+
+    async def close(self):
+        self.is_open = False
+
+
+class Stage:
+    """Both ends: the far one answers `answer`, and the near one keeps a diary."""
+
+    def __init__(self, clock):
+        self.clock = clock
+        self.answer = namespace("u1")
+        self.version = Response(200, {}, b'{"gitVersion": "v1.36.4"}')
+        self.versions_asked = 0
+        self.versions = []
+        self.diary = []
+        self.given = RemoteClusterRef("leaf-1", b"first")
+        self.connections = []
+        self.probes = 0
+        self.connecting = asyncio.Semaphore(1)
+        self.line = RemoteTransport("leaf-1", lambda: self.contact.doubt())
+        self.contact = Connection(
+            self.given, self.connect, self.line, self, clock=clock, random=Random(1), connecting=self.connecting
+        )
+        self.task = None
+
+    # the far end
+
+    def connect(self, given):
+        if given.kubeconfig == b"refused":
+            raise ConfigError("user u: exec: commands are not run")
+        self.connections.append(Far(self))
+        return self.connections[-1]
+
+    @property
+    def open(self):
+        return sum(each.is_open for each in self.connections)
+
+    async def answered(self):
+        self.probes += 1
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        if self.answer is None:
+            await asyncio.Event().wait()
+        return self.answer
+
+    def said_version(self):
+        self.versions_asked += 1
+        if isinstance(self.version, Exception):
+            raise self.version
+        return self.version
+
+    # the near end
+
+    def on_version(self, version):
+        self.versions.append((version, tuple(self.diary)))
+
+    async def forget(self):
+        self.diary.append("forget")
+
+    async def on_connected(self, uid):
+        self.diary.append(f"made {uid}")
+
+    def on_disconnected(self, why):
+        self.diary.append(f"lost {why}")
+
+    def read(self):
+        found, self.diary = self.diary, []
+        return found
+
+    async def run(self):
+        self.task = asyncio.create_task(self.contact.run())
+        await self.clock.advance(0)
+
+    async def stop(self):
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+
+
+@pytest.fixture
+async def stage(clock):
+    stage = Stage(clock)
+    yield stage
+    await stage.stop()
+    assert stage.open == 0
+
+
+async def connected(stage):
+    await stage.run()
+    assert stage.read() == ["forget", "made u1"]
+
+
+async def probed(stage, clock, times=1):
+    """Until so many probes have been sent, and not a moment longer."""
+    wanted = stage.probes + times
+    while stage.probes < wanted:
+        await clock.advance(0.1)
+
+
+async def test_while_all_is_well_nothing_is_said(stage, clock):
+    await connected(stage)
+    await clock.advance(10 * PROBE_SECONDS)
+    assert stage.read() == []
+    assert 11 <= stage.probes <= 14
+
+
+async def test_one_failure_is_no_loss(stage, clock):
+    await connected(stage)
+    stage.answer = TransportError("cut", may_have_run=False)
+    await probed(stage, clock)
+    stage.answer = namespace("u1")
+    await clock.advance(60)
+    assert stage.read() == []
+
+
+async def test_two_failures_are(stage, clock):
+    await connected(stage)
+    stage.answer = TransportError("cut", may_have_run=False)
+    await probed(stage, clock, times=2)
+    assert stage.read() == ["lost cut"]
+    stage.answer = namespace("u1")
+    await clock.advance(5)
+    assert stage.read() == ["made u1"], "the same cluster: nothing is forgotten"
+
+
+async def test_rejected_credentials_are_a_loss_at_once(stage, clock):
+    await connected(stage)
+    stage.answer = status(401, "Unauthorized")
+    await probed(stage, clock)
+    assert stage.read() == ["lost the credentials are rejected: the server answered 401"]
+
+
+async def test_a_server_that_is_silent_or_out_of_order_is_lost_too(stage, clock):
+    await connected(stage)
+    for answer, why in (
+        (None, f"no answer in {PROBE_TIMEOUT_SECONDS:g} s"),
+        (status(503, "starting"), "the server answered 503"),
+    ):
+        stage.answer = answer
+        await clock.advance(PROBE_SECONDS + 2 * PROBE_TIMEOUT_SECONDS + 2)
+        assert f"lost {why}" in stage.read()
+        stage.answer = namespace("u1")
+        await clock.advance(70)
+        assert stage.read()[-1] == "made u1"
+
+
+async def test_a_server_that_asks_for_patience_is_there(stage, clock):
+    await connected(stage)
+    stage.answer = status(429)
+    await clock.advance(5 * PROBE_SECONDS)
+    assert stage.read() == []
+
+
+async def test_a_server_that_asks_for_patience_at_first_has_not_said_who_it_is(stage, clock):
+    stage.answer = status(429, "later")
+    await stage.run()
+    assert stage.read() == ["lost the server answered 429"]
+    stage.answer = namespace("u1")
+    await clock.advance(5)
+    assert stage.read() == ["forget", "made u1"]
+
+
+async def test_a_server_that_does_not_show_the_namespace_is_there_without_a_name(stage, clock):
+    stage.answer = status(403, "forbidden", "Forbidden")
+    await stage.run()
+    assert stage.read() == ["forget", "made "]
+    stage.answer = namespace("u1")
+    await clock.advance(PROBE_SECONDS)
+    assert stage.read() == ["made u1"], "it is known now, and it is the one it was"
+
+
+async def test_another_cluster_at_the_same_address_begins_anew(stage, clock):
+    await connected(stage)
+    stage.answer = namespace("u2")
+    await clock.advance(PROBE_SECONDS)
+    assert stage.read() == ["lost another cluster responds at its address", "forget", "made u2"]
+
+
+async def test_trouble_on_the_line_makes_it_look_soon_and_not_in_a_swarm(stage, clock):
+    await connected(stage)
+    for _ in range(100):
+        stage.contact.doubt()
+        await clock.advance(0.01)
+    await clock.advance(2)
+    assert 2 <= stage.probes <= 4
+
+
+async def test_new_credentials_take_the_place_of_the_old_ones_without_a_gap(stage, clock):
+    await connected(stage)
+    stage.contact.update(RemoteClusterRef("leaf-1", b"second"))
+    await clock.advance(0.1)
+    assert (stage.read(), stage.open) == (["made u1"], 1)
+
+
+async def test_new_credentials_that_do_not_work_leave_nothing_of_the_old_ones(stage, clock):
+    await connected(stage)
+    stage.answer = status(401, "Unauthorized")
+    stage.contact.update(RemoteClusterRef("leaf-1", b"second"))
+    await clock.advance(0.1)
+    assert stage.read() == ["lost the credentials are rejected: the server answered 401"]
+    with pytest.raises(TransportError, match="not connected"):
+        await stage.line.request("GET", "/")
+
+
+async def test_a_refused_kubeconfig_is_not_tried_again_until_it_changes(stage, clock):
+    stage.contact.update(RemoteClusterRef("leaf-1", b"refused"))
+    await stage.run()
+    await clock.advance(600)
+    assert stage.read() == ["lost the kubeconfig is refused: user u: exec: commands are not run"]
+    stage.contact.update(RemoteClusterRef("leaf-1", b"better"))
+    await clock.advance(0.1)
+    assert stage.read() == ["forget", "made u1"]
+
+
+async def test_an_answer_that_makes_no_sense_is_no_contact(stage, clock):
+    stage.answer = Response(200, {}, b"<html>")
+    await stage.run()
+    [said] = stage.read()
+    assert said.startswith("lost ")
+    stage.answer = Response(200, {}, b"{}")
+    await clock.advance(5)
+    assert stage.read()[-1].startswith("lost ")
+
+
+async def test_stopping_closes_every_connection(stage, clock):
+    await connected(stage)
+    assert stage.open == 1
+    stage.answer = None
+    stage.contact.update(RemoteClusterRef("leaf-1", b"second"))
+    await clock.advance(0.1)
+    assert stage.open == 2
+    await stage.stop()
+    assert stage.open == 0
+
+
+async def test_the_version_is_known_before_the_contact_is_told_of(stage):
+    await connected(stage)
+    assert stage.versions == [("v1.36.4", ("forget",))]
+
+
+async def test_a_server_that_does_not_tell_its_version_is_in_contact_and_asked_again_with_each_probe(stage, clock):
+    stage.version = TransportError("no", may_have_run=True)
+    await connected(stage)
+    assert stage.versions == []
+    stage.version = Response(200, {}, b'{"gitVersion": "v1.37.0"}')
+    await clock.advance(PROBE_SECONDS)
+    assert [version for version, _ in stage.versions] == ["v1.37.0"]
+    asked = stage.versions_asked
+    await clock.advance(4 * PROBE_SECONDS)
+    assert stage.versions_asked == asked
+
+
+@pytest.mark.parametrize("answer", [status(403), Response(200, {}, b"<html>"), Response(200, {}, b"{}")])
+async def test_what_is_no_version_does_not_cost_the_contact(stage, answer):
+    stage.version = answer
+    await connected(stage)
+    assert stage.versions == []
+
+
+async def test_the_version_is_asked_anew_when_contact_is_made_anew(stage, clock):
+    await connected(stage)
+    stage.version = Response(200, {}, b'{"gitVersion": "v1.37.0"}')
+    stage.answer = TransportError("down", may_have_run=True)
+    await clock.advance(2 * PROBE_SECONDS)
+    stage.answer = namespace("u1")
+    await clock.advance(120)
+    assert [version for version, _ in stage.versions] == ["v1.36.4", "v1.37.0"]
+
+
+# a kubeconfig in a Secret
+
+SECRET = SecretKey("capi-prod", "prod-kubeconfig", "value")
+
+
+class Secrets(Stage):
+    """A stage whose kubeconfig stands in a Secret."""
+
+    def __init__(self, clock):
+        super().__init__(clock)
+        self.content = b"first"
+        self.reads = 0
+        self.used = []
+        self.contact = Connection(
+            RemoteClusterRef("leaf-1", secret=SECRET), self.connect, self.line, self, clock=clock, random=Random(1),
+            connecting=self.connecting, read=self.read_secret,
+        )  # fmt: skip
+
+    def connect(self, given):
+        self.used.append(given.kubeconfig)
+        return super().connect(given)
+
+    async def read_secret(self, secret):
+        assert secret == SECRET
+        self.reads += 1
+        if isinstance(self.content, Exception):
+            raise self.content
+        return self.content
+
+
+@pytest.fixture
+async def secrets(clock, monkeypatch):
+    # Tests with servers, which may have run in this process, do not wait for a minute.
+    monkeypatch.setattr(connection, "READ_SECONDS", READ_SECONDS)
+    stage = Secrets(clock)
+    yield stage
+    await stage.stop()
+    assert stage.open == 0
+
+
+async def test_a_kubeconfig_is_read_from_its_secret_for_the_contact_and_once_a_minute(secrets, clock):
+    await connected(secrets)
+    await clock.advance(10 * READ_SECONDS)
+    assert (secrets.used, secrets.read()) == ([b"first"], [])
+    assert 8 <= secrets.reads <= 11
+
+
+async def test_a_kubeconfig_that_is_replaced_in_its_secret_is_used_without_a_gap(secrets, clock):
+    await connected(secrets)
+    secrets.content = b"second"
+    await clock.advance(READ_SECONDS + PROBE_SECONDS)
+    assert (secrets.used, secrets.read(), secrets.open) == ([b"first", b"second"], ["made u1"], 1)
+
+
+async def test_a_secret_that_goes_leaves_a_contact_that_works(secrets, clock):
+    await connected(secrets)
+    secrets.content = KubeconfigUnreadable("Secret capi-prod/prod-kubeconfig with its kubeconfig does not exist")
+    await clock.advance(5 * READ_SECONDS)
+    assert secrets.read() == []
+
+
+async def test_a_secret_that_comes_late_is_said_and_read_again(secrets, clock):
+    secrets.content = KubeconfigUnreadable("Secret capi-prod/prod-kubeconfig with its kubeconfig does not exist")
+    await secrets.run()
+    assert secrets.read() == ["lost Secret capi-prod/prod-kubeconfig with its kubeconfig does not exist"]
+    secrets.content = b"first"
+    await clock.advance(PROBE_SECONDS)
+    assert secrets.read() == ["forget", "made u1"]
+
+
+async def test_a_refused_kubeconfig_in_a_secret_is_looked_at_again(secrets, clock):
+    secrets.content = b"refused"
+    await secrets.run()
+    assert secrets.read() == ["lost the kubeconfig is refused: user u: exec: commands are not run"]
+    secrets.content = b"better"
+    await clock.advance(READ_SECONDS)
+    assert secrets.read() == ["forget", "made u1"]

@@ -1,0 +1,80 @@
+"""A cord passes everything on until it is cut."""
+
+import socket
+import threading
+
+import pytest
+
+from nodeyard.testing.cuttable_proxy import Cord
+from nodeyard.testing.ports import LOOPBACK
+
+
+@pytest.fixture
+def echo():
+    """The address of a server that says everything back."""
+    listener = socket.create_server((LOOPBACK, 0))
+
+    def answer(connection):
+        with connection:
+            try:
+                while said := connection.recv(4096):
+                    connection.sendall(said)
+            except OSError:
+                return
+
+    def serve():
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=answer, args=[connection], daemon=True).start()
+
+    threading.Thread(target=serve, daemon=True).start()
+    yield f"https://{LOOPBACK}:{listener.getsockname()[1]}"
+    listener.close()
+
+
+@pytest.fixture
+def cord(echo):
+    with Cord(echo) as cord:
+        yield cord
+
+
+def connect(cord):
+    return socket.create_connection((LOOPBACK, int(cord.url.rpartition(":")[2])), timeout=5)
+
+
+def test_what_goes_in_comes_out(cord):
+    with connect(cord) as connection:
+        connection.sendall(b"hello")
+        assert connection.recv(100) == b"hello"
+
+
+def test_cut_it_ends_what_is_open(cord):
+    with connect(cord) as connection:
+        connection.sendall(b"hello")
+        connection.recv(100)
+        cord.cut()
+        try:
+            left = connection.recv(100)
+        except ConnectionError:
+            left = b""
+        assert left == b""
+
+
+def test_cut_it_takes_nothing_new(cord):
+    cord.cut()
+    with pytest.raises(ConnectionRefusedError):
+        connect(cord)
+
+
+def test_without_a_server_behind_it_connections_end(echo):
+    with socket.create_server((LOOPBACK, 0)) as closed:
+        gone = f"https://{LOOPBACK}:{closed.getsockname()[1]}"
+    with Cord(gone) as cord, connect(cord) as connection:
+        try:
+            left = connection.recv(100)
+        except ConnectionError:
+            left = b""
+        assert left == b""

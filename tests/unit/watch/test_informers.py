@@ -1,0 +1,290 @@
+"""All watches of a process, on the embedded server and a virtual clock: shared, started and stopped by need."""
+
+import asyncio
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from nodeyard.client.api import Client
+from nodeyard.client.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, NODES, PODS, untyped
+from nodeyard.kube.objects import Node, PartialObject, Pod
+from nodeyard.plan.model import ObjectRef
+from nodeyard.process.clock import settle
+from nodeyard.process.metrics import Metrics
+from nodeyard.runtime.capability import Watch
+from nodeyard.watch import InformerFactory
+from nodeyard.watch.informers import CONFIRM_SECONDS, SETTLE_SECONDS
+from nodeyard.watch.metrics import expose
+from nodeyard.watch.reflector import STALLED_SECONDS
+from nodeyard.watch.server_info import DISCOVERY_RETRY_SECONDS, DISCOVERY_SECONDS
+
+from .builders import Hold, Script, bookmark, refusal
+from .stages import COUNT, NODE_WATCH, WIDGETS, names_of
+
+
+async def test_a_view_shows_objects_indexes_and_aggregates_and_keys_are_marked(stage):
+    await stage.make_node("a", zone="x")
+    view = stage.register(NODE_WATCH, aggregates=(COUNT,))
+    assert not view.is_synced("Node")
+    await stage.start()
+    await stage.make_node("b", zone="x")
+    await settle()
+    assert view.is_synced("Node")
+    assert [node.metadata.name for node in view.all("Node")] == ["a", "b"]
+    assert [node.metadata.name for node in view.indexed("Node", "zone", "x")] == ["a", "b"]
+    assert (view.aggregate("nodes by zone", "x"), view.aggregate("nodes by zone", "y")) == (2, 0)
+    assert view.get("Node", "a").metadata.labels["zone"] == "x"
+    assert view.malformed("Node") == {}
+    assert (stage.marked, stage.synced) == (["node/a", "node/b"], ["Node"])
+
+
+async def test_two_who_watch_the_same_share_one_watch_and_keep_their_own_names(stage):
+    one = stage.register(NODE_WATCH)
+    other = stage.register(Watch(NODES.decoded_as(Node), keys=names_of, indexes={"zone": lambda _obj: ["all"]}))
+    await stage.start()
+    await stage.make_node("a", zone="x")
+    await settle()
+    assert len(stage.watches.reports()) == 1
+    assert [len(view.indexed("Node", "zone", "x")) for view in (one, other)] == [1, 0]
+    assert stage.marked == ["node/a", "node/a"]
+
+
+async def test_a_watch_runs_only_while_it_is_needed(stage):
+    needed = Watch(
+        PODS.decoded_as(Pod),
+        keys=lambda _old, _new: [],
+        needed=lambda view: any("pods" in node.metadata.labels for node in view.all("Node")),
+    )
+    view = stage.register(NODE_WATCH, needed)
+    await stage.start()
+    assert stage.running == {"nodes"}
+    await stage.make_node("a", pods="please")
+    await stage.clock.advance(0.2)
+    assert stage.running == {"nodes", "pods"}
+    assert view.is_synced("Pod")
+    await stage.client.delete(NODES, "a")
+    await stage.clock.advance(0.2)
+    assert stage.running == {"nodes"}
+    assert not view.is_synced("Pod")
+
+
+async def test_an_optional_kind_is_watched_when_it_appears_and_forgotten_when_it_goes(stage):
+    view = stage.register(Watch(WIDGETS, keys=lambda old, new: ["widget"], optional=True))
+    await stage.start()
+    assert stage.running == set()
+    assert view.is_synced("Widget")
+    assert stage.watches.is_synced
+    await stage.define_widgets()
+    await stage.client.create(WIDGETS, {"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"}})
+    await stage.clock.advance(DISCOVERY_SECONDS + 1)
+    assert [obj["metadata"]["name"] for obj in view.all("Widget.example.dev")] == ["w"]
+    await stage.client.delete(CUSTOM_RESOURCE_DEFINITIONS, "widgets.example.dev")
+    await stage.clock.advance(DISCOVERY_SECONDS + 1)
+    assert (stage.running, view.all("Widget"), view.is_synced("Widget")) == (set(), (), True)
+    assert stage.marked == ["widget", "widget"]
+
+
+async def test_a_kind_that_is_not_optional_keeps_the_process_from_being_synced(stage):
+    stage.register(Watch(WIDGETS, keys=lambda old, new: []))
+    await stage.start()
+    assert not stage.watches.is_synced
+    [report] = stage.watches.reports()
+    assert report.error.startswith("NotFound")
+    await stage.define_widgets()
+    await stage.clock.advance(60)
+    await asyncio.wait_for(stage.watches.synced(), 1)
+    assert stage.watches.is_synced
+
+
+async def test_an_older_version_is_watched_where_the_server_does_not_have_the_newer_one(stage):
+    newer = replace(WIDGETS, version="v2")
+    view = stage.register(Watch(newer, keys=lambda old, new: ["widget"], optional=True, fallback_versions=("v1",)))
+    await stage.start()
+    await stage.define_widgets()
+    await stage.client.create(WIDGETS, {"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"}})
+    await stage.clock.advance(DISCOVERY_SECONDS + 1)
+    assert [(obj["apiVersion"], obj["metadata"]["name"]) for obj in view.all("Widget")] == [("example.dev/v1", "w")]
+
+
+async def test_when_a_newer_version_comes_nobody_takes_the_kind_for_empty(stage):
+    seen = []
+
+    def refresh(_key=""):
+        seen.append((view.is_synced("Widget"), [obj["apiVersion"] for obj in view.all("Widget")]))
+        return seen[-1]
+
+    newer = replace(WIDGETS, version="v2")
+    watch = Watch(newer, keys=lambda old, new: ["widget"], optional=True, fallback_versions=("v1",))
+    view = stage.watches.register((watch,), (), mark=refresh, on_synced=lambda _feed: None)
+    await stage.define_widgets()
+    await stage.client.create(WIDGETS, {"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"}})
+    await stage.start()
+    assert refresh() == (True, ["example.dev/v1"])
+
+    await stage.serve_widgets_as("v2")
+    await stage.clock.advance(DISCOVERY_SECONDS + 1)
+    assert refresh() == (True, ["example.dev/v2"])
+    assert (True, []) not in seen
+
+
+async def test_metadata_only_is_asked_for_and_kept_as_that(stage):
+    await stage.client.create(CONFIG_MAPS, {"metadata": {"name": "c", "namespace": "default"}, "data": {"x": "y"}})
+    view = stage.register(Watch(CONFIG_MAPS, keys=lambda old, new: [], metadata_only=True))
+    await stage.start()
+    found = view.get("ConfigMap", "c", "default")
+    assert isinstance(found, PartialObject)
+    assert found.metadata.uid
+
+
+async def test_a_selected_watch_has_only_what_is_selected(stage):
+    await stage.make_node("a", spare="true")
+    await stage.make_node("b")
+    view = stage.register(Watch(NODES.decoded_as(Node), keys=names_of, label_selector="spare=true"))
+    await stage.start()
+    assert [node.metadata.name for node in view.all("Node")] == ["a"]
+    assert stage.running == {"nodes[spare=true]"}
+
+
+async def test_what_we_wrote_is_in_the_view_before_the_watch_has_told_it(stage):
+    await stage.make_node("a")
+    view = stage.register(NODE_WATCH)
+    await stage.start()
+    answer = await stage.client.patch(NODES, "a", {"metadata": {"labels": {"zone": "x"}}})
+    stage.watches.wrote(ref("a"), answer)
+    assert [node.metadata.name for node in view.indexed("Node", "zone", "x")] == ["a"]
+    await settle()
+    assert stage.watches.reports()[0].unconfirmed == 0
+    status = await stage.client.delete(NODES, "a")
+    stage.watches.deleted(ref("a"), status)
+    assert view.all("Node") == ()
+
+
+async def test_a_deletion_that_waits_for_finalizers_is_a_write(stage):
+    await stage.client.create(NODES, {"metadata": {"name": "a", "finalizers": ["example.dev/hold"]}})
+    view = stage.register(NODE_WATCH)
+    await stage.start()
+    stage.watches.deleted(ref("a"), await stage.client.delete(NODES, "a"))
+    assert view.get("Node", "a").metadata.deletion_timestamp is not None
+
+
+async def test_a_write_that_the_watch_never_tells_is_settled_by_asking(stage):
+    made = await stage.make_node("a")
+    view = stage.register(NODE_WATCH)
+    await stage.start()
+    never = {**made, "metadata": {**made["metadata"], "resourceVersion": "999999", "labels": {"zone": "x"}}}
+    stage.watches.wrote(ref("a"), never)
+    assert view.get("Node", "a").metadata.labels == {"zone": "x"}
+    await stage.clock.advance(CONFIRM_SECONDS + SETTLE_SECONDS)
+    assert view.get("Node", "a").metadata.labels == {}
+
+
+async def test_an_answer_that_does_not_decode_is_left_to_the_watch(stage):
+    await stage.make_node("a")
+    view = stage.register(NODE_WATCH)
+    await stage.start()
+    stage.watches.wrote(ref("a"), {"metadata": {"name": "a", "labels": 5}})
+    assert view.get("Node", "a").metadata.labels == {}
+
+
+async def test_a_mapping_to_keys_that_fails_does_not_end_the_watch(stage):
+    view = stage.register(Watch(NODES.decoded_as(Node), keys=lambda old, new: [old.metadata.name]))
+    await stage.start()
+    await stage.make_node("a")
+    await settle()
+    assert len(view.all("Node")) == 1
+    assert stage.watches.reports()[0].restarts == 0
+
+
+async def test_kinds_of_one_name_are_told_apart_by_their_group(stage):
+    clash = untyped("example.dev", "v1", "nodes", "Node", namespaced=False)
+    view = stage.register(Watch(clash, keys=names_of, optional=True), Watch(WIDGETS, keys=names_of, optional=True))
+    assert view.all("Node.example.dev") == view.all("Node") == ()
+    both = stage.register(Watch(clash, keys=names_of, optional=True), NODE_WATCH)
+    assert both.all("Node.example.dev") == both.all("Node.core") == ()
+    with pytest.raises(KeyError, match="more than one group"):
+        both.all("Node")
+
+
+async def test_one_kind_twice_in_one_capability_is_a_mistake_and_said(stage):
+    with pytest.raises(ValueError, match="Node.core is watched twice"):
+        stage.register(NODE_WATCH, Watch(NODES.decoded_as(Node), keys=names_of, label_selector="spare"))
+
+
+async def test_what_was_not_declared_is_named(stage):
+    view = stage.register(NODE_WATCH)
+    with pytest.raises(KeyError, match="Pod is not watched"):
+        view.all("Pod")
+    with pytest.raises(KeyError, match='Node has no index "colour"'):
+        view.indexed("Node", "colour", "red")
+    with pytest.raises(KeyError, match='no aggregate "size"'):
+        view.aggregate("size", "x")
+
+
+async def test_the_watches_are_measured(stage):
+    stage.register(NODE_WATCH)
+    metrics = Metrics()
+    expose(metrics, stage.watches)
+    assert 'nodeyard_informer_synced{resource="nodes",view="Node"} 0.0' in (await metrics.render()).decode()
+    await stage.start()
+    await stage.make_node("a")
+    await settle()
+    text = (await metrics.render()).decode()
+    assert 'nodeyard_informer_objects{resource="nodes",view="Node"} 1.0' in text
+    assert 'nodeyard_informer_synced{resource="nodes",view="Node"} 1.0' in text
+
+
+async def test_a_stalled_watch_is_named(clock):
+    watches = InformerFactory(Client(Script(clock, [bookmark(5, is_end=True), Hold()])), clock, Random(1))
+    view = watches.register((NODE_WATCH,))
+    task = asyncio.create_task(watches.run())
+    await clock.advance(STALLED_SECONDS)
+    assert watches.broken(view) == []
+    await clock.advance(1)
+    assert [report.source for report in watches.broken(view)] == ["nodes"]
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_while_discovery_fails_nobody_knows_and_it_is_asked_again_soon(clock):
+    refused = refusal(503)
+    catalogue = {"kind": "APIGroupDiscoveryList", "items": []}
+    watches = InformerFactory(Client(Script(clock, refused, refused, catalogue, catalogue)), clock, Random(1))
+    view = watches.register((Watch(WIDGETS, keys=names_of, optional=True),))
+    task = asyncio.create_task(watches.run())
+    await clock.advance(1)
+    assert (watches.is_synced, view.is_synced("Widget")) == (False, False)
+    await clock.advance(DISCOVERY_RETRY_SECONDS)
+    assert (watches.is_synced, view.is_synced("Widget")) == (True, True)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_need_that_cannot_be_told_is_one(stage):
+    stage.register(Watch(NODES.decoded_as(Node), keys=names_of, needed=lambda view: view.all("Missing")))
+    await stage.start()
+    assert stage.running == {"nodes"}
+
+
+async def test_an_answer_may_come_decoded_as_the_kind_is_watched_and_as_nothing_else(stage):
+    await stage.make_node("a")
+    view = stage.register(NODE_WATCH)
+    await stage.start()
+    patch = {"metadata": {"labels": {"zone": "x"}}}
+    typed = await stage.client.patch(NODES.decoded_as(Node), "a", patch)
+    stage.watches.wrote(ref("a"), PartialObject(metadata=typed.metadata))
+    assert view.get("Node", "a").metadata.labels == {}
+    stage.watches.wrote(ref("a"), typed)
+    assert view.get("Node", "a") is typed
+
+
+async def test_a_status_is_not_laid_over(stage):
+    view = stage.register(NODE_WATCH)
+    await stage.start()
+    stage.watches.wrote(ref("a"), {"kind": "Status", "status": "Success", "metadata": {}})
+    stage.watches.wrote(ref("a"), None)
+    assert view.all("Node") == ()
+
+
+def ref(name):
+    return ObjectRef(api_version="v1", kind="Node", name=name)

@@ -1,0 +1,309 @@
+"""One informer against a server that says what each test wrote down, on a clock that tests move."""
+
+import asyncio
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+from nodeyard.client.api import Client
+from nodeyard.client.errors import TransportError
+from nodeyard.process.clock import settle
+from nodeyard.watch.cache import Cache
+from nodeyard.watch.informer_key import InformerKey
+from nodeyard.watch.reflector import SILENT_SECONDS, STALLED_SECONDS, WATCH_SECONDS, Reflector
+from nodeyard.watch.reflector_state import Phase
+
+from .builders import (
+    NODE_VIEW,
+    SILENCE,
+    Hold,
+    Script,
+    added,
+    bookmark,
+    deleted,
+    failure,
+    modified,
+    node,
+    page,
+    refusal,
+)
+
+TORN = TransportError("torn", may_have_run=True)
+
+
+class Stage:
+    def __init__(self, clock, answers, listener):
+        self.clock = clock
+        self.script = Script(clock, *answers)
+        self.cache = Cache(NODE_VIEW.view)
+        self.seen = []
+        self.cache.listen(lambda old, new: self.seen.append((old and version(old), new and version(new))))
+        if listener is not None:
+            self.cache.listen(listener)
+        self.informer = Reflector(Client(self.script), InformerKey(NODE_VIEW), self.cache, clock, Random(7))
+        self.task = asyncio.create_task(self.informer.run())
+
+    @property
+    def names(self):
+        return {obj.metadata.name: version(obj) for obj in self.cache.all()}
+
+    @property
+    def phase(self):
+        return self.informer.state.phase
+
+    async def begin(self):
+        await settle()
+        return self
+
+
+def version(obj):
+    return int(obj.metadata.resource_version)
+
+
+@pytest.fixture
+async def staged(clock):
+    stages = []
+
+    async def make(*answers, listener=None):
+        stages.append(Stage(clock, answers, listener))
+        return await stages[-1].begin()
+
+    yield make
+    for stage in stages:
+        stage.task.cancel()
+        await asyncio.gather(stage.task, return_exceptions=True)
+        assert stage.phase is Phase.STOPPED
+
+
+async def test_the_list_is_streamed_and_the_same_stream_goes_on_with_changes(staged):
+    stage = await staged(
+        [
+            added("a", 1),
+            added("b", 2),
+            bookmark(5, is_end=True),
+            modified("a", 6),
+            deleted("b", 7),
+            added("c", 8),
+            Hold(),
+        ]
+    )
+    assert stage.names == {"a": 6, "c": 8}
+    assert stage.phase is Phase.WATCHING
+    assert stage.informer.is_synced
+    [asked] = stage.script.watches
+    assert asked.query["sendInitialEvents"] == "true"
+    assert asked.query["resourceVersionMatch"] == "NotOlderThan"
+    assert asked.query["allowWatchBookmarks"] == "true"
+    assert "resourceVersion" not in asked.query
+    assert WATCH_SECONDS[0] <= int(asked.query["timeoutSeconds"]) <= WATCH_SECONDS[1]
+
+
+async def test_nothing_is_shown_of_a_list_that_is_not_whole(staged):
+    hold = Hold()
+    stage = await staged([added("a", 1), hold])
+    assert not stage.informer.is_synced
+    assert stage.names == {}
+    hold.say(deleted("a", 3), added("b", 4), bookmark(4, is_end=True))
+    await settle()
+    assert stage.names == {"b": 4}
+
+
+@pytest.mark.parametrize("refused", [refusal(422), refusal(400), [failure(400, "BadRequest")]])
+async def test_a_server_that_does_not_stream_lists_is_asked_for_pages(staged, refused):
+    stage = await staged(refused, page(5, node("a", 1)), [Hold()])
+    assert stage.names == {"a": 1}
+    assert stage.script.asked[1].query == {"limit": "500"}
+    assert stage.script.watches[-1].query["resourceVersion"] == "5"
+    assert stage.informer.restarts == 0
+
+
+async def test_once_refused_never_streamed_again(staged):
+    stage = await staged(refusal(422), page(5), [failure(410, "Expired")], page(9, node("a", 8)), [Hold()])
+    assert stage.names == {"a": 8}
+    assert [asked.is_watch for asked in stage.script.asked] == [True, False, True, False, True]
+
+
+async def test_a_list_that_fails_while_it_streams_comes_in_pages_after_a_wait(staged, clock):
+    stage = await staged([added("a", 1), failure(500)], page(5, node("b", 2)), [Hold()])
+    assert stage.phase is Phase.WAITING
+    await clock.advance(1)
+    assert stage.names == {"b": 2}
+    assert stage.informer.state.can_stream
+
+
+async def test_pages_that_break_are_read_again(staged, clock):
+    stage = await staged(refusal(422), TORN, page(5, node("a", 1)), [Hold()])
+    await clock.advance(1)
+    assert stage.names == {"a": 1}
+
+
+async def test_a_stream_that_ends_is_no_error_and_goes_on_from_the_last_version(staged):
+    stage = await staged([bookmark(5, is_end=True), added("a", 6)], [modified("a", 7), bookmark(9)], [Hold()])
+    assert stage.names == {"a": 7}
+    assert [asked.query.get("resourceVersion") for asked in stage.script.watches] == [None, "6", "9"]
+    assert stage.informer.restarts == 0
+    assert stage.informer.error == ""
+
+
+async def test_a_stream_that_keeps_ending_at_once_is_not_asked_in_a_tight_loop(staged, clock):
+    stage = await staged([bookmark(5, is_end=True)], [], [], [Hold()])
+    assert len(stage.script.watches) == 2
+    assert stage.phase is Phase.WAITING
+    await clock.advance(10)
+    assert stage.phase is Phase.WATCHING
+
+
+async def test_a_torn_stream_goes_on_from_the_last_version_after_a_wait(staged, clock):
+    stage = await staged([bookmark(5, is_end=True), added("a", 6), TORN], [modified("a", 8), Hold()])
+    assert stage.phase is Phase.WAITING
+    assert stage.informer.error == "TransportError: torn"
+    await clock.advance(1)
+    assert stage.names == {"a": 8}
+    assert stage.script.watches[-1].query["resourceVersion"] == "6"
+    assert stage.informer.error == ""
+    assert stage.informer.restarts == 1
+
+
+async def test_a_torn_event_tears_the_stream_and_is_told_again(staged, clock):
+    torn = b'{"type":"ADDED","object":{"metadata":{"na'
+    stage = await staged([bookmark(5, is_end=True), torn], [added("a", 6), Hold()])
+    await clock.advance(1)
+    assert stage.names == {"a": 6}
+
+
+async def test_an_event_told_twice_is_one_change(staged):
+    stage = await staged(
+        [bookmark(5, is_end=True), added("a", 6), added("a", 6), deleted("a", 7), deleted("a", 7), Hold()]
+    )
+    assert stage.seen == [(None, 6), (6, None)]
+
+
+async def test_a_forgotten_version_lists_again_and_tells_only_the_difference(staged):
+    first = [added("stays", 1), added("goes", 2), added("moves", 3), bookmark(5, is_end=True), failure(410, "Expired")]
+    again = [added("stays", 1), added("moves", 8), added("comes", 7), bookmark(9, is_end=True), Hold()]
+    stage = await staged(first, again)
+    assert stage.names == {"stays": 1, "moves": 8, "comes": 7}
+    assert sorted(stage.seen[3:], key=str) == [(2, None), (3, 8), (None, 7)]
+    assert stage.informer.restarts == 1
+
+
+@pytest.mark.parametrize("refused", [refusal(400), refusal(504, cause="ResourceVersionTooLarge")])
+async def test_a_version_the_server_cannot_use_lists_again(staged, refused):
+    stage = await staged([bookmark(900, is_end=True), added("a", 901)], refused, [bookmark(3, is_end=True), Hold()])
+    assert stage.names == {}
+    assert stage.cache.version == "3"
+
+
+async def test_a_streamed_list_that_ends_early_comes_in_pages(staged, clock):
+    stage = await staged([added("a", 1)], page(5, node("b", 2)), [Hold()])
+    assert stage.informer.error == "EndedTooSoon: the watch ended before the initial list was complete"
+    await clock.advance(1)
+    assert stage.names == {"b": 2}
+
+
+async def test_a_silent_watch_is_left_after_its_deadline(staged, clock):
+    stage = await staged([bookmark(5, is_end=True), SILENCE], [added("a", 6), Hold()])
+    await clock.advance(69)
+    assert len(stage.script.watches) == 1
+    await clock.advance(2)
+    assert stage.names == {"a": 6}
+    assert stage.script.watches[-1].query["resourceVersion"] == "5"
+
+
+async def test_a_watch_is_stale_once_a_bookmark_is_missing_and_until_it_speaks_again(staged, clock):
+    stage = await staged([bookmark(5, is_end=True), (stream := Hold())])
+    await clock.advance(SILENT_SECONDS)
+    assert stage.informer.staleness() == ""
+    await clock.advance(1)
+    assert "has received nothing for more than 65 s" in stage.informer.staleness()
+    assert stage.informer.staleness(5) == ""
+    await clock.advance(5)
+    assert "has received nothing" in stage.informer.staleness(5)
+    stream.say(bookmark(6))
+    await settle()
+    assert stage.informer.staleness() == ""
+
+
+async def test_a_watch_that_is_broken_is_stale_at_once_and_until_it_runs_again(staged, clock):
+    stage = await staged([bookmark(5, is_end=True), TORN], refusal(500), [bookmark(6), Hold()])
+    assert "is failing" in stage.informer.staleness()
+    assert stage.informer.staleness(5) == ""
+    await clock.advance(0.6)
+    assert "is failing" in stage.informer.staleness()
+    await clock.advance(5)
+    assert stage.informer.staleness() == ""
+
+
+async def test_a_watch_silent_twice_begins_anew(staged, clock):
+    stage = await staged(
+        [added("a", 1), bookmark(5, is_end=True), SILENCE], [SILENCE], [bookmark(3, is_end=True), Hold()]
+    )
+    await clock.advance(150)
+    assert stage.names == {}
+    assert stage.cache.version == "3"
+
+
+async def test_waits_grow_while_nothing_is_heard_and_begin_small_again_after(staged, clock):
+    fails = [refusal(500)] * 5
+    stage = await staged([bookmark(5, is_end=True), TORN], *fails, [added("a", 6), TORN], [Hold()])
+    await clock.advance(60)
+    times = [asked.at for asked in stage.script.watches]
+    waits = [later - earlier for earlier, later in pairwise(times)]
+    for wait, full in zip(waits, (0.5, 1, 2, 4, 8, 16, 0.5), strict=True):
+        assert full / 2 <= wait <= full
+
+
+async def test_the_server_is_given_the_time_it_asks_for(staged, clock):
+    stage = await staged([bookmark(5, is_end=True), TORN], refusal(429, retry_after=12), [Hold()])
+    await clock.advance(30)
+    last, before = stage.script.watches[-1].at, stage.script.watches[-2].at
+    assert last - before == 12
+
+
+async def test_a_page_about_maintenance_does_not_end_the_watch_for_an_hour(staged, clock):
+    stage = await staged([bookmark(5, is_end=True), TORN], refusal(503, retry_after=3600), [added("a", 6), Hold()])
+    await clock.advance(62)
+    assert stage.names == {"a": 6}
+
+
+async def test_one_object_that_does_not_decode_is_set_aside_and_the_stream_goes_on(staged):
+    bad = {"type": "MODIFIED", "object": {"metadata": {"name": "a", "resourceVersion": "6", "labels": 5}}}
+    stage = await staged([added("a", 1), bookmark(5, is_end=True), bad, added("b", 7), Hold()])
+    assert stage.names == {"a": 1, "b": 7}
+    [(key, error)] = stage.cache.malformed.items()
+    assert key == ("", "a")
+    assert "labels" in error
+    assert stage.informer.report().malformed == 1
+
+
+async def test_a_malformed_object_of_the_first_list_leaves_the_others(staged):
+    bad = {"type": "ADDED", "object": {"metadata": {"name": "a", "resourceVersion": "1", "labels": 5}}}
+    stage = await staged([bad, added("b", 2), bookmark(5, is_end=True), modified("a", 6), Hold()])
+    assert stage.names == {"a": 6, "b": 2}
+    assert stage.cache.malformed == {}
+
+
+async def test_a_fault_of_our_own_does_not_end_the_watch(staged, clock):
+    def fail_on_b(_old, new):
+        if new.metadata.name == "b":
+            raise ZeroDivisionError("ours")
+
+    stage = await staged([bookmark(5, is_end=True), added("b", 6)], [added("c", 7), Hold()], listener=fail_on_b)
+    assert stage.informer.error == "ZeroDivisionError: ours"
+    await clock.advance(1)
+    assert stage.names == {"b": 6, "c": 7}
+
+
+async def test_a_report_tells_the_age_and_when_it_is_too_old(staged, clock):
+    hold = Hold()
+    stage = await staged([added("a", 1), bookmark(5, is_end=True), hold])
+    await clock.advance(60)
+    report = stage.informer.report()
+    assert (report.source, report.phase, report.objects, report.silence) == ("nodes", "Watching", 1, 60)
+    assert not report.is_stalled
+    await clock.advance(STALLED_SECONDS)
+    assert stage.informer.report().is_stalled
+    hold.say(bookmark(6))
+    await settle()
+    assert not stage.informer.report().is_stalled

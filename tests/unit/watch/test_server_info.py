@@ -1,0 +1,82 @@
+"""What is known of the server itself: asked only when wanted, told when it changes."""
+
+import pytest
+
+from nodeyard.client.discovery import Catalog, Known
+from nodeyard.client.resources import untyped
+from nodeyard.watch.server_info import ServerInfo
+
+
+def catalog(*versions):
+    return Catalog([Known(untyped("example.dev", version, "widgets", "Widget")) for version in versions])
+
+
+@pytest.fixture
+def asked():
+    return []
+
+
+@pytest.fixture
+def facts(asked):
+    return ServerInfo(lambda: asked.append("asked"))
+
+
+@pytest.fixture
+def news():
+    return []
+
+
+@pytest.fixture
+def inquiry(facts, news):
+    return facts.register(lambda: news.append("news"))
+
+
+def test_nothing_is_wanted_before_somebody_asks(facts, asked, inquiry):
+    assert inquiry.is_answered
+    assert not facts.is_uid_asked
+    assert not facts.are_versions_asked
+    assert asked == []
+
+
+def test_the_first_question_is_passed_on_and_no_other(facts, asked, inquiry):
+    assert [inquiry.versions("example.dev", "Widget") for _ in range(3)] == [(), (), ()]
+    assert (asked, facts.is_waited_for) == (["asked"], True)
+    assert [inquiry.uid for _ in range(3)] == ["", "", ""]
+    assert asked == ["asked", "asked"]
+
+
+def test_an_answer_that_is_not_known_is_no_answer(facts, inquiry):
+    inquiry.versions("example.dev", "Widget")
+    assert not inquiry.is_answered
+    facts.learn_versions(catalog())
+    assert inquiry.is_answered
+    assert inquiry.versions("example.dev", "Widget") == ()
+
+
+def test_versions_come_in_the_servers_order_and_once(facts, inquiry):
+    facts.learn_versions(Catalog([*catalog("v2", "v1").known, *catalog("v1").known]))
+    assert inquiry.versions("example.dev", "Widget") == ("v2", "v1")
+    assert inquiry.versions("example.dev", "Gadget") == ()
+
+
+def test_news_is_what_differs_from_the_answer_that_was_given(facts, inquiry, news):
+    facts.learn_versions(catalog("v1"))
+    inquiry.versions("example.dev", "Widget")
+    facts.learn_versions(catalog("v1"))
+    assert news == []
+    facts.learn_versions(catalog("v2", "v1"))
+    facts.learn_versions(catalog("v2", "v1"))
+    assert news == ["news"]
+
+
+def test_who_has_not_asked_is_not_told(facts, inquiry, news):
+    facts.learn_uid("u")
+    facts.learn_versions(catalog("v1"))
+    assert news == []
+
+
+def test_a_uid_is_news_to_who_asked_for_it(facts, inquiry, news):
+    assert inquiry.uid == ""
+    facts.learn_uid("u")
+    facts.learn_uid("u")
+    assert (news, inquiry.uid) == (["news"], "u")
