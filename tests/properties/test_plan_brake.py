@@ -70,6 +70,6 @@ def test_harmless_actions_wait_for_held_ones_only_where_after_says_so(one, limit
 def test_the_id_that_is_shown_is_the_one_that_lets_it_go(one, limit, managed):
     now, held = brake(one, limit, managed)
     if held is not None:
-        assert {each.facts["id"] for each in now.blocked} == {held.id}
+        assert {each.facts.id for each in now.blocked} == {held.id}
         assert brake(one, limit, managed, {held.id}).held is None
         assert brake(one, limit, managed, {"another"}).held == held

@@ -6,9 +6,9 @@ from enum import Enum
 
 import msgspec
 
-from nodeyard.kube.json import Json, Object
+from nodeyard.kube.json import Json
 from nodeyard.plan.model import Action, Blocked
-from nodeyard.plan.reasons import EngineReason
+from nodeyard.plan.reasons import AdmissionDenied
 
 
 class Result(Enum):
@@ -45,8 +45,8 @@ class ActionResult(msgspec.Struct, frozen=True, kw_only=True):
         """The denial as an entry of a plan's `blocked`; None if admission did not refuse."""
         if self.result is not Result.DENIED:
             return None
-        facts: Object = {"by": self.denied_by, "message": self.message}
-        return Blocked(object=self.action.object, reason=EngineReason.ADMISSION_DENIED.value, facts=facts)
+        denied = AdmissionDenied(by=self.denied_by, message=self.message)
+        return Blocked(object=self.action.object, reason=denied.reason, facts=denied)
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):

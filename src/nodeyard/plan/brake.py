@@ -16,14 +16,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from nodeyard.plan import layout
 from nodeyard.plan.identity import approvals, with_actions
 from nodeyard.plan.model import Action, Blocked, Disruption, ObjectRef, Plan
-from nodeyard.plan.reasons import EngineReason
+from nodeyard.plan.reasons import NeedsApproval
 
 JOINT = "-"
 """Separator between the ids of several approval groups."""
@@ -89,12 +89,15 @@ def brake(plan: Plan, limit: Limit, managed: int, approved: Collection[str] = ()
     now = with_actions(plan, (action for action in plan.actions if action.id not in held_ids))
     # The disrupted nodes are a share of the nodes their group names, if that is more than the plan's own.
     base = max([managed, *(action.shared_of for action in counted)])
-    facts = {"id": id, "nodes": _total_disturbed(counted), "managed": base, "limit": str(limit)}
-    if _count_objects(counted):
-        facts["disrupts"] = describe_disturbed(counted)
-    if any(action.always_asks for action in counted):
-        facts["always"] = True
-    return Braked(msgspec.structs.replace(now, blocked=plan.blocked + _blocked(held_actions, facts)), held)
+    needs_approval = NeedsApproval(
+        id=id,
+        nodes=_total_disturbed(counted),
+        managed=base,
+        limit=str(limit),
+        disrupts=describe_disturbed(counted) if _count_objects(counted) else "",
+        always=any(action.always_asks for action in counted),
+    )
+    return Braked(msgspec.structs.replace(now, blocked=plan.blocked + _blocked(held_actions, needs_approval)), held)
 
 
 def _find_unapproved(
@@ -190,7 +193,7 @@ def _with_dependents(actions: Iterable[Action], first: Iterable[Action]) -> set[
     return held
 
 
-def _blocked(actions: Iterable[Action], facts: dict[str, Any]) -> tuple[Blocked, ...]:
+def _blocked(actions: Iterable[Action], message: NeedsApproval) -> tuple[Blocked, ...]:
     """Return one entry for each object, even if several actions concern it."""
     refs: dict[ObjectRef, None] = dict.fromkeys(action.object for action in actions)
-    return tuple(Blocked(object=ref, reason=EngineReason.NEEDS_APPROVAL.value, facts=facts) for ref in refs)
+    return tuple(Blocked(object=ref, reason=message.reason, facts=message) for ref in refs)

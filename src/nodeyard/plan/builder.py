@@ -9,6 +9,7 @@ from typing import Final
 
 from nodeyard.kube.json import Object
 from nodeyard.plan.identity import assign_id
+from nodeyard.plan.message import Message
 from nodeyard.plan.model import (
     Action,
     Blocked,
@@ -37,6 +38,54 @@ class PlanBuilder:
         self.wake_at: datetime | None = None
 
     def act(
+        self,
+        verb: Verb,
+        ref: ObjectRef,
+        message: Message,
+        write: Write,
+        *,
+        diff: tuple[FieldChange, ...] = (),
+        disruption: Disruption = Disruption.NONE,
+        disrupts: tuple[str, ...] = (),
+        after: tuple[str, ...] = (),
+        part: str = "",
+        approval_group: str = "",
+        group_nodes: int = 0,
+        shared_of: int = 0,
+        shared_root: ObjectRef | None = None,
+        already_approved: bool = False,
+        always_asks: bool = False,
+    ) -> str:
+        """Add an action and return its id. `part` distinguishes several actions on one object."""
+        place = f"{ref.cluster}:" if ref.cluster else ""
+        where = f"{ref.namespace}/" if ref.namespace else ""
+        id = f"{place}{ref.kind}/{where}{ref.name}{f'#{part}' if part else ''}"
+        action = Action(
+            id=id,
+            verb=verb,
+            object=ref,
+            reason=message.reason,
+            facts=message,
+            diff=diff,
+            disruption=disruption,
+            disrupts=disrupts,
+            approval_group=approval_group,
+            group_nodes=group_nodes,
+            shared_of=shared_of,
+            shared_root=shared_root,
+            already_approved=already_approved,
+            always_asks=always_asks,
+            after=tuple(each for each in after if each),
+        )
+        self.actions.append(action)
+        self.writes[id] = write
+        return id
+
+    def block(self, ref: ObjectRef, message: Message) -> None:
+        is_waiting = message.reason in self._waits
+        self.blocked.append(Blocked(object=ref, reason=message.reason, facts=message, is_waiting=is_waiting))
+
+    def act_with_facts(
         self,
         verb: Verb,
         ref: ObjectRef,
@@ -81,7 +130,7 @@ class PlanBuilder:
         self.writes[id] = write
         return id
 
-    def block(self, ref: ObjectRef, reason: StrEnum, facts: Object) -> None:
+    def block_with_facts(self, ref: ObjectRef, reason: StrEnum, facts: Object) -> None:
         is_waiting = reason.value in self._waits
         self.blocked.append(Blocked(object=ref, reason=reason.value, facts=facts, is_waiting=is_waiting))
 

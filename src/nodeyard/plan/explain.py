@@ -16,6 +16,7 @@ from typing import Final
 from nodeyard.kube.conditions import FALSE, TRUE, UNKNOWN
 from nodeyard.kube.objects import Condition
 from nodeyard.plan.layout import WIDTH, counted, paragraph
+from nodeyard.plan.message import Message
 from nodeyard.plan.model import Blocked, Candidate, Decision
 from nodeyard.plan.reasons import EngineReason, Messages, text_of
 
@@ -124,8 +125,9 @@ def _render(answer: Answer, candidates: int, width: int) -> str:
     lines += _candidates("not selected", others, messages, candidates, width)
     if decision.would_change:
         lines += ["", "  What would change it:"]
-        for reason in decision.would_change:
-            lines += paragraph(f"- {text_of(messages, reason, decision.facts)}", 4, width, hang=2)
+        for each in decision.would_change:
+            text = each.text() if isinstance(each, Message) else text_of(messages, each, decision.facts)
+            lines += paragraph(f"- {text}", 4, width, hang=2)
     return "\n".join(lines) + "\n"
 
 

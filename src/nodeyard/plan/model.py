@@ -7,15 +7,20 @@ applier only and not part of the wire form.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from enum import Enum
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
-from nodeyard.kube.json import Json, Object
+from nodeyard.kube.json import Json
+from nodeyard.plan.message import Message
 
 API_VERSION = "nodeyard.dev/v1alpha1"
+
+Facts: TypeAlias = Any
+"""A `Message`, or a dict of the facts of a reason."""
 
 
 class Verb(Enum):
@@ -92,7 +97,7 @@ class Action(_Struct, frozen=True):
     verb: Verb
     object: ObjectRef
     reason: str
-    facts: Object = {}
+    facts: Facts = {}
     diff: tuple[FieldChange, ...] = ()
     disruption: Disruption = Disruption.NONE
     disrupts: tuple[str, ...] = ()
@@ -124,7 +129,7 @@ class Blocked(_Struct, frozen=True):
 
     object: ObjectRef
     reason: str
-    facts: Object = {}
+    facts: Facts = {}
     is_waiting: bool = False
     """True if the object only waits and proceeds without intervention."""
 
@@ -135,7 +140,11 @@ class Candidate(_Struct, frozen=True):
     name: str
     is_taken: bool
     reason: str
-    facts: Object = {}
+    facts: Facts = {}
+
+    @classmethod
+    def of(cls, name: str, message: Message, *, is_taken: bool = False) -> Candidate:
+        return cls(name=name, is_taken=is_taken, reason=message.reason, facts=message)
 
 
 class Decision(_Struct, frozen=True):
@@ -144,10 +153,26 @@ class Decision(_Struct, frozen=True):
     object: ObjectRef
     rule: str
     """The reason that applied, from the capability's enum."""
-    facts: Object = {}
+    facts: Facts = {}
     candidates: tuple[Candidate, ...] = ()
-    would_change: tuple[str, ...] = ()
-    """Reasons that name what would change the decision, rendered with the same facts."""
+    would_change: tuple[str | Message, ...] = ()
+    """What would change the decision: messages, or reasons rendered with the same facts."""
+
+    @classmethod
+    def of(
+        cls,
+        ref: ObjectRef,
+        message: Message,
+        candidates: Iterable[Candidate] = (),
+        would_change: Iterable[Message] = (),
+    ) -> Decision:
+        return cls(
+            object=ref,
+            rule=message.reason,
+            facts=message,
+            candidates=tuple(candidates),
+            would_change=tuple(would_change),
+        )
 
 
 class Plan(_Struct, frozen=True):

@@ -7,6 +7,8 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from nodeyard.kube.json import Object
+from nodeyard.plan.message import Message
+from nodeyard.plan.model import Facts
 
 Messages: TypeAlias = Callable[[str, Object], str]
 """Formats a reason and its facts as one sentence."""
@@ -18,23 +20,37 @@ class EngineReason(StrEnum):
     NOT_SERVED = "NotServed"
 
 
-def text_of(messages: Messages, reason: str, facts: Object) -> str:
+class NeedsApproval(Message, frozen=True):
+    """The brake holds the object's actions."""
+
+    reason = EngineReason.NEEDS_APPROVAL
+    id: str
+    nodes: int
+    managed: int
+    limit: str
+    disrupts: str = ""
+    """The disrupted objects, if not all are nodes."""
+    always: bool = False
+    """True if an action needs an approval however few nodes it disrupts."""
+
+    def text(self) -> str:
+        why = "which always needs approval" if self.always else f"more than the limit of {self.limit}"
+        what = self.disrupts or f"{self.nodes} of {self.managed} managed nodes"
+        return f"held: {what} would be disrupted, {why}; run `nodeyard approve {self.id}` to proceed"
+
+
+class AdmissionDenied(Message, frozen=True):
+    """A webhook or an admission policy refused the write."""
+
+    reason = EngineReason.ADMISSION_DENIED
+    message: str
+    by: str = ""
+    """The webhook or policy, if the answer names it."""
+
+    def text(self) -> str:
+        return f"admission denied the write ({self.by or 'unnamed'}): {self.message}"
+
+
+def text_of(messages: Messages, reason: str, facts: Facts) -> str:
     """Return the sentence for a reason of the engine or of the capability."""
-    own = _TEXTS.get(reason)
-    return own(facts) if own is not None else messages(reason, facts)
-
-
-def _needs_approval(facts: Object) -> str:
-    why = "which always needs approval" if facts.get("always") else f"more than the limit of {facts['limit']}"
-    what = facts.get("disrupts") or f"{facts['nodes']} of {facts['managed']} managed nodes"
-    return f"held: {what} would be disrupted, {why}; run `nodeyard approve {facts['id']}` to proceed"
-
-
-def _admission_denied(facts: Object) -> str:
-    return f"admission denied the write ({facts.get('by') or 'unnamed'}): {facts.get('message', '')}"
-
-
-_TEXTS: dict[str, Callable[[Object], str]] = {
-    EngineReason.NEEDS_APPROVAL.value: _needs_approval,
-    EngineReason.ADMISSION_DENIED.value: _admission_denied,
-}
+    return facts.text() if isinstance(facts, Message) else messages(reason, facts)

@@ -72,7 +72,7 @@ async def test_what_admission_refused_can_be_told_as_a_plan_tells_it(world):
     refused = action("a", Verb.CREATE, config_ref("c")), Write(body={"data": {"blue": "1"}})
     free = action("b", Verb.CREATE, config_ref("d")), Write(body={"data": {"red": "1"}})
     (blocked,) = (await world.apply(planned(refused, free))).denied
-    assert (blocked.object, blocked.reason, blocked.facts["by"]) == (config_ref("c"), "AdmissionDenied", "no-blue")
+    assert (blocked.object, blocked.reason, blocked.facts.by) == (config_ref("c"), "AdmissionDenied", "no-blue")
     assert text_of(messages, blocked.reason, blocked.facts).startswith("admission denied the write (no-blue): ")
 
 

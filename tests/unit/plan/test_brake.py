@@ -6,7 +6,7 @@ import pytest
 from nodeyard.plan.brake import Limit, brake, describe_disturbed, disturbed_nodes, parse_limit
 from nodeyard.plan.identity import compute_id
 from nodeyard.plan.model import Disruption, ObjectRef, Verb
-from nodeyard.plan.reasons import text_of
+from nodeyard.plan.reasons import NeedsApproval, text_of
 
 from ...builders.plans import action, blocked, disruptive, plan, pod_ref
 
@@ -78,7 +78,7 @@ def test_above_the_limit_the_harmless_part_runs_and_the_rest_is_held():
     assert [(each.object.name, each.reason) for each in now.blocked[1:]] == [
         (f"n{n}", "NeedsApproval") for n in range(3)
     ]
-    assert now.blocked[1].facts == {"id": held.id, "nodes": 3, "managed": 10, "limit": "2 nodes and 10%"}
+    assert now.blocked[1].facts == NeedsApproval(id=held.id, nodes=3, managed=10, limit="2 nodes and 10%")
 
 
 def test_what_comes_after_a_held_action_is_held_too():
@@ -134,7 +134,7 @@ def test_what_is_granted_is_not_counted_nor_held_again():
     now, held = brake(plan(*granted, *THREE), SMALL, managed=8)
     assert ids(now.actions) == ids(granted)
     assert ids(held.actions) == ids(THREE)
-    assert now.blocked[0].facts["nodes"] == 3
+    assert now.blocked[0].facts.nodes == 3
 
 
 def test_an_approval_of_an_undertaking_is_for_what_is_left_of_it_and_for_no_other():
@@ -163,7 +163,7 @@ def test_what_an_approval_lets_go_does_not_wait_for_what_came_to_it_since():
     first = brake(plan(*u), SMALL, managed=6).held
     now, held = brake(plan(*u, *v), SMALL, managed=6, approved=[first.id])
     assert ids(now.actions) == ids(u)
-    assert (ids(held.actions), now.blocked[0].facts["nodes"]) == (ids(v), 3)
+    assert (ids(held.actions), now.blocked[0].facts.nodes) == (ids(v), 3)
 
 
 SHARED = disruptive("n1", approval_group="remove 7", group_nodes=3)
@@ -182,7 +182,7 @@ def test_an_undertaking_of_many_plans_does_not_hold_what_is_of_the_plan_alone():
     now, held = brake(plan(SHARED, alone), SMALL, managed=10)
     assert ids(now.actions) == ids([alone])
     assert ids(held.actions) == ids([SHARED])
-    assert now.blocked[0].facts["nodes"] == 3
+    assert now.blocked[0].facts.nodes == 3
 
 
 @pytest.mark.parametrize(("of", "is_held"), [(0, True), (30, False), (29, True)])
@@ -195,7 +195,7 @@ def test_what_several_plans_have_a_part_in_is_a_share_of_the_nodes_that_it_names
 def test_a_refusal_names_the_nodes_that_the_share_is_of():
     shared = disruptive("n1", approval_group="roll 7", group_nodes=3, shared_of=20)
     (refused,) = brake(plan(shared), SMALL, managed=1).now.blocked
-    assert (refused.facts["nodes"], refused.facts["managed"]) == (3, 20)
+    assert (refused.facts.nodes, refused.facts.managed) == (3, 20)
 
 
 def test_what_is_no_node_is_counted_by_its_kind():

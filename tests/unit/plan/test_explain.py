@@ -1,10 +1,12 @@
 """`why` joins a decision with the conditions, the held plan and the operator, and never says fine beside trouble."""
 
+import msgspec
 import pytest
 from tests.builders.plans import blocked, decision
 
 from nodeyard.kube.objects import Condition
 from nodeyard.plan.explain import compose, is_adverse, render_answers
+from nodeyard.plan.reasons import NeedsApproval
 
 FINE = frozenset({"Reconciled"})
 
@@ -45,8 +47,8 @@ def test_a_condition_with_the_reason_of_the_rule_is_not_told_twice():
 
 
 def test_a_held_plan_comes_first_and_once():
-    facts = {"id": "0123456789ab", "nodes": 30, "managed": 100, "limit": "25"}
-    held = blocked("web", "NeedsApproval", **facts)
+    message = NeedsApproval(id="0123456789ab", nodes=30, managed=100, limit="25")
+    held = msgspec.structs.replace(blocked("web", message.reason), facts=message)
     told = answer(held=held, conditions=[condition("Held", "True", "NeedsApproval")])
     assert told.reasons == ("NeedsApproval",)
     assert "nodeyard approve 0123456789ab" in render_answers([told])

@@ -53,7 +53,7 @@ def _plan_paused(builder: PlanBuilder, tree: Tree) -> bool:
     """Update only the Ready condition of the nodes of a paused Cluster."""
     snapshot = tree.snapshot
     UnchangedNodes(snapshot.cluster.name).save()
-    builder.block(cluster_ref(snapshot.cluster), Reason.PAUSED, {"cluster": snapshot.cluster.name})
+    builder.block_with_facts(cluster_ref(snapshot.cluster), Reason.PAUSED, {"cluster": snapshot.cluster.name})
     for node in tree.mirrors.values():
         if not is_terminating(node):
             _plan_readiness(builder, tree, node)
@@ -78,7 +78,7 @@ def _plan_nodes(builder: PlanBuilder, tree: Tree) -> bool:
     """Bring the Cluster's nodes to their desired state. Return True if nothing is left to do after this plan."""
     snapshot = tree.snapshot
     if (unknown := refusals.unavailable_reason(snapshot)) is not None:
-        builder.block(cluster_ref(snapshot.cluster), *unknown)
+        builder.block_with_facts(cluster_ref(snapshot.cluster), *unknown)
     if snapshot.leaf.is_other:
         finalizers.replace_leaf(builder, snapshot, sorted(tree.mirrors))
     refusals.block_refused(builder, tree)

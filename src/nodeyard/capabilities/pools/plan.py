@@ -64,11 +64,13 @@ class PoolsPlanBuilder(PlanBuilder):
         super().__init__(now, WAITS)
         self._snapshot = snapshot
 
-    def act(self, verb: Verb, ref: ObjectRef, reason: StrEnum, facts: Object, write: Write, **more: Any) -> str:
-        return super().act(verb, ref, reason, with_display_name(self._snapshot, facts), write, **more)
+    def act_with_facts(
+        self, verb: Verb, ref: ObjectRef, reason: StrEnum, facts: Object, write: Write, **more: Any
+    ) -> str:
+        return super().act_with_facts(verb, ref, reason, with_display_name(self._snapshot, facts), write, **more)
 
-    def block(self, ref: ObjectRef, reason: StrEnum, facts: Object) -> None:
-        super().block(ref, reason, with_display_name(self._snapshot, facts))
+    def block_with_facts(self, ref: ObjectRef, reason: StrEnum, facts: Object) -> None:
+        super().block_with_facts(ref, reason, with_display_name(self._snapshot, facts))
 
 
 def keep_provider_family(snapshot: PoolsSnapshot) -> PoolsSnapshot:
@@ -104,17 +106,17 @@ def _plan(builder: PlanBuilder, snapshot: PoolsSnapshot, wanted: Sequence[Pool],
     lc, management = snapshot.cluster, snapshot.management
     ref, facts = cluster_ref(snapshot), {"cluster": lc.name}
     if is_paused(management.cluster):
-        builder.block(ref, Reason.CLUSTER_PAUSED, facts)
+        builder.block_with_facts(ref, Reason.CLUSTER_PAUSED, facts)
     elif lc.is_deleting:
         delete_cluster(builder, snapshot)
     elif fault := cluster_fault(lc):
-        builder.block(ref, Reason.INVALID, {**facts, "error": fault})
+        builder.block_with_facts(ref, Reason.INVALID, {**facts, "error": fault})
     elif management.namespace is not None and management.namespace.metadata.deletion_timestamp is not None:
-        builder.block(ref, Reason.NAMESPACE_GOING, {**facts, "namespace": names.namespace(lc.name)})
+        builder.block_with_facts(ref, Reason.NAMESPACE_GOING, {**facts, "namespace": names.namespace(lc.name)})
     elif is_deleting(management.cluster):
-        builder.block(ref, Reason.CLUSTER_GOING, facts)
+        builder.block_with_facts(ref, Reason.CLUSTER_GOING, facts)
     elif is_cluster_gone(snapshot):
-        builder.block(ref, Reason.CLUSTER_GONE, facts)
+        builder.block_with_facts(ref, Reason.CLUSTER_GONE, facts)
     else:
         _reconcile(builder, snapshot, wanted, versions)
 
@@ -124,14 +126,14 @@ def _reconcile(builder: PlanBuilder, snapshot: PoolsSnapshot, wanted: Sequence[P
     try:
         prerequisites = apply_cluster_objects(builder, snapshot, versions.control_plane)
     except generation.NotServed as missing:
-        builder.block(ref, Reason.PROVIDER_NOT_SERVED, {"cluster": lc.name, "error": missing.message})
+        builder.block_with_facts(ref, Reason.PROVIDER_NOT_SERVED, {"cluster": lc.name, "error": missing.message})
         return
     except generation.InvalidSpec as unfit:
-        builder.block(ref, Reason.INVALID, {"cluster": lc.name, "error": unfit.message})
+        builder.block_with_facts(ref, Reason.INVALID, {"cluster": lc.name, "error": unfit.message})
         return
     record_cluster_uid(builder, snapshot, prerequisites)
     if versions.stop is not None:
-        builder.block(ref, versions.stop.reason, {"cluster": lc.name, **versions.stop.facts})
+        builder.block_with_facts(ref, versions.stop.reason, {"cluster": lc.name, **versions.stop.facts})
     is_scaling = may_scale(snapshot)
     used = [
         template

@@ -54,7 +54,7 @@ def _end_approvals(draft: PlanBuilder, snapshot: RoleSnapshot) -> None:
         return
     metadata = snapshot.role.metadata
     before, after = annotation_of(snapshot.role, APPROVE), snapshot.approved or None
-    draft.act(
+    draft.act_with_facts(
         Verb.PATCH,
         role_ref(snapshot.role),
         Reason.APPROVAL_REMOVED,

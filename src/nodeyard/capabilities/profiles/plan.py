@@ -27,12 +27,12 @@ def plan(snapshot: NodeSnapshot, now: datetime, explain: Sequence[ObjectRef] = (
     node, ref = snapshot.node, node_ref(snapshot)
     resolutions = resolve(snapshot)
     if node.is_deleting:
-        draft.block(ref, Reason.DELETING, {"node": node.name})
+        draft.block_with_facts(ref, Reason.DELETING, {"node": node.name})
     else:
         _block_node_faults(draft, snapshot, ref)
         effective = effective_spec(snapshot)
         for fault in effective.faults:
-            draft.block(ref, fault.reason, {"node": node.name, "field": fault.field, "error": fault.message})
+            draft.block_with_facts(ref, fault.reason, {"node": node.name, "field": fault.field, "error": fault.message})
         for _name, resolution in sorted(resolutions.items()):
             plan_service(draft, snapshot, resolution, effective)
     decisions = [decide(each, snapshot, resolutions, draft.blocked) for each in explain]
@@ -54,10 +54,12 @@ def _block_node_faults(draft: PlanBuilder, snapshot: NodeSnapshot, ref: ObjectRe
     """Block on faults of the node itself; its services are still planned."""
     node = snapshot.node
     if node.wanted.role and snapshot.role is None:
-        draft.block(ref, Reason.ROLE_NOT_FOUND, {"node": node.name, "role": node.wanted.role})
+        draft.block_with_facts(ref, Reason.ROLE_NOT_FOUND, {"node": node.name, "role": node.wanted.role})
     given = {**(snapshot.role.metadata.annotations if snapshot.role else {}), **node.metadata.annotations}
     for key in unknown_keys(snapshot):
-        draft.block(ref, Reason.UNKNOWN_SERVICE, {"node": node.name, "key": key})
+        draft.block_with_facts(ref, Reason.UNKNOWN_SERVICE, {"node": node.name, "key": key})
     for key, services in sorted(snapshot.key_conflicts.items()):
         if key in given:
-            draft.block(ref, Reason.KEY_CONFLICT, {"node": node.name, "key": key, "services": list(services)})
+            draft.block_with_facts(
+                ref, Reason.KEY_CONFLICT, {"node": node.name, "key": key, "services": list(services)}
+            )

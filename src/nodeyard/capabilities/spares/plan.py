@@ -90,9 +90,9 @@ def _explain_shortage(builder: PlanBuilder, allocation: Allocation, waiting: Wai
     competitor = waiting.competitor(template)
     facts = {"template": template.name, "missing": allocation.short, "desired": template.desired}
     if competitor is None:
-        builder.block(template.ref, Reason.NO_SPARE, facts)
+        builder.block_with_facts(template.ref, Reason.NO_SPARE, facts)
     else:
         allocation.competitor = competitor.name
-        builder.block(template.ref, Reason.HIGH_PRIORITY, {**facts, "higher": competitor.name})
+        builder.block_with_facts(template.ref, Reason.HIGH_PRIORITY, {**facts, "higher": competitor.name})
     for reason, nodes in refusals.of(template).items():
-        builder.block(template.ref, reason, {**nodes, "template": template.name})
+        builder.block_with_facts(template.ref, reason, {**nodes, "template": template.name})

@@ -44,11 +44,11 @@ def plan_application(builder: PlanBuilder, snapshot: ApplicationSnapshot) -> Non
     refusal = _refusal(snapshot)
     if refusal is not None:
         reason, facts = refusal
-        builder.block(ref, reason, facts)
+        builder.block_with_facts(ref, reason, facts)
         return
     choice = choose(snapshot)
     if choice.is_blocking or choice.reason is Reason.CLASS_WITHDRAWN:
-        builder.block(ref, choice.reason, choice.facts)
+        builder.block_with_facts(ref, choice.reason, choice.facts)
     if not choice.is_blocking:
         _plan_release(builder, snapshot, choice, _plan_record(builder, snapshot, choice))
 
@@ -146,7 +146,7 @@ def _plan_record(builder: PlanBuilder, snapshot: ApplicationSnapshot, choice: Ch
         return ""
     patch = {"metadata": {"annotations": {names.CLASS_RECORD: encode(record)}}}
     ref, changed = application_ref(application), diff(application, merge_patch(application, patch))
-    return builder.act(Verb.PATCH, ref, Reason.CLASS_RECORDED, facts, Write(body=patch), diff=changed)
+    return builder.act_with_facts(Verb.PATCH, ref, Reason.CLASS_RECORDED, facts, Write(body=patch), diff=changed)
 
 
 def record_of(snapshot: ApplicationSnapshot, choice: Choice) -> Record:
@@ -177,18 +177,22 @@ def _plan_release(builder: PlanBuilder, snapshot: ApplicationSnapshot, choice: C
     if live is None:
         # The cache may be stale: do not take over a HelmRelease that somebody else has just created.
         write = Write(body=body, is_first=True)
-        builder.act(Verb.APPLY, ref, Reason.RELEASE_APPLIED, facts, write, diff=_diff(None, body), after=(recording,))
+        builder.act_with_facts(
+            Verb.APPLY, ref, Reason.RELEASE_APPLIED, facts, write, diff=_diff(None, body), after=(recording,)
+        )
         return
     cleared, first = live, ""
     if foreign := _foreign_patch(live, body):
         write = Write(body=foreign)
         cleared = merge_patch(live, foreign)
         changed = _diff(live, cleared)
-        first = builder.act(Verb.PATCH, ref, Reason.VALUES_CLEARED, facts, write, diff=changed, part="values")
+        first = builder.act_with_facts(
+            Verb.PATCH, ref, Reason.VALUES_CLEARED, facts, write, diff=changed, part="values"
+        )
     after = _preview(cleared, body)
     if after is not cleared:
         changed = _diff(cleared, after)
-        builder.act(
+        builder.act_with_facts(
             Verb.APPLY, ref, _reason(live, after), facts, Write(body=body), diff=changed, after=(recording, first)
         )
 

@@ -38,12 +38,12 @@ def plan_class(builder: PlanBuilder, snapshot: ClassSnapshot) -> None:
     affinity_class = snapshot.affinity_class
     ref, metadata = class_ref(affinity_class), affinity_class.metadata
     if snapshot.is_served_elsewhere:
-        builder.block(ref, Reason.SERVED_ELSEWHERE, _facts(affinity_class))
+        builder.block_with_facts(ref, Reason.SERVED_ELSEWHERE, _facts(affinity_class))
     if not snapshot.users:
         finalizers.remove(builder, ref, metadata, names.CLASS_FINALIZER, _facts(affinity_class))
         return
     if affinity_class.is_deleting:
-        builder.block(ref, Reason.CLASS_IN_USE, in_use_facts(affinity_class.name, snapshot.users))
+        builder.block_with_facts(ref, Reason.CLASS_IN_USE, in_use_facts(affinity_class.name, snapshot.users))
         return
     finalizers.add(builder, ref, metadata, names.CLASS_FINALIZER, _facts(affinity_class))
 

@@ -48,18 +48,18 @@ def plan_definition(builder: PlanBuilder, snapshot: DefinitionSnapshot) -> None:
         return
     ref, facts = definition_ref(definition), definition_facts(definition)
     if snapshot.is_served_elsewhere:
-        builder.block(ref, Reason.SERVED_ELSEWHERE, facts)
+        builder.block_with_facts(ref, Reason.SERVED_ELSEWHERE, facts)
         return
     if snapshot.watch_error:
-        builder.block(ref, Reason.UNWATCHED, {**facts, "error": snapshot.watch_error})
+        builder.block_with_facts(ref, Reason.UNWATCHED, {**facts, "error": snapshot.watch_error})
     if faults := declaration_faults(definition):
-        builder.block(ref, Reason.BAD_DEFINITION, {**facts, "errors": faults})
+        builder.block_with_facts(ref, Reason.BAD_DEFINITION, {**facts, "errors": faults})
         return
     if snapshot.rivals:
-        builder.block(ref, Reason.DUPLICATE_DEFINITION, {**facts, "rivals": list(snapshot.rivals)})
+        builder.block_with_facts(ref, Reason.DUPLICATE_DEFINITION, {**facts, "rivals": list(snapshot.rivals)})
         return
     if snapshot.former:
-        builder.block(ref, Reason.BAD_DEFINITION, {**facts, "errors": _rename_faults(snapshot)})
+        builder.block_with_facts(ref, Reason.BAD_DEFINITION, {**facts, "errors": _rename_faults(snapshot)})
         return
     _plan_crd(builder, snapshot)
 
@@ -94,26 +94,26 @@ def _plan_crd(builder: PlanBuilder, snapshot: DefinitionSnapshot) -> None:
     try:
         schema, left_out = structural(definition.spec.application.open_api_schema)
     except SchemaError as error:
-        builder.block(ref, Reason.BAD_SCHEMA, {**facts, "error": str(error)})
+        builder.block_with_facts(ref, Reason.BAD_SCHEMA, {**facts, "error": str(error)})
         return
     finalizer_added = finalizers.add(builder, ref, definition.metadata, names.DEFINITION_FINALIZER, facts)
     if crd is not None and not is_ours(crd, definition):
-        builder.block(ref, Reason.CRD_NOT_MANAGED, {**facts, "by": _creator(crd)})
+        builder.block_with_facts(ref, Reason.CRD_NOT_MANAGED, {**facts, "by": _creator(crd)})
         return
     if crd is not None and crd["metadata"].get("deletionTimestamp"):
-        builder.block(ref, Reason.DELETING, {**facts, "object": f"{CRD_KIND} {facts['crd']}"})
+        builder.block_with_facts(ref, Reason.DELETING, {**facts, "object": f"{CRD_KIND} {facts['crd']}"})
         return
     body = crd_of(definition, schema)
     if crd is not None and (fixed := _kind_fault(crd, body)):
-        builder.block(ref, Reason.BAD_DEFINITION, {**facts, "errors": [fixed]})
+        builder.block_with_facts(ref, Reason.BAD_DEFINITION, {**facts, "errors": [fixed]})
         return
     if left_out:
-        builder.block(ref, Reason.SCHEMA_SIMPLIFIED, {**facts, "left_out": list(left_out)})
+        builder.block_with_facts(ref, Reason.SCHEMA_SIMPLIFIED, {**facts, "left_out": list(left_out)})
     after = body if crd is None else _preview(crd, body)
     if after is crd:
         return
     uid = "" if crd is None else crd["metadata"].get("uid", "")
-    builder.act(
+    builder.act_with_facts(
         Verb.APPLY,
         ObjectRef(api_version=CRD_API_VERSION, kind=CRD_KIND, name=facts["crd"], uid=uid),
         Reason.DEFINITION_SERVED,
@@ -197,15 +197,15 @@ def _plan_deletion(builder: PlanBuilder, snapshot: DefinitionSnapshot) -> None:
         return
     if snapshot.watch_error and not snapshot.is_served_elsewhere:
         # The number of applications is unknown, and deleting the CRD would delete them all.
-        builder.block(ref, Reason.UNWATCHED, {**facts, "error": snapshot.watch_error})
+        builder.block_with_facts(ref, Reason.UNWATCHED, {**facts, "error": snapshot.watch_error})
     elif snapshot.applications:
-        builder.block(ref, Reason.DEFINITION_IN_USE, {**facts, "applications": snapshot.applications})
+        builder.block_with_facts(ref, Reason.DEFINITION_IN_USE, {**facts, "applications": snapshot.applications})
     elif snapshot.former and not snapshot.is_served_elsewhere:
-        builder.block(ref, Reason.BAD_DEFINITION, {**facts, "errors": _rename_faults(snapshot)})
+        builder.block_with_facts(ref, Reason.BAD_DEFINITION, {**facts, "errors": _rename_faults(snapshot)})
     elif crd is None or not is_ours(crd, definition):
         finalizers.remove(builder, ref, definition.metadata, names.DEFINITION_FINALIZER, facts)
     elif crd["metadata"].get("deletionTimestamp"):
-        builder.block(ref, Reason.DELETING, {**facts, "object": f"{CRD_KIND} {facts['crd']}"})
+        builder.block_with_facts(ref, Reason.DELETING, {**facts, "object": f"{CRD_KIND} {facts['crd']}"})
     else:
         _delete_crd(builder, crd, ref, facts)
 
@@ -220,10 +220,10 @@ def _delete_crd(builder: PlanBuilder, crd: Object, ref: ObjectRef, facts: Object
         patch = closing_patch(crd, builder.now)
         changes = diff(crd, merge_patch(crd, patch))
         write = Write(body=patch, resource_version=version)
-        builder.act(Verb.PATCH, target, Reason.DEFINITION_CLOSED, facts, write, diff=changes)
+        builder.act_with_facts(Verb.PATCH, target, Reason.DEFINITION_CLOSED, facts, write, diff=changes)
     elif builder.now < settled:
-        builder.block(ref, Reason.DEFINITION_CLOSED, facts)
+        builder.block_with_facts(ref, Reason.DEFINITION_CLOSED, facts)
         builder.wake(settled)
     else:
         write = Write(propagation="Background", resource_version=version)
-        builder.act(Verb.DELETE, target, Reason.DEFINITION_WITHDRAWN, facts, write)
+        builder.act_with_facts(Verb.DELETE, target, Reason.DEFINITION_WITHDRAWN, facts, write)

@@ -35,7 +35,7 @@ def _write(
     change: FieldChange,
 ) -> str:
     """Write the whole list, with optimistic locking."""
-    return builder.act(
+    return builder.act_with_facts(
         Verb.PATCH,
         ref,
         reason,

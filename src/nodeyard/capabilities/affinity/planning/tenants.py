@@ -72,13 +72,13 @@ class _Tree:
             self._plan_live(tenant, self._policies[tenant.own_namespace])
 
     def _block(self, tenant: Tenant, reason: Reason, **facts: object) -> None:
-        self._builder.block(tenant_ref(tenant), reason, tenant_facts(tenant, **facts))
+        self._builder.block_with_facts(tenant_ref(tenant), reason, tenant_facts(tenant, **facts))
 
     # live tenants
 
     def _plan_live(self, tenant: Tenant, policy: EffectivePolicy) -> None:
         for fault in policy.faults:
-            self._builder.block(tenant_ref(tenant), fault.reason, fault.facts)
+            self._builder.block_with_facts(tenant_ref(tenant), fault.reason, fault.facts)
         if any(fault.reason is Reason.PARENT_MISSING for fault in policy.faults):
             return
         parent, live = (self._snapshot.namespaces.get(each) for each in (tenant.namespace, tenant.own_namespace))
@@ -163,7 +163,7 @@ class _Tree:
         after = body if before is None else merge_fields(before, body)
         if after is before:
             return ""
-        return self._builder.act(
+        return self._builder.act_with_facts(
             Verb.APPLY,
             namespace_ref(tenant.own_namespace, live),
             Reason.NAMESPACE_APPLIED,
@@ -182,7 +182,7 @@ class _Tree:
         after = body if live is None else preview_apply(live, body, names.MANAGER)
         if after is live:
             return
-        self._builder.act(
+        self._builder.act_with_facts(
             Verb.APPLY,
             values.secret_ref(tenant.own_namespace, live),
             Reason.VALUES_APPLIED,
@@ -213,7 +213,7 @@ class _Tree:
             self._block(tenant, Reason.NAMESPACE_GOING, going=own)
         else:
             left = self._snapshot.left.get(own, {})
-            self._builder.act(
+            self._builder.act_with_facts(
                 Verb.DELETE,
                 namespace_ref(own, live),
                 Reason.NAMESPACE_DELETED,

@@ -160,7 +160,7 @@ def _held(passed: _Pass) -> Condition | None:
     if passed.held is None:
         return None
     left = dict(passed.snapshot.left.get(passed.tenant.own_namespace, {}))
-    facts = tenant_facts(passed.tenant, id=passed.held.facts["id"], left=left)
+    facts = tenant_facts(passed.tenant, id=passed.held.facts.id, left=left)
     return make_condition(ConditionType.READY, FALSE, Reason.NAMESPACE_HELD, facts)
 
 

@@ -69,7 +69,7 @@ class Change:
         approval_group: str = "",
     ) -> str:
         metadata = self.present.metadata
-        return builder.act(
+        return builder.act_with_facts(
             Verb.PATCH,
             node_ref(metadata.name, metadata.uid),
             reason,

@@ -36,7 +36,7 @@ def replace_leaf(builder: PlanBuilder, snapshot: TreeSnapshot, nodes: Iterable[s
     cluster, found = snapshot.cluster, snapshot.leaf.uid
     present = cluster.metadata.annotations.get(names.LEAF, "")
     note = f"{found} {format_rfc3339_millis(builder.now)}" if found else None
-    builder.act(
+    builder.act_with_facts(
         Verb.PATCH,
         cluster_ref(cluster),
         Reason.LEAF_REPLACED,
@@ -92,7 +92,7 @@ def _write(
         )
     if not metadata:
         return ()
-    id = builder.act(
+    id = builder.act_with_facts(
         Verb.PATCH,
         cluster_ref(cluster),
         reason,

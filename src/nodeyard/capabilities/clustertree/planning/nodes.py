@@ -162,7 +162,7 @@ def _wanted(mirror: Mirror, offer: Offer) -> TreeNode:
 
 def _create(builder: PlanBuilder, mirror: Mirror, wanted: TreeNode, after: tuple[str, ...]) -> None:
     model = mirror.placement.model
-    builder.act(
+    builder.act_with_facts(
         Verb.CREATE,
         node_ref(wanted.name),
         Reason.NODE_CREATED,

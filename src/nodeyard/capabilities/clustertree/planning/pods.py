@@ -26,7 +26,7 @@ def unacknowledged(snapshot: TreeSnapshot, now: datetime) -> tuple[BoundPod, ...
 
 def block_unacknowledged(builder: PlanBuilder, snapshot: TreeSnapshot) -> None:
     for pod in unacknowledged(snapshot, builder.now):
-        builder.block(pod_ref(pod), Reason.POD_UNACKNOWLEDGED, pod_facts(pod, snapshot))
+        builder.block_with_facts(pod_ref(pod), Reason.POD_UNACKNOWLEDGED, pod_facts(pod, snapshot))
     for pod in snapshot.pending_pods:
         if pod.since + PATIENCE > builder.now:
             builder.wake(pod.since + PATIENCE)

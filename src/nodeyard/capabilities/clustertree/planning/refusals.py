@@ -47,7 +47,7 @@ def block_refused(builder: PlanBuilder, tree: Tree) -> None:
         reason = tree.refusal(placement)
         if reason is not None:
             ref = _refused_ref(tree, placement) if reason is Reason.NAME_TAKEN else cluster_ref(cluster)
-            builder.block(ref, reason, facts_of(tree, placement))
+            builder.block_with_facts(ref, reason, facts_of(tree, placement))
     for overlap in tree.membership.overlaps:
         facts = {
             **facts_of(tree, overlap.placement),
@@ -55,7 +55,7 @@ def block_refused(builder: PlanBuilder, tree: Tree) -> None:
             "leafNodes": list(overlap.nodes[:_NAMED]),
             "count": len(overlap.nodes),
         }
-        builder.block(cluster_ref(cluster), Reason.MODELS_OVERLAP, facts)
+        builder.block_with_facts(cluster_ref(cluster), Reason.MODELS_OVERLAP, facts)
 
 
 def facts_of(tree: Tree, placement: Placement) -> Object:

@@ -33,7 +33,7 @@ def remove_node(
     if is_terminating(node):
         return
     facts: Object = {"cluster": cluster.name, "node": node.name}
-    gone = builder.act(
+    gone = builder.act_with_facts(
         Verb.DELETE,
         node_ref(node.name, node.metadata.uid),
         Reason.NODE_REMOVED,
@@ -44,7 +44,7 @@ def remove_node(
         approval_group="" if why is Reason.LEAF_NODE_MISSING else _approval_group(cluster),
     )
     lease = ObjectRef(api_version="coordination.k8s.io/v1", kind="Lease", namespace=LEASE_NAMESPACE, name=node.name)
-    builder.act(Verb.DELETE, lease, Reason.LEASE_REMOVED, facts, Write(), after=(gone,))
+    builder.act_with_facts(Verb.DELETE, lease, Reason.LEASE_REMOVED, facts, Write(), after=(gone,))
 
 
 def _approval_group(cluster: Cluster) -> str:

@@ -28,7 +28,7 @@ def add_finalizer(builder: PlanBuilder, snapshot: PoolsSnapshot) -> str:
         return ""
     patch = {"metadata": {"finalizers": [*metadata.finalizers, names.FINALIZER]}}
     before = {"metadata": {"finalizers": list(metadata.finalizers)}}
-    return builder.act(
+    return builder.act_with_facts(
         Verb.PATCH,
         cluster_ref(snapshot),
         Reason.FINALIZER_ADDED,
@@ -57,7 +57,7 @@ def record_cluster_uid(builder: PlanBuilder, snapshot: PoolsSnapshot, prerequisi
     uid = meta.uid(cluster)
     if metadata.annotations.get(names.CLUSTER_UID) == uid:
         return
-    builder.act(
+    builder.act_with_facts(
         Verb.PATCH,
         cluster_ref(snapshot),
         Reason.CLUSTER_NOTED,

@@ -67,7 +67,7 @@ def _patch(
         body["spec"] = {"unschedulable": closed or None}
         diff.append(FieldChange(path="spec.unschedulable", from_=node.spec.unschedulable or None, to=closed or None))
     is_cordon = reason is Reason.NODE_CORDONED
-    return builder.act(
+    return builder.act_with_facts(
         Verb.PATCH,
         pool.node_ref(node),
         reason,

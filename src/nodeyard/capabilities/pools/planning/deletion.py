@@ -66,7 +66,7 @@ def _delete_cluster(builder: PlanBuilder, snapshot: PoolsSnapshot, cluster: Obje
     if not is_deleting(cluster):
         lc = snapshot.cluster
         nodes = node_names(snapshot.workload, _machines(snapshot))
-        builder.act(
+        builder.act_with_facts(
             Verb.DELETE,
             ref_to(cluster),
             Reason.CLUSTER_DELETED,
@@ -88,7 +88,7 @@ def _delete_namespace(builder: PlanBuilder, snapshot: PoolsSnapshot, namespace: 
         ref = ObjectRef(api_version="v1", kind="Namespace", name=metadata.name, uid=metadata.uid)
         nodes = node_names(snapshot.workload, _machines(snapshot))
         # The deletion of the Cluster was approved, and it covers these nodes.
-        builder.act(
+        builder.act_with_facts(
             Verb.DELETE,
             ref,
             Reason.NAMESPACE_DELETED,
@@ -128,7 +128,7 @@ def _remove_finalizer(
     facts: Object = {"cluster": lc.name, "namespace": names.namespace(lc.name), "orphaned": is_orphaned}
     if kept:
         facts["kept"] = list(kept)
-    builder.act(
+    builder.act_with_facts(
         Verb.PATCH,
         cluster_ref(snapshot),
         Reason.FINALIZER_REMOVED,
@@ -148,7 +148,7 @@ def _block(builder: PlanBuilder, snapshot: PoolsSnapshot, reason: Reason, **more
         "deployments": len(snapshot.management.deployments) - len(_foreign_deployments(snapshot)),
         **more,
     }
-    builder.block(cluster_ref(snapshot), reason, facts)
+    builder.block_with_facts(cluster_ref(snapshot), reason, facts)
     return reason
 
 

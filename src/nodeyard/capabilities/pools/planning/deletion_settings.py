@@ -107,7 +107,7 @@ def _rewrite(
     if body is None:
         return ""
     is_disruptive = disruption is not Disruption.NONE
-    return builder.act(
+    return builder.act_with_facts(
         Verb.PATCH,
         pool.ref,
         reason,

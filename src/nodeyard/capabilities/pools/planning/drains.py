@@ -120,7 +120,7 @@ def _evict_pod(builder: PlanBuilder, pool: RemovedPool, each: WaitingPod) -> Non
         uid=metadata.uid,
         cluster=pool.workload.cluster,
     )
-    builder.act(
+    builder.act_with_facts(
         Verb.EVICT,
         ref,
         Reason.POD_EVICTED,

@@ -117,13 +117,13 @@ def reconcile_pool(
     deployment, ref = pool.deployment, pool_ref(snapshot, pool)
     facts: Object = {"cluster": snapshot.cluster.name, "pool": pool.id}
     if pool.lookup.other:
-        builder.block(ref, Reason.DUPLICATE, {**facts, "kept": pool.lookup.name, "other": pool.lookup.other})
+        builder.block_with_facts(ref, Reason.DUPLICATE, {**facts, "kept": pool.lookup.name, "other": pool.lookup.other})
     if deployment is not None and is_deleting(deployment):
-        builder.block(ref, Reason.DEPLOYMENT_DELETING, facts)
+        builder.block_with_facts(ref, Reason.DEPLOYMENT_DELETING, facts)
         return ()
     cancelled = _cancel_removal(builder, snapshot, pool)
     if pool.refusal is not None:
-        builder.block(ref, pool.refusal.reason, pool.refusal.facts)
+        builder.block_with_facts(ref, pool.refusal.reason, pool.refusal.facts)
         _scale(builder, snapshot, pool, may_scale)
         return ()
     return _apply(builder, snapshot, pool, version, (*prerequisites, *cancelled), may_scale)

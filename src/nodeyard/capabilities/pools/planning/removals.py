@@ -73,7 +73,7 @@ def remove_pool(builder: PlanBuilder, snapshot: PoolsSnapshot, deployment: Objec
     if not pool.machines and not machine_state.counters(deployment).replicas:
         return _delete(builder, pool)
     if pool.policy is DeletionPolicy.ORPHAN:
-        builder.block(pool.ref, Reason.ORPHAN_DELETES, pool.facts(machines=len(pool.machines)))
+        builder.block_with_facts(pool.ref, Reason.ORPHAN_DELETES, pool.facts(machines=len(pool.machines)))
     is_drain = pool.policy is DeletionPolicy.DRAIN
     if apply_deletion_settings(builder, pool):
         return _removal(pool, Reason.DRAIN_STARTED if is_drain else Reason.POOL_MARKED, pool.facts())
@@ -121,7 +121,7 @@ def _delete_if_all_seen(builder: PlanBuilder, pool: RemovedPool) -> Removal:
 def _delete(builder: PlanBuilder, pool: RemovedPool) -> Removal:
     """Delete the MachineDeployment. The first step counted the disruption; Cluster API deletes the Machines."""
     facts = pool.facts(policy=pool.policy.value, machines=len(pool.machines))
-    builder.act(
+    builder.act_with_facts(
         Verb.DELETE,
         pool.ref,
         Reason.POOL_DELETED,
@@ -143,7 +143,7 @@ def _block(
     nodes: int = 0,
 ) -> Removal:
     all_facts = pool.facts(machines=len(pool.machines), **(facts or {}))
-    builder.block(pool.ref, reason, all_facts)
+    builder.block_with_facts(pool.ref, reason, all_facts)
     return _removal(pool, reason, all_facts, pods, nodes)
 
 

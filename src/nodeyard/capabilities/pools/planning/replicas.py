@@ -84,7 +84,7 @@ def _apply(
 ) -> str:
     is_scaling, lost = number != current, max(current - number, 0)
     facts = {"cluster": lc.name, "pool": pool_id, "from": current, "to": number}
-    return builder.act(
+    return builder.act_with_facts(
         Verb.APPLY,
         ref,
         Reason.POOL_SCALED if is_scaling else Reason.REPLICAS_TAKEN_OVER,

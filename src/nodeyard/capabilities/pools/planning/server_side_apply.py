@@ -79,7 +79,7 @@ def apply(
         changed = changes(live, body)
     if not changed:
         return "" if live is None else _take_ownership(builder, live, body, facts)
-    return builder.act(
+    return builder.act_with_facts(
         Verb.APPLY,
         ref_to(body, "" if live is None else live["metadata"].get("uid", "")),
         reason,
@@ -105,7 +105,7 @@ def _take_ownership(builder: PlanBuilder, live: Object, body: Object, facts: Obj
     ref = ref_to(live)
     if fields is None or any(each.object == ref for each in builder.actions):
         return ""
-    return builder.act(
+    return builder.act_with_facts(
         Verb.PATCH,
         ref,
         Reason.FIELDS_TAKEN_OVER,

@@ -71,7 +71,7 @@ def _keep(builder: PlanBuilder, lc: LatticeCluster, template: Template, live: Te
 def _create(builder: PlanBuilder, lc: LatticeCluster, template: Template, after: Iterable[str]) -> str:
     body = template.render(lc)
     facts = {"cluster": lc.name, "template": template.name, "class": template.node_class}
-    return builder.act(
+    return builder.act_with_facts(
         Verb.APPLY,
         ref_to(body),
         Reason.TEMPLATE_CREATED,
@@ -95,7 +95,7 @@ def _record_inputs(
     if not is_adopted:
         patch["metadata"]["labels"] = dict(labels)
     before = {"metadata": {"labels": live.metadata.labels, "annotations": live.metadata.annotations}}
-    return builder.act(
+    return builder.act_with_facts(
         Verb.PATCH,
         _ref(live),
         Reason.TEMPLATE_NOTED if is_adopted else Reason.POOL_ADOPTED,
@@ -115,7 +115,7 @@ def delete_unused(
         is_ours = metadata.labels.get(names.CLUSTER) == lc.name and names.INPUTS in metadata.annotations
         if is_ours and metadata.deletion_timestamp is None and (template.kind, metadata.name) not in used:
             facts = {"cluster": lc.name, "template": metadata.name}
-            builder.act(Verb.DELETE, _ref(template), Reason.TEMPLATE_COLLECTED, facts, Write())
+            builder.act_with_facts(Verb.DELETE, _ref(template), Reason.TEMPLATE_COLLECTED, facts, Write())
 
 
 def _references(management: Management) -> Iterable[tuple[str, str]]:

@@ -32,13 +32,13 @@ def add_warnings(builder: PlanBuilder, snapshot: PoolsSnapshot, wanted: Sequence
     lc, ref = snapshot.cluster, cluster_ref(snapshot)
     for pool in wanted:
         if (notice := autoscaling_warning(lc, pool.id, pool.spec)) is not None:
-            builder.block(pool_ref(snapshot, pool), *notice)
+            builder.block_with_facts(pool_ref(snapshot, pool), *notice)
     if (workers := unclaimed(lc.name, snapshot.management, {pool.id: pool for pool in wanted})) is not None:
         facts = {"cluster": lc.name, "name": meta.name(workers), "replicas": replicas(workers)}
-        builder.block(ref_to(workers), Reason.WORKERS_UNCLAIMED, facts)
+        builder.block_with_facts(ref_to(workers), Reason.WORKERS_UNCLAIMED, facts)
     if not wanted and removed(lc.name, snapshot.management, {}):
-        builder.block(ref, Reason.ALL_POOLS_REMOVED, {"cluster": lc.name})
+        builder.block_with_facts(ref, Reason.ALL_POOLS_REMOVED, {"cluster": lc.name})
     if not may_scale(snapshot) and any(pool.spec.replicas for pool in wanted):
         is_self = lc.spec.pivot != Pivot.NEVER
         reason = Reason.NOT_PIVOTED if is_self else Reason.CONTROL_PLANE_PENDING
-        builder.block(ref, reason, {"cluster": lc.name, "error": snapshot.workload.error})
+        builder.block_with_facts(ref, reason, {"cluster": lc.name, "error": snapshot.workload.error})

@@ -48,7 +48,7 @@ class PlanBuilder(builder.PlanBuilder):
             return ""
         # Optimistic locking: a concurrent change by another writer fails the apply and is planned again.
         version = "" if live is None else live["metadata"].get("resourceVersion", "")
-        return self.act(
+        return self.act_with_facts(
             Verb.APPLY,
             ref_to(body, live),
             reason,
@@ -73,7 +73,7 @@ class PlanBuilder(builder.PlanBuilder):
         after: tuple[str, ...] = (),
         group: ApprovalGroup = NO_GROUP,
     ) -> str:
-        return self.act(
+        return self.act_with_facts(
             Verb.DELETE,
             ref_to(live, live),
             reason,

@@ -94,20 +94,20 @@ def plan_service(draft: PlanBuilder, snapshot: NodeSnapshot, resolution: Resolut
     kind_error = snapshot.kind_errors.get(service.name)
     if kind_error is not None:
         if resolution.state is not State.NONE:
-            draft.block(ref, kind_error.reason, facts_of(snapshot, resolution, error=kind_error.message))
+            draft.block_with_facts(ref, kind_error.reason, facts_of(snapshot, resolution, error=kind_error.message))
         return
     if resolution.state in _UNCLEAR:
-        draft.block(ref, resolution.reason, facts_of(snapshot, resolution))
+        draft.block_with_facts(ref, resolution.reason, facts_of(snapshot, resolution))
         return
     if not service.makes_object:
         return
     live = snapshot.objects.get(service.name)
     if live is not None and not is_for_node(snapshot, service, live):
-        draft.block(ref, Reason.OTHER_NODE, facts_of(snapshot, resolution, object=str(ref_to(live))))
+        draft.block_with_facts(ref, Reason.OTHER_NODE, facts_of(snapshot, resolution, object=str(ref_to(live))))
     elif awaits_role(snapshot, service):
-        draft.block(ref, Reason.ROLE_NOT_FOUND, facts_of(snapshot, resolution))
+        draft.block_with_facts(ref, Reason.ROLE_NOT_FOUND, facts_of(snapshot, resolution))
     elif not snapshot.has_config_maps and (live is not None or wants_object(snapshot, resolution)):
-        draft.block(ref, Reason.NAMESPACE_NOT_GRANTED, facts_of(snapshot, resolution))
+        draft.block_with_facts(ref, Reason.NAMESPACE_NOT_GRANTED, facts_of(snapshot, resolution))
     elif wants_object(snapshot, resolution):
         _reconcile_object(draft, snapshot, resolution, effective, live)
     else:
@@ -155,30 +155,32 @@ def _reconcile_object(
     wanted_cell, source = _wanted_cell(snapshot, resolution)
     if faults := subdomain_faults(wanted_cell) if wanted_cell else ():
         facts = {"cell": wanted_cell, "source": source, "error": faults[0]}
-        draft.block(ref, Reason.CELL_INVALID, facts_of(snapshot, resolution, **facts))
+        draft.block_with_facts(ref, Reason.CELL_INVALID, facts_of(snapshot, resolution, **facts))
         return
     present_cell = str(as_mapping((live or {}).get("spec")).get("cellName") or "")
     if present_cell and wanted_cell and present_cell != wanted_cell:
         facts = facts_of(snapshot, resolution, **{"from": present_cell, "to": wanted_cell})
-        draft.block(ref, Reason.CELL_CHANGED, facts)
+        draft.block_with_facts(ref, Reason.CELL_CHANGED, facts)
         return
     for configuration in snapshot.configurations.get(service.name, ()):
         if is_of_other_node(snapshot, configuration):
-            draft.block(ref, Reason.OTHER_NODE, facts_of(snapshot, resolution, object=str(ref_to(configuration))))
+            draft.block_with_facts(
+                ref, Reason.OTHER_NODE, facts_of(snapshot, resolution, object=str(ref_to(configuration)))
+            )
             return
     desired = desired_config(snapshot, service.name)
     if desired.is_pinned:
-        draft.block(ref, Reason.PINNED, facts_of(snapshot, resolution))
+        draft.block_with_facts(ref, Reason.PINNED, facts_of(snapshot, resolution))
     if desired.rendered.faults:
         errors = [str(fault) for fault in desired.rendered.faults]
-        draft.block(ref, Reason.CONFIG_INVALID, facts_of(snapshot, resolution, error="; ".join(errors)))
+        draft.block_with_facts(ref, Reason.CONFIG_INVALID, facts_of(snapshot, resolution, error="; ".join(errors)))
         return
     if (
         desired.resolution.profile is not None
         and desired.resolution.profile.render_as == SECRET
         and not snapshot.has_secrets
     ):
-        draft.block(ref, Reason.SECRETS_NOT_GRANTED, facts_of(snapshot, resolution))
+        draft.block_with_facts(ref, Reason.SECRETS_NOT_GRANTED, facts_of(snapshot, resolution))
         return
     budget = snapshot.budgets.get(service.name, Budget())
     ignores = service.name in snapshot.ignored
@@ -186,12 +188,12 @@ def _reconcile_object(
     if slot.reason is not None:
         if budget.due is not None and budget.due > draft.now:
             draft.wake(budget.due)
-        draft.block(ref, slot.reason, facts_of(snapshot, resolution, **(slot.facts or {})))
+        draft.block_with_facts(ref, slot.reason, facts_of(snapshot, resolution, **(slot.facts or {})))
         return
     _write_object(draft, snapshot, desired, effective, wanted_cell, live)
     progress = check_progress(draft, live, resolution, ignores=ignores)
     if progress.reason is Reason.STALLED:
-        draft.block(ref, Reason.STALLED, facts_of(snapshot, resolution, **(progress.facts or {})))
+        draft.block_with_facts(ref, Reason.STALLED, facts_of(snapshot, resolution, **(progress.facts or {})))
 
 
 def _write_object(

@@ -42,12 +42,12 @@ def allocate(builder: PlanBuilder, partition: Partition, template: Resolved) -> 
     """Plan one template with the spares that earlier templates left."""
     allocation = Allocation(template)
     if template.idle is Reason.INVALID:
-        builder.block(template.ref, Reason.INVALID, {"template": template.name, "error": template.error})
+        builder.block_with_facts(template.ref, Reason.INVALID, {"template": template.name, "error": template.error})
         if template.template.is_deleting and not (template.template.is_paused or template.template.is_dry_run):
             # Nobody can fix the template any more, and its finalizer would block the deletion forever.
             _delete(builder, partition, template, _manageable_nodes(builder, partition, template))
     elif template.idle is Reason.PAUSED:
-        builder.block(template.ref, Reason.PAUSED, {"template": template.name})
+        builder.block_with_facts(template.ref, Reason.PAUSED, {"template": template.name})
     elif template.idle is Reason.DRY_RUN:
         dry_run = PlanBuilder(builder.now)
         _allocate(dry_run, partition, allocation)
@@ -136,7 +136,7 @@ def _summarize_dry_run(builder: PlanBuilder, template: Resolved, dry_run: PlanBu
         return
     builder.blocked += dry_run.blocked
     builder.waits |= dry_run.waits
-    builder.block(
+    builder.block_with_facts(
         template.ref,
         Reason.DRY_RUN,
         {

@@ -119,7 +119,7 @@ class PlanBuilder(builder.PlanBuilder):
         """Add one refusal for several nodes; none without nodes."""
         summary = summarize_nodes(nodes)
         if summary["count"]:
-            self.block(ref, reason, {**summary, **facts})
+            self.block_with_facts(ref, reason, {**summary, **facts})
 
     def counts(self) -> Counter[str]:
         """Count the actions by reason."""

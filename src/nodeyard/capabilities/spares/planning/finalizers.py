@@ -44,7 +44,7 @@ def block_malformed(builder: PlanBuilder, malformed: Malformed) -> None:
     If it is being deleted, remove the finalizer: nobody can fix it any more, and it would never go.
     """
     ref = template_ref(malformed.name, malformed.uid)
-    builder.block(ref, Reason.INVALID, {"template": malformed.name, "error": malformed.error})
+    builder.block_with_facts(ref, Reason.INVALID, {"template": malformed.name, "error": malformed.error})
     if malformed.is_deleting and names.FINALIZER in malformed.finalizers:
         change = _removal(malformed.finalizers)
         builder.set_finalizers(ref, change, malformed.resource_version, Reason.ABANDONED)

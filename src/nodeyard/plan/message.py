@@ -1,0 +1,68 @@
+"""A message: a reason with its typed facts, and the sentence that they make.
+
+Each capability has one subclass per reason in its `messages.py`:
+
+    class Claimed(Message, frozen=True):
+        reason = Reason.CLAIMED
+        node: str
+        zone: str = ""
+
+        def text(self) -> str:
+            return f"Claims node {self.node}{f' from zone {self.zone}' if self.zone else ''}"
+
+The same message serves plans, conditions, Events, `why` and the dashboard. Its fields are the `facts` of the wire form.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, rename="camel"):
+    """A reason and its facts. A missing or misspelt fact is an error of the type checker."""
+
+    reason: ClassVar[str]
+    """The CamelCase reason in conditions, Events and plans."""
+
+    def text(self) -> str:
+        """Return the sentence. An action is in the present tense, since plans show it before it happens."""
+        raise NotImplementedError
+
+    def get(self, fact: str, default: Any = None) -> Any:
+        """Return a fact that only some messages have, such as the object that several reasons concern."""
+        return getattr(self, fact, default)
+
+    def past_text(self) -> str:
+        """Return the sentence of an action that succeeded, in the past tense of Events."""
+        verb, separator, rest = self.text().partition(" ")
+        return f"{PAST[verb]}{separator}{rest}"
+
+
+PAST: Final = {
+    "Adds": "Added",
+    "Adopts": "Adopted",
+    "Applies": "Applied",
+    "Cancels": "Cancelled",
+    "Claims": "Claimed",
+    "Cordons": "Cordoned",
+    "Creates": "Created",
+    "Deletes": "Deleted",
+    "Detaches": "Detached",
+    "Evicts": "Evicted",
+    "Marks": "Marked",
+    "Moves": "Moved",
+    "Records": "Recorded",
+    "Releases": "Released",
+    "Removes": "Removed",
+    "Returns": "Returned",
+    "Rolls": "Rolled",
+    "Scales": "Scaled",
+    "Sets": "Set",
+    "Starts": "Started",
+    "Takes": "Took",
+    "Uncordons": "Uncordoned",
+    "Updates": "Updated",
+}
+"""The past tense of each verb that begins the text of an action."""
