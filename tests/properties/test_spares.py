@@ -101,7 +101,7 @@ def worlds(draw: st.DrawFn) -> SparesSnapshot:
 
 def claims(seen: SparesSnapshot) -> dict[str, str]:
     actions = plan(seen, NOW).plan.actions
-    return {action.object.name: action.facts["template"] for action in actions if action.reason == "Claimed"}
+    return {action.object.name: action.facts.template for action in actions if action.reason == "Claimed"}
 
 
 def counts(seen: SparesSnapshot) -> Counter[str]:
@@ -189,7 +189,9 @@ def test_the_order_in_which_things_were_seen_does_not_matter(seen: SparesSnapsho
 def test_dry_runs_and_pauses_change_nothing_of_theirs(seen: SparesSnapshot) -> None:
     still = {each.name for each in seen.templates if each.is_dry_run or each.is_paused}
     actions = plan(seen, NOW).plan.actions
-    assert not [each for each in actions if each.facts.get("template") in still and each.object.kind == "Node"]
+    assert not [
+        each for each in actions if getattr(each.facts, "template", None) in still and each.object.kind == "Node"
+    ]
 
 
 @given(worlds())

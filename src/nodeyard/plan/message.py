@@ -50,6 +50,7 @@ PAST: Final = {
     "Creates": "Created",
     "Deletes": "Deleted",
     "Detaches": "Detached",
+    "Enables": "Enabled",
     "Evicts": "Evicted",
     "Marks": "Marked",
     "Moves": "Moved",

@@ -14,7 +14,6 @@ from typing import Any
 import msgspec
 
 from nodeyard.capabilities.spares import names
-from nodeyard.capabilities.spares.messages import text
 from nodeyard.capabilities.spares.plan import plan
 from nodeyard.capabilities.spares.report.events import events
 from nodeyard.capabilities.spares.report.status import status
@@ -136,7 +135,7 @@ def _tell(seen: SparesSnapshot, planned: Planned) -> Iterator[str]:
     told = [f"{each.object.name}: {each.message}" for each in events(seen, planned.plan, build.all_done(planned))]
     for action in planned.plan.actions:
         if action.reason in ("SpareLabelled", "SpareUnlabelled"):
-            told.append(f"{action.object.name}: {text(action.reason, action.facts)}")
+            told.append(f"{action.object.name}: {action.facts.text()}")
     yield from told
 
 

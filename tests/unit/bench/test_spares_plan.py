@@ -7,8 +7,8 @@ from bench.spares_plan import METRICS, Size, carried_out, contestant, fleet, tem
 
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.plan import plan
+from nodeyard.capabilities.spares.reasons import Reason
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot, is_spare
-from nodeyard.capabilities.spares.types import Reason
 from nodeyard.process.clock import EPOCH
 
 SIZE = Size(400, 20)

@@ -11,9 +11,10 @@ from typing import Final
 
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.definition import NODE_TEMPLATE
-from nodeyard.capabilities.spares.messages import text
+from nodeyard.capabilities.spares.messages import template_named, text
 from nodeyard.capabilities.spares.plan import plan
 from nodeyard.capabilities.spares.policies import policies
+from nodeyard.capabilities.spares.reasons import Reason
 from nodeyard.capabilities.spares.report.events import events
 from nodeyard.capabilities.spares.report.metrics import SparesMetrics
 from nodeyard.capabilities.spares.report.status import status
@@ -25,7 +26,7 @@ from nodeyard.capabilities.spares.snapshot import (
     needs_pods,
     template_of,
 )
-from nodeyard.capabilities.spares.types import NodeTemplate, Reason
+from nodeyard.capabilities.spares.types import NodeTemplate
 from nodeyard.client import resources
 from nodeyard.client.resources import Resource
 from nodeyard.kube.drain import is_unreachable, is_workload
@@ -173,7 +174,7 @@ SPARES: Final = Capability(
         Rule("coordination.k8s.io", ("leases",), ("list", "watch"), (names.ORIGINAL_LEASE,)),
     ),
     roots=_roots,
-    root_of=lambda action: ("", action.facts.get("template", "")),
+    root_of=lambda action: ("", template_named(action)),
     fine=frozenset({Reason.SUFFICIENT, Reason.RECONCILE_SUCCESS}),
     plans_pauses=True,
     managed_nodes=_managed,

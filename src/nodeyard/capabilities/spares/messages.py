@@ -1,234 +1,563 @@
-"""Texts for reasons and their facts: one source for conditions, events, `why` and the dashboard.
+"""The messages of spares: one class per reason, with its facts and its sentence.
 
-The texts of nyallocator's own reasons are its interface and do not change.
+The sentences of nyallocator's own reasons are its interface and do not change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+import heapq
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Final
+
+import msgspec
 
 from nodeyard.capabilities.spares import names
-from nodeyard.capabilities.spares.types import Reason
-from nodeyard.kube.json import Object
+from nodeyard.capabilities.spares.reasons import Reason
 from nodeyard.kube.names import PAUSED
+from nodeyard.plan.builder import NAMED
+from nodeyard.plan.message import Message
 from nodeyard.plan.message_format import listed
-
-Facts = Mapping[str, Any]
-
-
-def text(reason: str, facts: Object) -> str:
-    """Render the text of a reason; a reason of another component is returned unchanged."""
-    render = _TEXTS.get(reason)
-    return reason if render is None else render(facts)
+from nodeyard.plan.model import Action
 
 
-def format_nodes(facts: Facts) -> str:
-    """Format the nodes in the facts: `2 nodes (a, b)`, `12 nodes (a, b, ... and 2 more)`, `node a` or `the node`."""
-    if "count" not in facts:
-        return f"node {facts['node']}" if "node" in facts else "the node"
-    count, named = facts["count"], list(facts.get("nodes", ()))
-    more = f" and {count - len(named)} more" if count > len(named) else ""
-    return f"{_count(count)} ({', '.join(named)}{more})" if named else _count(count)
-
-
-def _count(number: int) -> str:
+def count_nodes(number: int) -> str:
     return f"{number} {'node' if number == 1 else 'nodes'}"
 
 
-def _plain(sentence: str) -> Callable[[Facts], str]:
-    return lambda _facts: sentence
+class SparesMessage(Message, frozen=True):
+    """A message about a template, or about a node of it."""
+
+    template: str = ""
+    node: str = ""
 
 
-def _fill(sentence: str) -> Callable[[Facts], str]:
-    """Fill `{nodes}`, `{template}` and `{zone}` from the facts."""
-    return lambda facts: sentence.format(
-        nodes=format_nodes(facts),
-        template=facts.get("template", ""),
-        zone=f" from zone {facts['zone']}" if facts.get("zone") else "",
+class PlainMessage(SparesMessage, frozen=True):
+    """A message whose sentence has no facts."""
+
+    sentence: ClassVar[str]
+
+    def text(self) -> str:
+        return self.sentence
+
+
+class NodesMessage(SparesMessage, frozen=True):
+    """A message about one node or several; its sentence may name `{nodes}`, `{template}` and `{zone}`."""
+
+    sentence: ClassVar[str]
+    zone: str = ""
+    count: int = 0
+    nodes: tuple[str, ...] = ()
+    """The first names, if there are several nodes."""
+
+    def text(self) -> str:
+        zone = f" from zone {self.zone}" if self.zone else ""
+        return self.sentence.format(nodes=self.format_nodes(), template=self.template, zone=zone)
+
+    def format_nodes(self) -> str:
+        """Format the nodes: `2 nodes (a, b)`, `12 nodes (a, b, ... and 2 more)`, `node a` or `the node`."""
+        if not self.count:
+            return f"node {self.node}" if self.node else "the node"
+        more = f" and {self.count - len(self.nodes)} more" if self.count > len(self.nodes) else ""
+        return f"{count_nodes(self.count)} ({', '.join(self.nodes)}{more})" if self.nodes else count_nodes(self.count)
+
+    def with_nodes(self, nodes: Iterable[str]) -> NodesMessage:
+        """Return the message for several nodes: their count and the first names."""
+        every = list(nodes)
+        first = tuple(heapq.nsmallest(NAMED, every))
+        return msgspec.structs.replace(self, count=len(every), nodes=first, zone="")
+
+
+# actions on nodes
+
+
+class Claimed(NodesMessage, frozen=True):
+    reason = Reason.CLAIMED
+    sentence = "Claims {nodes}{zone} for {template}"
+
+
+class Adopted(NodesMessage, frozen=True):
+    reason = Reason.ADOPTED
+    sentence = f"Adopts {{nodes}} by label {names.TEMPLATE_LABEL}={{template}}"
+
+
+class Updated(NodesMessage, frozen=True):
+    reason = Reason.UPDATED
+    sentence = "Updates {nodes} to match spec.template of {template}"
+
+
+class MovedOut(NodesMessage, frozen=True):
+    reason = Reason.MOVED_OUT
+    sentence = "Moves {nodes} out of management: spec.selector of {template} no longer matches"
+
+
+class TakenBack(NodesMessage, frozen=True):
+    reason = Reason.TAKEN_BACK
+    sentence = "Returns {nodes} to {template}: spec.selector matches again"
+
+
+class Releasing(NodesMessage, frozen=True):
+    reason = Reason.RELEASING
+    sentence = "Cordons {nodes} for release by {template}"
+
+
+class Evicting(NodesMessage, frozen=True):
+    reason = Reason.EVICTING
+    sentence = "Enables pod eviction on {nodes}: {template} has spec.release.evictAfterSeconds"
+
+
+class Evicted(NodesMessage, frozen=True):
+    reason = Reason.EVICTED
+    sentence = "Evicts pods from {nodes} for release by {template}"
+
+
+class Released(NodesMessage, frozen=True):
+    reason = Reason.RELEASED
+    sentence = "Releases {nodes} from {template} as spare"
+
+
+class ReleaseCancelled(NodesMessage, frozen=True):
+    reason = Reason.RELEASE_CANCELLED
+    sentence = "Cancels the release of {nodes} by {template}"
+
+
+class Detached(NodesMessage, frozen=True):
+    reason = Reason.DETACHED
+    sentence = "Detaches {nodes} from deleted template {template}; its settings stay"
+
+
+class SpareLabelled(NodesMessage, frozen=True):
+    reason = Reason.SPARE_LABELLED
+    sentence = f"Adds label {names.SPARE_LABEL} to {{nodes}}"
+
+
+class SpareUnlabelled(NodesMessage, frozen=True):
+    reason = Reason.SPARE_UNLABELLED
+    sentence = f"Removes label {names.SPARE_LABEL} from {{nodes}}: taint {names.SPARE_TAINT} is gone"
+
+
+# actions on templates
+
+
+class FinalizerAdded(NodesMessage, frozen=True):
+    reason = Reason.FINALIZER_ADDED
+    sentence = f"Adds finalizer {names.FINALIZER} to {{template}}"
+
+
+class FinalizerRemoved(NodesMessage, frozen=True):
+    reason = Reason.FINALIZER_REMOVED
+    sentence = f"Removes finalizer {names.FINALIZER} from {{template}}"
+
+
+class Abandoned(NodesMessage, frozen=True):
+    reason = Reason.ABANDONED
+    sentence = (
+        f"Removes finalizer {names.FINALIZER} from {{template}}, which cannot be decoded; its nodes are unchanged"
     )
 
 
-def _progress(facts: Facts) -> str:
-    """Format how many nodes a template has and lacks; empty without these facts."""
-    if "desired" not in facts:
-        return ""
-    desired, kept, missing = facts["desired"], facts.get("kept", 0), facts.get("missing", 0)
-    if missing:
-        progress = f"lacks {missing} of {_count(desired)}"
-    elif kept < desired:
-        progress = f"has {kept} of {_count(desired)} and claims {desired - kept} more"
-    else:
-        progress = f"has {kept} of {_count(desired)}"
-    if facts.get("leaving"):
-        progress += f" after losing {_count(facts['leaving'])} that spec.selector no longer matches"
-    refused = ", ".join(f"{count} {reason}" for reason, count in facts.get("refusals", {}).items())
-    return f": {facts.get('template', '')} {progress}{f'; not claimed: {refused}' if refused else ''}"
+# state of a template
 
 
-def _high_priority(facts: Facts) -> str:
+class TemplateState(SparesMessage, frozen=True):
+    """How many nodes a template has and lacks."""
+
+    sentence: ClassVar[str]
+    desired: int | None = None
+    """None: the sentence alone, as nyallocator says it."""
+    kept: int = 0
+    missing: int = 0
+    leaving: int = 0
+    higher: str = ""
+    """The template of higher priority that is served first."""
+    refusals: Mapping[str, int] = {}
+    """How many spares are not claimed, by reason."""
+
+    def text(self) -> str:
+        if self.desired is None:
+            return self.sentence
+        if self.missing:
+            progress = f"lacks {self.missing} of {count_nodes(self.desired)}"
+        elif self.kept < self.desired:
+            progress = f"has {self.kept} of {count_nodes(self.desired)} and claims {self.desired - self.kept} more"
+        else:
+            progress = f"has {self.kept} of {count_nodes(self.desired)}"
+        if self.leaving:
+            progress += f" after losing {count_nodes(self.leaving)} that spec.selector no longer matches"
+        refused = ", ".join(f"{count} {reason}" for reason, count in self.refusals.items())
+        higher = f" ({self.higher})" if self.higher else ""
+        return f"{self.sentence}{higher}: {self.template} {progress}{f'; not claimed: {refused}' if refused else ''}"
+
+    def without_counts(self) -> TemplateState:
+        """Return the message without numbers that change with every claim: a lasting refusal gets one Event."""
+        return type(self)(template=self.template)
+
+
+class Sufficient(TemplateState, frozen=True):
+    reason = Reason.SUFFICIENT
+    sentence = "Current nodes are sufficient"
+
+
+class HighPriority(TemplateState, frozen=True):
+    reason = Reason.HIGH_PRIORITY
     sentence = "There is a NodeTemplate with higher priority that is not sufficient"
-    return f"{sentence} ({facts['higher']}){_progress(facts)}" if facts.get("higher") else sentence
+
+    def text(self) -> str:
+        if self.desired is None and self.higher:
+            return f"{self.sentence} ({self.higher})"
+        return super().text()
+
+    def without_counts(self) -> TemplateState:
+        return HighPriority(template=self.template, higher=self.higher)
 
 
-def _surplus(facts: Facts) -> str:
-    if "surplus" not in facts:
-        return "More nodes than spec.nodes are kept: spec.releasePolicy is Retain"
-    number = facts["surplus"]
-    return (
-        f"{facts.get('template', 'The template')} has {_count(number)} more than spec.nodes and keeps "
-        f"{'it' if number == 1 else 'them'}: spec.releasePolicy is Retain"
-    )
+class NoSpare(TemplateState, frozen=True):
+    reason = Reason.NO_SPARE
+    sentence = "No spare nodes found"
 
 
-def _mismatch(facts: Facts) -> str:
-    if "requirement" not in facts:
-        return "spec.selector does not match"
-    value = facts.get("value")
-    has = f"label {facts['label']} is missing" if value is None else f"the node has {facts['label']}={value}"
-    return f"spec.selector requires {facts['requirement']}; {has}"
+class ReconcileError(PlainMessage, frozen=True):
+    reason = Reason.RECONCILE_ERROR
+    sentence = "Current nodes are insufficient because of reconcile error"
 
 
-def _spare(facts: Facts) -> str:
-    selecting = facts.get("templates")
-    if selecting is None:
-        return "Spare: no template needs it"
-    if not selecting:
-        return "Spare: no template selects it"
-    return f"Spare: no template that selects it ({listed(selecting)}) needs another node"
+class ReconcileSuccess(PlainMessage, frozen=True):
+    reason = Reason.RECONCILE_SUCCESS
+    sentence = "Reconcile succeeded"
 
 
-def _enough(facts: Facts) -> str:
-    if facts.get("claims"):
-        return "Not selected: enough other spares ranked first (least-used zone, then name)"
-    return f"Not selected: {facts.get('template') or 'the template'} has as many nodes as spec.nodes"
+class Surplus(SparesMessage, frozen=True, kw_only=True):
+    reason = Reason.SURPLUS
+    surplus: int
+
+    def text(self) -> str:
+        return (
+            f"{self.template} has {count_nodes(self.surplus)} more than spec.nodes and keeps "
+            f"{'it' if self.surplus == 1 else 'them'}: spec.releasePolicy is Retain"
+        )
 
 
-def _raise_nodes(facts: Facts) -> str:
-    templates = facts.get("enough") or ([facts["template"]] if facts.get("template") else [])
-    return f"Raise spec.nodes of {listed(templates)}" if templates else "Raise spec.nodes"
+class DryRun(SparesMessage, frozen=True):
+    """What a template would do; a candidate's message has no counts."""
+
+    reason = Reason.DRY_RUN
+    claims: int | None = None
+    updates: int = 0
+    moves: int = 0
+    releases: int = 0
+    nodes: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        if self.claims is None:
+            return f"Dry run: {self.template} claims no nodes while spec.dryRun is true"
+        counts = {"claim": self.claims, "update": self.updates, "detach": self.moves, "release": self.releases}
+        todo = [f"{verb} {count_nodes(count)}" for verb, count in counts.items() if count]
+        named = f": {', '.join(self.nodes[:NAMED])}" if self.nodes else ""
+        return f"Dry run: would {', '.join(todo)}{named}" if todo else "Dry run: no node would change"
 
 
-def _dry_run(facts: Facts) -> str:
-    if "claims" not in facts:
-        return f"Dry run: {facts.get('template') or 'the template'} claims no nodes while spec.dryRun is true"
-    todo = [
-        f"{verb} {_count(facts[what])}"
-        for what, verb in (("claims", "claim"), ("updates", "update"), ("moves", "detach"), ("releases", "release"))
-        if facts.get(what)
-    ]
-    touched = facts.get("nodes", ())
-    named = f": {', '.join(touched[:10])}" if touched else ""
-    return f"Dry run: would {', '.join(todo)}{named}" if todo else "Dry run: no node would change"
+class Paused(SparesMessage, frozen=True):
+    reason = Reason.PAUSED
+    desired: int | None = None
+    kept: int = 0
+
+    def text(self) -> str:
+        progress = "" if self.desired is None else f"; it has {self.kept} of {count_nodes(self.desired)}"
+        return f"The template is paused by spec.paused or annotation {PAUSED}{progress}"
 
 
-def _paused(facts: Facts) -> str:
-    progress = f"; it has {facts['kept']} of {_count(facts['desired'])}" if "kept" in facts else ""
-    return f"The template is paused by spec.paused or annotation {PAUSED}{progress}"
+class Invalid(SparesMessage, frozen=True, kw_only=True):
+    reason = Reason.INVALID
+    error: str
+
+    def text(self) -> str:
+        return self.error
 
 
-def _owned_elsewhere(facts: Facts) -> str:
-    owner = f"capability {facts['owner']}" if facts.get("owner") else "another capability"
-    return f"Managed by {owner}: {format_nodes(facts)}"
+class Deleting(SparesMessage, frozen=True):
+    reason = Reason.DELETING
+    waits_for_pods: str = ""
+    """The pods that a release waits for."""
+
+    def text(self) -> str:
+        waits = f"; waiting for pods: {self.waits_for_pods}" if self.waits_for_pods else ""
+        return f"The template is being deleted{waits}"
 
 
-def _reserved(facts: Facts) -> str:
-    higher = facts.get("higher", ())
-    named = ", ".join([higher] if isinstance(higher, str) else higher)
-    owner = f"{named}, which has a higher priority" if named else "a template with a higher priority"
-    return f"Reserved for {owner}: {format_nodes(facts)}"
+# a spare is not claimed, or a node is not adopted
 
 
-def _pods(facts: Facts) -> str:
-    """List the pods that block a release, after a colon."""
-    pods = facts.get("pods", ())
-    more = facts.get("podCount", len(pods)) - len(pods)
-    return f": {', '.join(pods)}{f' and {more} more' if more else ''}" if pods else ""
+class NotReady(NodesMessage, frozen=True):
+    reason = Reason.NOT_READY
+    sentence = "Not Ready, required by spec.eligibility.requireReady of {template}: {nodes}"
 
 
-def _deleting(facts: Facts) -> str:
-    pods = _pods(facts)
-    return f"The template is being deleted{f'; waiting for pods{pods}' if pods else ''}"
+class Unschedulable(NodesMessage, frozen=True):
+    reason = Reason.UNSCHEDULABLE
+    sentence = "Cordoned, excluded by spec.eligibility.requireReady of {template}: {nodes}"
 
 
-def _not_spare(facts: Facts) -> str:
-    role = f" (a {facts['role']} node)" if facts.get("role") else ""
-    return f"Not spare: neither taint {names.SPARE_TAINT} nor label {names.SPARE_LABEL}=true is set{role}"
-
-
-_TEXTS: Mapping[str, Callable[[Facts], str]] = {
-    Reason.CLAIMED: _fill("Claimed {nodes}{zone} for {template}"),
-    Reason.ADOPTED: _fill(f"Adopted {{nodes}} by label {names.TEMPLATE_LABEL}={{template}}"),
-    Reason.UPDATED: _fill("Updated {nodes} to match spec.template of {template}"),
-    Reason.MOVED_OUT: _fill("Moved {nodes} out of management: spec.selector of {template} no longer matches"),
-    Reason.TAKEN_BACK: _fill("Returned {nodes} to {template}: spec.selector matches again"),
-    Reason.RELEASING: _fill("Cordoned {nodes} for release by {template}"),
-    Reason.EVICTING: _fill("Enabled pod eviction on {nodes}: {template} has spec.release.evictAfterSeconds"),
-    Reason.EVICTED: _fill("Evicted pods from {nodes} for release by {template}"),
-    Reason.RELEASED: _fill("Released {nodes} from {template} as spare"),
-    Reason.RELEASE_CANCELLED: _fill("Cancelled the release of {nodes} by {template}"),
-    Reason.DETACHED: _fill("Detached {nodes} from deleted template {template}; its settings stay"),
-    Reason.SPARE_LABELLED: _fill(f"Added label {names.SPARE_LABEL} to {{nodes}}"),
-    Reason.SPARE_UNLABELLED: _fill(
-        f"Removed label {names.SPARE_LABEL} from {{nodes}}: taint {names.SPARE_TAINT} is gone"
-    ),
-    Reason.FINALIZER_ADDED: _fill(f"Added finalizer {names.FINALIZER} to {{template}}"),
-    Reason.FINALIZER_REMOVED: _fill(f"Removed finalizer {names.FINALIZER} from {{template}}"),
-    Reason.ABANDONED: _fill(
-        f"Removed finalizer {names.FINALIZER} from {{template}}, which cannot be decoded; its nodes are unchanged"
-    ),
-    Reason.SUFFICIENT: lambda facts: f"Current nodes are sufficient{_progress(facts)}",
-    Reason.SURPLUS: _surplus,
-    Reason.HIGH_PRIORITY: _high_priority,
-    Reason.NO_SPARE: lambda facts: f"No spare nodes found{_progress(facts)}",
-    Reason.RECONCILE_ERROR: _plain("Current nodes are insufficient because of reconcile error"),
-    Reason.RECONCILE_SUCCESS: _plain("Reconcile succeeded"),
-    Reason.DRY_RUN: _dry_run,
-    Reason.PAUSED: _paused,
-    Reason.INVALID: lambda facts: str(facts.get("error") or "The template is invalid"),
-    Reason.DELETING: _deleting,
-    Reason.NOT_READY: _fill("Not Ready, required by spec.eligibility.requireReady of {template}: {nodes}"),
-    Reason.UNSCHEDULABLE: _fill("Cordoned, excluded by spec.eligibility.requireReady of {template}: {nodes}"),
-    Reason.NOT_EMPTY: _fill(
+class NotEmpty(NodesMessage, frozen=True):
+    reason = Reason.NOT_EMPTY
+    sentence = (
         "Running pods other than DaemonSet and static pods, excluded by spec.eligibility.requireEmpty of {template}: "
         "{nodes}"
-    ),
-    Reason.PODS_UNKNOWN: _fill("Waiting for the Pod cache to sync; pods unknown on {nodes}"),
-    Reason.OWNED_ELSEWHERE: _owned_elsewhere,
-    Reason.NODE_DELETING: _fill("Being deleted: {nodes}"),
-    Reason.RESERVED: _reserved,
-    Reason.SELF_DEFEATING: _fill("spec.selector would not match the labels after the claim: {nodes}"),
-    Reason.MISMATCH: _mismatch,
-    Reason.ENOUGH: _enough,
-    Reason.TAKEN: lambda facts: (
-        f"Claimed by {facts['template']}" if facts.get("template") else "Claimed by another template"
-    ),
-    Reason.NOT_ADOPTED: _fill("Not adopted by {template}, which has as many nodes as spec.nodes without: {nodes}"),
-    Reason.WITHHELD: _fill(
+    )
+
+
+class PodsUnknown(NodesMessage, frozen=True):
+    reason = Reason.PODS_UNKNOWN
+    sentence = "Waiting for the Pod cache to sync; pods unknown on {nodes}"
+
+
+class OwnedElsewhere(NodesMessage, frozen=True):
+    reason = Reason.OWNED_ELSEWHERE
+    owner: str = ""
+
+    def text(self) -> str:
+        owner = f"capability {self.owner}" if self.owner else "another capability"
+        return f"Managed by {owner}: {self.format_nodes()}"
+
+
+class NodeDeleting(NodesMessage, frozen=True):
+    reason = Reason.NODE_DELETING
+    sentence = "Being deleted: {nodes}"
+
+
+class Reserved(NodesMessage, frozen=True):
+    reason = Reason.RESERVED
+    higher: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        owner = ", ".join(self.higher)
+        owner = f"{owner}, which has a higher priority" if owner else "a template with a higher priority"
+        return f"Reserved for {owner}: {self.format_nodes()}"
+
+
+class SelfDefeating(NodesMessage, frozen=True):
+    reason = Reason.SELF_DEFEATING
+    sentence = "spec.selector would not match the labels after the claim: {nodes}"
+
+
+class NotAdopted(NodesMessage, frozen=True):
+    reason = Reason.NOT_ADOPTED
+    sentence = "Not adopted by {template}, which has as many nodes as spec.nodes without: {nodes}"
+
+
+class Withheld(NodesMessage, frozen=True):
+    reason = Reason.WITHHELD
+    sentence = (
         "Withheld labels under node-restriction.kubernetes.io from {nodes}: adopted by {template}, not claimed; "
         "set spec.adoption.restrictedLabels to true to trust such nodes"
-    ),
-    Reason.WAITING: lambda facts: f"Waiting for pods to leave {format_nodes(facts)}{_pods(facts)}",
-    Reason.SETTLING: _fill("Waiting for pods bound before the cordon to appear in the cache: {nodes}"),
-    Reason.KEPT: _fill("Belongs to {template}"),
-    Reason.SPARE: _spare,
-    Reason.NOT_SPARE: _not_spare,
-    Reason.DANGLING: _fill(f"Label {names.TEMPLATE_LABEL} names {{template}}, which does not exist"),
-    Reason.WAS_MOVED_OUT: _fill("Out of management since spec.selector of {template} stopped matching"),
-    Reason.ADD_SPARE_TAINT: _plain(f"Add taint {names.SPARE_TAINT} to the node"),
-    Reason.ADD_SPARES: _plain("Add spare nodes that spec.selector matches"),
-    Reason.ADD_TEMPLATE: _plain("Create a NodeTemplate that selects the node"),
-    Reason.SET_RELEASE: _plain("Set spec.releasePolicy to Release to release surplus nodes"),
-    Reason.RAISE_NODES: _raise_nodes,
-    Reason.LOWER_NODES: _plain("Lower spec.nodes with spec.releasePolicy set to Release"),
-    Reason.CHANGE_SELECTOR: _plain("Change spec.selector or the node's labels"),
-    Reason.RAISE_PRIORITY: _plain("Raise spec.priority"),
-    Reason.END_DRY_RUN: _plain("Set spec.dryRun to false"),
-    Reason.END_PAUSE: _plain(f"Set spec.paused to false and remove annotation {PAUSED}"),
-    Reason.FIX_TEMPLATE: _plain("Correct the field named in the error"),
-    Reason.MAKE_READY: _plain("Make the node Ready, or set spec.eligibility.requireReady to false"),
-    Reason.UNCORDON: _plain("Uncordon the node, or set spec.eligibility.requireReady to false"),
-    Reason.EMPTY_NODE: _plain("Drain the node"),
-    Reason.LEAVE_ELSEWHERE: _plain("Restore the worker pool that is draining the node"),
-    Reason.CREATE_TEMPLATE: _plain("Create that NodeTemplate"),
+    )
+
+
+class Mismatch(SparesMessage, frozen=True, kw_only=True):
+    reason = Reason.MISMATCH
+    requirement: str
+    label: str
+    value: str | None = None
+    """The node's value; None if the label is missing."""
+
+    def text(self) -> str:
+        missing = f"label {self.label} is missing"
+        has = missing if self.value is None else f"the node has {self.label}={self.value}"
+        return f"spec.selector requires {self.requirement}; {has}"
+
+
+class NotNeeded(SparesMessage, frozen=True):
+    reason = Reason.ENOUGH
+    claims: int = 0
+    """How many other spares the template claims."""
+
+    def text(self) -> str:
+        if self.claims:
+            return "Not selected: enough other spares ranked first (least-used zone, then name)"
+        return f"Not selected: {self.template} has as many nodes as spec.nodes"
+
+
+class Taken(SparesMessage, frozen=True, kw_only=True):
+    reason = Reason.TAKEN
+    owner: str
+
+    def text(self) -> str:
+        return f"Claimed by {self.owner}"
+
+
+# a release waits
+
+
+class WaitingForPods(NodesMessage, frozen=True):
+    reason = Reason.WAITING
+    pods: tuple[str, ...] = ()
+    pod_count: int = 0
+
+    def text(self) -> str:
+        pods = self.format_pods()
+        return f"Waiting for pods to leave {self.format_nodes()}{f': {pods}' if pods else ''}"
+
+    def format_pods(self) -> str:
+        more = self.pod_count - len(self.pods)
+        return f"{', '.join(self.pods)}{f' and {more} more' if more > 0 else ''}"
+
+
+class WaitingForCordon(NodesMessage, frozen=True):
+    reason = Reason.SETTLING
+    sentence = "Waiting for pods bound before the cordon to appear in the cache: {nodes}"
+
+
+# state of a node
+
+
+class Kept(SparesMessage, frozen=True):
+    reason = Reason.KEPT
+
+    def text(self) -> str:
+        return f"Belongs to {self.template}"
+
+
+class UnclaimedSpare(SparesMessage, frozen=True):
+    reason = Reason.SPARE
+    templates: tuple[str, ...] = ()
+    """The templates that select it."""
+
+    def text(self) -> str:
+        if not self.templates:
+            return "Spare: no template selects it"
+        return f"Spare: no template that selects it ({listed(self.templates)}) needs another node"
+
+
+class NotSpare(SparesMessage, frozen=True):
+    reason = Reason.NOT_SPARE
+    role: str = ""
+
+    def text(self) -> str:
+        role = f" (a {self.role} node)" if self.role else ""
+        return f"Not spare: neither taint {names.SPARE_TAINT} nor label {names.SPARE_LABEL}=true is set{role}"
+
+
+class Dangling(SparesMessage, frozen=True):
+    reason = Reason.DANGLING
+
+    def text(self) -> str:
+        return f"Label {names.TEMPLATE_LABEL} names {self.template}, which does not exist"
+
+
+class WasMovedOut(SparesMessage, frozen=True):
+    reason = Reason.WAS_MOVED_OUT
+
+    def text(self) -> str:
+        return f"Out of management since spec.selector of {self.template} stopped matching"
+
+
+# remedies
+
+
+class AddSpareTaint(PlainMessage, frozen=True):
+    reason = Reason.ADD_SPARE_TAINT
+    sentence = f"Add taint {names.SPARE_TAINT} to the node"
+
+
+class AddSpares(PlainMessage, frozen=True):
+    reason = Reason.ADD_SPARES
+    sentence = "Add spare nodes that spec.selector matches"
+
+
+class AddTemplate(PlainMessage, frozen=True):
+    reason = Reason.ADD_TEMPLATE
+    sentence = "Create a NodeTemplate that selects the node"
+
+
+class SetRelease(PlainMessage, frozen=True):
+    reason = Reason.SET_RELEASE
+    sentence = "Set spec.releasePolicy to Release to release surplus nodes"
+
+
+class RaiseNodes(SparesMessage, frozen=True):
+    reason = Reason.RAISE_NODES
+    templates: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        return f"Raise spec.nodes of {listed(self.templates or (self.template,))}"
+
+
+class LowerNodes(PlainMessage, frozen=True):
+    reason = Reason.LOWER_NODES
+    sentence = "Lower spec.nodes with spec.releasePolicy set to Release"
+
+
+class ChangeSelector(PlainMessage, frozen=True):
+    reason = Reason.CHANGE_SELECTOR
+    sentence = "Change spec.selector or the node's labels"
+
+
+class RaisePriority(PlainMessage, frozen=True):
+    reason = Reason.RAISE_PRIORITY
+    sentence = "Raise spec.priority"
+
+
+class EndDryRun(PlainMessage, frozen=True):
+    reason = Reason.END_DRY_RUN
+    sentence = "Set spec.dryRun to false"
+
+
+class EndPause(PlainMessage, frozen=True):
+    reason = Reason.END_PAUSE
+    sentence = f"Set spec.paused to false and remove annotation {PAUSED}"
+
+
+class FixTemplate(PlainMessage, frozen=True):
+    reason = Reason.FIX_TEMPLATE
+    sentence = "Correct the field named in the error"
+
+
+class MakeReady(PlainMessage, frozen=True):
+    reason = Reason.MAKE_READY
+    sentence = "Make the node Ready, or set spec.eligibility.requireReady to false"
+
+
+class Uncordon(PlainMessage, frozen=True):
+    reason = Reason.UNCORDON
+    sentence = "Uncordon the node, or set spec.eligibility.requireReady to false"
+
+
+class EmptyNode(PlainMessage, frozen=True):
+    reason = Reason.EMPTY_NODE
+    sentence = "Drain the node"
+
+
+class LeaveElsewhere(PlainMessage, frozen=True):
+    reason = Reason.LEAVE_ELSEWHERE
+    sentence = "Restore the worker pool that is draining the node"
+
+
+class CreateTemplate(PlainMessage, frozen=True):
+    reason = Reason.CREATE_TEMPLATE
+    sentence = "Create that NodeTemplate"
+
+
+REFUSALS: Final[Mapping[str, type[NodesMessage]]] = {
+    each.reason: each
+    for each in (
+        NotReady,
+        Unschedulable,
+        NotEmpty,
+        PodsUnknown,
+        OwnedElsewhere,
+        NodeDeleting,
+        Reserved,
+        SelfDefeating,
+        NotAdopted,
+        Withheld,
+    )
 }
+"""Why nodes are not claimed or not adopted; `status.refusals` counts them in this order."""
+
+
+def template_named(action: Action) -> str:
+    """Return the template that an action is for; empty for a spare that belongs to none."""
+    return action.facts.template if isinstance(action.facts, SparesMessage) else ""
+
+
+def text(reason: str, facts: Any) -> str:
+    """Render a message for callers that have a reason and facts."""
+    return facts.text() if isinstance(facts, Message) else reason

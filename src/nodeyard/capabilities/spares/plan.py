@@ -14,7 +14,10 @@ from collections.abc import Sequence
 from datetime import datetime
 from itertools import groupby
 
+import msgspec
+
 from nodeyard.capabilities.spares import names
+from nodeyard.capabilities.spares.messages import HighPriority, NoSpare
 from nodeyard.capabilities.spares.planning.allocation import Allocation, allocate
 from nodeyard.capabilities.spares.planning.builder import PlanBuilder
 from nodeyard.capabilities.spares.planning.claims import Refusals, reserve
@@ -23,8 +26,8 @@ from nodeyard.capabilities.spares.planning.decisions import explain as explain_o
 from nodeyard.capabilities.spares.planning.drift import label_spares
 from nodeyard.capabilities.spares.planning.finalizers import block_malformed
 from nodeyard.capabilities.spares.planning.partition import Partition, partition
+from nodeyard.capabilities.spares.reasons import Reason
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
-from nodeyard.capabilities.spares.types import Reason
 from nodeyard.plan.model import ObjectRef, Plan, Planned
 
 _FINAL_ACTIONS = frozenset({Reason.CLAIMED.value, Reason.FINALIZER_ADDED.value})
@@ -88,11 +91,12 @@ def _allocate_all(builder: PlanBuilder, partitioned: Partition) -> dict[str, All
 def _explain_shortage(builder: PlanBuilder, allocation: Allocation, waiting: Waiting, refusals: Refusals) -> None:
     template = allocation.template
     competitor = waiting.competitor(template)
-    facts = {"template": template.name, "missing": allocation.short, "desired": template.desired}
+    name, missing, desired = template.name, allocation.short, template.desired
     if competitor is None:
-        builder.block_with_facts(template.ref, Reason.NO_SPARE, facts)
+        builder.block(template.ref, NoSpare(template=name, missing=missing, desired=desired))
     else:
         allocation.competitor = competitor.name
-        builder.block_with_facts(template.ref, Reason.HIGH_PRIORITY, {**facts, "higher": competitor.name})
-    for reason, nodes in refusals.of(template).items():
-        builder.block_with_facts(template.ref, reason, {**nodes, "template": template.name})
+        higher = HighPriority(template=name, missing=missing, desired=desired, higher=competitor.name)
+        builder.block(template.ref, higher)
+    for refused in refusals.of(template):
+        builder.block(template.ref, msgspec.structs.replace(refused, template=name))

@@ -18,7 +18,7 @@ from ....builders.spares import NOW, apply, described, find, node, owned, owner_
 def claims(seen: Any) -> dict[str, str]:
     """Return the template that claims each node."""
     return {
-        action.object.name: action.facts["template"]
+        action.object.name: action.facts.template
         for action in plan(seen, NOW).plan.actions
         if action.reason == "Claimed"
     }
@@ -120,8 +120,8 @@ def test_readiness_is_not_looked_at_unless_asked_for() -> None:
 
 def test_a_required_readiness_refuses_the_others_by_name() -> None:
     seen = snapshot([spare("a", is_ready=False)], [template("web", eligibility={"requireReady": True})])
-    blocked = {each.reason: each.facts for each in plan(seen, NOW).plan.blocked}
-    assert blocked["NotReady"] == {"count": 1, "nodes": ["a"], "template": "web"}
+    blocked = {each.reason: msgspec.to_builtins(each.facts) for each in plan(seen, NOW).plan.blocked}
+    assert blocked["NotReady"] == {"count": 1, "nodes": ("a",), "template": "web"}
 
 
 def test_required_emptiness_counts_workload_only() -> None:

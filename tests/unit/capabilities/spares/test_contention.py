@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from nodeyard.capabilities.spares.messages import text
 from nodeyard.capabilities.spares.plan import plan
 from nodeyard.capabilities.spares.planning.contention import can_overlap
 from nodeyard.kube.json import Object
@@ -76,7 +75,7 @@ def test_a_higher_template_that_does_nothing_is_not_in_the_way(given: dict[str, 
 def test_a_lower_template_still_gets_what_the_higher_one_cannot_use() -> None:
     nodes = [spare("a", labels={"role": "compute"}), spare("b", labels={"role": "storage"})]
     seen = snapshot(nodes, [template("low", 2), template("high", 2, selector=COMPUTE, priority=2)])
-    taken = {action.object.name: action.facts["template"] for action in plan(seen, NOW).plan.actions}
+    taken = {action.object.name: action.facts.template for action in plan(seen, NOW).plan.actions}
     assert taken == {"a": "high", "b": "low"}
 
 
@@ -90,7 +89,7 @@ def test_a_node_that_is_not_ready_yet_is_held_for_the_higher_template() -> None:
 def test_equals_do_not_hold_nodes_from_each_other() -> None:
     picky = template("a-picky", eligibility={"requireReady": True})
     seen = snapshot([spare("a", is_ready=False)], [picky, template("b-easy")])
-    assert [action.facts["template"] for action in plan(seen, NOW).plan.actions] == ["b-easy"]
+    assert [action.facts.template for action in plan(seen, NOW).plan.actions] == ["b-easy"]
     assert reasons(seen, "a-picky")[0] == "NoSpareNodesFound"
 
 
@@ -100,10 +99,10 @@ PICKY = {"requireReady": True}
 def test_no_more_spares_are_held_than_the_higher_template_misses() -> None:
     nodes = [spare(name, is_ready=False) for name in "abc"]
     seen = snapshot(nodes, [template("low", 3), template("high", 1, priority=2, eligibility=PICKY)])
-    taken = {action.object.name: action.facts["template"] for action in plan(seen, NOW).plan.actions}
+    taken = {action.object.name: action.facts.template for action in plan(seen, NOW).plan.actions}
     assert taken == {"b": "low", "c": "low"}
     held = next(each for each in plan(seen, NOW).plan.blocked if each.reason == "ReservedForHigherPriority")
-    assert text(held.reason, held.facts) == "Reserved for high, which has a higher priority: 1 node (a)"
+    assert held.facts.text() == "Reserved for high, which has a higher priority: 1 node (a)"
 
 
 def test_those_that_are_held_are_spread_like_those_that_are_claimed() -> None:
@@ -116,7 +115,7 @@ def test_spares_that_the_higher_template_could_not_keep_are_not_held_for_it() ->
     defeating = {"selector": {"matchLabels": {"tier": "db"}}, "template": described(labels={"tier": "web"})}
     high = template("high", 1, priority=2, eligibility=PICKY, **defeating)
     seen = snapshot([spare("a", is_ready=False, labels={"tier": "db"})], [template("low"), high])
-    assert [action.facts["template"] for action in plan(seen, NOW).plan.actions] == ["low"]
+    assert [action.facts.template for action in plan(seen, NOW).plan.actions] == ["low"]
 
 
 def test_a_cordoned_spare_is_not_ready() -> None:

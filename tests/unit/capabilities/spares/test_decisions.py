@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from nodeyard.capabilities.spares import names
-from nodeyard.capabilities.spares.messages import text
+from nodeyard.capabilities.spares import messages, names
 from nodeyard.capabilities.spares.plan import plan
+from nodeyard.capabilities.spares.reasons import Reason
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
-from nodeyard.capabilities.spares.types import Reason
 from nodeyard.kube.names import MIRRORED_NODE
 from nodeyard.kube.objects import Node
 from nodeyard.plan.model import Decision, ObjectRef
 
+from ....builders.messages import message_classes, sample
 from ....builders.spares import NOW, apply, node, owned, pod, snapshot, spare, template, unread
 
 COMPUTE = {"matchLabels": {"role": "compute"}}
@@ -36,7 +37,7 @@ def test_a_claimed_node_names_its_template_and_why_the_others_left_it() -> None:
         template("later"),
     ]
     decision = why(snapshot([spare("a")], templates), "Node", "a")
-    assert (decision.rule, decision.facts["template"]) == ("Claimed", "high")
+    assert (decision.rule, decision.facts.template) == ("Claimed", "high")
     assert candidates(decision) == {
         "high": "Claimed",
         "broken": "InvalidTemplate",
@@ -49,7 +50,7 @@ def test_a_claimed_node_names_its_template_and_why_the_others_left_it() -> None:
 def test_a_node_at_rest_is_explained_too() -> None:
     seen = snapshot([owned("a", "web")], [template("web")])
     decision = why(seen, "Node", "a")
-    assert (decision.rule, decision.facts) == ("Kept", {"node": "a", "template": "web"})
+    assert (decision.rule, msgspec.to_builtins(decision.facts)) == ("Kept", {"node": "a", "template": "web"})
     assert candidates(decision) == {"web": "Kept"}
     assert decision.would_change
 
@@ -79,17 +80,16 @@ def test_a_template_lists_every_candidate_with_its_reason() -> None:
     web = template("web", 3, selector=COMPUTE, eligibility={"requireReady": True})
     decision = why(snapshot(nodes, [web]), "NodeTemplate", "web")
     assert decision.rule == "NoSpareNodesFound"
-    assert decision.facts == {"template": "web", "desired": 3, "kept": 1, "missing": 1, "refusals": {"NotReady": 1}}
-    assert (
-        text(decision.rule, decision.facts) == "No spare nodes found: web lacks 1 of 3 nodes; not claimed: 1 NotReady"
-    )
-    assert decision.would_change == ("AddSpares", "ChangeSelector", "MakeReady")
+    facts = {"template": "web", "desired": 3, "kept": 1, "missing": 1, "refusals": {"NotReady": 1}}
+    assert msgspec.to_builtins(decision.facts) == facts
+    assert decision.facts.text() == "No spare nodes found: web lacks 1 of 3 nodes; not claimed: 1 NotReady"
+    assert remedies(decision) == ["AddSpares", "ChangeSelector", "MakeReady"]
     assert candidates(decision) == {"a": "Claimed", "b": "NotReady", "c": "SelectorMismatch", "d": "Kept"}
 
 
 def test_a_template_that_waits_for_a_higher_one_names_it() -> None:
     decision = why(snapshot([], [template("low"), template("high", priority=2)]), "NodeTemplate", "low")
-    assert (decision.rule, decision.facts["higher"]) == ("HighPriorityNodeTemplateExists", "high")
+    assert (decision.rule, decision.facts.higher) == ("HighPriorityNodeTemplateExists", "high")
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_a_template_that_stands_still_says_why(given: dict[str, object], rule: s
 
 def test_a_template_that_cannot_be_read_is_explained() -> None:
     decision = why(snapshot(malformed={"web": unread("web", "no number")}), "NodeTemplate", "web")
-    assert (decision.rule, decision.facts["error"]) == ("InvalidTemplate", "no number")
+    assert (decision.rule, decision.facts.error) == ("InvalidTemplate", "no number")
 
 
 def test_what_is_not_there_is_not_explained() -> None:
@@ -116,13 +116,10 @@ def test_what_is_not_there_is_not_explained() -> None:
 
 
 @pytest.mark.parametrize("reason", list(Reason))
-def test_every_reason_has_words(reason: Reason) -> None:
-    for facts in ({"node": "a", "template": "web"}, {"count": 2, "nodes": ["a", "b"], "template": "web"}, {}):
-        assert text(reason.value, facts) not in ("", reason.value)
-
-
-def test_a_reason_of_others_is_its_own_text() -> None:
-    assert text("SomethingElse", {}) == "SomethingElse"
+def test_every_reason_has_one_message_with_words(reason: Reason) -> None:
+    kind = message_classes(messages)[reason]
+    for facts in ({"node": "a", "template": "web"}, {"count": 2, "nodes": ("a", "b"), "template": "web"}, {}):
+        assert sample(kind, **facts).text() not in ("", reason.value)
 
 
 def test_every_candidate_reads_as_a_sentence_that_names_whom_it_is_about() -> None:
@@ -135,14 +132,14 @@ def test_every_candidate_reads_as_a_sentence_that_names_whom_it_is_about() -> No
     ]
     seen = snapshot(fleet, templates)
     said = {
-        (decision.object.name, each.name): text(each.reason, each.facts)
+        (decision.object.name, each.name): each.facts.text()
         for decision in plan(seen, NOW, refs(seen)).plan.decisions
         for each in decision.candidates
     }
     assert said["a", "web"] == said["web", "a"] == "Belongs to web"
     assert said["a", "other"] == "Claimed by web"
     assert said["b", "web"] == said["web", "b"] == "Claimed by picky"
-    assert said["b", "picky"] == "Claimed the node for picky"
+    assert said["b", "picky"] == "Claims the node for picky"
     assert said["picky", "c"] == "Managed by capability clustertree: the node"
     assert said["b", "broken"].startswith("spec.nodes: Invalid value: -1")
     assert not [sentence for sentence in said.values() if "  " in sentence or sentence.endswith((" ", ":"))]
@@ -165,34 +162,38 @@ def test_of_many_nodes_on_their_way_back_each_says_what_it_waits_for() -> None:
 
 
 def advice(decision: Decision) -> list[str]:
-    return [text(each, decision.facts) for each in decision.would_change]
+    return [each.text() for each in decision.would_change]
+
+
+def remedies(decision: Decision) -> list[str]:
+    return [each.reason for each in decision.would_change]
 
 
 def test_surplus_nodes_that_are_retained_are_no_plain_sufficiency() -> None:
     seen = snapshot([owned("a", "web"), owned("b", "web")], [template("web", 1)])
     decision = why(seen, "NodeTemplate", "web")
     assert decision.rule == "SurplusRetained"
-    said = text(decision.rule, decision.facts)
+    said = decision.facts.text()
     assert said == "web has 1 node more than spec.nodes and keeps it: spec.releasePolicy is Retain"
     assert advice(decision)[0] == "Set spec.releasePolicy to Release to release surplus nodes"
 
 
 def test_a_spare_that_no_selector_matches_is_not_told_to_raise_a_number() -> None:
     decision = why(snapshot([spare("a")], [template("web", 1, selector=COMPUTE)]), "Node", "a")
-    assert text(decision.rule, decision.facts) == "Spare: no template selects it"
-    assert decision.would_change == ("ChangeSelector",)
+    assert decision.facts.text() == "Spare: no template selects it"
+    assert remedies(decision) == ["ChangeSelector"]
     [candidate] = decision.candidates
-    said = text(candidate.reason, candidate.facts)
+    said = candidate.facts.text()
     assert said == "spec.selector requires role=compute; label role is missing"
 
 
 def test_a_spare_that_is_not_needed_is_told_whose_number_to_raise() -> None:
     templates = [template("web", 0, selector=COMPUTE), template("db", 0, selector={"matchLabels": {"role": "db"}})]
     decision = why(snapshot([spare("a", labels={"role": "compute"})], templates), "Node", "a")
-    assert text(decision.rule, decision.facts) == "Spare: no template that selects it (web) needs another node"
+    assert decision.facts.text() == "Spare: no template that selects it (web) needs another node"
     assert advice(decision) == ["Raise spec.nodes of web"]
     mismatch = next(each for each in decision.candidates if each.name == "db")
-    assert text(mismatch.reason, mismatch.facts) == "spec.selector requires role=db; the node has role=compute"
+    assert mismatch.facts.text() == "spec.selector requires role=db; the node has role=compute"
 
 
 def test_a_spare_that_is_not_selected_says_whether_others_ranked_first() -> None:
@@ -201,19 +202,19 @@ def test_a_spare_that_is_not_selected_says_whether_others_ranked_first() -> None
         (0, "Not selected: web has as many nodes as spec.nodes"),
     ):
         [candidate] = why(snapshot([spare("a"), spare("b")], [template("web", wanted)]), "Node", "b").candidates
-        assert text(candidate.reason, candidate.facts) == said
+        assert candidate.facts.text() == said
 
 
 def test_a_spare_without_any_template_asks_for_one() -> None:
-    assert why(snapshot([spare("a")]), "Node", "a").would_change == ("AddTemplate",)
+    assert remedies(why(snapshot([spare("a")]), "Node", "a")) == ["AddTemplate"]
 
 
 def test_a_spare_that_a_short_template_refuses_says_which_requirement_failed() -> None:
     web = template("web", 1, eligibility={"requireReady": True})
     decision = why(snapshot([spare("a", is_cordoned=True)], [web, template("low", 0, priority=0)]), "Node", "a")
-    assert (decision.rule, decision.facts["higher"]) == ("ReservedForHigherPriority", "web")
+    assert (decision.rule, decision.facts.higher) == ("ReservedForHigherPriority", ("web",))
     [first, _] = decision.candidates
-    said = text(first.reason, first.facts)
+    said = first.facts.text()
     assert said == "Cordoned, excluded by spec.eligibility.requireReady of web: the node"
 
 
@@ -221,43 +222,43 @@ def test_a_spare_that_a_short_template_refuses_says_which_requirement_failed() -
 def test_nobody_is_advised_to_make_a_control_plane_node_spare(role: str) -> None:
     given = node("a", labels={f"node-role.kubernetes.io/{role}": ""})
     decision = why(snapshot([given], [template("web", 1)]), "Node", "a")
-    assert "control-plane" in text(decision.rule, decision.facts)
-    assert "AddSpareTaint" not in decision.would_change
+    assert "control-plane" in decision.facts.text()
+    assert "AddSpareTaint" not in remedies(decision)
 
 
 def test_a_mirrored_node_gets_no_advice_that_nobody_can_follow() -> None:
     decision = why(snapshot([spare("a", labels={MIRRORED_NODE: "true"})], [template("web", 1)]), "Node", "a")
-    assert decision.would_change == ()
+    assert remedies(decision) == []
 
 
 def test_a_dry_run_says_what_it_would_do() -> None:
     decision = why(snapshot([spare("a")], [template("web", 1, dryRun=True)]), "NodeTemplate", "web")
-    assert text(decision.rule, decision.facts) == "Dry run: would claim 1 node: a"
+    assert decision.facts.text() == "Dry run: would claim 1 node: a"
 
 
 def test_a_paused_template_counts_its_nodes() -> None:
     decision = why(snapshot([owned("a", "web")], [template("web", 2, paused=True)]), "NodeTemplate", "web")
     assert (
-        text(decision.rule, decision.facts)
+        decision.facts.text()
         == "The template is paused by spec.paused or annotation nodeyard.dev/paused; it has 1 of 2 nodes"
     )
 
 
 def test_a_template_that_waits_for_a_higher_one_says_how_many_it_misses() -> None:
     decision = why(snapshot([], [template("low", 2), template("high", priority=2)]), "NodeTemplate", "low")
-    assert text(decision.rule, decision.facts).endswith("is not sufficient (high): low lacks 2 of 2 nodes")
+    assert decision.facts.text().endswith("is not sufficient (high): low lacks 2 of 2 nodes")
 
 
 def test_a_template_that_gives_nodes_back_names_the_pods_that_it_waits_for() -> None:
     seen = snapshot([owned("a", "web")], [template("web", 0, releasePolicy="Release")], [pod("p", "a")])
     decision = why(apply(seen, plan(seen, NOW)), "NodeTemplate", "web")
     assert decision.rule == "WaitingForPods"
-    assert "default/p on a" in text(decision.rule, decision.facts)
+    assert "default/p on a" in decision.facts.text()
 
 
 def test_a_template_whose_selector_lets_its_nodes_go_says_so_instead_of_missing_them() -> None:
     mistaken = template("web", 2, selector={"matchLabels": {"typo": "x"}})
     decision = why(snapshot([owned("a", "web"), owned("b", "web")], [mistaken]), "NodeTemplate", "web")
-    assert text(decision.rule, decision.facts) == (
+    assert decision.facts.text() == (
         "No spare nodes found: web lacks 2 of 2 nodes after losing 2 nodes that spec.selector no longer matches"
     )

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from nodeyard.capabilities.spares import names
+from nodeyard.capabilities.spares.messages import NodesMessage
 from nodeyard.capabilities.spares.plan import plan
 from nodeyard.capabilities.spares.planning.record import Displaced, Record, digest_of, encode, record_of
 from nodeyard.capabilities.spares.report.status import status
@@ -36,7 +37,8 @@ def reasons(seen: SparesSnapshot) -> dict[str, str]:
 
 
 def blocked(seen: SparesSnapshot) -> dict[str, list[str]]:
-    return {each.reason: each.facts["nodes"] for each in plan(seen, NOW).plan.blocked if "nodes" in each.facts}
+    refused = (each.facts for each in plan(seen, NOW).plan.blocked)
+    return {each.reason: list(each.nodes) for each in refused if isinstance(each, NodesMessage)}
 
 
 def test_a_node_that_only_carries_the_label_is_adopted_and_this_is_recorded() -> None:

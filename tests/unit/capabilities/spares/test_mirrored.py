@@ -70,7 +70,7 @@ def test_it_is_not_counted_among_the_nodes_that_the_brake_takes_a_share_of() -> 
 def test_who_asks_is_told_who_has_it() -> None:
     seen = snapshot([*REAL, *MIRRORS], [template("web", 3), template("other")])
     [decision] = plan(seen, NOW, [ObjectRef(api_version="v1", kind="Node", name="m1")]).plan.decisions
-    assert (decision.rule, decision.facts["owner"]) == ("OwnedElsewhere", "clustertree")
+    assert (decision.rule, decision.facts.owner) == ("OwnedElsewhere", "clustertree")
     assert [(each.name, each.is_taken, each.reason) for each in decision.candidates] == [
         ("other", False, "OwnedElsewhere"),
         ("web", False, "OwnedElsewhere"),

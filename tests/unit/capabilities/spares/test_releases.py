@@ -9,7 +9,6 @@ import msgspec
 import pytest
 
 from nodeyard.capabilities.spares import names
-from nodeyard.capabilities.spares.messages import text
 from nodeyard.capabilities.spares.plan import plan
 from nodeyard.capabilities.spares.planning.record import release_of
 from nodeyard.capabilities.spares.planning.releases import SETTLE
@@ -344,4 +343,4 @@ def test_a_pod_that_asks_to_be_skipped_is_not_waited_for() -> None:
 def test_the_pods_that_are_waited_for_are_named() -> None:
     seen = leaving([pod("p", "a")])
     [blocked] = plan(seen, NOW + SETTLE).plan.blocked
-    assert text(blocked.reason, blocked.facts) == "Waiting for pods to leave 1 node (a): default/p on a"
+    assert blocked.facts.text() == "Waiting for pods to leave 1 node (a): default/p on a"

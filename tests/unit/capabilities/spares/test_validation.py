@@ -71,8 +71,8 @@ def test_it_breaks_only_itself(given: dict[str, Any], field: str) -> None:
     broken = bad(given)
     seen = snapshot([spare("a"), owned("b", broken.name)], [broken, template("good")])
     planned = plan(seen, NOW)
-    assert [(action.object.name, action.facts["template"]) for action in planned.plan.actions] == [("a", "good")]
-    assert field in next(each.facts["error"] for each in planned.plan.blocked if each.object.name == broken.name)
+    assert [(action.object.name, action.facts.template) for action in planned.plan.actions] == [("a", "good")]
+    assert field in next(each.facts.error for each in planned.plan.blocked if each.object.name == broken.name)
 
 
 def test_a_taint_key_may_come_with_several_effects() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from nodeyard.capabilities.spares.messages import DryRun, Invalid, NotAdopted, OwnedElsewhere, Paused
 from nodeyard.capabilities.spares.planning.builder import PlanBuilder
 from nodeyard.capabilities.spares.planning.claims import claim
 from nodeyard.capabilities.spares.planning.disown import detach, move_out, take_back
@@ -14,8 +15,8 @@ from nodeyard.capabilities.spares.planning.record import is_recorded
 from nodeyard.capabilities.spares.planning.releases import release
 from nodeyard.capabilities.spares.planning.spread import choose_surplus
 from nodeyard.capabilities.spares.planning.templates import Resolved
+from nodeyard.capabilities.spares.reasons import Reason
 from nodeyard.capabilities.spares.snapshot import owner_elsewhere
-from nodeyard.capabilities.spares.types import Reason
 from nodeyard.kube.objects import Node
 
 LISTED = 50
@@ -42,12 +43,12 @@ def allocate(builder: PlanBuilder, partition: Partition, template: Resolved) -> 
     """Plan one template with the spares that earlier templates left."""
     allocation = Allocation(template)
     if template.idle is Reason.INVALID:
-        builder.block_with_facts(template.ref, Reason.INVALID, {"template": template.name, "error": template.error})
+        builder.block(template.ref, Invalid(template=template.name, error=template.error))
         if template.template.is_deleting and not (template.template.is_paused or template.template.is_dry_run):
             # Nobody can fix the template any more, and its finalizer would block the deletion forever.
             _delete(builder, partition, template, _manageable_nodes(builder, partition, template))
     elif template.idle is Reason.PAUSED:
-        builder.block_with_facts(template.ref, Reason.PAUSED, {"template": template.name})
+        builder.block(template.ref, Paused(template=template.name))
     elif template.idle is Reason.DRY_RUN:
         dry_run = PlanBuilder(builder.now)
         _allocate(dry_run, partition, allocation)
@@ -66,7 +67,7 @@ def _allocate(builder: PlanBuilder, partition: Partition, allocation: Allocation
     builder.after = add_finalizer(builder, template)
     allocation.kept, allocation.refused = members_of(template, partition.nodes_of(template))
     refused = {node.metadata.name for node in allocation.refused}
-    builder.block_nodes(template.ref, Reason.NOT_ADOPTED, refused, template=template.name)
+    builder.block_nodes(template.ref, NotAdopted(template=template.name), refused)
     moved = move_out(builder, template, (node for node in nodes if not template.matches(node)))
     ours = [node for node in nodes if template.matches(node) and node.metadata.name not in refused]
     surplus: list[Node] = []
@@ -101,7 +102,7 @@ def _manageable_nodes(builder: PlanBuilder, partition: Partition, template: Reso
             refused.append(node.metadata.name)
         elif not _is_deleting(node):
             manageable.append(node)
-    builder.block_nodes(template.ref, Reason.OWNED_ELSEWHERE, refused, template=template.name)
+    builder.block_nodes(template.ref, OwnedElsewhere(template=template.name), refused)
     return manageable
 
 
@@ -136,15 +137,14 @@ def _summarize_dry_run(builder: PlanBuilder, template: Resolved, dry_run: PlanBu
         return
     builder.blocked += dry_run.blocked
     builder.waits |= dry_run.waits
-    builder.block_with_facts(
+    builder.block(
         template.ref,
-        Reason.DRY_RUN,
-        {
-            "template": template.name,
-            "claims": counts[Reason.CLAIMED] + counts[Reason.TAKEN_BACK],
-            "updates": counts[Reason.ADOPTED] + counts[Reason.UPDATED] + counts[Reason.RELEASE_CANCELLED],
-            "moves": counts[Reason.MOVED_OUT] + counts[Reason.DETACHED],
-            "releases": counts[Reason.RELEASING] + counts[Reason.RELEASED],
-            "nodes": sorted(touched)[:LISTED],
-        },
+        DryRun(
+            template=template.name,
+            claims=counts[Reason.CLAIMED] + counts[Reason.TAKEN_BACK],
+            updates=counts[Reason.ADOPTED] + counts[Reason.UPDATED] + counts[Reason.RELEASE_CANCELLED],
+            moves=counts[Reason.MOVED_OUT] + counts[Reason.DETACHED],
+            releases=counts[Reason.RELEASING] + counts[Reason.RELEASED],
+            nodes=tuple(sorted(touched)[:LISTED]),
+        ),
     )

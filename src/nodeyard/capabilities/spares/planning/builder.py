@@ -6,26 +6,18 @@ exactly what the same code would have done.
 
 from __future__ import annotations
 
-import heapq
 from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
 from typing import NamedTuple
 
 from nodeyard.capabilities.spares import names
+from nodeyard.capabilities.spares.messages import NodesMessage
 from nodeyard.capabilities.spares.planning.node_patch import Edit, NodePatch, node_ref
-from nodeyard.capabilities.spares.types import Reason
-from nodeyard.kube.json import Object
+from nodeyard.capabilities.spares.reasons import Reason
 from nodeyard.kube.objects import Node
 from nodeyard.plan import builder
-from nodeyard.plan.builder import NAMED
 from nodeyard.plan.model import Action, Disruption, FieldChange, ObjectRef, Verb, Write
-
-
-def summarize_nodes(nodes: Iterable[str]) -> Object:
-    """Return the facts for several nodes: their count and the first names."""
-    listed = list(nodes)
-    return {"count": len(listed), "nodes": heapq.nsmallest(NAMED, listed)}
 
 
 class Impact(NamedTuple):
@@ -57,19 +49,17 @@ class PlanBuilder(builder.PlanBuilder):
     def edit(
         self,
         edit: Edit,
-        reason: Reason,
-        facts: Object,
+        message: NodesMessage,
         impact: Impact = HARMLESS,
         after: tuple[str, ...] = (),
     ) -> str:
-        return self.patch(edit.node, edit.to_patch(), reason, facts, impact, after)
+        return self.patch(edit.node, edit.to_patch(), message, impact, after)
 
     def patch(
         self,
         node: Node,
         patch: NodePatch,
-        reason: Reason,
-        facts: Object,
+        message: NodesMessage,
         impact: Impact = HARMLESS,
         after: tuple[str, ...] = (),
     ) -> str:
@@ -79,8 +69,8 @@ class PlanBuilder(builder.PlanBuilder):
             id=f"node/{ref.name}",
             verb=Verb.PATCH,
             object=ref,
-            reason=reason.value,
-            facts=facts,
+            reason=message.reason,
+            facts=message,
             diff=patch.diff,
             disruption=impact.disruption,
             approval_group=impact.approval_group,
@@ -94,7 +84,7 @@ class PlanBuilder(builder.PlanBuilder):
         template: ObjectRef,
         finalizers: FieldChange,
         resource_version: str,
-        reason: Reason,
+        message: NodesMessage,
         after: tuple[str, ...] = (),
     ) -> str:
         """Replace the finalizers of a template; the patch carries its resourceVersion."""
@@ -102,8 +92,8 @@ class PlanBuilder(builder.PlanBuilder):
             id=f"template/{template.name}",
             verb=Verb.PATCH,
             object=template,
-            reason=reason.value,
-            facts={"template": template.name},
+            reason=message.reason,
+            facts=message,
             diff=(finalizers,),
             after=after,
         )
@@ -115,11 +105,11 @@ class PlanBuilder(builder.PlanBuilder):
         self.writes[action.id] = write
         return action.id
 
-    def block_nodes(self, ref: ObjectRef, reason: Reason, nodes: Iterable[str], **facts: object) -> None:
+    def block_nodes(self, ref: ObjectRef, message: NodesMessage, nodes: Iterable[str]) -> None:
         """Add one refusal for several nodes; none without nodes."""
-        summary = summarize_nodes(nodes)
-        if summary["count"]:
-            self.block_with_facts(ref, reason, {**summary, **facts})
+        every = list(nodes)
+        if every:
+            self.block(ref, message.with_nodes(every))
 
     def counts(self) -> Counter[str]:
         """Count the actions by reason."""

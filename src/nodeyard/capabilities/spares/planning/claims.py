@@ -10,20 +10,20 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 
 from nodeyard.capabilities.spares import names
-from nodeyard.capabilities.spares.planning.builder import PlanBuilder, summarize_nodes
+from nodeyard.capabilities.spares.messages import REFUSALS, Claimed, NodesMessage, Reserved
+from nodeyard.capabilities.spares.planning.builder import PlanBuilder
 from nodeyard.capabilities.spares.planning.node_metadata import settle
 from nodeyard.capabilities.spares.planning.node_patch import Edit, PatchCache, format_taint, spare_taints
 from nodeyard.capabilities.spares.planning.record import FOREIGN, OURS, Record
 from nodeyard.capabilities.spares.planning.spare_index import Eligibility, Spare, SpareIndex
 from nodeyard.capabilities.spares.planning.spread import Picker, count_zones
 from nodeyard.capabilities.spares.planning.templates import Resolved
-from nodeyard.capabilities.spares.types import Reason
-from nodeyard.kube.json import Object
+from nodeyard.capabilities.spares.reasons import Reason
 from nodeyard.kube.objects import Node
 from nodeyard.kube.selectors import LabelSelector
 
-Refused = dict[Reason, Object]
-"""The count of refused nodes and the first names, by reason."""
+Refused = Sequence[NodesMessage]
+"""The refused nodes of each reason."""
 
 
 def claim(
@@ -44,9 +44,7 @@ def claim(
             picked.extend(picker.take(missing))
     patches = PatchCache(template.wanted, partial(_configure, template=template))
     for spare, first in zip(picked, after, strict=False):
-        builder.patch(
-            spare.node, patches.patch_for(spare.node), Reason.CLAIMED, template.facts(spare.node), after=first
-        )
+        builder.patch(spare.node, patches.patch_for(spare.node), template.message(Claimed, spare.node), after=first)
     return len(picked)
 
 
@@ -95,7 +93,7 @@ class Refusals:
         if spares.has_self_defeating(template):
             return self._count(template)
         if not (spares.has_refused or spares.reservations or any(template.eligibility)):
-            return {}
+            return ()
         key = (template.selector, template.eligibility, len(spares.claimed), spares.reservations)
         refused = self._cache.get(key)
         if refused is None:
@@ -111,10 +109,12 @@ class Refusals:
                 found.setdefault(reason, []).append(spare.name)
             if reason is Reason.RESERVED:
                 higher.add(spare.reserved_for)
-        refused = {reason: summarize_nodes(nodes) for reason, nodes in found.items()}
-        if higher:
-            refused[Reason.RESERVED]["higher"] = sorted(higher)
-        return refused
+        return [
+            (Reserved(higher=tuple(sorted(higher))) if reason is Reason.RESERVED else REFUSALS[reason]()).with_nodes(
+                nodes
+            )
+            for reason, nodes in found.items()
+        ]
 
 
 def refusal(spare: Spare, template: Resolved) -> Reason | None:

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from nodeyard.capabilities.spares import names
+from nodeyard.capabilities.spares.messages import Detached, MovedOut, TakenBack
 from nodeyard.capabilities.spares.planning.builder import Impact, PlanBuilder
 from nodeyard.capabilities.spares.planning.drift import cancel_release, restore
 from nodeyard.capabilities.spares.planning.node_patch import Edit
 from nodeyard.capabilities.spares.planning.record import is_recorded, record_of
 from nodeyard.capabilities.spares.planning.templates import Resolved
-from nodeyard.capabilities.spares.types import Reason
 from nodeyard.kube.objects import Node
 from nodeyard.plan.model import Disruption
 
@@ -25,8 +25,8 @@ from nodeyard.plan.model import Disruption
 def move_out(builder: PlanBuilder, template: Resolved, nodes: Iterable[Node]) -> list[str]:
     """Move nodes that the selector no longer matches out of management; return the action ids."""
     impact = Impact(Disruption.RELEASES, template.approval_group("disown"))
-    facts = {"template": template.name}
-    return [builder.edit(_edit_moved_out(template, node), Reason.MOVED_OUT, facts, impact) for node in nodes]
+    message = MovedOut(template=template.name)
+    return [builder.edit(_edit_moved_out(template, node), message, impact) for node in nodes]
 
 
 def _edit_moved_out(template: Resolved, node: Node) -> Edit:
@@ -56,7 +56,7 @@ def take_back(
         restore(edit, template)
         edit.drop_label(names.OUT_LABEL)
         edit.drop_label(names.OUT_ROLE_LABEL)
-        builder.edit(edit, Reason.TAKEN_BACK, template.facts(node), after=first)
+        builder.edit(edit, template.message(TakenBack, node), after=first)
     return len(returning)
 
 
@@ -67,7 +67,7 @@ def _is_disowned_by(node: Node, uid: str) -> bool:
 
 def detach(builder: PlanBuilder, template: Resolved, nodes: Iterable[Node]) -> list[str]:
     """Remove a deleted template's label and record from its nodes; return the action ids. Other settings stay."""
-    return [builder.edit(_edit_detached(node), Reason.DETACHED, {"template": template.name}) for node in nodes]
+    return [builder.edit(_edit_detached(node), Detached(template=template.name)) for node in nodes]
 
 
 def _edit_detached(node: Node) -> Edit:

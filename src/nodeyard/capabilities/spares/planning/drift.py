@@ -13,6 +13,15 @@ from functools import partial
 import msgspec
 
 from nodeyard.capabilities.spares import names
+from nodeyard.capabilities.spares.messages import (
+    Adopted,
+    NodesMessage,
+    ReleaseCancelled,
+    SpareLabelled,
+    SpareUnlabelled,
+    Updated,
+    Withheld,
+)
 from nodeyard.capabilities.spares.planning.builder import HARMLESS, Impact, PlanBuilder
 from nodeyard.capabilities.spares.planning.node_metadata import is_settled, settle
 from nodeyard.capabilities.spares.planning.node_patch import Edit, NodePatch, PatchCache
@@ -20,7 +29,6 @@ from nodeyard.capabilities.spares.planning.partition import Partition
 from nodeyard.capabilities.spares.planning.record import Record, is_recorded, record_of, release_of
 from nodeyard.capabilities.spares.planning.templates import Resolved, Wanted
 from nodeyard.capabilities.spares.snapshot import has_spare_taint
-from nodeyard.capabilities.spares.types import Reason
 from nodeyard.kube.names import is_restricted
 from nodeyard.kube.objects import Node
 from nodeyard.plan.model import Disruption
@@ -41,17 +49,17 @@ def repair(builder: PlanBuilder, template: Resolved, kept: Iterable[Node]) -> No
             edit = Edit(node)
             cancel_release(edit)
             restore(edit, template)
-            _patch(builder, template, node, edit.to_patch(), Reason.RELEASE_CANCELLED)
+            _patch(builder, template, node, edit.to_patch(), ReleaseCancelled)
         elif not is_recorded(node, template.name):
-            _patch(builder, template, node, patches.patch_for(node), Reason.ADOPTED)
+            _patch(builder, template, node, patches.patch_for(node), Adopted)
         elif prune:
             edit = Edit(node)
             restore(edit, template)
             if not edit.is_empty:
-                _patch(builder, template, node, edit.to_patch(), Reason.UPDATED)
+                _patch(builder, template, node, edit.to_patch(), Updated)
         elif not is_settled(node, wanted):
-            _patch(builder, template, node, patches.patch_for(node), Reason.UPDATED)
-    builder.block_nodes(template.ref, Reason.WITHHELD, withheld, template=template.name)
+            _patch(builder, template, node, patches.patch_for(node), Updated)
+    builder.block_nodes(template.ref, Withheld(template=template.name), withheld)
 
 
 def _wanted_for(template: Resolved, node: Node) -> Wanted:
@@ -66,9 +74,9 @@ def _has_restricted_labels(node: Node, template: Resolved) -> bool:
     return all(labels.get(key) == value for key, value in template.wanted.labels.items() if is_restricted(key))
 
 
-def _patch(builder: PlanBuilder, template: Resolved, node: Node, patch: NodePatch, reason: Reason) -> None:
+def _patch(builder: PlanBuilder, template: Resolved, node: Node, patch: NodePatch, kind: type[NodesMessage]) -> None:
     impact = Impact(Disruption.EVICTS, template.approval_group("update")) if patch.evicts else HARMLESS
-    builder.patch(node, patch, reason, template.facts(node), impact)
+    builder.patch(node, patch, template.message(kind, node), impact)
 
 
 def restore(edit: Edit, template: Resolved) -> None:
@@ -104,12 +112,12 @@ def label_spares(builder: PlanBuilder, partition: Partition) -> None:
         if not spare.claimed_by and spare.refusal is None and _lacks_label(spare.node):
             edit = Edit(spare.node)
             set_spare_label(edit)
-            builder.edit(edit, Reason.SPARE_LABELLED, {})
+            builder.edit(edit, SpareLabelled())
     for node in partition.untainted:
         edit = Edit(node)
         edit.drop_label(names.SPARE_LABEL)
         edit.drop_annotation(names.LABELLED)
-        builder.edit(edit, Reason.SPARE_UNLABELLED, {})
+        builder.edit(edit, SpareUnlabelled())
     for node in partition.orphans:
         _repair_orphan(builder, node)
 
@@ -123,8 +131,8 @@ def _repair_orphan(builder: PlanBuilder, node: Node) -> None:
     if edit.is_empty:
         return
     is_releasing = names.RELEASE in edit.annotations
-    reason = Reason.RELEASE_CANCELLED if is_releasing else Reason.SPARE_LABELLED
-    builder.edit(edit, reason, {"template": node.metadata.labels[names.TEMPLATE_LABEL]} if is_releasing else {})
+    cancelled = ReleaseCancelled(template=node.metadata.labels[names.TEMPLATE_LABEL])
+    builder.edit(edit, cancelled if is_releasing else SpareLabelled())
 
 
 def _lacks_label(node: Node) -> bool:

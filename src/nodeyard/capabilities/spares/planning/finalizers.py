@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nodeyard.capabilities.spares import names
+from nodeyard.capabilities.spares.messages import Abandoned, FinalizerAdded, FinalizerRemoved, Invalid
 from nodeyard.capabilities.spares.planning.builder import PlanBuilder, template_ref
 from nodeyard.capabilities.spares.planning.templates import Resolved
-from nodeyard.capabilities.spares.types import Reason
 from nodeyard.client.decoding import Malformed
 from nodeyard.plan.model import FieldChange
 
@@ -27,15 +27,17 @@ def add_finalizer(builder: PlanBuilder, template: Resolved) -> tuple[str, ...]:
     change = FieldChange(
         path=_FIELD, from_=list(metadata.finalizers) or None, to=[*metadata.finalizers, names.FINALIZER]
     )
-    return (builder.set_finalizers(template.ref, change, metadata.resource_version, Reason.FINALIZER_ADDED),)
+    return (
+        builder.set_finalizers(template.ref, change, metadata.resource_version, FinalizerAdded(template=template.name)),
+    )
 
 
 def remove_finalizer(builder: PlanBuilder, template: Resolved, after: Iterable[str] = ()) -> None:
     if template.template.has_finalizer:
         metadata = template.template.metadata
         change = _removal(metadata.finalizers)
-        reason = Reason.FINALIZER_REMOVED
-        builder.set_finalizers(template.ref, change, metadata.resource_version, reason, tuple(after))
+        message = FinalizerRemoved(template=template.name)
+        builder.set_finalizers(template.ref, change, metadata.resource_version, message, tuple(after))
 
 
 def block_malformed(builder: PlanBuilder, malformed: Malformed) -> None:
@@ -44,10 +46,10 @@ def block_malformed(builder: PlanBuilder, malformed: Malformed) -> None:
     If it is being deleted, remove the finalizer: nobody can fix it any more, and it would never go.
     """
     ref = template_ref(malformed.name, malformed.uid)
-    builder.block_with_facts(ref, Reason.INVALID, {"template": malformed.name, "error": malformed.error})
+    builder.block(ref, Invalid(template=malformed.name, error=malformed.error))
     if malformed.is_deleting and names.FINALIZER in malformed.finalizers:
         change = _removal(malformed.finalizers)
-        builder.set_finalizers(ref, change, malformed.resource_version, Reason.ABANDONED)
+        builder.set_finalizers(ref, change, malformed.resource_version, Abandoned(template=malformed.name))
 
 
 def _removal(finalizers: Iterable[str]) -> FieldChange:

@@ -16,14 +16,24 @@ from datetime import timedelta
 import msgspec
 
 from nodeyard.capabilities.spares import names
+from nodeyard.capabilities.spares.messages import (
+    Evicted,
+    Evicting,
+    NodesMessage,
+    PodsUnknown,
+    Released,
+    Releasing,
+    WaitingForCordon,
+    WaitingForPods,
+)
 from nodeyard.capabilities.spares.planning.builder import Impact, PlanBuilder, Wait
 from nodeyard.capabilities.spares.planning.drift import set_spare_label
 from nodeyard.capabilities.spares.planning.node_metadata import undo
 from nodeyard.capabilities.spares.planning.node_patch import Edit, parse_taint, put_taint
 from nodeyard.capabilities.spares.planning.record import FOREIGN, Record, ReleaseNote, encode, record_of, release_of
 from nodeyard.capabilities.spares.planning.templates import Resolved
+from nodeyard.capabilities.spares.reasons import Reason
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
-from nodeyard.capabilities.spares.types import Reason
 from nodeyard.kube.drain import OVERDUE, Handling, eviction_options, given_up_at, handling
 from nodeyard.kube.objects import Node, Pod
 from nodeyard.plan.builder import NAMED
@@ -47,8 +57,16 @@ def release(builder: PlanBuilder, snapshot: SparesSnapshot, template: Resolved, 
             waiting.setdefault(wait.reason, []).append(node.metadata.name)
             pods += (f"{pod} on {node.metadata.name}" for pod in wait.pods)
     for reason, waiting_nodes in waiting.items():
-        blocking = {"pods": pods[:NAMED], "podCount": len(pods)} if reason is Reason.WAITING else {}
-        builder.block_nodes(template.ref, reason, waiting_nodes, template=template.name, **blocking)
+        builder.block_nodes(template.ref, release_message(reason, template.name, pods), waiting_nodes)
+
+
+def release_message(reason: Reason, template: str, pods: Sequence[str] = (), node: str = "") -> NodesMessage:
+    """Return the message of a release that waits."""
+    if reason is Reason.SETTLING:
+        return WaitingForCordon(template=template, node=node)
+    if reason is Reason.PODS_UNKNOWN:
+        return PodsUnknown(template=template, node=node)
+    return WaitingForPods(template=template, node=node, pods=tuple(pods[:NAMED]), pod_count=len(pods))
 
 
 def _advance(builder: PlanBuilder, snapshot: SparesSnapshot, template: Resolved, node: Node) -> Wait | None:
@@ -86,7 +104,7 @@ def _cordon(builder: PlanBuilder, template: Resolved, node: Node) -> None:
     edit.annotations[names.RELEASE] = encode(note)
     edit.unschedulable = True
     impact = Impact(Disruption.RELEASES, template.approval_group("release"))
-    builder.edit(edit, Reason.RELEASING, template.facts(node), impact)
+    builder.edit(edit, template.message(Releasing, node), impact)
 
 
 def _evict_when_due(
@@ -103,7 +121,7 @@ def _evict_when_due(
         edit = Edit(node)
         edit.annotations[names.RELEASE] = encode(msgspec.structs.replace(note, evicts=True))
         impact = Impact(Disruption.EVICTS, template.approval_group("release"))
-        builder.edit(edit, Reason.EVICTING, template.facts(node), impact)
+        builder.edit(edit, template.message(Evicting, node), impact)
         return
     for pod in pods:
         if handling(pod, node, None, builder.now) is Handling.EVICT:
@@ -119,7 +137,7 @@ def _eviction(template: Resolved, node: Node, pod: Pod) -> Action:
             api_version="v1", kind="Pod", namespace=metadata.namespace, name=metadata.name, uid=metadata.uid
         ),
         reason=Reason.EVICTED.value,
-        facts={"template": template.name, "node": node.metadata.name},
+        facts=Evicted(template=template.name, node=node.metadata.name),
         disruption=Disruption.EVICTS,
         disrupts=(node.metadata.name,),
         already_approved=True,
@@ -142,7 +160,7 @@ def _finish(builder: PlanBuilder, template: Resolved, node: Node, note: ReleaseN
     edit.drop_annotation(names.RELEASE)
     if note.cordoned:
         edit.unschedulable = False
-    builder.edit(edit, Reason.RELEASED, template.facts(node))
+    builder.edit(edit, template.message(Released, node))
 
 
 def _make_spare(edit: Edit, record: Record) -> None:

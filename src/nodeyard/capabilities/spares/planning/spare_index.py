@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from nodeyard.capabilities.spares.planning.templates import ONE_OF, Resolved
+from nodeyard.capabilities.spares.reasons import Reason
 from nodeyard.capabilities.spares.snapshot import is_ready, owner_elsewhere
-from nodeyard.capabilities.spares.types import Reason
 from nodeyard.kube.objects import Node, Pod
 from nodeyard.kube.selectors import LabelSelector, Operator
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from nodeyard.capabilities.spares import names
-from nodeyard.capabilities.spares.types import NodeTemplate, Reason
+from nodeyard.capabilities.spares.messages import Mismatch, NodesMessage
+from nodeyard.capabilities.spares.reasons import Reason
+from nodeyard.capabilities.spares.types import NodeTemplate
 from nodeyard.capabilities.spares.validation import faults
-from nodeyard.kube.json import Object
 from nodeyard.kube.names import ZONE, is_restricted
 from nodeyard.kube.objects import Node, Taint
 from nodeyard.kube.selectors import LabelSelector, Operator, Requirement, from_object
@@ -39,7 +40,7 @@ class Resolved:
         self.error = "; ".join(map(str, faults(template)))
         self.topology_key = template.spec.spread.topology_key or ZONE
         self.eligibility = (template.spec.eligibility.require_ready, template.spec.eligibility.require_empty)
-        self._facts: dict[str, Object] = {}
+        self._messages: dict[tuple[type[NodesMessage], str], NodesMessage] = {}
         nothing = LabelSelector(is_nothing=True)
         self.selector = nothing if self.error else from_object(template.selector_object)
 
@@ -94,14 +95,18 @@ class Resolved:
         metadata = self.template.metadata
         return f"{verb} {self.name} {metadata.uid} {metadata.generation}"
 
-    def mismatch(self, node: Node) -> Object:
+    def mismatch(self, node: Node) -> Mismatch:
         """Return the first requirement of the selector that the node fails, with the node's value."""
         labels = node.metadata.labels
         for requirement, selector in self._requirements:
             if not selector.matches(labels):
-                has = labels.get(requirement.key)
-                return {"requirement": str(requirement), "label": requirement.key, "value": has}
-        return {}
+                return Mismatch(
+                    template=self.name,
+                    requirement=str(requirement),
+                    label=requirement.key,
+                    value=labels.get(requirement.key),
+                )
+        raise ValueError(f"spec.selector of {self.name} matches node {node.metadata.name}")
 
     @cached_property
     def _requirements(self) -> list[tuple[Requirement, LabelSelector]]:
@@ -117,13 +122,13 @@ class Resolved:
     def zone_of(self, node: Node) -> str:
         return node.metadata.labels.get(self.topology_key, "")
 
-    def facts(self, node: Node) -> Object:
-        """Return the facts of an action on a node; shared by all nodes of a zone."""
-        zone = self.zone_of(node)
-        facts = self._facts.get(zone)
-        if facts is None:
-            facts = self._facts[zone] = {"template": self.name, "zone": zone}
-        return facts
+    def message(self, kind: type[NodesMessage], node: Node) -> NodesMessage:
+        """Return the message of an action on a node; shared by all nodes of a zone."""
+        key = kind, self.zone_of(node)
+        message = self._messages.get(key)
+        if message is None:
+            message = self._messages[key] = kind(template=self.name, zone=key[1])
+        return message
 
 
 def resolve(templates: Iterable[NodeTemplate]) -> list[Resolved]:

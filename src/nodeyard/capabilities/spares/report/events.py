@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import msgspec
+
 from nodeyard.apply.outcome import Outcome, Result
-from nodeyard.capabilities.spares import messages, names
-from nodeyard.capabilities.spares.messages import text
+from nodeyard.capabilities.spares import names
+from nodeyard.capabilities.spares.messages import NodesMessage, TemplateState, WaitingForPods
 from nodeyard.capabilities.spares.planning.builder import template_ref
+from nodeyard.capabilities.spares.reasons import Reason
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
-from nodeyard.capabilities.spares.types import Reason
-from nodeyard.kube.json import Object
-from nodeyard.plan.builder import NAMED
+from nodeyard.plan.message import Message
 from nodeyard.plan.model import Blocked, ObjectRef, Plan
-from nodeyard.plan.reasons import EngineReason, text_of
+from nodeyard.plan.reasons import EngineReason
 from nodeyard.runtime.capability import Event
 
 NORMAL = "Normal"
@@ -23,7 +24,6 @@ FAILED = "Failed"
 
 _WITHOUT_EVENT = {Reason.FINALIZER_ADDED, Reason.FINALIZER_REMOVED}
 _NORMAL_REFUSALS = {Reason.DRY_RUN, Reason.WAITING, Reason.SETTLING, Reason.PAUSED}
-_VOLATILE_FACTS = {"missing", "desired", "pods", "podCount"}
 _FAILURES = (Result.DENIED, Result.FAILED, Result.UNKNOWN)
 
 
@@ -37,34 +37,35 @@ def _result_events(refs: dict[str, ObjectRef], outcome: Outcome) -> list[Event]:
     done: dict[tuple[str, str], list[str]] = {}
     failed: dict[tuple[str, str], list[str]] = {}
     errors: dict[tuple[str, str], str] = {}
+    message_of: dict[tuple[str, str], NodesMessage] = {}
     for result in outcome.results:
         action = result.action
-        key = (action.facts.get("template", ""), action.reason)
-        if key[0] not in refs or action.reason in _WITHOUT_EVENT:
+        message = action.facts
+        if not isinstance(message, NodesMessage) or message.template not in refs or action.reason in _WITHOUT_EVENT:
             continue
+        key = (message.template, action.reason)
+        message_of.setdefault(key, message)
         node = action.disrupts[0] if action.disrupts else action.object.name
         if result.result is Result.DONE:
             done.setdefault(key, []).append(node)
         elif result.result in _FAILURES:
             failed.setdefault(key, []).append(node)
             errors.setdefault(key, result.message)
-    succeeded = [_success(refs[template], reason, template, nodes) for (template, reason), nodes in done.items()]
-    return succeeded + [_failure(refs[key[0]], key[1], nodes, errors[key]) for key, nodes in failed.items()]
-
-
-def _summarize(nodes: list[str]) -> Object:
-    unique = sorted(set(nodes))
-    return {"count": len(unique), "nodes": unique[:NAMED]}
-
-
-def _success(ref: ObjectRef, reason: str, template: str, nodes: list[str]) -> Event:
-    return Event(ref, NORMAL, reason, text(reason, {"template": template, **_summarize(nodes)}))
-
-
-def _failure(ref: ObjectRef, reason: str, nodes: list[str], error: str) -> Event:
-    """Build a deduplicated event: the write fails at every reconcile until something changes."""
-    message = f"{messages.format_nodes(_summarize(nodes))}: {error}"
-    return Event(ref, WARNING, f"{reason}{FAILED}", message, is_standing=True)
+    succeeded = [
+        Event(refs[key[0]], NORMAL, key[1], message_of[key].with_nodes(set(nodes)).past_text())
+        for key, nodes in done.items()
+    ]
+    # Failures are deduplicated: the write fails at every reconcile until something changes.
+    return succeeded + [
+        Event(
+            refs[key[0]],
+            WARNING,
+            f"{key[1]}{FAILED}",
+            f"{message_of[key].with_nodes(set(nodes)).format_nodes()}: {errors[key]}",
+            is_standing=True,
+        )
+        for key, nodes in failed.items()
+    ]
 
 
 def _approval_events(snapshot: SparesSnapshot, refs: dict[str, ObjectRef], plan: Plan) -> list[Event]:
@@ -78,7 +79,7 @@ def _approval_events(snapshot: SparesSnapshot, refs: dict[str, ObjectRef], plan:
         if node.metadata.name in held and owner in refs:
             by_template.setdefault(owner, held[node.metadata.name])
     return [
-        Event(refs[name], WARNING, blocked.reason, text_of(text, blocked.reason, blocked.facts), is_standing=True)
+        Event(refs[name], WARNING, blocked.reason, blocked.facts.text(), is_standing=True)
         for name, blocked in by_template.items()
     ]
 
@@ -90,7 +91,7 @@ def _refusal_events(plan: Plan) -> list[Event]:
             blocked.object,
             NORMAL if blocked.reason in _NORMAL_REFUSALS else WARNING,
             blocked.reason,
-            text(blocked.reason, _stable_facts(blocked)),
+            _stable(blocked).text(),
             is_standing=True,
         )
         for blocked in plan.blocked
@@ -98,6 +99,11 @@ def _refusal_events(plan: Plan) -> list[Event]:
     ]
 
 
-def _stable_facts(blocked: Blocked) -> Object:
-    """Return the facts without counts and pods that change with every claim: a lasting refusal gets one event."""
-    return {key: value for key, value in blocked.facts.items() if key not in _VOLATILE_FACTS}
+def _stable(blocked: Blocked) -> Message:
+    """Return the message without counts and pods that change with every claim: a lasting refusal gets one Event."""
+    message: Message = blocked.facts
+    if isinstance(message, TemplateState):
+        return message.without_counts()
+    if isinstance(message, WaitingForPods):
+        return msgspec.structs.replace(message, pods=(), pod_count=0)
+    return message

@@ -15,15 +15,28 @@ from typing import Any
 import msgspec
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
-from nodeyard.capabilities.spares.messages import text
+from nodeyard.capabilities.spares.messages import (
+    REFUSALS,
+    DryRun,
+    HighPriority,
+    NodesMessage,
+    NoSpare,
+    ReconcileError,
+    ReconcileSuccess,
+    SparesMessage,
+    Sufficient,
+    Surplus,
+    template_named,
+)
 from nodeyard.capabilities.spares.planning.allocation import LISTED
 from nodeyard.capabilities.spares.planning.partition import members_of
 from nodeyard.capabilities.spares.planning.templates import Resolved
+from nodeyard.capabilities.spares.reasons import Reason
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot, template_of
-from nodeyard.capabilities.spares.types import NodeTemplate, NodeTemplateStatus, Reason, ReconcileInfo, WouldDo
+from nodeyard.capabilities.spares.types import NodeTemplate, NodeTemplateStatus, ReconcileInfo, WouldDo
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Condition, Node
-from nodeyard.plan.model import Blocked, Plan
+from nodeyard.plan.model import Plan
 from nodeyard.plan.reasons import EngineReason
 from nodeyard.runtime.capability import StatusWrite
 
@@ -35,18 +48,6 @@ SURPLUS = "Surplus"
 _GAINS = (Reason.CLAIMED, Reason.TAKEN_BACK)
 _LOSSES = (Reason.RELEASED, Reason.MOVED_OUT, Reason.DETACHED)
 _FAILURES = (Result.DENIED, Result.FAILED, Result.UNKNOWN)
-_REFUSALS = (
-    Reason.NOT_READY,
-    Reason.UNSCHEDULABLE,
-    Reason.NOT_EMPTY,
-    Reason.PODS_UNKNOWN,
-    Reason.OWNED_ELSEWHERE,
-    Reason.NODE_DELETING,
-    Reason.RESERVED,
-    Reason.SELF_DEFEATING,
-    Reason.NOT_ADOPTED,
-    Reason.WITHHELD,
-)
 
 
 class Account:
@@ -57,7 +58,7 @@ class Account:
         self.resolved = Resolved(template)
         self.nodes: dict[str, Node] = {}
         self.errors: list[str] = []
-        self.blocked: dict[str, Blocked] = {}
+        self.blocked: dict[str, SparesMessage] = {}
         self.is_unfinished = False
         self.is_skipped = False
         self.is_removed = False
@@ -129,12 +130,12 @@ def collect_accounts(snapshot: SparesSnapshot, plan: Plan, outcome: Outcome) -> 
             leaving = (node for node in candidates if node.metadata.name in held and not resolved.matches(node))
             accounts[name].nodes |= {node.metadata.name: node for node in leaving}
     for action in plan.actions:
-        account = accounts.get(action.facts.get("template", ""))
+        account = accounts.get(template_named(action))
         if account is not None:
             account.add(action.reason, nodes.get(action.object.name), results.get(action.id))
     for blocked in plan.blocked:
-        if blocked.object.name in accounts:
-            accounts[blocked.object.name].blocked[blocked.reason] = blocked
+        if blocked.object.name in accounts and isinstance(blocked.facts, SparesMessage):
+            accounts[blocked.object.name].blocked[blocked.reason] = blocked.facts
     return accounts.values()
 
 
@@ -149,19 +150,24 @@ def _status_of(account: Account, now: datetime) -> NodeTemplateStatus:
         nodes=tuple(heapq.nsmallest(LISTED, account.nodes)),
         zones=listed,
         refusals={
-            reason.value: int(account.blocked[reason].facts["count"])
-            for reason in _REFUSALS
-            if reason in account.blocked
+            reason: refused.count
+            for reason in REFUSALS
+            if isinstance(refused := account.blocked.get(reason), NodesMessage)
         },
         dry_run=_would_do(account.blocked.get(Reason.DRY_RUN)),
     )
 
 
-def _would_do(blocked: Blocked | None) -> WouldDo | None:
-    if blocked is None:
+def _would_do(blocked: SparesMessage | None) -> WouldDo | None:
+    if not isinstance(blocked, DryRun):
         return None
-    facts = {key: value for key, value in blocked.facts.items() if key != "template"}
-    return WouldDo(**{**facts, "nodes": tuple(facts["nodes"])})
+    return WouldDo(
+        claims=blocked.claims or 0,
+        updates=blocked.updates,
+        moves=blocked.moves,
+        releases=blocked.releases,
+        nodes=blocked.nodes,
+    )
 
 
 def _conditions(account: Account, now: datetime) -> tuple[Condition, ...]:
@@ -183,14 +189,14 @@ def _with_transition_time(condition: Condition, before: Condition | None, genera
 
 def sufficient(account: Account) -> Condition:
     if len(account.nodes) >= account.resolved.desired:
-        return _condition(SUFFICIENT, "True", Reason.SUFFICIENT)
-    for reason in (Reason.HIGH_PRIORITY, Reason.NO_SPARE):
-        if reason in account.blocked:
-            return _condition(SUFFICIENT, "False", reason)
+        return _condition(SUFFICIENT, "True", Sufficient())
+    for message in (HighPriority(), NoSpare()):
+        if message.reason in account.blocked:
+            return _condition(SUFFICIENT, "False", message)
     for reason in (Reason.PAUSED, Reason.DRY_RUN):
         if not account.errors and reason in account.blocked:
-            return _condition(SUFFICIENT, "False", reason, account.blocked[reason].facts)
-    return _condition(SUFFICIENT, "False", Reason.RECONCILE_ERROR)
+            return _condition(SUFFICIENT, "False", account.blocked[reason])
+    return _condition(SUFFICIENT, "False", ReconcileError())
 
 
 def surplus(account: Account) -> list[Condition]:
@@ -198,19 +204,19 @@ def surplus(account: Account) -> list[Condition]:
     template, number = account.template, len(account.nodes) - account.resolved.desired
     if number <= 0 or template.releases or template.is_deleting or account.resolved.error:
         return []
-    return [_condition(SURPLUS, "True", Reason.SURPLUS, {"template": template.name, "surplus": number})]
+    return [_condition(SURPLUS, "True", Surplus(template=template.name, surplus=number))]
 
 
 def success(account: Account) -> Condition:
     errors = [account.resolved.error] if account.resolved.error else account.errors
     if not errors:
-        return _condition(SUCCESS, "True", Reason.RECONCILE_SUCCESS)
+        return _condition(SUCCESS, "True", ReconcileSuccess())
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
     return Condition(type=SUCCESS, status="False", reason=Reason.RECONCILE_ERROR.value, message=f"{errors[0]}{more}")
 
 
-def _condition(kind: str, value: str, reason: Reason, facts: Object | None = None) -> Condition:
-    return Condition(type=kind, status=value, reason=reason.value, message=text(reason, facts or {}))
+def _condition(kind: str, value: str, message: SparesMessage) -> Condition:
+    return Condition(type=kind, status=value, reason=message.reason, message=message.text())
 
 
 # encoding
