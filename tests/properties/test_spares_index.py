@@ -55,7 +55,7 @@ def test_picking_goes_by_zone_and_name_across_label_groups(fleet: list[Any], ask
     nodes = [spare(f"n{number:02}", labels=each, zone=zone) for number, (each, zone) in enumerate(fleet)]
     [wanted] = resolve([template("web", selector=asked)])
     index = SpareIndex(nodes, {}, [wanted.selector])
-    picker = Picker(index.by_zone(wanted), {})
+    picker = Picker(index.queue(wanted), {})
     picked = []
     while (each := picker.next()) is not None:
         picked.append(each)

@@ -33,14 +33,14 @@ def claim(
     missing = len(after)
     if not missing:
         return 0
-    queues = spares.by_zone(template)
-    picker = Picker(queues, count_zones(kept, template))
+    queue = spares.queue(template)
+    picker = Picker(queue, count_zones(kept, template))
     if not template.template.is_dry_run:
         picked = list(picker.take(missing))
         for spare in picked:
             spares.claim(spare, template.name)
     else:
-        with spares.dry_run(queues) as picked:
+        with spares.dry_run(queue) as picked:
             picked.extend(picker.take(missing))
     patches = PatchCache(template.wanted, partial(_configure, template=template))
     for spare, first in zip(picked, after, strict=False):
@@ -50,7 +50,7 @@ def claim(
 
 def reserve(spares: SpareIndex, template: Resolved, kept: Iterable[Node], missing: int) -> None:
     """Keep `missing` spares that are not eligible yet from templates of lower priority."""
-    picker = Picker(spares.by_zone(template, is_reservation=True), count_zones(kept, template))
+    picker = Picker(spares.queue(template, is_reservation=True), count_zones(kept, template))
     for spare in picker.take(missing):
         spares.reserve(spare, template.name)
 

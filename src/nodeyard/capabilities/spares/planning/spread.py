@@ -24,13 +24,11 @@ def count_zones(nodes: Iterable[Node], template: Resolved) -> Counter[str]:
 
 
 class Picker:
-    """Picks spares for one template from all its queues. A zone is read only when its turn comes."""
+    """Picks spares for one template from its queue."""
 
-    def __init__(self, queues: Sequence[ZoneQueue], used: Mapping[str, int]) -> None:
-        self._queues = queues
-        self._heads: dict[str, list[tuple[str, int, Spare]]] = {}
-        zones = dict.fromkeys(zone for queue in queues for zone in queue.by_zone)
-        self._zones = [(used.get(zone, 0), zone) for zone in zones if zone]
+    def __init__(self, queue: ZoneQueue, used: Mapping[str, int]) -> None:
+        self._queue = queue
+        self._zones = [(used.get(zone, 0), zone) for zone in queue.by_zone if zone]
         heapq.heapify(self._zones)
 
     def take(self, count: int) -> Iterator[Spare]:
@@ -45,32 +43,13 @@ class Picker:
         """Return the next spare and make it unavailable to others; None if none is left."""
         while self._zones:
             uses, zone = self._zones[0]
-            spare = self._pop(zone)
+            spare = self._queue.take_first(zone)
             if spare is None:
                 heapq.heappop(self._zones)
                 continue
             heapq.heapreplace(self._zones, (uses + 1, zone))
             return spare
-        return self._pop("")
-
-    def _pop(self, zone: str) -> Spare | None:
-        heads = self._heads.get(zone)
-        if heads is None:
-            heads = self._heads[zone] = []
-            for index in range(len(self._queues)):
-                self._push_head(heads, zone, index)
-        if not heads:
-            return None
-        _name, index, spare = heapq.heappop(heads)
-        spare.is_unavailable = True
-        self._push_head(heads, zone, index)
-        return spare
-
-    def _push_head(self, heads: list[tuple[str, int, Spare]], zone: str, index: int) -> None:
-        """Push the first available spare that a queue has in the zone."""
-        spare = self._queues[index].first_in(zone)
-        if spare is not None:
-            heapq.heappush(heads, (spare.name, index, spare))
+        return self._queue.take_first("")
 
 
 def choose_surplus(nodes: Sequence[Node], template: Resolved, snapshot: SparesSnapshot, surplus: int) -> list[Node]:
