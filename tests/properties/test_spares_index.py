@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodeyard.capabilities.spares.planning.contention import Waiting, can_overlap
-from nodeyard.capabilities.spares.planning.spare_index import SpareIndex
-from nodeyard.capabilities.spares.planning.spread import Picker
+from nodeyard.capabilities.spares.planning.spare_index import Picker, SpareIndex
 from nodeyard.capabilities.spares.planning.templates import resolve
 from nodeyard.kube.names import ZONE
 from nodeyard.kube.selectors import from_object

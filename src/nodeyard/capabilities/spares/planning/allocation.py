@@ -1,23 +1,38 @@
-"""Allocation of one template: move out mismatched nodes, release surplus, repair drift, claim missing nodes."""
+"""Allocation of one template: move out mismatched nodes, release surplus, repair drift, claim missing nodes.
+
+The finalizer of a template is added before its first node is patched and removed after its last node is done. A
+template that cannot be decoded is reported and left alone. It is unknown whether it would release its nodes, so they
+keep their settings and the owner's label: a new template of that name finds them again.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from nodeyard.capabilities.spares.messages import DryRun, Invalid, NotAdopted, OwnedElsewhere, Paused
-from nodeyard.capabilities.spares.planning.builder import PlanBuilder
+from nodeyard.capabilities.spares import names
+from nodeyard.capabilities.spares.messages import (
+    Abandoned,
+    DryRun,
+    FinalizerAdded,
+    FinalizerRemoved,
+    Invalid,
+    NotAdopted,
+    OwnedElsewhere,
+    Paused,
+)
+from nodeyard.capabilities.spares.planning.builder import PlanBuilder, template_ref
 from nodeyard.capabilities.spares.planning.claims import claim
-from nodeyard.capabilities.spares.planning.disown import detach, move_out, take_back
 from nodeyard.capabilities.spares.planning.drift import repair
-from nodeyard.capabilities.spares.planning.finalizers import add_finalizer, remove_finalizer
 from nodeyard.capabilities.spares.planning.partition import Partition, members_of
 from nodeyard.capabilities.spares.planning.record import is_recorded
-from nodeyard.capabilities.spares.planning.releases import release
-from nodeyard.capabilities.spares.planning.spread import choose_surplus
+from nodeyard.capabilities.spares.planning.releases import choose_surplus, detach, move_out, release, take_back
 from nodeyard.capabilities.spares.planning.templates import Resolved
 from nodeyard.capabilities.spares.reasons import Reason
 from nodeyard.capabilities.spares.snapshot import owner_elsewhere
+from nodeyard.client.decoding import Malformed
 from nodeyard.kube.objects import Node
+from nodeyard.plan.model import FieldChange
 
 LISTED = 50
 """Maximum number of nodes listed in status."""
@@ -148,3 +163,44 @@ def _summarize_dry_run(builder: PlanBuilder, template: Resolved, dry_run: PlanBu
             nodes=tuple(sorted(touched)[:LISTED]),
         ),
     )
+
+
+_FIELD = "metadata.finalizers"
+
+
+def add_finalizer(builder: PlanBuilder, template: Resolved) -> tuple[str, ...]:
+    """Add the finalizer if it is missing; return the action that the template's node patches must wait for."""
+    if template.template.has_finalizer:
+        return ()
+    metadata = template.template.metadata
+    change = FieldChange(
+        path=_FIELD, from_=list(metadata.finalizers) or None, to=[*metadata.finalizers, names.FINALIZER]
+    )
+    return (
+        builder.set_finalizers(template.ref, change, metadata.resource_version, FinalizerAdded(template=template.name)),
+    )
+
+
+def remove_finalizer(builder: PlanBuilder, template: Resolved, after: Iterable[str] = ()) -> None:
+    if template.template.has_finalizer:
+        metadata = template.template.metadata
+        change = _removal(metadata.finalizers)
+        message = FinalizerRemoved(template=template.name)
+        builder.set_finalizers(template.ref, change, metadata.resource_version, message, tuple(after))
+
+
+def block_malformed(builder: PlanBuilder, malformed: Malformed) -> None:
+    """Report a template that cannot be decoded.
+
+    If it is being deleted, remove the finalizer: nobody can fix it any more, and it would never go.
+    """
+    ref = template_ref(malformed.name, malformed.uid)
+    builder.block(ref, Invalid(template=malformed.name, error=malformed.error))
+    if malformed.is_deleting and names.FINALIZER in malformed.finalizers:
+        change = _removal(malformed.finalizers)
+        builder.set_finalizers(ref, change, malformed.resource_version, Abandoned(template=malformed.name))
+
+
+def _removal(finalizers: Iterable[str]) -> FieldChange:
+    before = list(finalizers)
+    return FieldChange(path=_FIELD, from_=before, to=[each for each in before if each != names.FINALIZER] or None)

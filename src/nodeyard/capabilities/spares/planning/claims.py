@@ -15,8 +15,7 @@ from nodeyard.capabilities.spares.planning.builder import PlanBuilder
 from nodeyard.capabilities.spares.planning.node_metadata import settle
 from nodeyard.capabilities.spares.planning.node_patch import Edit, PatchCache, format_taint, spare_taints
 from nodeyard.capabilities.spares.planning.record import FOREIGN, OURS, Record
-from nodeyard.capabilities.spares.planning.spare_index import Eligibility, Spare, SpareIndex
-from nodeyard.capabilities.spares.planning.spread import Picker, count_zones
+from nodeyard.capabilities.spares.planning.spare_index import Eligibility, Picker, Spare, SpareIndex, count_zones
 from nodeyard.capabilities.spares.planning.templates import Resolved
 from nodeyard.capabilities.spares.reasons import Reason
 from nodeyard.kube.objects import Node

@@ -6,34 +6,52 @@ restart continues where the last plan stopped.
 
 The brake counts the patch that writes the release note. Evictions announced in the note are already approved and are
 not counted again. If a template sets `evictAfterSeconds` later, its notes are updated first, which the brake counts.
+
+A node that the selector no longer matches leaves without a release: it moves out of management and keeps its record. If
+the selector matches again, the template takes the node back unchanged. Moving many nodes out at once counts for the
+brake, and the claims that would replace them wait for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import heapq
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
+from itertools import islice
 
 import msgspec
 
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.messages import (
+    Detached,
     Evicted,
     Evicting,
+    MovedOut,
     NodesMessage,
     PodsUnknown,
     Released,
     Releasing,
+    TakenBack,
     WaitingForCordon,
     WaitingForPods,
 )
 from nodeyard.capabilities.spares.planning.builder import Impact, PlanBuilder, Wait
-from nodeyard.capabilities.spares.planning.drift import set_spare_label
+from nodeyard.capabilities.spares.planning.drift import cancel_release, restore, set_spare_label
 from nodeyard.capabilities.spares.planning.node_metadata import undo
 from nodeyard.capabilities.spares.planning.node_patch import Edit, parse_taint, put_taint
-from nodeyard.capabilities.spares.planning.record import FOREIGN, Record, ReleaseNote, encode, record_of, release_of
+from nodeyard.capabilities.spares.planning.record import (
+    FOREIGN,
+    Record,
+    ReleaseNote,
+    encode,
+    is_recorded,
+    record_of,
+    release_of,
+)
+from nodeyard.capabilities.spares.planning.spare_index import count_zones
 from nodeyard.capabilities.spares.planning.templates import Resolved
 from nodeyard.capabilities.spares.reasons import Reason
-from nodeyard.capabilities.spares.snapshot import SparesSnapshot
+from nodeyard.capabilities.spares.snapshot import SparesSnapshot, is_ready
 from nodeyard.kube.drain import OVERDUE, Handling, eviction_options, given_up_at, handling
 from nodeyard.kube.objects import Node, Pod
 from nodeyard.plan.builder import NAMED
@@ -173,3 +191,102 @@ def _make_spare(edit: Edit, record: Record) -> None:
         edit.labels[names.SPARE_LABEL] = names.TRUE
     else:
         set_spare_label(edit)
+
+
+def move_out(builder: PlanBuilder, template: Resolved, nodes: Iterable[Node]) -> list[str]:
+    """Move nodes that the selector no longer matches out of management; return the action ids."""
+    impact = Impact(Disruption.RELEASES, template.approval_group("disown"))
+    message = MovedOut(template=template.name)
+    return [builder.edit(_edit_moved_out(template, node), message, impact) for node in nodes]
+
+
+def _edit_moved_out(template: Resolved, node: Node) -> Edit:
+    edit = _edit_detached(node)
+    record = record_of(node)
+    if record is not None and is_recorded(node, template.name):
+        edit.put_record(msgspec.structs.replace(record, disowned_by=template.template.metadata.uid))
+    if node.metadata.labels.get(names.OUT_LABEL) != template.name:
+        edit.labels[names.OUT_LABEL] = template.name
+    if node.metadata.labels.get(names.OUT_ROLE_LABEL) != names.TRUE:
+        edit.labels[names.OUT_ROLE_LABEL] = names.TRUE
+    return edit
+
+
+def take_back(
+    builder: PlanBuilder, template: Resolved, disowned: Iterable[Node], after: Sequence[tuple[str, ...]]
+) -> int:
+    """Take back up to `len(after)` nodes that match again, by name, and return how many.
+
+    Each waits for the actions in its entry of `after`.
+    """
+    uid = template.template.metadata.uid
+    matching = [node for node in disowned if _is_disowned_by(node, uid) and template.can_keep(node)]
+    returning = sorted(matching, key=lambda node: node.metadata.name)[: len(after)]
+    for node, first in zip(returning, after, strict=False):
+        edit = Edit(node)
+        restore(edit, template)
+        edit.drop_label(names.OUT_LABEL)
+        edit.drop_label(names.OUT_ROLE_LABEL)
+        builder.edit(edit, template.message(TakenBack, node), after=first)
+    return len(returning)
+
+
+def _is_disowned_by(node: Node, uid: str) -> bool:
+    record = record_of(node)
+    return record is not None and bool(uid) and record.disowned_by == uid
+
+
+def detach(builder: PlanBuilder, template: Resolved, nodes: Iterable[Node]) -> list[str]:
+    """Remove a deleted template's label and record from its nodes; return the action ids. Other settings stay."""
+    return [builder.edit(_edit_detached(node), Detached(template=template.name)) for node in nodes]
+
+
+def _edit_detached(node: Node) -> Edit:
+    edit = Edit(node)
+    cancel_release(edit)
+    edit.drop_label(names.TEMPLATE_LABEL)
+    edit.drop_record()
+    return edit
+
+
+def choose_surplus(nodes: Sequence[Node], template: Resolved, snapshot: SparesSnapshot, surplus: int) -> list[Node]:
+    """Choose the nodes to release.
+
+    Nodes already being released come first, so that a plan does not reverse the previous one; then nodes that are not
+    Ready, then empty nodes, then the rest.
+    """
+    if surplus <= 0:
+        return []
+    pods = snapshot.pods or {}
+    ranks: tuple[list[Node], ...] = ([], [], [], [])
+    for node in nodes:
+        if names.RELEASE in node.metadata.annotations:
+            ranks[0].append(node)
+        elif not is_ready(node):
+            ranks[1].append(node)
+        elif not pods.get(node.metadata.name):
+            ranks[2].append(node)
+        else:
+            ranks[3].append(node)
+    used = count_zones(nodes, template)
+    ordered = (node for rank in ranks for node in _most_used_zone_first(rank, template, used))
+    return list(islice(ordered, surplus))
+
+
+def _most_used_zone_first(nodes: Iterable[Node], template: Resolved, used: dict[str, int]) -> Iterator[Node]:
+    """Yield each node from the zone with the most nodes left. Updates `used`, which the next rank starts from."""
+    by_zone: dict[str, list[Node]] = {}
+    for node in nodes:
+        by_zone.setdefault(template.zone_of(node), []).append(node)
+    cursors = dict.fromkeys(by_zone, 0)
+    heap = [(-used.get(zone, 0), zone) for zone in by_zone]
+    heapq.heapify(heap)
+    while heap:
+        negative_count, zone = heap[0]
+        yield by_zone[zone][cursors[zone]]
+        cursors[zone] += 1
+        used[zone] = -negative_count - 1
+        if cursors[zone] == len(by_zone[zone]):
+            heapq.heappop(heap)
+        else:
+            heapq.heapreplace(heap, (negative_count + 1, zone))

@@ -2,12 +2,14 @@
 
 Spares are indexed by the labels that selectors require a value of. A selector is matched against the spares of its
 rarest required label only, once per plan. A `ZoneQueue` orders the eligible spares of a selector by zone and name, with
-one cursor per zone. Cursors only move forward, which keeps the whole plan linear.
+one cursor per zone. Cursors only move forward, which keeps the whole plan linear. A `Picker` takes spares from the zone
+in which the template has the fewest nodes, then by name; spares without a zone come last.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
+import heapq
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -180,3 +182,37 @@ class SpareIndex:
         spare.is_unavailable = True
         spare.reserved_for = template
         self.reservations += 1
+
+
+def count_zones(nodes: Iterable[Node], template: Resolved) -> Counter[str]:
+    """Count the nodes of each zone; nodes without a zone are not counted."""
+    return Counter(zone for zone in map(template.zone_of, nodes) if zone)
+
+
+class Picker:
+    """Picks spares for one template from its queue."""
+
+    def __init__(self, queue: ZoneQueue, used: Mapping[str, int]) -> None:
+        self._queue = queue
+        self._zones = [(used.get(zone, 0), zone) for zone in queue.by_zone if zone]
+        heapq.heapify(self._zones)
+
+    def take(self, count: int) -> Iterator[Spare]:
+        """Yield up to `count` spares."""
+        for _ in range(count):
+            spare = self.next()
+            if spare is None:
+                return
+            yield spare
+
+    def next(self) -> Spare | None:
+        """Return the next spare and make it unavailable to others; None if none is left."""
+        while self._zones:
+            uses, zone = self._zones[0]
+            spare = self._queue.take_first(zone)
+            if spare is None:
+                heapq.heappop(self._zones)
+                continue
+            heapq.heapreplace(self._zones, (uses + 1, zone))
+            return spare
+        return self._queue.take_first("")
