@@ -220,6 +220,21 @@ class Lattice:
         done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
         return done.returncode, " ".join(done.stdout.split())
 
+    def why(self, subject: str, until: str) -> str:
+        """Ask `nodeyard why` until it answers with this text; return the answer."""
+        answers: list[str] = []
+
+        def is_answered() -> bool:
+            code, answer = self.nodeyard("why", subject)
+            answers.append(f"exit code {code}: {answer}")
+            return code == 0 and until in answer
+
+        try:
+            self.until(is_answered, f"why {subject} answers {until!r}", timeout=60)
+        except TimeoutError:
+            raise AssertionError(f"why {subject} does not answer {until!r} but {answers[-1]}") from None
+        return answers[-1]
+
     def exists(self, path: str) -> bool:
         return self.rest.exists(path)
 
