@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from nodeyard.plan.message import Message
+from nodeyard.plan.model import Decision
 
 SAMPLES: dict[type, Any] = {str: "x", int: 2, bool: True, float: 1.5}
 
@@ -32,3 +33,8 @@ def _subclasses(of: type[Message]) -> Iterator[type[Message]]:
     for each in of.__subclasses__():
         yield each
         yield from _subclasses(each)
+
+
+def remedies(decision: Decision) -> tuple[str, ...]:
+    """Return the reasons of what would change a decision."""
+    return tuple(each.reason for each in decision.would_change)

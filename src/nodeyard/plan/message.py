@@ -57,6 +57,7 @@ PAST: Final = {
     "Records": "Recorded",
     "Releases": "Released",
     "Removes": "Removed",
+    "Replaces": "Replaced",
     "Returns": "Returned",
     "Rolls": "Rolled",
     "Scales": "Scaled",

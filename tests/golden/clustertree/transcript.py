@@ -156,9 +156,9 @@ def _rest(stage: Stage, title: str) -> Iterator[str]:
 
 def _tell(planned: Planned) -> Iterator[str]:
     for action in planned.plan.actions:
-        yield text(action.reason, action.facts)
+        yield action.facts.text()
     for blocked in planned.plan.blocked:
-        yield f"Refused: {text(blocked.reason, blocked.facts)}"
+        yield f"Refused: {blocked.facts.text()}"
 
 
 def _standing(yard: build.Yard) -> Iterator[str]:

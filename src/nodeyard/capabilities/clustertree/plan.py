@@ -19,6 +19,7 @@ from datetime import datetime
 import msgspec
 
 from nodeyard.capabilities.clustertree import names
+from nodeyard.capabilities.clustertree.messages import Paused
 from nodeyard.capabilities.clustertree.planning import finalizers, nodes, refusals, removal
 from nodeyard.capabilities.clustertree.planning.decisions import decide
 from nodeyard.capabilities.clustertree.planning.heartbeat import next_check_at
@@ -53,7 +54,7 @@ def _plan_paused(builder: PlanBuilder, tree: Tree) -> bool:
     """Update only the Ready condition of the nodes of a paused Cluster."""
     snapshot = tree.snapshot
     UnchangedNodes(snapshot.cluster.name).save()
-    builder.block_with_facts(cluster_ref(snapshot.cluster), Reason.PAUSED, {"cluster": snapshot.cluster.name})
+    builder.block(cluster_ref(snapshot.cluster), Paused(cluster=snapshot.cluster.name))
     for node in tree.mirrors.values():
         if not is_terminating(node):
             _plan_readiness(builder, tree, node)
@@ -77,8 +78,8 @@ def _plan_removal(builder: PlanBuilder, tree: Tree, why: Reason) -> bool:
 def _plan_nodes(builder: PlanBuilder, tree: Tree) -> bool:
     """Bring the Cluster's nodes to their desired state. Return True if nothing is left to do after this plan."""
     snapshot = tree.snapshot
-    if (unknown := refusals.unavailable_reason(snapshot)) is not None:
-        builder.block_with_facts(cluster_ref(snapshot.cluster), *unknown)
+    if (unknown := refusals.unavailable(snapshot)) is not None:
+        builder.block(cluster_ref(snapshot.cluster), unknown)
     if snapshot.leaf.is_other:
         finalizers.replace_leaf(builder, snapshot, sorted(tree.mirrors))
     refusals.block_refused(builder, tree)

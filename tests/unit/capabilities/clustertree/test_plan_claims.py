@@ -6,9 +6,9 @@ import msgspec
 import pytest
 
 from nodeyard.capabilities.clustertree import names
-from nodeyard.capabilities.clustertree.messages import text
 from nodeyard.capabilities.clustertree.planning.leaf_ownership import earlier_clusters, leaf_of
 
+from ....builders.messages import remedies
 from ....builders.trees import NOW, Yard, cluster, grown, leaf, leaf_node, one, party, reasons, refused, unheard, whole
 
 LEAF = "a-leaf"
@@ -126,7 +126,7 @@ def test_of_a_leaf_that_another_has_whole_nothing_is_left(models, first, nodes):
 
     assert reasons(planned) == []
     assert set(refused(planned)) == {("east", "LeafMirroredByAnother")}
-    told = text("LeafMirroredByAnother", planned.plan.blocked[0].facts)
+    told = planned.plan.blocked[0].facts.text()
     assert told.startswith("leafModels[0] of Cluster east creates no node: Cluster west mirrors the same leaf")
 
 
@@ -156,7 +156,7 @@ def test_a_party_is_told_of_what_another_cluster_has():
 
     (blocked,) = yard.plan().plan.blocked
 
-    assert text(blocked.reason, blocked.facts) == (
+    assert blocked.facts.text() == (
         "leafModels[0] of Cluster east also selects n1, which Cluster west has; a leaf node counts once"
     )
     assert capacity(yard.settled(), "kosmos-gpu-0") == "4"
@@ -188,7 +188,7 @@ def test_leaf_nodes_of_another_cluster_are_explained():
 
     decision = yard.why("Cluster", "east")
 
-    assert (decision.rule, decision.would_change) == ("LeafMirroredByAnother", ("EditLeafModels",))
+    assert (decision.rule, remedies(decision)) == ("LeafMirroredByAnother", ("EditLeafModels",))
     assert {each.name: each.reason for each in decision.candidates} == {"n1": "InOtherCluster", "n2": "NotSelected"}
     node = yard.why("Node", "kosmos-gpu-0")
     assert {each.name: each.reason for each in node.candidates} == {"n1": "InOtherCluster", "n2": "NotSelected"}

@@ -6,7 +6,7 @@ from datetime import timedelta
 import msgspec
 import pytest
 
-from nodeyard.capabilities.clustertree import names
+from nodeyard.capabilities.clustertree import messages, names
 from nodeyard.capabilities.clustertree.messages import text
 from nodeyard.capabilities.clustertree.planning.pods import unacknowledged
 from nodeyard.capabilities.clustertree.reasons import Reason
@@ -14,6 +14,7 @@ from nodeyard.capabilities.clustertree.snapshot import Kubeconfig
 from nodeyard.capabilities.clustertree.types import ClusterStatus, SecretReference
 from nodeyard.plan.explain import render_decision
 
+from ....builders.messages import message_classes, remedies, sample
 from ....builders.trees import (
     NOW,
     Yard,
@@ -57,10 +58,10 @@ def test_a_cluster_names_every_leaf_node_with_what_it_brings_or_why_it_does_not(
         "n3": (False, "LeafNodeCordoned"),
         "n4": (False, "LeafNodeTainted"),
     }
-    assert text("Counted", decision.candidates[0].facts) == (
+    assert decision.candidates[0].facts.text() == (
         "Counted for kosmos-east; free: cpu 2500m of 4, memory 6Gi of 8Gi, pods 100 of 110"
     )
-    assert decision.would_change == ("EditLeafModels", "UncordonLeafNode")
+    assert remedies(decision) == ("EditLeafModels", "UncordonLeafNode")
 
 
 @pytest.mark.parametrize(
@@ -82,8 +83,8 @@ def test_a_cluster_names_every_leaf_node_with_what_it_brings_or_why_it_does_not(
 def test_a_cluster_says_what_is_first_in_its_way(changes, rule, remedy):
     decision = grown(nodes=[leaf_node("n1")]).with_(**changes).why("Cluster", "east")
 
-    assert (decision.rule, decision.would_change[0]) == (rule, remedy)
-    assert "east" in text(decision.rule, decision.facts)
+    assert (decision.rule, remedies(decision)[0]) == (rule, remedy)
+    assert "east" in decision.facts.text()
 
 
 def test_a_leaf_node_of_a_model_that_gets_no_node_counts_for_nothing():
@@ -143,8 +144,8 @@ def test_a_node_in_the_way_is_explained_with_the_remedy():
 
     decision = yard.why("Node", "kosmos-east")
 
-    assert (decision.rule, decision.would_change) == ("NodeNameTaken", ("RenameNode",))
-    assert "not a mirror" in text(decision.rule, decision.facts)
+    assert (decision.rule, remedies(decision)) == ("NodeNameTaken", ("RenameNode",))
+    assert "not a mirror" in decision.facts.text()
 
 
 def test_a_node_that_goes_says_why():
@@ -174,24 +175,25 @@ def test_a_pod_that_waits_is_explained_from_the_first():
 
     early, late = yard.why("Pod", "cart", "shop"), yard.later(60).why("Pod", "cart", "shop")
 
-    assert "yet" in text(early.rule, early.facts)
-    assert "does not move pods" in text(late.rule, late.facts)
-    assert late.would_change == ("RunPodSync",)
+    assert "yet" in early.facts.text()
+    assert "does not move pods" in late.facts.text()
+    assert remedies(late) == ("RunPodSync",)
     assert yard.why("Pod", "other", "shop") is None
 
 
 @pytest.mark.parametrize("reason", list(Reason), ids=lambda each: each.value)
-def test_every_reason_has_a_text_that_is_no_mere_name(reason):
+def test_every_reason_has_a_message_with_a_text(reason):
     facts = {"cluster": "east", "node": "kosmos-east", "pod": "shop/cart", "since": "2030-01-01T00:00:00Z"}
 
-    told = text(reason.value, facts)
+    told = sample(message_classes(messages)[reason], **facts).text()
 
     assert " " in told
     assert "{" not in told
 
 
 def test_the_remedy_for_a_secret_names_its_label():
-    assert f"{names.LEAF_KUBECONFIG}=true" in text("LabelSecret", {"cluster": "east", "secret": "leaf-east"})
+    advice = messages.LabelSecret(cluster="east", secret="leaf-east")
+    assert f"{names.LEAF_KUBECONFIG}=true" in advice.text()
 
 
 def test_a_decision_reads_as_prose():
@@ -220,10 +222,10 @@ def test_of_contact_the_operators_word_counts_where_nobody_here_probes_the_leaf(
     decision = yard.why(names.KIND, "east")
 
     assert decision.rule == "LeafUnreachable"
-    said = text(decision.rule, decision.facts)
+    said = decision.facts.text()
     assert said == "As the operator says (recorded by the operator at 2030-01-01T00:00:00Z)"
-    assert "RestoreContact" in decision.would_change
-    assert all("As the operator says" not in text(each, decision.facts) for each in decision.would_change)
+    assert "RestoreContact" in remedies(decision)
+    assert all("As the operator says" not in each.text() for each in decision.would_change)
 
 
 def test_a_missing_secret_that_the_operator_recorded_is_told_with_its_name_and_label():
@@ -233,7 +235,7 @@ def test_a_missing_secret_that_the_operator_recorded_is_told_with_its_name_and_l
     named = msgspec.structs.replace(given, spec=msgspec.structs.replace(given.spec, kubeconfig_secret_ref=ref))
     decision = Yard(named, reached).why(names.KIND, "east")
 
-    (advice,) = (text(each, decision.facts) for each in decision.would_change)
+    (advice,) = (each.text() for each in decision.would_change)
 
     assert advice == "Create Secret leaves/east-kubeconfig with the label nodeyard.dev/leaf-kubeconfig=true"
 
@@ -244,4 +246,4 @@ def test_a_leaf_that_only_we_cannot_reach_is_as_the_operator_says():
     decision = yard.why(names.KIND, "east")
 
     assert decision.rule == "IsLeaf"
-    assert "with 7 leaf nodes" in text(decision.rule, decision.facts)
+    assert "with 7 leaf nodes" in decision.facts.text()

@@ -5,11 +5,11 @@ import pytest
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.leases.inputs import lease_input, node_lease_inputs
-from nodeyard.capabilities.clustertree.messages import text
 from nodeyard.capabilities.clustertree.planning.leaf_ownership import is_other
 from nodeyard.capabilities.clustertree.snapshot import Leaf
 from nodeyard.plan.brake import Limit, brake
 
+from ....builders.messages import remedies
 from ....builders.trees import NOW, alive, cluster, grown, leaf, leaf_node, lost, one, reasons, refused
 
 LEAF = {"annotations": {names.LEAF: "uid-leaf 2029-01-01T00:00:00.000000Z"}}
@@ -100,5 +100,5 @@ def test_why_names_both_leaves_and_what_to_do():
     decision = swapped().why(names.KIND, "east")
 
     assert decision.rule == "LeafIdentityChanged"
-    assert "uid-leaf" in text(decision.rule, decision.facts)
-    assert "RestoreKubeconfig" in decision.would_change
+    assert "uid-leaf" in decision.facts.text()
+    assert "RestoreKubeconfig" in remedies(decision)

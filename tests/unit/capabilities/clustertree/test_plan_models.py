@@ -58,7 +58,7 @@ def test_an_overlap_is_told_and_the_first_party_has_the_node():
 
     blocked = yard.plan().plan.blocked
 
-    assert [(each.reason, each.facts["model"], each.facts["leafNodes"]) for each in blocked] == [
+    assert [(each.reason, each.facts.model, list(each.facts.leaf_nodes)) for each in blocked] == [
         ("LeafModelsOverlap", "leafModels[1]", ["n1"])
     ]
     assert capacity(yard, "kosmos-zone-1")["cpu"] == "4"
@@ -132,7 +132,7 @@ def test_a_faulty_model_makes_no_node_and_its_field_is_named(model, field):
 
     assert reasons(planned) == [("n1", "NodeCreated")]
     assert refused(planned) == [("east", "InvalidLeafModel")]
-    assert field in planned.plan.blocked[0].facts["error"]
+    assert field in planned.plan.blocked[0].facts.error
 
 
 def test_the_node_of_a_model_that_became_faulty_stays_as_it_is():
@@ -152,7 +152,7 @@ def test_a_node_that_is_not_ours_is_never_touched():
 
     assert reasons(planned) == []
     assert refused(planned) == [("n1", "NodeNameTaken"), ("n2", "NodeNameTaken")]
-    assert [each.facts["owner"] for each in planned.plan.blocked] == ["", "west"]
+    assert [each.facts.owner for each in planned.plan.blocked] == ["", "west"]
 
 
 def test_a_node_that_says_so_by_half_is_not_ours():

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 
+from nodeyard.capabilities.clustertree.messages import (
+    Cordoned,
+    Counted,
+    InOtherCluster,
+    InOtherModel,
+    NotReady,
+    NotSelected,
+    Tainted,
+    TreeMessage,
+    Unreadable,
+)
 from nodeyard.capabilities.clustertree.planning import availability
 from nodeyard.capabilities.clustertree.planning.models import Mode, Placement
-from nodeyard.capabilities.clustertree.planning.refusals import facts_of
+from nodeyard.capabilities.clustertree.planning.refusals import refusal
 from nodeyard.capabilities.clustertree.planning.resources import free
 from nodeyard.capabilities.clustertree.planning.tree import Tree
 from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.snapshot import TreeNode
-from nodeyard.kube.json import Object
 from nodeyard.plan.model import Candidate
 
 
@@ -19,13 +29,13 @@ def of_cluster(tree: Tree) -> Iterator[Candidate]:
     """List every leaf node with the root's node that it counts for."""
     for node in tree.snapshot.leaf.nodes.values():
         holder = tree.membership.holders.get(node.name)
-        refusal = None if holder is None else tree.refusal(holder)
+        refused = None if holder is None else refusal(tree, holder)
         if earlier := tree.taken.by.get(node.name):
-            yield _candidate(node, Reason.IN_OTHER_CLUSTER, {"leafNode": node.name, "by": earlier})
+            yield Candidate.of(node.name, InOtherCluster(by=earlier))
         elif holder is None:
-            yield _candidate(node, Reason.NOT_SELECTED, {"leafNode": node.name, "cluster": tree.snapshot.cluster.name})
-        elif refusal is not None:
-            yield _candidate(node, refusal, facts_of(tree, holder))
+            yield Candidate.of(node.name, NotSelected(cluster=tree.snapshot.cluster.name))
+        elif refused is not None:
+            yield Candidate.of(node.name, refused)
         else:
             yield _counted(tree, node, holder)
 
@@ -38,43 +48,39 @@ def of_node(tree: Tree, placement: Placement) -> Iterator[Candidate]:
         if holder is placement:
             yield _counted(tree, node, placement)
             continue
-        facts: Object = {"leafNode": node.name, "node": placement.name, "model": placement.model.title}
+        model = placement.model
         if earlier := tree.taken.by.get(node.name):
-            yield _candidate(node, Reason.IN_OTHER_CLUSTER, {**facts, "by": earlier})
-        elif holder is not None and placement.model.selector.matches(node.metadata.labels):
-            yield _candidate(node, Reason.IN_OTHER_MODEL, {**facts, "by": holder.model.title, "other": holder.name})
+            yield Candidate.of(node.name, InOtherCluster(by=earlier))
+        elif holder is not None and model.selector.matches(node.metadata.labels):
+            other = InOtherModel(model=model.title, by=holder.model.title, other=holder.name)
+            yield Candidate.of(node.name, other)
         else:
-            yield _candidate(node, Reason.NOT_SELECTED, facts)
+            yield Candidate.of(node.name, NotSelected(node=placement.name, model=model.title))
 
 
 def _counted(tree: Tree, node: TreeNode, placement: Placement) -> Candidate:
     options = tree.snapshot.cluster.tree.resources
-    reason = availability.reason(node, options)
-    facts: Object = {
-        "leafNode": node.name,
-        "node": placement.name,
-        "has": dict(node.status.allocatable),
-        "free": dict(free((node,), tree.snapshot.leaf.usage, options).allocatable),
-    }
-    more = _MORE.get(reason)
-    return _candidate(node, reason, facts if more is None else {**facts, **more(node)})
+    message = _message(node, placement.name, availability.reason(node, options))
+    if message is None:
+        free_now = dict(free((node,), tree.snapshot.leaf.usage, options).allocatable)
+        message = Counted(node=placement.name, has=dict(node.status.allocatable), free=free_now)
+    return Candidate.of(node.name, message, is_taken=isinstance(message, Counted))
 
 
-def _candidate(node: TreeNode, reason: Reason, facts: Object) -> Candidate:
-    return Candidate(name=node.name, is_taken=reason is Reason.COUNTED, reason=reason.value, facts=facts)
-
-
-def _readiness(node: TreeNode) -> Object:
-    ready = node.condition(availability.READY)
-    return {} if ready is None else {"status": ready.status, "why": ready.reason}
-
-
-def _taints(node: TreeNode) -> Object:
-    return {"taints": [f"{each.key}:{each.effect}" for each in node.spec.taints]}
-
-
-_MORE: Mapping[Reason, Callable[[TreeNode], Object]] = {
-    Reason.NOT_READY: _readiness,
-    Reason.TAINTED: _taints,
-    Reason.UNREADABLE: lambda node: {"error": availability.fault(node)},
-}
+def _message(node: TreeNode, mirror: str, reason: Reason) -> TreeMessage | None:
+    """Return why a leaf node adds nothing; None if it counts."""
+    has = dict(node.status.allocatable)
+    match reason:
+        case Reason.NOT_READY:
+            ready = node.condition(availability.READY)
+            if ready is None:
+                return NotReady(node=mirror, has=has)
+            return NotReady(node=mirror, has=has, status=ready.status, ready_reason=ready.reason)
+        case Reason.CORDONED:
+            return Cordoned(node=mirror, has=has)
+        case Reason.TAINTED:
+            taints = tuple(f"{each.key}:{each.effect}" for each in node.spec.taints)
+            return Tainted(node=mirror, has=has, taints=taints)
+        case Reason.UNREADABLE:
+            return Unreadable(node=mirror, has=has, error=availability.fault(node))
+    return None

@@ -6,12 +6,19 @@ first, so that the leaf's state is not delayed by a change that waits for approv
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from nodeyard.capabilities.clustertree.messages import (
+    ConditionsChanged,
+    NodeAdopted,
+    NodeUpdated,
+    ResourcesChanged,
+    TreeMessage,
+)
 from nodeyard.capabilities.clustertree.planning import patches
 from nodeyard.capabilities.clustertree.planning.availability import READY
 from nodeyard.capabilities.clustertree.planning.ownership import node_ref
-from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.snapshot import TreeNode
 from nodeyard.capabilities.clustertree.types import Cluster
 from nodeyard.kube.json import Object
@@ -27,22 +34,27 @@ class Change:
     wanted: TreeNode
     after: tuple[str, ...] = ()
     """Ids of actions that must precede the patches."""
-    amounts: Reason = Reason.RESOURCES_CHANGED
-    """Reason for a change of the node's resources."""
+    amounts: type[TreeMessage] = ResourcesChanged
+    """The message of a change of the node's resources."""
 
-    def plan(self, builder: PlanBuilder, reason: Reason) -> None:
-        """Add the patches to the plan; `reason` is that of the patch of metadata and spec."""
+    def plan(self, builder: PlanBuilder, kind: type[NodeUpdated | NodeAdopted] = NodeUpdated) -> None:
+        """Add the patches to the plan; `kind` is the message of the patch of metadata and spec."""
         main = patches.of_main(self.present, self.wanted)
         status = patches.of_status(self.present, self.wanted, builder.now)
         is_bound = bool(main and status)
         after = self.after
         if status:
-            told = self._of_status(status.body)
-            after += (self._send(builder, status, *told, after, is_bound=is_bound, subresource="status"),)
+            message = self._status_message(status.body)
+            after += (self._send(builder, status, message, after, is_bound=is_bound, subresource="status"),)
         if main:
-            self._send(
-                builder, main, reason, {"what": main.fields()}, after, is_bound=is_bound, approval_group=self._eviction
-            )
+            message = self._updated(main.fields()) if kind is NodeUpdated else self._message(kind)
+            self._send(builder, main, message, after, is_bound=is_bound, approval_group=self._eviction)
+
+    def _message(self, kind: type[TreeMessage]) -> TreeMessage:
+        return kind(cluster=self.cluster.name, node=self.present.name)
+
+    def _updated(self, fields: Iterable[str]) -> NodeUpdated:
+        return NodeUpdated(cluster=self.cluster.name, node=self.present.name, what=tuple(fields))
 
     @property
     def _eviction(self) -> str:
@@ -60,8 +72,7 @@ class Change:
         self,
         builder: PlanBuilder,
         patch: patches.Patch,
-        reason: Reason,
-        facts: Object,
+        message: TreeMessage,
         after: tuple[str, ...],
         *,
         is_bound: bool,
@@ -69,11 +80,10 @@ class Change:
         approval_group: str = "",
     ) -> str:
         metadata = self.present.metadata
-        return builder.act_with_facts(
+        return builder.act(
             Verb.PATCH,
             node_ref(metadata.name, metadata.uid),
-            reason,
-            {"cluster": self.cluster.name, "node": metadata.name, **facts},
+            message,
             Write(
                 body=patch.body,
                 subresource=subresource,
@@ -86,12 +96,14 @@ class Change:
             approval_group=approval_group,
         )
 
-    def _of_status(self, body: Object) -> tuple[Reason, Object]:
-        """Return reason and facts of the most important change in a status patch."""
+    def _status_message(self, body: Object) -> TreeMessage:
+        """Return the message of the most important change in a status patch."""
         status = body.get("status") or {}
         if "conditions" in status:
-            ready = self.wanted.condition(READY)
-            return Reason.CONDITIONS_CHANGED, {} if ready is None else {"status": ready.status, "why": ready.reason}
+            cluster, node, ready = self.cluster.name, self.present.name, self.wanted.condition(READY)
+            if ready is None:
+                return ConditionsChanged(cluster=cluster, node=node)
+            return ConditionsChanged(cluster=cluster, node=node, status=ready.status, why=ready.reason)
         if "capacity" in status or "allocatable" in status:
-            return self.amounts, {}
-        return Reason.NODE_UPDATED, {"what": sorted(status) or sorted(body["metadata"])}
+            return self._message(self.amounts)
+        return self._updated(sorted(status) or sorted(body["metadata"]))

@@ -20,16 +20,23 @@ import msgspec
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.leases.inputs import GIVEN_UP
-from nodeyard.capabilities.clustertree.messages import text
+from nodeyard.capabilities.clustertree.messages import (
+    CredentialsRejected,
+    LeafChanged,
+    LeafNodeGone,
+    LeafNodeSilent,
+    LeafNodesNotReady,
+    LeafReady,
+    TreeMessage,
+    Unreachable,
+)
 from nodeyard.capabilities.clustertree.planning.availability import READY
 from nodeyard.capabilities.clustertree.planning.heartbeat import is_silent
 from nodeyard.capabilities.clustertree.planning.leaf_ownership import leaf_of
 from nodeyard.capabilities.clustertree.planning.mirror import Contact, Mirror, contact
 from nodeyard.capabilities.clustertree.planning.models import Mode
-from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.snapshot import TreeNode, TreeSnapshot
 from nodeyard.kube.conditions import FALSE, TRUE, UNKNOWN
-from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Condition
 from nodeyard.kube.timestamps import format_rfc3339
 
@@ -101,13 +108,12 @@ def readiness_conditions(
     if node.metadata.annotations.get(names.NODE_MODE) != Mode.NODE:
         known = tuple(leaf.nodes.values()) if members is None else members
         return merge(present, (_group_ready(snapshot, node.name, known),), now)
-    facts = {"cluster": snapshot.cluster.name, "node": node.name}
     mirrored = leaf.nodes.get(node.name)
     said = None if mirrored is None else mirrored.condition(READY)
     if mirrored is None:
-        said = _condition(READY, UNKNOWN, Reason.LEAF_NODE_GONE, facts)
+        said = _condition(READY, UNKNOWN, LeafNodeGone(cluster=snapshot.cluster.name, node=node.name))
     elif said is None or is_silent(leaf, node.name, node, now):
-        said = _condition(READY, UNKNOWN, Reason.LEAF_NODE_SILENT, facts)
+        said = _condition(READY, UNKNOWN, LeafNodeSilent(cluster=snapshot.cluster.name, node=node.name))
     return merge(present, (said,), now)
 
 
@@ -127,22 +133,20 @@ def merge(
 def ready_while_lost(snapshot: TreeSnapshot, said: Condition | None) -> Condition:
     """Return the Ready condition while contact is lost. The present text is kept for as long as that lasts, also by a
     replica that took over later and has not seen the beginning."""
-    health = snapshot.leaf.health
-    facts: Object = {"cluster": snapshot.cluster.name}
-    is_rejected = health is not None and health.is_rejected
-    reason = Reason.CREDENTIALS_REJECTED if is_rejected else Reason.UNREACHABLE
-    if is_rejected and snapshot.leaf.is_other:
-        reason = Reason.LEAF_CHANGED
-        facts |= {"recorded": leaf_of(snapshot.cluster), "found": snapshot.leaf.uid}
+    health, cluster = snapshot.leaf.health, snapshot.cluster
     last_contact = None if health is None else health.last_contact
-    is_known = said is not None and (said.status, said.reason) == (UNKNOWN, reason.value)
-    if said is not None and is_known and (is_rejected or last_contact is None):
+    if health is not None and health.is_rejected:
+        message: TreeMessage = CredentialsRejected(cluster=cluster.name, given_up=format_rfc3339(health.since))
+        if snapshot.leaf.is_other:
+            message = LeafChanged(cluster=cluster.name, recorded=leaf_of(cluster), found=snapshot.leaf.uid)
+        last_contact = None
+    else:
+        since = "" if last_contact is None else format_rfc3339(last_contact)
+        message = Unreachable(cluster=cluster.name, last_contact=since)
+    is_known = said is not None and (said.status, said.reason) == (UNKNOWN, message.reason)
+    if said is not None and is_known and last_contact is None:
         return said
-    if health is not None and is_rejected:
-        facts["givenUp"] = format_rfc3339(health.since)
-    elif last_contact is not None:
-        facts["lastContact"] = format_rfc3339(last_contact)
-    return _condition(READY, UNKNOWN, reason, facts)
+    return _condition(READY, UNKNOWN, message)
 
 
 def _is_given_up(ready: Condition) -> bool:
@@ -151,24 +155,24 @@ def _is_given_up(ready: Condition) -> bool:
 
 
 def _group_ready(snapshot: TreeSnapshot, node: str, members: Sequence[TreeNode]) -> Condition:
-    facts: Object = {"cluster": snapshot.cluster.name, "node": node, "isEmpty": not members}
+    cluster = snapshot.cluster.name
     if not any(_is_ready(each) for each in members):
-        return _condition(READY, FALSE, Reason.LEAF_NODES_NOT_READY, facts)
-    return _condition(READY, TRUE, Reason.LEAF_READY, facts)
+        return _condition(READY, FALSE, LeafNodesNotReady(cluster=cluster, node=node, is_empty=not members))
+    return _condition(READY, TRUE, LeafReady(cluster=cluster, node=node))
 
 
 def _copy(mirror: Mirror) -> Iterator[Condition]:
     """Copy the leaf node's conditions verbatim: the root's API server accepts what the leaf's accepted."""
     silent = mirror.is_silent
     if silent:
-        facts = {"cluster": mirror.snapshot.cluster.name, "node": mirror.placement.model.leaf_node}
-        yield _condition(READY, UNKNOWN, Reason.LEAF_NODE_SILENT, facts)
+        cluster, leaf_node = mirror.snapshot.cluster.name, mirror.placement.model.leaf_node
+        yield _condition(READY, UNKNOWN, LeafNodeSilent(cluster=cluster, node=leaf_node))
     for node in mirror.members:
         yield from (each for each in node.status.conditions if not (silent and each.type == READY))
 
 
-def _condition(type: str, status: str, reason: Reason, facts: Object) -> Condition:
-    return Condition(type=type, status=status, reason=reason.value, message=text(reason.value, facts))
+def _condition(type: str, status: str, message: TreeMessage) -> Condition:
+    return Condition(type=type, status=status, reason=message.reason, message=message.text())
 
 
 def _since(present: Condition | None, wanted: Condition, now: datetime) -> Condition:

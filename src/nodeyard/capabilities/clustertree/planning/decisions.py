@@ -4,59 +4,85 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+import msgspec
+
 from nodeyard.capabilities.clustertree import names
-from nodeyard.capabilities.clustertree.liveness import State
+from nodeyard.capabilities.clustertree.messages import (
+    ENDINGS,
+    CredentialsRejected,
+    EditLeafModels,
+    EnableTree,
+    EndPause,
+    FixKubeconfig,
+    IsLeaf,
+    LabelSecret,
+    LeafNodeGone,
+    LeafNodeSilent,
+    LeafNodesNotReady,
+    Mirrors,
+    MirrorsNode,
+    MirrorsParty,
+    MirrorsWhole,
+    NameTaken,
+    NodeRemoved,
+    Paused,
+    RecordedByOperator,
+    RenameNode,
+    RenewCredentials,
+    RestoreContact,
+    RestoreKubeconfig,
+    RunPodSync,
+    TreeMessage,
+    UncordonLeafNode,
+    Unreachable,
+)
 from nodeyard.capabilities.clustertree.planning import candidates, refusals
 from nodeyard.capabilities.clustertree.planning.availability import READY
+from nodeyard.capabilities.clustertree.planning.leaf_ownership import leaf_of
 from nodeyard.capabilities.clustertree.planning.models import Mode, Placement
-from nodeyard.capabilities.clustertree.planning.pods import PATIENCE, pod_facts
+from nodeyard.capabilities.clustertree.planning.pods import PATIENCE, pod_message
 from nodeyard.capabilities.clustertree.planning.removal import removal_reason
 from nodeyard.capabilities.clustertree.planning.tree import Tree
 from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.snapshot import TreeNode, TreeSnapshot
 from nodeyard.capabilities.clustertree.types import ConditionType
 from nodeyard.kube.conditions import TRUE, find
-from nodeyard.kube.json import Object
+from nodeyard.kube.objects import Condition
 from nodeyard.kube.timestamps import format_rfc3339
 from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.model import Candidate, Decision, ObjectRef
 
-_CHANGES: Mapping[Reason, tuple[Reason, ...]] = {
-    Reason.PAUSED: (Reason.END_PAUSE,),
-    Reason.DISABLED: (Reason.ENABLE_TREE,),
-    Reason.NO_KUBECONFIG: (Reason.FIX_KUBECONFIG,),
-    Reason.KUBECONFIG_REFUSED: (Reason.FIX_KUBECONFIG,),
-    Reason.SECRET_MISSING: (Reason.LABEL_SECRET,),
-    Reason.INVALID_MODEL: (Reason.EDIT_LEAF_MODELS,),
-    Reason.MODELS_OVERLAP: (Reason.EDIT_LEAF_MODELS,),
-    Reason.LEAF_SHARED: (Reason.EDIT_LEAF_MODELS,),
-    Reason.LEAF_NODE_MISSING: (Reason.EDIT_LEAF_MODELS,),
-    Reason.NAME_TAKEN: (Reason.RENAME_NODE,),
-    Reason.NODE_REMOVED: (Reason.EDIT_LEAF_MODELS,),
-    Reason.NOT_CONTACTED: (Reason.RESTORE_CONTACT,),
-    Reason.NOT_SYNCED: (Reason.RESTORE_CONTACT,),
-    Reason.LEAF_CHANGED: (Reason.RESTORE_KUBECONFIG,),
-    Reason.UNREACHABLE: (Reason.RESTORE_CONTACT,),
-    Reason.PROBE_FAILING: (Reason.RESTORE_CONTACT,),
-    Reason.CREDENTIALS_REJECTED: (Reason.RENEW_CREDENTIALS,),
-    Reason.POD_UNACKNOWLEDGED: (Reason.SYNC_PODS,),
-    Reason.IS_LEAF: (Reason.EDIT_LEAF_MODELS,),
-    Reason.MIRRORS_PARTY: (Reason.EDIT_LEAF_MODELS,),
-    Reason.MIRRORS_WHOLE: (Reason.EDIT_LEAF_MODELS,),
-    Reason.MIRRORS_NODE: (Reason.EDIT_LEAF_MODELS,),
+_REMEDIES: Mapping[str, type[TreeMessage]] = {
+    Reason.PAUSED: EndPause,
+    Reason.DISABLED: EnableTree,
+    Reason.NO_KUBECONFIG: FixKubeconfig,
+    Reason.KUBECONFIG_REFUSED: FixKubeconfig,
+    Reason.SECRET_MISSING: LabelSecret,
+    Reason.INVALID_MODEL: EditLeafModels,
+    Reason.MODELS_OVERLAP: EditLeafModels,
+    Reason.LEAF_SHARED: EditLeafModels,
+    Reason.LEAF_NODE_MISSING: EditLeafModels,
+    Reason.NAME_TAKEN: RenameNode,
+    Reason.NODE_REMOVED: EditLeafModels,
+    Reason.NOT_CONTACTED: RestoreContact,
+    Reason.NOT_SYNCED: RestoreContact,
+    Reason.LEAF_CHANGED: RestoreKubeconfig,
+    Reason.UNREACHABLE: RestoreContact,
+    Reason.PROBE_FAILING: RestoreContact,
+    Reason.CREDENTIALS_REJECTED: RenewCredentials,
+    Reason.POD_UNACKNOWLEDGED: RunPodSync,
+    Reason.IS_LEAF: EditLeafModels,
+    Reason.MIRRORS_PARTY: EditLeafModels,
+    Reason.MIRRORS_WHOLE: EditLeafModels,
+    Reason.MIRRORS_NODE: EditLeafModels,
 }
-_MIRRORS: Mapping[Mode, Reason] = {
-    Mode.WHOLE: Reason.MIRRORS_WHOLE,
-    Mode.NODE: Reason.MIRRORS_NODE,
-    Mode.PARTY: Reason.MIRRORS_PARTY,
+_MIRRORS: Mapping[Mode, type[Mirrors]] = {
+    Mode.WHOLE: MirrorsWhole,
+    Mode.NODE: MirrorsNode,
+    Mode.PARTY: MirrorsParty,
 }
 _CONTACT = (ConditionType.REACHABLE, ConditionType.RESOURCES_SYNCED, ConditionType.LEASES_RENEWED)
 _KNOWN = frozenset(each.value for each in Reason) - {Reason.NO_NODES}
-_LOST = (Reason.UNREACHABLE, Reason.CREDENTIALS_REJECTED, Reason.LEAF_CHANGED)
-_NODE_RULES: Mapping[str, Reason] = {
-    each.value: each for each in (*_LOST, Reason.LEAF_NODE_SILENT, Reason.LEAF_NODE_GONE, Reason.LEAF_NODES_NOT_READY)
-}
-"""Reasons of a mirror's Ready condition that are problems, as rules."""
 
 
 def decide(ref: ObjectRef, tree: Tree, builder: PlanBuilder) -> Decision | None:
@@ -68,88 +94,73 @@ def decide(ref: ObjectRef, tree: Tree, builder: PlanBuilder) -> Decision | None:
     return _pod(ref, tree.snapshot, builder) if ref.kind == "Pod" else None
 
 
-def _decision(ref: ObjectRef, rule: Reason, facts: Object, looked_at: Iterable[Candidate] = ()) -> Decision:
+def _decision(
+    ref: ObjectRef, rule: TreeMessage, snapshot: TreeSnapshot, looked_at: Iterable[Candidate] = (), reason: str = ""
+) -> Decision:
+    """Build a decision. `reason` is that of the rule, if the message has none of its own."""
     found = tuple(looked_at)
-    changes = list(_CHANGES.get(rule, ()))
+    reason = reason or rule.reason
+    remedy = _REMEDIES.get(reason)
+    would_change = [] if remedy is None else [_remedy(remedy, snapshot, rule.node)]
     if any(each.reason == Reason.CORDONED for each in found):
-        changes.append(Reason.UNCORDON_LEAF_NODE)
-    would_change = tuple(each.value for each in changes)
-    return Decision(object=ref, rule=rule.value, facts=facts, candidates=found, would_change=would_change)
+        would_change.append(UncordonLeafNode())
+    return Decision(object=ref, rule=reason, facts=rule, candidates=found, would_change=tuple(would_change))
+
+
+def _remedy(kind: type[TreeMessage], snapshot: TreeSnapshot, node: str) -> TreeMessage:
+    cluster = snapshot.cluster
+    if kind is RestoreKubeconfig:
+        return RestoreKubeconfig(cluster=cluster.name, recorded=leaf_of(cluster))
+    if kind is LabelSecret:
+        ref = cluster.spec.kubeconfig_secret_ref
+        named = "" if ref is None else f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name
+        return LabelSecret(cluster=cluster.name, secret=named)
+    return kind(cluster=cluster.name, node=node)
 
 
 # clusters
 
 
 def _cluster(ref: ObjectRef, tree: Tree) -> Decision:
-    rule, facts = _cluster_rule(tree.snapshot)
-    leaf, status = tree.snapshot.leaf, tree.snapshot.cluster.status
-    leaf_nodes = len(leaf.nodes) if leaf.is_synced else status.leaf_nodes
-    shown: Object = {"nodes": sorted(tree.mirrors), "leafNodes": leaf_nodes, **facts}
-    refused = next((each for each in tree.placements if tree.refusal(each) is not None), None)
-    if rule is Reason.IS_LEAF and refused is not None:
-        rule, shown = tree.refusal(refused) or rule, {**shown, **refusals.facts_of(tree, refused)}
-    is_ending = removal_reason(tree.snapshot.cluster) is not None
-    return _decision(ref, rule, shown, () if is_ending else candidates.of_cluster(tree))
+    snapshot = tree.snapshot
+    rule, reason = _problem(snapshot)
+    if rule is None:
+        rule = next((refused for each in tree.placements if (refused := refusals.refusal(tree, each))), None)
+    if rule is None:
+        leaf, status = snapshot.leaf, snapshot.cluster.status
+        leaf_nodes = len(leaf.nodes) if leaf.is_synced else status.leaf_nodes
+        nodes = tuple(sorted(tree.mirrors))
+        rule = IsLeaf(cluster=ref.name, version=leaf.version, nodes=nodes, leaf_nodes=leaf_nodes)
+    is_ending = removal_reason(snapshot.cluster) is not None
+    return _decision(ref, rule, snapshot, () if is_ending else candidates.of_cluster(tree), reason)
 
 
-def _cluster_rule(snapshot: TreeSnapshot) -> tuple[Reason, Object]:
-    """Return the first problem of the Cluster, or IS_LEAF."""
-    cluster, leaf = snapshot.cluster, snapshot.leaf
-    facts: Object = {"cluster": cluster.name}
+def _problem(snapshot: TreeSnapshot) -> tuple[TreeMessage | None, str]:
+    """Return the first problem of the Cluster, and its reason if the message has none of its own."""
+    cluster, health = snapshot.cluster, snapshot.leaf.health
     if cluster.is_paused:
-        return Reason.PAUSED, facts
+        return Paused(cluster=cluster.name), ""
     if (why := removal_reason(cluster)) is not None:
-        return why, facts
-    if leaf.health is None and (recorded := _recorded_by_operator(snapshot)) is not None:
-        return recorded
-    if (unknown := refusals.unavailable_reason(snapshot)) is not None:
-        return unknown
-    health = leaf.health
-    if health is None or health.state is State.ALIVE:
-        return Reason.IS_LEAF, {**facts, "version": leaf.version}
-    facts |= _contact_facts(snapshot)
-    if health.is_rejected:
-        return Reason.CREDENTIALS_REJECTED, facts
-    return (Reason.UNREACHABLE if health.state is State.UNREACHABLE else Reason.PROBE_FAILING), facts
+        return ENDINGS[why](cluster=cluster.name), ""
+    stood = [each for kind in _CONTACT if (each := find(cluster.status.conditions, kind)) is not None]
+    if health is None and stood:
+        return _recorded_by_operator(stood, cluster.name)
+    if (unknown := refusals.unavailable(snapshot)) is not None:
+        return unknown, ""
+    return (None if health is None else refusals.contact_lost(snapshot, health)), ""
 
 
-def _secret(snapshot: TreeSnapshot) -> Object:
-    """The Secret that advice names."""
-    ref = snapshot.cluster.spec.kubeconfig_secret_ref
-    return {} if ref is None else {"secret": f"{ref.namespace}/{ref.name}" if ref.namespace else ref.name}
+def _recorded_by_operator(stood: Iterable[Condition], cluster: str) -> tuple[TreeMessage | None, str]:
+    """Return the problem in the Cluster's conditions, for a process that does not probe the leaf.
 
-
-def _recorded_by_operator(snapshot: TreeSnapshot) -> tuple[Reason, Object] | None:
-    """Return the problem in the Cluster's conditions, for a process that does not probe the leaf; None without
-    conditions.
-
-        The CLI may reach a leaf that the operator cannot reach, and vice versa.
+    The CLI may reach a leaf that the operator cannot reach, and vice versa.
     """
-    facts: Object = {"cluster": snapshot.cluster.name}
-    stood = snapshot.cluster.status.conditions
-    said = [each for kind in _CONTACT if (each := find(stood, kind)) is not None]
-    if not said:
-        return None
-    wrong = next((each for each in said if each.status != TRUE and each.reason in _KNOWN), None)
+    wrong = next((each for each in stood if each.status != TRUE and each.reason in _KNOWN), None)
     if wrong is None:
-        return Reason.IS_LEAF, {**facts, "version": snapshot.leaf.version}
+        return None, ""
     since = wrong.last_transition_time
-    return Reason(wrong.reason), {
-        **facts,
-        "operator": wrong.message,
-        "operatorReason": wrong.reason,
-        **_secret(snapshot),
-        **({} if since is None else {"at": format_rfc3339(since)}),
-    }
-
-
-def _contact_facts(snapshot: TreeSnapshot) -> Object:
-    """Facts of the last probe."""
-    health = snapshot.leaf.health
-    if health is None:
-        return {}
-    facts: Object = {"error": health.message, "since": format_rfc3339(health.since)}
-    return facts if health.last_contact is None else {**facts, "lastContact": format_rfc3339(health.last_contact)}
+    at = "" if since is None else format_rfc3339(since)
+    return RecordedByOperator(cluster=cluster, message=wrong.message, at=at), wrong.reason
 
 
 # nodes
@@ -159,35 +170,44 @@ def _node(ref: ObjectRef, tree: Tree) -> Decision | None:
     mirror, placement = tree.mirrors.get(ref.name), tree.placement(ref.name)
     if mirror is None and placement is None:
         return None
-    cluster = tree.snapshot.cluster
-    facts: Object = {"cluster": cluster.name, "node": ref.name}
-    if (why := removal_reason(cluster)) is not None:
-        return None if mirror is None else _decision(ref, why, facts)
+    snapshot = tree.snapshot
+    if (why := removal_reason(snapshot.cluster)) is not None:
+        ending = ENDINGS[why](cluster=snapshot.cluster.name, node=ref.name)
+        return None if mirror is None else _decision(ref, ending, snapshot)
     if placement is None:
-        return _decision(ref, Reason.NODE_REMOVED, {**facts, "isPending": True})
-    facts |= refusals.facts_of(tree, placement)
-    refusal = tree.refusal(placement)
-    rule = refusal or _node_rule(mirror, placement)
-    if mirror is not None:
-        facts |= _shown(mirror)
-    if rule in _LOST:
-        facts |= _contact_facts(tree.snapshot)
-    looked_at = () if refusal is Reason.NAME_TAKEN else candidates.of_node(tree, placement)
-    return _decision(ref, rule, facts, looked_at)
+        removed = NodeRemoved(cluster=snapshot.cluster.name, node=ref.name, is_pending=True)
+        return _decision(ref, removed, snapshot)
+    refused = refusals.refusal(tree, placement)
+    looked_at = () if isinstance(refused, NameTaken) else candidates.of_node(tree, placement)
+    return _decision(ref, refused or _node_rule(tree, mirror, placement), snapshot, looked_at)
 
 
-def _node_rule(mirror: TreeNode | None, placement: Placement) -> Reason:
+def _node_rule(tree: Tree, mirror: TreeNode | None, placement: Placement) -> TreeMessage:
+    """Return the problem in the node's Ready condition, or what the node mirrors."""
+    cluster, node = tree.snapshot.cluster.name, placement.name
     ready = None if mirror is None else mirror.condition(READY)
-    rule = None if ready is None else _NODE_RULES.get(ready.reason)
-    return rule or _MIRRORS[placement.model.mode]
-
-
-def _shown(mirror: TreeNode) -> Object:
-    facts: Object = {"allocatable": dict(mirror.status.allocatable)}
-    ready = mirror.condition(READY)
-    if ready is not None:
-        facts |= {"status": ready.status, "why": ready.reason, "said": ready.message}
-    return facts
+    match None if ready is None else ready.reason:
+        case Reason.UNREACHABLE | Reason.CREDENTIALS_REJECTED as reason:
+            health = tree.snapshot.leaf.health
+            lost = None if health is None else refusals.contact_lost(tree.snapshot, health)
+            if lost is not None and lost.reason == reason:
+                return msgspec.structs.replace(lost, node=node)
+            return (Unreachable if reason == Reason.UNREACHABLE else CredentialsRejected)(cluster=cluster, node=node)
+        case Reason.LEAF_CHANGED:
+            return msgspec.structs.replace(refusals.leaf_changed(tree.snapshot), node=node)
+        case Reason.LEAF_NODE_SILENT:
+            return LeafNodeSilent(cluster=cluster, node=node)
+        case Reason.LEAF_NODE_GONE:
+            return LeafNodeGone(cluster=cluster, node=node)
+        case Reason.LEAF_NODES_NOT_READY:
+            return LeafNodesNotReady(cluster=cluster, node=node, is_empty=not tree.membership.of(placement))
+    return _MIRRORS[placement.model.mode](
+        cluster=cluster,
+        node=node,
+        model=placement.model.title,
+        leaf_node=placement.model.leaf_node,
+        allocatable=None if mirror is None else dict(mirror.status.allocatable),
+    )
 
 
 # pods
@@ -198,5 +218,5 @@ def _pod(ref: ObjectRef, snapshot: TreeSnapshot, builder: PlanBuilder) -> Decisi
     for pod in snapshot.pending_pods:
         if (pod.namespace, pod.name) == (ref.namespace, ref.name):
             is_early = pod.since + PATIENCE > builder.now
-            return _decision(ref, Reason.POD_UNACKNOWLEDGED, {**pod_facts(pod, snapshot), "isEarly": is_early})
+            return _decision(ref, pod_message(pod, snapshot, is_early=is_early), snapshot)
     return None

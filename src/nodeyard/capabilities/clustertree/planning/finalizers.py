@@ -10,9 +10,15 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 from nodeyard.capabilities.clustertree import names
+from nodeyard.capabilities.clustertree.messages import (
+    ClusterAnnotated,
+    FinalizerAdded,
+    FinalizerRemoved,
+    LeafReplaced,
+    TreeMessage,
+)
 from nodeyard.capabilities.clustertree.planning.leaf_ownership import leaf_of, wanted_leaf_annotation
 from nodeyard.capabilities.clustertree.planning.ownership import cluster_ref
-from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.snapshot import TreeSnapshot
 from nodeyard.capabilities.clustertree.types import Cluster
 from nodeyard.kube.json import Object
@@ -26,9 +32,9 @@ def add(builder: PlanBuilder, snapshot: TreeSnapshot) -> tuple[str, ...]:
     cluster = snapshot.cluster
     notes = _notes(snapshot, builder.now)
     if names.FINALIZER in cluster.metadata.finalizers:
-        _write(builder, cluster, Reason.CLUSTER_ANNOTATED, notes)
+        _write(builder, cluster, ClusterAnnotated, notes)
         return ()
-    return _write(builder, cluster, Reason.FINALIZER_ADDED, notes, [*cluster.metadata.finalizers, names.FINALIZER])
+    return _write(builder, cluster, FinalizerAdded, notes, [*cluster.metadata.finalizers, names.FINALIZER])
 
 
 def replace_leaf(builder: PlanBuilder, snapshot: TreeSnapshot, nodes: Iterable[str]) -> None:
@@ -36,11 +42,10 @@ def replace_leaf(builder: PlanBuilder, snapshot: TreeSnapshot, nodes: Iterable[s
     cluster, found = snapshot.cluster, snapshot.leaf.uid
     present = cluster.metadata.annotations.get(names.LEAF, "")
     note = f"{found} {format_rfc3339_millis(builder.now)}" if found else None
-    builder.act_with_facts(
+    builder.act(
         Verb.PATCH,
         cluster_ref(cluster),
-        Reason.LEAF_REPLACED,
-        {"cluster": cluster.name, "recorded": leaf_of(cluster), "found": found},
+        LeafReplaced(cluster=cluster.name, recorded=leaf_of(cluster), found=found),
         Write(
             body={"metadata": {"annotations": {names.LEAF: note}}}, resource_version=cluster.metadata.resource_version
         ),
@@ -57,7 +62,7 @@ def remove(builder: PlanBuilder, cluster: Cluster) -> None:
     present = cluster.metadata.finalizers
     notes = {names.LEAF: "", names.REJECTED_SINCE: ""}
     left = [each for each in present if each != names.FINALIZER] if names.FINALIZER in present else None
-    _write(builder, cluster, Reason.FINALIZER_REMOVED, notes, left)
+    _write(builder, cluster, FinalizerRemoved, notes, left)
 
 
 def _notes(snapshot: TreeSnapshot, now: datetime) -> dict[str, str]:
@@ -71,7 +76,7 @@ def _notes(snapshot: TreeSnapshot, now: datetime) -> dict[str, str]:
 def _write(
     builder: PlanBuilder,
     cluster: Cluster,
-    reason: Reason,
+    kind: type[ClusterAnnotated | FinalizerAdded | FinalizerRemoved],
     notes: Mapping[str, str],
     finalizers: list[str] | None = None,
 ) -> tuple[str, ...]:
@@ -92,11 +97,14 @@ def _write(
         )
     if not metadata:
         return ()
-    id = builder.act_with_facts(
+    if kind is ClusterAnnotated:
+        message: TreeMessage = ClusterAnnotated(cluster=cluster.name, what=tuple(sorted(changed)))
+    else:
+        message = kind(cluster=cluster.name)
+    id = builder.act(
         Verb.PATCH,
         cluster_ref(cluster),
-        reason,
-        {"cluster": cluster.name, "what": sorted(changed)},
+        message,
         Write(
             body={"metadata": metadata},
             resource_version=present.resource_version if finalizers is not None else "",

@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from nodeyard.capabilities.clustertree import names
+from nodeyard.capabilities.clustertree.messages import NodeAdopted, NodeCreated, NodeEmptied, NodeUpdated
 from nodeyard.capabilities.clustertree.planning import patches
 from nodeyard.capabilities.clustertree.planning.changes import Change
 from nodeyard.capabilities.clustertree.planning.conditions import conditions_of, readiness_conditions
@@ -22,7 +23,6 @@ from nodeyard.capabilities.clustertree.planning.mirror_policy import may_cross_a
 from nodeyard.capabilities.clustertree.planning.ownership import is_adopted, node_ref, owned_by
 from nodeyard.capabilities.clustertree.planning.resource_snapshot import Offer, offer_of
 from nodeyard.capabilities.clustertree.planning.taints import cordon_of, taints_of
-from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.snapshot import (
     NodeAddress,
     NodeInfo,
@@ -86,8 +86,8 @@ def plan_node(builder: PlanBuilder, mirror: Mirror, unchanged: UnchangedNodes, a
         _create(builder, mirror, wanted, after)
         return False
     known = len(builder.actions)
-    reason = Reason.NODE_UPDATED if is_adopted(mirror.node) else Reason.NODE_ADOPTED
-    Change(mirror.snapshot.cluster, mirror.node, wanted, after).plan(builder, reason)
+    kind = NodeUpdated if is_adopted(mirror.node) else NodeAdopted
+    Change(mirror.snapshot.cluster, mirror.node, wanted, after).plan(builder, kind)
     if offer.held_until is not None:
         builder.wake(offer.held_until)
     elif len(builder.actions) == known:
@@ -101,7 +101,7 @@ def plan_readiness(
     """Update only the Ready condition of the node. Return the ids of the actions."""
     known = len(builder.actions)
     status = _replace(node.status, conditions=readiness_conditions(node, snapshot, builder.now, members))
-    Change(snapshot.cluster, node, _replace(node, status=status)).plan(builder, Reason.NODE_UPDATED)
+    Change(snapshot.cluster, node, _replace(node, status=status)).plan(builder)
     return tuple(each.id for each in builder.actions[known:])
 
 
@@ -119,7 +119,7 @@ def plan_empty(builder: PlanBuilder, snapshot: TreeSnapshot, node: TreeNode) -> 
     )
     annotations = {key: text for key, text in node.metadata.annotations.items() if key != names.LARGEST_FREE}
     wanted = _replace(node, metadata=_replace(node.metadata, annotations=annotations), status=status)
-    Change(snapshot.cluster, node, wanted, amounts=Reason.NODE_EMPTIED).plan(builder, Reason.NODE_UPDATED)
+    Change(snapshot.cluster, node, wanted, amounts=NodeEmptied).plan(builder)
     return tuple(each.id for each in builder.actions[known:])
 
 
@@ -162,16 +162,11 @@ def _wanted(mirror: Mirror, offer: Offer) -> TreeNode:
 
 def _create(builder: PlanBuilder, mirror: Mirror, wanted: TreeNode, after: tuple[str, ...]) -> None:
     model = mirror.placement.model
-    builder.act_with_facts(
+    cluster = mirror.snapshot.cluster.name
+    builder.act(
         Verb.CREATE,
         node_ref(wanted.name),
-        Reason.NODE_CREATED,
-        {
-            "cluster": mirror.snapshot.cluster.name,
-            "node": wanted.name,
-            "mode": model.mode.value,
-            "model": model.title,
-        },
+        NodeCreated(cluster=cluster, node=wanted.name, mode=model.mode.value, model=model.title),
         Write(body=patches.wire(wanted, builder.now)),
         diff=diff(None, patches.wire(wanted)),
         after=after,

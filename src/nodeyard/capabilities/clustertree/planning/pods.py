@@ -9,9 +9,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from nodeyard.capabilities.clustertree.reasons import Reason
+from nodeyard.capabilities.clustertree.messages import PodUnacknowledged
 from nodeyard.capabilities.clustertree.snapshot import BoundPod, TreeSnapshot
-from nodeyard.kube.json import Object
 from nodeyard.kube.timestamps import format_rfc3339
 from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.model import ObjectRef
@@ -26,7 +25,7 @@ def unacknowledged(snapshot: TreeSnapshot, now: datetime) -> tuple[BoundPod, ...
 
 def block_unacknowledged(builder: PlanBuilder, snapshot: TreeSnapshot) -> None:
     for pod in unacknowledged(snapshot, builder.now):
-        builder.block_with_facts(pod_ref(pod), Reason.POD_UNACKNOWLEDGED, pod_facts(pod, snapshot))
+        builder.block(pod_ref(pod), pod_message(pod, snapshot))
     for pod in snapshot.pending_pods:
         if pod.since + PATIENCE > builder.now:
             builder.wake(pod.since + PATIENCE)
@@ -36,10 +35,11 @@ def pod_ref(pod: BoundPod) -> ObjectRef:
     return ObjectRef(api_version="v1", kind="Pod", namespace=pod.namespace, name=pod.name, uid=pod.uid)
 
 
-def pod_facts(pod: BoundPod, snapshot: TreeSnapshot) -> Object:
-    return {
-        "cluster": snapshot.cluster.name,
-        "node": pod.node,
-        "pod": f"{pod.namespace}/{pod.name}",
-        "since": format_rfc3339(pod.since),
-    }
+def pod_message(pod: BoundPod, snapshot: TreeSnapshot, *, is_early: bool = False) -> PodUnacknowledged:
+    return PodUnacknowledged(
+        cluster=snapshot.cluster.name,
+        node=pod.node,
+        pod=f"{pod.namespace}/{pod.name}",
+        since=format_rfc3339(pod.since),
+        is_early=is_early,
+    )

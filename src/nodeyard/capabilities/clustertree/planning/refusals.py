@@ -1,78 +1,115 @@
-"""Blocks what a Cluster asks for and cannot get, with the facts for the message."""
+"""Blocks what a Cluster asks for and cannot get."""
 
 from __future__ import annotations
 
+from nodeyard.capabilities.clustertree.liveness import LeafHealth, State
+from nodeyard.capabilities.clustertree.messages import (
+    CredentialsRejected,
+    InvalidModel,
+    KubeconfigRefused,
+    LeafChanged,
+    LeafNodeMissing,
+    LeafShared,
+    ModelsOverlap,
+    NameTaken,
+    NoKubeconfig,
+    NotContacted,
+    NotSynced,
+    ProbeFailing,
+    SecretMissing,
+    TooLarge,
+    TreeMessage,
+    Unreachable,
+)
 from nodeyard.capabilities.clustertree.planning.leaf_ownership import leaf_of
 from nodeyard.capabilities.clustertree.planning.models import Placement
 from nodeyard.capabilities.clustertree.planning.ownership import cluster_ref, node_ref
 from nodeyard.capabilities.clustertree.planning.tree import Tree
 from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.snapshot import TreeSnapshot
-from nodeyard.kube.json import Object
 from nodeyard.kube.names import MIRRORED_CLUSTER
+from nodeyard.kube.timestamps import format_rfc3339
 from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.model import ObjectRef
 
 _NAMED = 10
 
 
-def unavailable_reason(snapshot: TreeSnapshot) -> tuple[Reason, Object] | None:
+def unavailable(snapshot: TreeSnapshot) -> TreeMessage | None:
     """Return why the leaf is not observed; None if it is."""
-    kubeconfig, leaf = snapshot.kubeconfig, snapshot.leaf
-    facts: Object = {"cluster": snapshot.cluster.name}
-    secret = snapshot.cluster.spec.kubeconfig_secret_ref
-    if secret is not None:
-        facts["secret"] = secret.name
+    kubeconfig, leaf, cluster = snapshot.kubeconfig, snapshot.leaf, snapshot.cluster
+    secret = cluster.spec.kubeconfig_secret_ref
     if kubeconfig.is_missing:
-        return Reason.SECRET_MISSING, {**facts, "error": kubeconfig.error}
+        name = "" if secret is None else secret.name
+        return SecretMissing(cluster=cluster.name, secret=name, error=kubeconfig.error)
     if kubeconfig.error:
-        return Reason.KUBECONFIG_REFUSED, {**facts, "error": kubeconfig.error}
+        return KubeconfigRefused(cluster=cluster.name, error=kubeconfig.error)
     if not kubeconfig.is_given:
-        return Reason.NO_KUBECONFIG, facts
+        return NoKubeconfig(cluster=cluster.name)
     if leaf.is_other:
-        return Reason.LEAF_CHANGED, {**facts, "recorded": leaf_of(snapshot.cluster), "found": leaf.uid}
+        return leaf_changed(snapshot)
     if leaf.is_too_large:
-        return Reason.TOO_LARGE, {**facts, "error": leaf.error}
+        return TooLarge(cluster=cluster.name, error=leaf.error)
     if leaf.is_synced:
         return None
-    if leaf.is_connected:
-        return Reason.NOT_SYNCED, {**facts, "error": leaf.error}
-    return Reason.NOT_CONTACTED, {**facts, "error": leaf.error}
+    return (NotSynced if leaf.is_connected else NotContacted)(cluster=cluster.name, error=leaf.error)
+
+
+def leaf_changed(snapshot: TreeSnapshot) -> LeafChanged:
+    cluster = snapshot.cluster
+    return LeafChanged(cluster=cluster.name, recorded=leaf_of(cluster), found=snapshot.leaf.uid)
+
+
+def contact_lost(snapshot: TreeSnapshot, health: LeafHealth, last_contact: str = "") -> TreeMessage | None:
+    """Return why a leaf that was reached before is not; None while it responds."""
+    cluster = snapshot.cluster.name
+    if health.is_rejected:
+        since = format_rfc3339(health.rejected_since or health.since)
+        return CredentialsRejected(cluster=cluster, error=health.message, since=since)
+    if health.state is State.UNREACHABLE:
+        if not last_contact and health.last_contact is not None:
+            last_contact = format_rfc3339(health.last_contact)
+        return Unreachable(cluster=cluster, error=health.message, last_contact=last_contact)
+    return None if health.state is State.ALIVE else ProbeFailing(cluster=cluster, error=health.message)
 
 
 def block_refused(builder: PlanBuilder, tree: Tree) -> None:
     """Report all models without a node, and all overlaps."""
     cluster = tree.snapshot.cluster
     for placement in tree.placements:
-        reason = tree.refusal(placement)
-        if reason is not None:
-            ref = _refused_ref(tree, placement) if reason is Reason.NAME_TAKEN else cluster_ref(cluster)
-            builder.block_with_facts(ref, reason, facts_of(tree, placement))
+        message = refusal(tree, placement)
+        if message is not None:
+            ref = _refused_ref(tree, placement) if isinstance(message, NameTaken) else cluster_ref(cluster)
+            builder.block(ref, message)
     for overlap in tree.membership.overlaps:
-        facts = {
-            **facts_of(tree, overlap.placement),
-            "by": overlap.by,
-            "leafNodes": list(overlap.nodes[:_NAMED]),
-            "count": len(overlap.nodes),
-        }
-        builder.block_with_facts(cluster_ref(cluster), Reason.MODELS_OVERLAP, facts)
+        message = ModelsOverlap(
+            cluster=cluster.name,
+            model=overlap.placement.model.title,
+            node=overlap.placement.name,
+            by=overlap.by,
+            leaf_nodes=tuple(overlap.nodes[:_NAMED]),
+            count=len(overlap.nodes),
+        )
+        builder.block(cluster_ref(cluster), message)
 
 
-def facts_of(tree: Tree, placement: Placement) -> Object:
-    model = placement.model
-    facts: Object = {"cluster": tree.snapshot.cluster.name, "model": model.title, "node": placement.name}
-    if model.leaf_node:
-        facts["leafNode"] = model.leaf_node
-    if placement.fault:
-        facts["error"] = placement.fault
-    if placement.rival:
-        facts["by"] = placement.rival
-    elif earlier := tree.membership.outranked.get(placement.name):
-        facts["by"] = earlier
-    conflicting_node = tree.conflicting_node(placement.name)
-    if conflicting_node is not None:
-        facts["owner"] = conflicting_node.metadata.annotations.get(MIRRORED_CLUSTER, "")
-    return facts
+def refusal(tree: Tree, placement: Placement) -> TreeMessage | None:
+    """Return why a model gets no node, or why its node is not updated."""
+    cluster, model, node = tree.snapshot.cluster.name, placement.model.title, placement.name
+    match tree.refusal(placement):
+        case Reason.INVALID_MODEL:
+            return InvalidModel(cluster=cluster, model=model, node=node, error=placement.fault)
+        case Reason.MODELS_OVERLAP:
+            return ModelsOverlap(cluster=cluster, model=model, node=node, by=placement.rival)
+        case Reason.NAME_TAKEN:
+            conflicting = tree.conflicting_node(node)
+            owner = "" if conflicting is None else conflicting.metadata.annotations.get(MIRRORED_CLUSTER, "")
+            return NameTaken(cluster=cluster, model=model, node=node, owner=owner)
+        case Reason.LEAF_SHARED:
+            return LeafShared(cluster=cluster, model=model, node=node, by=tree.membership.outranked[node])
+        case Reason.LEAF_NODE_MISSING:
+            return LeafNodeMissing(cluster=cluster, model=model, node=node, leaf_node=placement.model.leaf_node)
+    return None
 
 
 def _refused_ref(tree: Tree, placement: Placement) -> ObjectRef:

@@ -7,11 +7,11 @@ tomorrow, so each approval covers exactly the nodes that were held.
 
 from __future__ import annotations
 
+from nodeyard.capabilities.clustertree.messages import LeaseRemoved, NodeRemoved
 from nodeyard.capabilities.clustertree.planning.ownership import is_terminating, node_ref
 from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.snapshot import TreeNode
 from nodeyard.capabilities.clustertree.types import Cluster
-from nodeyard.kube.json import Object
 from nodeyard.kube.names import LEASE_NAMESPACE
 from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.model import Disruption, ObjectRef, Verb, Write
@@ -32,19 +32,17 @@ def remove_node(
     """Delete the node, then its lease. Without `why`, no model asks for the node."""
     if is_terminating(node):
         return
-    facts: Object = {"cluster": cluster.name, "node": node.name}
-    gone = builder.act_with_facts(
+    gone = builder.act(
         Verb.DELETE,
         node_ref(node.name, node.metadata.uid),
-        Reason.NODE_REMOVED,
-        {**facts, "why": why.value} if why is not None else facts,
+        NodeRemoved(cluster=cluster.name, node=node.name, why=why or ""),
         Write(),
         disruption=Disruption.DELETES,
         after=after,
         approval_group="" if why is Reason.LEAF_NODE_MISSING else _approval_group(cluster),
     )
     lease = ObjectRef(api_version="coordination.k8s.io/v1", kind="Lease", namespace=LEASE_NAMESPACE, name=node.name)
-    builder.act_with_facts(Verb.DELETE, lease, Reason.LEASE_REMOVED, facts, Write(), after=(gone,))
+    builder.act(Verb.DELETE, lease, LeaseRemoved(cluster=cluster.name, node=node.name), Write(), after=(gone,))
 
 
 def _approval_group(cluster: Cluster) -> str:

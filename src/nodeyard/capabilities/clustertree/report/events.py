@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
-from nodeyard.capabilities.clustertree.messages import text
 from nodeyard.capabilities.clustertree.planning.ownership import cluster_ref
 from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.report.status import FAILURES, REFUSALS, reachable
@@ -43,9 +42,9 @@ def _of_results(ref: ObjectRef, results: Sequence[ActionResult]) -> Iterator[Eve
     for reason in _NODE_REASONS:
         done = [each.action for each in results if each.result is Result.DONE and each.action.reason == reason]
         if len(done) == 1:
-            yield Event(ref, NORMAL, reason, text(reason, done[0].facts))
+            yield Event(ref, NORMAL, reason, done[0].facts.past_text())
         elif done:
-            first = text(reason, done[0].facts)
+            first = done[0].facts.past_text()
             yield Event(ref, NORMAL, reason, f"{first} (and {counted(len(done) - 1, 'other node')})")
     for each in results:
         if each.result in FAILURES:
@@ -57,13 +56,13 @@ def _of_refusals(ref: ObjectRef, blocked: Iterable[Blocked]) -> Iterator[Event]:
     for each in blocked:
         if each.reason in _STANDING:
             about = each.object if each.reason == Reason.POD_UNACKNOWLEDGED else ref
-            yield Event(about, WARNING, each.reason, text(each.reason, each.facts), is_standing=True)
+            yield Event(about, WARNING, each.reason, each.facts.text(), is_standing=True)
 
 
 def _of_contact(ref: ObjectRef, snapshot: TreeSnapshot) -> Iterator[Event]:
     result = reachable(snapshot)
     if result.status == FALSE and result.reason in _LOST:
-        yield Event(ref, WARNING, result.reason, text(result.reason, result.facts), is_standing=True)
+        yield Event(ref, WARNING, result.reason, result.message.text(), is_standing=True)
     before = find(snapshot.cluster.status.conditions, ConditionType.REACHABLE)
     if result.status == TRUE and before is not None and before.reason in _LOST:
-        yield Event(ref, NORMAL, result.reason, text(result.reason, result.facts))
+        yield Event(ref, NORMAL, result.reason, result.message.text())

@@ -14,10 +14,27 @@ import msgspec
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.capabilities.clustertree.liveness import LeafHealth, State
-from nodeyard.capabilities.clustertree.messages import text
+from nodeyard.capabilities.clustertree.messages import (
+    ENDINGS,
+    LeasesLate,
+    LeasesRenewed,
+    LeasesStopped,
+    ModelsOverlap,
+    NodesPending,
+    NoNodes,
+    NotContacted,
+    NotSynced,
+    Paused,
+    ProbeFailing,
+    Reachable,
+    Stale,
+    Synced,
+    UnreadableAmounts,
+    WriteFailed,
+)
 from nodeyard.capabilities.clustertree.planning import availability
 from nodeyard.capabilities.clustertree.planning.ownership import cluster_ref, is_terminating, mirrors_of
-from nodeyard.capabilities.clustertree.planning.refusals import unavailable_reason
+from nodeyard.capabilities.clustertree.planning.refusals import contact_lost, unavailable
 from nodeyard.capabilities.clustertree.planning.removal import removal_reason
 from nodeyard.capabilities.clustertree.planning.renewals import shown_renewal
 from nodeyard.capabilities.clustertree.reasons import Reason
@@ -32,6 +49,7 @@ from nodeyard.kube.conditions import FALSE, TRUE, UNKNOWN, find, to_wire, with_c
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Condition
 from nodeyard.kube.timestamps import format_rfc3339
+from nodeyard.plan.message import Message
 from nodeyard.plan.model import Blocked, Plan
 from nodeyard.plan.reasons import EngineReason
 from nodeyard.runtime.capability import StatusWrite
@@ -51,16 +69,18 @@ REFUSALS: Final[frozenset[str]] = frozenset(
     }
 )
 """Reasons that keep a Cluster from having the nodes in its leafModels."""
-_NOT_TRIED: Final = (Reason.NOT_CONTACTED, Reason.NOT_SYNCED)
 FAILURES: Final = (Result.DENIED, Result.FAILED, Result.UNKNOWN)
 
 
 class ConditionOutcome(NamedTuple):
     status: str
-    reason: str
-    facts: Object
+    message: Message
     is_early: bool = False
     """Too little is known yet: keep the present condition, if there is one."""
+
+    @property
+    def reason(self) -> str:
+        return self.message.reason
 
 
 def status(snapshot: TreeSnapshot, plan: Plan, outcome: Outcome, now: datetime) -> Sequence[StatusWrite]:
@@ -139,60 +159,58 @@ def _conditions(snapshot: TreeSnapshot, plan: Plan, outcome: Outcome, now: datet
 
 
 def _condition(kind: ConditionType, result: ConditionOutcome) -> Condition:
-    message = text(result.reason, result.facts)
-    return Condition(type=kind.value, status=result.status, reason=str(result.reason), message=message)
+    message = result.message
+    return Condition(type=kind.value, status=result.status, reason=message.reason, message=message.text())
 
 
 def reachable(snapshot: TreeSnapshot) -> ConditionOutcome:
     """Return True, False or Unknown for whether the leaf responds and accepts the credentials."""
-    leaf, facts = snapshot.leaf, _facts(snapshot)
+    leaf, cluster = snapshot.leaf, snapshot.cluster.name
     unknown = _unknown(snapshot)
     if unknown is not None and unknown.reason not in (Reason.NOT_SYNCED, Reason.TOO_LARGE):
         return unknown
     health = leaf.health
     if health is None:
         if leaf.is_connected:
-            return ConditionOutcome(TRUE, Reason.REACHABLE, facts)
-        return ConditionOutcome(UNKNOWN, Reason.PROBE_FAILING, {**facts, "error": leaf.error}, is_early=True)
+            return ConditionOutcome(TRUE, Reachable(cluster=cluster))
+        return ConditionOutcome(UNKNOWN, ProbeFailing(cluster=cluster, error=leaf.error), is_early=True)
     if health.state is State.FAILING:
-        return ConditionOutcome(UNKNOWN, Reason.PROBE_FAILING, {**facts, "error": health.message}, is_early=True)
-    return _lost(snapshot, health) or ConditionOutcome(TRUE, Reason.REACHABLE, facts)
+        return ConditionOutcome(UNKNOWN, ProbeFailing(cluster=cluster, error=health.message), is_early=True)
+    return _lost(snapshot, health) or ConditionOutcome(TRUE, Reachable(cluster=cluster))
 
 
 def _resources_synced(snapshot: TreeSnapshot, failures: Sequence[ActionResult]) -> ConditionOutcome:
-    leaf, facts = snapshot.leaf, _facts(snapshot)
+    leaf, cluster = snapshot.leaf, snapshot.cluster.name
     if (unknown := _unknown(snapshot)) is not None:
         return unknown
     if failures:
         return _failed(snapshot, failures[0])
     if snapshot.cluster.is_paused:
-        return ConditionOutcome(UNKNOWN, Reason.PAUSED, facts)
+        return ConditionOutcome(UNKNOWN, Paused(cluster=cluster))
     if leaf.health is not None and (lost := _lost(snapshot, leaf.health)) is not None:
         return lost
     if not leaf.is_connected:
-        return ConditionOutcome(FALSE, Reason.STALE, {**facts, "error": leaf.error})
+        return ConditionOutcome(FALSE, Stale(cluster=cluster, error=leaf.error))
     if leaf.denied:
-        return ConditionOutcome(FALSE, Reason.STALE, {**facts, "error": leaf.denied})
-    if unreadable := _unreadable(snapshot):
-        return ConditionOutcome(FALSE, Reason.UNREADABLE_AMOUNTS, {**facts, **unreadable})
-    return ConditionOutcome(TRUE, Reason.SYNCED, facts)
+        return ConditionOutcome(FALSE, Stale(cluster=cluster, error=leaf.denied))
+    return _unreadable(snapshot) or ConditionOutcome(TRUE, Synced(cluster=cluster))
 
 
 def _leases_renewed(snapshot: TreeSnapshot, nodes: Sequence[str], renewed: str) -> ConditionOutcome:
-    health, facts = snapshot.leaf.health, _facts(snapshot)
+    health, cluster = snapshot.leaf.health, snapshot.cluster.name
     if (why := removal_reason(snapshot.cluster)) is not None:
-        return ConditionOutcome(UNKNOWN, why, facts)
+        return ConditionOutcome(UNKNOWN, ENDINGS[why](cluster=cluster))
     if not nodes:
-        return ConditionOutcome(UNKNOWN, Reason.NO_NODES, facts)
+        return ConditionOutcome(UNKNOWN, NoNodes(cluster=cluster))
     if health is None:
-        return ConditionOutcome(UNKNOWN, Reason.NOT_CONTACTED, facts, is_early=True)
+        return ConditionOutcome(UNKNOWN, NotContacted(cluster=cluster), is_early=True)
     if health.state is State.FAILING:
-        return ConditionOutcome(UNKNOWN, Reason.PROBE_FAILING, {**facts, "error": health.message}, is_early=True)
+        return ConditionOutcome(UNKNOWN, ProbeFailing(cluster=cluster, error=health.message), is_early=True)
     if health.state is State.UNREACHABLE:
-        return ConditionOutcome(FALSE, Reason.LEASES_STOPPED, {**facts, "renewed": renewed})
+        return ConditionOutcome(FALSE, LeasesStopped(cluster=cluster, renewed=renewed))
     if health.failed:
-        return ConditionOutcome(FALSE, Reason.LEASES_LATE, {**facts, "failed": dict(health.failed), "renewed": renewed})
-    return ConditionOutcome(TRUE, Reason.LEASES_RENEWED, facts)
+        return ConditionOutcome(FALSE, LeasesLate(cluster=cluster, failed=dict(health.failed), renewed=renewed))
+    return ConditionOutcome(TRUE, LeasesRenewed(cluster=cluster))
 
 
 def _pending(outcome: Outcome) -> list[str]:
@@ -209,66 +227,59 @@ def _ready(
     parts: Iterable[ConditionOutcome],
 ) -> ConditionOutcome:
     """Return the first problem. What waits for an approval comes before everything else."""
-    facts = _facts(snapshot)
+    cluster = snapshot.cluster.name
     refused = _first(plan.blocked, {EngineReason.NEEDS_APPROVAL}) or _first(plan.blocked, REFUSALS)
     if refused is not None:
-        return ConditionOutcome(FALSE, refused.reason, refused.facts)
+        return ConditionOutcome(FALSE, refused.facts)
     if failures:
         return _failed(snapshot, failures[0])
     if (why := removal_reason(snapshot.cluster)) is not None:
-        is_done = why is not Reason.DELETING and not mirrors_of(snapshot.mirrors, snapshot.cluster.name)
-        return ConditionOutcome(TRUE if is_done else FALSE, why, facts)
+        is_done = why is not Reason.DELETING and not mirrors_of(snapshot.mirrors, cluster)
+        return ConditionOutcome(TRUE if is_done else FALSE, ENDINGS[why](cluster=cluster))
     for part in parts:
         if part.status != TRUE and part.reason != Reason.NO_NODES:
             return part
     if pending:
-        return ConditionOutcome(FALSE, Reason.NODES_PENDING, {**facts, "nodes": pending})
+        return ConditionOutcome(FALSE, NodesPending(cluster=cluster, nodes=tuple(pending)))
     overlap = _first(plan.blocked, {Reason.MODELS_OVERLAP})
-    if overlap is not None:
+    if overlap is not None and isinstance(overlap.facts, ModelsOverlap):
         # A model without a node is refused; one with fewer leaf nodes than it selects is only reported.
-        return ConditionOutcome(TRUE if "leafNodes" in overlap.facts else FALSE, overlap.reason, overlap.facts)
-    return ConditionOutcome(TRUE, Reason.SYNCED, facts)
+        return ConditionOutcome(TRUE if overlap.facts.leaf_nodes else FALSE, overlap.facts)
+    return ConditionOutcome(TRUE, Synced(cluster=cluster))
 
 
 def _unknown(snapshot: TreeSnapshot) -> ConditionOutcome | None:
     """Return the reason why the leaf is not observed; None if it is."""
     if (why := removal_reason(snapshot.cluster)) is not None:
-        return ConditionOutcome(UNKNOWN, why, _facts(snapshot))
-    unknown = unavailable_reason(snapshot)
+        return ConditionOutcome(UNKNOWN, ENDINGS[why](cluster=snapshot.cluster.name))
+    unknown = unavailable(snapshot)
     if unknown is None:
         return None
-    reason, facts = unknown
     # Right after the start nothing has been tried yet, which says nothing about the leaf.
-    return ConditionOutcome(FALSE, reason, facts, is_early=reason in _NOT_TRIED and not facts.get("error"))
+    is_early = isinstance(unknown, NotContacted | NotSynced) and not unknown.error
+    return ConditionOutcome(FALSE, unknown, is_early=is_early)
 
 
 def _lost(snapshot: TreeSnapshot, health: LeafHealth) -> ConditionOutcome | None:
     """Return the condition for a leaf that is unreachable or rejects the credentials; None for any other."""
-    facts: Object = {**_facts(snapshot), "error": health.message}
-    if health.is_rejected:
-        since = health.rejected_since or health.since
-        return ConditionOutcome(FALSE, Reason.CREDENTIALS_REJECTED, {**facts, "since": format_rfc3339(since)})
-    if health.state is not State.UNREACHABLE:
+    if not health.is_rejected and health.state is not State.UNREACHABLE:
         return None
-    if last := _last_contact(health, snapshot.cluster.status.last_contact_time):
-        facts["lastContact"] = last
-    return ConditionOutcome(FALSE, Reason.UNREACHABLE, facts)
+    lost = contact_lost(snapshot, health, _last_contact(health, snapshot.cluster.status.last_contact_time))
+    return None if lost is None else ConditionOutcome(FALSE, lost)
 
 
 def _failed(snapshot: TreeSnapshot, failure: ActionResult) -> ConditionOutcome:
-    facts = {**_facts(snapshot), "object": str(failure.action.object), "error": failure.message}
-    return ConditionOutcome(FALSE, Reason.WRITE_FAILED, facts)
+    object = str(failure.action.object)
+    return ConditionOutcome(FALSE, WriteFailed(cluster=snapshot.cluster.name, object=object, error=failure.message))
 
 
-def _unreadable(snapshot: TreeSnapshot) -> Object:
+def _unreadable(snapshot: TreeSnapshot) -> ConditionOutcome | None:
     leaf = snapshot.leaf
     nodes = {name: fault for name, node in leaf.nodes.items() if (fault := availability.fault(node))}
-    pods = sorted(pod for usage in leaf.used.values() for pod in usage.unreadable)
-    return {"nodes": nodes, "pods": pods} if nodes or pods else {}
-
-
-def _facts(snapshot: TreeSnapshot) -> Object:
-    return {"cluster": snapshot.cluster.name}
+    pods = tuple(sorted(pod for usage in leaf.used.values() for pod in usage.unreadable))
+    if not nodes and not pods:
+        return None
+    return ConditionOutcome(FALSE, UnreadableAmounts(cluster=snapshot.cluster.name, nodes=nodes, pods=pods))
 
 
 def _first(blocked: Iterable[Blocked], reasons: Iterable[str]) -> Blocked | None:
