@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from nodeyard.capabilities.clustertree import names
-from nodeyard.capabilities.clustertree.liveness import LeafHealth, State
+from nodeyard.capabilities.clustertree.leases.liveness import LeafHealth, State
 from nodeyard.capabilities.clustertree.plan import plan
 from nodeyard.capabilities.clustertree.planning.models import wanted_names
 from nodeyard.capabilities.clustertree.snapshot import BoundPod, Kubeconfig, Leaf, TreeNode, TreeSnapshot

@@ -15,7 +15,7 @@ from tests.builders.leaves import exec_kubeconfig
 from tests.builders.operators import until
 
 from nodeyard.capabilities.clustertree.leases.inputs import NodeLeaseInput
-from nodeyard.capabilities.clustertree.liveness import State
+from nodeyard.capabilities.clustertree.leases.liveness import State
 from nodeyard.client.api import Client
 from nodeyard.client.errors import NotFound
 from nodeyard.client.http_transport import HttpTransport

@@ -12,11 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodeyard.capabilities.clustertree import usage
-from nodeyard.capabilities.clustertree.leaf_pods import LeafPod
 from nodeyard.capabilities.clustertree.planning.resources import Free, differs, free
 from nodeyard.capabilities.clustertree.snapshot import TreeNode
 from nodeyard.capabilities.clustertree.types import Counting, ResourceOptions
-from nodeyard.capabilities.clustertree.usage import NOTHING, Usage
+from nodeyard.capabilities.clustertree.usage import NOTHING, LeafPod, Usage
 from nodeyard.kube.quantity import NANO, canonical_to_milli, parse
 from nodeyard.runtime.capability import Aggregate
 from nodeyard.watch.aggregates import Fold

@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from nodeyard.capabilities.clustertree.leases.inputs import CREDENTIAL_GRACE, node_lease_inputs
-from nodeyard.capabilities.clustertree.liveness import LeafHealth
+from nodeyard.capabilities.clustertree.leases.liveness import LeafHealth
 from nodeyard.capabilities.clustertree.messages import text
 from nodeyard.capabilities.clustertree.planning.labels import FIXED
 from nodeyard.capabilities.clustertree.planning.ownership import is_mirror_of

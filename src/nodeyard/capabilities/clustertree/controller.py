@@ -17,16 +17,15 @@ from nodeyard.capabilities.clustertree import names, usage, watched
 from nodeyard.capabilities.clustertree.collect import collect, is_of_leaf
 from nodeyard.capabilities.clustertree.definition import CLUSTER as DEFINITION
 from nodeyard.capabilities.clustertree.kubeconfigs import kubeconfig_of
-from nodeyard.capabilities.clustertree.leaf_pods import LeafPod
 from nodeyard.capabilities.clustertree.leases.inputs import LeaseInput, lease_input, node_lease_inputs
+from nodeyard.capabilities.clustertree.leases.liveness import LeafHealth
 from nodeyard.capabilities.clustertree.leases.loop import renew
 from nodeyard.capabilities.clustertree.messages import text
-from nodeyard.capabilities.clustertree.peer_operator import detect_peer_operator
 from nodeyard.capabilities.clustertree.plan import plan
 from nodeyard.capabilities.clustertree.planning.heartbeat import is_renewed_after_expiry
 from nodeyard.capabilities.clustertree.planning.leaf_ownership import leaf_of
 from nodeyard.capabilities.clustertree.planning.models import Mode, models_of
-from nodeyard.capabilities.clustertree.planning.ownership import mirrors_of
+from nodeyard.capabilities.clustertree.planning.ownership import is_adopted, is_mirror_of, mirrors_of
 from nodeyard.capabilities.clustertree.planning.removal import removal_reason
 from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.report.events import events
@@ -34,9 +33,11 @@ from nodeyard.capabilities.clustertree.report.metrics import TreeMetrics
 from nodeyard.capabilities.clustertree.report.status import status
 from nodeyard.capabilities.clustertree.snapshot import Kubeconfig, TreeNode, TreeSnapshot
 from nodeyard.capabilities.clustertree.types import Cluster
+from nodeyard.capabilities.clustertree.usage import LeafPod
 from nodeyard.capabilities.clustertree.watched import CLUSTER, RootPod
 from nodeyard.kube.names import LEASE_NAMESPACE, MIRRORED_NODE
 from nodeyard.kube.objects import Lease, Secret
+from nodeyard.plan.message_format import listed
 from nodeyard.plan.model import ObjectRef
 from nodeyard.runtime.capability import (
     Aggregate,
@@ -44,6 +45,7 @@ from nodeyard.runtime.capability import (
     ClusterView,
     Key,
     Kind,
+    PeerOperator,
     RemoteClusterRef,
     Rule,
     View,
@@ -223,6 +225,36 @@ _READ: Final = ("get", "list", "watch")
 CALM_SECONDS: Final = 0.1
 """Debounce of a leaf's pod events: at most ten plans a second. Each node's resources are written at most once a second,
 and a node without a recent write is written at once."""
+
+
+ORIGINAL: Final = "Kosmos' clustertree manager"
+_HAND_OVER: Final = (
+    "It renews the leases of {nodes}. Scale Deployment clustertree-cluster-manager in namespace kosmos-system to 0; "
+    "Nodeyard takes over once nobody renews the leases"
+)
+_NOT_LOOKED: Final = f"{ORIGINAL}, as far as is known,"
+_LOOKING: Final = "It created {nodes}; Nodeyard is checking whether it still renews their leases"
+_NAMED: Final = 3
+
+
+def detect_peer_operator(view: View, now: datetime) -> PeerOperator | None:
+    clusters: tuple[Cluster, ...] = tuple(view.all(CLUSTER))
+    for cluster in clusters:
+        health: LeafHealth | None = view.finding(names.leaf_health(cluster.name))
+        if health is not None and health.moved:
+            return PeerOperator(ORIGINAL, _HAND_OVER.format(nodes=listed(health.moved, _NAMED)))
+        if health is None and (left := _unadopted_nodes(view, cluster.name)):
+            return PeerOperator(_NOT_LOOKED, _LOOKING.format(nodes=listed(left, _NAMED)))
+    return None
+
+
+def _unadopted_nodes(view: View, cluster: str) -> tuple[str, ...]:
+    """List Kosmos' nodes of a leaf that this replica owns. Other replicas' health is not published here."""
+    if view.cluster(cluster).name != cluster:
+        return ()
+    nodes: Iterable[TreeNode] = view.indexed("Node", names.BY_CLUSTER, cluster)
+    return tuple(node.name for node in nodes if is_mirror_of(node, cluster) and not is_adopted(node))
+
 
 CLUSTERTREE: Final = Capability(
     name=names.CAPABILITY,

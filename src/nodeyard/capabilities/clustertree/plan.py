@@ -27,7 +27,7 @@ from nodeyard.capabilities.clustertree.planning.mirror import Mirror
 from nodeyard.capabilities.clustertree.planning.models import Mode, Placement
 from nodeyard.capabilities.clustertree.planning.nodes import UnchangedNodes
 from nodeyard.capabilities.clustertree.planning.ownership import cluster_ref, is_terminating
-from nodeyard.capabilities.clustertree.planning.pods import block_unacknowledged
+from nodeyard.capabilities.clustertree.planning.refusals import block_unacknowledged
 from nodeyard.capabilities.clustertree.planning.renewals import next_update_at
 from nodeyard.capabilities.clustertree.planning.tree import Tree, resolve
 from nodeyard.capabilities.clustertree.reasons import Reason

@@ -17,7 +17,7 @@ from datetime import datetime
 
 import msgspec
 
-from nodeyard.capabilities.clustertree.liveness import LeafHealth
+from nodeyard.capabilities.clustertree.leases.liveness import LeafHealth
 from nodeyard.capabilities.clustertree.types import Cluster
 from nodeyard.capabilities.clustertree.usage import NOTHING, Usage
 from nodeyard.kube.objects import Condition, Lease, NullableStruct, ObjectMeta, PlainStruct, Slice, StringMap, Taint

@@ -1,7 +1,7 @@
 """The Cluster kind: Kosmos' fields, and Nodeyard's own, which are all opt-in.
 
 Decoding is lenient on purpose: an object that a laxer schema accepted must still decode, so that it gets a condition.
-`planning.model_validation` reports invalid values.
+`planning.models` reports invalid values.
 """
 
 from __future__ import annotations

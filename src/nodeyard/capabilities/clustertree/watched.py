@@ -7,11 +7,11 @@ from datetime import datetime
 from typing import Final
 
 from nodeyard.capabilities.clustertree import names
-from nodeyard.capabilities.clustertree.leaf_pods import LeafPod
 from nodeyard.capabilities.clustertree.planning.leaf_ownership import leaf_of
 from nodeyard.capabilities.clustertree.planning.models import wanted_names
 from nodeyard.capabilities.clustertree.snapshot import BoundPod, TreeNode
 from nodeyard.capabilities.clustertree.types import Cluster
+from nodeyard.capabilities.clustertree.usage import LeafPod
 from nodeyard.client import resources
 from nodeyard.client.resources import Resource
 from nodeyard.kube import conditions

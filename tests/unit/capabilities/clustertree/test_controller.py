@@ -15,8 +15,8 @@ from tests.builders.trees import NOW, lease
 from nodeyard.apiserver.server import Server
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.controller import CLUSTERTREE, clusters
-from nodeyard.capabilities.clustertree.leaf_pods import LeafPod
 from nodeyard.capabilities.clustertree.snapshot import TreeNode
+from nodeyard.capabilities.clustertree.usage import LeafPod
 from nodeyard.capabilities.clustertree.watched import CLUSTERS
 from nodeyard.client.resources import CUSTOM_RESOURCE_DEFINITIONS, NODES, PODS, SECRETS
 from nodeyard.kube.names import MIRRORED_CLUSTER, MIRRORED_NODE

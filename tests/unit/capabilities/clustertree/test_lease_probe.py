@@ -7,8 +7,8 @@ from email.utils import format_datetime
 
 import pytest
 
+from nodeyard.capabilities.clustertree.leases.liveness import Alive, Failed, Rejected
 from nodeyard.capabilities.clustertree.leases.probe import Probe
-from nodeyard.capabilities.clustertree.liveness import Alive, Failed, Rejected
 from nodeyard.client.errors import ConfigError, TransportError
 from nodeyard.client.transport import Response
 

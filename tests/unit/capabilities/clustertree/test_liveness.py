@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeyard.capabilities.clustertree.liveness import Alive, Failed, LeafHealth, Liveness, Rejected, State
+from nodeyard.capabilities.clustertree.leases.liveness import Alive, Failed, LeafHealth, Liveness, Rejected, State
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 GRACE = timedelta(minutes=10)

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from nodeyard.capabilities.clustertree.peer_operator import detect_peer_operator
+from nodeyard.capabilities.clustertree.controller import detect_peer_operator
 
 from ....builders.trees import NOW, alive, cluster, grown, leaf_node, left_by_kosmos
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nodeyard.capabilities.clustertree.planning import resource_snapshot
+from nodeyard.capabilities.clustertree.planning import resources
 
 from ....builders.trees import cluster, grown, leaf, leaf_node, one, reasons, used
 
@@ -13,13 +13,13 @@ NODES = [leaf_node(f"n{number}") for number in range(50)]
 def looked_at(monkeypatch):
     """The leaf nodes whose resources are counted."""
     seen = []
-    count = resource_snapshot.free
+    count = resources.free
 
     def counting(members, *rest):
         seen.extend(node.name for node in members)
         return count(members, *rest)
 
-    monkeypatch.setattr(resource_snapshot, "free", counting)
+    monkeypatch.setattr(resources, "free", counting)
     return seen
 
 

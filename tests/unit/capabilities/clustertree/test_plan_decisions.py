@@ -8,7 +8,7 @@ import pytest
 
 from nodeyard.capabilities.clustertree import messages, names
 from nodeyard.capabilities.clustertree.messages import text
-from nodeyard.capabilities.clustertree.planning.pods import unacknowledged
+from nodeyard.capabilities.clustertree.planning.refusals import unacknowledged
 from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.snapshot import Kubeconfig
 from nodeyard.capabilities.clustertree.types import ClusterStatus, SecretReference

@@ -7,11 +7,10 @@ from functools import reduce
 
 import pytest
 
-from nodeyard.capabilities.clustertree.leaf_pods import LeafPod
 from nodeyard.capabilities.clustertree.planning.resources import Free, changes, differs, free, text_of
 from nodeyard.capabilities.clustertree.snapshot import TreeNode
 from nodeyard.capabilities.clustertree.types import Counting, ResourceOptions
-from nodeyard.capabilities.clustertree.usage import NOTHING, Usage, add, group
+from nodeyard.capabilities.clustertree.usage import NOTHING, LeafPod, Usage, add, group
 from nodeyard.kube.quantity import MILLI, NANO, canonical
 
 from ....builders.leaf_resources import leaf_node, leaf_pod

@@ -10,8 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from nodeyard.capabilities.clustertree.leaf_pods import LeafPod
-from nodeyard.capabilities.clustertree.usage import NOTHING, Usage, add, group, remove
+from nodeyard.capabilities.clustertree.usage import NOTHING, LeafPod, Usage, add, group, remove
 from nodeyard.kube.pod_requests import of_pod
 from nodeyard.kube.quantity import MILLI, NANO
 

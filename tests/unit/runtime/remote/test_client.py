@@ -7,8 +7,8 @@ from contextlib import asynccontextmanager
 import msgspec
 import pytest
 
-from nodeyard.capabilities.clustertree.leaf_pods import LeafPod
 from nodeyard.capabilities.clustertree.snapshot import TreeNode
+from nodeyard.capabilities.clustertree.usage import LeafPod
 from nodeyard.client.errors import Expired, Forbidden, TransportError
 from nodeyard.client.resources import NODES
 from nodeyard.client.transport import Response, Stream

@@ -15,10 +15,10 @@ from zlib import crc32
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.leases.inputs import LeaseInput, NodeLeaseInput
+from nodeyard.capabilities.clustertree.leases.liveness import Alive, Failed, LeafHealth, Liveness, Rejected
 from nodeyard.capabilities.clustertree.leases.metrics import LeaseMetrics, Result
 from nodeyard.capabilities.clustertree.leases.node_lease import GatedTransport, NodeLease
 from nodeyard.capabilities.clustertree.leases.probe import Probe
-from nodeyard.capabilities.clustertree.liveness import Alive, Failed, LeafHealth, Liveness, Rejected
 from nodeyard.client.errors import Withheld
 from nodeyard.process.logs import get_logger
 from nodeyard.runtime.background import LoopContext

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from typing import Final, NamedTuple
 
-from nodeyard.capabilities.clustertree.liveness import Alive, Answer, Failed, Rejected
+from nodeyard.capabilities.clustertree.leases.liveness import Alive, Answer, Failed, Rejected
 from nodeyard.client.errors import ClientError, ConfigError
 from nodeyard.client.transport import Response, Transport
 from nodeyard.process.clock import Clock

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.messages import (
     ENDINGS,
+    Cordoned,
+    Counted,
     CredentialsRejected,
     EditLeafModels,
     EnableTree,
     EndPause,
     FixKubeconfig,
+    InOtherCluster,
+    InOtherModel,
     IsLeaf,
     LabelSecret,
     LeafNodeGone,
@@ -25,6 +29,8 @@ from nodeyard.capabilities.clustertree.messages import (
     MirrorsWhole,
     NameTaken,
     NodeRemoved,
+    NotReady,
+    NotSelected,
     Paused,
     RecordedByOperator,
     RenameNode,
@@ -32,16 +38,19 @@ from nodeyard.capabilities.clustertree.messages import (
     RestoreContact,
     RestoreKubeconfig,
     RunPodSync,
+    Tainted,
     TreeMessage,
     UncordonLeafNode,
     Unreachable,
+    Unreadable,
 )
-from nodeyard.capabilities.clustertree.planning import candidates, refusals
+from nodeyard.capabilities.clustertree.planning import availability, refusals
 from nodeyard.capabilities.clustertree.planning.availability import READY
 from nodeyard.capabilities.clustertree.planning.leaf_ownership import leaf_of
 from nodeyard.capabilities.clustertree.planning.models import Mode, Placement
-from nodeyard.capabilities.clustertree.planning.pods import PATIENCE, pod_message
+from nodeyard.capabilities.clustertree.planning.refusals import PATIENCE, pod_message
 from nodeyard.capabilities.clustertree.planning.removal import removal_reason
+from nodeyard.capabilities.clustertree.planning.resources import free
 from nodeyard.capabilities.clustertree.planning.tree import Tree
 from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.snapshot import TreeNode, TreeSnapshot
@@ -132,7 +141,7 @@ def _cluster(ref: ObjectRef, tree: Tree) -> Decision:
         nodes = tuple(sorted(tree.mirrors))
         rule = IsLeaf(cluster=ref.name, version=leaf.version, nodes=nodes, leaf_nodes=leaf_nodes)
     is_ending = removal_reason(snapshot.cluster) is not None
-    return _decision(ref, rule, snapshot, () if is_ending else candidates.of_cluster(tree), reason)
+    return _decision(ref, rule, snapshot, () if is_ending else candidates_of_cluster(tree), reason)
 
 
 def _problem(snapshot: TreeSnapshot) -> tuple[TreeMessage | None, str]:
@@ -178,7 +187,7 @@ def _node(ref: ObjectRef, tree: Tree) -> Decision | None:
         removed = NodeRemoved(cluster=snapshot.cluster.name, node=ref.name, is_pending=True)
         return _decision(ref, removed, snapshot)
     refused = refusals.refusal(tree, placement)
-    looked_at = () if isinstance(refused, NameTaken) else candidates.of_node(tree, placement)
+    looked_at = () if isinstance(refused, NameTaken) else candidates_of_node(tree, placement)
     return _decision(ref, refused or _node_rule(tree, mirror, placement), snapshot, looked_at)
 
 
@@ -219,4 +228,65 @@ def _pod(ref: ObjectRef, snapshot: TreeSnapshot, builder: PlanBuilder) -> Decisi
         if (pod.namespace, pod.name) == (ref.namespace, ref.name):
             is_early = pod.since + PATIENCE > builder.now
             return _decision(ref, pod_message(pod, snapshot, is_early=is_early), snapshot)
+    return None
+
+
+def candidates_of_cluster(tree: Tree) -> Iterator[Candidate]:
+    """List every leaf node with the root's node that it counts for."""
+    for node in tree.snapshot.leaf.nodes.values():
+        holder = tree.membership.holders.get(node.name)
+        refused = None if holder is None else refusals.refusal(tree, holder)
+        if earlier := tree.taken.by.get(node.name):
+            yield Candidate.of(node.name, InOtherCluster(by=earlier))
+        elif holder is None:
+            yield Candidate.of(node.name, NotSelected(cluster=tree.snapshot.cluster.name))
+        elif refused is not None:
+            yield Candidate.of(node.name, refused)
+        else:
+            yield _counted(tree, node, holder)
+
+
+def candidates_of_node(tree: Tree, placement: Placement) -> Iterator[Candidate]:
+    """List every leaf node as this model sees it. A model that names its leaf node considers no others."""
+    nodes = tree.snapshot.leaf.nodes.values()
+    for node in tree.membership.of(placement) if placement.model.mode is Mode.NODE else nodes:
+        holder = tree.membership.holders.get(node.name)
+        if holder is placement:
+            yield _counted(tree, node, placement)
+            continue
+        model = placement.model
+        if earlier := tree.taken.by.get(node.name):
+            yield Candidate.of(node.name, InOtherCluster(by=earlier))
+        elif holder is not None and model.selector.matches(node.metadata.labels):
+            other = InOtherModel(model=model.title, by=holder.model.title, other=holder.name)
+            yield Candidate.of(node.name, other)
+        else:
+            yield Candidate.of(node.name, NotSelected(node=placement.name, model=model.title))
+
+
+def _counted(tree: Tree, node: TreeNode, placement: Placement) -> Candidate:
+    options = tree.snapshot.cluster.tree.resources
+    message = _not_counted(node, placement.name, availability.reason(node, options))
+    if message is None:
+        free_now = dict(free((node,), tree.snapshot.leaf.usage, options).allocatable)
+        message = Counted(node=placement.name, has=dict(node.status.allocatable), free=free_now)
+    return Candidate.of(node.name, message, is_taken=isinstance(message, Counted))
+
+
+def _not_counted(node: TreeNode, mirror: str, reason: Reason) -> TreeMessage | None:
+    """Return why a leaf node adds nothing; None if it counts."""
+    has = dict(node.status.allocatable)
+    match reason:
+        case Reason.NOT_READY:
+            ready = node.condition(availability.READY)
+            if ready is None:
+                return NotReady(node=mirror, has=has)
+            return NotReady(node=mirror, has=has, status=ready.status, ready_reason=ready.reason)
+        case Reason.CORDONED:
+            return Cordoned(node=mirror, has=has)
+        case Reason.TAINTED:
+            taints = tuple(f"{each.key}:{each.effect}" for each in node.spec.taints)
+            return Tainted(node=mirror, has=has, taints=taints)
+        case Reason.UNREADABLE:
+            return Unreadable(node=mirror, has=has, error=availability.fault(node))
     return None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-from nodeyard.capabilities.clustertree.liveness import State
+from nodeyard.capabilities.clustertree.leases.liveness import State
 from nodeyard.capabilities.clustertree.planning.heartbeat import is_silent
 from nodeyard.capabilities.clustertree.planning.models import Mode, Placement
 from nodeyard.capabilities.clustertree.snapshot import Leaf, TreeNode, TreeSnapshot

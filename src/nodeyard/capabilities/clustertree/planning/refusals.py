@@ -1,8 +1,15 @@
-"""Blocks what a Cluster asks for and cannot get."""
+"""Blocks what a Cluster asks for and cannot get, and pods that nothing acknowledges.
+
+Nodeyard mirrors nodes and does not move pods; a pod sync such as Kosmos' pod controllers must do that. Without one a
+pod of the root that is bound to a mirrored node would wait silently, so it is reported after a minute.
+"""
 
 from __future__ import annotations
 
-from nodeyard.capabilities.clustertree.liveness import LeafHealth, State
+from datetime import datetime, timedelta
+from typing import Final
+
+from nodeyard.capabilities.clustertree.leases.liveness import LeafHealth, State
 from nodeyard.capabilities.clustertree.messages import (
     CredentialsRejected,
     InvalidModel,
@@ -15,6 +22,7 @@ from nodeyard.capabilities.clustertree.messages import (
     NoKubeconfig,
     NotContacted,
     NotSynced,
+    PodUnacknowledged,
     ProbeFailing,
     SecretMissing,
     TooLarge,
@@ -26,7 +34,7 @@ from nodeyard.capabilities.clustertree.planning.models import Placement
 from nodeyard.capabilities.clustertree.planning.ownership import cluster_ref, node_ref
 from nodeyard.capabilities.clustertree.planning.tree import Tree
 from nodeyard.capabilities.clustertree.reasons import Reason
-from nodeyard.capabilities.clustertree.snapshot import TreeSnapshot
+from nodeyard.capabilities.clustertree.snapshot import BoundPod, TreeSnapshot
 from nodeyard.kube.names import MIRRORED_CLUSTER
 from nodeyard.kube.timestamps import format_rfc3339
 from nodeyard.plan.builder import PlanBuilder
@@ -115,3 +123,33 @@ def refusal(tree: Tree, placement: Placement) -> TreeMessage | None:
 def _refused_ref(tree: Tree, placement: Placement) -> ObjectRef:
     conflicting_node = tree.conflicting_node(placement.name)
     return node_ref(placement.name, "" if conflicting_node is None else conflicting_node.metadata.uid)
+
+
+PATIENCE: Final = timedelta(seconds=60)
+
+
+def unacknowledged(snapshot: TreeSnapshot, now: datetime) -> tuple[BoundPod, ...]:
+    """Return the pods that have waited too long, sorted by namespace and name."""
+    return tuple(pod for pod in snapshot.pending_pods if pod.since + PATIENCE <= now)
+
+
+def block_unacknowledged(builder: PlanBuilder, snapshot: TreeSnapshot) -> None:
+    for pod in unacknowledged(snapshot, builder.now):
+        builder.block(pod_ref(pod), pod_message(pod, snapshot))
+    for pod in snapshot.pending_pods:
+        if pod.since + PATIENCE > builder.now:
+            builder.wake(pod.since + PATIENCE)
+
+
+def pod_ref(pod: BoundPod) -> ObjectRef:
+    return ObjectRef(api_version="v1", kind="Pod", namespace=pod.namespace, name=pod.name, uid=pod.uid)
+
+
+def pod_message(pod: BoundPod, snapshot: TreeSnapshot, *, is_early: bool = False) -> PodUnacknowledged:
+    return PodUnacknowledged(
+        cluster=snapshot.cluster.name,
+        node=pod.node,
+        pod=f"{pod.namespace}/{pod.name}",
+        since=format_rfc3339(pod.since),
+        is_early=is_early,
+    )

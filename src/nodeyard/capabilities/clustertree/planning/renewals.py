@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Final
 
-from nodeyard.capabilities.clustertree.liveness import LeafHealth, State
+from nodeyard.capabilities.clustertree.leases.liveness import LeafHealth, State
 from nodeyard.capabilities.clustertree.planning.ownership import mirrors_of
 from nodeyard.capabilities.clustertree.snapshot import TreeSnapshot
 from nodeyard.kube.timestamps import parse_rfc3339_or_none

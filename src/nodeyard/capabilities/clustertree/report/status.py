@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
-from nodeyard.capabilities.clustertree.liveness import LeafHealth, State
+from nodeyard.capabilities.clustertree.leases.liveness import LeafHealth, State
 from nodeyard.capabilities.clustertree.messages import (
     ENDINGS,
     LeasesLate,
