@@ -1,5 +1,6 @@
 """The two distributions: what each wheel contains, and that the operator needs nothing of the testbed."""
 
+import re
 import subprocess
 import sys
 import sysconfig
@@ -103,6 +104,18 @@ def test_without_the_testbed_a_command_says_in_one_line_what_to_install(operator
     assert done.returncode == 1
     assert INSTALL in done.stderr.splitlines()[-1]
     assert "Traceback" not in done.stderr
+
+
+def test_the_description_of_a_package_has_absolute_links_and_the_metadata_says_where_to_look(wheels):
+    for name, wheel in wheels.items():
+        with zipfile.ZipFile(wheel) as opened:
+            path = next(each for each in opened.namelist() if each.endswith(".dist-info/METADATA"))
+            metadata = opened.read(path).decode()
+        links = re.findall(r"\]\(([^)]*)\)", metadata)
+        assert all(link.startswith(("https://", "#")) for link in links), (name, links)
+        assert {"Homepage", "Documentation", "Changelog"} <= set(re.findall(r"^Project-URL: (\w+),", metadata, re.M))
+        assert "Author: The Nodeyard authors" in metadata
+        assert metadata.count("Classifier: ") > 5
 
 
 def test_both_distributions_have_the_version_that_the_commands_print():
