@@ -6,6 +6,7 @@ import pytest
 from tests.builders import badges
 
 from nodeyard.app.dry_planner import dry_planning
+from nodeyard.client import rest_mapper
 from nodeyard.client.api import Client
 from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_kubeconfig
@@ -14,7 +15,6 @@ from nodeyard.plan.model import ObjectRef
 from nodeyard.process.clock import SystemClock
 from nodeyard.runtime import rbac
 from nodeyard.testing import third_party_crds
-from nodeyard.watch import server_info
 
 _numbers = itertools.count(1)
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -147,7 +147,7 @@ def test_a_kind_that_is_not_declared_any_more_is_let_go_and_can_come_back(show, 
 
 
 def test_a_kind_that_is_declared_before_it_is_defined_begins_when_it_is(show, operator, monkeypatch):
-    monkeypatch.setattr(server_info, "DISCOVERY_SECONDS", 1.0)
+    monkeypatch.setattr(rest_mapper, "DISCOVERY_SECONDS", 1.0)
     show.allow(*WATCHING, "patch")
     show.declare()
     started(operator)

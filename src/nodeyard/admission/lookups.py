@@ -14,10 +14,10 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
-from nodeyard.admission.kinds import Kinds
 from nodeyard.client.api import Client
 from nodeyard.client.errors import ClientError, Forbidden, NotFound, TransportTimeout
 from nodeyard.client.resources import Resource
+from nodeyard.client.rest_mapper import RESTMapper
 from nodeyard.kube.objects import PartialObject
 from nodeyard.plan.model import ObjectRef
 from nodeyard.runtime.webhooks import Cause, Found, LookedUp, Missing, Unreadable
@@ -30,7 +30,7 @@ MAX_NAME: Final = 253
 
 _ObjectKey: TypeAlias = tuple[str, str, str, str]
 """apiVersion, kind, namespace and name."""
-_Read: TypeAlias = tuple[LookedUp, Resource[PartialObject] | None]
+_Read: TypeAlias = tuple[LookedUp, Resource[Any] | None]
 """The answer, and the resource it was read through."""
 
 
@@ -45,11 +45,15 @@ class _Request:
 
 class Lookups:
     def __init__(
-        self, client: Client, kinds: Kinds, remedy: str, on_found: Callable[[Resource[Any]], None] = lambda _kind: None
+        self,
+        client: Client,
+        mapper: RESTMapper,
+        remedy: str,
+        on_found: Callable[[Resource[Any]], None] = lambda _kind: None,
     ) -> None:
         """`remedy` tells users how to grant a missing right; `on_found` gets the resource of each found object."""
         self._client = single_metadata_only(client)
-        self._kinds = kinds
+        self._mapper = mapper
         self._remedy = remedy
         self._on_found = on_found
         self._slots = asyncio.Semaphore(IN_FLIGHT)
@@ -72,12 +76,12 @@ class Lookups:
         return {ref: task.result() if _is_done(task) else _timed_out(ref) for ref, task in wanted.items()}
 
     async def close(self) -> None:
-        """Cancel the requests in request."""
+        """Cancel the requests in flight."""
         tasks = [request.answer for request in self._requests.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        await self._kinds.close()
+        await self._mapper.close()
 
     async def _find(self, ref: ObjectRef, is_trial: bool) -> LookedUp:
         if not _is_name(ref.name) or (ref.namespace and not _is_name(ref.namespace)):
@@ -107,26 +111,26 @@ class Lookups:
             del self._requests[key]
 
     async def _read(self, api_version: str, kind: str, namespace: str, name: str) -> _Read:
-        resource: Resource[PartialObject] | None = None
+        resource: Resource[Any] | None = None
         try:
             async with asyncio.timeout(REQUEST_SECONDS):
-                resource = await self._kinds.find(api_version, kind)
+                resource = await self._mapper.look_up(api_version, kind)
                 answer = None if resource is None else await self._get(resource, namespace, name)
                 if resource is not None and answer is None:
                     # Cached discovery was stale.
-                    resource = await self._kinds.rediscover(api_version, kind)
+                    resource = await self._mapper.look_up_again(api_version, kind)
                     answer = None if resource is None else await self._get(resource, namespace, name)
         except (ClientError, msgspec.MsgspecError, LookupError, TimeoutError) as error:
             return self._unreadable(error, resource, kind), resource
         return answer or _not_served(api_version, kind), resource
 
-    async def _get(self, resource: Resource[PartialObject], namespace: str, name: str) -> LookedUp | None:
+    async def _get(self, resource: Resource[Any], namespace: str, name: str) -> LookedUp | None:
         """Get an object; None if the server does not serve the kind."""
         if resource.namespaced and not namespace:
             return Missing()
         try:
             async with self._slots:
-                return Found(await self._client.get(resource, name, namespace))
+                return Found(await self._client.get(resource.decoded_as(PartialObject), name, namespace))
         except NotFound as error:
             return Missing() if error.details.name == name else None
 

@@ -20,7 +20,6 @@ from typing import Final, Protocol, TypeAlias
 from nodeyard.admission.certificates import BadCertificate, RotationPolicy, ServingCertificate
 from nodeyard.admission.client_config import Reach
 from nodeyard.admission.file_certs import FileCertificates
-from nodeyard.admission.kinds import Kinds
 from nodeyard.admission.lookups import Lookups
 from nodeyard.admission.metrics import AdmissionMetrics
 from nodeyard.admission.registrar import Paths, Registrar
@@ -110,8 +109,7 @@ class Admission:
             await asyncio.gather(*(each.close() for each in self._lookups))
 
     def _lookups_of(self, controller: Controller) -> Lookups:
-        kinds = Kinds(self._client, controller.served, self._clock)
-        return Lookups(self._client, kinds, remedy(controller.capability), controller.view.record_lookup)
+        return Lookups(self._client, controller.mapper, remedy(controller.capability), controller.view.record_lookup)
 
     def add_checks(self, health: Health) -> Health:
         """Add the checks of the webhooks to other checks."""

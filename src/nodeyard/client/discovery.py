@@ -47,9 +47,21 @@ class Catalog:
     def __init__(self, known: Iterable[Known]) -> None:
         self.known = tuple(known)
         self._by_kind = {(one.resource.api_version, one.resource.kind): one for one in reversed(self.known)}
+        self._versions: dict[tuple[str, str], dict[str, Resource[Object]]] = {}
+        for one in self.known:
+            by_version = self._versions.setdefault((one.resource.group, one.resource.kind), {})
+            by_version.setdefault(one.resource.version, one.resource)
 
     def by_kind(self, api_version: str, kind: str) -> Known | None:
         return self._by_kind.get((api_version, kind))
+
+    def versions(self, group: str, kind: str) -> tuple[str, ...]:
+        """Return the served versions of a kind, preferred first."""
+        return tuple(self._versions.get((group, kind), ()))
+
+    def preferred(self, group: str, kind: str) -> Resource[Object] | None:
+        """Return the kind in its preferred version."""
+        return next(iter(self._versions.get((group, kind), {}).values()), None)
 
     def matches(self, name: str) -> list[Known]:
         """Return every resource that the name may mean, one version per group."""

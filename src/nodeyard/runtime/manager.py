@@ -28,7 +28,6 @@ from nodeyard.runtime.reconcile.controller import Controller, ControllerEnvironm
 from nodeyard.runtime.reconcile.plan_executor import PlanExecutor, ThreadPlanExecutor
 from nodeyard.runtime.remote.cluster import ClusterEnvironment
 from nodeyard.runtime.remote.connect import Connect, connect_by_kubeconfig, secret_reader
-from nodeyard.runtime.rest_mapper import RESTMapper
 from nodeyard.runtime.settings import Settings
 from nodeyard.watch.informers import InformerFactory
 from nodeyard.watch.metrics import expose
@@ -59,16 +58,13 @@ class Manager:
         self.metrics = metrics or Metrics()
         clock, random = clock or SystemClock(), random or Random()
         self.watches = InformerFactory(client, clock, random)
-        self._mapper = RESTMapper(client, clock)
-        self.watches.on_discovered = self._mapper.learn
+        self.watches.mapper.follow()
         self._elections = elections or TaskElections(client)
         loop_metrics = LoopMetrics(self.metrics)
         remote = ClusterEnvironment(
             clock, random, connect, observe, show=loop_metrics.show_cluster, read=secret_reader(client)
         )
-        env = ControllerEnvironment(
-            client, clock, random, self.watches, self._mapper, self._elections, loop_metrics, remote
-        )
+        env = ControllerEnvironment(client, clock, random, self.watches, self._elections, loop_metrics, remote)
         self.controllers = tuple(Controller(each, env, settings, plan_executor(each.name)) for each in capabilities)
         self._background: list[asyncio.Task[None]] = []
         expose(self.metrics, self.watches)
@@ -77,7 +73,6 @@ class Manager:
     async def running(self) -> AsyncIterator[None]:
         background = self._background = [
             asyncio.create_task(self.watches.run(), name="informers"),
-            asyncio.create_task(self._mapper.run(), name="discovery"),
         ]
         self._elections.start()
         for controller in self.controllers:

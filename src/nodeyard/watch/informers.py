@@ -21,10 +21,10 @@ from typing import Any, Final
 import msgspec
 
 from nodeyard.client.api import Client
-from nodeyard.client.discovery import Catalog
 from nodeyard.client.errors import ClientError, NotFound
 from nodeyard.client.outages import OUTAGES
 from nodeyard.client.resources import API_SERVICES, CUSTOM_RESOURCE_DEFINITIONS
+from nodeyard.client.rest_mapper import DISCOVERY_SECONDS, RESTMapper
 from nodeyard.kube.json import Json
 from nodeyard.kube.object_key import Key
 from nodeyard.plan.model import ObjectRef
@@ -36,7 +36,7 @@ from nodeyard.watch.indexes import Index
 from nodeyard.watch.informer_key import InformerKey, key_of
 from nodeyard.watch.overlay import PendingWrite
 from nodeyard.watch.reflector import Report
-from nodeyard.watch.server_info import DISCOVERY_SECONDS, ServerInfo, ServerInfoPoller
+from nodeyard.watch.server_info import ServerInfo
 from nodeyard.watch.shared_informer import SharedInformer, WatchSpec, full_name
 from nodeyard.watch.subscription import EventHandlers, Subscription
 from nodeyard.watch.view import CacheView
@@ -60,23 +60,20 @@ class InformerFactory:
         self._random = random
         self._informers: dict[InformerKey, SharedInformer] = {}
         self._dynamic: list[DynamicKinds] = []
-        self._catalog: Catalog | None = None
         self._is_known = False
         """True once `needed` was evaluated for all informers and discovery has run for optional kinds."""
         self._was_synced = False
         self._turn = asyncio.Lock()
         self._wake = asyncio.Event()
         self._progress = asyncio.Event()
-        self.server_info = ServerInfo(self._wake.set)
-        self._poller = ServerInfoPoller(client, clock, self.server_info)
+        self.mapper = RESTMapper(client, clock, self._wake.set)
+        self.server_info = ServerInfo(client, clock, self.mapper, self._wake.set)
         self._identifies = identifies
         self._is_held = False
         self.on_watching: Callable[[SharedInformer], None] = lambda _informer: None
         """Called with each informer that starts to watch."""
         self.on_dropped: Callable[[SharedInformer], None] = lambda _informer: None
         """Called with each informer that was removed because no capability declares its kind."""
-        self.on_discovered: Callable[[Catalog], None] = lambda _catalog: None
-        """Called with the result of each discovery."""
 
     # set-up
 
@@ -134,11 +131,11 @@ class InformerFactory:
     def _subscribe(self, handlers: EventHandlers, source: InformerKey, watches: Sequence[WatchSpec]) -> Subscription:
         """Subscribe to a newly declared kind. Its CRD may be new as well, so discovery runs soon."""
         informer = self._informer(source)
-        if self._catalog is not None and informer.is_served is None:
-            informer.serve(self._catalog)
+        if self.mapper.catalog is not None and informer.is_served is None:
+            informer.serve(self.mapper.catalog)
             informer.is_served = informer.is_served or None
         if not informer.is_served:
-            self._poller.hurry()
+            self.mapper.invalidate()
         subscription = Subscription(informer, watches, handlers, is_late=True)
         self._is_known = False
         self._wake.set()
@@ -151,7 +148,7 @@ class InformerFactory:
             informer.on_synced += [self._progress.set, self._wake.set]
             informer.on_trouble.append(self._progress.set)
             if full_name(informer.resource) in _KIND_SOURCES:
-                informer.cache.listen(lambda _old, _new: self.rediscover())
+                informer.cache.listen(lambda _old, _new: self.mapper.invalidate())
         return informer
 
     # running
@@ -191,13 +188,13 @@ class InformerFactory:
                 self._turn_over(informer)
             if informer.is_wanted and not informer.is_running:
                 _log.info("watch started", resource=str(informer.source))
-                informer.start(self._client, self._clock, self._random, self.rediscover)
+                informer.start(self._client, self._clock, self._random, self.mapper.invalidate)
                 self.on_watching(informer)
 
     def _turn_over(self, informer: SharedInformer) -> None:
         """Switch to the version that the server serves now, if the watch was stopped for that."""
-        if informer.is_served is None and self._catalog is not None:
-            informer.serve(self._catalog)
+        if informer.is_served is None and self.mapper.catalog is not None:
+            informer.serve(self.mapper.catalog)
 
     def _drop(self) -> None:
         """Remove informers of kinds that no capability declares."""
@@ -206,20 +203,15 @@ class InformerFactory:
                 del self._informers[source]
                 self.on_dropped(informer)
 
-    def rediscover(self) -> None:
-        """Run discovery soon: a kind may have been added or removed."""
-        self._poller.hurry()
-        self._wake.set()
-
     async def _discover(self) -> None:
-        catalog = await self._poller.discover(is_wanted=self._has_optional)
-        if catalog is not None:
-            self._catalog = catalog
-            self.on_discovered(catalog)
+        if any(informer.is_optional for informer in self.informers):
+            self.mapper.follow()
+        if await self.mapper.refresh() and self.mapper.catalog is not None:
             for informer in self.informers:
-                informer.serve(catalog)
+                informer.serve(self.mapper.catalog)
+            self.server_info.notify()
         if self._identifies:
-            await self._poller.identify(sum(informer.breaks for informer in self.informers))
+            await self.server_info.identify(sum(informer.breaks for informer in self.informers))
 
     # contact
 
@@ -240,12 +232,13 @@ class InformerFactory:
             for informer in self.informers:
                 informer.is_served = None
                 await informer.stop()
+        self.mapper.forget()
         self.server_info.forget()
 
     def release(self) -> None:
         """Resume all watches after contact is restored."""
         self._is_held = False
-        self.rediscover()
+        self.mapper.invalidate()
 
     def look_again(self) -> None:
         """Evaluate `needed` again: its result may have changed for reasons outside these views."""
@@ -254,7 +247,7 @@ class InformerFactory:
     async def _rest(self) -> None:
         """Wait for a relevant change, or for the next discovery."""
         await self._clock.sleep(PAUSE_SECONDS)
-        left = DISCOVERY_SECONDS if self._is_held else self._poller.left(discovers=self._has_optional)
+        left = DISCOVERY_SECONDS if self._is_held else min(self.mapper.due_in, self.server_info.due_in)
         waking = asyncio.create_task(self._wake.wait())
         turn = asyncio.create_task(self._clock.sleep(left))
         try:
@@ -326,10 +319,6 @@ class InformerFactory:
             await self.settle()
 
     # health
-
-    @property
-    def _has_optional(self) -> bool:
-        return any(informer.is_optional for informer in self.informers)
 
     @property
     def informers(self) -> tuple[SharedInformer, ...]:

@@ -5,11 +5,12 @@ import json
 
 import pytest
 
-from nodeyard.admission.kinds import MIN_INTERVAL_SECONDS, Kinds
 from nodeyard.admission.lookups import IN_FLIGHT, Lookups
 from nodeyard.client.api import Client
+from nodeyard.client.discovery import Catalog, Known
 from nodeyard.client.errors import TransportError, TransportTimeout
 from nodeyard.client.resources import NAMESPACES, untyped
+from nodeyard.client.rest_mapper import MIN_INTERVAL_SECONDS, RESTMapper
 from nodeyard.client.transport import Response
 from nodeyard.plan.model import ObjectRef
 from nodeyard.process.clock import settle
@@ -66,17 +67,11 @@ def _status(code, reason, message, details=None):
     return _said(code, body)
 
 
-class Known:
-    def __init__(self, *resources):
-        self.resources = resources
+class Served(RESTMapper):
+    """Knows what the test says."""
 
-    def find(self, api_version, kind):
-        found = [each for each in self.resources if (each.api_version, each.kind) == (api_version, kind)]
-        return found[0] if found else None
-
-    def find_other(self, group, kind):
-        found = [each for each in self.resources if (each.group, each.kind) == (group, kind)]
-        return found[0] if found else None
+    def know(self, *resources):
+        self.catalog = Catalog(map(Known, resources))
 
 
 @pytest.fixture
@@ -85,8 +80,10 @@ def server():
 
 
 @pytest.fixture
-def known():
-    return Known(WIDGETS, NAMESPACES)
+def known(server, clock):
+    known = Served(Client(server), clock)
+    known.know(WIDGETS, NAMESPACES)
+    return known
 
 
 @pytest.fixture
@@ -95,9 +92,9 @@ def seen():
 
 
 @pytest.fixture
-async def lookups(server, known, clock, seen):
+async def lookups(server, known, seen):
     client = Client(server)
-    made = Lookups(client, Kinds(client, known, clock), "give it by the label x", seen.append)
+    made = Lookups(client, known, "give it by the label x", seen.append)
     yield made
     await made.close()
 
@@ -301,7 +298,7 @@ def serve(server, plural="widgets", kind="Widget", *, namespaced=True):
 
 
 async def test_a_kind_that_was_installed_a_moment_ago_is_found(server, known, find):
-    known.resources = ()
+    known.know()
     serve(server)
     stored(server)
 
@@ -311,7 +308,7 @@ async def test_a_kind_that_was_installed_a_moment_ago_is_found(server, known, fi
 
 @pytest.mark.parametrize("served", [{"resources": []}, None], ids=["other kinds", "no such group"])
 async def test_a_kind_that_is_not_served_is_unreadable(server, known, find, served):
-    known.resources = ()
+    known.know()
     server.served = served
 
     assert await find(owner()) == Unreadable("the server does not serve Widget in example.dev/v1", Cause.NOT_SERVED)
@@ -345,7 +342,7 @@ async def test_what_is_no_api_version_is_not_served_and_makes_no_request(server,
 
 
 async def test_kinds_that_somebody_made_up_do_not_have_the_server_asked_again_and_again(server, known, find, clock):
-    known.resources = ()
+    known.know()
     assert (await find(owner())).cause is Cause.NOT_SERVED
     looking = [asyncio.create_task(find(owner(f"w{number}"))) for number in range(IN_FLIGHT)]
     await settle()
@@ -364,7 +361,7 @@ async def test_nothing_is_left_running_when_it_closes(server, known, lookups, cl
     server.gate.clear()
     soon = asyncio.get_running_loop().time() + 0.01
     await lookups.find([owner("slow")], soon)
-    known.resources = ()
+    known.know()
     for name in ("a", "b"):
         await lookups.find([owner(name)], asyncio.get_running_loop().time() + 0.01)
     assert [task for task in asyncio.all_tasks() if task.get_name() in ("read Widget", "discover a version")]

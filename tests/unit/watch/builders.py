@@ -129,3 +129,7 @@ class Script:
 
 def line(event):
     return event if isinstance(event, bytes) else msgspec.json.encode(event) + b"\n"
+
+
+NO_KINDS = {"kind": "APIGroupDiscoveryList", "items": []}
+"""One of the two answers of discovery, of a server that serves nothing."""

@@ -4,8 +4,8 @@ import pytest
 
 from nodeyard.apiserver.server import Server
 from nodeyard.client.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, NODES
+from nodeyard.client.rest_mapper import DISCOVERY_SECONDS
 from nodeyard.process.clock import settle
-from nodeyard.watch.server_info import DISCOVERY_SECONDS
 
 from .stages import COUNT, NODE_WATCH, Stage
 

@@ -8,12 +8,12 @@ import pytest
 
 from nodeyard.apiserver.server import Server
 from nodeyard.client.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, NODES, of_kind, untyped
+from nodeyard.client.rest_mapper import DISCOVERY_SECONDS
 from nodeyard.client.transport import Stream
 from nodeyard.plan.model import ObjectRef
 from nodeyard.process.clock import settle
 from nodeyard.runtime.capability import Watch
 from nodeyard.watch.reflector import STALLED_SECONDS
-from nodeyard.watch.server_info import DISCOVERY_SECONDS
 
 from .builders import refusal
 from .stages import NODE_WATCH, WIDGETS, Stage

@@ -8,6 +8,7 @@ import pytest
 
 from nodeyard.client.api import Client
 from nodeyard.client.resources import CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, NODES, PODS, untyped
+from nodeyard.client.rest_mapper import DISCOVERY_RETRY_SECONDS, DISCOVERY_SECONDS
 from nodeyard.kube.objects import Node, PartialObject, Pod
 from nodeyard.plan.model import ObjectRef
 from nodeyard.process.clock import settle
@@ -17,9 +18,8 @@ from nodeyard.watch import InformerFactory
 from nodeyard.watch.informers import CONFIRM_SECONDS, SETTLE_SECONDS
 from nodeyard.watch.metrics import expose
 from nodeyard.watch.reflector import STALLED_SECONDS
-from nodeyard.watch.server_info import DISCOVERY_RETRY_SECONDS, DISCOVERY_SECONDS
 
-from .builders import Hold, Script, bookmark, refusal
+from .builders import NO_KINDS, Hold, Script, bookmark, refusal
 from .stages import COUNT, NODE_WATCH, WIDGETS, names_of
 
 
@@ -248,8 +248,7 @@ async def test_a_stalled_watch_is_named(clock):
 
 async def test_while_discovery_fails_nobody_knows_and_it_is_asked_again_soon(clock):
     refused = refusal(503)
-    catalogue = {"kind": "APIGroupDiscoveryList", "items": []}
-    watches = InformerFactory(Client(Script(clock, refused, refused, catalogue, catalogue)), clock, Random(1))
+    watches = InformerFactory(Client(Script(clock, refused, refused, NO_KINDS, NO_KINDS)), clock, Random(1))
     view = watches.register((Watch(WIDGETS, keys=names_of, optional=True),))
     task = asyncio.create_task(watches.run())
     await clock.advance(1)

@@ -1,9 +1,8 @@
 """New kinds are found soon: where their definitions are watched, and in a few looks after one was missed."""
 
 from nodeyard.client.resources import CUSTOM_RESOURCE_DEFINITIONS
+from nodeyard.client.rest_mapper import DISCOVERY_SECONDS, FOLLOW_UP_SECONDS
 from nodeyard.runtime.capability import Watch
-from nodeyard.runtime.rest_mapper import RESTMapper
-from nodeyard.watch.server_info import DISCOVERY_SECONDS, FOLLOW_UP_SECONDS
 
 from .stages import NODE_WATCH, WIDGETS
 
@@ -30,15 +29,20 @@ async def test_elsewhere_it_is_found_in_its_turn(stage, clock):
     assert "widgets.example.dev" in stage.running
 
 
-async def test_after_a_hurry_the_server_is_asked_a_few_times_and_then_in_its_turn_again(stage, clock):
-    asked = []
-    stage.watches.on_discovered = lambda _catalog: asked.append(clock.monotonic())
+async def test_after_a_hurry_the_server_is_asked_a_few_times_and_then_in_its_turn_again(stage, clock, monkeypatch):
+    asked, discover = [], stage.client.catalog
+
+    async def catalog():
+        asked.append(clock.monotonic())
+        return await discover()
+
+    monkeypatch.setattr(stage.client, "catalog", catalog)
     stage.register(NODE_WATCH, Watch(WIDGETS, optional=True))
     await stage.start()
     await clock.advance(1)
     asked.clear()
 
-    stage.watches.rediscover()
+    stage.watches.mapper.invalidate()
     await clock.advance(sum(FOLLOW_UP_SECONDS) + 2)
     assert len(asked) == 1 + len(FOLLOW_UP_SECONDS)
     await clock.advance(DISCOVERY_SECONDS / 2)
@@ -46,12 +50,10 @@ async def test_after_a_hurry_the_server_is_asked_a_few_times_and_then_in_its_tur
     assert len(asked) == 1 + len(FOLLOW_UP_SECONDS)
 
 
-async def test_what_one_has_found_out_the_other_need_not_ask(stage, clock):
-    served = RESTMapper(stage.client, clock)
-    stage.watches.on_discovered = served.learn
+async def test_what_the_informers_have_found_out_the_applier_need_not_ask(stage):
     stage.register(NODE_WATCH, Watch(WIDGETS, optional=True))
     await stage.define_widgets()
 
     await stage.start()
 
-    assert served.find("example.dev/v1", "Widget").plural == "widgets"
+    assert stage.watches.mapper.find("example.dev/v1", "Widget").plural == "widgets"

@@ -2,9 +2,22 @@
 
 import pytest
 
+from nodeyard.client.api import Client
 from nodeyard.client.discovery import Catalog, Known
 from nodeyard.client.resources import untyped
+from nodeyard.client.rest_mapper import RESTMapper
 from nodeyard.watch.server_info import ServerInfo
+
+
+class Served:
+    """What a server serves now; discovery answers at once."""
+
+    def __init__(self, clock, asked):
+        self.mapper = RESTMapper(Client(None), clock, lambda: asked.append("asked"))
+
+    def serve(self, facts, catalog):
+        self.mapper.catalog = catalog
+        facts.notify()
 
 
 def catalog(*versions):
@@ -17,8 +30,13 @@ def asked():
 
 
 @pytest.fixture
-def facts(asked):
-    return ServerInfo(lambda: asked.append("asked"))
+def server(clock, asked):
+    return Served(clock, asked)
+
+
+@pytest.fixture
+def facts(asked, server, clock):
+    return ServerInfo(Client(None), clock, server.mapper, lambda: asked.append("asked"))
 
 
 @pytest.fixture
@@ -31,52 +49,52 @@ def inquiry(facts, news):
     return facts.register(lambda: news.append("news"))
 
 
-def test_nothing_is_wanted_before_somebody_asks(facts, asked, inquiry):
+def test_nothing_is_wanted_before_somebody_asks(facts, server, asked, inquiry):
     assert inquiry.is_answered
     assert not facts.is_uid_asked
     assert not facts.are_versions_asked
     assert asked == []
 
 
-def test_the_first_question_is_passed_on_and_no_other(facts, asked, inquiry):
+def test_the_first_question_is_passed_on_and_no_other(facts, server, asked, inquiry):
     assert [inquiry.versions("example.dev", "Widget") for _ in range(3)] == [(), (), ()]
     assert (asked, facts.is_waited_for) == (["asked"], True)
     assert [inquiry.uid for _ in range(3)] == ["", "", ""]
     assert asked == ["asked", "asked"]
 
 
-def test_an_answer_that_is_not_known_is_no_answer(facts, inquiry):
+def test_an_answer_that_is_not_known_is_no_answer(facts, server, inquiry):
     inquiry.versions("example.dev", "Widget")
     assert not inquiry.is_answered
-    facts.learn_versions(catalog())
+    server.serve(facts, catalog())
     assert inquiry.is_answered
     assert inquiry.versions("example.dev", "Widget") == ()
 
 
-def test_versions_come_in_the_servers_order_and_once(facts, inquiry):
-    facts.learn_versions(Catalog([*catalog("v2", "v1").known, *catalog("v1").known]))
+def test_versions_come_in_the_servers_order_and_once(facts, server, inquiry):
+    server.serve(facts, Catalog([*catalog("v2", "v1").known, *catalog("v1").known]))
     assert inquiry.versions("example.dev", "Widget") == ("v2", "v1")
     assert inquiry.versions("example.dev", "Gadget") == ()
 
 
-def test_news_is_what_differs_from_the_answer_that_was_given(facts, inquiry, news):
-    facts.learn_versions(catalog("v1"))
+def test_news_is_what_differs_from_the_answer_that_was_given(facts, server, inquiry, news):
+    server.serve(facts, catalog("v1"))
     inquiry.versions("example.dev", "Widget")
-    facts.learn_versions(catalog("v1"))
+    server.serve(facts, catalog("v1"))
     assert news == []
-    facts.learn_versions(catalog("v2", "v1"))
-    facts.learn_versions(catalog("v2", "v1"))
+    server.serve(facts, catalog("v2", "v1"))
+    server.serve(facts, catalog("v2", "v1"))
     assert news == ["news"]
 
 
-def test_who_has_not_asked_is_not_told(facts, inquiry, news):
-    facts.learn_uid("u")
-    facts.learn_versions(catalog("v1"))
+def test_who_has_not_asked_is_not_told(facts, server, inquiry, news):
+    facts.set_uid("u")
+    server.serve(facts, catalog("v1"))
     assert news == []
 
 
-def test_a_uid_is_news_to_who_asked_for_it(facts, inquiry, news):
+def test_a_uid_is_news_to_who_asked_for_it(facts, server, inquiry, news):
     assert inquiry.uid == ""
-    facts.learn_uid("u")
-    facts.learn_uid("u")
+    facts.set_uid("u")
+    facts.set_uid("u")
     assert (news, inquiry.uid) == (["news"], "u")

@@ -21,6 +21,7 @@ from nodeyard.apply.recorder import Recorder
 from nodeyard.apply.status import StatusWriter
 from nodeyard.client.api import Client
 from nodeyard.client.resources import Resource
+from nodeyard.client.rest_mapper import RESTMapper
 from nodeyard.kube.json import Json
 from nodeyard.kube.object_key import identity_of
 from nodeyard.plan.model import ObjectRef, Plan
@@ -43,7 +44,6 @@ from nodeyard.runtime.reconcile.worker import Workers
 from nodeyard.runtime.reconcile.workqueue import Priority, WorkQueue
 from nodeyard.runtime.remote.cluster import ClusterCallbacks, ClusterEnvironment
 from nodeyard.runtime.remote.clusters import Clusters
-from nodeyard.runtime.rest_mapper import RESTMapper
 from nodeyard.runtime.settings import Settings
 from nodeyard.runtime.sharding.leases import WHOLE
 from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse
@@ -65,7 +65,6 @@ class ControllerEnvironment:
     clock: Clock
     random: Random
     informers: InformerFactory
-    mapper: RESTMapper
     elections: Elections
     metrics: LoopMetrics
     remote: ClusterEnvironment
@@ -108,8 +107,8 @@ class Controller:
         )
         self._clusters.attach(self.view)
         self._findings = LoopFindings(self.view.findings, self._enqueue)
-        env.mapper.watch(watch.resource for watch in capability.watches if not watch.metadata_only)
-        env.mapper.watch(kind.resource for kind in capability.kinds)
+        self.mapper.register(watch.resource for watch in capability.watches if not watch.metadata_only)
+        self.mapper.register(kind.resource for kind in capability.kinds)
         self._recorder = Recorder(
             env.client, capability.name, instance=settings.identity, clock=env.clock, random=env.random
         )
@@ -152,9 +151,9 @@ class Controller:
         return self._reconciler.observes()
 
     @property
-    def served(self) -> RESTMapper:
-        """The REST mapper of the host cluster."""
-        return self._env.mapper
+    def mapper(self) -> RESTMapper:
+        """The RESTMapper of the host cluster."""
+        return self._env.informers.mapper
 
     def reviewed(self, review: AdmissionRequest, verdict: AdmissionResponse) -> None:
         """Record the metrics and events of an admission response; any replica may have answered."""
@@ -182,12 +181,12 @@ class Controller:
             applier=Applier(
                 env.client,
                 name,
-                env.mapper.find,
+                self.mapper.find,
                 on_deleted=self._deleted,
                 clusters=self._clusters.target,
                 **common,
             ),
-            status_writer=StatusWriter(env.client, name, env.mapper.find, **common),
+            status_writer=StatusWriter(env.client, name, self.mapper.find, **common),
             recorder=self._recorder,
             gate_of=self._ownership.gate_of,
             plan_executor=self._plan_executor,
@@ -201,7 +200,7 @@ class Controller:
             publish=self._publish,
             enqueue=self._enqueue,
             is_answered=lambda: self.view.is_answered,
-            freshness=Freshness(env.client, env.mapper, env.informers, self.view, required_kinds(self.capability)),
+            freshness=Freshness(env.client, env.informers, self.view, required_kinds(self.capability)),
         )
 
     @property
@@ -299,10 +298,7 @@ class Controller:
         return replace(watch, keys=keys_with_origin)
 
     def _on_synced(self, _kind: str) -> None:
-        """Handle the first sync of a kind. A declared kind may now be written through another path, so discovery is
-        repeated."""
-        if self.capability.has_declared:
-            self._env.mapper.look_again()
+        """Handle the first sync of a kind."""
         self.resync()
 
     def _on_watch_error(self) -> None:

@@ -17,7 +17,6 @@ from nodeyard.apply.write_request import answer_seconds, single_attempt
 from nodeyard.client.api import Client
 from nodeyard.client.errors import NotFound
 from nodeyard.plan.model import ObjectRef
-from nodeyard.runtime.rest_mapper import RESTMapper
 from nodeyard.watch.informers import InformerFactory
 from nodeyard.watch.view import CacheView
 
@@ -26,12 +25,9 @@ IN_FLIGHT: Final = 16
 
 
 class Freshness:
-    def __init__(
-        self, client: Client, mapper: RESTMapper, watches: InformerFactory, view: CacheView, required: Sequence[str]
-    ) -> None:
+    def __init__(self, client: Client, watches: InformerFactory, view: CacheView, required: Sequence[str]) -> None:
         """`required` are the kinds, as the view names them, that every plan depends on."""
         self._client = client
-        self._mapper = mapper
         self._watches = watches
         self._view = view
         self._required = required
@@ -46,7 +42,7 @@ class Freshness:
         await asyncio.gather(*map(self._read, refs))
 
     async def _read(self, ref: ObjectRef) -> None:
-        resource = self._mapper.find(ref.api_version, ref.kind)
+        resource = self._watches.mapper.find(ref.api_version, ref.kind)
         if resource is None:
             return
         reader = single_attempt(self._client, self._client.field_manager, answer_seconds())

@@ -28,7 +28,6 @@ from nodeyard.runtime.remote.client import MemoryBudget, MemoryUse, RemoteClient
 from nodeyard.runtime.remote.connect import Connect, Read, connect_by_kubeconfig
 from nodeyard.runtime.remote.connection import Connection
 from nodeyard.runtime.remote.transport import RemoteTransport
-from nodeyard.runtime.rest_mapper import RESTMapper
 from nodeyard.watch.informers import InformerFactory
 from nodeyard.watch.view import CacheView
 
@@ -92,8 +91,7 @@ class Cluster:
         )
         self._informers = InformerFactory(client, env.clock, env.random, identifies=False)
         self._informers.hold()
-        self._mapper = RESTMapper(client, env.clock)
-        self._mapper.watch(watch.resource for watch in capability.cluster_watches if not watch.metadata_only)
+        self._informers.mapper.register(each.resource for each in capability.cluster_watches if not each.metadata_only)
         self.view = _register(self._informers, capability, ref.name, callbacks, self._enqueue_keys)
         memory.kept = cached_bytes(self.view, capability.cluster_watches)
         self.target = self._new_target()
@@ -137,7 +135,6 @@ class Cluster:
             try:
                 async with asyncio.TaskGroup() as tasks:
                     tasks.create_task(self._informers.run(), name=f"informers {self.name}")
-                    tasks.create_task(self._mapper.run(at_once=False), name=f"discovery {self.name}")
                     tasks.create_task(self._connection.run(), name=f"connection {self.name}")
             except Exception:
                 # A bug of ours must affect only this cluster, and not forever.
@@ -163,9 +160,8 @@ class Cluster:
     async def on_connected(self, uid: str) -> None:
         # Informers that still run use the previous connection.
         await self._informers.rest()
-        self._informers.server_info.learn_uid(uid)
+        self._informers.server_info.set_uid(uid)
         self._informers.release()
-        self._mapper.look_again()
         self.view.connected_at = self._env.clock.now()
         self._set_connected(is_connected=True, error="")
 
@@ -200,7 +196,7 @@ class Cluster:
 
     def _new_target(self) -> Target:
         now = self._env.clock.monotonic()
-        return Target(self._client, self._mapper.find, self._wrote, self._deleted, since=now)
+        return Target(self._client, self._informers.mapper.find, self._wrote, self._deleted, since=now)
 
     def _wrote(self, resource: Resource[Any], answer: Json) -> None:
         self._informers.wrote(ref_of(answer, resource.api_version, resource.kind), answer)
