@@ -64,6 +64,9 @@ class Watch:
     aggregates: tuple[Aggregate, ...] = ()
     """Aggregates over its objects, beside the `aggregates` of the capability. Those of a declared kind come and go with
     it."""
+    identity: str = ""
+    """Identifies what the indexes and aggregates of a declared watch compute, if that depends on the declaration: they
+    are rebuilt when it changes. A declaration is evaluated often, and its functions are not compared."""
     min_interval: float = 0.0
     """Rate limit for frequent changes that are not urgent, such as of pods: a key that was reconciled for one is not
     reconciled for the next before this many seconds. Other changes do not wait."""

@@ -36,6 +36,10 @@ class WatchSpec(InformerSpec, Protocol):
     @property
     def aggregates(self) -> Sequence[Folding]: ...
     @property
+    def identity(self) -> str:
+        """Identifies what the indexes and aggregates compute; they are rebuilt when it changes."""
+
+    @property
     def needed(self) -> Callable[[Any], bool] | None: ...
     @property
     def optional(self) -> bool: ...

@@ -14,7 +14,6 @@ from typing import Any, Generic, TypeVar
 from nodeyard.process.logs import get_logger
 from nodeyard.watch.aggregates import Fold, Folding
 from nodeyard.watch.cache import Cache, Derived
-from nodeyard.watch.function_equality import are_equivalent
 from nodeyard.watch.indexes import Index
 from nodeyard.watch.shared_informer import SharedInformer, WatchSpec
 
@@ -41,20 +40,20 @@ class EventHandlers:
 
 
 class _DerivedSet(Generic[D]):
-    """The indexes or aggregates of one subscription, by name; each is kept while its functions are equivalent."""
+    """The indexes or aggregates of one subscription, by name; each is kept while its identity is the same."""
 
     def __init__(self, cache: Cache[Any]) -> None:
         self._cache = cache
-        self._meanings: Mapping[str, Any] = {}
+        self._identities: Mapping[str, tuple[str, ...]] = {}
         self.derived: dict[str, D] = {}
 
-    def renew(self, meanings: Mapping[str, Any], make: Callable[[str], D]) -> bool:
+    def renew(self, identities: Mapping[str, tuple[str, ...]], make: Callable[[str], D]) -> bool:
         """Replace the declarations; return True if an index or aggregate was rebuilt, added or removed."""
-        stale = [name for name, known in self._meanings.items() if not are_equivalent(meanings.get(name), known)]
-        fresh = [name for name in meanings if name in stale or name not in self._meanings]
+        stale = [name for name, known in self._identities.items() if identities.get(name) != known]
+        fresh = [name for name in identities if name in stale or name not in self._identities]
         for name in stale:
             self._cache.underive(self.derived.pop(name))
-        self._meanings = meanings
+        self._identities = identities
         for name in fresh:
             self.derived[name] = make(name)
             self._cache.derive(self.derived[name])
@@ -108,10 +107,19 @@ class Subscription:
     def renew(self, watches: Sequence[WatchSpec]) -> bool:
         """Use the functions of these watches; return True if an index or aggregate was rebuilt, added or removed."""
         self._watches = watches
-        functions, foldings = _functions(watches), _foldings(watches)
-        meanings = {name: (each.empty, each.group, each.add, each.remove) for name, each in foldings.items()}
-        is_other = self._indexes.renew(functions, lambda name: Index(self._values(functions[name])))
-        return self._folds.renew(meanings, lambda name: self._fold(foldings[name])) or is_other
+        by_index: dict[str, list[WatchSpec]] = {}
+        by_fold: dict[str, tuple[WatchSpec, Folding]] = {}
+        for watch in watches:
+            for name in watch.indexes:
+                by_index.setdefault(name, []).append(watch)
+            for folding in watch.aggregates:
+                by_fold.setdefault(folding.name, (watch, folding))
+        is_other = self._indexes.renew(
+            {name: tuple(watch.identity for watch in having) for name, having in by_index.items()},
+            lambda name: Index(self._values([watch.indexes[name] for watch in by_index[name]])),
+        )
+        identities = {name: (watch.identity,) for name, (watch, _) in by_fold.items()}
+        return self._folds.renew(identities, lambda name: self._fold(by_fold[name][1])) or is_other
 
     def detach(self) -> None:
         for end in self._ends:
@@ -136,7 +144,7 @@ class Subscription:
     def _fold(self, folding: Folding) -> Fold:
         return Fold(folding, _skip_failures(_addable_groups(folding))) if self._is_late else Fold(folding)
 
-    def _values(self, functions: tuple[Values, ...]) -> Values:
+    def _values(self, functions: Sequence[Values]) -> Values:
         if not self._is_late and len(functions) == 1:
             return functions[0]
         used = [_skip_failures(each) for each in functions] if self._is_late else functions
@@ -152,15 +160,6 @@ class Subscription:
                 continue
             for key in keys:
                 self._handlers.mark(key)
-
-
-def _functions(watches: Sequence[WatchSpec]) -> dict[str, tuple[Values, ...]]:
-    names = dict.fromkeys(name for watch in watches for name in watch.indexes)
-    return {name: tuple(watch.indexes[name] for watch in watches if name in watch.indexes) for name in names}
-
-
-def _foldings(watches: Sequence[WatchSpec]) -> dict[str, Folding]:
-    return {each.name: each for watch in reversed(watches) for each in reversed(watch.aggregates)}
 
 
 def _addable_groups(folding: Folding) -> Values:

@@ -234,7 +234,7 @@ async def test_an_index_whose_meaning_changes_is_built_again_from_what_is_there(
 
     def named(_view):
         field = stage.field
-        return [marking("widget", indexes={"by": lambda obj: [obj["spec"][field]]})]
+        return [marking("widget", indexes={"by": lambda obj: [obj["spec"][field]]}, identity=field)]
 
     view = register(stage, named=named)
     await stage.start()

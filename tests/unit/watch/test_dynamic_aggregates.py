@@ -132,7 +132,8 @@ async def test_the_same_one_made_anew_is_kept_and_one_that_means_something_else_
     def named(_view):
         by = stage.by
         group = lambda obj: [obj["spec"][by]]  # noqa: E731
-        return [Watch(WIDGETS, aggregates=(Aggregate("count", "Widget", int, group, add, lambda n, _obj: n - 1),))]
+        count = Aggregate("count", "Widget", int, group, add, lambda n, _obj: n - 1)
+        return [Watch(WIDGETS, aggregates=(count,), identity=by)]
 
     view = register(stage, named=named)
     await stage.start()

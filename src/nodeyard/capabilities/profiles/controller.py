@@ -204,7 +204,14 @@ def _profile_watch(service: Service, resource: Resource[Any], **more: Any) -> Wa
 def _object_watch(service: Service, resource: Resource[Any], **more: Any) -> Watch:
     indexes = {watched.UNAVAILABLE: watched.unavailable(service.profile_field)}
     aggregates = (aggregate(service), reporting(service))
-    return Watch(resource, map_with_view=_object_keys(service), indexes=indexes, aggregates=aggregates, **more)
+    return Watch(
+        resource,
+        map_with_view=_object_keys(service),
+        indexes=indexes,
+        aggregates=aggregates,
+        identity=service.profile_field,
+        **more,
+    )
 
 
 def _dynamic_watches(view: View) -> Iterable[Watch]:
