@@ -10,16 +10,14 @@ from __future__ import annotations
 import asyncio
 import functools
 import sys
-from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote, urlencode
 
 import msgspec
 
 from bench.load import Call
-from nodeyard.client.transport import Response, Stream, Transport
+from nodeyard.client.transport import Request, Response, Stream, Transport
 
 FLUSH_SECONDS = 0.3
 _READS = ("GET", "HEAD")
@@ -33,12 +31,12 @@ class RecordingTransport:
         self._file = record.open("ab", buffering=0)
         self._sent: list[Call] = []
 
-    async def request(self, method: str, path: str, **given: Any) -> Response:
-        if method not in _READS:
+    async def send(self, request: Request) -> Response:
+        if request.method not in _READS:
             if not self._sent:
                 asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._flush)
-            self._sent.append(_call(method, path, given))
-        return await self._inner.request(method, path, **given)
+            self._sent.append(_call(request))
+        return await self._inner.send(request)
 
     def _flush(self) -> None:
         sent, self._sent = self._sent, []
@@ -46,8 +44,8 @@ class RecordingTransport:
             return
         self._file.write(b"".join(msgspec.json.encode(each) + b"\n" for each in sent))
 
-    def stream(self, path: str, **given: Any) -> AbstractAsyncContextManager[Stream]:
-        return self._inner.stream(path, **given)
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
+        return self._inner.stream(request)
 
     async def close(self) -> None:
         self._flush()
@@ -55,11 +53,10 @@ class RecordingTransport:
         await self._inner.close()
 
 
-def _call(method: str, path: str, given: Mapping[str, Any]) -> Call:
-    query = given.get("query") or {}
-    url = f"{path}?{_encoded(tuple(query.items()))}" if query else path
-    content_type = (given.get("headers") or {}).get("Content-Type", "application/json")
-    return Call(method, url, given.get("body", b""), content_type)
+def _call(request: Request) -> Call:
+    url = f"{request.path}?{_encoded(tuple(request.query.items()))}" if request.query else request.path
+    content_type = request.headers.get("Content-Type", "application/json")
+    return Call(request.method, url, request.body, content_type)
 
 
 @functools.lru_cache(maxsize=256)

@@ -233,7 +233,8 @@ class Wire:
         self._inner = leaf.client.transport
         self.is_closed = False
 
-    async def request(self, method, path, **options):
+    async def send(self, request):
+        method, path = request.method, request.path
         assert not self.is_closed, f"{method} {path} on a closed wire"
         await self._leaf.pass_through(method, path)
         if method != "GET" and self._leaf.hangs_on_writes:
@@ -243,16 +244,16 @@ class Wire:
         if self._token not in self._leaf.tokens:
             status = {"kind": "Status", "status": "Failure", "code": 401, "message": "Unauthorized"}
             return Response(401, {}, json.dumps(status).encode())
-        answer = await self._inner.request(method, path, **options)
+        answer = await self._inner.send(request)
         if method != "GET" and self._leaf.drop_answers:
             self._leaf.drop_answers -= 1
             raise TransportError(f"{method} {path}: the answer was lost", may_have_run=True)
         return answer
 
     @asynccontextmanager
-    async def stream(self, path, **options):
-        await self._leaf.pass_through("WATCH", path)
-        async with self._inner.stream(path, **options) as stream:
+    async def stream(self, request):
+        await self._leaf.pass_through("WATCH", request.path)
+        async with self._inner.stream(request) as stream:
             stream.chunks = self._leaf.until_cut(stream.chunks)
             yield stream
 

@@ -27,7 +27,8 @@ class Tap:
         self.refuses_streams = False
         self.streams = []
 
-    async def request(self, method, path, **options):
+    async def send(self, request):
+        method, path = request.method, request.path
         error = self.fail(method, path)
         if error is not None:
             raise error
@@ -35,13 +36,13 @@ class Tap:
             if self.before is not None:
                 await self.before(method, path)
             self.writes.append((method, path))
-        return await self._transport.request(method, path, **options)
+        return await self._transport.send(request)
 
-    def stream(self, path, **options):
+    def stream(self, request):
         if self.refuses_streams:
             raise TransportError("no streams", may_have_run=False)
-        self.streams.append(path)
-        return self._transport.stream(path, **options)
+        self.streams.append(request.path)
+        return self._transport.stream(request)
 
     async def close(self):
         await self._transport.close()

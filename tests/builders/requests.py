@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from nodeyard.client.errors import ClientError, Status, TransportError, error_from_status
-from nodeyard.client.transport import Response, Stream, Transport
+from nodeyard.client.transport import Request, Response, Stream, Transport
 
 _VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 _NAME = "metadata.name="
@@ -63,23 +63,22 @@ class ListeningTransport:
         self._inner = inner
         self._listener = listener
 
-    async def request(self, method: str, path: str, **given: Any) -> Response:
-        found = asked(method, path, given.get("query") or {})
+    async def send(self, request: Request) -> Response:
+        found = asked(request.method, request.path, request.query)
         if found is None:
-            return await self._inner.request(method, path, **given)
-        self._listener.hear(found, given.get("body") or b"")
-        response = await self._inner.request(method, path, **given)
+            return await self._inner.send(request)
+        self._listener.hear(found, request.body)
+        response = await self._inner.send(request)
         if self._listener.loses(found, response.status):
             raise TransportError("the answer was lost", may_have_run=True)
         return response
 
-    def stream(self, path: str, **given: Any) -> AbstractAsyncContextManager[Stream]:
-        query = given.get("query") or {}
-        if "sendInitialEvents" in query:
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
+        if "sendInitialEvents" in request.query:
             raise _not_streamed()
-        if (found := asked("GET", path, query)) is not None:
+        if (found := asked("GET", request.path, request.query)) is not None:
             self._listener.hear(found, b"")
-        return self._inner.stream(path, **given)
+        return self._inner.stream(request)
 
     async def close(self) -> None:
         await self._inner.close()

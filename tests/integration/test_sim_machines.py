@@ -279,13 +279,13 @@ async def test_each_machine_costs_the_same_however_many_there_are(yard, monkeypa
     await yard.cluster()
     await yard.pool(0)
     asked = []
-    request = yard.client.transport.request
+    send = yard.client.transport.send
 
-    async def counted(method, path, **rest):
-        asked.append((method, path))
-        return await request(method, path, **rest)
+    async def counted(request):
+        asked.append((request.method, request.path))
+        return await send(request)
 
-    monkeypatch.setattr(yard.client.transport, "request", counted)
+    monkeypatch.setattr(yard.client.transport, "send", counted)
 
     async def cost(replicas, more):
         asked.clear()

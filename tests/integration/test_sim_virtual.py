@@ -49,12 +49,12 @@ class Late:
 
     def __init__(self, inner, clock, seconds):
         self._inner, self._clock, self._seconds = inner, clock, seconds
-        self.close, self.request = inner.close, inner.request
+        self.close, self.send = inner.close, inner.send
 
     @asynccontextmanager
-    async def stream(self, path, **options):
+    async def stream(self, request):
         await self._clock.sleep(self._seconds)
-        async with self._inner.stream(path, **options) as events:
+        async with self._inner.stream(request) as events:
             yield events
 
 

@@ -6,12 +6,13 @@ if another object has the same name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Final
+
+import msgspec
 
 from nodeyard.client.api import Client, DeleteOptions, PatchForm
 from nodeyard.client.resources import Resource
-from nodeyard.client.transport import NOTHING, REQUEST_SECONDS, Hold, Response, Transport
+from nodeyard.client.transport import REQUEST_SECONDS, Hold, Request, Response, Transport
 from nodeyard.kube.json import Json, Object
 from nodeyard.plan.model import Action, ObjectRef, Verb, Write
 
@@ -124,28 +125,9 @@ class SingleAttemptTransport:
         self.stream = transport.stream
         self.close = transport.close
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] = NOTHING,
-        headers: Mapping[str, str] = NOTHING,
-        body: bytes = b"",
-        timeout: float = REQUEST_SECONDS,
-        retry: bool = True,
-        hold: Hold | None = None,
-    ) -> Response:
-        return await self._transport.request(
-            method,
-            path,
-            query=query,
-            headers=headers,
-            body=body,
-            timeout=min(timeout, self._seconds),
-            retry=False,
-            hold=hold or self._hold,
-        )
+    async def send(self, request: Request) -> Response:
+        seconds, hold = min(request.timeout, self._seconds), request.hold or self._hold
+        return await self._transport.send(msgspec.structs.replace(request, timeout=seconds, retry=False, hold=hold))
 
 
 def with_identity(resource: Resource[Any], ref: ObjectRef, body: Object) -> Object:

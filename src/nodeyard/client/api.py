@@ -24,7 +24,7 @@ from nodeyard.client.errors import ApiError, ClientError, Expired, TransportErro
 from nodeyard.client.framing import ERROR_BYTES, LineFramer, TooLarge, gathered
 from nodeyard.client.listing import Page, decode_page
 from nodeyard.client.resources import PODS, Resource
-from nodeyard.client.transport import NOTHING, REQUEST_SECONDS, Response, Stream, Transport
+from nodeyard.client.transport import IDLE_SECONDS, NOTHING, REQUEST_SECONDS, Request, Response, Stream, Transport
 from nodeyard.client.watching import Bookmark, Change, EventDecoder
 from nodeyard.kube.json import Json, Object
 
@@ -35,8 +35,6 @@ Observer: TypeAlias = Callable[[str, Resource[Any], int, float, str], None]
 """Called after each request with verb, resource, status code (0 without a response), seconds and error class."""
 
 PAGE_SIZE: Final = 500
-# Bookmarks arrive each minute, so a longer silence is a dead connection.
-IDLE_SECONDS: Final = 70.0
 
 _encode = msgspec.json.Encoder().encode
 
@@ -169,8 +167,10 @@ class Client:
             query["resourceVersion"] = resource_version
         if seconds:
             query["timeoutSeconds"] = str(seconds)
-        path = resource.path(namespace)
-        async with self.transport.stream(path, query=query, timeout=self._timeout, idle_timeout=idle_timeout) as stream:
+        request = Request(
+            "GET", resource.path(namespace), query=query, timeout=self._timeout, idle_timeout=idle_timeout
+        )
+        async with self.transport.stream(request) as stream:
             if stream.status != 200:
                 raise await _error_of(stream, f"watch of {resource}")
             yield _events(stream, EventDecoder(resource.view), f"watch of {resource}")
@@ -180,7 +180,7 @@ class Client:
         return await discover(self.transport)
 
     async def server_version(self) -> Object:
-        response = await self.transport.request("GET", "/version", timeout=self._timeout)
+        response = await self.transport.send(Request("GET", "/version", timeout=self._timeout))
         if response.status != 200:
             raise error_from_answer(response.status, response.headers, response.body)
         return decode_as(dict[str, Any], response.body)
@@ -310,19 +310,13 @@ class Client:
         content_type: str = "application/json",
         retry: bool = True,
     ) -> Response:
+        headers = {"Content-Type": content_type} if body else NOTHING
+        request = Request(method, path, query, headers, body, self._timeout, retry)
         begun = time.perf_counter()
         status = 0
         error: ApiError | None = None
         try:
-            response = await self.transport.request(
-                method,
-                path,
-                query=query,
-                headers={"Content-Type": content_type} if body else NOTHING,
-                body=body,
-                timeout=self._timeout,
-                retry=retry,
-            )
+            response = await self.transport.send(request)
             status = response.status
             error = error_from_answer(status, response.headers, response.body) if status >= 300 else None
         finally:

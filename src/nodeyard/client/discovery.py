@@ -15,7 +15,7 @@ from typing import Any
 from nodeyard.client.decoding import decode_as
 from nodeyard.client.errors import ClientError, NotFound, error_from_answer
 from nodeyard.client.resources import Resource, untyped
-from nodeyard.client.transport import Transport
+from nodeyard.client.transport import Request, Transport
 from nodeyard.kube.json import Object
 
 _AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
@@ -108,7 +108,7 @@ async def discover_version(transport: Transport, group: str, version: str) -> Ca
 
 
 async def _get(transport: Transport, path: str) -> Object:
-    response = await transport.request("GET", path, headers={"Accept": _AGGREGATED})
+    response = await transport.send(Request("GET", path, headers={"Accept": _AGGREGATED}))
     if response.status != 200:
         raise error_from_answer(response.status, response.headers, response.body)
     return decode_as(dict[str, Any], response.body)

@@ -13,10 +13,10 @@ import asyncio
 import functools
 import re
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
-from urllib.parse import quote, unquote, urlencode
+from urllib.parse import quote, urlencode
 
 import aiohttp
 from yarl import URL
@@ -28,7 +28,7 @@ from nodeyard.client.errors import TransportError, TransportTimeout, Withheld, r
 from nodeyard.client.framing import gathered, most_of
 from nodeyard.client.http1 import ANSWER_BYTES, CONNECT_SECONDS, CannotConnect, Pool
 from nodeyard.client.tls import client_context
-from nodeyard.client.transport import NOTHING, REQUEST_SECONDS, Hold, Response, Stream
+from nodeyard.client.transport import Request, Response, Stream
 from nodeyard.process.clock import Clock, SystemClock
 from nodeyard.process.version import VERSION
 
@@ -84,41 +84,21 @@ class HttpTransport:
             max_field_size=64 * 1024,
         )
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] = NOTHING,
-        headers: Mapping[str, str] = NOTHING,
-        body: bytes = b"",
-        timeout: float = REQUEST_SECONDS,
-        retry: bool = True,
-        hold: Hold | None = None,
-    ) -> Response:
-        target = _target(path, query)
+    async def send(self, request: Request) -> Response:
+        target = _target(request)
         async with self._turn:
-            return await self._send_with_retries(method, target, headers, body, timeout, retry, hold)
+            return await self._send_with_retries(request, target)
 
     @asynccontextmanager
-    async def stream(
-        self,
-        path: str,
-        *,
-        query: Mapping[str, str] = NOTHING,
-        headers: Mapping[str, str] = NOTHING,
-        timeout: float = REQUEST_SECONDS,
-        idle_timeout: float = 60.0,
-    ) -> AsyncIterator[Stream]:
-        url = URL(f"{self._base}{_target(path, query)}", encoded=True)
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
         keys = await self._credentials.current()
-        answer = await self._open(url, headers, keys, timeout)
+        answer = await self._open(request, keys)
         if answer.status == 401:
             answer.close()
             self._credentials.invalidate(keys)
-            answer = await self._open(url, headers, await self._credentials.current(), timeout)
+            answer = await self._open(request, await self._credentials.current())
         try:
-            yield Stream(answer.status, answer.headers, _chunks(answer, path, idle_timeout))
+            yield Stream(answer.status, answer.headers, _chunks(answer, request))
         finally:
             # Close instead of release: an unread watch never ends.
             answer.close()
@@ -127,78 +107,57 @@ class HttpTransport:
         self._pool.close()
         await self._session.close()
 
-    async def _send_with_retries(
-        self,
-        method: str,
-        target: str,
-        headers: Mapping[str, str],
-        body: bytes,
-        timeout: float,
-        retry: bool,
-        hold: Hold | None,
-    ) -> Response:
+    async def _send_with_retries(self, request: Request, target: str) -> Response:
         """Send the request; retry once with fresh credentials after a 401, and after Retry-After if the server asks."""
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + timeout
+        deadline = loop.time() + request.timeout
         has_reloaded = False
         while True:
             keys = await self._credentials.current()
             seconds = max(deadline - loop.time(), 0.001)
-            response = await self._send(method, target, headers, body, keys, seconds, hold)
+            response = await self._send(request, target, keys, seconds)
             if response.status == 401 and not has_reloaded:
                 has_reloaded = True
                 self._credentials.invalidate(keys)
                 continue
-            wait = _pause(method, response) if retry else None
+            wait = _pause(request.method, response) if request.retry else None
             if wait is None or loop.time() + wait >= deadline:
                 return response
             await asyncio.sleep(wait)
 
-    async def _send(
-        self,
-        method: str,
-        target: str,
-        headers: Mapping[str, str],
-        body: bytes,
-        keys: Keys,
-        seconds: float,
-        hold: Hold | None,
-    ) -> Response:
+    async def _send(self, request: Request, target: str, keys: Keys, seconds: float) -> Response:
         try:
             if self._proxy:
                 if self._pool.is_closed:
                     raise self._pool.closed()
-                if hold is not None and (why := hold()):
+                if request.hold is not None and (why := request.hold()):
                     raise Withheld(why)
                 async with asyncio.timeout(seconds):
-                    return await decoded(await self._send_by_proxy(method, target, headers, body, keys), self._largest)
-            request = self._head(method, target, headers, len(body), keys) + body
-            answer = await self._pool.ask(method, request, self._context(keys), seconds, hold)
+                    return await decoded(await self._send_by_proxy(request, target, keys), self._largest)
+            message = self._head(request, target, keys) + request.body
+            answer = await self._pool.ask(request.method, message, self._context(keys), seconds, request.hold)
             return await decoded(answer, self._largest)
         except (CannotConnect, aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise _to_transport_error(
-                error, f"{method} {_path(target)}", f"no answer in {round(seconds, 1):g} s"
-            ) from error
+            what = f"{request.method} {request.path}"
+            raise _to_transport_error(error, what, f"no answer in {round(seconds, 1):g} s") from error
 
-    def _head(self, method: str, target: str, headers: Mapping[str, str], length: int, keys: Keys) -> bytes:
-        fields = [*keys.headers, *headers.items()]
-        if "Accept" not in headers:
+    def _head(self, request: Request, target: str, keys: Keys) -> bytes:
+        fields = [*keys.headers, *request.headers.items()]
+        if "Accept" not in request.headers:
             fields.append(("Accept", "application/json"))
-        if length or method != "GET":
-            fields.append(("Content-Length", str(length)))
+        if request.body or request.method != "GET":
+            fields.append(("Content-Length", str(len(request.body))))
         lines = "".join([f"{name}: {value}\r\n" for name, value in fields])
         if lines.count("\n") != len(fields) or lines.count("\r") != len(fields):
             raise ValueError("a header has more than one line")
-        return f"{method} {self._prefix}{target} HTTP/1.1\r\n{self._greeting}{lines}\r\n".encode()
+        return f"{request.method} {self._prefix}{target} HTTP/1.1\r\n{self._greeting}{lines}\r\n".encode()
 
-    async def _send_by_proxy(
-        self, method: str, target: str, headers: Mapping[str, str], body: bytes, keys: Keys
-    ) -> Response:
+    async def _send_by_proxy(self, request: Request, target: str, keys: Keys) -> Response:
         async with self._session.request(
-            method,
+            request.method,
             URL(f"{self._base}{target}", encoded=True),
-            headers=(*keys.headers, *headers.items()),
-            data=body or None,
+            headers=(*keys.headers, *request.headers.items()),
+            data=request.body or None,
             ssl=self._context(keys) or False,
             server_hostname=self._server_name,
             proxy=self._proxy,
@@ -209,14 +168,14 @@ class HttpTransport:
             body = await gathered(answer.content.iter_any(), most_of(answer.status, self._largest))
             return Response(answer.status, answer.headers, body, warnings)
 
-    async def _open(self, url: URL, headers: Mapping[str, str], keys: Keys, timeout: float) -> aiohttp.ClientResponse:
+    async def _open(self, request: Request, keys: Keys) -> aiohttp.ClientResponse:
         try:
             if self._pool.is_closed:
                 raise self._pool.closed()
-            async with asyncio.timeout(timeout):
+            async with asyncio.timeout(request.timeout):
                 return await self._session.get(
-                    url,
-                    headers=(*keys.headers, *headers.items()),
+                    URL(f"{self._base}{_target(request)}", encoded=True),
+                    headers=(*keys.headers, *request.headers.items()),
                     ssl=self._context(keys) or False,
                     server_hostname=self._server_name,
                     proxy=self._proxy,
@@ -224,7 +183,7 @@ class HttpTransport:
                     timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
                 )
         except (CannotConnect, aiohttp.ClientError, TimeoutError, OSError) as error:
-            raise _to_transport_error(error, f"GET {url.path}", f"no answer in {timeout:g} s") from error
+            raise _to_transport_error(error, f"GET {request.path}", f"no answer in {request.timeout:g} s") from error
 
     def _context(self, keys: Keys) -> ssl.SSLContext | None:
         """Return one TLS context while the credentials are unchanged, since connections are pooled by it."""
@@ -240,15 +199,10 @@ _PATH_SAFE = "/:@!$&'()*+,;=~"
 _PLAIN = re.compile(rf"[\w.{re.escape(_PATH_SAFE)}-]*", re.ASCII).fullmatch
 
 
-def _target(path: str, query: Mapping[str, str]) -> str:
+def _target(request: Request) -> str:
     """Return the request target: quoted path and query."""
-    quoted = path if _PLAIN(path) else quote(path, safe=_PATH_SAFE)
-    return f"{quoted}?{_encoded(tuple(query.items()))}" if query else quoted
-
-
-def _path(target: str) -> str:
-    """Return the unquoted path, for messages."""
-    return unquote(target.partition("?")[0])
+    quoted = request.path if _PLAIN(request.path) else quote(request.path, safe=_PATH_SAFE)
+    return f"{quoted}?{_encoded(tuple(request.query.items()))}" if request.query else quoted
 
 
 def _authority(where: URL) -> str:
@@ -272,8 +226,8 @@ def _pause(method: str, response: Response) -> float | None:
     return None
 
 
-async def _chunks(answer: aiohttp.ClientResponse, path: str, idle_timeout: float) -> AsyncIterator[bytes]:
-    idle = _IdleTimeout(answer.content, idle_timeout)
+async def _chunks(answer: aiohttp.ClientResponse, request: Request) -> AsyncIterator[bytes]:
+    idle = _IdleTimeout(answer.content, request.idle_timeout)
     try:
         inflate = Inflater() if encoding_of(answer.headers.get("content-encoding")) else None
         while chunk := await answer.content.readany():
@@ -284,7 +238,7 @@ async def _chunks(answer: aiohttp.ClientResponse, path: str, idle_timeout: float
             for piece in inflate.pieces(chunk):
                 yield piece
     except (aiohttp.ClientError, TimeoutError, OSError) as error:
-        raise _to_transport_error(error, f"GET {path}", f"no data for {idle_timeout:g} s") from error
+        raise _to_transport_error(error, f"GET {request.path}", f"no data for {request.idle_timeout:g} s") from error
     finally:
         idle.end()
 

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Protocol
 
 from nodeyard.client.errors import TransportTimeout, Withheld
-from nodeyard.client.transport import NOTHING, REQUEST_SECONDS, Hold, Response, Stream
+from nodeyard.client.transport import Request, Response, Stream
 from nodeyard.process.clock import Clock
 
 
@@ -44,37 +44,20 @@ class InProcessTransport:
         self._exchange = exchange
         self._clock = clock
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] = NOTHING,
-        headers: Mapping[str, str] = NOTHING,
-        body: bytes = b"",
-        timeout: float = REQUEST_SECONDS,
-        retry: bool = True,
-        hold: Hold | None = None,
-    ) -> Response:
-        if hold is not None and (why := hold()):
+    async def send(self, request: Request) -> Response:
+        if request.hold is not None and (why := request.hold()):
             raise Withheld(why)
-        answer = await self._exchange(method, path, _multi(query), _lower(headers), body)
+        answer = await self._exchange(
+            request.method, request.path, _multi(request.query), _lower(request.headers), request.body
+        )
         warnings = tuple(value for name, value in answer.headers if name.lower() == "warning")
         return Response(answer.status, _headers(answer.headers), answer.payload(), warnings)
 
     @asynccontextmanager
-    async def stream(
-        self,
-        path: str,
-        *,
-        query: Mapping[str, str] = NOTHING,
-        headers: Mapping[str, str] = NOTHING,
-        timeout: float = REQUEST_SECONDS,
-        idle_timeout: float = 60.0,
-    ) -> AsyncIterator[Stream]:
-        answer = await self._exchange("GET", path, _multi(query), _lower(headers), b"")
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
+        answer = await self._exchange("GET", request.path, _multi(request.query), _lower(request.headers), b"")
         source = answer.stream if answer.stream is not None else _once(answer.payload())
-        watched = _Watched(source, self._clock, idle_timeout, f"GET {path}")
+        watched = _Watched(source, self._clock, request.idle_timeout, f"GET {request.path}")
         try:
             yield Stream(answer.status, _headers(answer.headers), watched)
         finally:

@@ -12,11 +12,32 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
+import msgspec
+
 REQUEST_SECONDS: Final = 30.0
+# Bookmarks arrive each minute, so a longer silence is a dead connection.
+IDLE_SECONDS: Final = 70.0
 NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 
 Hold: TypeAlias = Callable[[], str]
 """Returns why a request must not be sent, or an empty string if it may be."""
+
+
+class Request(msgspec.Struct, frozen=True):
+    method: str
+    path: str
+    query: Mapping[str, str] = NOTHING
+    headers: Mapping[str, str] = NOTHING
+    body: bytes = b""
+    timeout: float = REQUEST_SECONDS
+    """Seconds from sending until the whole response has arrived; for a stream, until the response begins."""
+    retry: bool = True
+    """Allows to resend a request that the server has not processed while time is left: after 429, and for reads after
+    503, both with Retry-After."""
+    hold: Hold | None = None
+    """Called right before each attempt, after all waiting; if it returns a reason, Withheld is raised with it."""
+    idle_timeout: float = IDLE_SECONDS
+    """Seconds without data after which a stream has failed."""
 
 
 class Response(NamedTuple):
@@ -38,38 +59,13 @@ class Stream:
 
 
 class Transport(Protocol):
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] = NOTHING,
-        headers: Mapping[str, str] = NOTHING,
-        body: bytes = b"",
-        timeout: float = REQUEST_SECONDS,
-        retry: bool = True,
-        hold: Hold | None = None,
-    ) -> Response:
-        """Send a request and return the whole response with any status, within `timeout` seconds of being sent.
+    async def send(self, request: Request) -> Response:
+        """Send a request and return the whole response with any status. Raises TransportError without a response."""
 
-        Raises TransportError without a response. `retry` allows to resend a request that the server has not processed
-        (429, and 503 for reads, both with Retry-After) while time is left. `hold` is called right before each attempt,
-        after all waiting; if it returns a reason, Withheld is raised with it.
-        """
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
+        """Send a GET and return the response as a stream; the connection is closed on exit.
 
-    def stream(
-        self,
-        path: str,
-        *,
-        query: Mapping[str, str] = NOTHING,
-        headers: Mapping[str, str] = NOTHING,
-        timeout: float = REQUEST_SECONDS,
-        idle_timeout: float = 60.0,
-    ) -> AbstractAsyncContextManager[Stream]:
-        """Send a GET and return the response as a stream.
-
-        `timeout` applies until the response begins. After that, `idle_timeout` seconds without data raise
-        TransportTimeout, and a broken connection raises TransportError. The connection is closed on exit.
+        Silence for longer than the idle timeout raises TransportTimeout, and a broken connection TransportError.
         """
 
     async def close(self) -> None: ...

@@ -7,12 +7,13 @@ by different media types, so there is one function for each.
 from __future__ import annotations
 
 import copy
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager
 from typing import Final
 
+import msgspec
+
 from nodeyard.client.api import Client
-from nodeyard.client.transport import NOTHING, REQUEST_SECONDS, Hold, Response, Stream, Transport
+from nodeyard.client.transport import Request, Response, Stream, Transport
 
 # An aggregated API server without this form falls back to whole objects, which decode to the same type.
 _ONE: Final = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
@@ -40,38 +41,15 @@ class _Partial:
         self._transport = transport
         self._form = form
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] = NOTHING,
-        headers: Mapping[str, str] = NOTHING,
-        body: bytes = b"",
-        timeout: float = REQUEST_SECONDS,
-        retry: bool = True,
-        hold: Hold | None = None,
-    ) -> Response:
-        wanted = {**headers, "Accept": self._form}
-        return await self._transport.request(
-            method, path, query=query, headers=wanted, body=body, timeout=timeout, retry=retry, hold=hold
-        )
+    async def send(self, request: Request) -> Response:
+        return await self._transport.send(_accept(request, self._form))
 
-    @asynccontextmanager
-    async def stream(
-        self,
-        path: str,
-        *,
-        query: Mapping[str, str] = NOTHING,
-        headers: Mapping[str, str] = NOTHING,
-        timeout: float = REQUEST_SECONDS,
-        idle_timeout: float = 60.0,
-    ) -> AsyncIterator[Stream]:
-        wanted = {**headers, "Accept": _ONE}
-        async with self._transport.stream(
-            path, query=query, headers=wanted, timeout=timeout, idle_timeout=idle_timeout
-        ) as stream:
-            yield stream
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
+        return self._transport.stream(_accept(request, _ONE))
 
     async def close(self) -> None:
         await self._transport.close()
+
+
+def _accept(request: Request, form: str) -> Request:
+    return msgspec.structs.replace(request, headers={**request.headers, "Accept": form})

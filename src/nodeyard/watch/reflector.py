@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Final, Generic, TypeVar
 
-from nodeyard.client.api import IDLE_SECONDS, Client, Event
+from nodeyard.client.api import Client, Event
 from nodeyard.client.decoding import Malformed
 from nodeyard.client.errors import (
     ApiError,
@@ -29,6 +29,7 @@ from nodeyard.client.errors import (
 )
 from nodeyard.client.outages import OUTAGES
 from nodeyard.client.resources import Resource
+from nodeyard.client.transport import IDLE_SECONDS
 from nodeyard.client.watching import Bookmark, Change
 from nodeyard.kube.object_key import Key, identity_of
 from nodeyard.process.clock import Clock

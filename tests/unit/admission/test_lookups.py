@@ -31,13 +31,13 @@ class Answering:
         self.gate.set()
         self.at_once = self.most_at_once = 0
 
-    async def request(self, method, path, *, headers, **_options):
-        self.asked.append(path)
-        self.accepted.append(headers.get("Accept"))
+    async def send(self, request):
+        self.asked.append(request.path)
+        self.accepted.append(request.headers.get("Accept"))
         self.at_once += 1
         self.most_at_once = max(self.most_at_once, self.at_once)
         try:
-            return await self._answer(path)
+            return await self._answer(request.path)
         finally:
             self.at_once -= 1
 

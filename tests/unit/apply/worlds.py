@@ -14,7 +14,7 @@ from nodeyard.apply.applier import Applier
 from nodeyard.client.api import Client
 from nodeyard.client.errors import TransportError, Withheld
 from nodeyard.client.resources import CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, SECRETS, Resource, untyped
-from nodeyard.client.transport import Hold, Response
+from nodeyard.client.transport import Request, Response
 from nodeyard.plan.model import ObjectRef, Write
 from nodeyard.process.clock import VirtualClock, settle
 from nodeyard.sim.embedded import connect
@@ -74,13 +74,14 @@ class Line:
     def count(self, method: str) -> int:
         return sum(each[0] == method for each in self.sent)
 
-    async def request(self, method: str, path: str, *, hold: Hold | None = None, **options: Any) -> Response:
+    async def send(self, request: Request) -> Response:
+        method, path = request.method, request.path
         if self.turn is not None:
             await self.turn.wait()
-        if hold is not None and (why := hold()):
+        if request.hold is not None and (why := request.hold()):
             raise Withheld(why)
-        self.sent.append((method, path, msgspec.json.decode(options.get("body") or b"null")))
-        self.timeouts.setdefault(method, []).append(options["timeout"])
+        self.sent.append((method, path, msgspec.json.decode(request.body or b"null")))
+        self.timeouts.setdefault(method, []).append(request.timeout)
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
@@ -88,21 +89,22 @@ class Line:
                 self.before(method, path)
             if self.gate is not None:
                 await self.gate.wait()
-            return await self._answer(method, path, options)
+            return await self._answer(request)
         finally:
             self.in_flight -= 1
 
-    async def _answer(self, method: str, path: str, options: Any) -> Response:
-        waiting = self.watch_error.get(method)
+    async def _answer(self, request: Request) -> Response:
+        request = msgspec.structs.replace(request, hold=None)
+        waiting = self.watch_error.get(request.method)
         trouble = waiting.pop(0) if waiting else None
         if isinstance(trouble, Response):
             return trouble
         if isinstance(trouble, NoAnswer):
             if trouble.after_sending:
-                await self._inner.request(method, path, **options)
+                await self._inner.send(request)
             raise TransportError("the connection was cut", may_have_run=trouble.may_have_run)
-        response: Response = await self._inner.request(method, path, **options)
-        if others := self.after.get(method):
+        response: Response = await self._inner.send(request)
+        if others := self.after.get(request.method):
             await others.pop(0)()
         return response
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
 from bench.load import Call
 from bench.recorder import RecordingTransport
 from bench.replay import recorded
 
-from nodeyard.client.transport import Response
+from nodeyard.client.transport import Request, Response
 
 NODE = "/api/v1/nodes/n1"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/nodeyard-system/leases/nodeyard-spares"
@@ -20,16 +19,16 @@ class Passed:
     """Answers everything, and knows what it was asked."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, str, dict[str, Any]]] = []
+        self.asked: list[Request] = []
         self.is_closed = False
 
-    async def request(self, method: str, path: str, **given: Any) -> Response:
-        self.asked.append((method, path, given))
+    async def send(self, request: Request) -> Response:
+        self.asked.append(request)
         return Response(200, {}, b"{}")
 
     @asynccontextmanager
-    async def stream(self, path: str, **given: Any):
-        yield path
+    async def stream(self, request: Request):
+        yield request.path
 
     async def close(self) -> None:
         self.is_closed = True
@@ -46,24 +45,26 @@ def transport(inner, tmp_path) -> RecordingTransport:
 
 
 async def test_a_write_is_passed_on_and_kept_with_its_query_type_and_body(transport, inner, tmp_path):
-    given = {
-        "query": {"fieldManager": "nodeyard spares"},
-        "headers": {"Content-Type": "application/merge-patch+json"},
-        "body": b'{"spec":{}}',
-    }
+    request = Request(
+        "PATCH",
+        NODE,
+        query={"fieldManager": "nodeyard spares"},
+        headers={"Content-Type": "application/merge-patch+json"},
+        body=b'{"spec":{}}',
+    )
 
-    answer = await transport.request("PATCH", NODE, **given)
+    answer = await transport.send(request)
 
     assert answer.status == 200
-    assert inner.asked == [("PATCH", NODE, given)]
+    assert inner.asked == [request]
     await transport.close()
     kept = Call("PATCH", f"{NODE}?fieldManager=nodeyard%20spares", b'{"spec":{}}', "application/merge-patch+json")
     assert recorded(tmp_path / "writes") == [kept]
 
 
 async def test_reads_are_passed_on_and_not_kept(transport, inner, tmp_path):
-    await transport.request("GET", NODE)
-    async with transport.stream("/api/v1/nodes") as stream:
+    await transport.send(Request("GET", NODE))
+    async with transport.stream(Request("GET", "/api/v1/nodes")) as stream:
         assert stream == "/api/v1/nodes"
     await transport.close()
 
@@ -72,8 +73,8 @@ async def test_reads_are_passed_on_and_not_kept(transport, inner, tmp_path):
 
 
 async def test_renewals_of_the_operators_own_lease_are_not_the_fleets(transport, tmp_path):
-    await transport.request("PATCH", LEASE, body=b"{}")
-    await transport.request("PATCH", NODE, body=b"{}")
+    await transport.send(Request("PATCH", LEASE, body=b"{}"))
+    await transport.send(Request("PATCH", NODE, body=b"{}"))
     await transport.close()
 
     assert [call.path for call in recorded(tmp_path / "writes")] == [NODE]

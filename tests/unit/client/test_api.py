@@ -22,14 +22,16 @@ class Recorder:
         self.chunks = chunks
         self.status = status
 
-    async def request(self, method, path, *, query, headers, body, timeout, retry):
-        self.sent.append((method, path, dict(query), dict(headers), msgspec.json.decode(body) if body else None, retry))
+    async def send(self, request):
+        body = msgspec.json.decode(request.body) if request.body else None
+        query, headers = dict(request.query), dict(request.headers)
+        self.sent.append((request.method, request.path, query, headers, body, request.retry))
         answer = self.answers.pop(0) if self.answers else {}
         return answer if isinstance(answer, Response) else Response(200, {}, msgspec.json.encode(answer))
 
     @asynccontextmanager
-    async def stream(self, path, *, query, timeout, idle_timeout):
-        self.sent.append(("GET", path, dict(query)))
+    async def stream(self, request):
+        self.sent.append((request.method, request.path, dict(request.query)))
 
         async def chunks():
             for chunk in self.chunks:

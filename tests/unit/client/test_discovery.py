@@ -66,10 +66,10 @@ class Canned:
     def __init__(self, answers):
         self.answers = answers
 
-    async def request(self, method, path, **_):
-        if path not in self.answers:
+    async def send(self, request):
+        if request.path not in self.answers:
             return Response(404, {}, b'{"kind":"Status","code":404,"reason":"NotFound"}')
-        answer = self.answers[path]
+        answer = self.answers[request.path]
         return answer if isinstance(answer, Response) else Response(200, {}, msgspec.json.encode(answer))
 
 

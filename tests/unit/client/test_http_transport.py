@@ -12,6 +12,7 @@ from aiohttp import web
 from nodeyard.client.config import Config, Credentials, Material
 from nodeyard.client.errors import TransportError, TransportTimeout, Withheld
 from nodeyard.client.http_transport import HttpTransport
+from nodeyard.client.transport import Request
 from nodeyard.process.clock import settle
 
 
@@ -48,8 +49,8 @@ async def test_method_path_query_headers_and_body_arrive_as_given():
         return web.Response(status=201, body=b"made", headers={"X-B": "2"})
 
     async with serving(handler) as server, connected(server) as transport:
-        response = await transport.request(
-            "POST", "/api/v1/nodes", query={"labelSelector": "a in (b,c)"}, headers={"X-A": "1"}, body=b"{}"
+        response = await transport.send(
+            Request("POST", "/api/v1/nodes", query={"labelSelector": "a in (b,c)"}, headers={"X-A": "1"}, body=b"{}")
         )
     assert seen == [("POST", "/api/v1/nodes", {"labelSelector": "a in (b,c)"}, "1", b"{}")]
     assert (response.status, response.body, response.headers.get("x-b")) == (201, b"made", "2")
@@ -63,7 +64,7 @@ async def test_names_with_special_characters_survive_the_path():
         return web.Response()
 
     async with serving(handler) as server, connected(server) as transport:
-        await transport.request("GET", "/apis/rbac/clusterroles/system:node%x")
+        await transport.send(Request("GET", "/apis/rbac/clusterroles/system:node%x"))
     assert seen == ["/apis/rbac/clusterroles/system:node%x"]
 
 
@@ -72,7 +73,7 @@ async def test_a_server_below_a_path_is_reached_there():
         return web.Response(text=request.path)
 
     async with serving(handler) as server, connected(Config(f"{server}/clusters/c1/")) as transport:
-        assert (await transport.request("GET", "/version")).body == b"/clusters/c1/version"
+        assert (await transport.send(Request("GET", "/version"))).body == b"/clusters/c1/version"
 
 
 async def test_every_warning_header_is_kept():
@@ -83,7 +84,7 @@ async def test_every_warning_header_is_kept():
         return response
 
     async with serving(handler) as server, connected(server) as transport:
-        assert (await transport.request("GET", "/")).warnings == ('299 - "one"', '299 - "two"')
+        assert (await transport.send(Request("GET", "/"))).warnings == ('299 - "one"', '299 - "two"')
 
 
 async def test_requests_in_flight_are_bounded():
@@ -98,7 +99,7 @@ async def test_requests_in_flight_are_bounded():
         return web.Response()
 
     async with serving(handler) as server, connected(server, in_flight=3) as transport:
-        await asyncio.gather(*(transport.request("GET", "/") for _ in range(12)))
+        await asyncio.gather(*(transport.send(Request("GET", "/")) for _ in range(12)))
     assert peak == 3
 
 
@@ -116,10 +117,10 @@ async def test_streams_do_not_use_up_the_requests_turns():
     async with (
         serving(handler) as server,
         connected(server, in_flight=1) as transport,
-        transport.stream("/watch"),
-        transport.stream("/watch"),
+        transport.stream(Request("GET", "/watch")),
+        transport.stream(Request("GET", "/watch")),
     ):
-        assert (await transport.request("GET", "/", timeout=5)).body == b"ok"
+        assert (await transport.send(Request("GET", "/", timeout=5))).body == b"ok"
         release.set()
 
 
@@ -131,7 +132,7 @@ async def test_a_request_turned_away_unread_is_sent_again_after_the_time_named(m
         return web.Response(status=answers.pop(0), headers={"Retry-After": "0"})
 
     async with serving(handler) as server, connected(server) as transport:
-        assert (await transport.request(method, "/")).status == 200
+        assert (await transport.send(Request(method, "/"))).status == 200
     assert answers == []
 
 
@@ -155,7 +156,7 @@ async def test_otherwise_the_answer_is_given_back(method, status, headers, optio
         return web.Response(status=status, headers=headers)
 
     async with serving(handler) as server, connected(server) as transport:
-        assert (await transport.request(method, "/", **options)).status == status
+        assert (await transport.send(Request(method, "/", **options))).status == status
     assert count == 1
 
 
@@ -173,7 +174,7 @@ async def test_a_401_reloads_the_credentials_once(tmp_path):
         serving(handler) as server,
         connected(Config(server, credentials=Credentials(token_file=token))) as transport,
     ):
-        assert (await transport.request("GET", "/")).status == 200
+        assert (await transport.send(Request("GET", "/"))).status == 200
     assert seen == ["Bearer old", "Bearer new"]
 
 
@@ -195,8 +196,8 @@ async def refused():
 
 async def test_a_token_that_stays_refused_is_a_401():
     async with refused() as (transport, asked):
-        assert (await transport.request("GET", "/")).status == 401
-        async with transport.stream("/") as stream:
+        assert (await transport.send(Request("GET", "/"))).status == 401
+        async with transport.stream(Request("GET", "/")) as stream:
             assert stream.status == 401
     assert len(asked) == 4
 
@@ -204,7 +205,7 @@ async def test_a_token_that_stays_refused_is_a_401():
 async def test_no_server_means_the_request_did_not_run():
     async with connected("http://127.0.0.1:1") as transport:
         with pytest.raises(TransportError, match="GET /x: cannot connect") as caught:
-            await transport.request("GET", "/x")
+            await transport.send(Request("GET", "/x"))
     assert caught.value.may_have_run is False
 
 
@@ -214,7 +215,7 @@ async def test_a_server_that_cannot_be_reached_is_told_of_in_the_same_words_each
     for _ in range(3):
         async with connected("https://127.0.0.1:1") as transport:
             with pytest.raises(TransportError) as caught:
-                await transport.request("GET", "/x")
+                await transport.send(Request("GET", "/x"))
         said.add(str(caught.value))
     (words,) = said
     assert words.startswith("GET /x: cannot connect to 127.0.0.1:1: [Errno ")
@@ -228,7 +229,7 @@ async def test_a_connection_lost_before_the_answer_leaves_it_open_whether_it_ran
 
     async with serving(handler) as server, connected(server) as transport:
         with pytest.raises(TransportError) as caught:
-            await transport.request("PATCH", "/x")
+            await transport.send(Request("PATCH", "/x"))
     assert caught.value.may_have_run is True
 
 
@@ -238,7 +239,7 @@ async def test_no_answer_in_time_is_a_timeout():
 
     async with serving(handler) as server, connected(server) as transport:
         with pytest.raises(TransportTimeout, match="no answer in 0.5 s") as caught:
-            await transport.request("PATCH", "/x", timeout=0.5)
+            await transport.send(Request("PATCH", "/x", timeout=0.5))
     assert caught.value.may_have_run is True
 
 
@@ -252,9 +253,9 @@ async def test_waiting_for_a_turn_does_not_count_against_the_timeout():
         return web.Response()
 
     async with serving(handler) as server, connected(server, in_flight=1) as transport:
-        first = asyncio.create_task(transport.request("GET", "/slow"))
+        first = asyncio.create_task(transport.send(Request("GET", "/slow")))
         await held.wait()
-        second = asyncio.create_task(transport.request("GET", "/x", timeout=1))
+        second = asyncio.create_task(transport.send(Request("GET", "/x", timeout=1)))
         done, _ = await asyncio.wait({second}, timeout=0.05)
         assert not done
         release.set()
@@ -272,24 +273,24 @@ async def test_a_request_that_may_not_be_sent_any_more_when_its_turn_comes_is_no
         return web.Response()
 
     async with serving(handler) as server, connected(server, in_flight=1) as transport:
-        first = asyncio.create_task(transport.request("GET", "/slow"))
+        first = asyncio.create_task(transport.send(Request("GET", "/slow")))
         await held.wait()
         why = ""
-        second = asyncio.create_task(transport.request("DELETE", "/x", hold=lambda: why))
+        second = asyncio.create_task(transport.send(Request("DELETE", "/x", hold=lambda: why)))
         await settle()
         why = "the lease is lost"
         release.set()
         with pytest.raises(Withheld, match="the lease is lost"):
             await second
         await first
-        assert (await transport.request("GET", "/next", hold=lambda: "")).status == 200
+        assert (await transport.send(Request("GET", "/next", hold=lambda: ""))).status == 200
     assert asked == ["/slow", "/next"]
 
 
 async def test_nor_is_it_sent_again_with_fresh_credentials_after_a_401():
     async with refused() as (transport, asked):
         with pytest.raises(Withheld):
-            await transport.request("DELETE", "/x", hold=lambda: "the lease is lost" if asked else "")
+            await transport.send(Request("DELETE", "/x", hold=lambda: "the lease is lost" if asked else ""))
     assert len(asked) == 1
 
 
@@ -299,7 +300,7 @@ async def test_nor_is_it_handed_to_a_proxy():
 
     async with serving(handler) as proxy, connected(Config("http://cluster.test", proxy=proxy)) as transport:
         with pytest.raises(Withheld):
-            await transport.request("DELETE", "/x", hold=lambda: "the lease is lost")
+            await transport.send(Request("DELETE", "/x", hold=lambda: "the lease is lost"))
 
 
 @pytest.mark.parametrize("by_proxy", [False, True], ids=["directly", "by a proxy"])
@@ -311,7 +312,7 @@ async def test_an_answer_that_is_too_large_is_none(by_proxy):
         config = Config("http://cluster.test", proxy=server) if by_proxy else Config(server)
         async with connected(config, largest=1 << 20) as transport:
             with pytest.raises(TransportError, match="GET /x: the response is larger than 1 MiB") as caught:
-                await transport.request("GET", "/x")
+                await transport.send(Request("GET", "/x"))
     assert caught.value.may_have_run is True
 
 
@@ -326,7 +327,11 @@ async def test_a_stream_is_read_as_it_comes():
         await response.write(b"two")
         return response
 
-    async with serving(handler) as server, connected(server) as transport, transport.stream("/watch") as stream:
+    async with (
+        serving(handler) as server,
+        connected(server) as transport,
+        transport.stream(Request("GET", "/watch")) as stream,
+    ):
         chunks = aiter(stream.chunks)
         assert await anext(chunks) == b"one"
         proceed.set()
@@ -342,7 +347,7 @@ async def test_a_silent_stream_is_found_out():
     async with (
         serving(handler) as server,
         connected(server) as transport,
-        transport.stream("/watch", idle_timeout=0.05) as stream,
+        transport.stream(Request("GET", "/watch", idle_timeout=0.05)) as stream,
     ):
         with pytest.raises(TransportTimeout, match=r"no data for 0.05 s"):
             await anext(aiter(stream.chunks))
@@ -354,7 +359,7 @@ async def test_a_stream_that_does_not_begin_is_a_timeout():
 
     async with serving(handler) as server, connected(server) as transport:
         with pytest.raises(TransportTimeout):
-            async with transport.stream("/watch", timeout=0.5):
+            async with transport.stream(Request("GET", "/watch", timeout=0.5)):
                 raise AssertionError("it began")
 
 
@@ -366,7 +371,11 @@ async def test_a_stream_cut_off_raises():
         request.transport.abort()
         return response
 
-    async with serving(handler) as server, connected(server) as transport, transport.stream("/watch") as stream:
+    async with (
+        serving(handler) as server,
+        connected(server) as transport,
+        transport.stream(Request("GET", "/watch")) as stream,
+    ):
         with pytest.raises(TransportError):
             async for _ in stream.chunks:
                 pass
@@ -386,7 +395,7 @@ async def test_leaving_a_stream_closes_its_connection():
             gone.set()
 
     async with serving(handler) as server, connected(server) as transport:
-        async with transport.stream("/watch") as stream:
+        async with transport.stream(Request("GET", "/watch")) as stream:
             await anext(aiter(stream.chunks))
         async with asyncio.timeout(5):
             await gone.wait()
@@ -401,9 +410,9 @@ async def test_what_waits_for_its_turn_when_the_transport_is_closed_is_not_sent(
         await asyncio.Event().wait()
 
     async with serving(handler) as server, connected(server, in_flight=1) as transport:
-        first = asyncio.create_task(transport.request("DELETE", "/first"))
+        first = asyncio.create_task(transport.send(Request("DELETE", "/first")))
         await held.wait()
-        second = asyncio.create_task(transport.request("DELETE", "/second"))
+        second = asyncio.create_task(transport.send(Request("DELETE", "/second")))
         await settle()
         await transport.close()
         caught = await asyncio.gather(first, second, return_exceptions=True)
@@ -415,7 +424,7 @@ async def test_what_waits_for_its_turn_when_the_transport_is_closed_is_not_sent(
 async def test_a_closed_transport_connects_to_nobody(proxy):
     async with connected(Config("http://127.0.0.1:1", proxy=proxy)) as transport:
         await transport.close()
-        for late in (transport.request("GET", "/x"), transport.stream("/x").__aenter__()):
+        for late in (transport.send(Request("GET", "/x")), transport.stream(Request("GET", "/x")).__aenter__()):
             with pytest.raises(TransportError, match="GET /x: cannot connect to .* the client is closed") as caught:
                 await late
             assert caught.value.may_have_run is False
@@ -460,7 +469,7 @@ async def test_a_trusted_server_is_told_who_we_are(tls):
     async with serving(who, tls.server_context("127.0.0.1")) as server:
         config = Config(server, authority=tls.authority, credentials=tls.credentials())
         async with connected(config) as transport:
-            assert (await transport.request("GET", "/")).body == b"me"
+            assert (await transport.send(Request("GET", "/"))).body == b"me"
 
 
 async def test_an_untrusted_server_is_not_spoken_to(tls):
@@ -468,7 +477,7 @@ async def test_an_untrusted_server_is_not_spoken_to(tls):
         stranger = Material(trustme.CA().cert_pem.bytes())
         async with connected(Config(server, authority=stranger)) as transport:
             with pytest.raises(TransportError, match="certificate verify failed") as caught:
-                await transport.request("GET", "/")
+                await transport.send(Request("GET", "/"))
     assert caught.value.may_have_run is False
 
 
@@ -477,16 +486,16 @@ async def test_verification_can_be_switched_off(tls):
         serving(who, tls.server_context("elsewhere")) as server,
         connected(Config(server, verify=False)) as transport,
     ):
-        assert (await transport.request("GET", "/")).body == b"nobody"
+        assert (await transport.send(Request("GET", "/"))).body == b"nobody"
 
 
 async def test_the_name_expected_may_differ_from_the_address(tls):
     async with serving(who, tls.server_context("kubernetes")) as server:
         async with connected(Config(server, authority=tls.authority)) as transport:
             with pytest.raises(TransportError, match="certificate"):
-                await transport.request("GET", "/")
+                await transport.send(Request("GET", "/"))
         async with connected(Config(server, authority=tls.authority, server_name="kubernetes")) as transport:
-            assert (await transport.request("GET", "/")).status == 200
+            assert (await transport.send(Request("GET", "/"))).status == 200
 
 
 async def test_a_renewed_certificate_is_presented_on_new_connections(tls, tmp_path):
@@ -510,7 +519,7 @@ async def test_a_renewed_certificate_is_presented_on_new_connections(tls, tmp_pa
         serving(handler, tls.server_context("127.0.0.1")) as server,
         connected(Config(server, authority=tls.authority, credentials=credentials)) as transport,
     ):
-        assert (await transport.request("GET", "/")).status == 200
+        assert (await transport.send(Request("GET", "/"))).status == 200
     assert seen == ["me", "me-renewed"]
 
 
@@ -529,8 +538,8 @@ def compressing(body, encoding="gzip", squeezed=None, asked=None):
 async def test_answers_are_asked_for_as_they_are_and_read_though_they_come_compressed():
     asked, body = [], b'{"items": []}' * 20_000
     async with serving(compressing(body, asked=asked)) as server, connected(server) as transport:
-        response = await transport.request("GET", "/api/v1/nodes")
-        async with transport.stream("/api/v1/nodes") as stream:
+        response = await transport.send(Request("GET", "/api/v1/nodes"))
+        async with transport.stream(Request("GET", "/api/v1/nodes")) as stream:
             told = b"".join([chunk async for chunk in stream.chunks])
     assert response.body == told == body
     assert asked == [["identity"], ["identity"]]
@@ -540,7 +549,7 @@ async def test_an_answer_that_inflates_beyond_the_limit_is_refused():
     bomb = compressing(b"\0" * (8 << 20))
     async with serving(bomb) as server, connected(server, largest=1 << 20) as transport:
         with pytest.raises(TransportError, match="the response is larger than 1 MiB"):
-            await transport.request("GET", "/api/v1/nodes")
+            await transport.send(Request("GET", "/api/v1/nodes"))
 
 
 async def test_a_stream_that_inflates_comes_in_pieces_that_are_bounded():
@@ -548,7 +557,7 @@ async def test_a_stream_that_inflates_comes_in_pieces_that_are_bounded():
     async with (
         serving(handler) as server,
         connected(server) as transport,
-        transport.stream("/api/v1/nodes") as stream,
+        transport.stream(Request("GET", "/api/v1/nodes")) as stream,
     ):
         sizes = [len(chunk) async for chunk in stream.chunks]
     assert sum(sizes) == 8 << 20
@@ -567,4 +576,4 @@ async def test_a_stream_that_inflates_comes_in_pieces_that_are_bounded():
 async def test_an_encoding_that_cannot_be_read_is_refused_by_name(encoding, squeezed, said):
     async with serving(compressing(b"", encoding, squeezed)) as server, connected(server) as transport:
         with pytest.raises(TransportError, match=said):
-            await transport.request("GET", "/api/v1/nodes")
+            await transport.send(Request("GET", "/api/v1/nodes"))

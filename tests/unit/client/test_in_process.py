@@ -6,7 +6,10 @@ import pytest
 
 from nodeyard.client.errors import TransportTimeout, Withheld
 from nodeyard.client.in_process import InProcessTransport
+from nodeyard.client.transport import Request
 from nodeyard.process.clock import VirtualClock
+
+WATCH = Request("GET", "/w", idle_timeout=60)
 
 
 class Answer:
@@ -31,8 +34,8 @@ def transport(answer, clock=None, seen=None):
 
 async def test_the_server_gets_lists_of_values_and_lower_case_headers():
     seen = []
-    await transport(Answer(), seen=seen).request(
-        "PATCH", "/x", query={"force": "true"}, headers={"Content-Type": "a/b"}, body=b"{}"
+    await transport(Answer(), seen=seen).send(
+        Request("PATCH", "/x", query={"force": "true"}, headers={"Content-Type": "a/b"}, body=b"{}")
     )
     headers = {"accept": "application/json", "content-type": "a/b"}
     assert seen == [("PATCH", "/x", {"force": ("true",)}, headers, b"{}")]
@@ -41,13 +44,13 @@ async def test_the_server_gets_lists_of_values_and_lower_case_headers():
 async def test_a_request_that_may_not_be_sent_does_not_reach_the_server():
     seen = []
     with pytest.raises(Withheld, match="not now"):
-        await transport(Answer(), seen=seen).request("DELETE", "/x", hold=lambda: "not now")
+        await transport(Answer(), seen=seen).send(Request("DELETE", "/x", hold=lambda: "not now"))
     assert seen == []
 
 
 async def test_the_answer_comes_back_with_its_warnings():
     answer = Answer(201, b"made", [("Warning", '299 - "one"'), ("Retry-After", "1"), ("Warning", '299 - "two"')])
-    response = await transport(answer).request("POST", "/x")
+    response = await transport(answer).send(Request("POST", "/x"))
     assert (response.status, response.body, response.headers["retry-after"]) == (201, b"made", "1")
     assert response.warnings == ('299 - "one"', '299 - "two"')
 
@@ -60,7 +63,9 @@ async def ticking(clock, *pauses):
 
 async def test_a_stream_that_keeps_speaking_goes_on():
     clock = VirtualClock()
-    async with transport(Answer(stream=ticking(clock, 50, 50, 50)), clock).stream("/w", idle_timeout=60) as stream:
+    async with transport(Answer(stream=ticking(clock, 50, 50, 50)), clock).stream(
+        Request("GET", "/w", idle_timeout=60)
+    ) as stream:
         reading = asyncio.create_task(_collect(stream.chunks))
         await clock.advance(200)
         assert await reading == [b"0", b"1", b"2"]
@@ -68,7 +73,9 @@ async def test_a_stream_that_keeps_speaking_goes_on():
 
 async def test_a_stream_that_falls_silent_is_found_out_in_virtual_time():
     clock = VirtualClock()
-    async with transport(Answer(stream=ticking(clock, 50, 500)), clock).stream("/w", idle_timeout=60) as stream:
+    async with transport(Answer(stream=ticking(clock, 50, 500)), clock).stream(
+        Request("GET", "/w", idle_timeout=60)
+    ) as stream:
         reading = asyncio.create_task(_collect(stream.chunks))
         await clock.advance(105)
         assert not reading.done()
@@ -80,7 +87,9 @@ async def test_a_stream_that_falls_silent_is_found_out_in_virtual_time():
 
 async def test_a_reader_that_is_busy_elsewhere_is_not_disturbed():
     clock = VirtualClock()
-    async with transport(Answer(stream=ticking(clock, 1, 1)), clock).stream("/w", idle_timeout=60) as stream:
+    async with transport(Answer(stream=ticking(clock, 1, 1)), clock).stream(
+        Request("GET", "/w", idle_timeout=60)
+    ) as stream:
         chunks = aiter(stream.chunks)
         first = asyncio.create_task(_next(chunks))
         await clock.advance(1)
@@ -93,7 +102,9 @@ async def test_a_reader_that_is_busy_elsewhere_is_not_disturbed():
 
 async def test_cancelling_the_reader_is_not_taken_for_silence():
     clock = VirtualClock()
-    async with transport(Answer(stream=ticking(clock, 500)), clock).stream("/w", idle_timeout=60) as stream:
+    async with transport(Answer(stream=ticking(clock, 500)), clock).stream(
+        Request("GET", "/w", idle_timeout=60)
+    ) as stream:
         reading = asyncio.create_task(_collect(stream.chunks))
         await clock.advance(1)
         reading.cancel()
@@ -102,7 +113,7 @@ async def test_cancelling_the_reader_is_not_taken_for_silence():
 
 
 async def test_an_answer_that_is_no_stream_is_one_chunk():
-    async with transport(Answer(403, b"no")).stream("/w") as stream:
+    async with transport(Answer(403, b"no")).stream(WATCH) as stream:
         assert stream.status == 403
         assert await _collect(stream.chunks) == [b"no"]
 

@@ -87,14 +87,14 @@ async def test_a_definition_that_is_there_is_used_whoever_serves_its_group_now(c
 
 
 async def test_without_the_right_to_see_who_serves_a_group_definitions_are_installed(client, clock):
-    inner = client.transport.request
+    inner = client.transport.send
 
-    async def request(method, path, **options):
-        if "apiservices" in path:
+    async def send(request):
+        if "apiservices" in request.path:
             return Response(403, {}, b'{"kind": "Status", "code": 403, "message": "no right"}')
-        return await inner(method, path, **options)
+        return await inner(request)
 
-    client.transport.request = request
+    client.transport.send = send
 
     assert (await installed(client, clock)).created == (NAME,)
 
@@ -130,24 +130,24 @@ def test_a_version_that_is_not_there_is_named_as_a_whole():
 
 async def test_a_server_that_fails_for_a_while_is_asked_again(client, clock):
     """One failed GET ended the process."""
-    asked, request = [], client.transport.request
+    asked, send = [], client.transport.send
 
-    async def failing(method, path, **options):
-        asked.append(method)
+    async def failing(request):
+        asked.append(request.method)
         if len(asked) == 1:
-            raise TransportError(f"{method} {path}: cannot connect to it: refused", may_have_run=False)
+            raise TransportError(f"{request.method} {request.path}: cannot connect to it: refused", may_have_run=False)
         if len(asked) in (2, 4, 6):
             return Response(500, {}, b"")
-        return await request(method, path, **options)
+        return await send(request)
 
-    client.transport.request = failing
+    client.transport.send = failing
     assert (await installed(client, clock)).created == (NAME,)
 
 
 async def test_a_refusal_that_stays_is_not_asked_again(client, clock):
-    async def refusing(_method, _path, **_options):
+    async def refusing(_request):
         return Response(403, {}, b"")
 
-    client.transport.request = refusing
+    client.transport.send = refusing
     with pytest.raises(Forbidden):
         await installed(client, clock)

@@ -8,7 +8,7 @@ import msgspec
 
 from nodeyard.client.errors import Cause, Details, Status, TransportTimeout, error_from_status
 from nodeyard.client.resources import NODES
-from nodeyard.client.transport import NOTHING, Response, Stream
+from nodeyard.client.transport import Response, Stream
 from nodeyard.kube.objects import Node, ObjectMeta
 
 NODE_VIEW = NODES.decoded_as(Node)
@@ -94,22 +94,20 @@ class Script:
     def watches(self):
         return [asked for asked in self.asked if asked.is_watch]
 
-    async def request(
-        self, method, path, *, query=NOTHING, headers=NOTHING, body=b"", timeout=0, retry=True, hold=None
-    ):
-        self.asked.append(Asked(False, dict(query), self.clock.monotonic(), dict(headers)))
+    async def send(self, request):
+        self.asked.append(Asked(False, dict(request.query), self.clock.monotonic(), dict(request.headers)))
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
         return answer if isinstance(answer, Response) else Response(200, {}, msgspec.json.encode(answer))
 
     @asynccontextmanager
-    async def stream(self, path, *, query, headers=None, timeout, idle_timeout):
-        self.asked.append(Asked(True, dict(query), self.clock.monotonic(), dict(headers or {})))
+    async def stream(self, request):
+        self.asked.append(Asked(True, dict(request.query), self.clock.monotonic(), dict(request.headers)))
         steps = self.answers.pop(0) if self.answers else [Hold()]
         if isinstance(steps, Exception):
             raise steps
-        yield Stream(200, {}, self._chunks(steps, idle_timeout))
+        yield Stream(200, {}, self._chunks(steps, request.idle_timeout))
 
     async def _chunks(self, steps, idle_timeout):
         for step in steps:

@@ -18,13 +18,13 @@ class Counting:
         self.close = inner.close
         self.asked, self.begun = [], []
 
-    async def request(self, method, path, **options):
-        self.asked.append(path)
-        return await self._inner.request(method, path, **options)
+    async def send(self, request):
+        self.asked.append(request.path)
+        return await self._inner.send(request)
 
-    def stream(self, path, **options):
-        self.begun.append(options["query"].get("resourceVersion", ""))
-        return self._inner.stream(path, **options)
+    def stream(self, request):
+        self.begun.append(request.query.get("resourceVersion", ""))
+        return self._inner.stream(request)
 
 
 @pytest.fixture

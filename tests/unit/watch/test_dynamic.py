@@ -27,7 +27,7 @@ class Tap:
 
     def __init__(self, inner):
         self._inner = inner
-        self.close, self.request = inner.close, inner.request
+        self.close, self.send = inner.close, inner.send
         self.begun, self.refused = [], set()
         self._is_cut = {}
 
@@ -36,12 +36,13 @@ class Tap:
         self._is_cut.setdefault(path, asyncio.Event()).set()
 
     @asynccontextmanager
-    async def stream(self, path, **options):
+    async def stream(self, request):
+        path = request.path
         is_cut = self._is_cut.setdefault(path, asyncio.Event())
         if path in self.refused or is_cut.is_set():
             raise refusal(404 if is_cut.is_set() else 403)
         self.begun.append(path)
-        async with self._inner.stream(path, **options) as stream:
+        async with self._inner.stream(request) as stream:
             yield Stream(stream.status, stream.headers, _until(is_cut, stream.chunks))
 
 

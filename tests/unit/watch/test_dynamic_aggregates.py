@@ -71,11 +71,11 @@ async def test_it_is_exact_after_everything_was_listed_again(stage, clock, monke
     await make(stage, "d", colour="red", weight=7)
     expired, stream = [], stage.tap.stream
 
-    def once(path, **options):
-        if path == PATH and not expired:
-            expired.append(options["query"]["resourceVersion"])
+    def once(request):
+        if request.path == PATH and not expired:
+            expired.append(request.query["resourceVersion"])
             raise refusal(410)
-        return stream(path, **options)
+        return stream(request)
 
     monkeypatch.setattr(stage.tap, "stream", once)
     stage.watches.release()

@@ -107,10 +107,10 @@ async def test_a_kind_that_may_not_be_watched_is_trouble_that_is_told_and_not_tr
 def counting(tap, attempts):
     inner = Tap.stream.__get__(tap)
 
-    def stream(path, **options):
-        if path == PATH:
-            attempts.append(path)
-        return inner(path, **options)
+    def stream(request):
+        if request.path == PATH:
+            attempts.append(request.path)
+        return inner(request)
 
     return stream
 

@@ -6,12 +6,12 @@ it.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 
 from nodeyard.client.errors import TransportError
-from nodeyard.client.transport import NOTHING, REQUEST_SECONDS, Hold, Response, Stream, Transport
+from nodeyard.client.transport import Request, Response, Stream, Transport
 
 EVENT_BYTES: Final = 4 << 20
 """Size limit of one watch event: an API server stores no object above 3 MiB."""
@@ -37,42 +37,19 @@ class RemoteTransport:
         if inner is not None:
             await inner.close()
 
-    async def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] = NOTHING,
-        headers: Mapping[str, str] = NOTHING,
-        body: bytes = b"",
-        timeout: float = REQUEST_SECONDS,
-        retry: bool = True,
-        hold: Hold | None = None,
-    ) -> Response:
+    async def send(self, request: Request) -> Response:
         inner = self._connected()
         try:
-            return await inner.request(
-                method, path, query=query, headers=headers, body=body, timeout=timeout, retry=retry, hold=hold
-            )
+            return await inner.send(request)
         except TransportError:
             self._on_trouble()
             raise
 
     @asynccontextmanager
-    async def stream(
-        self,
-        path: str,
-        *,
-        query: Mapping[str, str] = NOTHING,
-        headers: Mapping[str, str] = NOTHING,
-        timeout: float = REQUEST_SECONDS,
-        idle_timeout: float = 60.0,
-    ) -> AsyncIterator[Stream]:
+    async def stream(self, request: Request) -> AsyncIterator[Stream]:
         inner = self._connected()
         try:
-            async with inner.stream(
-                path, query=query, headers=headers, timeout=timeout, idle_timeout=idle_timeout
-            ) as stream:
+            async with inner.stream(request) as stream:
                 yield Stream(stream.status, stream.headers, _limit_lines(stream.chunks))
         except TransportError:
             self._on_trouble()

@@ -37,7 +37,8 @@ class RootWire:
         self.queued = None
         """A write fence that closes while a write waits for its connection."""
 
-    async def request(self, method, path, **options):
+    async def send(self, request):
+        method, path = request.method, request.path
         self.requests.append((method, path.rpartition("/")[2]))
         node = path.rpartition("/")[2]
         if method != "GET" and self.queued is not None:
@@ -48,7 +49,7 @@ class RootWire:
             code = self.answers[node]
             status = {"kind": "Status", "status": "Failure", "code": code, "message": f"{code} as asked"}
             return Response(code, {}, json.dumps(status).encode())
-        answer = await self._inner.request(method, path, **options)
+        answer = await self._inner.send(request)
         if method != "GET" and node in self.lost:
             raise TransportError(f"{method} {path}: the answer was lost", may_have_run=True)
         return answer

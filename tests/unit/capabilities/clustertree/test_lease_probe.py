@@ -10,7 +10,7 @@ import pytest
 from nodeyard.capabilities.clustertree.leases.liveness import Alive, Failed, Rejected
 from nodeyard.capabilities.clustertree.leases.probe import Probe
 from nodeyard.client.errors import ConfigError, TransportError
-from nodeyard.client.transport import Response
+from nodeyard.client.transport import Request, Response
 
 
 def status(code, message):
@@ -38,8 +38,8 @@ class Wire:
         self._server = server
         self._kubeconfig = kubeconfig
 
-    async def request(self, method, path, *, timeout, retry):
-        assert (method, path, timeout, retry) == ("GET", "/readyz", 5.0, False)
+    async def send(self, request):
+        assert request == Request("GET", "/readyz", timeout=5.0, retry=False)
         if self._server.error is not None:
             raise self._server.error
         if self._server.hangs:

@@ -36,15 +36,15 @@ class Line:
         self.is_closed_for_maintenance = False
         self.writes = 0
 
-    async def request(self, method, path, **options):
+    async def send(self, request):
         if self.hangs:
             await asyncio.Event().wait()
         if self.is_cut:
             raise TransportTimeout("cut", may_have_run=True)
         if self.is_closed_for_maintenance:
             return Response(200, {}, b"<html>back soon</html>")
-        self.writes += method != "GET"
-        response = await self._transport.request(method, path, **options)
+        self.writes += request.method != "GET"
+        response = await self._transport.send(request)
         if self.loses_answers:
             raise TransportTimeout("lost", may_have_run=True)
         return response

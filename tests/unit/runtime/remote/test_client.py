@@ -38,13 +38,13 @@ class Wire:
         self.lines = []
         self.asked = []
 
-    async def request(self, _method, _path, *, query, **_options):
-        self.asked.append(dict(query))
+    async def send(self, request):
+        self.asked.append(dict(request.query))
         status, body = self.answers.pop(0)
         return Response(status, {}, body)
 
     @asynccontextmanager
-    async def stream(self, _path, **_options):
+    async def stream(self, _request):
         async def chunks():
             for line in self.lines:
                 yield line if isinstance(line, bytes) else json.dumps(line).encode() + b"\n"

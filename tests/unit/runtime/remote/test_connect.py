@@ -9,6 +9,7 @@ import pytest
 from nodeyard.client.api import Client
 from nodeyard.client.errors import TransportError, TransportTimeout
 from nodeyard.client.resources import NODES
+from nodeyard.client.transport import Request
 from nodeyard.runtime.capability import RemoteClusterRef
 from nodeyard.runtime.remote import connect
 
@@ -56,7 +57,7 @@ async def test_an_answer_without_an_end_does_not_fill_our_memory(monkeypatch):
     monkeypatch.setattr(connect, "RESPONSE_BYTES", 1 << 20)
     async with leaf_that_says(HEAD + b"\r\n", b"[[[[") as leaf:
         with pytest.raises(TransportError, match="the response is larger than 1 MiB"):
-            await leaf.request("GET", "/api/v1/nodes", timeout=5)
+            await leaf.send(Request("GET", "/api/v1/nodes", timeout=5))
 
 
 @pytest.mark.parametrize(

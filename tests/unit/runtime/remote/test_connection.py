@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from nodeyard.client.errors import ConfigError, TransportError
-from nodeyard.client.transport import Response
+from nodeyard.client.transport import Request, Response
 from nodeyard.runtime.capability import RemoteClusterRef, SecretKey
 from nodeyard.runtime.remote import connection
 from nodeyard.runtime.remote.connect import KubeconfigUnreadable
@@ -31,9 +31,9 @@ class Far:
         self._stage = stage
         self.is_open = True
 
-    async def request(self, _method, path, **_options):
+    async def send(self, request):
         assert self.is_open
-        return self._stage.said_version() if path == "/version" else await self._stage.answered()
+        return self._stage.said_version() if request.path == "/version" else await self._stage.answered()
 
     async def close(self):
         self.is_open = False
@@ -234,7 +234,7 @@ async def test_new_credentials_that_do_not_work_leave_nothing_of_the_old_ones(st
     await clock.advance(0.1)
     assert stage.read() == ["lost the credentials are rejected: the server answered 401"]
     with pytest.raises(TransportError, match="not connected"):
-        await stage.line.request("GET", "/")
+        await stage.line.send(Request("GET", "/"))
 
 
 async def test_a_refused_kubeconfig_is_not_tried_again_until_it_changes(stage, clock):

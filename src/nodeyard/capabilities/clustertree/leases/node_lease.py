@@ -13,7 +13,9 @@ from __future__ import annotations
 
 from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
+
+import msgspec
 
 from nodeyard.capabilities.clustertree.leases.lease import (
     DURATION_SECONDS,
@@ -27,7 +29,7 @@ from nodeyard.capabilities.clustertree.leases.lease import (
 )
 from nodeyard.client.api import Client
 from nodeyard.client.errors import Conflict, NotFound
-from nodeyard.client.transport import Hold, Response, Stream, Transport
+from nodeyard.client.transport import Hold, Request, Response, Stream, Transport
 from nodeyard.kube.names import LEASE_NAMESPACE
 from nodeyard.kube.timestamps import format_rfc3339_micro, parse_rfc3339
 from nodeyard.process.clock import Clock
@@ -45,13 +47,13 @@ class GatedTransport:
         self._inner = inner
         self._hold = hold
 
-    async def request(self, method: str, path: str, *, hold: Hold | None = None, **options: Any) -> Response:
-        return await self._inner.request(
-            method, path, hold=hold or (None if method == "GET" else self._hold), **options
-        )
+    async def send(self, request: Request) -> Response:
+        if request.hold is None and request.method != "GET":
+            request = msgspec.structs.replace(request, hold=self._hold)
+        return await self._inner.send(request)
 
-    def stream(self, path: str, **options: Any) -> AbstractAsyncContextManager[Stream]:
-        return self._inner.stream(path, **options)
+    def stream(self, request: Request) -> AbstractAsyncContextManager[Stream]:
+        return self._inner.stream(request)
 
     async def close(self) -> None:
         await self._inner.close()

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 
 from nodeyard.capabilities.clustertree.leases.liveness import Alive, Answer, Failed, Rejected
 from nodeyard.client.errors import ClientError, ConfigError
-from nodeyard.client.transport import Response, Transport
+from nodeyard.client.transport import Request, Response, Transport
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
 from nodeyard.runtime.capability import RemoteClusterRef
@@ -71,7 +71,7 @@ class Probe:
         return self._transport
 
     async def _ask(self, transport: Transport) -> ProbeResult:
-        asking = asyncio.ensure_future(transport.request("GET", PATH, timeout=ANSWER_SECONDS, retry=False))
+        asking = asyncio.ensure_future(transport.send(Request("GET", PATH, timeout=ANSWER_SECONDS, retry=False)))
         await first_of(asyncio.wait({asking}), self._clock.sleep(ANSWER_SECONDS))
         if not asking.done():
             asking.cancel()
