@@ -15,7 +15,7 @@ from nodeyard.client.errors import Conflict
 from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_config
 from nodeyard.client.resources import CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, untyped
-from nodeyard.client.watching import Change
+from nodeyard.client.watching import WatchEvent
 from nodeyard.kube.taints import taints_of, with_taint
 from nodeyard.plan.model import Verb, Write
 from nodeyard.process.clock import SystemClock
@@ -209,7 +209,7 @@ async def test_a_budget_is_quoted_and_an_allowed_eviction_goes_through(client, s
     await client.create(BUDGETS, {"metadata": {"name": "careful", "namespace": space}, "spec": spec})
     async with client.watch(BUDGETS, space, initial_events=True, seconds=30) as events:
         async for event in events:
-            if isinstance(event, Change) and event.object.get("status", {}).get("currentHealthy") == 1:
+            if isinstance(event, WatchEvent) and event.object.get("status", {}).get("currentHealthy") == 1:
                 break
     evictions = [(action(name, Verb.EVICT, pod_ref(name, space)), Write()) for name in ("kept", "free", "gone")]
     outcome = await apply(client, *evictions)

@@ -10,7 +10,7 @@ from nodeyard.client.api import Client, DeleteOptions, PatchForm
 from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_config
 from nodeyard.client.resources import CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS
-from nodeyard.client.watching import Bookmark, Change
+from nodeyard.client.watching import Bookmark, WatchEvent
 
 _numbers = itertools.count(1)
 
@@ -144,7 +144,7 @@ async def test_a_watch_may_begin_with_what_is_there(client, space):
         async for event in events:
             if isinstance(event, Bookmark) and event.ends_initial_events:
                 break
-            if isinstance(event, Change):
+            if isinstance(event, WatchEvent):
                 names.append(event.object["metadata"]["name"])
     assert "a" in names
 
@@ -152,7 +152,7 @@ async def test_a_watch_may_begin_with_what_is_there(client, space):
 async def test_a_watch_ends_when_the_server_ends_it(client, space):
     page = await client.list(CONFIG_MAPS, space)
     async with client.watch(CONFIG_MAPS, space, resource_version=page.resource_version, seconds=1) as events:
-        assert not [event async for event in events if isinstance(event, Change)]
+        assert not [event async for event in events if isinstance(event, WatchEvent)]
 
 
 async def test_an_event_larger_than_any_buffer_comes_whole(client, space):

@@ -79,7 +79,7 @@ class Follower:
     def __init__(self, client, space, idle_timeout):
         self.cache = Cache(dict)
         self._moved = asyncio.Event()
-        self.cache.listen(lambda _old, _new: self._moved.set())
+        self.cache.listen(lambda _change: self._moved.set())
         self.informer = Reflector(
             client,
             InformerKey(CONFIG_MAPS, label_selector=space.selector),
@@ -190,7 +190,7 @@ async def test_history_that_was_forgotten_is_listed_again_with_its_deletions():
                 await space.make(name)
             await follower.until(await space.truth())
             relisted = []
-            follower.cache.listen(lambda old, new: relisted.append((old or new)["metadata"]["name"]))
+            follower.cache.listen(lambda change: relisted.append((change.old or change.new)["metadata"]["name"]))
             faults.add(Status(500), path=WATCH)
             faults.add(TruncateEvents(), path=WATCH, times=1)
             await space.change("changes", x="1")
@@ -226,7 +226,7 @@ async def confirmed(watches, space):
     """A later object has come through the watch: everything before it has."""
     arrived = asyncio.Event()
     [feed] = watches.informers
-    feed.cache.listen(lambda _old, new: arrived.set() if new else None)
+    feed.cache.listen(lambda change: arrived.set() if change.new else None)
     await space.make("later")
     async with asyncio.timeout(SOON):
         await arrived.wait()

@@ -85,10 +85,10 @@ class CacheFollowsServer(RuleBasedStateMachine):
         self.promised = {}
         self.cache.replace([], "0")
 
-    def hear(self, old, new):
-        name = (new or old).metadata.name
-        assert self.heard.get(name) == old
-        self.heard[name] = new
+    def hear(self, change):
+        _, name = change.key
+        assert self.heard.get(name) == change.old
+        self.heard[name] = change.new
 
     # what others do
 

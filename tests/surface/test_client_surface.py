@@ -13,7 +13,6 @@ def test_the_package_exports_exactly_this():
         "ApiError",
         "BadRequest",
         "Bookmark",
-        "Change",
         "Client",
         "ClientError",
         "ConfigError",
@@ -29,6 +28,7 @@ def test_the_package_exports_exactly_this():
         "TransportError",
         "TransportTimeout",
         "Unauthorized",
+        "WatchEvent",
     ]
 
 

@@ -27,7 +27,7 @@ from nodeyard.client.errors import (
     Unauthorized,
 )
 from nodeyard.client.resources import Resource
-from nodeyard.client.watching import Bookmark, Change
+from nodeyard.client.watching import Bookmark, WatchEvent
 
 __all__ = [
     "AdmissionDenied",
@@ -35,7 +35,6 @@ __all__ = [
     "ApiError",
     "BadRequest",
     "Bookmark",
-    "Change",
     "Client",
     "ClientError",
     "ConfigError",
@@ -51,4 +50,5 @@ __all__ = [
     "TransportError",
     "TransportTimeout",
     "Unauthorized",
+    "WatchEvent",
 ]

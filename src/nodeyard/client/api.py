@@ -25,12 +25,12 @@ from nodeyard.client.framing import ERROR_BYTES, LineFramer, TooLarge, gathered
 from nodeyard.client.listing import Page, decode_page
 from nodeyard.client.resources import PODS, Resource
 from nodeyard.client.transport import IDLE_SECONDS, NOTHING, REQUEST_SECONDS, Request, Response, Stream, Transport
-from nodeyard.client.watching import Bookmark, Change, EventDecoder
+from nodeyard.client.watching import Bookmark, EventDecoder, WatchEvent
 from nodeyard.kube.json import Json, Object
 
 T = TypeVar("T")
 
-Event: TypeAlias = Change[T] | Bookmark | Malformed
+Event: TypeAlias = WatchEvent[T] | Bookmark | Malformed
 Observer: TypeAlias = Callable[[str, Resource[Any], int, float, str], None]
 """Called after each request with verb, resource, status code (0 without a response), seconds and error class."""
 

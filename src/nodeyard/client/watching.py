@@ -15,15 +15,15 @@ from nodeyard.kube import json_depth
 
 T = TypeVar("T")
 
-ChangeType = Literal["ADDED", "MODIFIED", "DELETED"]
+EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 # The server writes `type` first, so these lines are decoded in one step.
 _CHANGES = (b'{"type":"ADDED"', b'{"type":"MODIFIED"', b'{"type":"DELETED"')
 
 
-class Change(msgspec.Struct, Generic[T], frozen=True):
-    type: ChangeType
+class WatchEvent(msgspec.Struct, Generic[T], frozen=True):
+    type: EventType
     object: T
 
 
@@ -43,7 +43,7 @@ _decode_frame = msgspec.json.Decoder(_Frame).decode
 _decode_status = msgspec.json.Decoder(Status).decode
 
 
-_CHANGE_OF: Any = Change
+_CHANGE_OF: Any = WatchEvent
 
 
 class EventDecoder(Generic[T]):
@@ -52,17 +52,17 @@ class EventDecoder(Generic[T]):
     def __init__(self, type: type[T]) -> None:
         self._decode_change = decoder_for(_CHANGE_OF[type]).decode
 
-    def decode(self, line: bytes) -> Change[T] | Bookmark | Malformed:
+    def decode(self, line: bytes) -> WatchEvent[T] | Bookmark | Malformed:
         """Decode one line; raise ApiError for an ERROR event and msgspec.DecodeError for invalid JSON."""
         try:
             return self._decode(line)
         except RecursionError:
             return _malformed(json_depth.shallow(line), json_depth.TOO_DEEP)
 
-    def _decode(self, line: bytes) -> Change[T] | Bookmark | Malformed:
+    def _decode(self, line: bytes) -> WatchEvent[T] | Bookmark | Malformed:
         if line.startswith(_CHANGES):
             try:
-                change: Change[T] = self._decode_change(line)
+                change: WatchEvent[T] = self._decode_change(line)
                 return change
             except msgspec.ValidationError as error:
                 return _malformed(line, str(error))

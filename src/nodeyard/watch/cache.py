@@ -26,9 +26,20 @@ from nodeyard.watch.overlay import Overlay, PendingWrite
 
 T = TypeVar("T")
 
-Listener: TypeAlias = Callable[[Any | None, Any | None], None]
-"""Called after a change with the old and the new object; None before a creation and after a deletion. Both are the same
-object if only its decoding error changed."""
+
+class Change(msgspec.Struct, Generic[T], frozen=True):
+    """A change of one object. Both objects are the same if only its decoding error changed."""
+
+    key: Key
+    old: T | None
+    """None before a creation."""
+    new: T | None
+    """None after a deletion."""
+    version: str = ""
+    """The resourceVersion of the new object."""
+
+
+Listener: TypeAlias = Callable[[Change[Any]], None]
 
 
 class Derived(Protocol):
@@ -88,6 +99,9 @@ class Cache(Generic[T]):
 
     def __len__(self) -> int:
         return len(self._objects)
+
+    def key_of(self, obj: T) -> Key:
+        return self._key(obj)
 
     @property
     def malformed(self) -> Mapping[Key, str]:
@@ -292,8 +306,9 @@ class Cache(Generic[T]):
             if old is None:
                 self._order = None
             self._objects[key] = new
+        change = Change(key, old, new, "" if new is None else self._version(new))
         for listener in self._listeners:
-            listener(old, new)
+            listener(change)
 
     def _to_malformed(self, key: Key, obj: Any, error: Exception) -> Malformed:
         text = f"{type(error).__name__}: {error}"
@@ -306,8 +321,9 @@ class Cache(Generic[T]):
             return
         obj = self._objects.get(key)
         if obj is not None:
+            change = Change(key, obj, obj, self._version(obj))
             for listener in self._listeners:
-                listener(obj, obj)
+                listener(change)
         self._notify_malformed()
 
     def _clear_malformed(self, key: Key) -> None:

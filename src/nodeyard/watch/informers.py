@@ -1,7 +1,7 @@
 """Informer factory of one cluster: shares informers, starts and stops them as needed, and records our own writes.
 
     informers = InformerFactory(client, clock, random)
-    view = informers.register(capability.watches, capability.aggregates, mark=queue.add, on_synced=...)
+    view = informers.register(capability.watches, capability.aggregates, on_key=..., on_synced=...)
     async with asyncio.TaskGroup() as tasks: tasks.create_task(informers.run())
 
 An informer runs while a capability needs it (`needed(view)`, evaluated after every change of that view) and, if its
@@ -38,7 +38,7 @@ from nodeyard.watch.overlay import PendingWrite
 from nodeyard.watch.reflector import Report
 from nodeyard.watch.server_info import ServerInfo
 from nodeyard.watch.shared_informer import SharedInformer, WatchSpec, full_name
-from nodeyard.watch.subscription import EventHandlers, Subscription
+from nodeyard.watch.subscription import EventHandlers, OnKey, Subscription
 from nodeyard.watch.view import CacheView
 
 # Debounces changes, so that `needed` is evaluated once for a burst.
@@ -83,7 +83,7 @@ class InformerFactory:
         aggregates: Sequence[Folding] = (),
         *,
         declared: Callable[[CacheView], Iterable[WatchSpec]] | None = None,
-        mark: Callable[[str], None] = lambda _key: None,
+        on_key: OnKey = lambda _key, _change, _watch: None,
         on_synced: Callable[[str], None] = lambda _kind: None,
         on_change: Callable[[], None] | None = None,
         on_news: Callable[[], None] = lambda: None,
@@ -92,7 +92,7 @@ class InformerFactory:
         """Register the watches of a capability and return its view.
 
         - `declared` returns further watches; it is called again after every change of the view.
-        - `mark` is called with each key that a change concerns.
+        - `on_key` is called with each key that a change concerns, the change, and the watch that mapped it.
         - `on_synced` is called with each kind after its first complete list.
         - `on_change` is called after every change.
         - `on_news` is called when a fact about the server changed, or a malformed object, whose keys are unknown.
@@ -105,7 +105,7 @@ class InformerFactory:
         depends_on_view = declared is not None or any(watch.needed is not None for watch in watches)
         listeners = [self._wake.set] if depends_on_view else []
         listeners += [] if on_change is None else [on_change]
-        handlers = EventHandlers(mark, on_synced, listeners, on_news, on_trouble)
+        handlers = EventHandlers(on_key, on_synced, listeners, on_news, on_trouble)
         for watch, names in _names_of(watches):
             if names[0] in informers:
                 raise ValueError(f"{names[0]} is watched twice by one capability")
@@ -148,7 +148,7 @@ class InformerFactory:
             informer.on_synced += [self._progress.set, self._wake.set]
             informer.on_trouble.append(self._progress.set)
             if full_name(informer.resource) in _KIND_SOURCES:
-                informer.cache.listen(lambda _old, _new: self.mapper.invalidate())
+                informer.cache.listen(lambda _change: self.mapper.invalidate())
         return informer
 
     # running

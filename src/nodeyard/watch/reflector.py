@@ -30,7 +30,7 @@ from nodeyard.client.errors import (
 from nodeyard.client.outages import OUTAGES
 from nodeyard.client.resources import Resource
 from nodeyard.client.transport import IDLE_SECONDS
-from nodeyard.client.watching import Bookmark, Change
+from nodeyard.client.watching import Bookmark, WatchEvent
 from nodeyard.kube.object_key import Key, identity_of
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
@@ -214,7 +214,7 @@ class Reflector(Generic[T]):
         malformed: dict[Key, Malformed] = {}
         async for event in events:
             self._mark_heard()
-            if isinstance(event, Change):
+            if isinstance(event, WatchEvent):
                 key = self._key(event.object)
                 malformed.pop(key, None)
                 if event.type == "DELETED":
@@ -237,7 +237,7 @@ class Reflector(Generic[T]):
         async for event in events:
             self._mark_heard()
             heard += 1
-            if isinstance(event, Change):
+            if isinstance(event, WatchEvent):
                 deliver(event.object, is_deleted=event.type == "DELETED")
             elif isinstance(event, Bookmark):
                 self.cache.bookmark(event.resource_version)

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from nodeyard.process.logs import get_logger
 from nodeyard.watch.aggregates import Fold, Folding
-from nodeyard.watch.cache import Cache, Derived
+from nodeyard.watch.cache import Cache, Change, Derived
 from nodeyard.watch.indexes import Index
 from nodeyard.watch.shared_informer import SharedInformer, WatchSpec
 
 Values = Callable[[Any], Iterable[str]]
+OnKey: TypeAlias = Callable[[str, Change[Any], WatchSpec], None]
 D = TypeVar("D", bound=Derived)
 
 _log = get_logger("watches")
@@ -27,8 +28,8 @@ _log = get_logger("watches")
 class EventHandlers:
     """Callbacks of one view."""
 
-    mark: Callable[[str], None]
-    """Called with each key that a change concerns."""
+    on_key: OnKey
+    """Called with each key that a change concerns, the change, and the watch that mapped it."""
     on_synced: Callable[[str], None]
     """Called with a kind after its first complete list."""
     on_change: Sequence[Callable[[], None]]
@@ -94,7 +95,6 @@ class Subscription:
         ]
         self.renew(watches)
         self._ends += [informer.cache.listen(self._on_change), informer.cache.listen_malformed(handlers.on_news)]
-        self._ends += [informer.cache.listen(_ignoring_arguments(each)) for each in handlers.on_change]
 
     @property
     def indexes(self) -> Mapping[str, Index]:
@@ -132,12 +132,11 @@ class Subscription:
 
         Also calls `on_trouble` if the watch was failing or not synced: nothing waits for it any longer.
         """
-        objects = self.informer.cache.all()
-        for obj in objects:
-            self._on_change(obj, None)
-        if objects:
-            for callback in self._handlers.on_change:
-                callback()
+        cache = self.informer.cache
+        for obj in cache.all():
+            self._mark_keys(Change(cache.key_of(obj), obj, None))
+        if len(cache):
+            self._notify_change()
         if self.informer.error or not self.informer.is_synced:
             self._handlers.on_trouble()
 
@@ -150,16 +149,24 @@ class Subscription:
         used = [_skip_failures(each) for each in functions] if self._is_late else functions
         return lambda obj: [value for function in used for value in function(obj)]
 
-    def _on_change(self, old: Any | None, new: Any | None) -> None:
+    def _on_change(self, change: Change[Any]) -> None:
+        self._mark_keys(change)
+        self._notify_change()
+
+    def _notify_change(self) -> None:
+        for callback in self._handlers.on_change:
+            callback()
+
+    def _mark_keys(self, change: Change[Any]) -> None:
         for watch in self._watches:
             try:
-                keys = tuple(watch.keys(old, new))
+                keys = tuple(watch.keys(change.old, change.new))
             except Exception:
                 # One object on which the mapping fails must not end the watch of all others.
                 _log.exception("key mapping failed", resource=str(watch.resource))
                 continue
             for key in keys:
-                self._handlers.mark(key)
+                self._handlers.on_key(key, change, watch)
 
 
 def _addable_groups(folding: Folding) -> Values:
@@ -192,7 +199,3 @@ def _add(callbacks: list[Callable[[], Any]], one: Callable[[], Any]) -> Callable
         del callbacks[next(place for place, each in enumerate(callbacks) if each is one)]
 
     return end
-
-
-def _ignoring_arguments(function: Callable[[], None]) -> Callable[[Any | None, Any | None], None]:
-    return lambda _old, _new: function()

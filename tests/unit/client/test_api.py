@@ -10,7 +10,7 @@ from nodeyard.client.decoding import Malformed
 from nodeyard.client.errors import Conflict, Expired, NotFound, ServerError, TransportError
 from nodeyard.client.resources import LEASES, NODES, PODS
 from nodeyard.client.transport import Response, Stream
-from nodeyard.client.watching import Bookmark, Change
+from nodeyard.client.watching import Bookmark, WatchEvent
 
 
 class Recorder:
@@ -210,7 +210,7 @@ async def test_watch_yields_events_until_the_server_ends_it():
     stream = line("ADDED", {"metadata": {"name": "a"}}) + line("BOOKMARK", {"metadata": {"resourceVersion": "8"}})
     recorder = Recorder(chunks=[stream[:20], stream[20:]])
     events = await watched(recorder, namespace="ns", labels="a=b", resource_version="5", seconds=300)
-    assert events == [Change("ADDED", {"metadata": {"name": "a"}}), Bookmark("8")]
+    assert events == [WatchEvent("ADDED", {"metadata": {"name": "a"}}), Bookmark("8")]
     assert recorder.last == (
         "GET",
         "/api/v1/namespaces/ns/pods",
@@ -267,4 +267,4 @@ async def test_one_bad_object_does_not_end_the_watch():
     async with Client(Recorder(chunks=[stream])).watch(PODS.decoded_as(View)) as events:
         bad, good = [event async for event in events]
     assert isinstance(bad, Malformed)
-    assert good == Change("ADDED", View({"n": 1}))
+    assert good == WatchEvent("ADDED", View({"n": 1}))

@@ -6,7 +6,7 @@ from tests.builders.nested import with_nested
 
 from nodeyard.client.decoding import Malformed, Partial
 from nodeyard.client.errors import Expired
-from nodeyard.client.watching import Bookmark, Change, EventDecoder
+from nodeyard.client.watching import Bookmark, EventDecoder, WatchEvent
 from nodeyard.kube.json_depth import TOO_DEEP
 
 
@@ -21,17 +21,17 @@ class View(msgspec.Struct):
 
 def test_a_change_is_decoded_into_the_type_asked_for():
     line = b'{"type":"ADDED","object":{"kind":"W","metadata":{"name":"a","uid":"u"},"spec":{"n":1}}}'
-    assert EventDecoder(View).decode(line) == Change("ADDED", View(Meta("a"), {"n": 1}))
+    assert EventDecoder(View).decode(line) == WatchEvent("ADDED", View(Meta("a"), {"n": 1}))
 
 
 def test_a_change_is_a_plain_dict_by_default():
     event = EventDecoder(dict).decode(b'{"type":"DELETED","object":{"metadata":{"name":"a"}}}')
-    assert event == Change("DELETED", {"metadata": {"name": "a"}})
+    assert event == WatchEvent("DELETED", {"metadata": {"name": "a"}})
 
 
 def test_the_type_need_not_come_first():
     event = EventDecoder(dict).decode(b'{"object":{"metadata":{"name":"a"}},"type":"MODIFIED"}')
-    assert event == Change("MODIFIED", {"metadata": {"name": "a"}})
+    assert event == WatchEvent("MODIFIED", {"metadata": {"name": "a"}})
 
 
 def test_a_bookmark_needs_only_metadata():

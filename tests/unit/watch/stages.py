@@ -38,7 +38,10 @@ class Stage:
         self._task = None
 
     def register(self, *watches, aggregates=()):
-        return self.watches.register(watches, aggregates, mark=self.marked.append, on_synced=self.synced.append)
+        return self.watches.register(watches, aggregates, on_key=self.mark, on_synced=self.synced.append)
+
+    def mark(self, key, _change, _watch):
+        self.marked.append(key)
 
     async def start(self):
         self._task = asyncio.create_task(self.watches.run())

@@ -21,7 +21,7 @@ def cache():
 @pytest.fixture
 def seen(cache):
     changes = []
-    cache.listen(lambda old, new: changes.append((old, new)))
+    cache.listen(lambda change: changes.append((change.old, change.new)))
     return changes
 
 
@@ -39,6 +39,16 @@ def test_objects_come_by_namespace_and_name(cache):
     assert names(cache.all()) == ["a", "b", "c"]
     cache.deliver(node("ab", 4))
     assert names(cache.all()) == ["a", "ab", "b", "c"]
+
+
+def test_a_change_names_the_object_and_its_version(cache):
+    changes = []
+    end = cache.listen(changes.append)
+    cache.deliver(node("a", 1))
+    cache.deliver(node("a", 2), is_deleted=True)
+    end()
+    cache.deliver(node("a", 3))
+    assert [(change.key, change.version) for change in changes] == [(("", "a"), "1"), (("", "a"), "")]
 
 
 def test_the_same_tuple_is_handed_out_until_something_changes(cache):

@@ -84,7 +84,7 @@ def register(stage, *watches, named=None):
     return stage.watches.register(
         watches or (MAPS,),
         declared=named or (lambda _view: list(stage.named)),
-        mark=stage.marked.append,
+        on_key=stage.mark,
         on_synced=stage.synced.append,
         on_trouble=lambda: stage.troubles.append(1),
     )

@@ -110,13 +110,13 @@ async def test_an_older_version_is_watched_where_the_server_does_not_have_the_ne
 async def test_when_a_newer_version_comes_nobody_takes_the_kind_for_empty(stage):
     seen = []
 
-    def refresh(_key=""):
+    def refresh(*_change):
         seen.append((view.is_synced("Widget"), [obj["apiVersion"] for obj in view.all("Widget")]))
         return seen[-1]
 
     newer = replace(WIDGETS, version="v2")
     watch = Watch(newer, keys=lambda old, new: ["widget"], optional=True, fallback_versions=("v1",))
-    view = stage.watches.register((watch,), (), mark=refresh, on_synced=lambda _feed: None)
+    view = stage.watches.register((watch,), (), on_key=refresh, on_synced=lambda _feed: None)
     await stage.define_widgets()
     await stage.client.create(WIDGETS, {"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"}})
     await stage.start()

@@ -50,7 +50,7 @@ def test_the_watch_confirms_it_with_that_version_or_a_later_one(cache, version):
 
 def test_the_echo_of_our_write_is_no_change(cache):
     changes = []
-    cache.listen(lambda old, new: changes.append(new))
+    cache.listen(lambda change: changes.append(change.new))
     cache.wrote(node("a", 8), LATER)
     cache.deliver(node("a", 8))
     assert len(changes) == 1
@@ -73,7 +73,7 @@ def test_an_answer_that_comes_while_a_watch_begins_anew_ends_with_its_list(cache
     cache.clear()
     cache.wrote(node("a", 8), LATER)
     told = []
-    cache.listen(lambda old, new: told.append((old is None, new)))
+    cache.listen(lambda change: told.append((change.old is None, change.new)))
     cache.replace([], "9")
     assert (shown(cache), cache.unconfirmed, told) == (None, 0, [(False, None)])
 

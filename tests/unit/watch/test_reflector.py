@@ -38,11 +38,14 @@ class Stage:
         self.script = Script(clock, *answers)
         self.cache = Cache(NODE_VIEW.view)
         self.seen = []
-        self.cache.listen(lambda old, new: self.seen.append((old and version(old), new and version(new))))
+        self.cache.listen(self.see)
         if listener is not None:
             self.cache.listen(listener)
         self.informer = Reflector(Client(self.script), InformerKey(NODE_VIEW), self.cache, clock, Random(7))
         self.task = asyncio.create_task(self.informer.run())
+
+    def see(self, change):
+        self.seen.append((change.old and version(change.old), change.new and version(change.new)))
 
     @property
     def names(self):
@@ -285,8 +288,8 @@ async def test_a_malformed_object_of_the_first_list_leaves_the_others(staged):
 
 
 async def test_a_fault_of_our_own_does_not_end_the_watch(staged, clock):
-    def fail_on_b(_old, new):
-        if new.metadata.name == "b":
+    def fail_on_b(change):
+        if change.new.metadata.name == "b":
             raise ZeroDivisionError("ours")
 
     stage = await staged([bookmark(5, is_end=True), added("b", 6)], [added("c", 7), Hold()], listener=fail_on_b)

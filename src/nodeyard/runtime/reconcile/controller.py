@@ -23,7 +23,6 @@ from nodeyard.client.api import Client
 from nodeyard.client.resources import Resource
 from nodeyard.client.rest_mapper import RESTMapper
 from nodeyard.kube.json import Json
-from nodeyard.kube.object_key import identity_of
 from nodeyard.plan.model import ObjectRef, Plan
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
@@ -36,7 +35,7 @@ from nodeyard.runtime.leader.write_fence import Elections, WriteFence
 from nodeyard.runtime.metrics import EventLatency, LoopMetrics
 from nodeyard.runtime.publication import publish
 from nodeyard.runtime.reconcile.backoff import Failures
-from nodeyard.runtime.reconcile.expectations import Expectations, Subject
+from nodeyard.runtime.reconcile.expectations import Expectations
 from nodeyard.runtime.reconcile.freshness import Freshness
 from nodeyard.runtime.reconcile.plan_executor import PlanExecutor
 from nodeyard.runtime.reconcile.reconciler import STALE_SECONDS, Reconciler, Tools, required_kinds
@@ -47,9 +46,9 @@ from nodeyard.runtime.remote.clusters import Clusters
 from nodeyard.runtime.settings import Settings
 from nodeyard.runtime.sharding.leases import WHOLE
 from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse
-from nodeyard.watch.informer_key import InformerKey
+from nodeyard.watch.cache import Change
 from nodeyard.watch.informers import InformerFactory
-from nodeyard.watch.shared_informer import full_name
+from nodeyard.watch.shared_informer import WatchSpec, full_name
 
 # Events that are not written by then are lost; the lease is not kept from other replicas for their sake.
 DRAIN_SECONDS: Final = 5.0
@@ -83,8 +82,6 @@ class Controller:
         self._expectations = Expectations(self._enqueue)
         self._latency = EventLatency(env.clock)
         self._loop_inputs = LoopInputs()
-        self._event_object: tuple[Subject, str] = (("", "", ""), "")
-        self._min_interval = 0.0
         self._tasks: list[asyncio.Task[None]] = []
         self._ending: set[asyncio.Task[None]] = set()
         self._queue = WorkQueue(env.clock, window=settings.window, on_take=self._metrics.latency.observe)
@@ -92,14 +89,14 @@ class Controller:
         self._clusters = Clusters(
             capability,
             env.remote,
-            ClusterCallbacks(self._with_origin, self._on_key, self._enqueue),
+            ClusterCallbacks(self._on_key, self._enqueue),
             is_ours=self._ownership.is_ours,
         )
         self.view = env.informers.register(
-            [self._with_origin(watch) for watch in capability.watches],
+            [self._with_view(watch) for watch in capability.watches],
             capability.aggregates,
             declared=self._declared if capability.has_declared else None,
-            mark=self._on_key,
+            on_key=self._on_key,
             on_synced=self._on_synced,
             on_change=self._on_view_change if capability.has_clusters or capability.is_shared else None,
             on_news=self._on_server_change,
@@ -283,19 +280,12 @@ class Controller:
 
     # events
 
-    def _with_origin(self, watch: Watch, cluster: str = "") -> Watch:
-        """Return the watch with key functions that first record the changed object: `_on_key` follows for each key."""
-        keys, map_with_view = watch.keys, watch.map_with_view
-        kind, remote = full_name(watch.resource), (cluster,) if cluster else ()
-        identity = identity_of(InformerKey(watch.resource, metadata_only=watch.metadata_only).decoded.view)
-
-        def keys_with_origin(old: Any | None, new: Any | None) -> Iterable[Key]:
-            subject = (kind, *identity.key(old if new is None else new), *remote)
-            self._event_object = (subject, "" if new is None else identity.version(new))
-            self._min_interval = watch.min_interval
-            return keys(old, new) if map_with_view is None else map_with_view(self.view, old, new)
-
-        return replace(watch, keys=keys_with_origin)
+    def _with_view(self, watch: Watch) -> Watch:
+        """Return the watch with a key function that gets the view, if it needs one."""
+        map_with_view = watch.map_with_view
+        if map_with_view is None:
+            return watch
+        return replace(watch, keys=lambda old, new: map_with_view(self.view, old, new))
 
     def _on_synced(self, _kind: str) -> None:
         """Handle the first sync of a kind."""
@@ -309,11 +299,12 @@ class Controller:
             self._queue.add_after(key, STALE_SECONDS)
 
     def _declared(self, view: View) -> Iterable[Watch]:
-        return [self._with_origin(watch) for watch in self.capability.declared(view)]
+        return [self._with_view(watch) for watch in self.capability.declared(view)]
 
-    def _on_key(self, key: Key) -> None:
-        if self._expectations.observe(key, *self._event_object):
-            self._enqueue(key, self._min_interval)
+    def _on_key(self, key: Key, change: Change[Any], watch: WatchSpec, cluster: str = "") -> None:
+        subject = (full_name(watch.resource), *change.key, *((cluster,) if cluster else ()))
+        if self._expectations.observe(key, subject, change.version):
+            self._enqueue(key, watch.min_interval)
 
     def _enqueue(self, key: Key, min_interval: float = 0.0) -> None:
         self._latency.mark(key)

@@ -32,7 +32,7 @@ from nodeyard.client.errors import (
 from nodeyard.client.listing import Page
 from nodeyard.client.resources import Resource
 from nodeyard.client.transport import Response
-from nodeyard.client.watching import Bookmark, Change
+from nodeyard.client.watching import Bookmark, WatchEvent
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import LABEL_VALUE_MAX, SUBDOMAIN_MAX
 from nodeyard.process import memory
@@ -245,7 +245,7 @@ class RemoteClient(Client):
         try:
             async for event in events:
                 if memory_use is not None and is_list:
-                    memory_use.add(owner, (event.object,) if isinstance(event, Change) else (event,))
+                    memory_use.add(owner, (event.object,) if isinstance(event, WatchEvent) else (event,))
                     if isinstance(event, Bookmark) and event.ends_initial_events:
                         is_list = False
                         memory_use.end(owner)

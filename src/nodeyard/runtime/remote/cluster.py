@@ -28,7 +28,9 @@ from nodeyard.runtime.remote.client import MemoryBudget, MemoryUse, RemoteClient
 from nodeyard.runtime.remote.connect import Connect, Read, connect_by_kubeconfig
 from nodeyard.runtime.remote.connection import Connection
 from nodeyard.runtime.remote.transport import RemoteTransport
+from nodeyard.watch.cache import Change
 from nodeyard.watch.informers import InformerFactory
+from nodeyard.watch.shared_informer import WatchSpec
 from nodeyard.watch.view import CacheView
 
 CONNECTING: Final = 32
@@ -60,10 +62,8 @@ class ClusterEnvironment:
 class ClusterCallbacks:
     """Callbacks for events of a remote cluster."""
 
-    wrap_watch: Callable[[Watch, str], Watch] = lambda watch, _cluster: watch
-    """Wraps a watch of the cluster."""
-    on_key: Callable[[Key], None] = lambda _key: None
-    """Called with each key of a change, right after the wrapped watch has returned it."""
+    on_key: Callable[[Key, Change[Any], WatchSpec, str], None] = lambda _key, _change, _watch, _cluster: None
+    """Called with each key that a change concerns, the change, the watch that mapped it, and the cluster."""
     enqueue: Callable[[Key], None] = lambda _key: None
     """Queues a key for any other reason."""
 
@@ -219,9 +219,9 @@ def _register(
     enqueue_keys: Callable[[], None] = lambda: None,
 ) -> CacheView:
     view = watches.register(
-        [callbacks.wrap_watch(_with_remote_keys(watch, name), name) for watch in capability.cluster_watches],
+        [_with_remote_keys(watch, name) for watch in capability.cluster_watches],
         (*capability.cluster_aggregates, *memory_aggregates(capability.cluster_watches)),
-        mark=callbacks.on_key,
+        on_key=lambda key, change, watch: callbacks.on_key(key, change, watch, name),
         on_synced=lambda _kind: enqueue_keys(),
         on_news=enqueue_keys,
         on_trouble=enqueue_keys,

@@ -44,7 +44,9 @@ class Root:
         self.due = []
         watches = [self._told_by(watch) for watch in CLUSTERTREE.watches]
         declared = lambda view: [self._told_by(watch) for watch in CLUSTERTREE.declared(view)]  # noqa: E731
-        self.view = self.watches.register(watches, CLUSTERTREE.aggregates, mark=self.due.append, declared=declared)
+        self.view = self.watches.register(
+            watches, CLUSTERTREE.aggregates, on_key=lambda key, *_: self.due.append(key), declared=declared
+        )
 
     def _told_by(self, watch):
         """Run the watches as the controller does."""
