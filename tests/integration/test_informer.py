@@ -13,12 +13,12 @@ from nodeyard.client.kubeconfig import load_config
 from nodeyard.client.resources import CONFIG_MAPS, NAMESPACES
 from nodeyard.kube.objects import PartialObject
 from nodeyard.plan.model import ObjectRef
+from nodeyard.process.backoff import Backoff
 from nodeyard.process.clock import SystemClock
 from nodeyard.runtime.capability import Watch
 from nodeyard.testing.embedded import EmbeddedServer
 from nodeyard.testing.faults import DoubleEvents, Drop, FaultProxy, HalfOpen, Status, TruncateEvents
 from nodeyard.watch import InformerFactory
-from nodeyard.watch.backoff import Backoff
 from nodeyard.watch.cache import Cache
 from nodeyard.watch.informer_key import InformerKey
 from nodeyard.watch.reflector import Reflector

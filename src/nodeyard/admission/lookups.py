@@ -52,6 +52,7 @@ class Lookups:
         on_found: Callable[[Resource[Any]], None] = lambda _kind: None,
     ) -> None:
         """`remedy` tells users how to grant a missing right; `on_found` gets the resource of each found object."""
+        self._transport = client.transport
         self._client = single_metadata_only(client)
         self._mapper = mapper
         self._remedy = remedy
@@ -114,11 +115,11 @@ class Lookups:
         resource: Resource[Any] | None = None
         try:
             async with asyncio.timeout(REQUEST_SECONDS):
-                resource = await self._mapper.look_up(api_version, kind)
+                resource = await self._mapper.look_up(api_version, kind, self._transport)
                 answer = None if resource is None else await self._get(resource, namespace, name)
                 if resource is not None and answer is None:
                     # Cached discovery was stale.
-                    resource = await self._mapper.look_up_again(api_version, kind)
+                    resource = await self._mapper.look_up_again(api_version, kind, self._transport)
                     answer = None if resource is None else await self._get(resource, namespace, name)
         except (ClientError, msgspec.MsgspecError, LookupError, TimeoutError) as error:
             return self._unreadable(error, resource, kind), resource

@@ -6,6 +6,7 @@ object does not show whether it was applied.
 
 from __future__ import annotations
 
+from functools import partial
 from random import Random
 from typing import Any, Final
 
@@ -13,7 +14,7 @@ import msgspec
 
 from nodeyard.apply.classify import Classified, Retry, done, ended
 from nodeyard.apply.outcome import ActionResult, Result
-from nodeyard.apply.retry import RetryPolicy, is_transient, retry_after
+from nodeyard.apply.retry import RetryPolicy
 from nodeyard.apply.write_request import Sender, with_identity
 from nodeyard.client.decoding import decode_as
 from nodeyard.client.errors import ClientError, NotFound
@@ -58,18 +59,11 @@ class Confirmer:
         # The status is part of the object itself; reading it needs no right on the subresource.
         has_own_path = action.verb in (Verb.PATCH, Verb.APPLY) and write.subresource != _STATUS
         subresource = write.subresource if has_own_path else ""
-        failures = 0
-        while True:
-            try:
-                return await self._sender.read(resource, action.object, subresource)
-            except NotFound:
-                return None
-            except ClientError as error:
-                failures += 1
-                pause = self._retry_policy.pause(failures, retry_after(error), self._random)
-                if pause is None or not is_transient(error):
-                    raise
-            await self._clock.sleep(pause)
+        read = partial(self._sender.read, resource, action.object, subresource)
+        try:
+            return await self._retry_policy.run(read, self._clock, self._random)
+        except NotFound:
+            return None
 
 
 def _compare(resource: Resource[Any], action: Action, write: Write, found: Object | None, message: str) -> Classified:

@@ -13,13 +13,14 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from random import Random
 from typing import Final, TypeAlias, TypeVar
 
 import msgspec
 
 from nodeyard.apply.events import Occurrence, event_object, name_of, namespace_of, series_object
-from nodeyard.apply.retry import RetryPolicy, is_transient, retry_after
+from nodeyard.apply.retry import RetryPolicy
 from nodeyard.client.api import Client
 from nodeyard.client.decoding import Partial
 from nodeyard.client.errors import AlreadyExists, ClientError, NotFound
@@ -127,22 +128,10 @@ class Recorder:
     async def _write_or_drop(self, series: _Series) -> None:
         series.is_queued = False
         try:
-            await self._write_with_retries(series)
+            await self._retry_policy.run(partial(self._write, series), self._clock, self._random)
         except (ClientError, msgspec.MsgspecError) as error:
             self.lost += 1
             log.warning("event dropped", object=str(series.occurrence.object), error=str(error))
-
-    async def _write_with_retries(self, series: _Series) -> None:
-        failures = 0
-        while True:
-            try:
-                return await self._write(series)
-            except ClientError as error:
-                failures += 1
-                pause = self._retry_policy.pause(failures, retry_after(error), self._random)
-                if pause is None or not is_transient(error):
-                    raise
-            await self._clock.sleep(pause)
 
     async def _write(self, series: _Series) -> None:
         count = series.count

@@ -1,4 +1,4 @@
-"""Retries of writes: the retry policy within one pass, and Retry-After per object across passes.
+"""Retries of requests: the retry policy within one pass, and Retry-After per object across passes.
 
 A request to a server in trouble is retried a few times only. The workqueue handles what still fails: it backs off
 longer and plans again. A long Retry-After is left to the workqueue too, so that no worker sleeps through it.
@@ -6,15 +6,20 @@ longer and plans again. A long Retry-After is left to the workqueue too, so that
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from random import Random
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from nodeyard.apply.outcome import ActionResult
 from nodeyard.client.errors import ClientError, ServerError, TooManyRequests, TransportError
 from nodeyard.plan.model import Action, ObjectRef, Verb
+from nodeyard.process.backoff import Backoff
 from nodeyard.process.clock import Clock
 
+T = TypeVar("T")
+
+WRITE_BACKOFF: Final = Backoff(first=0.25, most=5.0)
 LONGEST_SECONDS: Final = 300.0
 """Upper bound of a Retry-After: a proxy in front of the server may have sent it, and a drain waits meanwhile."""
 
@@ -23,18 +28,30 @@ _Target: TypeAlias = tuple[Verb, ObjectRef]
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """Exponential backoff with jitter, from `first` to `most` seconds."""
+    """A few attempts with backoff. A Retry-After beyond the longest backoff is left to the workqueue."""
 
     attempts: int = 4
-    first: float = 0.25
-    most: float = 5.0
+    backoff: Backoff = WRITE_BACKOFF
 
     def pause(self, failures: int, retry_after: float | None, random: Random) -> float | None:
         """Return the seconds until the next attempt after this many failures; None to give up."""
-        if failures >= self.attempts or (retry_after or 0.0) > self.most:
+        at_least = retry_after or 0.0
+        if failures >= self.attempts or at_least > self.backoff.most:
             return None
-        backoff = min(self.most, self.first * 2.0 ** (failures - 1))
-        return max(retry_after or 0.0, backoff * (0.5 + random.random() / 2))
+        return self.backoff.seconds(failures, random, at_least)
+
+    async def run(self, request: Callable[[], Awaitable[T]], clock: Clock, random: Random) -> T:
+        """Send the request until it succeeds; raise its error if it is not transient, or after the last attempt."""
+        failures = 0
+        while True:
+            try:
+                return await request()
+            except ClientError as error:
+                failures += 1
+                pause = self.pause(failures, retry_after(error), random)
+                if pause is None or not is_transient(error):
+                    raise
+            await clock.sleep(pause)
 
 
 def is_transient(error: ClientError) -> bool:

@@ -28,6 +28,7 @@ from nodeyard.client.discovery import Catalog, discover_version
 from nodeyard.client.errors import ClientError
 from nodeyard.client.outages import OUTAGES
 from nodeyard.client.resources import Resource
+from nodeyard.client.transport import Transport
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
 
@@ -137,17 +138,20 @@ class RESTMapper:
 
     # one version
 
-    async def look_up(self, api_version: str, kind: str) -> Resource[Any] | None:
-        """Return the resource of a kind, also of a new one; None if it is not served. Raises ClientError."""
+    async def look_up(self, api_version: str, kind: str, transport: Transport) -> Resource[Any] | None:
+        """Return the resource of a kind, also of a new one; None if it is not served. Raises ClientError.
+
+        `transport` sends the request, so that it need not queue behind writes.
+        """
         if not _VERSION.fullmatch(api_version):
             return None
-        return self.find(api_version, kind) or await self.look_up_again(api_version, kind)
+        return self.find(api_version, kind) or await self.look_up_again(api_version, kind, transport)
 
-    async def look_up_again(self, api_version: str, kind: str) -> Resource[Any] | None:
+    async def look_up_again(self, api_version: str, kind: str, transport: Transport) -> Resource[Any] | None:
         """Return the resource of a kind by a new discovery request, whatever the cache has."""
         task = self._pending.get(api_version)
         if task is None:
-            task = asyncio.create_task(self._discover_version(api_version), name="discover a version")
+            task = asyncio.create_task(self._discover_version(api_version, transport), name="discover a version")
             self._pending[api_version] = task
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
@@ -165,7 +169,7 @@ class RESTMapper:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _discover_version(self, api_version: str) -> Catalog:
+    async def _discover_version(self, api_version: str, transport: Transport) -> Catalog:
         """Send the request. Only earlier callers share it: its answer may be older than a later caller's CRD."""
         group, _, version = api_version.rpartition("/")
         try:
@@ -179,4 +183,4 @@ class RESTMapper:
         finally:
             del self._pending[api_version]
         async with self._slots:
-            return await discover_version(self._client.transport, group, version)
+            return await discover_version(transport, group, version)

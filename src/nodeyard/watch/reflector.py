@@ -32,9 +32,9 @@ from nodeyard.client.resources import Resource
 from nodeyard.client.transport import IDLE_SECONDS
 from nodeyard.client.watching import Bookmark, WatchEvent
 from nodeyard.kube.object_key import Key, identity_of
+from nodeyard.process.backoff import Backoff
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
-from nodeyard.watch.backoff import Backoff
 from nodeyard.watch.cache import Cache
 from nodeyard.watch.informer_key import InformerKey
 from nodeyard.watch.reflector_state import Phase, ReflectorEvent, State, next_state

@@ -5,6 +5,7 @@ from random import Random
 import pytest
 
 from nodeyard.apply.retry import RetryPolicy
+from nodeyard.process.backoff import Backoff
 
 
 def pauses(patience, asked=None):
@@ -15,7 +16,7 @@ def pauses(patience, asked=None):
 
 
 def test_pauses_grow_and_end():
-    first, second, third = pauses(RetryPolicy(attempts=4, first=1.0, most=3.0))
+    first, second, third = pauses(RetryPolicy(4, Backoff(first=1.0, most=3.0)))
     assert 0.5 <= first <= 1 <= second <= 2
     assert 1.5 <= third <= 3
 
@@ -26,4 +27,4 @@ def test_what_the_server_asks_for_is_the_least():
 
 @pytest.mark.parametrize(("asked", "count"), [(5, 3), (6, 0)])
 def test_a_pause_longer_than_the_longest_is_left_to_others(asked, count):
-    assert len(pauses(RetryPolicy(attempts=4, most=5.0), asked)) == count
+    assert len(pauses(RetryPolicy(4, Backoff(most=5.0)), asked)) == count

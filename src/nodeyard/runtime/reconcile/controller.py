@@ -34,7 +34,6 @@ from nodeyard.runtime.leader.leadership import Ownership, ShardedLeadership, Sin
 from nodeyard.runtime.leader.write_fence import Elections, WriteFence
 from nodeyard.runtime.metrics import EventLatency, LoopMetrics
 from nodeyard.runtime.publication import publish
-from nodeyard.runtime.reconcile.backoff import Failures
 from nodeyard.runtime.reconcile.expectations import Expectations
 from nodeyard.runtime.reconcile.freshness import Freshness
 from nodeyard.runtime.reconcile.plan_executor import PlanExecutor
@@ -112,7 +111,7 @@ class Controller:
         self._measure = capability.metrics(env.metrics.metrics) if capability.metrics else None
         self._measures_reviews = self._measure if isinstance(self._measure, MeasuresReviews) else None
         self._reconciler = Reconciler(capability, self._tools(), settings)
-        self._workers = Workers(self._queue, self._reconciler.reconcile, Failures(env.random))
+        self._workers = Workers(self._queue, self._reconciler.reconcile, env.random)
         self._metrics.expose(lambda: self._queue.depth, lambda: float(self.gate.may_write()))
         self._publish()
         if self._ownership.held is not None:

@@ -8,24 +8,30 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any
+from random import Random
+from typing import Any, Final
 
+from nodeyard.process.backoff import Backoff, Failures
 from nodeyard.process.clock import Clock
 from nodeyard.runtime.capability import Key
 from nodeyard.runtime.leader.election import first_of
-from nodeyard.runtime.reconcile.backoff import DENIED, Failures
 from nodeyard.runtime.reconcile.result import RETRIED, Ending, ReconcileResult
 from nodeyard.runtime.reconcile.workqueue import WorkQueue
+
+# A conflict resolves as soon as the watch delivers the new version; a lasting failure is retried once a minute.
+RETRY: Final = Backoff(first=0.1, most=60.0)
+# A policy or webhook that denies a write may be fixed soon; a lasting denial is retried once a minute.
+DENIED: Final = Backoff(first=1.0, most=60.0)
 
 
 class Workers:
     def __init__(
-        self, queue: WorkQueue, reconcile: Callable[[Key], Coroutine[Any, Any, ReconcileResult]], failures: Failures
+        self, queue: WorkQueue, reconcile: Callable[[Key], Coroutine[Any, Any, ReconcileResult]], random: Random
     ) -> None:
         self._queue = queue
         self._reconcile = reconcile
-        self._failures = failures
-        self._denials = failures.with_backoff(DENIED)
+        self._failures = Failures(RETRY, random)
+        self._denials = Failures(DENIED, random)
         self._workers: list[asyncio.Task[None]] = []
         self._passes: dict[Key, asyncio.Task[ReconcileResult]] = {}
 

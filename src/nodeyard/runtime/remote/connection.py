@@ -26,6 +26,7 @@ import msgspec
 from nodeyard.client.api import Client
 from nodeyard.client.errors import ConfigError, Forbidden, NotFound, TooManyRequests, Unauthorized
 from nodeyard.client.resources import NAMESPACES
+from nodeyard.process.backoff import Backoff
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
 from nodeyard.runtime.capability import RemoteClusterRef, SecretKey
@@ -33,7 +34,6 @@ from nodeyard.runtime.leader.election import first_of
 from nodeyard.runtime.remote.client import RemoteClient
 from nodeyard.runtime.remote.connect import Connect, KubeconfigUnreadable, Read
 from nodeyard.runtime.remote.transport import RemoteTransport
-from nodeyard.watch.backoff import Backoff
 from nodeyard.watch.server_info import SYSTEM_NAMESPACE
 
 PROBE_SECONDS: Final = 15.0

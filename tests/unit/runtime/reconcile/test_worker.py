@@ -6,7 +6,6 @@ from random import Random
 import pytest
 
 from nodeyard.process.clock import settle
-from nodeyard.runtime.reconcile.backoff import Failures
 from nodeyard.runtime.reconcile.result import Ending, ReconcileResult
 from nodeyard.runtime.reconcile.worker import Workers
 from nodeyard.runtime.reconcile.workqueue import WorkQueue
@@ -44,7 +43,7 @@ async def queue(clock):
 
 @pytest.fixture
 async def workers(queue, passes, clock):
-    workers = Workers(queue, passes, Failures(Random(1)))
+    workers = Workers(queue, passes, Random(1))
     workers.start(2)
     yield workers
     stopping = asyncio.create_task(workers.stop(clock, 0.1))
@@ -123,7 +122,7 @@ async def test_a_pass_that_is_aborted_before_it_has_begun_is_tried_again_too(que
 
 
 async def test_a_stop_lets_a_pass_finish_and_takes_no_other(queue, passes, clock):
-    workers = Workers(queue, passes, Failures(Random(1)))
+    workers = Workers(queue, passes, Random(1))
     workers.start(1)
     passes.takes = 5
     queue.add("a")
@@ -138,7 +137,7 @@ async def test_a_stop_lets_a_pass_finish_and_takes_no_other(queue, passes, clock
 
 
 async def test_a_stop_waits_no_longer_than_its_grace(queue, passes, clock):
-    workers = Workers(queue, passes, Failures(Random(1)))
+    workers = Workers(queue, passes, Random(1))
     workers.start(1)
     passes.takes = 500
     queue.add("a")
