@@ -24,7 +24,7 @@ from bench.servers import Running, embedded, real
 from nodeyard.app.capabilities import choose
 from nodeyard.capabilities.clustertree import names
 from nodeyard.client.api import Client
-from nodeyard.client.framing import LineFramer
+from nodeyard.client.bodies import LineFramer
 from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_kubeconfig
 from nodeyard.kube.json import Object

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 import aiohttp
 import msgspec
 
-from nodeyard.client.framing import LineFramer
+from nodeyard.client.bodies import LineFramer
 
 SECONDS = 90.0
 

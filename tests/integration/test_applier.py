@@ -11,11 +11,11 @@ from nodeyard.apply.outcome import Result
 from nodeyard.apply.recorder import Recorder
 from nodeyard.apply.status import StatusWriter
 from nodeyard.client.api import Client
+from nodeyard.client.decoding import WatchEvent
 from nodeyard.client.errors import Conflict
 from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_config
 from nodeyard.client.resources import CONFIG_MAPS, EVENTS, NAMESPACES, NODES, PODS, untyped
-from nodeyard.client.watching import WatchEvent
 from nodeyard.kube.taints import taints_of, with_taint
 from nodeyard.plan.model import Verb, Write
 from nodeyard.process.clock import SystemClock

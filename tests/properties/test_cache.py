@@ -13,9 +13,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from nodeyard.kube.objects import Node, ObjectMeta
 from nodeyard.runtime.capability import Aggregate
-from nodeyard.watch.aggregates import Fold
 from nodeyard.watch.cache import Cache
-from nodeyard.watch.indexes import Index
+from nodeyard.watch.indexes import Fold, Index
 
 NAMES = st.sampled_from("abc")
 ZONES = st.sampled_from(["x", "y", "x_y"])

@@ -18,7 +18,7 @@ from nodeyard.capabilities.clustertree.types import Counting, ResourceOptions
 from nodeyard.capabilities.clustertree.usage import NOTHING, LeafPod, Usage
 from nodeyard.kube.quantity import NANO, canonical_to_milli, parse
 from nodeyard.runtime.capability import Aggregate
-from nodeyard.watch.aggregates import Fold
+from nodeyard.watch.indexes import Fold
 
 from ..builders.leaf_resources import leaf_node, leaf_pod
 

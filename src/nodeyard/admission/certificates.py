@@ -1,4 +1,4 @@
-"""Webhook serving certificates, and the choice of the one to present during a rotation. Only `make` is impure.
+"""Webhook serving certificates: made and rotated by Nodeyard, or read from files that the user manages.
 
 Each certificate has its own CA, whose key is discarded after signing: no stored key can sign another certificate. The
 next certificate is made well before the current one expires, and both CAs stay trusted:
@@ -8,9 +8,11 @@ next certificate is made well before the current one expires, and both CAs stay 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Final
 
 from cryptography import x509
@@ -145,3 +147,33 @@ def _names(certificate: x509.Certificate) -> frozenset[str]:
         return frozenset()
     dns = names.get_values_for_type(x509.DNSName)
     return frozenset([*dns, *map(str, names.get_values_for_type(x509.IPAddress))])
+
+
+class FileCertificates:
+    """Reads user-managed certificates: `tls.crt`, `tls.key` and `ca.crt` of a directory, again at every refresh.
+
+    The layout is that of a mounted `kubernetes.io/tls` Secret, as cert-manager writes it. Without `ca.crt` the API
+    server trusts the CAs of its host.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    async def refresh(self, _published: Sequence[bytes]) -> ServingCertificate:
+        return await asyncio.to_thread(self._read)
+
+    def _read(self) -> ServingCertificate:
+        certificate, key = self._read_file("tls.crt"), self._read_file("tls.key")
+        bundle = self._read_file("ca.crt") if (self._folder / "ca.crt").exists() else b""
+        try:
+            expires = read_all(certificate)[0].not_valid_after_utc
+        except BadCertificate as error:
+            raise BadCertificate(f"{self._folder / 'tls.crt'}: {error}") from None
+        return ServingCertificate(Pair(certificate, key), bundle, expires)
+
+    def _read_file(self, name: str) -> bytes:
+        path = self._folder / name
+        try:
+            return path.read_bytes()
+        except OSError as error:
+            raise BadCertificate(f"{path}: cannot be read: {error.strerror or error}") from None

@@ -16,12 +16,12 @@ import msgspec
 
 from nodeyard.client.api import Client
 from nodeyard.client.errors import ClientError, Forbidden, NotFound, TransportTimeout
+from nodeyard.client.metadata_only import single_metadata_only
 from nodeyard.client.resources import Resource
 from nodeyard.client.rest_mapper import RESTMapper
 from nodeyard.kube.objects import PartialObject
 from nodeyard.plan.model import ObjectRef
 from nodeyard.runtime.webhooks import Cause, Found, LookedUp, Missing, Unreadable
-from nodeyard.watch.metadata_only import single_metadata_only
 
 IN_FLIGHT: Final = 16
 # Longer than any webhook timeout; ends requests that no review waits for any more.

@@ -17,9 +17,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
-from nodeyard.admission.certificates import BadCertificate, RotationPolicy, ServingCertificate
+from nodeyard.admission.certificates import BadCertificate, FileCertificates, RotationPolicy, ServingCertificate
 from nodeyard.admission.client_config import Reach
-from nodeyard.admission.file_certs import FileCertificates
 from nodeyard.admission.lookups import Lookups
 from nodeyard.admission.metrics import AdmissionMetrics
 from nodeyard.admission.registrar import Paths, Registrar

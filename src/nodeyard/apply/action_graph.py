@@ -8,8 +8,7 @@ from typing import TypeAlias
 
 import msgspec
 
-from nodeyard.apply.classify import ended
-from nodeyard.apply.outcome import ActionResult, Outcome, Result
+from nodeyard.apply.outcome import ActionResult, Outcome, Result, ended
 from nodeyard.plan.model import Action, Planned, Write
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger

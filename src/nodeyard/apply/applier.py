@@ -21,8 +21,7 @@ from typing import Any, Final
 import msgspec
 
 from nodeyard.apply.action_graph import Execution, log
-from nodeyard.apply.classify import Classified, Retry, classify, done, ended
-from nodeyard.apply.outcome import ActionResult, Outcome, Result
+from nodeyard.apply.outcome import ActionResult, Classified, Outcome, Result, Retry, classify, done, ended
 from nodeyard.apply.retry import RetryAfter, RetryPolicy
 from nodeyard.apply.write_request import unguarded_list
 from nodeyard.apply.writers import (

@@ -12,8 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from nodeyard.apply.classify import Classified, Retry, done, ended
-from nodeyard.apply.outcome import ActionResult, Result
+from nodeyard.apply.outcome import ActionResult, Classified, Result, Retry, done, ended
 from nodeyard.apply.retry import RetryPolicy
 from nodeyard.apply.write_request import Sender, with_identity
 from nodeyard.client.decoding import decode_as

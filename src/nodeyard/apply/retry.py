@@ -12,7 +12,7 @@ from random import Random
 from typing import Final, TypeAlias, TypeVar
 
 from nodeyard.apply.outcome import ActionResult
-from nodeyard.client.errors import ClientError, ServerError, TooManyRequests, TransportError
+from nodeyard.client.errors import ClientError
 from nodeyard.plan.model import Action, ObjectRef, Verb
 from nodeyard.process.backoff import Backoff
 from nodeyard.process.clock import Clock
@@ -48,22 +48,10 @@ class RetryPolicy:
                 return await request()
             except ClientError as error:
                 failures += 1
-                pause = self.pause(failures, retry_after(error), random)
-                if pause is None or not is_transient(error):
+                pause = self.pause(failures, error.retry_after, random)
+                if pause is None or not error.is_transient:
                     raise
             await clock.sleep(pause)
-
-
-def is_transient(error: ClientError) -> bool:
-    """Return True if the server or the network failed, not the request itself. A PDB's 429 is not transient."""
-    if isinstance(error, TooManyRequests):
-        return not error.is_budget
-    return isinstance(error, (ServerError, TransportError))
-
-
-def retry_after(error: ClientError) -> float | None:
-    """Return the Retry-After of the response, in seconds."""
-    return getattr(error, "retry_after", None)
 
 
 class RetryAfter:

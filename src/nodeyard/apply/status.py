@@ -15,9 +15,8 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from nodeyard.apply.action_graph import NOT_ALLOWED
-from nodeyard.apply.classify import is_conflict
-from nodeyard.apply.outcome import Result
-from nodeyard.apply.retry import RetryPolicy, is_transient, retry_after
+from nodeyard.apply.outcome import Result, is_conflict
+from nodeyard.apply.retry import RetryPolicy
 from nodeyard.apply.unknown_fields import UnknownFields
 from nodeyard.apply.write_request import answer_seconds, single_attempt
 from nodeyard.apply.writers import Lookup, OnWritten
@@ -209,9 +208,9 @@ class StatusWriter:
     def _pause(self, attempt: _Attempt, error: ClientError) -> float | None:
         attempt.failures += 1
         has_conflict = is_conflict(error)
-        if not is_transient(error) and not has_conflict:
+        if not error.is_transient and not has_conflict:
             return None
-        pause = self._retry_policy.pause(attempt.failures, retry_after(error), self._random)
+        pause = self._retry_policy.pause(attempt.failures, error.retry_after, self._random)
         # After a conflict the object is read again at once; there is nothing to wait for.
         return 0.0 if pause is not None and has_conflict else pause
 

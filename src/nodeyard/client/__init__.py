@@ -7,7 +7,7 @@ All its exceptions are in `errors`.
 """
 
 from nodeyard.client.api import Client
-from nodeyard.client.decoding import Malformed
+from nodeyard.client.decoding import Bookmark, Malformed, WatchEvent
 from nodeyard.client.errors import (
     AdmissionDenied,
     AlreadyExists,
@@ -27,7 +27,6 @@ from nodeyard.client.errors import (
     Unauthorized,
 )
 from nodeyard.client.resources import Resource
-from nodeyard.client.watching import Bookmark, WatchEvent
 
 __all__ = [
     "AdmissionDenied",

@@ -18,14 +18,12 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
-from nodeyard.client.decoding import Malformed, decode_as
+from nodeyard.client.bodies import ERROR_BYTES, LineFramer, TooLarge, gathered
+from nodeyard.client.decoding import Bookmark, EventDecoder, Malformed, Page, WatchEvent, decode_as, decode_page
 from nodeyard.client.discovery import Catalog, discover
 from nodeyard.client.errors import ApiError, ClientError, Expired, TransportError, error_from_answer
-from nodeyard.client.framing import ERROR_BYTES, LineFramer, TooLarge, gathered
-from nodeyard.client.listing import Page, decode_page
 from nodeyard.client.resources import PODS, Resource
 from nodeyard.client.transport import IDLE_SECONDS, NOTHING, REQUEST_SECONDS, Request, Response, Stream, Transport
-from nodeyard.client.watching import Bookmark, EventDecoder, WatchEvent
 from nodeyard.kube.json import Json, Object
 
 T = TypeVar("T")

@@ -33,6 +33,11 @@ import msgspec
 class ClientError(Exception):
     """Base class of all exceptions of the client."""
 
+    is_transient = False
+    """True if the server or the network failed, not the request itself. A PDB's 429 is not transient."""
+    retry_after: float | None = None
+    """The Retry-After of the response, in seconds."""
+
 
 class ConfigError(ClientError):
     """An invalid configuration. The text names the file, the entry and the remedy."""
@@ -52,6 +57,8 @@ class TransportError(ClientError):
     `may_have_run` is False only if the request did not reach the server because no connection was made. A write that
     may have run is confirmed by reading the object, not by sending it again.
     """
+
+    is_transient = True
 
     def __init__(self, message: str, *, may_have_run: bool) -> None:
         super().__init__(message)
@@ -149,14 +156,17 @@ class Invalid(ApiError):
 class TooManyRequests(ApiError):
     """429."""
 
-    @property
-    def is_budget(self) -> bool:
+    def __init__(self, status: Status, *, retry_after: float | None = None) -> None:
+        super().__init__(status, retry_after=retry_after)
+        self.is_budget = self.has_cause("DisruptionBudget")
         """True if a PodDisruptionBudget denied an eviction; False for flow control."""
-        return self.has_cause("DisruptionBudget")
+        self.is_transient = not self.is_budget
 
 
 class ServerError(ApiError):
     """5xx: a server error, or a webhook that could not be called."""
+
+    is_transient = True
 
 
 class AdmissionDenied(ApiError):

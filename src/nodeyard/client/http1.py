@@ -3,9 +3,12 @@
     pool = Pool("10.0.0.1", 6443, server_name=None, keepalive=45)
     answer = await pool.ask("PATCH", request, context)
 
-An operator spends most of its CPU time on request overhead. Here a request is one write, and its response is parsed by
-llhttp. A connection carries one request at a time and is kept alive. If the server closed it while idle, an idempotent
-request is retried on a new connection.
+A PATCH of 9 KB costs 21 us of CPU time here and 78 us in aiohttp (medians of 5 interleaved rounds of 3,000 requests, 32
+in flight, on uvloop). With aiohttp the operator missed the required ratio of 1.25 of `bench profiles` for the edit of a
+role, at 1.26 to 1.32.
+
+A request is one write, and its response is parsed by llhttp. A connection carries one request at a time and is kept
+alive. If the server closed it while idle, an idempotent request is retried on a new connection.
 
 The size of a response and of its headers is limited, because the server may be untrusted.
 """
@@ -19,8 +22,8 @@ from typing import Final, cast
 
 import httptools
 
+from nodeyard.client.bodies import PART_BYTES, TooLarge, most_of
 from nodeyard.client.errors import Withheld
-from nodeyard.client.framing import PART_BYTES, TooLarge, most_of
 from nodeyard.client.transport import REQUEST_SECONDS, Hold, Response
 
 CONNECT_SECONDS: Final = 10.0

@@ -21,11 +21,10 @@ from urllib.parse import quote, urlencode
 import aiohttp
 from yarl import URL
 
+from nodeyard.client.bodies import IDENTITY, Inflater, decoded, encoding_of, gathered, most_of
 from nodeyard.client.config import Config
 from nodeyard.client.credentials import CredentialCache, Keys
-from nodeyard.client.encoding import IDENTITY, Inflater, decoded, encoding_of
 from nodeyard.client.errors import TransportError, TransportTimeout, Withheld, retry_after_seconds
-from nodeyard.client.framing import gathered, most_of
 from nodeyard.client.http1 import ANSWER_BYTES, CONNECT_SECONDS, CannotConnect, Pool
 from nodeyard.client.tls import client_context
 from nodeyard.client.transport import Request, Response, Stream

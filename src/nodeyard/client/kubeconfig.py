@@ -21,9 +21,17 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import unquote, urlsplit
 
-from nodeyard.client.config import Config, Credentials, ExecPlugin, Impersonation, Material, read_file
+from nodeyard.client.config import (
+    Config,
+    Credentials,
+    ExecPlugin,
+    Impersonation,
+    Material,
+    is_in_cluster,
+    load_in_cluster,
+    read_file,
+)
 from nodeyard.client.errors import ConfigError, NoCluster
-from nodeyard.client.in_cluster import is_in_cluster, load_in_cluster
 from nodeyard.client.kubeconfig_format import (
     Cluster,
     Context,

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeVar
 
-from nodeyard.apply.retry import is_transient
 from nodeyard.client.api import Client
 from nodeyard.client.errors import AlreadyExists, ClientError, Forbidden, NotFound, Unauthorized
 from nodeyard.client.outages import OUTAGES
@@ -71,7 +70,7 @@ async def _retry(request: Callable[[], Awaitable[T]], name: str, clock: Clock) -
         try:
             return await request()
         except ClientError as error:
-            if not is_transient(error) and not isinstance(error, Unauthorized):
+            if not error.is_transient and not isinstance(error, Unauthorized):
                 raise
             failures += 1
             OUTAGES.tell(_log, "CRD installation failed", name, error, crd=name)

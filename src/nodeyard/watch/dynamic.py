@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from nodeyard.process.logs import get_logger
-from nodeyard.watch.aggregates import Fold
-from nodeyard.watch.indexes import Index
+from nodeyard.watch.indexes import Fold, Index
 from nodeyard.watch.informer_key import InformerKey, key_of
 from nodeyard.watch.shared_informer import SharedInformer, WatchSpec, full_name
 from nodeyard.watch.subscription import Subscription

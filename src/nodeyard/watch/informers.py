@@ -30,9 +30,8 @@ from nodeyard.kube.object_key import Key
 from nodeyard.plan.model import ObjectRef
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
-from nodeyard.watch.aggregates import Fold, Folding
 from nodeyard.watch.dynamic import DynamicKinds
-from nodeyard.watch.indexes import Index
+from nodeyard.watch.indexes import AggregateSpec, Fold, Index
 from nodeyard.watch.informer_key import InformerKey, key_of
 from nodeyard.watch.overlay import PendingWrite
 from nodeyard.watch.reflector import Report
@@ -80,7 +79,7 @@ class InformerFactory:
     def register(
         self,
         watches: Sequence[WatchSpec],
-        aggregates: Sequence[Folding] = (),
+        aggregates: Sequence[AggregateSpec] = (),
         *,
         declared: Callable[[CacheView], Iterable[WatchSpec]] | None = None,
         on_key: OnKey = lambda _key, _change, _watch: None,

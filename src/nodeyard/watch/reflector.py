@@ -16,7 +16,7 @@ from random import Random
 from typing import Any, Final, Generic, TypeVar
 
 from nodeyard.client.api import Client, Event
-from nodeyard.client.decoding import Malformed
+from nodeyard.client.decoding import Bookmark, Malformed, WatchEvent
 from nodeyard.client.errors import (
     ApiError,
     BadRequest,
@@ -30,7 +30,6 @@ from nodeyard.client.errors import (
 from nodeyard.client.outages import OUTAGES
 from nodeyard.client.resources import Resource
 from nodeyard.client.transport import IDLE_SECONDS
-from nodeyard.client.watching import Bookmark, WatchEvent
 from nodeyard.kube.object_key import Key, identity_of
 from nodeyard.process.backoff import Backoff
 from nodeyard.process.clock import Clock

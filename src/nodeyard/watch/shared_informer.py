@@ -14,12 +14,12 @@ from typing import Any, Final, Protocol
 
 from nodeyard.client.api import Client
 from nodeyard.client.discovery import Catalog
+from nodeyard.client.metadata_only import metadata_only
 from nodeyard.client.resources import Resource, view_kind
 from nodeyard.process.clock import Clock
-from nodeyard.watch.aggregates import Folding
 from nodeyard.watch.cache import Cache
+from nodeyard.watch.indexes import AggregateSpec
 from nodeyard.watch.informer_key import InformerKey, InformerSpec
-from nodeyard.watch.metadata_only import metadata_only
 from nodeyard.watch.reflector import Reflector, Report
 
 # A server start or a single failed request is over by then; a missing kind or permission is not.
@@ -34,7 +34,7 @@ class WatchSpec(InformerSpec, Protocol):
     @property
     def indexes(self) -> Mapping[str, Callable[[Any], Iterable[str]]]: ...
     @property
-    def aggregates(self) -> Sequence[Folding]: ...
+    def aggregates(self) -> Sequence[AggregateSpec]: ...
     @property
     def identity(self) -> str:
         """Identifies what the indexes and aggregates compute; they are rebuilt when it changes."""

@@ -12,9 +12,8 @@ from functools import wraps
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from nodeyard.process.logs import get_logger
-from nodeyard.watch.aggregates import Fold, Folding
 from nodeyard.watch.cache import Cache, Change, Derived
-from nodeyard.watch.indexes import Index
+from nodeyard.watch.indexes import AggregateSpec, Fold, Index
 from nodeyard.watch.shared_informer import SharedInformer, WatchSpec
 
 Values = Callable[[Any], Iterable[str]]
@@ -108,7 +107,7 @@ class Subscription:
         """Use the functions of these watches; return True if an index or aggregate was rebuilt, added or removed."""
         self._watches = watches
         by_index: dict[str, list[WatchSpec]] = {}
-        by_fold: dict[str, tuple[WatchSpec, Folding]] = {}
+        by_fold: dict[str, tuple[WatchSpec, AggregateSpec]] = {}
         for watch in watches:
             for name in watch.indexes:
                 by_index.setdefault(name, []).append(watch)
@@ -140,7 +139,7 @@ class Subscription:
         if self.informer.error or not self.informer.is_synced:
             self._handlers.on_trouble()
 
-    def _fold(self, folding: Folding) -> Fold:
+    def _fold(self, folding: AggregateSpec) -> Fold:
         return Fold(folding, _skip_failures(_addable_groups(folding))) if self._is_late else Fold(folding)
 
     def _values(self, functions: Sequence[Values]) -> Values:
@@ -169,7 +168,7 @@ class Subscription:
                 self._handlers.on_key(key, change, watch)
 
 
-def _addable_groups(folding: Folding) -> Values:
+def _addable_groups(folding: AggregateSpec) -> Values:
     """Return a group function that fails for objects that cannot be added, since they could not be removed later."""
 
     @wraps(folding.group)

@@ -16,8 +16,7 @@ from typing import Any
 from nodeyard.client.decoding import Malformed
 from nodeyard.client.resources import Resource
 from nodeyard.kube.object_key import Key
-from nodeyard.watch.aggregates import Fold
-from nodeyard.watch.indexes import Index
+from nodeyard.watch.indexes import Fold, Index
 from nodeyard.watch.recent_kinds import RecentKinds
 from nodeyard.watch.server_info import ServerInfoQueries
 from nodeyard.watch.shared_informer import SharedInformer, full_name

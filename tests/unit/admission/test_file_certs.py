@@ -2,8 +2,7 @@
 
 import pytest
 
-from nodeyard.admission.certificates import BadCertificate
-from nodeyard.admission.file_certs import FileCertificates
+from nodeyard.admission.certificates import BadCertificate, FileCertificates
 from nodeyard.process.certificates import Authority
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from nodeyard.runtime.capability import Aggregate
-from nodeyard.watch.aggregates import Fold
+from nodeyard.watch.indexes import Fold
 
 from .builders import node
 

@@ -6,9 +6,8 @@ import pytest
 from nodeyard.client.decoding import Malformed
 from nodeyard.kube.objects import Node
 from nodeyard.runtime.capability import Aggregate
-from nodeyard.watch.aggregates import Fold
 from nodeyard.watch.cache import Cache
-from nodeyard.watch.indexes import Index
+from nodeyard.watch.indexes import Fold, Index
 
 from .builders import node
 

@@ -19,7 +19,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from nodeyard.client.api import Client, Event
-from nodeyard.client.decoding import Malformed
+from nodeyard.client.decoding import Bookmark, Malformed, Page, WatchEvent
 from nodeyard.client.discovery import Catalog
 from nodeyard.client.errors import (
     ApiError,
@@ -29,10 +29,8 @@ from nodeyard.client.errors import (
     TransportError,
     error_from_status,
 )
-from nodeyard.client.listing import Page
 from nodeyard.client.resources import Resource
 from nodeyard.client.transport import Response
-from nodeyard.client.watching import Bookmark, WatchEvent
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import LABEL_VALUE_MAX, SUBDOMAIN_MAX
 from nodeyard.process import memory

@@ -9,10 +9,9 @@ from collections.abc import Callable
 from typing import Final
 
 from nodeyard.client.api import Client
-from nodeyard.client.decoding import Malformed
+from nodeyard.client.decoding import Bookmark, Malformed
 from nodeyard.client.errors import ClientError, Expired
 from nodeyard.client.resources import Resource
-from nodeyard.client.watching import Bookmark
 from nodeyard.kube.json import Object
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger

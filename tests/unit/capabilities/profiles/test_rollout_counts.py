@@ -18,7 +18,7 @@ from nodeyard.capabilities.profiles.rollout_counts import RolloutCount, add, agg
 from nodeyard.kube.json import Object
 from nodeyard.process.clock import VirtualClock
 from nodeyard.sim.embedded import connect
-from nodeyard.watch.aggregates import Fold
+from nodeyard.watch.indexes import Fold
 from nodeyard.watch.informers import InformerFactory
 
 from ....builders.profiles import NAMESPACE, NOVA, profile_service, service

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeyard.client.framing import LineFramer, TooLarge, gathered
+from nodeyard.client.bodies import LineFramer, TooLarge, gathered
 
 
 def test_a_line_may_come_in_many_chunks():

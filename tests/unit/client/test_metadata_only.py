@@ -1,11 +1,11 @@
 """Metadata alone: what is asked for, and that the client it was made from is left as it is."""
 
+from tests.unit.watch.builders import Script, bookmark, page
+
 from nodeyard.client.api import Client
+from nodeyard.client.metadata_only import metadata_only
 from nodeyard.client.resources import CONFIG_MAPS
 from nodeyard.kube.objects import PartialObject
-from nodeyard.watch.metadata_only import metadata_only
-
-from .builders import Script, bookmark, page
 
 PARTIAL = CONFIG_MAPS.decoded_as(PartialObject)
 

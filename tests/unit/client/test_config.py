@@ -2,8 +2,8 @@
 
 import pytest
 
+from nodeyard.client.config import is_in_cluster, load_in_cluster
 from nodeyard.client.errors import ConfigError
-from nodeyard.client.in_cluster import is_in_cluster, load_in_cluster
 
 ENV = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443"}
 
