@@ -31,12 +31,6 @@ def is_true(conditions: Iterable[Condition], type: str, generation: int = 0) -> 
     return condition is not None and condition.status == TRUE and condition.observed_generation >= generation
 
 
-def is_false(conditions: Iterable[Condition], type: str) -> bool:
-    """Return True if the condition exists and is False; missing and Unknown are neither true nor false."""
-    condition = find(conditions, type)
-    return condition is not None and condition.status == FALSE
-
-
 def with_condition(conditions: tuple[Condition, ...], wanted: Condition, now: datetime) -> tuple[Condition, ...]:
     """Return the conditions with this one set, in its place or at the end.
 
@@ -54,12 +48,6 @@ def with_condition(conditions: tuple[Condition, ...], wanted: Condition, now: da
     if replacement == present:
         return conditions
     return tuple(replacement if each is present else each for each in conditions)
-
-
-def without_condition(conditions: tuple[Condition, ...], type: str) -> tuple[Condition, ...]:
-    if find(conditions, type) is None:
-        return conditions
-    return tuple(condition for condition in conditions if condition.type != type)
 
 
 def to_wire(conditions: Iterable[Condition]) -> list[Object]:

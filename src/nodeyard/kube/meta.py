@@ -56,13 +56,3 @@ def owner_references(obj: Object) -> list[Object]:
 def controller_of(obj: Object) -> Object | None:
     """Return the controller owner reference."""
     return next((owner for owner in owner_references(obj) if owner.get("controller")), None)
-
-
-def is_owned_by(obj: Object, owner_uid: str) -> bool:
-    return any(owner.get("uid") == owner_uid for owner in owner_references(obj))
-
-
-def with_metadata(obj: Object, **changes: Any) -> Object:
-    """Return the object with these metadata fields set; None removes one."""
-    merged = {**metadata(obj), **changes}
-    return {**obj, "metadata": {field: value for field, value in merged.items() if value is not None}}

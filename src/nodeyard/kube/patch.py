@@ -35,11 +35,6 @@ class PatchError(Exception):
         self.message = message
         self.why = why or message
 
-    @property
-    def is_malformed(self) -> bool:
-        """True if the text is not a patch at all; False if the patch does not apply."""
-        return self.code == 400
-
 
 def malformed(message: str) -> PatchError:
     return PatchError(400, "BadRequest", message)

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from nodeyard.kube.conditions import find, is_false, is_true, to_wire, with_condition, without_condition
+from nodeyard.kube.conditions import find, is_true, to_wire, with_condition
 from nodeyard.kube.objects import Condition
 
 THEN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -61,17 +61,11 @@ def test_conditions_are_found_and_asked():
     assert find(BOTH, "Ready") is READY
     assert find(BOTH, "Missing") is None
     assert (is_true(BOTH, "Ready"), is_true(BOTH, "Other"), is_true(BOTH, "Missing")) == (True, False, False)
-    assert (is_false(BOTH, "Other"), is_false(BOTH, "Ready"), is_false(BOTH, "Missing")) == (True, False, False)
 
 
 def test_what_was_true_of_an_older_spec_is_not_true_of_this_one():
     assert is_true(BOTH, "Ready", generation=2)
     assert not is_true(BOTH, "Ready", generation=3)
-
-
-def test_a_condition_is_taken_away():
-    assert without_condition(BOTH, "Ready") == (OTHER,)
-    assert without_condition(BOTH, "Missing") is BOTH
 
 
 def test_on_the_wire_what_is_required_is_there_and_a_zero_generation_is_not():

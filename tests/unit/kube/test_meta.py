@@ -37,11 +37,3 @@ def test_the_controller_is_the_owner_that_manages() -> None:
     controller = meta.controller_of(OWNED)
     assert controller is not None
     assert controller["name"] == "y"
-    assert meta.is_owned_by(OWNED, "1")
-    assert not meta.is_owned_by(OWNED, "3")
-
-
-def test_metadata_is_changed_in_a_copy() -> None:
-    changed = meta.with_metadata(OWNED, name="q", deletionTimestamp=None)
-    assert (meta.name(changed), meta.is_deleting(changed)) == ("q", False)
-    assert meta.name(OWNED) == "p"
