@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
-from nodeyard.client.bodies import ERROR_BYTES, LineFramer, TooLarge, gathered
+from nodeyard.client.bodies import ERROR_BYTES, LineFramer, TooLarge, read_all
 from nodeyard.client.decoding import Bookmark, EventDecoder, Malformed, Page, WatchEvent, decode_as, decode_page
 from nodeyard.client.discovery import Catalog, discover
 from nodeyard.client.errors import ApiError, ClientError, Expired, TransportError, error_from_answer
@@ -331,7 +331,7 @@ class Client:
 
 async def _error_of(stream: Stream, what: str) -> ClientError:
     try:
-        body = await gathered(stream.chunks, ERROR_BYTES)
+        body = await read_all(stream.chunks, ERROR_BYTES)
     except TooLarge as error:
         return TransportError(f"{what}: {error}", may_have_run=True)
     return error_from_answer(stream.status, stream.headers, body)

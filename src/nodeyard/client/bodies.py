@@ -46,7 +46,7 @@ class LineFramer:
         """
         if b"\n" not in chunk:
             if chunk:
-                self._put_off(chunk)
+                self._hold_back(chunk)
             return []
         lines = chunk.split(b"\n")
         if self._pending:
@@ -55,7 +55,7 @@ class LineFramer:
             self._pending.clear()
             self._size = 0
         if lines[-1]:
-            self._put_off(lines[-1])
+            self._hold_back(lines[-1])
         del lines[-1]
         return [line for line in lines if line]
 
@@ -64,19 +64,19 @@ class LineFramer:
         """The bytes after the last newline: an incomplete event if the stream has ended."""
         return b"".join(self._pending)
 
-    def _put_off(self, part: bytes) -> None:
+    def _hold_back(self, part: bytes) -> None:
         self._pending.append(part)
         self._size += len(part) + PART_BYTES
         if self._size > self._most:
             raise TooLarge("a line", self._most)
 
 
-def most_of(status: int, largest: int) -> int:
+def limit_for(status: int, largest: int) -> int:
     """Return the size limit of a response with this status; `largest` is that of a successful one."""
     return largest if status < _FIRST_FAILURE else min(largest, ERROR_BYTES)
 
 
-async def gathered(chunks: AsyncIterable[bytes], most: int) -> bytes:
+async def read_all(chunks: AsyncIterable[bytes], most: int) -> bytes:
     """Join all chunks. Raises TooLarge."""
     parts: list[bytes] = []
     size = 0
@@ -114,11 +114,11 @@ def encoding_of(header: str | None) -> str:
     return encoding
 
 
-async def decoded(response: Response, largest: int) -> Response:
+async def decompress(response: Response, largest: int) -> Response:
     """Return the response with its body decompressed. Raises Undecodable or TooLarge."""
     if not encoding_of(response.headers.get("content-encoding")):
         return response
-    most = most_of(response.status, largest)
+    most = limit_for(response.status, largest)
     is_large = len(response.body) > LARGE_BYTES
     body = await asyncio.to_thread(_inflate, response.body, most) if is_large else _inflate(response.body, most)
     return response._replace(body=body)
@@ -133,7 +133,7 @@ class Inflater:
     def pieces(self, chunk: bytes) -> Iterator[bytes]:
         """Yield the decompressed pieces of a chunk, each decoded on demand."""
         while chunk:
-            piece = _decompress(self._decoder, chunk, PIECE_BYTES)
+            piece = _inflate_at_most(self._decoder, chunk, PIECE_BYTES)
             chunk = self._decoder.unconsumed_tail
             if piece:
                 yield piece
@@ -141,7 +141,7 @@ class Inflater:
 
 def _inflate(body: bytes, most: int) -> bytes:
     decoder = zlib.decompressobj(_GZIP_WINDOW)
-    plain = _decompress(decoder, body, most)
+    plain = _inflate_at_most(decoder, body, most)
     if decoder.unconsumed_tail:
         raise TooLarge("the response", most)
     if not decoder.eof:
@@ -149,7 +149,7 @@ def _inflate(body: bytes, most: int) -> bytes:
     return plain
 
 
-def _decompress(decoder: zlib._Decompress, data: bytes, most: int) -> bytes:
+def _inflate_at_most(decoder: zlib._Decompress, data: bytes, most: int) -> bytes:
     try:
         return decoder.decompress(data, most)
     except zlib.error as error:

@@ -21,7 +21,7 @@ from urllib.parse import quote, urlencode
 import aiohttp
 from yarl import URL
 
-from nodeyard.client.bodies import IDENTITY, Inflater, decoded, encoding_of, gathered, most_of
+from nodeyard.client.bodies import IDENTITY, Inflater, decompress, encoding_of, limit_for, read_all
 from nodeyard.client.config import Config
 from nodeyard.client.credentials import CredentialCache, Keys
 from nodeyard.client.errors import TransportError, TransportTimeout, Withheld, retry_after_seconds
@@ -53,13 +53,13 @@ class HttpTransport:
         """`largest` is the size limit of a response in bytes; readers of streams apply their own limits."""
         self._config = config
         self._credentials = CredentialCache(config, clock or SystemClock())
-        self._turn = asyncio.Semaphore(in_flight)
+        self._in_flight = asyncio.Semaphore(in_flight)
         self._base = config.server.rstrip("/")
         where = URL(self._base)
         self._prefix = where.raw_path.rstrip("/")
         # Inside a data centre compression costs more time than it saves.
         plain = f"Accept-Encoding: {IDENTITY}\r\n"
-        self._greeting = f"Host: {_authority(where)}\r\nUser-Agent: {user_agent}\r\n{plain}"
+        self._common_headers = f"Host: {_authority(where)}\r\nUser-Agent: {user_agent}\r\n{plain}"
         self._tls: tuple[Keys, ssl.SSLContext] | None = None
         self._server_name = config.server_name or None
         self._proxy = config.proxy or None
@@ -85,7 +85,7 @@ class HttpTransport:
 
     async def send(self, request: Request) -> Response:
         target = _target(request)
-        async with self._turn:
+        async with self._in_flight:
             return await self._send_with_retries(request, target)
 
     @asynccontextmanager
@@ -119,7 +119,7 @@ class HttpTransport:
                 has_reloaded = True
                 self._credentials.invalidate(keys)
                 continue
-            wait = _pause(request.method, response) if request.retry else None
+            wait = _retry_delay(request.method, response) if request.retry else None
             if wait is None or loop.time() + wait >= deadline:
                 return response
             await asyncio.sleep(wait)
@@ -132,10 +132,10 @@ class HttpTransport:
                 if request.hold is not None and (why := request.hold()):
                     raise Withheld(why)
                 async with asyncio.timeout(seconds):
-                    return await decoded(await self._send_by_proxy(request, target, keys), self._largest)
+                    return await decompress(await self._send_by_proxy(request, target, keys), self._largest)
             message = self._head(request, target, keys) + request.body
-            answer = await self._pool.ask(request.method, message, self._context(keys), seconds, request.hold)
-            return await decoded(answer, self._largest)
+            answer = await self._pool.send(request.method, message, self._context(keys), seconds, request.hold)
+            return await decompress(answer, self._largest)
         except (CannotConnect, aiohttp.ClientError, TimeoutError, OSError) as error:
             what = f"{request.method} {request.path}"
             raise _to_transport_error(error, what, f"no answer in {round(seconds, 1):g} s") from error
@@ -149,7 +149,7 @@ class HttpTransport:
         lines = "".join([f"{name}: {value}\r\n" for name, value in fields])
         if lines.count("\n") != len(fields) or lines.count("\r") != len(fields):
             raise ValueError("a header has more than one line")
-        return f"{request.method} {self._prefix}{target} HTTP/1.1\r\n{self._greeting}{lines}\r\n".encode()
+        return f"{request.method} {self._prefix}{target} HTTP/1.1\r\n{self._common_headers}{lines}\r\n".encode()
 
     async def _send_by_proxy(self, request: Request, target: str, keys: Keys) -> Response:
         async with self._session.request(
@@ -164,7 +164,7 @@ class HttpTransport:
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
         ) as answer:
             warnings = tuple(answer.headers.getall("Warning", ()))
-            body = await gathered(answer.content.iter_any(), most_of(answer.status, self._largest))
+            body = await read_all(answer.content.iter_any(), limit_for(answer.status, self._largest))
             return Response(answer.status, answer.headers, body, warnings)
 
     async def _open(self, request: Request, keys: Keys) -> aiohttp.ClientResponse:
@@ -218,7 +218,7 @@ def _same_tls(one: Keys, other: Keys) -> bool:
     return one is other or (one.authority == other.authority and one.identity == other.identity)
 
 
-def _pause(method: str, response: Response) -> float | None:
+def _retry_delay(method: str, response: Response) -> float | None:
     """Return the Retry-After of a request that the server has not started: 429, or 503 for a GET."""
     if response.status == 429 or (response.status == 503 and method == _SAFE):
         return retry_after_seconds(response.headers)

@@ -32,10 +32,10 @@ class Outages:
 
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
-        self._told: dict[str, float] = {}
+        self._logged_at: dict[str, float] = {}
         self._lock = threading.Lock()
 
-    def tell(self, log: FilteringBoundLogger, event: str, subject: str, error: Exception, **fields: Any) -> None:
+    def log(self, log: FilteringBoundLogger, event: str, subject: str, error: Exception, **fields: Any) -> None:
         """Log a failed request: a common cause if there is one, else `event` with the fields for this subject."""
         reason = str(error) or type(error).__name__
         cause = _common_cause(error)
@@ -46,24 +46,24 @@ class Outages:
         elif self._is_due(f"{event} {subject} {reason}"):
             log.warning(event, **{"reason": reason, **fields})
 
-    def tell_missing(self, log: FilteringBoundLogger, kinds: Sequence[str]) -> None:
+    def log_missing(self, log: FilteringBoundLogger, kinds: Sequence[str]) -> None:
         """Log required kinds that the server does not serve."""
         if kinds and self._is_due(f"{_MISSING} {kinds}"):
             log.warning(_MISSING, kinds=list(kinds), remedy=_REMEDIES[_MISSING])
 
-    def over(self) -> None:
+    def reset(self) -> None:
         """Reset common causes after the server has responded, so that the next outage is logged at once."""
         with self._lock:
-            self._told = {each: at for each, at in self._told.items() if not each.startswith(_COMMON)}
+            self._logged_at = {each: at for each, at in self._logged_at.items() if not each.startswith(_COMMON)}
 
     def _is_due(self, cause: str) -> bool:
         now = self._monotonic()
         with self._lock:
-            last = self._told.get(cause)
+            last = self._logged_at.get(cause)
             if last is not None and now - last < REPEAT_SECONDS:
                 return False
-            self._told = {each: at for each, at in self._told.items() if now - at < REPEAT_SECONDS}
-            self._told[cause] = now
+            self._logged_at = {each: at for each, at in self._logged_at.items() if now - at < REPEAT_SECONDS}
+            self._logged_at[cause] = now
             return True
 
 

@@ -125,7 +125,7 @@ class RESTMapper:
             self.catalog = await self._client.catalog()
         except (ClientError, msgspec.MsgspecError, LookupError) as error:
             # MsgspecError, LookupError: a document that is no discovery, from a proxy in front of the server.
-            OUTAGES.tell(_log, "discovery failed", "", error)
+            OUTAGES.log(_log, "discovery failed", "", error)
             self._schedule(DISCOVERY_RETRY_SECONDS)
             return False
         regular = DISCOVERY_SECONDS if self._is_followed else float("inf")

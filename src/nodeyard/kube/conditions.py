@@ -1,8 +1,7 @@
 """Conditions of an object, read and set according to the API conventions.
 
-A condition is found by its type. Its transition time moves only when its status does, so that it says since when; its
-observed generation says which spec it speaks of. Setting what is there already gives back the very same tuple: who
-writes only what differs can compare by identity.
+The transition time of a condition moves only with its status. The observed generation names the spec that the condition
+describes. Setting a condition that is there already returns the identical tuple, so callers can compare by identity.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ def is_true(conditions: Iterable[Condition], type: str, generation: int = 0) -> 
 def with_condition(conditions: tuple[Condition, ...], wanted: Condition, now: datetime) -> tuple[Condition, ...]:
     """Return the conditions with this one set, in its place or at the end.
 
-    The time given in `wanted` counts only where its status is new, and `now` where it gives none. A condition observed
-    at an older generation than the one that stands is late news and changes nothing.
+    The transition time of `wanted` is used only if the status changes, and `now` if it has none. A condition observed
+    at an older generation than the present one is ignored.
     """
     present = find(conditions, wanted.type)
     if present is None:

@@ -1,7 +1,7 @@
-"""Drain rules: which pods of a node a drain evicts, waits for or leaves, the same for all who empty nodes.
+"""Drain rules: the pods of a node that a drain evicts, waits for or leaves.
 
-They are those of Cluster API's own drain, so that nothing is left for it. Pods without a controller and pods with
-emptyDir volumes are evicted without further asking, unlike with `kubectl drain`.
+The rules are those of Cluster API's drain, so that nothing is left for it. Unlike `kubectl drain`, pods without a
+controller and pods with emptyDir volumes are evicted too.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Handling(Enum):
 
 
 def handling(pod: Pod, node: Node, daemon_sets: Collection[tuple[str, str]] | None, now: datetime) -> Handling:
-    """Decide what a drain does about the pod. DaemonSets go by namespace and name; None where they are not known."""
+    """Return what a drain does with the pod. `daemon_sets` are namespaces and names; None if they are unknown."""
     metadata = pod.metadata
     label = metadata.labels.get(DRAIN_LABEL, "").replace("-", "", 1).lower()
     if MIRROR_POD in metadata.annotations or label == SKIP or _is_of_daemon_set(pod, daemon_sets):
@@ -55,18 +55,18 @@ def given_up_at(pod: Pod, node: Node) -> datetime | None:
 
 
 def is_unreachable(node: Node) -> bool:
-    """Return True if the kubelet has stopped reporting, so that no pod on it is seen to end."""
+    """Return True if the kubelet has stopped reporting, so that no pod on the node is seen to end."""
     return any(each.type == "Ready" and each.status == "Unknown" for each in node.status.conditions)
 
 
 def eviction_options(node: Node) -> Object | None:
-    """Return the delete options of an eviction: nobody ends a pod gracefully on an unreachable node, and the sooner it
-    is due the sooner it is given up."""
+    """Return the delete options of an eviction. On an unreachable node no pod ends gracefully, so the grace period is
+    short and the pod is given up sooner."""
     return {"gracePeriodSeconds": 1} if is_unreachable(node) else None
 
 
 def is_workload(pod: Pod) -> bool:
-    """Tell whether the pod keeps its node from being empty: not a DaemonSet's, not a static one, not finished."""
+    """Return True if the pod keeps its node from being empty: not of a DaemonSet, not static, not finished."""
     return not (_is_of_daemon_set(pod, None) or MIRROR_POD in pod.metadata.annotations or is_finished(pod))
 
 

@@ -123,7 +123,7 @@ def render_value(value: Any) -> str:
 
 
 def child(path: str, name: str) -> str:
-    """`spec` and `nodes` make `spec.nodes`; the root is the empty string."""
+    """Return the path of a field: `spec` and `nodes` make `spec.nodes`; the root is the empty string."""
     return f"{path}.{name}" if path else name
 
 

@@ -1,9 +1,8 @@
-"""JSON values: their types, and the equality used in the whole project.
+"""JSON values: their types, and the equality that the whole project uses.
 
-Objects travel through the API server as plain dicts. They are persistent values: once handed over, a dict or list is
-never changed in place; a function that changes something returns a new one that shares the untouched parts. That makes
-copies cheap, lets a diff skip whatever is the same object, and makes an accidental write to the store impossible to
-overlook.
+Objects are plain dicts and persistent values: a dict or list that was passed on is never changed in place. A function
+that changes something returns a new object that shares the untouched parts. Copies are cheap, and a diff skips
+identical parts.
 """
 
 from typing import Any, TypeAlias
@@ -22,7 +21,7 @@ _NEVER_WHOLE = frozenset((str, int, bool, type(None)))
 def json_equal(left: Json, right: Json, *, by_value: bool = False) -> bool:
     """Compare two values as JSON: 1, 1.0 and true are three values, although they are equal in Python.
 
-    `by_value` takes 1 and 1.0 for equal, never 1 and true. Structs are compared as what they are encoded to.
+    With `by_value` 1 and 1.0 are equal; 1 and true never are. Structs are compared by their encoding.
     """
     if left is right:
         return True
@@ -37,7 +36,7 @@ def json_equal(left: Json, right: Json, *, by_value: bool = False) -> bool:
 
 
 def _has_same_numbers(left: Json, right: Json, by_value: bool) -> bool:
-    """Look for numbers and booleans that differ in type, in two values that are equal to Python."""
+    """Return False if numbers or booleans differ in type, in two values that are equal to Python."""
     if left is right or type(left) is str:
         return True
     if isinstance(left, dict):
@@ -58,7 +57,7 @@ def _is_same_number(left: Json, right: Json, by_value: bool) -> bool:
 def with_whole_numbers(value: Json) -> Json:
     """Turn floats without a fraction into integers, as Go's encoder writes them: 3.0 becomes 3.
 
-    Returns the very same value where there is none.
+    Returns the identical value if there is none.
     """
     if isinstance(value, float):
         return int(value) if value.is_integer() and abs(value) < _INT64_END else value

@@ -1,7 +1,7 @@
-"""JSON that is nested more deeply than can be decoded: what is too deep is cut out, so that the rest can be read. Pure.
+"""JSON that is nested too deeply for the decoder: deep parts are cut out, so that the rest can be read. Pure.
 
-API servers take ten thousand levels, decoders here about one thousand. Whoever may make an object of a kind that has
-fields of any form shall not keep all others of that kind from being read.
+API servers accept ten thousand levels, our decoders about one thousand. One deep object must not keep all others of
+its kind from being read.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ MOST_LEVELS: Final = 500
 TOO_DEEP: Final = f"it is nested more than {MOST_LEVELS} levels deep"
 # Replaces a subtree that was cut out.
 _CUT: Final = rb'"\u0000cut"'
-# Strings as a whole, since brackets in them are text. One without an end takes all the rest: each byte is read once.
+# Strings match as a whole, since brackets in them are text. An unterminated one takes the rest: each byte is read once.
 _TOKENS: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 _OPENING: Final = frozenset((b"[", b"{"))
 _CLOSING: Final = frozenset((b"]", b"}"))

@@ -1,7 +1,7 @@
 """JSONPath as used by printer columns and selectable fields, compiled once.
 
 `.spec.replicas`, `.metadata.labels['a\\.b']`, `.status.conditions[?(@.type=="Ready")].status`, `.items[0]`,
-`.items[*]`: what kubectl's JSONPath calls simple paths. A path that leads nowhere finds nothing.
+`.items[*]`: the simple paths of kubectl's JSONPath. A path to a missing field finds nothing.
 """
 
 from __future__ import annotations

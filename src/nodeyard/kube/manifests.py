@@ -17,7 +17,7 @@ _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class _Loader(_Base):  # type: ignore[misc]
-    """Without timestamps (JSON has none), and without YAML 1.1's `=`; keys are text, whatever they look like."""
+    """Loader without timestamps, which JSON lacks, and without YAML 1.1's `=`; all keys are text."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[str, Any]:
         mapping: dict[Any, Any] = super().construct_mapping(node, deep)
@@ -56,7 +56,7 @@ def _key(value: Any) -> str:
 
 
 def _is_too_deep(text: str | bytes) -> bool:
-    """By its events alone: building a tree of it would recurse in C, without a limit. Reads no further than it must."""
+    """Return True if the text is nested too deeply; building a tree of it would recurse in C without limit."""
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -69,7 +69,7 @@ def _is_too_deep(text: str | bytes) -> bool:
 
 
 def _refuse_depth(text: str | bytes) -> None:
-    """What could be deep is looked through first; most is not, and tells so by its brackets, dashes and margins."""
+    """Raise ManifestError if the text is nested too deeply. Few brackets and little indentation rule that out."""
     content = text if isinstance(text, bytes) else text.encode()
     brackets = content.count(b"[") + content.count(b"{")
     margin = max((len(line) - len(line.lstrip(b" -?:")) for line in content.splitlines()), default=0)
@@ -86,9 +86,9 @@ def load(text: str | bytes) -> Json:
 
 
 def load_first(text: str | bytes) -> tuple[Json, list[str]]:
-    """Read the first document, without a look at what follows it, and name the keys that it sets more than once.
+    """Read the first document, ignoring what follows it, and return the errors of keys that it sets more than once.
 
-    The value is None where there is no document. The names are in the words of Go's parser.
+    The value is None if there is no document. The errors have the texts of Go's parser.
     """
     return next(_documents(text), (None, []))
 
@@ -107,10 +107,10 @@ def load_all(text: str | bytes) -> Iterator[Object]:
 
 
 def _documents(text: str | bytes) -> Iterator[tuple[Json, list[str]]]:
-    """Read documents one by one, each with the keys that it sets more than once.
+    """Read documents one by one, each with the errors of keys that it sets more than once.
 
-    Documents are built from the parser's events as long as they are plain. The first that is not, and what follows it,
-    is read by way of nodes, which knows everything and takes three times as long.
+    Plain documents are built from the parser's events. The first one with anchors, tags or merged maps, and all after
+    it, are built from nodes, which takes three times as long.
     """
     count = 0
     try:
@@ -139,7 +139,7 @@ def _composed_documents(text: str | bytes) -> Iterator[tuple[Json, list[str]]]:
 
 
 class _NotPlainError(Exception):
-    """The document has anchors, tags, merged maps, or keys that are no text."""
+    """The document has anchors, tags, merged maps, or keys that are not text."""
 
 
 def _plain_documents(text: str | bytes) -> Iterator[tuple[Json, list[str]]]:
@@ -160,7 +160,7 @@ _UNSET: Any = object()
 
 
 class _Builder:
-    """Builds one document from its events, without recursion: it may be deep."""
+    """Builds one document from its events, without recursion, because it may be deep."""
 
     def __init__(self, loader: Any) -> None:
         self._loader = loader
@@ -174,7 +174,7 @@ class _Builder:
         self._repeated: list[str] = []
 
     def build(self) -> tuple[Json, list[str]]:
-        """Read the events of one value: what it is, and which keys it sets more than once."""
+        """Build one value from its events; return it and the errors of repeated keys."""
         actions = {
             yaml.ScalarEvent: self._scalar,
             yaml.MappingStartEvent: self._open,
@@ -259,14 +259,14 @@ _RESOLVERS = {
 
 
 def _already_set(key: str, value: Any) -> str:
-    """A repeated key in the words of Go's parser; `value` is the event or node of its value."""
+    """Return the error of a repeated key as Go's parser words it; `value` is the event or node of its value."""
     return f"line {value.start_mark.line + 1}: key {quote(key)} already set in map"
 
 
 def _examine(root: yaml.Node, most: int) -> list[str]:
-    """Name repeated keys; raise ManifestError where aliases make the document larger than `most`, or endless.
+    """Return errors of repeated keys; raise ManifestError if aliases make the document larger than `most`, or endless.
 
-    A node that aliases repeat is one object here. Its size is counted once and added wherever it stands.
+    A node that aliases repeat is one object. Its size is computed once and added at each place.
     """
     sizes: dict[int, int] = {}
     entered: set[int] = set()

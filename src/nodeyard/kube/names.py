@@ -1,6 +1,6 @@
 """Key strings of Kubernetes and of Nodeyard itself, each once, and the syntax of names, labels and keys.
 
-The `*_faults` functions return what is wrong in the words of the API server; an empty list means valid.
+The `*_faults` functions return the errors of the API server; an empty list means valid.
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ _VALUE_RE = re.compile(f"({_QUALIFIED})?")
 
 
 def is_restricted(key: str) -> bool:
-    """Tell whether a label key is one that no kubelet may set on its node."""
+    """Return True for a label key that no kubelet may set on its node."""
     domain = key.rpartition("/")[0]
     return domain == RESTRICTED_DOMAIN or domain.endswith(f".{RESTRICTED_DOMAIN}")
 
 
 def label_faults(name: str) -> list[str]:
-    """A DNS-1123 label: namespaces, and names that become part of a host name."""
+    """Validate a DNS-1123 label: namespaces, and names that become part of a host name."""
     faults = []
     if len(name) > LABEL_VALUE_MAX:
         faults.append(f"must be no more than {LABEL_VALUE_MAX} characters")
@@ -90,7 +90,7 @@ def label_faults(name: str) -> list[str]:
 
 
 def dns_1035_faults(name: str) -> list[str]:
-    """A DNS-1035 label: like one of DNS-1123, but begun by a letter. Services, Helm releases, plurals of kinds."""
+    """Validate a DNS-1035 label, which begins with a letter: Services, Helm releases, plurals of kinds."""
     faults = []
     if len(name) > LABEL_VALUE_MAX:
         faults.append(f"must be no more than {LABEL_VALUE_MAX} characters")
@@ -104,7 +104,7 @@ def dns_1035_faults(name: str) -> list[str]:
 
 
 def subdomain_faults(name: str) -> list[str]:
-    """A DNS-1123 subdomain: the names of most objects."""
+    """Validate a DNS-1123 subdomain: the names of most objects."""
     faults = []
     if len(name) > SUBDOMAIN_MAX:
         faults.append(f"must be no more than {SUBDOMAIN_MAX} characters")
@@ -118,7 +118,7 @@ def subdomain_faults(name: str) -> list[str]:
 
 
 def qualified_name_faults(key: str) -> list[str]:
-    """A label, annotation or taint key: an optional DNS prefix, a slash, a name."""
+    """Validate a label, annotation or taint key: an optional DNS prefix and slash, and a name."""
     prefix, slash, name = key.rpartition("/")
     faults = []
     if "/" in prefix:

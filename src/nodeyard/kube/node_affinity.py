@@ -1,10 +1,10 @@
-"""Which nodes a pod may go to: its nodeSelector and its required node affinity, read as kube-scheduler reads them.
+"""Matching of nodes by a pod's nodeSelector and required node affinity, as in kube-scheduler.
 
-    nodeSelector AND (term OR term OR ...)      a term: all of its expressions on labels and all of those on fields
+    nodeSelector AND (term OR term OR ...)      a term: all its expressions on labels and on fields
 
-Without required affinity there is no second condition. With it, at least one term has to match, and these never do: a
-term without expressions, and a term that the scheduler cannot parse. The API server lets some of the latter pass
-(`Gt` with a word for a number), so they meet us on pods; `parse_terms` leaves them out as the scheduler does.
+With required affinity at least one term must match. A term without expressions never matches, nor does one that the
+scheduler cannot parse. The API server accepts some of the latter (`Gt` with a value that is not a number), so pods have
+them; `parse_terms` leaves them out as the scheduler does.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class NodeAffinity(PlainStruct, frozen=True):
 
 
 class Affinity(PlainStruct, frozen=True):
-    """A pod's, as far as it chooses nodes by what they are."""
+    """The affinity of a pod to nodes."""
 
     node_affinity: NodeAffinity | None = None
 
@@ -64,7 +64,7 @@ class Affinity(PlainStruct, frozen=True):
 
 
 class ParsedTerm(NamedTuple):
-    """A term that makes sense to the scheduler: everything in it has to hold, and nothing in it is every node."""
+    """A term that the scheduler can parse: all requirements must hold; a term without any matches every node."""
 
     labels: tuple[Requirement, ...]
     fields: tuple[FieldRequirement, ...]
@@ -114,7 +114,7 @@ NodeMatcher = Callable[[Mapping[str, str], str], bool]
 
 
 def node_matcher(node_selector: Mapping[str, str], required: NodeSelector | None) -> NodeMatcher:
-    """A function made once for a pod, or whatever else chooses nodes as one does, and asked for every node."""
+    """Return a function that tells whether a node matches; it is compiled once per pod and called for every node."""
     is_selected = from_labels(node_selector).matches
     if required is None:
         return lambda labels, name: is_selected(labels)

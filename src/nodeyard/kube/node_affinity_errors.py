@@ -1,8 +1,8 @@
 """Validation of node selectors, with the messages of the API server.
 
-`node_selector_errors` is what the API server refuses on a pod. It does not look whether `Gt` and `Lt` compare with a
-number; the scheduler does, and then the whole term matches nothing. `comparison_errors` tells that in its words, for
-those who want to know when the selector is written.
+`node_selector_errors` returns the errors with which the API server rejects a pod. It does not check that `Gt` and `Lt`
+compare with a number; the scheduler does, and such a term matches no node. `comparison_errors` returns those errors,
+for validation when the selector is written.
 """
 
 from __future__ import annotations

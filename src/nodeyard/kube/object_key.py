@@ -1,7 +1,7 @@
 """Key, uid and resourceVersion of an object, read alike from a struct and from a plain dict.
 
-Resource versions are compared as whole numbers, which Kubernetes guarantees for the versions of one resource; two that
-are no numbers (of an aggregated server of another make) can only be the same or not.
+Resource versions are compared as whole numbers, which Kubernetes guarantees for the versions of one resource. Versions
+that are not numbers, from some aggregated API servers, can only be equal or not.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Built-in kinds with only the fields that the operator uses, decoded directly from bytes.
 
-A Node on the wire is eleven kilobytes, most of it images, addresses and managed fields; what is kept here is less than
-one. Such a struct is read, compared and kept, and never sent back: writes are patches.
+A Node on the wire has eleven kilobytes, most of it images, addresses and managed fields; the struct has less than one.
+Structs are never sent back: writes are patches.
 
-    obj.metadata.labels     always a dict, also where the server sent null or nothing
+    obj.metadata.labels     always a dict, also if the server sent null or nothing
     node.spec.taints        always a tuple
-    metadata.deletion_timestamp   a datetime, or None where there is none
+    metadata.deletion_timestamp   a datetime or None
 
-Go writes the zero value of a time, and of a slice or map that is not `omitempty`, as null; `StringMap` and `Slice` take
-it for empty. Types of other kinds use them in the same way, on `NullableStruct`.
+Go writes the zero value of a time, and of a slice or map that is not `omitempty`, as null; `StringMap` and `Slice` turn
+it into an empty value. Types of other kinds use them on `NullableStruct` in the same way.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ else:
 
 
 class PlainStruct(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
-    """A part of an object without maps or lists of its own."""
+    """A part of an object without maps or lists."""
 
 
 class NullableStruct(msgspec.Struct, frozen=True, kw_only=True, rename="camel", gc=False):
@@ -51,7 +51,7 @@ _empties: dict[type, _Empties] = {}
 
 
 def _find_empties(kind: type[msgspec.Struct]) -> _Empties:
-    """The fields of a type whose default is an empty map or list, and what makes one; found once per type."""
+    """Return the fields whose default is an empty map or list, with their factories; computed once per type."""
     found: list[tuple[str, Callable[[], Any]]] = []
     for field in msgspec.structs.fields(kind):
         if field.default_factory is not msgspec.NODEFAULT:
@@ -104,13 +104,13 @@ _NO_META = ObjectMeta()
 
 
 class PartialObject(PlainStruct, frozen=True):
-    """Any object, by its metadata only; what a watch for owners and names keeps."""
+    """Any object, by its metadata only."""
 
     metadata: ObjectMeta = _NO_META
 
 
 class Condition(PlainStruct, frozen=True):
-    """Of any kind. A Node's also carry a heartbeat, left out here: it moves every few minutes and says nothing new."""
+    """A condition of any kind. The heartbeat of a Node's condition is left out: it changes without news."""
 
     type: str
     status: str = "Unknown"

@@ -1,9 +1,9 @@
 """Merge patch (RFC 7386) and JSON patch (RFC 6902), as the API server understands them.
 
-Both take a persistent value and return one: what the patch does not touch is the very same object in the result, and a
-patch that changes nothing returns `target` itself, so that whoever compares afterwards can skip by identity.
+Both take a persistent value and return one: untouched parts are identical in the result, and a patch that changes
+nothing returns `target` itself, so that a later comparison can skip by identity.
 
-Where kube-apiserver differs from the letter of the RFCs it is followed: `replace` of a missing member adds it, `copy`
+Where kube-apiserver differs from the RFCs, we follow kube-apiserver: `replace` of a missing member adds it, `copy`
 of one copies null, negative array indices count from the end, and null members inside the objects of a newly set list
 are dropped.
 """
@@ -26,7 +26,7 @@ _MEMBERS = ("op", "path", "from", "value")
 
 
 class PatchError(Exception):
-    """A patch that is not taken: the HTTP status and reason it is answered with, and what exactly was wrong."""
+    """A refused patch: HTTP status and reason of the response, and the exact error."""
 
     def __init__(self, code: int, reason: str, message: str, why: str = "") -> None:
         super().__init__(message)
@@ -78,7 +78,7 @@ def _merged(target: Object, patch: Object) -> Object:
 
 
 def without_nulls(value: Json) -> Json:
-    """The value with null members of its objects dropped, also of objects in lists; null items of lists stay."""
+    """Return the value without null members of objects, also of objects in lists; null items of lists stay."""
     if isinstance(value, dict):
         return {name: without_nulls(member) for name, member in value.items() if member is not None}
     if isinstance(value, list):
@@ -109,7 +109,7 @@ def merge_diff(old: Json, new: Json) -> Json | None:
 
 
 def json_patch(target: Object, operations: Json) -> Json:
-    """`target` after all operations, in their order; an operation that does not apply refuses the whole patch."""
+    """Return `target` after all operations, in order; raise PatchError if one of them does not apply."""
     if operations is None:
         return target
     _check(operations)
@@ -142,7 +142,7 @@ def has_copies(operations: Json) -> bool:
 
 
 def unmarshal_fault(value: Json, into: str) -> str:
-    """The decoding fault of a value that cannot become the type wanted; `into` names it as Go does."""
+    """Return Go's decoding error of a value of the wrong type; `into` is the type's name in Go."""
     return f"json: cannot unmarshal {_json_type(value)} into Go {into}"
 
 
@@ -183,7 +183,7 @@ def _check(operations: Json) -> None:
 
 
 class _Draft:
-    """A document being patched. Containers made here are changed in place, all others are copied when first changed."""
+    """A document being patched. Containers created here are changed in place, all others are copied before a change."""
 
     def __init__(self, root: Json) -> None:
         self.root = root
@@ -199,7 +199,7 @@ class _Draft:
         return copy
 
     def find(self, pointer: str) -> tuple[Json, str]:
-        """The container that holds what the pointer names, and the last token."""
+        """Return the container of the value that the pointer names, and the last token."""
         tokens = _tokens(pointer)
         container = self.root
         for token in tokens[:-1]:
@@ -209,7 +209,7 @@ class _Draft:
         return container, tokens[-1]
 
     def change(self, pointer: str, act: Callable[[Json, str], None]) -> None:
-        """Let `act` change the container that holds what the pointer names."""
+        """Let `act` change the container of the value that the pointer names."""
         self.find(pointer)
         tokens = _tokens(pointer)
         container = self.root = self.own(self.root)
@@ -242,7 +242,7 @@ def _number(token: str) -> int:
 
 
 def _index(items: list[Json], token: str, size: int | None = None) -> int:
-    """The position that a token names; `size` is one more than usual where an item may be added at the end."""
+    """Return the position that a token names; `size` is one more than the length if an item may be added at the end."""
     limit = len(items) if size is None else size
     position = _number(token)
     if not -limit <= position < limit:

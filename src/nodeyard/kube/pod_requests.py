@@ -5,10 +5,10 @@
     replaced by        the pod's own requests, for CPU, memory and huge pages
     plus               overhead
 
-A resize in flight counts at the most that it may come to: the largest of what is asked for, what the kubelet has set
-aside and what is in force. One that the node can never grant asks for nothing: then only the latter two count.
+A resize in flight counts with its maximum: the largest of the requested, the allocated and the actual resources. If the
+resize is infeasible, only the latter two count.
 
-The structs are what this depends on and no more; other views of a pod extend them. Empty and null are the same.
+The structs have only the fields that this needs; other views of a pod extend them. Empty and null are equal.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, Protocol
 
 from nodeyard.kube.objects import PlainStruct
-from nodeyard.kube.resource_list import CPU, HUGE_PAGES, MEMORY, Amounts, add, counted, parsed, raise_to
+from nodeyard.kube.resource_list import CPU, HUGE_PAGES, MEMORY, Amounts, add, parse_amounts, raise_to, round_up
 
 SIDECAR: Final = "Always"
 RESIZE_PENDING: Final = "PodResizePending"
@@ -73,7 +73,7 @@ class RequestingPod(PlainStruct, frozen=True):
 
 
 class Requesting(Protocol):
-    """RequestingPod, or a view that shows more."""
+    """RequestingPod, or a view with more fields."""
 
     @property
     def spec(self) -> RequestingSpec: ...
@@ -88,14 +88,14 @@ def of_pod(pod: Requesting) -> Amounts:
     if spec.resources is not None and spec.resources.requests:
         total |= _of_pod_itself(spec.resources.requests, status)
     if spec.overhead:
-        add(total, parsed(spec.overhead))
-    return counted(total)
+        add(total, parse_amounts(spec.overhead))
+    return round_up(total)
 
 
-def telling(
+def relevant_statuses(
     containers: Iterable[RequestingContainer] | None, given: Iterable[GivenContainer] | None
 ) -> tuple[GivenContainer, ...]:
-    """Those that say something else than the spec; without the others a pod requests the same."""
+    """Return the statuses that differ from the spec; the others do not change the requests."""
     wanted = {each.name: _requests(each.resources) for each in containers or ()}
     return tuple(each for each in given or () if not _is_settled(each, wanted.get(each.name)))
 
@@ -124,14 +124,14 @@ def _of_containers(spec: RequestingSpec, status: GivenStatus) -> Amounts:
 def _of_init_containers(
     containers: Iterable[RequestingContainer], given: Mapping[str, GivenContainer], status: GivenStatus
 ) -> tuple[Amounts, Amounts]:
-    """What the sidecars request together, and the most that is needed at any moment before the pod has started."""
+    """Return the sum of the sidecars, and the maximum at any moment before the pod has started."""
     sidecars: Amounts = {}
     peak: Amounts = {}
     for container in containers:
         if container.restart_policy == SIDECAR:
             add(sidecars, _of_container(container, given.get(container.name), status))
             continue
-        # Only what runs for as long as the pod can be resized.
+        # The status counts for sidecars alone: another init container cannot be resized.
         moment = _of_container(container, None, status)
         add(moment, sidecars)
         raise_to(peak, moment)
@@ -141,14 +141,14 @@ def _of_init_containers(
 def _of_container(container: RequestingContainer, given: GivenContainer | None, status: GivenStatus) -> Amounts:
     wanted = _requests(container.resources)
     if given is None or given.resources is None:
-        return parsed(wanted)
+        return parse_amounts(wanted)
     return _effective(wanted, given.resources.requests, given.allocated_resources, status)
 
 
 def _of_pod_itself(wanted: Mapping[str, str], status: GivenStatus) -> Amounts:
     """Return pod-level requests, which replace the sum of the containers'."""
     if status.resources is None:
-        amounts = parsed(wanted)
+        amounts = parse_amounts(wanted)
     else:
         amounts = _effective(wanted, status.resources.requests, status.allocated_resources, status)
     return {name: amounts.get(name, 0) for name in wanted if _is_of_pods(name)}
@@ -164,9 +164,9 @@ def _effective(
     allocated: Mapping[str, str] | None,
     status: GivenStatus,
 ) -> Amounts:
-    amounts = {} if _is_infeasible(status) else parsed(wanted)
-    raise_to(amounts, parsed(actual))
-    raise_to(amounts, parsed(allocated))
+    amounts = {} if _is_infeasible(status) else parse_amounts(wanted)
+    raise_to(amounts, parse_amounts(actual))
+    raise_to(amounts, parse_amounts(allocated))
     return amounts
 
 

@@ -1,7 +1,7 @@
 """Kubernetes quantities: `500m`, `1Gi`, `12e6`.
 
-An amount is exact: a whole number of billionths, the smallest step that Kubernetes keeps. The notation it was written
-in is remembered, so that a sum of `Mi` is shown in `Mi`.
+An amount is exact: a whole number of billionths, the smallest step of Kubernetes. A quantity keeps its notation, so
+that a sum of `Mi` is shown in `Mi`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NANO = 10**9
 MILLI = 10**6
 """Nano-units in a milli-unit."""
 _LARGEST_BINARY = (2**63 - 1) * NANO
-# Of digits and of powers of ten: more is more, or less, than anything there is, and takes for ever to write out.
+# Bounds digits and powers of ten: larger numbers mean nothing and take forever to write out.
 _MOST_DIGITS = 1000
 
 _FORM = re.compile(r"([+-]?)(\d*+)(?:\.(\d*+))?([eEinumkKMGTP]*[-+]?\d*)")
@@ -35,13 +35,13 @@ _BINARY_SUFFIX = ("", *_BINARY)
 
 
 class QuantityError(ValueError):
-    """Not a quantity; the text is the API server's."""
+    """Not a quantity; the text is that of the API server."""
 
 
 @total_ordering
 @dataclass(frozen=True, slots=True, eq=False)
 class Quantity:
-    """Equal and ordered by amount alone: `1000m` is `1`."""
+    """A quantity, equal and ordered by amount alone: `1000m` is `1`."""
 
     nano: int
     notation: Notation = Notation.DECIMAL
@@ -59,7 +59,7 @@ class Quantity:
         return self.nano != 0
 
     def __add__(self, other: Quantity) -> Quantity:
-        """The notation is that of the first amount that is not zero."""
+        """Add; the sum has the notation of the first amount that is not zero."""
         return Quantity(self.nano + other.nano, self.notation if self.nano else other.notation)
 
     def __sub__(self, other: Quantity) -> Quantity:
@@ -106,7 +106,7 @@ def parse(text: str) -> Quantity:
 def canonical(text: str) -> str:
     """Return the text as the server stores it: `1000m` becomes `1`, `1024Mi` becomes `1Gi`.
 
-    Like the server, this keeps the text where it looks canonical at first sight, `1.500` and `+1` included.
+    Like the server, this keeps a text that looks canonical, including `1.500` and `+1`.
     """
     quantity, looks_canonical = _scan(text)
     return text if looks_canonical else str(quantity)
@@ -114,7 +114,7 @@ def canonical(text: str) -> str:
 
 @lru_cache(maxsize=8192)
 def canonical_to_milli(text: str) -> str:
-    """As `canonical`, rounded up to thousandths: how amounts in a list of resources are kept."""
+    """Return `canonical`, rounded up to thousandths, as the server stores amounts in a ResourceList."""
     quantity, looks_canonical = _scan(text)
     rounded = Quantity(quantity.milli() * MILLI, quantity.notation)
     return text if looks_canonical and rounded == quantity else str(rounded)
@@ -173,7 +173,7 @@ def _fits_fast_path(whole: str, exponent: int) -> bool:
 
 
 def _decimal_parts(nano: int) -> tuple[int, int]:
-    """Mantissa and an exponent that is a multiple of three, as large as it can be."""
+    """Return the mantissa and the largest exponent that is a multiple of three."""
     mantissa, exponent = nano, -9
     while mantissa % 1000 == 0 and exponent < 18:
         mantissa //= 1000

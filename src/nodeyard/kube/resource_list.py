@@ -2,7 +2,7 @@
 
     {"cpu": "500m", "memory": "1Gi"}   ->   {"cpu": 500_000_000, "memory": 2**30 * 10**9}
 
-Amounts are whole billionths of a unit, as in `quantity`: sums are exact, and taking away undoes adding.
+Amounts are whole billionths of a unit, as in `quantity`: sums are exact, and subtraction undoes addition.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ HUGE_PAGES: Final = "hugepages-"
 """Prefix of the resource names of huge pages."""
 
 
-def parsed(resources: Mapping[str, str] | None) -> Amounts:
+def parse_amounts(resources: Mapping[str, str] | None) -> Amounts:
     """Parse a ResourceList; raise QuantityError with the resource and the invalid text.
 
-    No API server stores a negative amount, but one that is not ours may send it: it counts as nothing."""
+    No API server stores a negative amount, but an untrusted one may send it: it counts as zero."""
     amounts: Amounts = {}
     if resources:
         for name, text in resources.items():
@@ -53,7 +53,7 @@ def step(name: str) -> int:
     return MILLI if name == CPU else NANO
 
 
-def counted(amounts: Mapping[str, int]) -> Amounts:
+def round_up(amounts: Mapping[str, int]) -> Amounts:
     """Round up to the steps in which schedulers count."""
     rounded: Amounts = {}
     for name, amount in amounts.items():

@@ -42,7 +42,7 @@ def tolerates(toleration: Object, taint: Object) -> bool:
 
 
 def _compares(operator: str, bound: str, present: str) -> bool:
-    """`Gt` and `Lt` read both values as whole numbers: the taint's must be above or below the toleration's."""
+    """Compare as `Gt` and `Lt` do: both values must be integers, the taint's above or below the toleration's."""
     if not _WHOLE.fullmatch(bound) or not _WHOLE.fullmatch(present):
         return False
     limit, value = int(bound), int(present)
@@ -64,29 +64,29 @@ def is_tolerated(taints: Iterable[Object], tolerations: list[Object], effects: I
 
 
 def without(taints: list[Object], key: str, effect: str = "") -> list[Object]:
-    """The taints left when those of this key (and effect, if one is named) go."""
+    """Return the taints without those of this key, and of this effect if it is given."""
     return [taint for taint in taints if taint.get("key") != key or (effect and taint.get("effect") != effect)]
 
 
 def with_taint(taints: list[Object], taint: Object) -> list[Object]:
-    """The taints with this one added or, where its key and effect are there already, replaced."""
+    """Return the taints with this one added, or in place of the one with the same key and effect."""
     if any(is_same(each, taint) for each in taints):
         return [taint if is_same(each, taint) else each for each in taints]
     return [*taints, taint]
 
 
 def evicts(before: Iterable[Taint], after: Iterable[Taint]) -> bool:
-    """Whether pods may have to leave that could stay."""
+    """Return True if pods that could stay before may be evicted after."""
     return bool(evicting(before, after))
 
 
 def evicting(before: Iterable[Taint], after: Iterable[Taint]) -> list[Taint]:
-    """For which taints pods may have to leave that could stay: those that evict and are new, or say something else."""
+    """Return the taints for which pods may now be evicted: NoExecute taints that are new or changed."""
     known = {(taint.key, taint.value) for taint in before if taint.effect == NO_EXECUTE}
     return [taint for taint in after if taint.effect == NO_EXECUTE and (taint.key, taint.value) not in known]
 
 
 def render(taint: Object) -> str:
-    """`key=value:Effect`, as kubectl writes it."""
+    """Format a taint as kubectl does: `key=value:Effect`."""
     value = taint.get("value")
     return f"{taint.get('key', '')}{f'={value}' if value else ''}:{taint.get('effect', '')}"

@@ -3,8 +3,8 @@
     accept ─▶ room? ─▶ TLS ─▶ head ─▶ handler ─▶ idle ─▶ head ...
                        └── HEAD_SECONDS ──┘      └ idle_seconds
 
-Connections are counted in all and per peer. Where there is no room, the longest idle connection of the peer that has
-most is closed for the new one: who holds many keeps others out of nothing. A `Budget` bounds what each peer may ask.
+Connections are limited in total and per peer. If the limit is reached, the longest idle connection of the peer with the
+most connections is closed, so that no peer can lock out others. A `Budget` limits the requests of each peer.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class HttpServer:
         return int(self._socket.getsockname()[1])
 
     async def start(self) -> None:
-        """Start to accept connections."""
+        """Start accepting connections."""
         if self._socket is None:
             raise RuntimeError("bind first")
         await self._runner.setup()

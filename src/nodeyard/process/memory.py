@@ -11,11 +11,11 @@ LIMITS: Final = (
     Path("/sys/fs/cgroup/memory.max"),
     Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
 )
-"""Of control groups, version 2 and 1, as a container sees its own."""
+"""The limit files of control groups version 2 and 1 inside a container."""
 
 
 def available(limits: Iterable[Path] = LIMITS) -> int:
-    """Bytes."""
+    """Return the limit in bytes."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return int(min([machine, *map(_limit, limits)]))
 

@@ -67,8 +67,8 @@ class Metrics:
             yield self._described[name]
 
     async def render(self) -> bytes:
-        """The text that Prometheus scrapes. A family without series prints nothing, as in Go's client: whoever asks
-        whether a name is there asks whether it has a value."""
+        """Render the text that Prometheus scrapes. A family without series prints nothing, as in Go's client, so that
+        `absent()` works."""
         return await asyncio.to_thread(generate_latest, _Filled(self.registry))
 
     def _describe(self, metric: Described, *, is_foreign: bool = False) -> None:

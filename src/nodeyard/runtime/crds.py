@@ -73,7 +73,7 @@ async def _retry(request: Callable[[], Awaitable[T]], name: str, clock: Clock) -
             if not error.is_transient and not isinstance(error, Unauthorized):
                 raise
             failures += 1
-            OUTAGES.tell(_log, "CRD installation failed", name, error, crd=name)
+            OUTAGES.log(_log, "CRD installation failed", name, error, crd=name)
         await clock.sleep(min(_FIRST_RETRY_SECONDS * 2.0 ** min(failures - 1, 10), _LAST_RETRY_SECONDS))
 
 

@@ -314,7 +314,7 @@ class InformerFactory:
     async def _settle_forever(self) -> None:
         while True:
             await self._clock.sleep(SETTLE_SECONDS)
-            OUTAGES.tell_missing(_log, self.missing)
+            OUTAGES.log_missing(_log, self.missing)
             await self.settle()
 
     # health

@@ -259,7 +259,7 @@ class Reflector(Generic[T]):
     def _recover(self) -> None:
         if self.error:
             self.error, self._broken_at, self.is_missing = "", None, False
-            OUTAGES.over()
+            OUTAGES.reset()
             self._on_trouble()
 
     def _mark_heard(self) -> None:
@@ -286,7 +286,7 @@ class Reflector(Generic[T]):
         if self.source.namespace and self.error == known:
             # Permission in one namespace may be missing on purpose: it is logged once.
             return
-        OUTAGES.tell(
+        OUTAGES.log(
             _log, "watch restarted", str(self.source), error, resource=str(self.source), phase=self.state.phase.value,
             reason=self.error,
         )  # fmt: skip

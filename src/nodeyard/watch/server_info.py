@@ -89,7 +89,7 @@ class ServerInfo:
             uid = (await self._client.get(NAMESPACES, SYSTEM_NAMESPACE))["metadata"]["uid"]
         except (ClientError, msgspec.MsgspecError, LookupError) as error:
             # MsgspecError, LookupError: a proxy in front of the server returned another document.
-            OUTAGES.tell(_log, "cluster identity unknown", "", error)
+            OUTAGES.log(_log, "cluster identity unknown", "", error)
             self._is_failing = True
             return
         self._identified_after, self._is_failing = breaks, False

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeyard.client.bodies import LineFramer, TooLarge, gathered
+from nodeyard.client.bodies import LineFramer, TooLarge, read_all
 
 
 def test_a_line_may_come_in_many_chunks():
@@ -60,9 +60,9 @@ async def test_an_answer_that_is_read_whole_has_a_limit():
         yield b"a" * 1000
         yield b"b" * 1000
 
-    assert await gathered(chunks(), 3000) == b"a" * 1000 + b"b" * 1000
+    assert await read_all(chunks(), 3000) == b"a" * 1000 + b"b" * 1000
     with pytest.raises(TooLarge, match="the response is larger than"):
-        await gathered(chunks(), 2000)
+        await read_all(chunks(), 2000)
 
 
 @given(st.lists(st.binary(min_size=1).filter(lambda line: b"\n" not in line)), st.lists(st.integers(0, 300)))

@@ -76,14 +76,14 @@ async def pool_on(script, keepalive=30.0, **options):
 )
 async def test_an_answer_is_read_whole(answer, body):
     async with pool_on(Script(answer)) as pool:
-        response = await pool.ask("GET", REQUEST, None)
+        response = await pool.send("GET", REQUEST, None)
     assert (response.status, response.body) == (200, body)
 
 
 async def test_header_names_are_in_lower_case_and_every_warning_is_kept():
     answer = b'HTTP/1.1 204 No Content\r\nX-Kind: Node\r\nWarning: 299 - "a"\r\nwarning: 299 - "b"\r\n\r\n'
     async with pool_on(Script(answer)) as pool:
-        response = await pool.ask("GET", REQUEST, None)
+        response = await pool.send("GET", REQUEST, None)
     assert response.headers["x-kind"] == "Node"
     assert list(response.headers) == ["x-kind", "warning"]
     assert response.warnings == ('299 - "a"', '299 - "b"')
@@ -92,7 +92,7 @@ async def test_header_names_are_in_lower_case_and_every_warning_is_kept():
 async def test_headers_after_the_body_are_left_out():
     answer = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-After: 1\r\n\r\n"
     async with pool_on(Script(answer)) as pool:
-        response = await pool.ask("GET", REQUEST, None)
+        response = await pool.send("GET", REQUEST, None)
     assert (response.body, list(response.headers)) == (b"ok", ["transfer-encoding"])
 
 
@@ -100,7 +100,7 @@ async def test_a_connection_is_used_again():
     script = Script(OK, OK, OK)
     async with pool_on(script) as pool:
         for _ in range(3):
-            await pool.ask("PATCH", REQUEST, None)
+            await pool.send("PATCH", REQUEST, None)
     assert script.connections == 1
 
 
@@ -108,7 +108,7 @@ async def test_one_that_the_server_gives_up_is_not():
     script = Script(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok", OK)
     async with pool_on(script) as pool:
         for _ in range(2):
-            assert (await pool.ask("PATCH", REQUEST, None)).body == b"ok"
+            assert (await pool.send("PATCH", REQUEST, None)).body == b"ok"
     assert script.connections == 2
 
 
@@ -116,15 +116,15 @@ async def test_one_that_was_idle_too_long_is_not():
     script = Script(OK, OK)
     async with pool_on(script, keepalive=-1.0) as pool:
         for _ in range(2):
-            await pool.ask("PATCH", REQUEST, None)
+            await pool.send("PATCH", REQUEST, None)
     assert script.connections == 2
 
 
 async def test_a_read_is_repeated_where_its_connection_turns_out_to_be_closed():
     script = Script(OK, None, OK)
     async with pool_on(script) as pool:
-        await pool.ask("GET", REQUEST, None)
-        assert (await pool.ask("GET", REQUEST, None)).body == b"ok"
+        await pool.send("GET", REQUEST, None)
+        assert (await pool.send("GET", REQUEST, None)).body == b"ok"
     assert script.connections == 2
 
 
@@ -137,9 +137,9 @@ HALF = b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\nConnection: close\r\n\r\nhalf"
 async def test_what_may_have_been_done_is_not_repeated(method, answer):
     script = Script(OK, answer, OK)
     async with pool_on(script) as pool:
-        await pool.ask(method, REQUEST, None)
+        await pool.send(method, REQUEST, None)
         with pytest.raises(ConnectionError):
-            await pool.ask(method, REQUEST, None)
+            await pool.send(method, REQUEST, None)
     assert len(script.asked) == 2
 
 
@@ -147,17 +147,17 @@ async def test_what_may_not_be_sent_any_more_once_there_is_a_connection_leaves_t
     script = Script(OK)
     async with pool_on(script) as pool:
         with pytest.raises(Withheld, match="not now"):
-            await pool.ask("DELETE", REQUEST, None, hold=lambda: "not now")
-        assert (await pool.ask("DELETE", REQUEST, None, hold=lambda: "")).body == b"ok"
+            await pool.send("DELETE", REQUEST, None, hold=lambda: "not now")
+        assert (await pool.send("DELETE", REQUEST, None, hold=lambda: "")).body == b"ok"
     assert (script.connections, len(script.asked)) == (1, 1)
 
 
 async def test_what_may_not_be_repeated_any_more_may_still_have_been_done():
     script = Script(OK, None, OK)
     async with pool_on(script) as pool:
-        await pool.ask("DELETE", REQUEST, None)
+        await pool.send("DELETE", REQUEST, None)
         with pytest.raises(ConnectionError):
-            await pool.ask("DELETE", REQUEST, None, hold=lambda: "not now" if len(script.asked) > 1 else "")
+            await pool.send("DELETE", REQUEST, None, hold=lambda: "not now" if len(script.asked) > 1 else "")
     assert len(script.asked) == 2
 
 
@@ -165,8 +165,8 @@ async def test_a_closed_pool_sends_nothing_again():
     """What was under way on a kept connection looks as if the server had closed that while it was idle."""
     script = Script(OK, b"", OK)
     async with pool_on(script) as pool:
-        await pool.ask("DELETE", REQUEST, None)
-        under_way = asyncio.create_task(pool.ask("DELETE", REQUEST, None))
+        await pool.send("DELETE", REQUEST, None)
+        under_way = asyncio.create_task(pool.send("DELETE", REQUEST, None))
         await script.has_asked(2)
         pool.close()
         with pytest.raises(ConnectionError):
@@ -177,10 +177,10 @@ async def test_a_closed_pool_sends_nothing_again():
 async def test_a_closed_pool_sends_nothing_new():
     script = Script(OK)
     async with pool_on(script) as pool:
-        connecting = asyncio.create_task(pool.ask("DELETE", REQUEST, None))
+        connecting = asyncio.create_task(pool.send("DELETE", REQUEST, None))
         await asyncio.sleep(0)
         pool.close()
-        for late in (connecting, pool.ask("DELETE", REQUEST, None)):
+        for late in (connecting, pool.send("DELETE", REQUEST, None)):
             with pytest.raises(CannotConnect, match="the client is closed"):
                 await late
     assert script.asked == []
@@ -189,7 +189,7 @@ async def test_a_closed_pool_sends_nothing_new():
 async def test_what_is_no_http_is_said_to_be_none():
     async with pool_on(Script(b"SSH-2.0-OpenSSH_9.2\r\n\r\n")) as pool:
         with pytest.raises(ConnectionError, match="not HTTP/1.1"):
-            await pool.ask("GET", REQUEST, None)
+            await pool.send("GET", REQUEST, None)
 
 
 MIB = 1 << 20
@@ -223,8 +223,8 @@ async def test_an_answer_without_an_end_is_given_up(answer, says):
     script = Script(answer, OK)
     async with pool_on(script, largest=2 * MIB) as pool:
         with pytest.raises(ConnectionError, match=f"^{says}$"):
-            await pool.ask("GET", REQUEST, None, seconds=5)
-        assert (await pool.ask("GET", REQUEST, None)).body == b"ok"
+            await pool.send("GET", REQUEST, None, seconds=5)
+        assert (await pool.send("GET", REQUEST, None)).body == b"ok"
     assert script.connections == 2
 
 
@@ -232,7 +232,7 @@ async def test_less_is_kept_of_an_error():
     answer = b"HTTP/1.1 500 Error\r\nContent-Length: 99999999\r\n\r\n" + b"x" * 17 * MIB
     async with pool_on(Script(answer)) as pool:
         with pytest.raises(ConnectionError, match="^the response is larger than 16 MiB$"):
-            await pool.ask("GET", REQUEST, None, seconds=5)
+            await pool.send("GET", REQUEST, None, seconds=5)
 
 
 async def test_answers_on_one_connection_do_not_add_up():
@@ -240,7 +240,7 @@ async def test_answers_on_one_connection_do_not_add_up():
     script = Script(*[answer] * 4)
     async with pool_on(script, largest=2 * MIB) as pool:
         for _ in range(4):
-            assert len((await pool.ask("GET", REQUEST, None)).body) == MIB
+            assert len((await pool.send("GET", REQUEST, None)).body) == MIB
     assert script.connections == 1
 
 
@@ -248,12 +248,12 @@ async def test_a_late_answer_is_never_taken_for_the_next_one():
     script = Script(b"", OK)
     async with pool_on(script) as pool:
         with pytest.raises(TimeoutError):
-            await pool.ask("GET", REQUEST, None, seconds=0.05)
+            await pool.send("GET", REQUEST, None, seconds=0.05)
         await asyncio.wait_for(script.closed.wait(), 5)
-        assert (await pool.ask("GET", REQUEST, None)).body == b"ok"
+        assert (await pool.send("GET", REQUEST, None)).body == b"ok"
     assert script.connections == 2
 
 
 async def test_where_nobody_listens_nothing_was_sent():
     with pytest.raises(CannotConnect, match=r"127\.0\.0\.1:1: "):
-        await Pool("127.0.0.1", 1, server_name=None, keepalive=1.0).ask("GET", REQUEST, None)
+        await Pool("127.0.0.1", 1, server_name=None, keepalive=1.0).send("GET", REQUEST, None)

@@ -25,10 +25,10 @@ class Said:
         self._log = get_logger("test")
 
     def tell(self, error, subject="nodes"):
-        self.outages.tell(self._log, "watch restarted", subject, error, resource=subject)
+        self.outages.log(self._log, "watch restarted", subject, error, resource=subject)
 
-    def tell_missing(self, *kinds):
-        self.outages.tell_missing(self._log, kinds)
+    def log_missing(self, *kinds):
+        self.outages.log_missing(self._log, kinds)
 
     @property
     def lines(self):
@@ -63,7 +63,7 @@ def test_each_server_has_a_line_of_its_own(said):
 
 def test_after_a_recovery_the_next_outage_is_told_at_once(said):
     said.tell(refused())
-    said.outages.over()
+    said.outages.reset()
     said.tell(refused())
     assert len(said.lines) == 2
 
@@ -81,9 +81,9 @@ def test_what_concerns_one_watch_is_told_of_it_alone_and_again_when_it_changes(s
 
 
 def test_missing_kinds_are_one_line_that_says_how_to_install_them(said):
-    said.tell_missing("a.test", "b.test")
-    said.tell_missing("a.test", "b.test")
-    said.tell_missing()
+    said.log_missing("a.test", "b.test")
+    said.log_missing("a.test", "b.test")
+    said.log_missing()
     (line,) = said.lines
     assert (line["message"], line["kinds"]) == ("kinds not served", ["a.test", "b.test"])
     assert "--install-crds" in line["remedy"]

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from nodeyard.kube.pod_requests import RequestingPod, of_pod, telling
+from nodeyard.kube.pod_requests import RequestingPod, of_pod, relevant_statuses
 from nodeyard.kube.quantity import MILLI, NANO, QuantityError, parse
 
 from ...builders.leaf_resources import container, given, requesting
@@ -185,8 +185,8 @@ def test_statuses_that_repeat_the_spec_tell_nothing() -> None:
         {"containers": [cpu("1", "a"), cpu("1", "b"), cpu("1", "c")]},
         {"containerStatuses": [resized("1", "1", "a"), resized("1", "2", "b"), given("c", None, {"cpu": "5"})]},
     )
-    assert [each.name for each in telling(pod.spec.containers, pod.status.container_statuses)] == ["b"]
-    assert telling(None, None) == ()
+    assert [each.name for each in relevant_statuses(pod.spec.containers, pod.status.container_statuses)] == ["b"]
+    assert relevant_statuses(None, None) == ()
 
 
 @pytest.mark.parametrize("record", RECORDED, ids=range(len(RECORDED)))

@@ -5,25 +5,25 @@ from __future__ import annotations
 import pytest
 
 from nodeyard.kube.quantity import MILLI, NANO, QuantityError
-from nodeyard.kube.resource_list import Amounts, add, counted, parsed, raise_to, step
+from nodeyard.kube.resource_list import Amounts, add, parse_amounts, raise_to, round_up, step
 
 
 def test_amounts_are_exact_billionths() -> None:
-    assert parsed({"cpu": "1500m", "memory": "1Ki", "a/b": "1n"}) == {
+    assert parse_amounts({"cpu": "1500m", "memory": "1Ki", "a/b": "1n"}) == {
         "cpu": 1500 * MILLI,
         "memory": 1024 * NANO,
         "a/b": 1,
     }
-    assert parsed({}) == parsed(None) == {}
+    assert parse_amounts({}) == parse_amounts(None) == {}
 
 
 def test_what_is_no_quantity_is_named_with_its_resource() -> None:
     with pytest.raises(QuantityError, match="a/b: 'many': quantities must match"):
-        parsed({"cpu": "1", "a/b": "many"})
+        parse_amounts({"cpu": "1", "a/b": "many"})
 
 
 def test_a_negative_amount_counts_as_nothing() -> None:
-    assert parsed({"cpu": "-5", "memory": "-1Gi", "pods": "-0"}) == {"cpu": 0, "memory": 0, "pods": 0}
+    assert parse_amounts({"cpu": "-5", "memory": "-1Gi", "pods": "-0"}) == {"cpu": 0, "memory": 0, "pods": 0}
 
 
 def test_adding_takes_in_new_resources() -> None:
@@ -39,7 +39,7 @@ def test_raising_keeps_the_larger_and_takes_in_new_resources_also_at_zero() -> N
 
 
 def test_a_part_of_a_step_counts_as_a_whole_one() -> None:
-    assert counted({"cpu": 1, "memory": NANO + 1, "pods": 2 * NANO, "a/b": 0}) == {
+    assert round_up({"cpu": 1, "memory": NANO + 1, "pods": 2 * NANO, "a/b": 0}) == {
         "cpu": MILLI,
         "memory": 2 * NANO,
         "pods": 2 * NANO,

@@ -18,7 +18,7 @@ from msgspec.structs import force_setattr
 from nodeyard.capabilities.clustertree import names
 from nodeyard.kube import pod_requests
 from nodeyard.kube.objects import NullableStruct, PlainStruct, StringMap
-from nodeyard.kube.pod_requests import RESIZE_PENDING, GivenStatus, RequestingSpec, telling
+from nodeyard.kube.pod_requests import RESIZE_PENDING, GivenStatus, RequestingSpec, relevant_statuses
 from nodeyard.kube.quantity import QuantityError
 
 
@@ -125,11 +125,10 @@ class LeafPod(PlainStruct, frozen=True):
     def __post_init__(self) -> None:
         spec, status = self.spec, self.status
         if status.container_statuses:
-            force_setattr(status, "container_statuses", telling(spec.containers, status.container_statuses))
+            force_setattr(status, "container_statuses", relevant_statuses(spec.containers, status.container_statuses))
         if status.init_container_statuses:
-            force_setattr(
-                status, "init_container_statuses", telling(spec.init_containers, status.init_container_statuses)
-            )
+            relevant = relevant_statuses(spec.init_containers, status.init_container_statuses)
+            force_setattr(status, "init_container_statuses", relevant)
         if status.conditions:
             force_setattr(
                 status, "conditions", tuple(each for each in status.conditions if each.type == RESIZE_PENDING)

@@ -1,9 +1,8 @@
-"""Which objects are meant: label selectors and field selectors, parsed once and asked often.
+"""Label selectors and field selectors, parsed once and evaluated often.
 
-A label selector comes as text (`app=web,tier in (a,b),!gone,size>3`) from a list or watch, or as an object from a spec.
-Either way it becomes one `LabelSelector`, whose `matches` is a function made for exactly its requirements. A field
-selector compares the few fields by which a kind can be found. `SelectorError` carries the words of the API server's
-refusal.
+A label selector is text (`app=web,tier in (a,b),!gone,size>3`) in a list or watch, or an object in a spec. Both become
+a `LabelSelector`, whose `matches` is compiled for its requirements. A field selector compares the selectable fields of
+a kind. `SelectorError` has the text of the API server's error.
 """
 
 from nodeyard.kube.selectors.errors import SelectorError

@@ -1,5 +1,5 @@
-"""What a selector that makes no sense raises."""
+"""The error of an invalid selector."""
 
 
 class SelectorError(ValueError):
-    """The selector means nothing. The text is the message of the 400 that a list answers."""
+    """The selector is invalid. The text is the message of the 400 with which the API server answers a list."""

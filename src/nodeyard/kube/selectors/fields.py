@@ -1,4 +1,4 @@
-"""A field selector: `spec.nodeName=a,status.phase!=Failed`. It knows only equality."""
+"""Field selectors: `spec.nodeName=a,status.phase!=Failed`. They support only equality."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class FieldRequirement(NamedTuple):
 
 
 class FieldSelector:
-    """Equalities and inequalities that all have to hold; a field that is absent counts as empty."""
+    """Equalities and inequalities that all must hold; a missing field counts as empty."""
 
     __slots__ = ("requirements",)
 
@@ -34,7 +34,7 @@ class FieldSelector:
         return all((fields.get(name, "") == value) is (operator == "=") for name, operator, value in self.requirements)
 
     def exact(self, field: str) -> str | None:
-        """The one value this field must have, where the selector says so."""
+        """Return the only value that the selector allows for a field; None if it allows several."""
         for requirement in self.requirements:
             if requirement.field == field and requirement.operator == "=":
                 return requirement.value
@@ -60,7 +60,7 @@ _OPERATION_RE: Final = re.compile(r"!=|==|=")
 
 
 def parse_fields(text: str) -> FieldSelector:
-    """The `fieldSelector` of a list. Which fields a kind has is for the caller to check."""
+    """Parse the `fieldSelector` of a list. The caller checks which fields the kind has."""
     requirements = []
     for term in sorted(_TERM_RE.findall(text)):
         operation = _OPERATION_RE.search(term)

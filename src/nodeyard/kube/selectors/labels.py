@@ -1,4 +1,4 @@
-"""A label selector: requirements that all have to hold, compiled into one function when it is made."""
+"""Label selectors: requirements that all must hold, compiled into one function."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Matcher = Callable[[Labels], bool]
 
 
 class Operator(Enum):
-    """How a key relates to its values; the value is the server's word for it."""
+    """Operators of requirements; the value is the name in the API."""
 
     EQUALS = "="
     DOUBLE_EQUALS = "=="
@@ -73,7 +73,7 @@ class Requirement(NamedTuple):
 
 
 class LabelSelector:
-    """Requirements that all have to hold. `matches` is compiled when the selector is made."""
+    """Requirements that all must hold. `matches` is compiled when the selector is created."""
 
     __slots__ = ("is_nothing", "matches", "requirements")
 
@@ -84,11 +84,11 @@ class LabelSelector:
 
     @property
     def empty(self) -> bool:
-        """Whether it leaves nothing out."""
+        """True if it selects everything."""
         return not self.requirements and not self.is_nothing
 
     def exact(self, label: str) -> str | None:
-        """The one value this label must have, where the selector says so: a key into an index."""
+        """Return the only value that the selector allows for a label; None if it allows several."""
         for requirement in self.requirements:
             if requirement.key == label:
                 single = requirement.operator in (*_EXACT, Operator.IN) and len(requirement.values) == 1
@@ -133,7 +133,7 @@ def _nothing_matches(labels: Labels) -> bool:
 
 
 def _pairs_matcher(pairs: Sequence[tuple[str, str]]) -> Matcher:
-    """Plain equality, by far the most common selector."""
+    """Return a matcher of plain equality, by far the most common selector."""
     if len(pairs) == 1:
         [(label, wanted)] = pairs
         return lambda labels: labels.get(label) == wanted
@@ -164,12 +164,12 @@ def _order_matcher(label: str, is_greater: bool, bound: int) -> Matcher:
     return matches
 
 
-# Zeros apart from the rest: Python refuses to read very long numbers, Go only those that are too large.
+# Leading zeros are split off: Python refuses very long numbers, Go only those that are too large.
 _INTEGER_RE: Final = re.compile("([+-]?)0*([0-9]{1,19})")
 
 
 def int64(text: str) -> int | None:
-    """The number that `Gt` and `Lt` read in a label's value, if they read one."""
+    """Return the integer that `Gt` and `Lt` read from a label value; None if it is not one."""
     match = _INTEGER_RE.fullmatch(text)
     if match is None:
         return None

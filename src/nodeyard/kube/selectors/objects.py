@@ -1,4 +1,4 @@
-"""A label selector as an object: `matchLabels` and `matchExpressions` in a spec."""
+"""Label selectors as objects: `matchLabels` and `matchExpressions` in a spec."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _OF_OBJECT: Final = {
 
 
 def from_object(spec: Object | None) -> LabelSelector:
-    """A `metav1.LabelSelector`: none at all selects nothing, an empty one everything."""
+    """Convert a `metav1.LabelSelector`: a missing one selects nothing, an empty one everything."""
     if spec is None:
         return LabelSelector(is_nothing=True)
     labels: Mapping[str, str] = spec.get("matchLabels") or {}
@@ -42,7 +42,7 @@ def from_object(spec: Object | None) -> LabelSelector:
 
 
 def from_labels(labels: Labels) -> LabelSelector:
-    """The plain map that a Service or ReplicationController selects by; an empty one selects everything."""
+    """Convert the plain map of a Service or ReplicationController; an empty one selects everything."""
     return LabelSelector(Requirement(label, Operator.EQUALS, (value,)) for label, value in labels.items())
 
 
@@ -55,7 +55,7 @@ def _of_expression(expression: Object) -> Requirement:
 
 
 def object_errors(spec: Object | None, path: str) -> list[FieldError]:
-    """What is wrong with a `metav1.LabelSelector` in a spec, as validation reports it."""
+    """Return the validation errors of a `metav1.LabelSelector` in a spec."""
     errors: list[FieldError] = []
     if spec is None:
         return errors

@@ -1,4 +1,4 @@
-"""A label selector as text: the `labelSelector` of a list, what follows `kubectl -l`."""
+"""Label selectors as text: the `labelSelector` of a list, the argument of `kubectl -l`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SYMBOLS: Final = frozenset(("==", "!=", "=", "!", "(", ")", ",", "<", ">"))
 
 
 def parse_labels(text: str) -> LabelSelector:
-    """The `labelSelector` of a list, or of `kubectl -l`. Empty text selects everything."""
+    """Parse the `labelSelector` of a list or of `kubectl -l`. Empty text selects everything."""
     return LabelSelector(_Parser(text).parse())
 
 
@@ -98,7 +98,7 @@ class _Parser:
         return {token}
 
     def _set(self) -> set[str]:
-        """`(a,b)`; what is missing between commas and brackets is the empty value."""
+        """Parse `(a,b)`; nothing between commas or brackets is the empty value."""
         token = self._take()
         if token != "(":
             raise SelectorError(f"found '{token}' expected: '('")

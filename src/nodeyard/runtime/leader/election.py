@@ -285,7 +285,7 @@ class Leader:
 
     def _report_failure(self, error: Exception) -> None:
         self.error = str(error) or type(error).__name__
-        OUTAGES.tell(_log, "lease request failed", self.name, error, lease=self.name, **traceback_of(error))
+        OUTAGES.log(_log, "lease request failed", self.name, error, lease=self.name, **traceback_of(error))
 
 
 def traceback_of(error: Exception) -> dict[str, Exception]:

@@ -156,7 +156,7 @@ class ShardLeases:
         except Exception as error:
             self.error = str(error) or type(error).__name__
             name = self._capability
-            OUTAGES.tell(_log, "lease list failed", name, error, capability=name, **traceback_of(error))
+            OUTAGES.log(_log, "lease list failed", name, error, capability=name, **traceback_of(error))
             return self._timing.retry
         self.error = ""
         keys = self._keys or frozenset()

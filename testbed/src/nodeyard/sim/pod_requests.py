@@ -9,14 +9,14 @@ import msgspec
 from nodeyard.kube import pod_requests
 from nodeyard.kube.json import Object
 from nodeyard.kube.quantity import NANO
-from nodeyard.kube.resource_list import PODS, Amounts, counted, parsed
+from nodeyard.kube.resource_list import PODS, Amounts, parse_amounts, round_up
 
 __all__ = ["Amounts", "add", "amounts", "of_pod"]
 
 
 def amounts(resources: Mapping[str, str] | None) -> Amounts:
     """A list of resources in numbers."""
-    return counted(parsed(resources))
+    return round_up(parse_amounts(resources))
 
 
 def of_pod(pod: Object) -> Amounts:

@@ -11,7 +11,7 @@ from nodeyard.capabilities.clustertree.snapshot import TreeNode
 from nodeyard.capabilities.clustertree.types import ResourceOptions
 from nodeyard.kube.conditions import TRUE
 from nodeyard.kube.quantity import QuantityError
-from nodeyard.kube.resource_list import parsed
+from nodeyard.kube.resource_list import parse_amounts
 from nodeyard.kube.taints import NO_EXECUTE, NO_SCHEDULE
 
 READY: Final = "Ready"
@@ -51,4 +51,4 @@ def fault(node: TreeNode) -> str:
 @lru_cache(maxsize=8192)
 def _parsed(resources: tuple[tuple[str, str], ...]) -> Mapping[str, int]:
     """Cached: most nodes change only their conditions, and many nodes are alike."""
-    return parsed(dict(resources))
+    return parse_amounts(dict(resources))
