@@ -78,7 +78,9 @@ class Admission:
         self._client = client
         self._clock = clock
         self._observes = observes
-        self._lookups = [self._lookups_of(each) for each in self._controllers]
+        self._lookups = [
+            Lookups(client, each.mapper, remedy(each.capability), each.view.record_lookup) for each in self._controllers
+        ]
         reviewers = [
             Reviewer(each, webhook, self._metrics, lookups)
             for each, lookups in zip(self._controllers, self._lookups, strict=True)
@@ -106,9 +108,6 @@ class Admission:
             await asyncio.gather(self._task, return_exceptions=True)
             await self._server.close()
             await asyncio.gather(*(each.close() for each in self._lookups))
-
-    def _lookups_of(self, controller: Controller) -> Lookups:
-        return Lookups(self._client, controller.mapper, remedy(controller.capability), controller.view.record_lookup)
 
     def add_checks(self, health: Health) -> Health:
         """Add the checks of the webhooks to other checks."""

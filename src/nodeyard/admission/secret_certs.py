@@ -163,14 +163,11 @@ def read(secret: Object) -> CertificateRotation | None:
     except (BadCertificate, Base64Error, KeyError) as error:
         _log.warning("webhook certificates unusable", secret=_SHOWN, reason=str(error))
         return None
-    others = authorities_in(parts.get("ca.crt", b"")) - {newest.authority}
-    return CertificateRotation(newest, previous, (newest.authority, *_in_order(parts.get("ca.crt", b""), others)))
+    bundle = parts.get("ca.crt", b"")
+    others = sorted(authorities_in(bundle) - {newest.authority}, key=bundle.find)
+    return CertificateRotation(newest, previous, (newest.authority, *others))
 
 
 def _is_trusted(issues: CertificateRotation, trusted: Sequence[frozenset[bytes]]) -> bool:
     """Return whether a registered webhook trusts one of the CAs."""
     return any(not bundle.isdisjoint(issues.authorities) for bundle in trusted)
-
-
-def _in_order(bundle: bytes, others: frozenset[bytes]) -> list[bytes]:
-    return sorted(others, key=bundle.find)

@@ -81,12 +81,9 @@ class RetryAfter:
         if result.retry_after:
             target = (result.action.verb, result.action.object)
             now = self._clock.monotonic()
-            self._forget(target, now)
+            self._refused.pop(target, None)
+            while self._refused and next(iter(self._refused.values()))[0] <= now:
+                # Expired entries are at the front of the insertion order.
+                del self._refused[next(iter(self._refused))]
             self._refused[target] = now + min(result.retry_after, LONGEST_SECONDS), result
         return result
-
-    def _forget(self, target: _Target, now: float) -> None:
-        """Remove the old entry of the target, and expired entries from the front of the insertion order."""
-        self._refused.pop(target, None)
-        while self._refused and next(iter(self._refused.values()))[0] <= now:
-            del self._refused[next(iter(self._refused))]

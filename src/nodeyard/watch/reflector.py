@@ -165,7 +165,7 @@ class Reflector(Generic[T]):
                     continue
                 retry_after = 0.0
                 try:
-                    event = await self._run_phase()
+                    event = await (self._list() if self.state.phase is Phase.LISTING else self._watch())
                 except Exception as error:
                     event = _classify(self.state.phase, error)
                     retry_after = getattr(error, "retry_after", None) or 0.0
@@ -173,11 +173,6 @@ class Reflector(Generic[T]):
                 self._move(event)
         finally:
             self._move(ReflectorEvent.STOPPED)
-
-    async def _run_phase(self) -> ReflectorEvent:
-        if self.state.phase is Phase.LISTING:
-            return await self._list()
-        return await self._watch()
 
     async def _list(self) -> ReflectorEvent:
         page = await self._client.list(
