@@ -279,7 +279,7 @@ async def _wait_for_sync(watches: InformerFactory, capabilities: Sequence[Capabi
                     raise ReadForbidden(reasons)
                 await asyncio.sleep(POLL_SECONDS)
     except TimeoutError:
-        missing = [f"{each.source} ({each.error})" for each in watches.reports() if not each.is_synced]
+        missing = [f"{each.resource} ({each.error})" for each in watches.reports() if not each.is_synced]
         shown = ", ".join(missing[:NAMED]) + (f" and {len(missing) - NAMED} more" if len(missing) > NAMED else "")
         waiting = shown or "API discovery"
         raise NotSynced(f"not synced within {SYNC_SECONDS:g} s: {waiting}; check that the server answers") from None
@@ -290,7 +290,7 @@ def _forbidden(watches: InformerFactory, capabilities: Sequence[Capability]) -> 
     waiting = [informer for informer in watches.informers if informer.is_wanted and not informer.is_settled]
     if not all(FORBIDDEN in informer.error for informer in waiting):
         return {}
-    refused = {_selection(informer.source): informer.error for informer in waiting}
+    refused = {_selection(informer.key): informer.error for informer in waiting}
     found = {}
     for capability in capabilities:
         watched = [_selection(key_of(watch)) for watch in capability.watches]
@@ -311,7 +311,7 @@ def _selection(source: InformerKey) -> tuple[str, str, str, str, bool]:
 def _overlay(informer: SharedInformer, objects: Iterable[Object]) -> None:
     kind = (informer.resource.api_version, informer.resource.kind)
     for obj in objects:
-        is_covered = informer.source.covers(obj.get("metadata", {}).get("namespace", ""))
+        is_covered = informer.key.covers(obj.get("metadata", {}).get("namespace", ""))
         if is_covered and (obj.get("apiVersion"), obj.get("kind")) == kind:
             _put(informer.cache, obj, informer.resource.view)
 

@@ -114,7 +114,7 @@ class Manager:
         return f"one plan is running: {', '.join(hung)}" if hung else ""
 
     def _unsynced(self) -> str:
-        missing = [report.source for report in self.watches.reports() if not report.is_synced]
+        missing = [report.resource for report in self.watches.reports() if not report.is_synced]
         return "" if self.watches.is_ready else f"not synced yet: {', '.join(missing) or 'starting'}"
 
     def _all_broken(self) -> str:
@@ -124,4 +124,4 @@ class Manager:
 
     def _broken(self, controller: Controller) -> str:
         broken = self.watches.broken(controller.view)
-        return ", ".join(f"{each.source} silent for {each.silence:.0f} s {each.error}".strip() for each in broken)
+        return ", ".join(f"{each.resource} silent for {each.silence:.0f} s {each.error}".strip() for each in broken)

@@ -64,16 +64,16 @@ class DynamicKinds:
             return
         is_other = False
         fresh, gone = [], []
-        for source in [each for each in self._subscriptions if each not in named]:
-            _log.info("watch removed", resource=str(source), reason="kind no longer declared")
-            subscription = self._subscriptions.pop(source)
+        for key in [each for each in self._subscriptions if each not in named]:
+            _log.info("watch removed", resource=str(key), reason="kind no longer declared")
+            subscription = self._subscriptions.pop(key)
             subscription.detach()
             gone.append(subscription)
             is_other = True
-        for source, watches in named.items():
-            known = self._subscriptions.get(source)
+        for key, watches in named.items():
+            known = self._subscriptions.get(key)
             if known is None:
-                known = self._subscriptions[source] = self._subscribe(source, watches)
+                known = self._subscriptions[key] = self._subscribe(key, watches)
                 fresh.append(known)
                 is_other = True
             else:
@@ -106,20 +106,20 @@ class DynamicKinds:
         found: dict[InformerKey, list[WatchSpec]] = {}
         skipped = set()
         for watch in watches:
-            source = key_of(watch)
-            name = source.names(full_name(watch.resource))
+            key = key_of(watch)
+            name = key.names(full_name(watch.resource))
             if name in self._known:
                 continue
-            if first.setdefault(name, source) == source:
-                found.setdefault(source, []).append(watch)
+            if first.setdefault(name, key) == key:
+                found.setdefault(key, []).append(watch)
             else:
-                skipped.add(source)
+                skipped.add(key)
         self._notify(skipped)
         return found
 
     def _notify(self, skipped: set[InformerKey]) -> None:
-        for source in skipped - self._skipped:
-            _log.warning("watch skipped", resource=str(source), version=source.resource.version,
+        for key in skipped - self._skipped:
+            _log.warning("watch skipped", resource=str(key), version=key.resource.version,
                          reason="the kind is declared twice, in another version or with another selector")  # fmt: skip
         self._skipped = frozenset(skipped)
 
@@ -135,15 +135,15 @@ class DynamicKinds:
             del self._indexes[subject]
         for name in folded:
             del self._folds[name]
-        kinds = [source.names(source.resource.kind) for source in self._subscriptions]
+        kinds = [key.names(key.resource.kind) for key in self._subscriptions]
         informers: dict[str, SharedInformer] = {}
         indexes: dict[tuple[str, str], Index] = {}
         folds: dict[str, Fold] = {}
-        for source, subscription in self._subscriptions.items():
-            kind = source.resource.kind
+        for key, subscription in self._subscriptions.items():
+            kind = key.resource.kind
             is_alone = not any(name.partition(".")[0] == kind for name in self._known)
-            is_alone &= kinds.count(source.names(kind)) == 1
-            for name in [source.names(full_name(source.resource)), source.names(kind)][: 2 if is_alone else 1]:
+            is_alone &= kinds.count(key.names(kind)) == 1
+            for name in [key.names(full_name(key.resource)), key.names(kind)][: 2 if is_alone else 1]:
                 informers[name] = subscription.informer
                 indexes |= {(name, index): found for index, found in subscription.indexes.items()}
             taken = self._kept | folds.keys()

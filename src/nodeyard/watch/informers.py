@@ -127,9 +127,9 @@ class InformerFactory:
         self._wake.set()
         return view
 
-    def _subscribe(self, handlers: EventHandlers, source: InformerKey, watches: Sequence[WatchSpec]) -> Subscription:
+    def _subscribe(self, handlers: EventHandlers, key: InformerKey, watches: Sequence[WatchSpec]) -> Subscription:
         """Subscribe to a newly declared kind. Its CRD may be new as well, so discovery runs soon."""
-        informer = self._informer(source)
+        informer = self._informer(key)
         if self.mapper.catalog is not None and informer.is_served is None:
             informer.serve(self.mapper.catalog)
             informer.is_served = informer.is_served or None
@@ -140,10 +140,10 @@ class InformerFactory:
         self._wake.set()
         return subscription
 
-    def _informer(self, source: InformerKey) -> SharedInformer:
-        informer = self._informers.get(source)
+    def _informer(self, key: InformerKey) -> SharedInformer:
+        informer = self._informers.get(key)
         if informer is None:
-            informer = self._informers[source] = SharedInformer(source)
+            informer = self._informers[key] = SharedInformer(key)
             informer.on_synced += [self._progress.set, self._wake.set]
             informer.on_trouble.append(self._progress.set)
             if full_name(informer.resource) in _KIND_SOURCES:
@@ -182,11 +182,11 @@ class InformerFactory:
                 await informer.rest()
                 continue
             if not informer.is_wanted and (informer.is_running or informer.is_kept):
-                _log.info("watch stopped", resource=str(informer.source), reason="not served or not needed")
+                _log.info("watch stopped", resource=str(informer.key), reason="not served or not needed")
                 await informer.stop()
                 self._turn_over(informer)
             if informer.is_wanted and not informer.is_running:
-                _log.info("watch started", resource=str(informer.source))
+                _log.info("watch started", resource=str(informer.key))
                 informer.start(self._client, self._clock, self._random, self.mapper.invalidate)
                 self.on_watching(informer)
 
@@ -197,9 +197,9 @@ class InformerFactory:
 
     def _drop(self) -> None:
         """Remove informers of kinds that no capability declares."""
-        for source, informer in tuple(self._informers.items()):
+        for key, informer in tuple(self._informers.items()):
             if not informer.needs and not informer.is_running:
-                del self._informers[source]
+                del self._informers[key]
                 self.on_dropped(informer)
 
     async def _discover(self) -> None:
@@ -289,7 +289,7 @@ class InformerFactory:
             if informer.resource.kind == ref.kind
             and informer.is_running
             and informer.resource.api_version == ref.api_version
-            and informer.source.covers(ref.namespace)
+            and informer.key.covers(ref.namespace)
         ]
 
     async def settle(self) -> None:
@@ -307,7 +307,7 @@ class InformerFactory:
         except NotFound:
             found = None
         except (ClientError, msgspec.MsgspecError) as error:
-            _log.warning("own write not confirmed", resource=str(informer.source), name=name, reason=str(error))
+            _log.warning("own write not confirmed", resource=str(informer.key), name=name, reason=str(error))
             return
         informer.cache.settle(key, own, found, self._clock.monotonic() + CONFIRM_SECONDS)
 
@@ -354,7 +354,7 @@ class InformerFactory:
     def missing(self) -> list[str]:
         """Required kinds that the server does not serve."""
         return sorted(
-            str(informer.source)
+            str(informer.key)
             for informer in self.informers
             if informer.reflector is not None and informer.reflector.is_missing
         )

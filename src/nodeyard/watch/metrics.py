@@ -42,7 +42,7 @@ def expose(metrics: Metrics, watches: InformerFactory) -> None:
 
 
 def _labels(informer: SharedInformer) -> tuple[str, str]:
-    return str(informer.source), informer.resource.view.__name__
+    return str(informer.key), informer.resource.view.__name__
 
 
 def _reader(informer: SharedInformer, value: Callable[[Report], float]) -> Callable[[], float]:

@@ -64,7 +64,7 @@ class EndedTooSoon(Exception):
 class Report:
     """Health of an informer, for readiness, metrics and the dashboard."""
 
-    source: str
+    resource: str
     phase: str
     is_synced: bool
     is_stalled: bool
@@ -81,7 +81,7 @@ class Reflector(Generic[T]):
     def __init__(
         self,
         client: Client,
-        source: InformerKey,
+        informer_key: InformerKey,
         cache: Cache[T],
         clock: Clock,
         random: Random,
@@ -92,7 +92,7 @@ class Reflector(Generic[T]):
         backoff: Backoff | None = None,
         idle_timeout: float = IDLE_SECONDS,
     ) -> None:
-        self.source = source
+        self.informer_key = informer_key
         self.cache = cache
         self.state = State()
         self.is_synced = False
@@ -103,7 +103,7 @@ class Reflector(Generic[T]):
         self.is_missing = False
         """True if the last request failed with 404: the server does not serve the kind."""
         self._client = client
-        self._resource: Resource[T] = source.decoded
+        self._resource: Resource[T] = informer_key.decoded
         self._key: Callable[[Any], Key] = identity_of(self._resource.view).key
         self._clock = clock
         self._random = random
@@ -119,9 +119,9 @@ class Reflector(Generic[T]):
         """Return why the cache has been stale for at least this many seconds; empty if it is not."""
         if self.error and self._broken_at is not None:
             is_long = self._clock.monotonic() - self._broken_at >= seconds
-            return f"the watch of {self.source} is failing: {self.error}" if is_long else ""
+            return f"the watch of {self.informer_key} is failing: {self.error}" if is_long else ""
         if self.is_synced and self.silence > SILENT_SECONDS + seconds:
-            return f"the watch of {self.source} has received nothing for more than {SILENT_SECONDS:.0f} s"
+            return f"the watch of {self.informer_key} has received nothing for more than {SILENT_SECONDS:.0f} s"
         return ""
 
     @property
@@ -135,7 +135,7 @@ class Reflector(Generic[T]):
 
     def report(self) -> Report:
         return Report(
-            source=str(self.source),
+            resource=str(self.informer_key),
             phase=self.state.phase.value,
             is_synced=self.is_synced,
             is_stalled=self.is_stalled,
@@ -176,7 +176,10 @@ class Reflector(Generic[T]):
 
     async def _list(self) -> ReflectorEvent:
         page = await self._client.list(
-            self._resource, self.source.namespace, labels=self.source.label_selector, fields=self.source.field_selector
+            self._resource,
+            self.informer_key.namespace,
+            labels=self.informer_key.label_selector,
+            fields=self.informer_key.field_selector,
         )
         self._mark_heard()
         self._replace(page.items, page.resource_version, page.malformed)
@@ -187,9 +190,9 @@ class Reflector(Generic[T]):
         begun = self._clock.monotonic()
         async with self._client.watch(
             self._resource,
-            self.source.namespace,
-            labels=self.source.label_selector,
-            fields=self.source.field_selector,
+            self.informer_key.namespace,
+            labels=self.informer_key.label_selector,
+            fields=self.informer_key.field_selector,
             resource_version="" if is_streaming else self.cache.version,
             initial_events=is_streaming,
             seconds=self._random.randint(*WATCH_SECONDS),
@@ -265,7 +268,7 @@ class Reflector(Generic[T]):
 
     def _record_failure(self, error: Exception, event: ReflectorEvent) -> None:
         if event is ReflectorEvent.STREAMING_REFUSED:
-            _log.info("streaming list not supported", resource=str(self.source), reason=str(error))
+            _log.info("streaming list not supported", resource=str(self.informer_key), reason=str(error))
             return
         self.is_missing = isinstance(error, NotFound)
         self.restarts += 1
@@ -278,22 +281,22 @@ class Reflector(Generic[T]):
             self._on_missing()
             # The informer factory logs all missing kinds in one line.
             return
-        if self.source.namespace and self.error == known:
+        if self.informer_key.namespace and self.error == known:
             # Permission in one namespace may be missing on purpose: it is logged once.
             return
+        shown = str(self.informer_key)
         OUTAGES.log(
-            _log, "watch restarted", str(self.source), error, resource=str(self.source), phase=self.state.phase.value,
-            reason=self.error,
-        )  # fmt: skip
+            _log, "watch restarted", shown, error, resource=shown, phase=self.state.phase.value, reason=self.error
+        )
 
     def _describe(self, error: Exception) -> str:
         """Describe the error; for a 403, name the missing permission and quote the server, which names the user."""
         if isinstance(error, Forbidden):
             verb = "list" if self.state.phase is Phase.LISTING else "watch"
             text = str(error)
-            where = f" in namespace {self.source.namespace}" if self.source.namespace else ""
+            where = f" in namespace {self.informer_key.namespace}" if self.informer_key.namespace else ""
             cause = text.partition(" is forbidden: ")[2] or text
-            return f"cannot {verb} {self.source.resource}{where}{FORBIDDEN}{cause}"
+            return f"cannot {verb} {self.informer_key.resource}{where}{FORBIDDEN}{cause}"
         return f"{type(error).__name__}: {error}"
 
 

@@ -55,13 +55,13 @@ def full_name(resource: Resource[Any]) -> str:
 class SharedInformer:
     """Shared by all watches with the same key."""
 
-    def __init__(self, source: InformerKey) -> None:
-        self.source = source
-        self.resource = source.decoded
+    def __init__(self, key: InformerKey) -> None:
+        self.key = key
+        self.resource = key.decoded
         self._versions = [
-            replace(self.resource, version=each) for each in (self.resource.version, *source.fallback_versions)
+            replace(self.resource, version=each) for each in (self.resource.version, *key.fallback_versions)
         ]
-        self.cache: Cache[Any] = Cache(self.resource.view, source.selection)
+        self.cache: Cache[Any] = Cache(self.resource.view, key.selection)
         self.needs: list[Callable[[], bool]] = []
         """One predicate per subscription: True if it needs the informer now."""
         self.on_synced: list[Callable[[], None]] = []
@@ -131,15 +131,15 @@ class SharedInformer:
             if self.is_running:
                 self.is_served = None
                 return
-            self.source = replace(self.source, resource=best.decoded_as(self.source.resource.view))
+            self.key = replace(self.key, resource=best.decoded_as(self.key.resource.view))
             self.resource = best
         self.is_served = best is not None
 
     def start(self, client: Client, clock: Clock, random: Random, on_missing: Callable[[], None]) -> None:
-        reader = metadata_only(client) if self.source.metadata_only else client
+        reader = metadata_only(client) if self.key.metadata_only else client
         self.reflector = Reflector(
             reader,
-            self.source,
+            self.key,
             self.cache,
             clock,
             random,
@@ -150,7 +150,7 @@ class SharedInformer:
         if self.is_kept and self.cache.version:
             self.reflector.resume()
         self.is_kept = False
-        self._task = asyncio.create_task(self.reflector.run(), name=f"informer {self.source}")
+        self._task = asyncio.create_task(self.reflector.run(), name=f"informer {self.key}")
 
     async def rest(self) -> None:
         """Pause: end the watch and keep the objects. The next watch continues from the last resourceVersion."""

@@ -55,7 +55,7 @@ class Stage:
 
     @property
     def running(self):
-        return {report.source for report in self.watches.reports()}
+        return {report.resource for report in self.watches.reports()}
 
     async def make_node(self, name, **labels):
         return await self.client.create(NODES, {"metadata": {"name": name, "labels": labels}})

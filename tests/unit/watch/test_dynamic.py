@@ -432,7 +432,7 @@ async def test_a_kind_that_a_capability_insists_on_is_broken_where_it_may_not_be
     await stage.start()
     await clock.advance(STALLED_SECONDS + 60)
     assert not stage.watches.is_synced
-    assert [report.source for report in stage.watches.broken(view)] == ["widgets.example.dev"]
+    assert [report.resource for report in stage.watches.broken(view)] == ["widgets.example.dev"]
 
 
 async def test_who_cannot_say_what_is_declared_keeps_what_was(stage, clock):

@@ -241,7 +241,7 @@ async def test_a_stalled_watch_is_named(clock):
     await clock.advance(STALLED_SECONDS)
     assert watches.broken(view) == []
     await clock.advance(1)
-    assert [report.source for report in watches.broken(view)] == ["nodes"]
+    assert [report.resource for report in watches.broken(view)] == ["nodes"]
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
 

@@ -303,7 +303,7 @@ async def test_a_report_tells_the_age_and_when_it_is_too_old(staged, clock):
     stage = await staged([added("a", 1), bookmark(5, is_end=True), hold])
     await clock.advance(60)
     report = stage.informer.report()
-    assert (report.source, report.phase, report.objects, report.silence) == ("nodes", "Watching", 1, 60)
+    assert (report.resource, report.phase, report.objects, report.silence) == ("nodes", "Watching", 1, 60)
     assert not report.is_stalled
     await clock.advance(STALLED_SECONDS)
     assert stage.informer.report().is_stalled
