@@ -1,7 +1,7 @@
 """Informer factory of one cluster: shares informers, starts and stops them as needed, and records our own writes.
 
     informers = InformerFactory(client, clock, random)
-    view = informers.register(capability.watches, capability.aggregates, on_key=..., on_synced=...)
+    view = informers.register(capability.watches, capability.aggregates, EventHandlers(on_key=..., on_synced=...))
     async with asyncio.TaskGroup() as tasks: tasks.create_task(informers.run())
 
 An informer runs while a capability needs it (`needed(view)`, evaluated after every change of that view) and, if its
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import Any, Final
@@ -37,7 +38,7 @@ from nodeyard.watch.overlay import PendingWrite
 from nodeyard.watch.reflector import Report
 from nodeyard.watch.server_info import ServerInfo
 from nodeyard.watch.shared_informer import SharedInformer, WatchSpec, full_name
-from nodeyard.watch.subscription import EventHandlers, OnKey, Subscription
+from nodeyard.watch.subscription import NO_HANDLERS, EventHandlers, Subscription
 from nodeyard.watch.view import CacheView
 
 # Debounces changes, so that `needed` is evaluated once for a burst.
@@ -80,31 +81,20 @@ class InformerFactory:
         self,
         watches: Sequence[WatchSpec],
         aggregates: Sequence[AggregateSpec] = (),
+        handlers: EventHandlers = NO_HANDLERS,
         *,
         declared: Callable[[CacheView], Iterable[WatchSpec]] | None = None,
-        on_key: OnKey = lambda _key, _change, _watch: None,
-        on_synced: Callable[[str], None] = lambda _kind: None,
-        on_change: Callable[[], None] | None = None,
-        on_news: Callable[[], None] = lambda: None,
-        on_trouble: Callable[[], None] = lambda: None,
     ) -> CacheView:
         """Register the watches of a capability and return its view.
 
-        - `declared` returns further watches; it is called again after every change of the view.
-        - `on_key` is called with each key that a change concerns, the change, and the watch that mapped it.
-        - `on_synced` is called with each kind after its first complete list.
-        - `on_change` is called after every change.
-        - `on_news` is called when a fact about the server changed, or a malformed object, whose keys are unknown.
-        - `on_trouble` is called when a watch fails in a new way, and when it has recovered.
+        `declared` returns further watches; it is called again after every change of the view.
         """
         informers: dict[str, SharedInformer] = {}
         indexes: dict[tuple[str, str], Index] = {}
         folds: dict[str, Fold] = {}
-        view = CacheView(informers, indexes, folds, self.server_info.register(on_news))
-        depends_on_view = declared is not None or any(watch.needed is not None for watch in watches)
-        listeners = [self._wake.set] if depends_on_view else []
-        listeners += [] if on_change is None else [on_change]
-        handlers = EventHandlers(on_key, on_synced, listeners, on_news, on_trouble)
+        view = CacheView(informers, indexes, folds, self.server_info.register(handlers.on_unmapped))
+        if declared is not None or any(watch.needed is not None for watch in watches):
+            handlers = replace(handlers, on_change=(self._wake.set, *handlers.on_change))
         for watch, names in _names_of(watches):
             if names[0] in informers:
                 raise ValueError(f"{names[0]} is watched twice by one capability")
@@ -145,7 +135,7 @@ class InformerFactory:
         if informer is None:
             informer = self._informers[key] = SharedInformer(key)
             informer.on_synced += [self._progress.set, self._wake.set]
-            informer.on_trouble.append(self._progress.set)
+            informer.on_watch_error.append(self._progress.set)
             if full_name(informer.resource) in _KIND_SOURCES:
                 informer.cache.listen(lambda _change: self.mapper.invalidate())
         return informer

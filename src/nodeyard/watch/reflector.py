@@ -88,7 +88,7 @@ class Reflector(Generic[T]):
         *,
         on_synced: Callable[[], None] = lambda: None,
         on_missing: Callable[[], None] = lambda: None,
-        on_trouble: Callable[[], None] = lambda: None,
+        on_watch_error: Callable[[], None] = lambda: None,
         backoff: Backoff | None = None,
         idle_timeout: float = IDLE_SECONDS,
     ) -> None:
@@ -109,7 +109,7 @@ class Reflector(Generic[T]):
         self._random = random
         self._on_synced = on_synced
         self._on_missing = on_missing
-        self._on_trouble = on_trouble
+        self._on_watch_error = on_watch_error
         self._backoff = backoff or Backoff()
         self._idle_timeout = idle_timeout
         self._heard_at = clock.monotonic()
@@ -258,7 +258,7 @@ class Reflector(Generic[T]):
         if self.error:
             self.error, self._broken_at, self.is_missing = "", None, False
             OUTAGES.reset()
-            self._on_trouble()
+            self._on_watch_error()
 
     def _mark_heard(self) -> None:
         self._heard_at = self._clock.monotonic()
@@ -276,7 +276,7 @@ class Reflector(Generic[T]):
         if self._broken_at is None:
             self._broken_at = self._clock.monotonic()
         if self.error != known:
-            self._on_trouble()
+            self._on_watch_error()
         if self.is_missing:
             self._on_missing()
             # The informer factory logs all missing kinds in one line.

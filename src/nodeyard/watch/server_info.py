@@ -48,8 +48,8 @@ class ServerInfo:
         """The number of watch failures when the cluster was last identified."""
         self._is_failing = False
 
-    def register(self, on_news: Callable[[], None]) -> ServerInfoQueries:
-        queries = ServerInfoQueries(self, on_news)
+    def register(self, on_unmapped: Callable[[], None]) -> ServerInfoQueries:
+        queries = ServerInfoQueries(self, on_unmapped)
         self._all_queries.append(queries)
         return queries
 
@@ -112,9 +112,9 @@ class ServerInfo:
 class ServerInfoQueries:
     """The questions of one view and the answers it was given."""
 
-    def __init__(self, info: ServerInfo, on_news: Callable[[], None]) -> None:
+    def __init__(self, info: ServerInfo, on_unmapped: Callable[[], None]) -> None:
         self._info = info
-        self._on_news = on_news
+        self._on_unmapped = on_unmapped
         self._uid: str | None = None
         self._versions: dict[tuple[str, str], tuple[str, ...] | None] = {}
 
@@ -135,9 +135,9 @@ class ServerInfoQueries:
         return None not in self._versions.values()
 
     def compare(self) -> None:
-        """Call `on_news` if an answer has changed."""
+        """Call `on_unmapped` if an answer has changed."""
         answers = {subject: self._info.versions(*subject) for subject in self._versions}
         uid = None if self._uid is None else self._info.uid
         if (answers, uid) != (self._versions, self._uid):
             self._versions, self._uid = answers, uid
-            self._on_news()
+            self._on_unmapped()

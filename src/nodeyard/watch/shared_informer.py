@@ -65,7 +65,7 @@ class SharedInformer:
         self.needs: list[Callable[[], bool]] = []
         """One predicate per subscription: True if it needs the informer now."""
         self.on_synced: list[Callable[[], None]] = []
-        self.on_trouble: list[Callable[[], None]] = []
+        self.on_watch_error: list[Callable[[], None]] = []
         self.is_optional = True
         """True unless a subscription requires the kind."""
         self.is_vital = False
@@ -145,7 +145,7 @@ class SharedInformer:
             random,
             on_synced=lambda: _notify(self.on_synced),
             on_missing=on_missing,
-            on_trouble=lambda: _notify(self.on_trouble),
+            on_watch_error=lambda: _notify(self.on_watch_error),
         )
         if self.is_kept and self.cache.version:
             self.reflector.resume()
@@ -158,13 +158,13 @@ class SharedInformer:
         await self._end()
 
     async def stop(self) -> None:
-        """End the watch and clear the cache. A failure ends with it, so `on_trouble` is called."""
+        """End the watch and clear the cache. A failure ends with it, so `on_watch_error` is called."""
         was_waited_for = self.reflector is not None and (bool(self.reflector.error) or not self.reflector.is_synced)
         self.is_kept = False
         await self._end()
         self.cache.clear()
         if was_waited_for:
-            _notify(self.on_trouble)
+            _notify(self.on_watch_error)
 
     async def _end(self) -> None:
         task, self._task, self.reflector = self._task, None, None

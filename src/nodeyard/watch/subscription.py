@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from nodeyard.process.logs import get_logger
 from nodeyard.watch.cache import Cache, Change, Derived
@@ -27,16 +27,19 @@ _log = get_logger("watches")
 class EventHandlers:
     """Callbacks of one view."""
 
-    on_key: OnKey
+    on_key: OnKey = lambda _key, _change, _watch: None
     """Called with each key that a change concerns, the change, and the watch that mapped it."""
-    on_synced: Callable[[str], None]
+    on_synced: Callable[[str], None] = lambda _kind: None
     """Called with a kind after its first complete list."""
-    on_change: Sequence[Callable[[], None]]
+    on_change: Sequence[Callable[[], None]] = ()
     """Called after each change."""
-    on_news: Callable[[], None]
-    """Called when a malformed object appears, changes or goes."""
-    on_trouble: Callable[[], None]
+    on_unmapped: Callable[[], None] = lambda: None
+    """Called after a change that maps to no key: of a fact about the server, or of a malformed object."""
+    on_watch_error: Callable[[], None] = lambda: None
     """Called when a watch fails in a new way or recovers."""
+
+
+NO_HANDLERS: Final = EventHandlers()
 
 
 class _DerivedSet(Generic[D]):
@@ -90,10 +93,10 @@ class Subscription:
         self._ends: list[Callable[[], None]] = [
             _add(informer.needs, need),
             _add(informer.on_synced, lambda: handlers.on_synced(kind)),
-            _add(informer.on_trouble, handlers.on_trouble),
+            _add(informer.on_watch_error, handlers.on_watch_error),
         ]
         self.renew(watches)
-        self._ends += [informer.cache.listen(self._on_change), informer.cache.listen_malformed(handlers.on_news)]
+        self._ends += [informer.cache.listen(self._on_change), informer.cache.listen_malformed(handlers.on_unmapped)]
 
     @property
     def indexes(self) -> Mapping[str, Index]:
@@ -129,7 +132,7 @@ class Subscription:
     def notify_gone(self) -> None:
         """Report every object as deleted, after detaching, so that the keys that used them are reconciled.
 
-        Also calls `on_trouble` if the watch was failing or not synced: nothing waits for it any longer.
+        Also calls `on_watch_error` if the watch was failing or not synced: nothing waits for it any longer.
         """
         cache = self.informer.cache
         for obj in cache.all():
@@ -137,7 +140,7 @@ class Subscription:
         if len(cache):
             self._notify_change()
         if self.informer.error or not self.informer.is_synced:
-            self._handlers.on_trouble()
+            self._handlers.on_watch_error()
 
     def _fold(self, folding: AggregateSpec) -> Fold:
         return Fold(folding, _skip_failures(_addable_groups(folding))) if self._is_late else Fold(folding)

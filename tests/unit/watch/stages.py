@@ -9,6 +9,7 @@ from nodeyard.process.clock import settle
 from nodeyard.runtime.capability import Aggregate, Watch
 from nodeyard.sim.embedded import connect
 from nodeyard.watch import InformerFactory
+from nodeyard.watch.subscription import EventHandlers
 
 WIDGETS = untyped("example.dev", "v1", "widgets", "Widget", namespaced=False)
 BY_ZONE = {"zone": lambda obj: [obj.metadata.labels["zone"]] if "zone" in obj.metadata.labels else []}
@@ -38,7 +39,7 @@ class Stage:
         self._task = None
 
     def register(self, *watches, aggregates=()):
-        return self.watches.register(watches, aggregates, on_key=self.mark, on_synced=self.synced.append)
+        return self.watches.register(watches, aggregates, EventHandlers(self.mark, self.synced.append))
 
     def mark(self, key, _change, _watch):
         self.marked.append(key)

@@ -6,6 +6,7 @@ from nodeyard.apiserver.server import Server
 from nodeyard.client.resources import CUSTOM_RESOURCE_DEFINITIONS, NAMESPACES, NODES
 from nodeyard.client.rest_mapper import DISCOVERY_SECONDS
 from nodeyard.process.clock import settle
+from nodeyard.watch.subscription import EventHandlers
 
 from .stages import COUNT, NODE_WATCH, Stage
 
@@ -100,7 +101,10 @@ async def test_which_cluster_it_is_is_asked_once(stage, clock):
 
 async def test_a_kind_that_comes_and_goes_is_news_to_who_asked_for_its_versions(stage, clock):
     news = []
-    view = stage.watches.register((NODE_WATCH,), on_news=lambda: news.append(view.versions("example.dev", "Widget")))
+    view = stage.watches.register(
+        (NODE_WATCH,),
+        handlers=EventHandlers(on_unmapped=lambda: news.append(view.versions("example.dev", "Widget"))),
+    )
     await stage.start()
     assert (view.versions("example.dev", "Widget"), view.is_answered) == ((), False)
     await clock.advance(1)

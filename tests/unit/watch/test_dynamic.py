@@ -14,6 +14,7 @@ from nodeyard.plan.model import ObjectRef
 from nodeyard.process.clock import settle
 from nodeyard.runtime.capability import Watch
 from nodeyard.watch.reflector import STALLED_SECONDS
+from nodeyard.watch.subscription import EventHandlers
 
 from .builders import refusal
 from .stages import NODE_WATCH, WIDGETS, Stage
@@ -83,10 +84,10 @@ def register(stage, *watches, named=None):
     """A view whose declared kinds are those of `stage.named`."""
     return stage.watches.register(
         watches or (MAPS,),
+        handlers=EventHandlers(
+            on_key=stage.mark, on_synced=stage.synced.append, on_watch_error=lambda: stage.troubles.append(1)
+        ),
         declared=named or (lambda _view: list(stage.named)),
-        on_key=stage.mark,
-        on_synced=stage.synced.append,
-        on_trouble=lambda: stage.troubles.append(1),
     )
 
 
@@ -554,9 +555,8 @@ async def test_a_kind_that_another_view_has_synced_already_is_shown_before_anybo
     await stage.start()
     assert first.is_synced("Widget")
     told, named = [], []
-    second = stage.watches.register(
-        (MAPS,), declared=lambda _view: list(named), on_synced=lambda kind: told.append((kind, second.all("Widget")))
-    )
+    handlers = EventHandlers(on_synced=lambda kind: told.append((kind, second.all("Widget"))))
+    second = stage.watches.register((MAPS,), handlers=handlers, declared=lambda _view: list(named))
     named.append(Watch(WIDGETS))
 
     assert second.all("Widget") == ()

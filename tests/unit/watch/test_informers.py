@@ -18,6 +18,7 @@ from nodeyard.watch import InformerFactory
 from nodeyard.watch.informers import CONFIRM_SECONDS, SETTLE_SECONDS
 from nodeyard.watch.metrics import expose
 from nodeyard.watch.reflector import STALLED_SECONDS
+from nodeyard.watch.subscription import EventHandlers
 
 from .builders import NO_KINDS, Hold, Script, bookmark, refusal
 from .stages import COUNT, NODE_WATCH, WIDGETS, names_of
@@ -116,7 +117,7 @@ async def test_when_a_newer_version_comes_nobody_takes_the_kind_for_empty(stage)
 
     newer = replace(WIDGETS, version="v2")
     watch = Watch(newer, keys=lambda old, new: ["widget"], optional=True, fallback_versions=("v1",))
-    view = stage.watches.register((watch,), (), on_key=refresh, on_synced=lambda _feed: None)
+    view = stage.watches.register((watch,), (), EventHandlers(on_key=refresh))
     await stage.define_widgets()
     await stage.client.create(WIDGETS, {"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w"}})
     await stage.start()

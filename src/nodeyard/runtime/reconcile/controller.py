@@ -48,6 +48,7 @@ from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse
 from nodeyard.watch.cache import Change
 from nodeyard.watch.informers import InformerFactory
 from nodeyard.watch.shared_informer import WatchSpec, full_name
+from nodeyard.watch.subscription import EventHandlers
 
 # Events that are not written by then are lost; the lease is not kept from other replicas for their sake.
 DRAIN_SECONDS: Final = 5.0
@@ -94,12 +95,14 @@ class Controller:
         self.view = env.informers.register(
             [self._with_view(watch) for watch in capability.watches],
             capability.aggregates,
+            EventHandlers(
+                on_key=self._on_key,
+                on_synced=self._on_synced,
+                on_change=[self._on_view_change] if capability.has_clusters or capability.is_shared else [],
+                on_unmapped=self._on_server_change,
+                on_watch_error=self._on_watch_error,
+            ),
             declared=self._declared if capability.has_declared else None,
-            on_key=self._on_key,
-            on_synced=self._on_synced,
-            on_change=self._on_view_change if capability.has_clusters or capability.is_shared else None,
-            on_news=self._on_server_change,
-            on_trouble=self._on_watch_error,
         )
         self._clusters.attach(self.view)
         self._findings = LoopFindings(self.view.findings, self._enqueue)

@@ -31,6 +31,7 @@ from nodeyard.runtime.remote.transport import RemoteTransport
 from nodeyard.watch.cache import Change
 from nodeyard.watch.informers import InformerFactory
 from nodeyard.watch.shared_informer import WatchSpec
+from nodeyard.watch.subscription import EventHandlers
 from nodeyard.watch.view import CacheView
 
 CONNECTING: Final = 32
@@ -221,10 +222,12 @@ def _register(
     view = watches.register(
         [_with_remote_keys(watch, name) for watch in capability.cluster_watches],
         (*capability.cluster_aggregates, *memory_aggregates(capability.cluster_watches)),
-        on_key=lambda key, change, watch: callbacks.on_key(key, change, watch, name),
-        on_synced=lambda _kind: enqueue_keys(),
-        on_news=enqueue_keys,
-        on_trouble=enqueue_keys,
+        EventHandlers(
+            on_key=lambda key, change, watch: callbacks.on_key(key, change, watch, name),
+            on_synced=lambda _kind: enqueue_keys(),
+            on_unmapped=enqueue_keys,
+            on_watch_error=enqueue_keys,
+        ),
     )
     view.name, view.is_connected = name, False
     return view

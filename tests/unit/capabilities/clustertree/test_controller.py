@@ -24,6 +24,7 @@ from nodeyard.plan.model import ObjectRef
 from nodeyard.process.clock import VirtualClock, settle
 from nodeyard.sim.embedded import connect
 from nodeyard.watch.informers import InformerFactory
+from nodeyard.watch.subscription import EventHandlers
 
 KUBECONFIG = """
 {"clusters": [{"name": "c", "cluster": {"server": "https://leaf.example:6443"}}],
@@ -44,9 +45,8 @@ class Root:
         self.due = []
         watches = [self._told_by(watch) for watch in CLUSTERTREE.watches]
         declared = lambda view: [self._told_by(watch) for watch in CLUSTERTREE.declared(view)]  # noqa: E731
-        self.view = self.watches.register(
-            watches, CLUSTERTREE.aggregates, on_key=lambda key, *_: self.due.append(key), declared=declared
-        )
+        handlers = EventHandlers(on_key=lambda key, *_: self.due.append(key))
+        self.view = self.watches.register(watches, CLUSTERTREE.aggregates, handlers, declared=declared)
 
     def _told_by(self, watch):
         """Run the watches as the controller does."""
