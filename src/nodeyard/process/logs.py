@@ -15,17 +15,20 @@ import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from contextvars import ContextVar, Token
-from functools import lru_cache
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, TextIO, cast
 
 import msgspec
 import structlog
+
+from nodeyard.kube.timestamps import format_rfc3339_micro
 
 Form = Literal["auto", "json", "text"]
 
 _BOUND: ContextVar[Mapping[str, Any]] = ContextVar("bound")
 _NOTHING: Mapping[str, Any] = {}
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
 
 
@@ -103,18 +106,14 @@ def json_line(logger: Any, method: str, event: structlog.typing.EventDict) -> st
         event = structlog.processors.format_exc_info(logger, method, event)
     message = event.pop("event")
     level = "error" if method == "exception" else method
-    line = {"time": _now(), "level": level, "message": message, **_BOUND.get(_NOTHING), **event}
+    line = {
+        "time": format_rfc3339_micro(_EPOCH + timedelta(microseconds=time.time_ns() // 1000)),
+        "level": level,
+        "message": message,
+        **_BOUND.get(_NOTHING),
+        **event,
+    }
     return msgspec.json.encode(line, enc_hook=str).decode()
-
-
-def _now() -> str:
-    second, nanoseconds = divmod(time.time_ns(), 1_000_000_000)
-    return f"{_second(second)}.{nanoseconds // 1000:06d}Z"
-
-
-@lru_cache(maxsize=4)
-def _second(second: int) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
 
 
 class _Forward(logging.Handler):

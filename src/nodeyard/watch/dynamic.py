@@ -28,7 +28,7 @@ class DynamicKinds:
 
     def __init__(
         self,
-        ask: Callable[[], Iterable[WatchSpec]],
+        declared: Callable[[], Iterable[WatchSpec]],
         informers: dict[str, SharedInformer],
         indexes: dict[tuple[str, str], Index],
         folds: dict[str, Fold],
@@ -36,7 +36,7 @@ class DynamicKinds:
         on_shown: Callable[[Subscription], None] = lambda _subscription: None,
     ) -> None:
         """`on_shown` is called with each new subscription once the view contains its kind."""
-        self._ask = ask
+        self._declared = declared
         self._informers = informers
         self._indexes = indexes
         self._folds = folds
@@ -49,17 +49,17 @@ class DynamicKinds:
         self._subscriptions: dict[InformerKey, Subscription] = {}
         self._shown: tuple[list[str], list[tuple[str, str]], list[str]] = ([], [], [])
         self._skipped: frozenset[InformerKey] = frozenset()
-        self._is_asking = False
+        self._is_evaluating = False
 
     @property
     def is_current(self) -> bool:
         """True if the view contains exactly the kinds that are declared now."""
-        named = self._names_of()
+        named = self._declared_watches()
         return named is None or named.keys() == self._subscriptions.keys()
 
     def refresh(self) -> None:
         """Subscribe to newly declared kinds, and unsubscribe from those that are no longer declared."""
-        named = self._names_of()
+        named = self._declared_watches()
         if named is None:
             return
         is_other = False
@@ -79,28 +79,28 @@ class DynamicKinds:
             else:
                 is_other |= known.renew(watches)
         if is_other:
-            self._show()
-        # After _show: handlers look up the kind at once, and a kind that is not shown yet would be subscribed again.
+            self._rebuild_view()
+        # After _rebuild_view: handlers look up the kind at once, and a kind not in the view would be subscribed again.
         for each in gone:
             each.notify_gone()
         for each in fresh:
             self._on_shown(each)
 
-    def _names_of(self) -> dict[InformerKey, list[WatchSpec]] | None:
+    def _declared_watches(self) -> dict[InformerKey, list[WatchSpec]] | None:
         """Return the declared watches; None if `declared` fails or is already being called, so that nothing changes."""
-        if self._is_asking:
+        if self._is_evaluating:
             return None
-        self._is_asking = True
+        self._is_evaluating = True
         try:
-            watches = tuple(self._ask())
+            watches = tuple(self._declared())
         except Exception:
             _log.exception("declared kinds not refreshed")
             return None
         finally:
-            self._is_asking = False
-        return self._sorted(watches)
+            self._is_evaluating = False
+        return self._group_by_key(watches)
 
-    def _sorted(self, watches: Iterable[WatchSpec]) -> dict[InformerKey, list[WatchSpec]]:
+    def _group_by_key(self, watches: Iterable[WatchSpec]) -> dict[InformerKey, list[WatchSpec]]:
         """Group the watches by informer key. If a kind is declared in two ways, the first counts."""
         first: dict[str, InformerKey] = {}
         found: dict[InformerKey, list[WatchSpec]] = {}
@@ -114,16 +114,16 @@ class DynamicKinds:
                 found.setdefault(key, []).append(watch)
             else:
                 skipped.add(key)
-        self._notify(skipped)
+        self._warn_skipped(skipped)
         return found
 
-    def _notify(self, skipped: set[InformerKey]) -> None:
+    def _warn_skipped(self, skipped: set[InformerKey]) -> None:
         for key in skipped - self._skipped:
             _log.warning("watch skipped", resource=str(key), version=key.resource.version,
                          reason="the kind is declared twice, in another version or with another selector")  # fmt: skip
         self._skipped = frozenset(skipped)
 
-    def _show(self) -> None:
+    def _rebuild_view(self) -> None:
         """Rebuild the view's names: the full name of each kind, and the bare kind if no other group has it.
 
         Of several aggregates with the same name the first counts.

@@ -42,7 +42,7 @@ from nodeyard.watch.subscription import NO_HANDLERS, EventHandlers, Subscription
 from nodeyard.watch.view import CacheView
 
 # Debounces changes, so that `needed` is evaluated once for a burst.
-PAUSE_SECONDS: Final = 0.05
+DEBOUNCE_SECONDS: Final = 0.05
 # A healthy watch delivers a write within milliseconds. After this time a GET confirms it.
 CONFIRM_SECONDS: Final = 15.0
 SETTLE_SECONDS: Final = 5.0
@@ -63,13 +63,13 @@ class InformerFactory:
         self._is_known = False
         """True once `needed` was evaluated for all informers and discovery has run for optional kinds."""
         self._was_synced = False
-        self._turn = asyncio.Lock()
+        self._lock = asyncio.Lock()
         self._wake = asyncio.Event()
         self._progress = asyncio.Event()
         self.mapper = RESTMapper(client, clock, self._wake.set)
         self.server_info = ServerInfo(client, clock, self.mapper, self._wake.set)
         self._identifies = identifies
-        self._is_held = False
+        self._is_paused = False
         self.on_watching: Callable[[SharedInformer], None] = lambda _informer: None
         """Called with each informer that starts to watch."""
         self.on_dropped: Callable[[SharedInformer], None] = lambda _informer: None
@@ -150,16 +150,16 @@ class InformerFactory:
                 while True:
                     self._wake.clear()
                     await self.reconcile()
-                    await self._rest()
+                    await self._sleep()
         finally:
             await asyncio.gather(*(informer.stop() for informer in self.informers))
 
     async def reconcile(self) -> None:
         """Start the wanted watches and stop the unwanted ones."""
-        async with self._turn:
+        async with self._lock:
             for each in self._dynamic:
                 each.refresh()
-            if not self._is_held:
+            if not self._is_paused:
                 await self._discover()
             await self._start_and_stop()
             self._drop()
@@ -168,19 +168,19 @@ class InformerFactory:
 
     async def _start_and_stop(self) -> None:
         for informer in self.informers:
-            if self._is_held:
-                await informer.rest()
+            if self._is_paused:
+                await informer.pause()
                 continue
             if not informer.is_wanted and (informer.is_running or informer.is_kept):
                 _log.info("watch stopped", resource=str(informer.key), reason="not served or not needed")
                 await informer.stop()
-                self._turn_over(informer)
+                self._switch_version(informer)
             if informer.is_wanted and not informer.is_running:
                 _log.info("watch started", resource=str(informer.key))
                 informer.start(self._client, self._clock, self._random, self.mapper.invalidate)
                 self.on_watching(informer)
 
-    def _turn_over(self, informer: SharedInformer) -> None:
+    def _switch_version(self, informer: SharedInformer) -> None:
         """Switch to the version that the server serves now, if the watch was stopped for that."""
         if informer.is_served is None and self.mapper.catalog is not None:
             informer.serve(self.mapper.catalog)
@@ -204,39 +204,39 @@ class InformerFactory:
 
     # contact
 
-    def hold(self) -> None:
+    def pause(self) -> None:
         """Pause all watches while the cluster is out of contact; caches keep their objects."""
-        self._is_held = True
+        self._is_paused = True
         self._wake.set()
 
-    async def rest(self) -> None:
+    async def end_watches(self) -> None:
         """Pause all watches and wait until they have ended."""
-        async with self._turn:
+        async with self._lock:
             for informer in self.informers:
-                await informer.rest()
+                await informer.pause()
 
     async def forget(self) -> None:
         """Stop all watches and clear the caches: the server is another cluster now."""
-        async with self._turn:
+        async with self._lock:
             for informer in self.informers:
                 informer.is_served = None
                 await informer.stop()
         self.mapper.forget()
         self.server_info.forget()
 
-    def release(self) -> None:
+    def resume(self) -> None:
         """Resume all watches after contact is restored."""
-        self._is_held = False
+        self._is_paused = False
         self.mapper.invalidate()
 
     def look_again(self) -> None:
         """Evaluate `needed` again: its result may have changed for reasons outside these views."""
         self._wake.set()
 
-    async def _rest(self) -> None:
+    async def _sleep(self) -> None:
         """Wait for a relevant change, or for the next discovery."""
-        await self._clock.sleep(PAUSE_SECONDS)
-        left = DISCOVERY_SECONDS if self._is_held else min(self.mapper.due_in, self.server_info.due_in)
+        await self._clock.sleep(DEBOUNCE_SECONDS)
+        left = DISCOVERY_SECONDS if self._is_paused else min(self.mapper.due_in, self.server_info.due_in)
         waking = asyncio.create_task(self._wake.wait())
         turn = asyncio.create_task(self._clock.sleep(left))
         try:
@@ -284,7 +284,7 @@ class InformerFactory:
 
     async def settle(self) -> None:
         """Confirm by a GET each write that the watch should have delivered by now."""
-        if self._is_held:
+        if self._is_paused:
             return
         now = self._clock.monotonic()
         overdue = [(informer, key, own) for informer in self.informers for key, own in informer.cache.overdue(now)]

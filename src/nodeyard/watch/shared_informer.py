@@ -152,7 +152,7 @@ class SharedInformer:
         self.is_kept = False
         self._task = asyncio.create_task(self.reflector.run(), name=f"informer {self.key}")
 
-    async def rest(self) -> None:
+    async def pause(self) -> None:
         """Pause: end the watch and keep the objects. The next watch continues from the last resourceVersion."""
         self.is_kept = self.is_kept or (self.reflector is not None and self.reflector.is_synced)
         await self._end()

@@ -43,14 +43,14 @@ async def test_watches_at_rest_keep_what_they_know_and_go_on_from_there(stage, c
     await stage.make_node("a", zone="x")
     view = stage.register(NODE_WATCH, aggregates=(COUNT,))
     await stage.start()
-    stage.watches.hold()
+    stage.watches.pause()
     await clock.advance(1)
     assert stage.running == set()
     assert (view.is_synced("Node"), view.aggregate("nodes by zone", "x")) == (True, 1)
     await stage.make_node("b", zone="x")
     await clock.advance(1)
     assert view.aggregate("nodes by zone", "x") == 1
-    stage.watches.release()
+    stage.watches.resume()
     await clock.advance(1)
     assert (view.aggregate("nodes by zone", "x"), stage.synced) == (2, ["Node"])
     assert stage.tap.begun[0] == ""
@@ -61,10 +61,10 @@ async def test_what_went_meanwhile_is_gone_afterwards(stage, clock):
     await stage.make_node("a", zone="x")
     view = stage.register(NODE_WATCH)
     await stage.start()
-    stage.watches.hold()
+    stage.watches.pause()
     await clock.advance(1)
     await stage.client.delete(NODES, "a")
-    stage.watches.release()
+    stage.watches.resume()
     await clock.advance(1)
     assert view.all("Node") == ()
 
@@ -73,10 +73,10 @@ async def test_what_is_known_of_another_cluster_is_forgotten(stage, clock):
     await stage.make_node("a", zone="x")
     view = stage.register(NODE_WATCH, aggregates=(COUNT,))
     await stage.start()
-    stage.watches.hold()
+    stage.watches.pause()
     await stage.watches.forget()
     assert (view.all("Node"), view.is_synced("Node"), view.aggregate("nodes by zone", "x")) == ((), False, 0)
-    stage.watches.release()
+    stage.watches.resume()
     await clock.advance(1)
     assert [node.metadata.name for node in view.all("Node")] == ["a"]
 

@@ -1,6 +1,6 @@
 """One remote cluster, for as long as a capability declares it: its transport, informers, view and write target.
 
-    connection ──on_connected, on_disconnected──▶ Cluster ──hold, release──▶ informers ──▶ view
+    connection ──on_connected, on_disconnected──▶ Cluster ──pause, resume──▶ informers ──▶ view
                                                      │
                                                      └── the capability's keys of the cluster are queued
 
@@ -91,7 +91,7 @@ class Cluster:
             self._transport, timeout=REQUEST_SECONDS, observe=env.observe, memory_use=memory
         )
         self._informers = InformerFactory(client, env.clock, env.random, identifies=False)
-        self._informers.hold()
+        self._informers.pause()
         self._informers.mapper.register(each.resource for each in capability.cluster_watches if not each.metadata_only)
         self.view = _register(self._informers, capability, ref.name, callbacks, self._enqueue_keys)
         memory.kept = cached_bytes(self.view, capability.cluster_watches)
@@ -160,14 +160,14 @@ class Cluster:
 
     async def on_connected(self, uid: str) -> None:
         # Informers that still run use the previous connection.
-        await self._informers.rest()
+        await self._informers.end_watches()
         self._informers.server_info.set_uid(uid)
-        self._informers.release()
+        self._informers.resume()
         self.view.connected_at = self._env.clock.now()
         self._set_connected(is_connected=True, error="")
 
     def on_disconnected(self, why: str) -> None:
-        self._informers.hold()
+        self._informers.pause()
         self._set_connected(is_connected=False, error=why)
 
     def _set_connected(self, *, is_connected: bool, error: str) -> None:
