@@ -22,7 +22,7 @@ import msgspec
 
 from nodeyard.apply.action_graph import Execution, log
 from nodeyard.apply.outcome import ActionResult, Classified, Outcome, Result, Retry, classify, done, ended
-from nodeyard.apply.retry import RetryAfter, RetryPolicy
+from nodeyard.apply.retry import RETRY_POLICY, RetryAfter
 from nodeyard.apply.write_request import unguarded_list
 from nodeyard.apply.writers import (
     ClusterLookup,
@@ -59,7 +59,6 @@ class Applier:
         *,
         clock: Clock,
         in_flight: int = IN_FLIGHT,
-        retry_policy: RetryPolicy | None = None,
         random: Random | None = None,
         on_written: OnWritten = lambda _resource, _answer: None,
         on_deleted: OnDeleted = lambda _resource, _ref: None,
@@ -68,9 +67,8 @@ class Applier:
         """`client`, `lookup` and the callbacks belong to the host cluster; `clusters` finds remote clusters by name."""
         self._clock = clock
         self._in_flight = in_flight
-        self._retry_policy = retry_policy or RetryPolicy()
         self._random = random or Random()
-        options = WriterOptions(f"nodeyard-{capability}", clock, self._retry_policy, self._random, in_flight)
+        options = WriterOptions(f"nodeyard-{capability}", clock, self._random, in_flight)
         self._writers = ClusterWriters(Target(client, lookup, on_written, on_deleted), clusters, options)
         self._executions: dict[str, Execution] = {}
         self._retry_after = RetryAfter(clock)
@@ -133,7 +131,7 @@ class Applier:
             if isinstance(result, ActionResult):
                 return self._retry_after.record(result)
             failures += 1
-            pause = self._retry_policy.pause(failures, result.retry_after, self._random)
+            pause = RETRY_POLICY.pause(failures, result.retry_after, self._random)
             if pause is None:
                 failed = ended(action, Result.FAILED, result.message, result.retry_after or 0.0)
                 return self._retry_after.record(failed)

@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from nodeyard.apply.outcome import ActionResult, Classified, Result, Retry, done, ended
-from nodeyard.apply.retry import RetryPolicy
+from nodeyard.apply.retry import RETRY_POLICY
 from nodeyard.apply.write_request import Sender, with_identity
 from nodeyard.client.decoding import decode_as
 from nodeyard.client.errors import ClientError, NotFound
@@ -29,10 +29,9 @@ _STATUS: Final = "status"
 
 
 class Confirmer:
-    def __init__(self, sender: Sender, clock: Clock, retry_policy: RetryPolicy, random: Random) -> None:
+    def __init__(self, sender: Sender, clock: Clock, random: Random) -> None:
         self._sender = sender
         self._clock = clock
-        self._retry_policy = retry_policy
         self._random = random
 
     async def confirm(self, resource: Resource[Any], action: Action, write: Write, message: str) -> Classified:
@@ -60,7 +59,7 @@ class Confirmer:
         subresource = write.subresource if has_own_path else ""
         read = partial(self._sender.read, resource, action.object, subresource)
         try:
-            return await self._retry_policy.run(read, self._clock, self._random)
+            return await RETRY_POLICY.run(read, self._clock, self._random)
         except NotFound:
             return None
 

@@ -24,7 +24,7 @@ from typing import Final, Protocol, TypeAlias, TypeVar
 
 import msgspec
 
-from nodeyard.apply.retry import RetryPolicy
+from nodeyard.apply.retry import RETRY_POLICY
 from nodeyard.client.api import Client
 from nodeyard.client.decoding import Partial
 from nodeyard.client.errors import AlreadyExists, ClientError, NotFound
@@ -145,7 +145,6 @@ class Recorder:
         instance: str,
         clock: Clock,
         queue_size: int = QUEUE_SIZE,
-        retry_policy: RetryPolicy | None = None,
         random: Random | None = None,
     ) -> None:
         self.lost = 0
@@ -153,7 +152,6 @@ class Recorder:
         self._capability = capability
         self._instance = instance
         self._clock = clock
-        self._retry_policy = retry_policy or RetryPolicy()
         self._random = random or Random()
         self._series: OrderedDict[_Identity, _Series] = OrderedDict()
         self._queue: asyncio.Queue[_Series] = asyncio.Queue(queue_size)
@@ -206,7 +204,7 @@ class Recorder:
     async def _write_or_drop(self, series: _Series) -> None:
         series.is_queued = False
         try:
-            await self._retry_policy.run(partial(self._write, series), self._clock, self._random)
+            await RETRY_POLICY.run(partial(self._write, series), self._clock, self._random)
         except (ClientError, msgspec.MsgspecError) as error:
             self.lost += 1
             log.warning("event dropped", object=str(series.occurrence.object), error=str(error))

@@ -54,6 +54,9 @@ class RetryPolicy:
             await clock.sleep(pause)
 
 
+RETRY_POLICY: Final = RetryPolicy()
+
+
 class RetryAfter:
     """Writes that the server wants repeated only after a pause, by verb and object.
 

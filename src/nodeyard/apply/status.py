@@ -16,7 +16,7 @@ import msgspec
 
 from nodeyard.apply.action_graph import NOT_ALLOWED
 from nodeyard.apply.outcome import Result, is_conflict
-from nodeyard.apply.retry import RetryPolicy
+from nodeyard.apply.retry import RETRY_POLICY
 from nodeyard.apply.unknown_fields import UnknownFields
 from nodeyard.apply.write_request import answer_seconds, single_attempt
 from nodeyard.apply.writers import Lookup, OnWritten
@@ -67,7 +67,6 @@ class StatusWriter:
         *,
         clock: Clock,
         in_flight: int = IN_FLIGHT,
-        retry_policy: RetryPolicy | None = None,
         random: Random | None = None,
         on_written: OnWritten = lambda _resource, _answer: None,
     ) -> None:
@@ -76,7 +75,6 @@ class StatusWriter:
         self._lookup = lookup
         self._clock = clock
         self._in_flight = asyncio.Semaphore(in_flight)
-        self._retry_policy = retry_policy or RetryPolicy()
         self._random = random or Random()
         self._on_written = on_written
         # Digests of the wanted and the stored status of objects where the two differ: without them, a field that the
@@ -210,7 +208,7 @@ class StatusWriter:
         has_conflict = is_conflict(error)
         if not error.is_transient and not has_conflict:
             return None
-        pause = self._retry_policy.pause(attempt.failures, error.retry_after, self._random)
+        pause = RETRY_POLICY.pause(attempt.failures, error.retry_after, self._random)
         # After a conflict the object is read again at once; there is nothing to wait for.
         return 0.0 if pause is not None and has_conflict else pause
 

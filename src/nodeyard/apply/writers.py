@@ -12,7 +12,6 @@ from random import Random
 from typing import Any, TypeAlias
 
 from nodeyard.apply.confirm import Confirmer
-from nodeyard.apply.retry import RetryPolicy
 from nodeyard.apply.write_request import Sender
 from nodeyard.client.api import Client
 from nodeyard.client.resources import Resource
@@ -62,13 +61,12 @@ class WriterOptions:
 
     field_manager: str
     clock: Clock
-    retry_policy: RetryPolicy
     random: Random
     in_flight: int
 
     def create(self, target: Target) -> ClusterWriter:
         sender = Sender(target.client, self.field_manager)
-        confirmer = Confirmer(sender, self.clock, self.retry_policy, self.random)
+        confirmer = Confirmer(sender, self.clock, self.random)
         return ClusterWriter(target, sender, confirmer, asyncio.Semaphore(self.in_flight))
 
 

@@ -35,6 +35,7 @@ IN_FLIGHT: Final = 32
 # Below the 90 s after which kube-apiserver closes an idle connection, so that no request races with the close.
 KEEPALIVE_SECONDS: Final = 45.0
 READ_BUFFER: Final = 256 * 1024
+USER_AGENT: Final = f"nodeyard/{VERSION}"
 _SAFE = "GET"
 
 
@@ -48,7 +49,6 @@ class HttpTransport:
         clock: Clock | None = None,
         in_flight: int = IN_FLIGHT,
         largest: int = ANSWER_BYTES,
-        user_agent: str = f"nodeyard/{VERSION}",
     ) -> None:
         """`largest` is the size limit of a response in bytes; readers of streams apply their own limits."""
         self._config = config
@@ -59,7 +59,7 @@ class HttpTransport:
         self._prefix = where.raw_path.rstrip("/")
         # Inside a data centre compression costs more time than it saves.
         plain = f"Accept-Encoding: {IDENTITY}\r\n"
-        self._common_headers = f"Host: {_authority(where)}\r\nUser-Agent: {user_agent}\r\n{plain}"
+        self._common_headers = f"Host: {_authority(where)}\r\nUser-Agent: {USER_AGENT}\r\n{plain}"
         self._tls: tuple[Keys, ssl.SSLContext] | None = None
         self._server_name = config.server_name or None
         self._proxy = config.proxy or None
@@ -74,7 +74,7 @@ class HttpTransport:
         self._session = aiohttp.ClientSession(
             # The semaphore is the limit; the connector's limit would let watches starve requests.
             connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEEPALIVE_SECONDS),
-            headers={"User-Agent": user_agent, "Accept": "application/json", "Accept-Encoding": IDENTITY},
+            headers={"User-Agent": USER_AGENT, "Accept": "application/json", "Accept-Encoding": IDENTITY},
             skip_auto_headers=("Content-Type",),
             auto_decompress=False,
             cookie_jar=aiohttp.DummyCookieJar(),
