@@ -19,7 +19,7 @@ from bench.harness import Numbers
 from bench.load import MERGE, Call, encoded, send, session
 from bench.servers import Running
 from nodeyard.capabilities.clustertree import names
-from nodeyard.capabilities.clustertree.leases.inputs import Brief, LeaseNode
+from nodeyard.capabilities.clustertree.leases.inputs import LeaseInput, NodeLeaseInput
 from nodeyard.capabilities.clustertree.leases.keeper import IN_FLIGHT
 from nodeyard.capabilities.clustertree.leases.loop import renew
 from nodeyard.client.api import Client
@@ -73,8 +73,8 @@ class Stopwatch:
 
 async def _by_loop(server: Running, leases: int) -> Numbers:
     briefs, stopped, watch = LoopInputs(), asyncio.Event(), Stopwatch(leases)
-    nodes = tuple(LeaseNode(name, "", True) for name in lease_names(leases))
-    briefs.put("leaf", Brief("leaf", server.kubeconfig.read_bytes(), nodes))
+    nodes = tuple(NodeLeaseInput(name, "", True) for name in lease_names(leases))
+    briefs.put("leaf", LeaseInput("leaf", server.kubeconfig.read_bytes(), nodes))
 
     def publish(name: str, value: Any, keys: Iterable[str] = ()) -> None:
         if value is not None and value.failed:
