@@ -80,8 +80,9 @@ def server():
 
 
 @pytest.fixture
-def known(server, clock):
-    known = Served(Client(server), clock)
+def known(clock):
+    """Without a transport of its own: lookups do not queue behind writes."""
+    known = Served(Client(None), clock)
     known.know(WIDGETS, NAMESPACES)
     return known
 
