@@ -13,7 +13,6 @@ from nodeyard.capabilities.affinity import names, watched
 from nodeyard.capabilities.affinity.enforcement import is_webhook_registered
 from nodeyard.capabilities.affinity.owners import is_served_elsewhere
 from nodeyard.capabilities.affinity.placement_context import PlacementContext, node_named, policy_of
-from nodeyard.capabilities.affinity.planning.application_plan import release_name
 from nodeyard.capabilities.affinity.planning.classes import NAMED_PODS, is_inside, required_nodes, violators
 from nodeyard.capabilities.affinity.planning.compiled_classes import compiled, count_by_zone
 from nodeyard.capabilities.affinity.planning.containment import node_of_daemon
@@ -24,6 +23,7 @@ from nodeyard.capabilities.affinity.snapshot import (
     ClassSnapshot,
     DefinitionSnapshot,
     TenantsSnapshot,
+    release_name,
 )
 from nodeyard.capabilities.affinity.types import AffinityClass, ApplicationDefinition, Tenant
 from nodeyard.capabilities.affinity.users import users

@@ -209,7 +209,7 @@ AFFINITY: Final = Capability(
         Rule("batch", ("jobs", "cronjobs"), _READ),
     ),
     roots=_root_objects,
-    root_of=lambda action: (action.facts.get("namespace", ""), action.facts.get("name", "")),
+    root_of=lambda action: (action.facts.object.namespace, action.facts.object.name),
     fine=frozenset({Reason.TENANT_READY, Reason.CLASSES_VALID, Reason.SERVED, Reason.ENFORCED, Reason.NODES_MATCH}),
     keys_of=_keys_of,
     explain_kinds=unwatched_owner_kinds,

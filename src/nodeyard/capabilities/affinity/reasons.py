@@ -1,4 +1,4 @@
-"""Reasons of actions, refusals and conditions. `messages.text` renders each with its facts."""
+"""Reasons of actions, refusals, conditions and decisions. `messages` has a message for each."""
 
 from __future__ import annotations
 
@@ -74,13 +74,10 @@ class Reason(StrEnum):
     SELF_ASSIGNABLE = "SelfAssignableLabel"
     VIOLATED = "PodsOutsideClass"
     # pods
-    OWNER_FOUND = "OwnerFound"
-    OWNER_NONE = "NoOwner"
     OWNER_UNKNOWN = "OwnerUnknown"
     OWNER_MISSING = "OwnerMissing"
     OWNER_REPLACED = "OwnerReplaced"
     OWNERS_AMBIGUOUS = "OwnersAmbiguous"
-    OWNER_HARMLESS = "OwnerUnknownButHarmless"
     OWNER_CYCLE = "OwnerCycle"
     OWNER_FORBIDDEN = "OwnerForbidden"
     INSIDE = "InsideClass"

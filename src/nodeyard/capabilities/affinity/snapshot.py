@@ -14,10 +14,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from nodeyard.capabilities.affinity.reasons import Reason
+from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.messages.tenants import TenantMessage
 from nodeyard.capabilities.affinity.types import AffinityClass, ApplicationDefinition, ClassUser, Tenant, UnownedPods
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Namespace
+from nodeyard.plan.model import ObjectRef
 
 
 @dataclass(frozen=True)
@@ -41,14 +43,6 @@ class TenantsSnapshot:
 
 
 @dataclass(frozen=True)
-class Fault:
-    """A fault of a tenant's spec."""
-
-    reason: Reason
-    facts: Object
-
-
-@dataclass(frozen=True)
 class EffectivePolicy:
     """The rules for classes in one namespace, from the whole tree of tenants."""
 
@@ -59,7 +53,7 @@ class EffectivePolicy:
     """None if all classes are allowed."""
     fault: str = ""
     """Why the default cannot be used; empty if it can."""
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[TenantMessage, ...] = ()
     """All faults of the tenant's spec, for conditions and reviews."""
     needs_class_above: bool = False
     """A tenant above requires a class for every application."""
@@ -99,6 +93,34 @@ class ApplicationSnapshot:
     namespace_labels: Mapping[str, str] = field(default_factory=dict)
     is_webhook_registered: bool = True
     """The pod webhook is registered."""
+
+    @property
+    def ref(self) -> ObjectRef:
+        return application_ref(self.application)
+
+    @property
+    def release_name(self) -> str:
+        return release_name(self.definition, self.application["metadata"]["name"])
+
+    @property
+    def tenant_name(self) -> str:
+        """Return the name of its Tenant; empty outside tenants."""
+        return "" if self.policy.tenant is None else self.policy.tenant.name
+
+
+def application_ref(application: Object) -> ObjectRef:
+    metadata = application["metadata"]
+    return ObjectRef(
+        api_version=names.APPS_API_VERSION,
+        kind=application["kind"],
+        namespace=metadata.get("namespace", ""),
+        name=metadata["name"],
+        uid=metadata.get("uid", ""),
+    )
+
+
+def release_name(definition: ApplicationDefinition, name: str) -> str:
+    return f"{definition.spec.release.prefix}{name}"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ Users declare the kinds of applications, so applications are plain JSON objects.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import msgspec
 from msgspec import Meta
@@ -15,6 +15,7 @@ from msgspec import Meta
 from nodeyard.capabilities.affinity import names
 from nodeyard.kube.names import PAUSED
 from nodeyard.kube.objects import Condition, NullableStruct, ObjectMeta, PlainStruct, Slice, StringMap
+from nodeyard.plan.model import ObjectRef
 
 
 class Enforcement(StrEnum):
@@ -45,7 +46,20 @@ class ConditionType(StrEnum):
 
 
 class _Rooted(PlainStruct, frozen=True):
+    _api_version: ClassVar[str]
+    _kind: ClassVar[str]
     metadata: ObjectMeta = ObjectMeta()
+
+    @property
+    def ref(self) -> ObjectRef:
+        metadata = self.metadata
+        return ObjectRef(
+            api_version=self._api_version,
+            kind=self._kind,
+            namespace=metadata.namespace,
+            name=metadata.name,
+            uid=metadata.uid,
+        )
 
     @property
     def name(self) -> str:
@@ -116,6 +130,8 @@ class AffinityClassStatus(NullableStruct, frozen=True):
 
 
 class AffinityClass(_Rooted, frozen=True):
+    _api_version = names.API_VERSION
+    _kind = names.CLASS_KIND
     spec: Annotated[AffinityClassSpec, Meta(description="Nodes that pods of the class may run on.")] = (
         AffinityClassSpec()
     )
@@ -165,6 +181,8 @@ class TenantStatus(NullableStruct, frozen=True):
 
 
 class Tenant(_Rooted, frozen=True):
+    _api_version = names.APPS_API_VERSION
+    _kind = names.TENANT_KIND
     spec: Annotated[TenantSpec, Meta(description="Services and classes of the tenant.")] = TenantSpec()
     status: Annotated[TenantStatus, Meta(description="Observed state.")] = TenantStatus()
 
@@ -212,6 +230,8 @@ class ApplicationDefinitionStatus(NullableStruct, frozen=True):
 
 
 class ApplicationDefinition(_Rooted, frozen=True):
+    _api_version = names.API_VERSION
+    _kind = names.DEFINITION_KIND
     spec: Annotated[
         ApplicationDefinitionSpec,
         Meta(description="Kind and chart of the applications; fields for other parts of CozyStack are preserved."),
@@ -242,8 +262,9 @@ class ApplicationStatus(NullableStruct, frozen=True):
     conditions: Annotated[Slice[Condition], Meta(description="Conditions of the object.")] = ()
 
 
-class Application(_Rooted, frozen=True):
+class Application(PlainStruct, frozen=True):
     """The fields that applications of all kinds share; the ApplicationDefinition defines the spec."""
 
+    metadata: ObjectMeta = ObjectMeta()
     spec: Annotated[dict[str, Any], Meta(description="Values for the chart, and the AffinityClass.")] = {}
     status: Annotated[ApplicationStatus, Meta(description="Observed state.")] = ApplicationStatus()

@@ -2,69 +2,71 @@
 
 import pytest
 
-from nodeyard.capabilities.affinity.messages import text
-from nodeyard.capabilities.affinity.messages.applications import MESSAGES
-from nodeyard.capabilities.affinity.reasons import Reason
-
-APPLICATION = {"kind": "Postgres", "namespace": "tenant-acme", "name": "db", "release": "postgres-db", "class": "dc1"}
-TENANT = {"tenant": "acme", "allowed": ["dc1", "dc2"]}
-DEFINITION = {"definition": "postgres", "kind": "Postgres", "crd": "postgreses.apps.cozystack.io"}
-
-
-@pytest.mark.parametrize("reason", MESSAGES, ids=lambda reason: reason.value)
-@pytest.mark.parametrize(
-    "facts", [{}, {**APPLICATION, **TENANT}, DEFINITION], ids=["bare", "application", "definition"]
+from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.messages.applications import (
+    ChooseAllowedClass,
+    ClassChanged,
+    ClassMissing,
+    ClassNotAllowed,
+    ClassRemoved,
+    ClassRequired,
+    ClassWithdrawn,
+    DefaultUnusable,
+    ReleaseConflict,
+    ReservedKey,
 )
-def test_every_reason_renders_whatever_the_facts(reason, facts):
-    said = text(reason, facts)
-    assert len(said.split()) > 2
-    assert "None" not in said
+from nodeyard.capabilities.affinity.messages.definitions import DefinitionInUse
+from nodeyard.plan.model import ObjectRef
 
+DB = ObjectRef(api_version=names.APPS_API_VERSION, kind="Postgres", namespace="tenant-acme", name="db")
+DEFINITION = ObjectRef(api_version=names.API_VERSION, kind=names.DEFINITION_KIND, name="postgres")
+TENANT = {"tenant": "acme", "allowed": ("dc1", "dc2")}
+NOTHING = {"tenant": "acme", "allowed": ()}
 
 SAID = [
-    (Reason.CLASS_MISSING, APPLICATION,
+    (ClassMissing(object=DB, affinity_class="dc1"),
      'AffinityClass "dc1" not found: Postgres tenant-acme/db needs it. Create the class, or set '
      "spec.affinityClass to another"),
-    (Reason.CLASS_NOT_ALLOWED, {**APPLICATION, **TENANT, "class": "dc3"},
+    (ClassNotAllowed(object=DB, affinity_class="dc3", **TENANT),
      'Postgres tenant-acme/db may not use AffinityClass "dc3": tenant acme allows dc1, dc2. Set spec.affinityClass to '
      "an allowed class, or add it to spec.allowedAffinityClasses of tenant acme"),
-    (Reason.CLASS_CHANGED, {**APPLICATION, "previous": "dc2"},
-     'Changed Postgres tenant-acme/db from AffinityClass "dc2" to AffinityClass "dc1": pods of both are admitted until '
+    (ClassChanged(object=DB, affinity_class="dc1", previous="dc2"),
+     'Changes Postgres tenant-acme/db from AffinityClass "dc2" to AffinityClass "dc1": pods of both are admitted until '
      "its release is ready"),
-    (Reason.CLASS_CHANGED, {**APPLICATION, "class": ""},
-     "Removed the class of Postgres tenant-acme/db: its pods now follow spec.unownedPods of its tenants"),
-    (Reason.RESERVED_KEY, {**APPLICATION, "keys": ["_cluster"]},
+    (ClassRemoved(object=DB),
+     "Removes the class of Postgres tenant-acme/db: its pods now follow spec.unownedPods of its tenants"),
+    (ReservedKey(object=DB, keys=["_cluster"]),
      "spec of Postgres tenant-acme/db has _cluster: keys that begin with '_' are reserved for the platform. Remove "
      "them"),
-    (Reason.NAME_CONFLICT, {**APPLICATION, "of": "Redis db"},
+    (ReleaseConflict(object=DB, release="postgres-db", of="Redis db"),
      "HelmRelease tenant-acme/postgres-db already exists and belongs to Redis db: Postgres tenant-acme/db cannot be "
      "released. Choose another name, or delete that HelmRelease"),
-    (Reason.DEFINITION_IN_USE, {**DEFINITION, "applications": 1, "users": ["tenant-acme/db"]},
+    (DefinitionInUse(object=DEFINITION, kind="Postgres", applications=1, users=["tenant-acme/db"]),
      "ApplicationDefinition postgres is in use by 1 application of kind Postgres (tenant-acme/db): delete them first, "
      "deleting the CRD would delete them all"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
-    "facts",
+    "message",
     [
-        {"class": ""},
-        {"class": "", "default": "dc1"},
-        {"class": "dc1"},
-        {"class": "dc1", "error": "no class is allowed"},
+        ClassRequired(object=DB, **NOTHING),
+        ClassRequired(object=DB, default="dc1", **NOTHING),
+        ClassNotAllowed(object=DB, affinity_class="dc1", **NOTHING),
+        ClassWithdrawn(object=DB, **NOTHING),
+        ClassWithdrawn(object=DB, affinity_class="dc1", **NOTHING),
+        DefaultUnusable(object=DB, affinity_class="dc1", error="no class is allowed", **NOTHING),
+        ChooseAllowedClass(**NOTHING),
     ],
 )
-@pytest.mark.parametrize(
-    "reason", [Reason.CLASS_NOT_ALLOWED, Reason.CLASS_WITHDRAWN, Reason.DEFAULT_NOT_ALLOWED, Reason.CHOOSE_ALLOWED]
-)
-def test_where_no_class_is_allowed_nobody_is_told_to_choose_one(reason, facts):
-    said = text(reason, {**APPLICATION, **TENANT, "allowed": [], **facts})
+def test_where_no_class_is_allowed_nobody_is_told_to_choose_one(message):
+    said = message.text()
 
     assert "an allowed class" not in said
     assert "one of " not in said
     assert "tenant acme" in said
 
 
-@pytest.mark.parametrize(("reason", "facts", "said"), SAID, ids=[each[0].value for each in SAID])
-def test_a_text_reads_as_it_should(reason, facts, said):
-    assert text(reason, facts) == said
+@pytest.mark.parametrize(("message", "said"), SAID, ids=[each[0].reason for each in SAID])
+def test_a_text_reads_as_it_should(message, said):
+    assert message.text() == said

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.messages.applications import ClassNotAllowed
 from nodeyard.capabilities.affinity.planning.choice import choose
 from nodeyard.capabilities.affinity.planning.class_record import previous_classes, previous_label
 from nodeyard.capabilities.affinity.planning.helmrelease import release_object
@@ -83,7 +84,7 @@ FREE = [
                          ids=[each[0].replace(" ", "-") for each in FREE])  # fmt: skip
 def test_an_application_has_a_class(wanted, tenant, release, name, source, reason):
     choice = choose(snapshot(spec(wanted), policy=tenant, release=release))
-    assert (choice.name, choice.source, choice.reason, choice.is_blocking) == (name, source, reason, False)
+    assert (choice.name, choice.source, choice.message.reason, choice.is_blocking) == (name, source, reason, False)
 
 
 REFUSED = [
@@ -107,15 +108,15 @@ REFUSED = [
                          ids=[each[0].replace(" ", "-") for each in REFUSED])  # fmt: skip
 def test_a_class_is_refused(wanted, tenant, release, reason):
     choice = choose(snapshot(spec(wanted), policy=tenant, release=release))
-    assert (choice.reason, choice.is_blocking) == (reason, True)
+    assert (choice.message.reason, choice.is_blocking) == (reason, True)
 
 
 def test_a_class_that_is_being_deleted_gets_no_new_users_and_keeps_the_old():
     going = affinity_class("dc1", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
     classes = {**CLASSES, "dc1": going}
-    assert choose(snapshot(spec("dc1"), classes=classes)).reason is Reason.CLASS_MISSING
+    assert choose(snapshot(spec("dc1"), classes=classes)).message.reason is Reason.CLASS_MISSING
     kept = choose(snapshot(spec("dc1"), classes=classes, release=released("dc1", names.EXPLICIT)))
-    assert (kept.reason, kept.is_blocking) == (Reason.CLASS_EXPLICIT, False)
+    assert (kept.message.reason, kept.is_blocking) == (Reason.CLASS_EXPLICIT, False)
 
 
 def test_a_release_of_another_application_says_nothing():
@@ -173,19 +174,14 @@ def test_a_record_of_another_object_does_not_count():
 
 
 def test_a_refusal_tells_the_application_the_class_and_what_is_allowed():
-    facts = choose(snapshot(spec("dc3"), policy=SOME)).facts
-    assert facts == {
-        "kind": "Postgres",
-        "namespace": "tenant-acme",
-        "name": "main-db",
-        "class": "dc3",
-        "tenant": "acme",
-        "allowed": ["dc1", "dc2"],
-    }
+    world = snapshot(spec("dc3"), policy=SOME)
+    assert choose(world).message == ClassNotAllowed(
+        object=world.ref, affinity_class="dc3", tenant="acme", allowed=("dc1", "dc2")
+    )
 
 
 def test_a_class_that_is_no_text_is_one_that_does_not_exist():
-    assert choose(snapshot(app=application({"affinityClass": 7}))).reason is Reason.CLASS_MISSING
+    assert choose(snapshot(app=application({"affinityClass": 7}))).message.reason is Reason.CLASS_MISSING
 
 
 # the class before

@@ -18,7 +18,6 @@ from tests.builders.placements import (
 from nodeyard.apply.outcome import Outcome
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.planning.classes import (
-    class_ref,
     is_self_assignable,
     plan_class,
     selector_errors,
@@ -71,7 +70,7 @@ def test_a_class_that_is_used_does_not_go_and_says_by_whom():
     plan = planned(users=[USER], metadata=GOING)
 
     assert plan.actions == []
-    assert [(each.reason, each.facts["users"]) for each in plan.blocked] == [
+    assert [(each.reason, list(each.facts.users)) for each in plan.blocked] == [
         (Reason.CLASS_IN_USE, ["Postgres tenant-acme/main-db"])
     ]
 
@@ -324,7 +323,7 @@ def test_pods_outside_the_class_are_found_and_told():
 
     assert found == ["tenant-acme/outside"]
     assert [(each.reason, each.is_standing, each.object) for each in events] == [
-        ("PodsOutsideClass", True, class_ref(affinity_class("dc1")))
+        ("PodsOutsideClass", True, affinity_class("dc1").ref)
     ]
     assert events[0].message == '1 running pod of AffinityClass "dc1" could run outside it: tenant-acme/outside'
 

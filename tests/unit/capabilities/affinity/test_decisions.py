@@ -12,7 +12,6 @@ from tests.builders.placements import body, reference, release
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.capabilities.affinity.messages import text
-from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.kube.names import ZONE
 from nodeyard.plan.explain import render_decision
 from nodeyard.plan.model import ObjectRef
@@ -175,18 +174,3 @@ def test_an_application_is_meant_by_kind_namespace_and_name():
 
     assert (ref.kind, ref.namespace, ref.name) == ("Postgres", HOME, "main-db")
     assert AFFINITY.aliases["application"]("main-db") == ()
-
-
-FACTS = {
-    "subject": "pod a/b", "class": "c", "application": "A b", "release": "r", "previous": "p", "key": "k", "value": "v",
-    "example": "e", "errors": ["spec.x: is wrong"], "owner": "Owner x", "error": "err", "tenant": "t", "others": "o",
-    "nodes": 1, "node": "n1", "releases": "r",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("reason", list(Reason))
-def test_every_reason_is_a_sentence(reason):
-    said = text(reason, FACTS)
-
-    assert said != reason.value
-    assert " " in said

@@ -102,7 +102,7 @@ def test_what_is_left_out_of_the_schema_is_told_and_the_kind_is_served():
     rich = definition(schema={"patternProperties": {"^a": {}}}, **GUARDED)
     made = planned(definition=rich)
     assert done(made) == ([Reason.DEFINITION_SERVED], [Reason.SCHEMA_SIMPLIFIED])
-    assert made.blocked[0].facts["left_out"] == ["patternProperties of spec"]
+    assert made.blocked[0].facts.left_out == ("patternProperties of spec",)
 
 
 # left alone
@@ -116,7 +116,7 @@ def test_a_crd_of_somebody_else_is_used_as_it_is():
 def test_a_crd_of_another_definition_is_not_taken_over():
     made = planned(crd=crd(labels={names.DECLARED_BY: "other"}))
     assert done(made) == ([], [Reason.CRD_NOT_MANAGED])
-    assert made.blocked[0].facts["by"] == "ApplicationDefinition other"
+    assert made.blocked[0].facts.by == "ApplicationDefinition other"
 
 
 def test_a_platform_that_serves_the_group_is_left_alone():
@@ -164,7 +164,7 @@ def test_a_crd_that_is_going_is_waited_for():
 def test_a_definition_that_could_not_be_served_is_refused_by_its_field(given, field):
     made = planned(definition=definition(**{"kind": "Postgres", **given, **GUARDED}))
     assert done(made) == ([], [Reason.BAD_DEFINITION])
-    assert made.blocked[0].facts["errors"][0].startswith(f"{field}")
+    assert made.blocked[0].facts.errors[0].startswith(f"{field}")
 
 
 # withdrawn
@@ -225,7 +225,7 @@ FORMER = ["pgs.apps.cozystack.io"]
 def test_a_definition_that_was_served_under_another_plural_is_not_served_under_the_new_one():
     made = planned(former=FORMER)
     assert done(made) == ([], [Reason.BAD_DEFINITION])
-    (error,) = made.blocked[0].facts["errors"]
+    (error,) = made.blocked[0].facts.errors
     assert "already served as pgs.apps.cozystack.io, whose applications would be orphaned" in error
 
 

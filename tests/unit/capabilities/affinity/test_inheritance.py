@@ -75,9 +75,15 @@ def test_what_a_parent_does_not_allow_is_a_fault_and_not_in_effect():
     policy = found(tenant("acme", *SEED), tenant("acme/web", None, ["gpu", "dc1", "dc9"]))
     assert policy.allowed == ("dc1",)
     assert faults(policy) == [Reason.NOT_IN_PARENT, Reason.CLASS_MISSING]
-    assert policy.faults[0].facts["classes"] == ["gpu", "dc9"]
-    assert policy.faults[0].facts["allowed"] == ["dc1", "dc2"]
-    assert policy.faults[1].facts["classes"] == ["dc9"]
+    assert policy.faults[0].classes == (
+        "gpu",
+        "dc9",
+    )
+    assert policy.faults[0].allowed == (
+        "dc1",
+        "dc2",
+    )
+    assert policy.faults[1].classes == ("dc9",)
 
 
 def test_what_a_grandparent_does_not_allow_does_not_come_back():
@@ -88,7 +94,7 @@ def test_what_a_grandparent_does_not_allow_does_not_come_back():
         namespace="tenant-acme-web-shop",
     )
     assert policy.allowed == ()
-    assert policy.faults[0].facts["classes"] == ["dc2"]
+    assert policy.faults[0].classes == ("dc2",)
 
 
 def test_a_default_that_is_not_allowed_cannot_be_used():
@@ -101,7 +107,7 @@ def test_a_default_that_is_not_allowed_cannot_be_used():
 def test_an_inherited_default_that_the_child_does_not_allow_cannot_be_used_and_names_whose_it_is():
     policy = found(tenant("acme", *SEED), tenant("acme/web", None, ["dc2"]))
     assert policy.usable_default == ""
-    assert policy.faults[0].facts["source"] == "tenant-acme"
+    assert policy.faults[0].source == "tenant-acme"
 
 
 def test_where_no_class_is_allowed_a_default_says_so():
@@ -111,7 +117,10 @@ def test_where_no_class_is_allowed_a_default_says_so():
 def test_classes_that_do_not_exist_are_named_and_stay_in_effect():
     policy = found(tenant("acme", "dc8", ["dc9", "dc8"]), namespace="tenant-acme")
     assert (policy.default, policy.allowed, policy.fault) == ("dc8", ("dc9", "dc8"), "")
-    assert policy.faults[0].facts["classes"] == ["dc8", "dc9"]
+    assert policy.faults[0].classes == (
+        "dc8",
+        "dc9",
+    )
 
 
 def test_a_class_that_is_missing_is_the_fault_of_who_names_it_alone():
@@ -135,7 +144,7 @@ def test_a_tenant_without_a_parent_has_nothing_and_neither_have_those_below():
         policy = tree[namespace]
         assert (policy.allowed, policy.usable_default) == ((), "")
         assert faults(policy) == [Reason.PARENT_MISSING]
-        assert policy.faults[0].facts["missing"] == "tenant-gone"
+        assert policy.faults[0].missing == "tenant-gone"
 
 
 @pytest.mark.parametrize("intruder", ["acme-web", "Acme", "9lives"])

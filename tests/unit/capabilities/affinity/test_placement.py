@@ -86,7 +86,7 @@ def test_a_pod_that_asks_for_the_nodes_of_its_class_is_allowed():
     placement = place(subject(DC1), owned(), Around(affinity_class("dc1")))
 
     assert (placement.decision, placement.reason, placement.affinity_class) == (Decision.ALLOWED, Reason.INSIDE, "dc1")
-    assert (placement.message, placement.warnings) == ("", ())
+    assert (placement.violation, placement.warnings) == ("", ())
 
 
 @pytest.mark.parametrize("selector", [None, DC2, {"disk": "ssd"}], ids=["none", "another value", "another key"])
@@ -95,7 +95,7 @@ def test_a_missing_node_selector_is_refused_in_the_words_of_the_design(selector)
 
     assert placement.decision is Decision.DENIED
     assert placement.reason is Reason.MISSING_SELECTOR
-    assert placement.message.startswith(
+    assert placement.violation.startswith(
         'pod tenant-acme/main-db-1 belongs to application with AffinityClass "dc1" but missing required nodeSelector '
         "topology.kubernetes.io/zone=dc1"
     )
@@ -105,16 +105,16 @@ def test_a_refusal_names_the_value_that_the_pod_has_and_a_node_that_it_could_rea
     nodes = [ObjectMeta(name=f"n-{zone}", labels={ZONE: zone}) for zone in ("dc1", "dc2", "dc3")]
     around = Around(affinity_class("dc1"), nodes=nodes)
 
-    other = place(subject(DC2), owned(), around).message
+    other = place(subject(DC2), owned(), around).violation
     assert other.endswith("; its nodeSelector has topology.kubernetes.io/zone=dc2 and it could run on node n-dc2")
-    assert place(subject(), owned(), around).message.endswith("zone=dc1; it could run on node n-dc2")
-    assert place(subject({"disk": "ssd"}), owned(), around).message.endswith("topology.kubernetes.io/zone=dc1")
+    assert place(subject(), owned(), around).violation.endswith("zone=dc1; it could run on node n-dc2")
+    assert place(subject({"disk": "ssd"}), owned(), around).violation.endswith("topology.kubernetes.io/zone=dc1")
 
 
 def test_a_class_that_is_not_there_is_refused_in_the_words_of_the_design():
     placement = place(subject(DC1), owned(), Around())
 
-    assert (placement.decision, placement.message) == (Decision.DENIED, 'AffinityClass "dc1" not found')
+    assert (placement.decision, placement.violation) == (Decision.DENIED, 'AffinityClass "dc1" not found')
 
 
 def test_an_application_without_a_class_may_go_anywhere():
@@ -135,7 +135,7 @@ def test_a_class_of_several_places_is_checked_as_a_whole():
     ).is_inside
     outside = place(subject(affinity=terms((ZONE, "In", ["dc1", "dc3"]))), owned(affinity_class="either"), around)
     assert outside.reason is Reason.OUTSIDE
-    assert outside.message == (
+    assert outside.violation == (
         'pod tenant-acme/main-db-1 belongs to application with AffinityClass "either" but could run outside it, '
         "for example on a node with topology.kubernetes.io/zone=dc3"
     )
@@ -144,7 +144,7 @@ def test_a_class_of_several_places_is_checked_as_a_whole():
 def test_a_label_that_a_node_may_lack_is_said():
     placement = place(subject(), owned(affinity_class="either"), Around(EITHER))
 
-    assert placement.message.endswith("for example on a node with no label topology.kubernetes.io/zone")
+    assert placement.violation.endswith("for example on a node with no label topology.kubernetes.io/zone")
 
 
 def test_what_cannot_be_decided_in_time_is_refused():
@@ -175,8 +175,8 @@ def test_the_class_says_how_hard_it_is_meant(enforcement, decision, warns):
     placement = place(subject(), owned(), Around(affinity_class("dc1", enforcement=enforcement)))
 
     assert placement.decision is decision
-    assert placement.message
-    assert placement.warnings == ((placement.message,) if warns else ())
+    assert placement.violation
+    assert placement.warnings == ((placement.violation,) if warns else ())
 
 
 @pytest.mark.parametrize(
@@ -277,7 +277,7 @@ def test_a_tenant_may_require_that_they_keep_to_an_allowed_class(allowed, select
 def test_the_refusal_names_the_classes():
     around = Around(affinity_class("dc1"), policy=strict(("dc1", "dc2")))
 
-    assert place(subject(), Unowned(), around).message == (
+    assert place(subject(), Unowned(), around).violation == (
         "pod tenant-acme/main-db-1 belongs to no application, and tenant acme requires such pods to fit one of the "
         "AffinityClasses dc1, dc2"
     )
@@ -290,8 +290,8 @@ def test_a_pod_that_might_be_of_a_class_it_is_outside_of_is_refused_and_the_miss
     placement = place(subject(DC2), unknown(), Around(affinity_class("dc1"), here=["dc1"]))
 
     assert (placement.decision, placement.reason) == (Decision.DENIED, Reason.OWNER_FORBIDDEN)
-    assert "may not get clusters.postgresql.cnpg.io" in placement.message
-    assert '"dc1", which it is outside of' in placement.message
+    assert "may not get clusters.postgresql.cnpg.io" in placement.violation
+    assert '"dc1", which it is outside of' in placement.violation
 
 
 def test_how_hard_that_class_is_meant_counts_there_too():

@@ -19,7 +19,6 @@ from tests.builders.tenants import (
 
 from nodeyard.apply.outcome import Outcome
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.messages import text
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.report.tenants import status_tenants
 from nodeyard.plan.brake import Limit, brake, disturbed_nodes
@@ -47,6 +46,15 @@ def test_a_namespace_that_goes_counts_for_the_brake():
     assert len(disturbed_nodes([action])) == 1
 
 
+def test_a_namespace_with_nothing_that_is_counted_goes_unasked_and_the_text_says_what_is_not_counted():
+    (action,) = planned(going()).plan.actions
+
+    assert action.facts.text() == (
+        "Deletes Namespace tenant-acme of Tenant tenant-root/acme with everything in it: no PersistentVolumeClaims, "
+        "workloads or single pods; Secrets and other kinds are not counted"
+    )
+
+
 def test_what_is_left_in_a_namespace_is_told_and_waits_for_an_approval():
     left = {"PersistentVolumeClaim": 2, "StatefulSet": 1}
     world = going(left={"tenant-acme": left})
@@ -56,8 +64,8 @@ def test_what_is_left_in_a_namespace_is_told_and_waits_for_an_approval():
 
     assert held.held is not None
     assert held.now.actions == ()
-    said = "2 PersistentVolumeClaims, 1 StatefulSet, everything else in it, such as Secrets"
-    assert said in text(found.actions[0].reason, found.actions[0].facts)
+    said = "everything in it: 2 PersistentVolumeClaims, 1 StatefulSet; Secrets and other kinds are not counted"
+    assert said in found.actions[0].facts.text()
     (write,) = status_tenants(world, held.now, Outcome(results=()), NOW)
     (ready,) = (each for each in write.status["conditions"] if each["type"] == "Ready")
     assert (ready["status"], ready["reason"]) == ("False", Reason.NAMESPACE_HELD)
@@ -93,13 +101,13 @@ def test_a_tenant_with_tenants_in_it_stays():
     found = planned(going(tenant("acme/web"), tenant("acme/shop")))
     assert not any(each.verb.value == "Delete" for each in found.plan.actions)
     facts = next(each.facts for each in found.plan.blocked if each.reason == Reason.TENANT_IN_USE)
-    assert (facts["children"], facts["applications"]) == (["shop", "web"], 0)
+    assert (facts.children, facts.applications) == (["shop", "web"], 0)
 
 
 def test_a_tenant_with_applications_in_it_stays():
     found = planned(going(applications={"tenant-acme": 3}))
     assert (done(found), reasons(found)) == ([], [Reason.TENANT_IN_USE])
-    assert found.plan.blocked[0].facts["applications"] == 3
+    assert found.plan.blocked[0].facts.applications == 3
 
 
 def test_a_tenant_stays_while_it_is_not_known_whether_it_has_applications():
@@ -123,7 +131,7 @@ def test_the_top_goes_without_its_namespace():
 def test_the_top_stays_while_there_are_tenants():
     found = planned(snapshot(deleted(tenant("root")), tenant("acme"), secrets=[secret("tenant-root", "")]))
     facts = next(each.facts for each in found.plan.blocked if each.reason == Reason.TENANT_IN_USE)
-    assert facts["children"] == ["acme"]
+    assert facts.children == ["acme"]
 
 
 def test_finalizers_of_others_stay():

@@ -235,7 +235,7 @@ def test_a_paused_tenant_is_left_alone_and_its_children_go_on_with_what_it_has()
 
 def test_a_bad_name_gets_no_namespace():
     facts = refused(planned(world(tenant("a-b"))), Reason.BAD_NAME, "a-b")
-    assert "^[a-z][a-z0-9]*$" in facts["errors"][0]
+    assert "^[a-z][a-z0-9]*$" in facts.errors[0]
 
 
 def test_a_tenant_outside_tenants_gets_no_namespace():
@@ -245,7 +245,7 @@ def test_a_tenant_outside_tenants_gets_no_namespace():
 @pytest.mark.parametrize("of", ["", "uid-of-another"])
 def test_a_namespace_of_somebody_else_is_never_touched(of):
     facts = refused(planned(world(acme(), namespaces=[namespace("tenant-acme", of=of)])), Reason.NAME_CONFLICT)
-    assert facts["of"] == of
+    assert facts.of == of
 
 
 def test_a_namespace_that_somebody_else_has_just_made_unseen_is_not_taken_from_them():
@@ -268,7 +268,7 @@ def test_below_a_namespace_that_is_not_its_parents_there_is_no_tenant():
 def test_a_tenant_without_a_parent_is_refused():
     orphan = tenant("gone/web")
     facts = refused(planned(world(orphan, namespaces=[namespace("tenant-gone")])), Reason.PARENT_MISSING, "web")
-    assert facts["missing"] == "tenant-gone"
+    assert facts.missing == "tenant-gone"
 
 
 def test_a_tenant_whose_parents_namespace_is_not_seen_yet_waits():
@@ -281,7 +281,7 @@ def test_a_tenant_whose_parents_namespace_is_not_seen_yet_waits():
 def test_nothing_is_written_into_a_namespace_that_goes(going):
     spaces = [namespace("tenant-acme", of="uid-acme")]
     spaces = [*(each for each in spaces if each.metadata.name != going), _going(going)]
-    assert refused(planned(world(acme(), namespaces=spaces)), Reason.NAMESPACE_GOING)["going"] == going
+    assert refused(planned(world(acme(), namespaces=spaces)), Reason.NAMESPACE_GOING).going == going
 
 
 def _going(name):
@@ -294,19 +294,19 @@ def test_values_that_cannot_be_read_stop_those_below_and_leave_what_they_have():
     found = planned(broken)
     assert done(found) == []
     assert reasons(found) == [Reason.BAD_VALUES] * 2
-    assert blocked(found)["acme"].facts["of"] == "tenant-root"
+    assert blocked(found)["acme"].facts.of == "tenant-root"
 
 
 def test_the_platforms_values_are_named_where_they_are_the_ones_that_cannot_be_read():
     found = planned(snapshot(tenant("root"), secrets=[secret("cozy-system", "- 1")]))
-    assert refused(found, Reason.BAD_VALUES, "root")["of"] == "cozy-system"
+    assert refused(found, Reason.BAD_VALUES, "root").of == "cozy-system"
 
 
 @pytest.mark.parametrize(("spec", "is_own"), [({"host": "not a host"}, True), ({}, False)])
 def test_a_host_that_no_label_can_hold_is_refused(spec, is_own):
     above = f"_namespace: {{host: {'a' * 59}.org}}\n"
     found = planned(world(tenant("acme", spec=spec), secrets=[secret("tenant-root", above)]))
-    assert refused(found, Reason.BAD_HOST)["is_own"] is is_own
+    assert refused(found, Reason.BAD_HOST).is_own is is_own
 
 
 def test_classes_that_are_refused_are_told_and_the_rest_goes_on():

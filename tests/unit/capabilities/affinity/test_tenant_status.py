@@ -169,7 +169,7 @@ def test_a_failure_of_one_tenant_is_not_anothers():
     both = world(tenant("acme"), tenant("zoo"))
     found = planned(both)
     results = [
-        ActionResult(action=each, result=Result.FAILED if each.facts["name"] == "acme" else Result.DONE)
+        ActionResult(action=each, result=Result.FAILED if each.facts.object.name == "acme" else Result.DONE)
         for each in found.plan.actions
     ]
     writes = status_tenants(both, found.plan, Outcome(results=tuple(results)), NOW)

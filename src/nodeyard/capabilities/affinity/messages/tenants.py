@@ -1,187 +1,290 @@
-"""Texts about tenants, their namespaces and values.
-
-Applications share some of the reasons. The facts of a tenant have the kind Tenant.
-"""
+"""Messages about Tenants, their Namespaces and values."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
 
 from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.messages.objects import NAMED, ObjectMessage
 from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.kube.json import Object
-from nodeyard.kube.names import PAUSED
 from nodeyard.plan.layout import counted
 from nodeyard.plan.message_format import listed
 
-_NAMED: Final = 10
+
+class TenantMessage(ObjectMessage, frozen=True):
+    """A message about a Tenant."""
+
+    @property
+    def own(self) -> str:
+        """Return the namespace of the tenant, which is not the one that the Tenant lives in."""
+        return names.tenant_namespace(self.object.namespace, self.object.name)
 
 
-def is_about_tenant(facts: Object) -> bool:
-    return facts.get("kind") == names.TENANT_KIND
+# actions
 
 
-def _tenant(facts: Object) -> str:
-    return f"{names.TENANT_KIND} {facts.get('namespace', '')}/{facts.get('name', '')}"
+class NamespaceApplied(TenantMessage, frozen=True):
+    reason = Reason.NAMESPACE_APPLIED
+
+    def text(self) -> str:
+        return f"Applies Namespace {self.own} of {self.object}"
 
 
-def _own(facts: Object) -> str:
-    return f"Namespace {facts.get('own', '')}"
+class ValuesApplied(TenantMessage, frozen=True):
+    reason = Reason.VALUES_APPLIED
+
+    def text(self) -> str:
+        return f"Applies Secret {self.own}/{names.VALUES_SECRET} of {self.object}"
 
 
-def _values(facts: Object) -> str:
-    return f"Secret {facts.get('own', '')}/{names.VALUES_SECRET}"
+class NamespaceDeleted(TenantMessage, frozen=True):
+    reason = Reason.NAMESPACE_DELETED
+    left: Mapping[str, int] = {}
+    """How many objects of each counted kind are deleted with it."""
+
+    def text(self) -> str:
+        return f"Deletes Namespace {self.own} of {self.object} with {_contents(self.left)}"
 
 
-def _errors(facts: Object) -> str:
-    return "; ".join(map(str, facts.get("errors", ())))
+class NamespaceHeld(TenantMessage, frozen=True):
+    reason = Reason.NAMESPACE_HELD
+    left: Mapping[str, int] = {}
+    id: str = ""
+    """The held plan; empty if the Tenant is not deleted yet."""
+
+    def text(self) -> str:
+        approve = f"run `{' '.join(filter(None, ('nodeyard approve', self.id)))}`"
+        return (
+            f"Deletion of {self.object} waits for approval: it deletes Namespace {self.own} with "
+            f"{_contents(self.left)}. To proceed, {'delete what is counted, or ' if self.left else ''}{approve}"
+        )
 
 
-# namespace and values
-
-
-def _bad_name(facts: Object) -> str:
-    return f"{_tenant(facts)} cannot have a namespace: {_errors(facts)}. Recreate it under another name"
-
-
-def _parent_missing(facts: Object) -> str:
-    missing, kind = facts.get("missing", ""), names.TENANT_KIND
-    if facts.get("why") == "gone":
-        return f"{_tenant(facts)} has no parent: namespace {missing} does not exist"
-    if facts.get("why") == "foreign":
-        return f"{_tenant(facts)} has no parent: namespace {missing} was not created for the {kind} of its name"
+def _contents(left: Mapping[str, int]) -> str:
+    """List what is deleted with a Namespace. The operator has no right to list, and count, kinds such as Secrets."""
+    known = ", ".join(counted(number, kind) for kind, number in left.items())
     return (
-        f"{_tenant(facts)} has no parent: namespace {missing} belongs to no {kind}. Create the {kind} of {missing}, "
-        "or create this one in the namespace of another tenant"
+        f"everything in it: {known or 'no PersistentVolumeClaims, workloads or single pods'}; Secrets and other kinds "
+        "are not counted"
     )
 
 
-def _name_conflict(facts: Object) -> str:
-    whose = f"belongs to the {names.TENANT_KIND} with uid {facts['of']}" if facts.get("of") else "belongs to no tenant"
-    return (
-        f"{_own(facts)} already exists and {whose}, so {_tenant(facts)} does not use it. Delete it, choose another "
-        f"name, or hand it over: kubectl annotate --overwrite namespace {facts.get('own', '')} "
-        f"{names.TENANT}={facts.get('uid', '')}"
-    )
+# the Namespace and its values
 
 
-def _going(facts: Object) -> str:
-    return f"Namespace {facts.get('going', '')} is being deleted: {_tenant(facts)} waits until it is gone"
+class BadTenantName(TenantMessage, frozen=True):
+    reason = Reason.BAD_NAME
+    errors: Sequence[str]
+
+    def text(self) -> str:
+        return f"{self.object} cannot have a namespace: {'; '.join(self.errors)}. Recreate it under another name"
 
 
-def _bad_host(facts: Object) -> str:
-    remedy = "Set spec.host to another name" if facts.get("is_own") else "Set spec.host to a shorter name"
-    return f"Host {facts.get('host', '')!r} of {_tenant(facts)} is invalid: {_errors(facts)}. {remedy}"
+class ParentMissing(TenantMessage, frozen=True):
+    reason = Reason.PARENT_MISSING
+    missing: str
+    """The namespace above the tenant."""
+
+    def text(self) -> str:
+        kind = names.TENANT_KIND
+        return (
+            f"{self.object} has no parent: namespace {self.missing} belongs to no {kind}. Create the {kind} of "
+            f"{self.missing}, or create this one in the namespace of another tenant"
+        )
 
 
-def _bad_values(facts: Object) -> str:
-    return (
-        f"{_values(facts)} is not updated: {names.VALUES_KEY} of its source, Secret {facts.get('of', '')}/"
-        f"{names.VALUES_SECRET}, cannot be read: {facts.get('error', '')}"
-    )
+class ParentNamespaceMissing(ParentMissing, frozen=True):
+    def text(self) -> str:
+        return f"{self.object} has no parent: namespace {self.missing} does not exist"
+
+
+class ParentNamespaceForeign(ParentMissing, frozen=True):
+    def text(self) -> str:
+        return (
+            f"{self.object} has no parent: namespace {self.missing} was not created for the {names.TENANT_KIND} of its "
+            "name"
+        )
+
+
+class NamespaceConflict(TenantMessage, frozen=True):
+    reason = Reason.NAME_CONFLICT
+    of: str = ""
+    """The uid of the Tenant that it was created for."""
+
+    def text(self) -> str:
+        whose = f"belongs to the {names.TENANT_KIND} with uid {self.of}" if self.of else "belongs to no tenant"
+        return (
+            f"Namespace {self.own} already exists and {whose}, so {self.object} does not use it. Delete it, choose "
+            f"another name, or hand it over: kubectl annotate --overwrite namespace {self.own} "
+            f"{names.TENANT}={self.object.uid}"
+        )
+
+
+class NamespaceTerminating(TenantMessage, frozen=True):
+    reason = Reason.NAMESPACE_GOING
+    going: str
+    """Its own namespace, or its parent's."""
+
+    def text(self) -> str:
+        return f"Namespace {self.going} is being deleted: {self.object} waits until it is gone"
+
+
+class BadHost(TenantMessage, frozen=True):
+    reason = Reason.BAD_HOST
+    host: str
+    errors: Sequence[str]
+    is_own: bool
+    """The host is the one in its spec, not derived from the parent's."""
+
+    def text(self) -> str:
+        remedy = "Set spec.host to another name" if self.is_own else "Set spec.host to a shorter name"
+        return f"Host {self.host!r} of {self.object} is invalid: {'; '.join(self.errors)}. {remedy}"
+
+
+class BadParentValues(TenantMessage, frozen=True):
+    reason = Reason.BAD_VALUES
+    of: str
+    """The namespace of the Secret that its values are rendered from."""
+    error: str
+
+    def text(self) -> str:
+        return (
+            f"Secret {self.own}/{names.VALUES_SECRET} is not updated: {names.VALUES_KEY} of its source, Secret "
+            f"{self.of}/{names.VALUES_SECRET}, cannot be read: {self.error}"
+        )
+
+
+class NamespacePending(TenantMessage, frozen=True):
+    reason = Reason.NAMESPACE_PENDING
+
+    def text(self) -> str:
+        return f"Namespace {self.own} does not exist yet"
+
+
+class TenantReady(TenantMessage, frozen=True):
+    reason = Reason.TENANT_READY
+
+    def text(self) -> str:
+        return f"Namespace {self.own} matches {self.object}"
+
+
+class TenantServedElsewhere(TenantMessage, frozen=True):
+    """An APIService serves Tenants."""
+
+    reason = Reason.SERVED_ELSEWHERE
+
+    def text(self) -> str:
+        return (
+            f"Not managed here: an APIService serves {names.APPS_GROUP}, so the namespace and values of {self.object} "
+            "belong to the platform"
+        )
 
 
 # classes
 
 
-def _not_in_parent(facts: Object) -> str:
-    classes, allowed = facts.get("classes", ()), facts.get("allowed") or ()
-    within = f"allows only {listed(allowed, _NAMED)}" if allowed else "allows no class"
-    return (
-        f"spec.allowedAffinityClasses of {_tenant(facts)} has {listed(classes, _NAMED)}, but its parent "
-        f"{facts.get('parent', '')} {within}. Remove {_them(classes)}, or allow {_them(classes)} in the parent first"
-    )
+class NotAllowedByParent(TenantMessage, frozen=True):
+    reason = Reason.NOT_IN_PARENT
+    classes: tuple[str, ...]
+    parent: str
+    allowed: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        within = f"allows only {listed(self.allowed, NAMED)}" if self.allowed else "allows no class"
+        them = _them(self.classes)
+        return (
+            f"spec.allowedAffinityClasses of {self.object} has {listed(self.classes, NAMED)}, but its parent "
+            f"{self.parent} {within}. Remove {them}, or allow {them} in the parent first"
+        )
 
 
-def _default_not_allowed(facts: Object) -> str:
-    allowed = facts.get("allowed") or ()
-    among = f"not one of the allowed classes {listed(allowed, _NAMED)}" if allowed else "not allowed: no class is"
-    own = facts.get("source") == facts.get("own")
-    whose = "" if own else f", inherited from {facts.get('source', '')},"
-    remedy = 'one of them, or to "" for none' if allowed else '"" for none'
-    return (
-        f"The default class {facts.get('default', '')} of {_tenant(facts)}{whose} is {among}. Set "
-        f"spec.defaultAffinityClass to {remedy}; until then applications that name no class are rejected"
-    )
+class DefaultNotAllowed(TenantMessage, frozen=True):
+    reason = Reason.DEFAULT_NOT_ALLOWED
+    default: str
+    source: str
+    """The namespace of the tenant that sets the default."""
+    allowed: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        among = (
+            f"not one of the allowed classes {listed(self.allowed, NAMED)}"
+            if self.allowed
+            else ("not allowed: no class is")
+        )
+        whose = "" if self.source == self.own else f", inherited from {self.source},"
+        remedy = 'one of them, or to "" for none' if self.allowed else '"" for none'
+        return (
+            f"The default class {self.default} of {self.object}{whose} is {among}. Set spec.defaultAffinityClass to "
+            f"{remedy}; until then applications that name no class are rejected"
+        )
 
 
-def _class_missing(facts: Object) -> str:
-    classes = facts.get("classes", ())
-    one = len(classes) == 1
-    return (
-        f"{_tenant(facts)} names {names.CLASS_KIND} {listed(classes, _NAMED)}, which {'does' if one else 'do'} not "
-        f"exist. Create {_them(classes)}, or remove {_them(classes)} from the spec"
-    )
+class TenantClassesMissing(TenantMessage, frozen=True):
+    reason = Reason.CLASS_MISSING
+    classes: tuple[str, ...]
+
+    def text(self) -> str:
+        them, do = _them(self.classes), "does" if len(self.classes) == 1 else "do"
+        return (
+            f"{self.object} names {names.CLASS_KIND} {listed(self.classes, NAMED)}, which {do} not exist. Create "
+            f"{them}, or remove {them} from the spec"
+        )
 
 
-def _them(classes: Sequence[Any]) -> str:
+class ClassRevoked(TenantMessage, frozen=True):
+    """A warning about a change of the Tenant."""
+
+    reason = Reason.CLASS_TAKEN
+    affinity_class: str
+    place: str
+    """The namespace of the applications, here or below."""
+    users: Sequence[str]
+
+    def text(self) -> str:
+        return (
+            f"this change of {self.object} revokes {names.CLASS_KIND} {self.affinity_class} in {self.place}: "
+            f"{listed(self.users, NAMED)} keep it, and their pods keep running where they are, until they name another "
+            "class"
+        )
+
+
+class ClassesValid(TenantMessage, frozen=True):
+    reason = Reason.CLASSES_VALID
+    has_classes: bool
+
+    def text(self) -> str:
+        if self.has_classes:
+            return f"All classes of {self.object} exist and are allowed"
+        return f"{self.object} names no class of its own"
+
+
+def _them(classes: Sequence[str]) -> str:
     return "it" if len(classes) == 1 else "them"
 
 
 # deletion
 
 
-def _in_use(facts: Object) -> str:
-    children, applications = facts.get("children") or (), facts.get("applications", 0)
-    parts = []
-    if children:
-        parts.append(f"{counted(len(children), 'tenant')} ({listed(children, _NAMED)})")
-    if applications:
-        named = f" ({listed(facts['users'], _NAMED)})" if facts.get("users") else ""
-        parts.append(f"{counted(applications, 'application')}{named}")
-    return f"{_tenant(facts)} is in use by {' and '.join(parts)} in {facts.get('own', '')}: delete them first"
+class TenantInUse(TenantMessage, frozen=True):
+    reason = Reason.TENANT_IN_USE
+    children: Sequence[str] = ()
+    applications: int = 0
+    users: Sequence[str] = ()
+    """The applications by kind and name, if they are known."""
+
+    def text(self) -> str:
+        parts = []
+        if self.children:
+            parts.append(f"{counted(len(self.children), 'tenant')} ({listed(self.children, NAMED)})")
+        if self.applications:
+            named = f" ({listed(self.users, NAMED)})" if self.users else ""
+            parts.append(f"{counted(self.applications, 'application')}{named}")
+        return f"{self.object} is in use by {' and '.join(parts)} in {self.own}: delete them first"
 
 
-def _contents(facts: Object) -> str:
-    """List the objects that are deleted with a Namespace, as far as they are known."""
-    left = facts.get("left") or {}
-    known = [counted(number, kind) for kind, number in left.items()]
-    return ", ".join([*known, "everything else in it, such as Secrets"])
+class ContentsUnknown(TenantMessage, frozen=True):
+    reason = Reason.UNWATCHED
+    error: str
 
-
-MESSAGES: Final[Mapping[Reason, Callable[[Object], str]]] = {
-    # actions
-    Reason.FINALIZER_ADDED: lambda facts: f"Added finalizer {names.TENANT_FINALIZER} to {_tenant(facts)}",
-    Reason.FINALIZER_REMOVED: lambda facts: f"Removed finalizer {names.TENANT_FINALIZER} from {_tenant(facts)}",
-    Reason.NAMESPACE_APPLIED: lambda facts: f"Applied {_own(facts)} of {_tenant(facts)}",
-    Reason.NAMESPACE_DELETED: lambda facts: f"Deleted {_own(facts)} of {_tenant(facts)}, with {_contents(facts)}",
-    Reason.NAMESPACE_HELD: lambda facts: (
-        f"Deletion of {_tenant(facts)} waits for approval: it deletes {_own(facts)} with {_contents(facts)}. Delete "
-        f"what is left in the namespace, or run {' '.join(filter(None, ('nodeyard approve', facts.get('id'))))}"
-    ),
-    Reason.VALUES_APPLIED: lambda facts: f"Applied {_values(facts)} of {_tenant(facts)}",
-    # refusals
-    Reason.PAUSED: lambda facts: f"{_tenant(facts)} is paused by annotation {PAUSED}",
-    Reason.SERVED_ELSEWHERE: lambda facts: (
-        f"Not managed here: an APIService serves {names.APPS_GROUP}, so the namespace and values of {_tenant(facts)} "
-        "belong to the platform"
-    ),
-    Reason.BAD_NAME: _bad_name,
-    Reason.PARENT_MISSING: _parent_missing,
-    Reason.NAME_CONFLICT: _name_conflict,
-    Reason.NAMESPACE_GOING: _going,
-    Reason.BAD_HOST: _bad_host,
-    Reason.BAD_VALUES: _bad_values,
-    Reason.NOT_IN_PARENT: _not_in_parent,
-    Reason.DEFAULT_NOT_ALLOWED: _default_not_allowed,
-    Reason.CLASS_MISSING: _class_missing,
-    Reason.CLASS_TAKEN: lambda facts: (
-        f"this change of {_tenant(facts)} revokes {names.CLASS_KIND} {listed(facts.get('classes', ()))} in "
-        f"{facts.get('place', '')}: {listed(facts.get('users', ()), _NAMED)} keep it, and their pods keep running "
-        "where they are, until they name another class"
-    ),
-    Reason.TENANT_IN_USE: _in_use,
-    Reason.UNWATCHED: lambda facts: (
-        f"{_tenant(facts)} is not deleted: the contents of {_own(facts)} are unknown: {facts.get('error', '')}"
-    ),
-    # states
-    Reason.DELETING: lambda facts: f"{_tenant(facts)} is being deleted",
-    Reason.NAMESPACE_PENDING: lambda facts: f"{_own(facts)} does not exist yet",
-    Reason.TENANT_READY: lambda facts: f"{_own(facts)} matches {_tenant(facts)}",
-    Reason.CLASSES_VALID: lambda facts: (
-        f"All classes of {_tenant(facts)} exist and are allowed"
-        if facts.get("named")
-        else f"{_tenant(facts)} names no class of its own"
-    ),
-}
+    def text(self) -> str:
+        return f"{self.object} is not deleted: the contents of Namespace {self.own} are unknown: {self.error}"

@@ -15,13 +15,28 @@ from __future__ import annotations
 from typing import Final
 
 from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.messages.applications import (
+    BadApplicationName,
+    ClassChanged,
+    ClassRecorded,
+    ClassRemoved,
+    ClassSettled,
+    FormerReleasePending,
+    ReleaseApplied,
+    ReleaseConflict,
+    ReleasedOtherwise,
+    ReleaseNotServed,
+    ReservedKey,
+    ValuesCleared,
+)
+from nodeyard.capabilities.affinity.messages.definitions import InvalidDefinition
+from nodeyard.capabilities.affinity.messages.objects import Deleting, ObjectMessage
 from nodeyard.capabilities.affinity.planning.choice import Choice, choose, is_released
 from nodeyard.capabilities.affinity.planning.class_record import Record, encode, stored_record
 from nodeyard.capabilities.affinity.planning.definition_validation import RELEASE_NAME_MAX, declaration_faults
 from nodeyard.capabilities.affinity.planning.helmrelease import release_object
 from nodeyard.capabilities.affinity.planning.schemas import CLASS_FIELD
-from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.capabilities.affinity.snapshot import ApplicationSnapshot
+from nodeyard.capabilities.affinity.snapshot import ApplicationSnapshot, release_name
 from nodeyard.capabilities.affinity.types import ApplicationDefinition
 from nodeyard.kube.json import Json, Object, json_equal
 from nodeyard.kube.names import dns_1035_faults
@@ -40,66 +55,37 @@ _PLACEMENT: Final = (CLASS_FIELD, names.SCHEDULING_VALUES)
 
 
 def plan_application(builder: PlanBuilder, snapshot: ApplicationSnapshot) -> None:
-    ref = application_ref(snapshot.application)
     refusal = _refusal(snapshot)
     if refusal is not None:
-        reason, facts = refusal
-        builder.block_with_facts(ref, reason, facts)
+        builder.block(snapshot.ref, refusal)
         return
     choice = choose(snapshot)
-    if choice.is_blocking or choice.reason is Reason.CLASS_WITHDRAWN:
-        builder.block_with_facts(ref, choice.reason, choice.facts)
+    if choice.is_refused:
+        builder.block(snapshot.ref, choice.message)
     if not choice.is_blocking:
         _plan_release(builder, snapshot, choice, _plan_record(builder, snapshot, choice))
-
-
-def application_ref(application: Object) -> ObjectRef:
-    metadata = application["metadata"]
-    return ObjectRef(
-        api_version=names.APPS_API_VERSION,
-        kind=application["kind"],
-        namespace=metadata.get("namespace", ""),
-        name=metadata["name"],
-        uid=metadata.get("uid", ""),
-    )
-
-
-def release_name(definition: ApplicationDefinition, name: str) -> str:
-    return f"{definition.spec.release.prefix}{name}"
-
-
-def facts_of(snapshot: ApplicationSnapshot, **more: object) -> Object:
-    metadata = snapshot.application["metadata"]
-    return {
-        "kind": snapshot.application["kind"],
-        "namespace": metadata.get("namespace", ""),
-        "name": metadata["name"],
-        "release": release_name(snapshot.definition, metadata["name"]),
-        **more,
-    }
 
 
 # refusals
 
 
-def _refusal(snapshot: ApplicationSnapshot) -> tuple[Reason, Object] | None:
+def _refusal(snapshot: ApplicationSnapshot) -> ObjectMessage | None:
     """Return why the application cannot be released, whatever its class."""
-    application, definition = snapshot.application, snapshot.definition
-    facts = facts_of(snapshot)
+    application, definition, ref = snapshot.application, snapshot.definition, snapshot.ref
     if application["metadata"].get("deletionTimestamp"):
-        return Reason.DELETING, {**facts, "object": f"{facts['kind']} {facts['namespace']}/{facts['name']}"}
+        return Deleting(object=ref)
     if not snapshot.is_release_served:
-        return Reason.RELEASE_NOT_SERVED, facts
+        return ReleaseNotServed(object=ref)
     if faults := declaration_faults(definition):
-        return Reason.BAD_DEFINITION, {**facts, "definition": definition.name, "errors": faults}
+        return InvalidDefinition(object=definition.ref, errors=faults)
     if reserved := reserved_keys(application):
-        return Reason.RESERVED_KEY, {**facts, "keys": reserved}
-    if snapshot.other_release:
-        return Reason.RELEASED_OTHERWISE, {**facts, "definition": definition.name, "other": snapshot.other_release}
+        return ReservedKey(object=ref, keys=reserved)
+    if other := snapshot.other_release:
+        return ReleasedOtherwise(object=ref, release=snapshot.release_name, other=other, definition=definition.name)
     if snapshot.release is None:
-        faults = name_faults(definition, facts["name"])
-        return (Reason.BAD_NAME, {**facts, "errors": faults}) if faults else None
-    return conflict(application, snapshot.release, facts)
+        faults = name_faults(definition, ref.name)
+        return BadApplicationName(object=ref, errors=faults) if faults else None
+    return conflict(snapshot, snapshot.release)
 
 
 def reserved_keys(application: Object) -> list[str]:
@@ -116,23 +102,24 @@ def name_faults(definition: ApplicationDefinition, name: str) -> list[str]:
     return faults
 
 
-def conflict(application: Object, release: Object, facts: Object) -> tuple[Reason, Object] | None:
+def conflict(snapshot: ApplicationSnapshot, release: Object) -> ReleaseConflict | FormerReleasePending | None:
     """Return why a HelmRelease of this name cannot belong to the application."""
-    metadata = release["metadata"]
+    application, metadata = snapshot.application, release["metadata"]
+    ref, name = snapshot.ref, snapshot.release_name
     if not is_released(application, release):
         labels = metadata.get("labels") or {}
         others = [labels.get(each, "") for each in (names.APPLICATION_KIND, names.APPLICATION_NAME)]
-        return Reason.NAME_CONFLICT, {**facts, "of": " ".join(filter(None, others))}
+        return ReleaseConflict(object=ref, release=name, of=" ".join(filter(None, others)))
     if metadata.get("deletionTimestamp"):
-        return Reason.RELEASE_PENDING, {**facts, "why": "going"}
+        return FormerReleasePending(object=ref, release=name)
     owner = next((each for each in metadata.get("ownerReferences") or () if each.get("controller")), None)
     if owner is None or owner.get("uid") == application["metadata"].get("uid"):
         return None
     is_former = (owner.get("kind"), owner.get("name")) == (application["kind"], application["metadata"]["name"])
     if is_former:
         # It belongs to a deleted application of the same name: the garbage collector is about to delete it.
-        return Reason.RELEASE_PENDING, {**facts, "why": "going"}
-    return Reason.NAME_CONFLICT, {**facts, "of": f"{owner.get('kind')} {owner.get('name')}"}
+        return FormerReleasePending(object=ref, release=name)
+    return ReleaseConflict(object=ref, release=name, of=f"{owner.get('kind')} {owner.get('name')}")
 
 
 # the record
@@ -140,21 +127,20 @@ def conflict(application: Object, release: Object, facts: Object) -> tuple[Reaso
 
 def _plan_record(builder: PlanBuilder, snapshot: ApplicationSnapshot, choice: Choice) -> str:
     """Write the record of the class if it changes; return the id of the action."""
-    application, facts = snapshot.application, facts_of(snapshot, **{"class": choice.name})
-    record = record_of(snapshot, choice)
+    application, record = snapshot.application, record_of(snapshot, choice)
     if stored_record(application) == record:
         return ""
     patch = {"metadata": {"annotations": {names.CLASS_RECORD: encode(record)}}}
-    ref, changed = application_ref(application), diff(application, merge_patch(application, patch))
-    return builder.act_with_facts(Verb.PATCH, ref, Reason.CLASS_RECORDED, facts, Write(body=patch), diff=changed)
+    message = ClassRecorded(object=snapshot.ref, affinity_class=choice.name)
+    changed = diff(application, merge_patch(application, patch))
+    return builder.act(Verb.PATCH, snapshot.ref, message, Write(body=patch), diff=changed)
 
 
 def record_of(snapshot: ApplicationSnapshot, choice: Choice) -> Record:
     """Return the record of a choice that does not block."""
-    metadata = snapshot.application["metadata"]
     return Record(
-        uid=metadata.get("uid", ""),
-        release=release_name(snapshot.definition, metadata["name"]),
+        uid=snapshot.ref.uid,
+        release=snapshot.release_name,
         affinity_class=choice.name,
         source=choice.source,
         previous=choice.previous,
@@ -173,28 +159,21 @@ def _plan_release(builder: PlanBuilder, snapshot: ApplicationSnapshot, choice: C
         name=body["metadata"]["name"],
         uid="" if live is None else live["metadata"].get("uid", ""),
     )
-    facts = facts_of(snapshot, **{"class": choice.name, "previous": choice.previous[0] if choice.previous else ""})
     if live is None:
         # The cache may be stale: do not take over a HelmRelease that somebody else has just created.
-        write = Write(body=body, is_first=True)
-        builder.act_with_facts(
-            Verb.APPLY, ref, Reason.RELEASE_APPLIED, facts, write, diff=_diff(None, body), after=(recording,)
-        )
+        write, message = Write(body=body, is_first=True), _applied(snapshot, choice, None, body)
+        builder.act(Verb.APPLY, ref, message, write, diff=_diff(None, body), after=(recording,))
         return
     cleared, first = live, ""
     if foreign := _foreign_patch(live, body):
-        write = Write(body=foreign)
         cleared = merge_patch(live, foreign)
+        clear = ValuesCleared(object=snapshot.ref, release=ref.name)
         changed = _diff(live, cleared)
-        first = builder.act_with_facts(
-            Verb.PATCH, ref, Reason.VALUES_CLEARED, facts, write, diff=changed, part="values"
-        )
+        first = builder.act(Verb.PATCH, ref, clear, Write(body=foreign), diff=changed, part="values")
     after = _preview(cleared, body)
     if after is not cleared:
-        changed = _diff(cleared, after)
-        builder.act_with_facts(
-            Verb.APPLY, ref, _reason(live, after), facts, Write(body=body), diff=changed, after=(recording, first)
-        )
+        message, changed = _applied(snapshot, choice, live, after), _diff(cleared, after)
+        builder.act(Verb.APPLY, ref, message, Write(body=body), diff=changed, after=(recording, first))
 
 
 def _diff(live: Object | None, after: Object) -> tuple[FieldChange, ...]:
@@ -211,12 +190,21 @@ def _conceal(release: Object) -> Object:
     return {**release, "spec": {**spec, "values": values}}
 
 
-def _reason(live: Object, after: Object) -> Reason:
-    before, then = (each["metadata"].get("labels") or {} for each in (live, after))
-    if before.get(names.AFFINITY_CLASS) != then.get(names.AFFINITY_CLASS):
-        return Reason.CLASS_CHANGED
-    is_settled = names.PREVIOUS_CLASS in before and names.PREVIOUS_CLASS not in then
-    return Reason.CLASS_SETTLED if is_settled else Reason.RELEASE_APPLIED
+def _applied(
+    snapshot: ApplicationSnapshot, choice: Choice, live: Object | None, after: Object
+) -> ReleaseApplied | ClassChanged | ClassRemoved | ClassSettled:
+    """Return the message of an apply: does it change the class, complete such a change, or neither."""
+    ref, name, affinity_class = snapshot.ref, snapshot.release_name, choice.name
+    if live is not None:
+        before, then = (each["metadata"].get("labels") or {} for each in (live, after))
+        if before.get(names.AFFINITY_CLASS) != then.get(names.AFFINITY_CLASS):
+            if not affinity_class:
+                return ClassRemoved(object=ref)
+            previous = choice.previous[0] if choice.previous else ""
+            return ClassChanged(object=ref, affinity_class=affinity_class, previous=previous)
+        if names.PREVIOUS_CLASS in before and names.PREVIOUS_CLASS not in then and affinity_class:
+            return ClassSettled(object=ref, release=name, affinity_class=affinity_class)
+    return ReleaseApplied(object=ref, release=name, affinity_class=affinity_class)
 
 
 def _preview(live: Object, body: Object) -> Object:

@@ -14,13 +14,24 @@ choose that class now.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.messages.applications import (
+    ChosenByApplication,
+    ClassMissing,
+    ClassNotAllowed,
+    ClassRequired,
+    ClassWithdrawn,
+    DefaultUnusable,
+    KeptFromDefault,
+    NoClass,
+    TenantDefault,
+)
+from nodeyard.capabilities.affinity.messages.objects import ObjectMessage
 from nodeyard.capabilities.affinity.planning.class_record import NO_CLASS, stored_record
 from nodeyard.capabilities.affinity.planning.schemas import CLASS_FIELD
-from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.snapshot import ApplicationSnapshot
 from nodeyard.kube.json import Object
 
@@ -29,16 +40,21 @@ READY: Final = "Ready"
 
 @dataclass(frozen=True)
 class Choice:
+    message: ObjectMessage
+    """Why it has this class, or cannot have it."""
     name: str = ""
     """Empty for no class."""
     source: str = names.NONE
     """`explicit`, `default` or `none`; stored in the record and on the release."""
-    reason: Reason = Reason.CLASS_NONE
-    facts: Object = field(default_factory=dict)
     previous: tuple[str, ...] = ()
     """Previous classes that pods may still have, latest first; empty if the class is not changing."""
     is_blocking: bool = False
     """Nothing is applied; an existing release stays as it is."""
+
+    @property
+    def is_refused(self) -> bool:
+        """Return whether the class cannot be had, or is only kept because the application had it before."""
+        return self.is_blocking or isinstance(self.message, ClassWithdrawn)
 
 
 def choose(snapshot: ApplicationSnapshot) -> Choice:
@@ -102,68 +118,56 @@ def is_released(application: Object, release: Object) -> bool:
 
 
 def _choose_named(snapshot: ApplicationSnapshot, wanted: str, current: _CurrentClass | None) -> Choice:
-    chosen = Choice(wanted, names.EXPLICIT, Reason.CLASS_EXPLICIT, _facts(snapshot, wanted))
+    chosen = Choice(ChosenByApplication(object=snapshot.ref, affinity_class=wanted), wanted, names.EXPLICIT)
     is_new = current is None or current.name != wanted
     return _check(snapshot, chosen, is_new=is_new)
 
 
 def _keep_current(snapshot: ApplicationSnapshot, current: _CurrentClass) -> Choice:
-    if not current.name:
-        return Choice(source=names.NONE, facts=_facts(snapshot, "", why="kept"))
-    kept = Choice(current.name, names.DEFAULT, Reason.CLASS_STICKY, _facts(snapshot, current.name))
-    return _check(snapshot, kept, is_new=False)
+    ref, name = snapshot.ref, current.name
+    if not name:
+        return Choice(NoClass(object=ref, why="kept"))
+    return _check(snapshot, Choice(KeptFromDefault(object=ref, affinity_class=name), name, names.DEFAULT), is_new=False)
 
 
 def _choose_default(snapshot: ApplicationSnapshot) -> Choice:
-    policy = snapshot.policy
+    policy, ref, tenant, default = snapshot.policy, snapshot.ref, snapshot.tenant_name, snapshot.policy.default
     if policy.fault:
-        facts = _facts(snapshot, policy.default, error=policy.fault)
-        return Choice(reason=Reason.DEFAULT_NOT_ALLOWED, facts=facts, is_blocking=True)
-    if not policy.default and policy.needs_class:
-        return Choice(reason=Reason.CLASS_NOT_ALLOWED, facts=_facts(snapshot, ""), is_blocking=True)
-    if not policy.default:
-        return Choice(source=names.NONE, facts=_facts(snapshot, "", why="no default"))
-    facts = _facts(snapshot, policy.default)
-    return _check(snapshot, Choice(policy.default, names.DEFAULT, Reason.CLASS_DEFAULT, facts), is_new=True)
+        unusable = DefaultUnusable(
+            object=ref, affinity_class=default, tenant=tenant, allowed=policy.allowed, error=policy.fault
+        )
+        return Choice(unusable, is_blocking=True)
+    if not default and policy.needs_class:
+        return Choice(ClassRequired(object=ref, tenant=tenant, allowed=policy.allowed), is_blocking=True)
+    if not default:
+        return Choice(NoClass(object=ref, why="no default"))
+    message = TenantDefault(object=ref, affinity_class=default, tenant=tenant)
+    return _check(snapshot, Choice(message, default, names.DEFAULT), is_new=True)
 
 
 def _choose_none(snapshot: ApplicationSnapshot, current: _CurrentClass | None) -> Choice:
-    policy = snapshot.policy
+    policy, ref, tenant = snapshot.policy, snapshot.ref, snapshot.tenant_name
     if not policy.needs_class:
-        return Choice(source=names.EXPLICIT, facts=_facts(snapshot, "", why="declined"))
-    facts = _facts(snapshot, "", default=policy.default)
+        return Choice(NoClass(object=ref, why="declined"), source=names.EXPLICIT)
     if current is not None and not current.name:
-        return Choice(source=names.EXPLICIT, reason=Reason.CLASS_WITHDRAWN, facts=facts)
-    return Choice(reason=Reason.CLASS_NOT_ALLOWED, facts=facts, is_blocking=True)
+        withdrawn = ClassWithdrawn(object=ref, tenant=tenant, allowed=policy.allowed)
+        return Choice(withdrawn, source=names.EXPLICIT)
+    required = ClassRequired(object=ref, tenant=tenant, allowed=policy.allowed, default=policy.default)
+    return Choice(required, is_blocking=True)
 
 
 def _check(snapshot: ApplicationSnapshot, chosen: Choice, *, is_new: bool) -> Choice:
     """Block a class that does not exist, and a new one that the tenant does not allow."""
-    allowed = snapshot.policy.allowed
-    affinity_class = snapshot.classes.get(chosen.name)
+    name, allowed = chosen.name, snapshot.policy.allowed
+    affinity_class = snapshot.classes.get(name)
     if affinity_class is None or (is_new and affinity_class.is_deleting):
-        facts = {**chosen.facts, "deleting": True} if affinity_class is not None else chosen.facts
-        return replace(chosen, reason=Reason.CLASS_MISSING, facts=facts, is_blocking=True)
-    if allowed is not None and chosen.name not in allowed:
-        reason = Reason.CLASS_NOT_ALLOWED if is_new else Reason.CLASS_WITHDRAWN
-        return replace(chosen, reason=reason, is_blocking=is_new)
+        missing = ClassMissing(object=snapshot.ref, affinity_class=name, is_deleting=affinity_class is not None)
+        return replace(chosen, message=missing, is_blocking=True)
+    if allowed is not None and name not in allowed:
+        kind = ClassNotAllowed if is_new else ClassWithdrawn
+        refused = kind(object=snapshot.ref, affinity_class=name, tenant=snapshot.tenant_name, allowed=allowed)
+        return replace(chosen, message=refused, is_blocking=is_new)
     return chosen
-
-
-def _facts(snapshot: ApplicationSnapshot, name: str, **more: object) -> Object:
-    policy, metadata = snapshot.policy, snapshot.application["metadata"]
-    facts: Object = {
-        "kind": snapshot.application["kind"],
-        "namespace": metadata.get("namespace", ""),
-        "name": metadata.get("name", ""),
-        "class": name,
-        **more,
-    }
-    if policy.tenant is not None:
-        facts["tenant"] = policy.tenant.name
-    if policy.allowed is not None:
-        facts["allowed"] = list(policy.allowed)
-    return facts
 
 
 # previous classes

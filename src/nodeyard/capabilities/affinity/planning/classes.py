@@ -12,20 +12,19 @@ from typing import Final, Protocol
 import msgspec
 
 from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.messages.classes import ClassInUse
+from nodeyard.capabilities.affinity.messages.objects import ServedElsewhere
 from nodeyard.capabilities.affinity.planning import finalizers
 from nodeyard.capabilities.affinity.planning.compiled_classes import compiled
 from nodeyard.capabilities.affinity.planning.containment import Inside, NodeOf, contains_pod, node_of_daemon
-from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.snapshot import ClassSnapshot
 from nodeyard.capabilities.affinity.types import AffinityClass, AffinityClassSpec, ClassUser
 from nodeyard.kube.fields import FieldError, invalid
-from nodeyard.kube.json import Object
 from nodeyard.kube.names import label_value_faults, qualified_name_faults
 from nodeyard.kube.node_affinity import Affinity, NodeSelector
 from nodeyard.kube.node_affinity_errors import comparison_errors, node_selector_errors
 from nodeyard.kube.objects import ObjectMeta
 from nodeyard.plan.builder import PlanBuilder
-from nodeyard.plan.model import ObjectRef
 
 NAMED_USERS: Final = 100
 """Number of users that status lists."""
@@ -36,34 +35,21 @@ _REQUIRED: Final = "spec.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecu
 
 def plan_class(builder: PlanBuilder, snapshot: ClassSnapshot) -> None:
     affinity_class = snapshot.affinity_class
-    ref, metadata = class_ref(affinity_class), affinity_class.metadata
+    ref, metadata = affinity_class.ref, affinity_class.metadata
     if snapshot.is_served_elsewhere:
-        builder.block_with_facts(ref, Reason.SERVED_ELSEWHERE, _facts(affinity_class))
+        builder.block(ref, ServedElsewhere())
     if not snapshot.users:
-        finalizers.remove(builder, ref, metadata, names.CLASS_FINALIZER, _facts(affinity_class))
+        finalizers.remove(builder, ref, metadata, names.CLASS_FINALIZER)
         return
     if affinity_class.is_deleting:
-        builder.block_with_facts(ref, Reason.CLASS_IN_USE, in_use_facts(affinity_class.name, snapshot.users))
+        builder.block(ref, class_in_use(affinity_class.name, snapshot.users))
         return
-    finalizers.add(builder, ref, metadata, names.CLASS_FINALIZER, _facts(affinity_class))
+    finalizers.add(builder, ref, metadata, names.CLASS_FINALIZER)
 
 
-def class_ref(affinity_class: AffinityClass) -> ObjectRef:
-    return ObjectRef(
-        api_version=names.API_VERSION,
-        kind=names.CLASS_KIND,
-        name=affinity_class.name,
-        uid=affinity_class.metadata.uid,
-    )
-
-
-def in_use_facts(name: str, users: Sequence[ClassUser]) -> Object:
+def class_in_use(name: str, users: Sequence[ClassUser]) -> ClassInUse:
     shown = [f"{user.kind} {user.namespace}/{user.name}" for user in users[:NAMED_USERS]]
-    return {"class": name, "count": len(users), "users": shown}
-
-
-def _facts(affinity_class: AffinityClass) -> Object:
-    return {"object": f"{names.CLASS_KIND} {affinity_class.name}", "class": affinity_class.name}
+    return ClassInUse(affinity_class=name, users=shown, count=len(users))
 
 
 # validation

@@ -8,20 +8,67 @@ class          its nodes, users and pods outside it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
-
-import msgspec
+from collections.abc import Iterator, Mapping
 
 from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.messages.applications import (
+    AllowClassInTenant,
+    ChooseAllowedClass,
+    ChosenByApplication,
+    ClassMissing,
+    ClassNotAllowed,
+    ClassRequired,
+    ClassWithdrawn,
+    CreateClass,
+    DefaultUnusable,
+    KeptFromDefault,
+    TenantDefault,
+)
+from nodeyard.capabilities.affinity.messages.classes import (
+    InvalidSelector,
+    LabelNodes,
+    NodesMatch,
+    NoNodeMatches,
+    PodsOutside,
+)
+from nodeyard.capabilities.affinity.messages.definitions import Establishing, Served
+from nodeyard.capabilities.affinity.messages.objects import Deleting, Paused
+from nodeyard.capabilities.affinity.messages.pods import (
+    ApplySchedulingInChart,
+    GrantRead,
+    MissingNodeSelector,
+    NamespaceExempt,
+    NodeNameOutsideClass,
+    OutsideClass,
+    OwnerCycle,
+    OwnerMissing,
+    OwnerReplaced,
+    OwnerUnknown,
+    OwnerUnknownButHarmless,
+    OwnerUnread,
+    OwnerUnreadForbidden,
+    PodClassMissing,
+    TooComplex,
+)
+from nodeyard.capabilities.affinity.messages.steps import (
+    ClassRequires,
+    EndPause,
+    InstalledBy,
+    NoTenant,
+    OwnedBy,
+    ReleaseOf,
+    TenantPolicy,
+    UsesClass,
+)
+from nodeyard.capabilities.affinity.messages.tenants import NamespaceDeleted, NamespacePending, TenantReady
 from nodeyard.capabilities.affinity.planning.choice import READY, choose, release_condition
 from nodeyard.capabilities.affinity.planning.class_record import Record, format_previous, stored_record
 from nodeyard.capabilities.affinity.planning.classes import selector_errors
 from nodeyard.capabilities.affinity.planning.compiled_classes import terms_of
-from nodeyard.capabilities.affinity.planning.definitions import definition_facts
+from nodeyard.capabilities.affinity.planning.definitions import crd_name
 from nodeyard.capabilities.affinity.planning.inheritance import effective_policies
-from nodeyard.capabilities.affinity.planning.lineage import Claim, Owned, Step
-from nodeyard.capabilities.affinity.planning.naming import lineage, tenant_facts
+from nodeyard.capabilities.affinity.planning.lineage import Claim, DeadEnd, Owned, Step
+from nodeyard.capabilities.affinity.planning.naming import lineage
 from nodeyard.capabilities.affinity.pods import PodSnapshot
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.snapshot import (
@@ -32,27 +79,10 @@ from nodeyard.capabilities.affinity.snapshot import (
     TenantsSnapshot,
 )
 from nodeyard.capabilities.affinity.types import AffinityClass, Tenant
-from nodeyard.kube.json import Object
 from nodeyard.plan.builder import PlanBuilder
+from nodeyard.plan.message import Message
 from nodeyard.plan.model import Candidate, Decision, ObjectRef
 
-_CHANGES: Final[Mapping[str, tuple[Reason, ...]]] = {
-    Reason.MISSING_SELECTOR: (Reason.MEND_CHART,),
-    Reason.OUTSIDE: (Reason.MEND_CHART,),
-    Reason.TOO_COMPLEX: (Reason.MEND_CHART,),
-    Reason.NODE_OUTSIDE: (Reason.MEND_CHART,),
-    Reason.OWNER_FORBIDDEN: (Reason.GRANT_READ,),
-    Reason.OWNER_UNKNOWN: (Reason.GRANT_READ,),
-    Reason.CLASS_MISSING: (Reason.CREATE_CLASS, Reason.CHOOSE_ALLOWED),
-    Reason.CLASS_NOT_ALLOWED: (Reason.CHOOSE_ALLOWED, Reason.ALLOW_CLASS),
-    Reason.CLASS_WITHDRAWN: (Reason.CHOOSE_ALLOWED, Reason.ALLOW_CLASS),
-    Reason.DEFAULT_NOT_ALLOWED: (Reason.CHOOSE_ALLOWED,),
-    Reason.CLASS_EXPLICIT: (Reason.CHOOSE_ALLOWED,),
-    Reason.CLASS_STICKY: (Reason.CHOOSE_ALLOWED,),
-    Reason.CLASS_DEFAULT: (Reason.CHOOSE_ALLOWED,),
-    Reason.NO_NODE_MATCHES: (Reason.LABEL_NODES,),
-    Reason.PAUSED: (Reason.END_PAUSE,),
-}
 _Snapshot = TenantsSnapshot | ApplicationSnapshot | DefinitionSnapshot | ClassSnapshot | PodSnapshot
 
 
@@ -71,51 +101,39 @@ def decide(ref: ObjectRef, snapshot: _Snapshot, builder: PlanBuilder) -> Decisio
             return _decide_definition(ref, snapshot, builder)
 
 
-def _decision(ref: ObjectRef, rule: str, facts: Object, candidates: Iterable[Candidate]) -> Decision:
-    changes = tuple(each.value for each in _CHANGES.get(rule, ()))
-    return Decision(object=ref, rule=rule, facts=facts, candidates=tuple(candidates), would_change=changes)
-
-
-def _step(name: str, reason: Reason, facts: Object) -> Candidate:
-    return Candidate(name=name, is_taken=True, reason=reason.value, facts=facts)
-
-
 # shared steps
 
 
+def _step(name: str, message: Message) -> Candidate:
+    return Candidate.of(name, message, is_taken=True)
+
+
 def _tenant_step(policy: EffectivePolicy, namespace: str) -> Candidate:
-    tenant = policy.tenant
-    if tenant is None:
-        return _step(f"Namespace {namespace}", Reason.NO_TENANT, {"namespace": namespace})
-    return _step(_tenant_name(tenant), Reason.TENANT_POLICY, _policy_facts(policy))
-
-
-def _tenant_name(tenant: Tenant) -> str:
-    return f"{names.TENANT_KIND} {tenant.namespace}/{tenant.name}"
-
-
-def _policy_facts(policy: EffectivePolicy) -> Object:
-    return {"default": policy.default, "allowed": None if policy.allowed is None else list(policy.allowed)}
+    if policy.tenant is None:
+        return _step(f"Namespace {namespace}", NoTenant(namespace=namespace))
+    return _step(str(policy.tenant.ref), TenantPolicy(default=policy.default, allowed=policy.allowed))
 
 
 def _class_step(affinity_class: AffinityClass) -> Candidate:
     spec = affinity_class.spec
     terms = terms_of(spec)
-    facts: Object = {
-        "node_selector": dict(spec.node_selector),
-        "terms": 0 if terms is None else len(terms.node_selector_terms),
-        "enforcement": spec.enforcement.value,
-    }
-    return _step(f"{names.CLASS_KIND} {affinity_class.name}", Reason.CLASS_REQUIRES, facts)
+    message = ClassRequires(
+        node_selector=spec.node_selector,
+        terms=0 if terms is None else len(terms.node_selector_terms),
+        enforcement=spec.enforcement.value,
+    )
+    return _step(str(affinity_class.ref), message)
 
 
-def _release_step(name: str, application: str, record: Record | None, labels: Mapping[str, str]) -> Candidate:
-    """Return the step of a release, with the recorded class, or the one in its label if there is no record."""
-    facts: Object = {"application": application, "recorded": record is not None}
-    facts["class"] = labels.get(names.AFFINITY_CLASS, "") if record is None else record.affinity_class
-    if record is not None and record.previous:
-        facts["previous"] = format_previous(record.previous)
-    return _step(name, Reason.RELEASE_OF, facts)
+def _release_of(application: str, record: Record | None, labels: Mapping[str, str], failure: str = "") -> ReleaseOf:
+    """Return the message of a release, with the recorded class, or the one in its label if there is no record."""
+    return ReleaseOf(
+        application=application,
+        affinity_class=labels.get(names.AFFINITY_CLASS, "") if record is None else record.affinity_class,
+        is_recorded=record is not None,
+        previous=format_previous(record.previous) if record is not None and record.previous else None,
+        failure=failure,
+    )
 
 
 # pods
@@ -124,11 +142,23 @@ def _release_step(name: str, application: str, record: Record | None, labels: Ma
 def _decide_pod(ref: ObjectRef, snapshot: PodSnapshot) -> Decision | None:
     if (ref.kind, ref.namespace, ref.name) != (snapshot.ref.kind, snapshot.ref.namespace, snapshot.ref.name):
         return None
-    placement = snapshot.placement
-    rule, facts = placement.reason.value, placement.facts
-    if snapshot.is_exempt:
-        rule, facts = Reason.EXEMPT.value, {"namespace": ref.namespace}
-    return _decision(ref, rule, facts, _pod_steps(snapshot))
+    rule = NamespaceExempt(namespace=ref.namespace) if snapshot.is_exempt else snapshot.placement.message
+    return Decision.of(ref, rule, _pod_steps(snapshot), _pod_remedies(rule, snapshot.policy))
+
+
+def _pod_remedies(rule: Message, policy: EffectivePolicy) -> Iterator[Message]:
+    match rule:
+        case MissingNodeSelector() | OutsideClass() | TooComplex() | NodeNameOutsideClass():
+            yield ApplySchedulingInChart()
+        case OwnerUnknown() | OwnerUnknownButHarmless():
+            yield GrantRead()
+        case PodClassMissing():
+            yield CreateClass(affinity_class=rule.affinity_class)
+            yield _choose_allowed(policy)
+
+
+def _choose_allowed(policy: EffectivePolicy) -> ChooseAllowedClass:
+    return ChooseAllowedClass(tenant="" if policy.tenant is None else policy.tenant.name, allowed=policy.allowed)
 
 
 def _pod_steps(snapshot: PodSnapshot) -> Iterator[Candidate]:
@@ -140,19 +170,32 @@ def _pod_steps(snapshot: PodSnapshot) -> Iterator[Candidate]:
             yield from map(_claim_step, lineage.claims)
     if snapshot.affinity_class is not None:
         yield _class_step(snapshot.affinity_class)
-    for end in lineage.dead_ends:
-        facts = {"subject": str(snapshot.ref), "owner": str(end.ref), "error": end.detail}
-        yield Candidate(name=str(end.ref), is_taken=False, reason=end.reason.value, facts=facts)
+    yield from (Candidate.of(str(each.ref), _dead_end(each)) for each in lineage.dead_ends)
 
 
 def _claim_step(claim: Claim) -> Candidate:
-    application = f"{claim.application.kind} {claim.application.name}"
-    return _release_step(str(claim.release.ref), application, claim.record, claim.release.metadata.labels)
+    application, release = f"{claim.application.kind} {claim.application.name}", claim.release
+    return _step(str(release.ref), _release_of(application, claim.record, release.metadata.labels))
 
 
 def _owner_step(step: Step) -> Candidate:
-    reason = Reason.INSTALLED_BY if step.is_labelled else Reason.OWNED_BY
-    return _step(str(step.ref), reason, {"below": str(step.below.ref) if step.below else ""})
+    below = str(step.below.ref) if step.below else ""
+    return _step(str(step.ref), InstalledBy(below=below) if step.is_labelled else OwnedBy(below=below))
+
+
+def _dead_end(end: DeadEnd) -> Message:
+    owner = str(end.ref)
+    match end.reason:
+        case Reason.OWNER_MISSING:
+            return OwnerMissing(owner=owner)
+        case Reason.OWNER_REPLACED:
+            return OwnerReplaced(owner=owner)
+        case Reason.OWNER_CYCLE:
+            return OwnerCycle(owner=owner)
+        case Reason.OWNER_FORBIDDEN:
+            return OwnerUnreadForbidden(owner=owner, error=end.detail)
+        case _:
+            return OwnerUnread(owner=owner, error=end.detail)
 
 
 # applications
@@ -166,11 +209,22 @@ def _decide_application(ref: ObjectRef, snapshot: ApplicationSnapshot, builder: 
     if not is_meant or ref.namespace != metadata["namespace"]:
         return None
     choice = choose(snapshot)
-    refusal = builder.blocked[0] if builder.blocked else None
-    rule, facts = (refusal.reason, refusal.facts) if refusal else (choice.reason.value, choice.facts)
-    if snapshot.policy.allowed is not None:
-        facts = {**facts, "allowed": list(snapshot.policy.allowed)}
-    return _decision(ref, rule, facts, _application_steps(snapshot, choice.name))
+    rule: Message = builder.blocked[0].facts if builder.blocked else choice.message
+    remedies = _application_remedies(rule, snapshot.policy)
+    return Decision.of(ref, rule, _application_steps(snapshot, choice.name), remedies)
+
+
+def _application_remedies(rule: Message, policy: EffectivePolicy) -> Iterator[Message]:
+    match rule:
+        case ClassMissing():
+            yield CreateClass(affinity_class=rule.affinity_class)
+            yield _choose_allowed(policy)
+        case ClassNotAllowed() | ClassWithdrawn():
+            yield _choose_allowed(policy)
+            if rule.affinity_class:
+                yield AllowClassInTenant(affinity_class=rule.affinity_class, tenant=rule.tenant)
+        case ClassRequired() | DefaultUnusable() | ChosenByApplication() | KeptFromDefault() | TenantDefault():
+            yield _choose_allowed(policy)
 
 
 def _application_steps(snapshot: ApplicationSnapshot, chosen: str) -> Iterator[Candidate]:
@@ -183,10 +237,10 @@ def _application_steps(snapshot: ApplicationSnapshot, chosen: str) -> Iterator[C
         name = f"{names.RELEASE_KIND} {release['metadata']['namespace']}/{release['metadata']['name']}"
         labels = release["metadata"].get("labels") or {}
         application = f"{labels.get(names.APPLICATION_KIND, '')} {labels.get(names.APPLICATION_NAME, '')}".strip()
-        step = _release_step(name, application or "no application", stored_record(snapshot.application), labels)
         ready = release_condition(release, READY) or {}
         failure = f"{ready.get('reason', '')}: {ready.get('message', '')}" if ready.get("status") == "False" else ""
-        yield msgspec.structs.replace(step, facts={**step.facts, "failure": failure}) if failure else step
+        record = stored_record(snapshot.application)
+        yield _step(name, _release_of(application or "no application", record, labels, failure))
 
 
 # tenants
@@ -203,27 +257,22 @@ def _decide_tenant(ref: ObjectRef, snapshot: TenantsSnapshot, builder: PlanBuild
         if (each.object.kind, each.object.namespace, each.object.name) == (meant.kind, meant.namespace, meant.name)
     )
     refusal = next(about, None)
-    rule, facts = (refusal.reason, refusal.facts) if refusal else _tenant_rule(tenant, snapshot, builder)
+    rule = _tenant_rule(tenant, snapshot, builder) if refusal is None else refusal.facts
     tree = effective_policies(snapshot.tenants, snapshot.classes)
     chain = [tree.get(namespace, EffectivePolicy()) for namespace in lineage(tenant.own_namespace)]
-    steps = [
-        _step(_tenant_name(each.tenant), Reason.TENANT_POLICY, _policy_facts(each))
-        for each in chain
-        if each.tenant is not None
-    ]
-    return _decision(ref, rule, facts, steps)
+    steps = [_tenant_step(each, "") for each in chain if each.tenant is not None]
+    return Decision.of(ref, rule, steps, [EndPause()] if isinstance(rule, Paused) else [])
 
 
-def _tenant_rule(tenant: Tenant, snapshot: TenantsSnapshot, builder: PlanBuilder) -> tuple[str, Object]:
-    """Return the reason for a tenant without refusals: deleting, waiting for its Namespace, or ready."""
-    own, facts = tenant.own_namespace, tenant_facts(tenant)
+def _tenant_rule(tenant: Tenant, snapshot: TenantsSnapshot, builder: PlanBuilder) -> Message:
+    """Return the message for a tenant without refusals: deleting, waiting for its Namespace, or ready."""
     for action in builder.actions:
-        if (action.object.kind, action.object.name, action.reason) == ("Namespace", own, Reason.NAMESPACE_DELETED):
-            return action.reason, action.facts
+        if isinstance(action.facts, NamespaceDeleted) and action.facts.object == tenant.ref:
+            return action.facts
     if tenant.is_deleting:
-        return Reason.DELETING.value, facts
-    is_there = own in snapshot.namespaces
-    return (Reason.TENANT_READY if is_there else Reason.NAMESPACE_PENDING).value, facts
+        return Deleting(object=tenant.ref)
+    is_there = tenant.own_namespace in snapshot.namespaces
+    return TenantReady(object=tenant.ref) if is_there else NamespacePending(object=tenant.ref)
 
 
 def _refers_to(ref: ObjectRef, tenant: Tenant) -> bool:
@@ -240,33 +289,31 @@ def _decide_class(ref: ObjectRef, snapshot: ClassSnapshot, builder: PlanBuilder)
     affinity_class = snapshot.affinity_class
     if (ref.kind, ref.name) != (names.CLASS_KIND, affinity_class.name):
         return None
-    nodes = sum(snapshot.zones.values())
-    rule = Reason.NODES_MATCH if nodes else Reason.NO_NODE_MATCHES
-    facts: Object = {"class": affinity_class.name, "nodes": nodes, "zones": dict(snapshot.zones)}
     refusal = next((each for each in builder.blocked if each.reason != Reason.SERVED_ELSEWHERE), None)
+    rule: Message = NodesMatch(zones=snapshot.zones) if any(snapshot.zones.values()) else NoNodeMatches()
     if refusal is not None:
-        return _decision(ref, refusal.reason, refusal.facts, _class_steps(snapshot))
-    if errors := selector_errors(affinity_class.spec):
-        return _decision(ref, Reason.BAD_SELECTOR.value, {"errors": errors}, _class_steps(snapshot))
-    return _decision(ref, rule.value, facts, _class_steps(snapshot))
+        rule = refusal.facts
+    elif errors := selector_errors(affinity_class.spec):
+        rule = InvalidSelector(errors=errors)
+    return Decision.of(ref, rule, _class_steps(snapshot), [LabelNodes()] if isinstance(rule, NoNodeMatches) else [])
 
 
 def _class_steps(snapshot: ClassSnapshot) -> Iterator[Candidate]:
     name = snapshot.affinity_class.name
     yield _class_step(snapshot.affinity_class)
     for user in snapshot.users:
-        yield _step(f"{user.kind} {user.namespace}/{user.name}", Reason.USES_CLASS, {"class": name})
+        yield _step(f"{user.kind} {user.namespace}/{user.name}", UsesClass(affinity_class=name))
     for pod in snapshot.violators:
-        facts: Object = {"class": name, "count": 1, "pods": [pod]}
-        yield Candidate(name=f"Pod {pod}", is_taken=False, reason=Reason.VIOLATED.value, facts=facts)
+        yield Candidate.of(f"Pod {pod}", PodsOutside(affinity_class=name, pods=[pod], count=1))
 
 
 def _decide_definition(ref: ObjectRef, snapshot: DefinitionSnapshot, builder: PlanBuilder) -> Decision | None:
     if (ref.kind, ref.name) != (names.DEFINITION_KIND, snapshot.definition.name):
         return None
     if builder.blocked:
-        return _decision(ref, builder.blocked[0].reason, builder.blocked[0].facts, ())
+        return Decision.of(ref, builder.blocked[0].facts)
+    definition = snapshot.definition
     conditions = ((snapshot.crd or {}).get("status") or {}).get("conditions") or ()
-    is_served = any((each.get("type"), each.get("status")) == ("Established", "True") for each in conditions)
-    rule = Reason.SERVED if is_served else Reason.ESTABLISHING
-    return _decision(ref, rule.value, definition_facts(snapshot.definition), ())
+    if any((each.get("type"), each.get("status")) == ("Established", "True") for each in conditions):
+        return Decision.of(ref, Served(kind=definition.kind))
+    return Decision.of(ref, Establishing(crd=crd_name(definition)))

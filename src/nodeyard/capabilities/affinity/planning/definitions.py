@@ -10,11 +10,24 @@ from __future__ import annotations
 from typing import Final
 
 from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.messages.definitions import (
+    ApplicationsUnwatched,
+    CRDNotManaged,
+    DefinitionClosed,
+    DefinitionClosing,
+    DefinitionInUse,
+    DefinitionServed,
+    DefinitionWithdrawn,
+    DuplicateDefinition,
+    InvalidDefinition,
+    InvalidSchema,
+    SchemaSimplified,
+)
+from nodeyard.capabilities.affinity.messages.objects import Deleting, ServedElsewhere
 from nodeyard.capabilities.affinity.planning import finalizers
 from nodeyard.capabilities.affinity.planning.crd_teardown import closing_patch, settled_at
 from nodeyard.capabilities.affinity.planning.definition_validation import declaration_faults
 from nodeyard.capabilities.affinity.planning.schemas import SchemaError, structural
-from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.snapshot import DefinitionSnapshot
 from nodeyard.capabilities.affinity.types import Application, ApplicationDefinition
 from nodeyard.kube.json import Object, json_equal
@@ -46,39 +59,31 @@ def plan_definition(builder: PlanBuilder, snapshot: DefinitionSnapshot) -> None:
     if definition.is_deleting:
         _plan_deletion(builder, snapshot)
         return
-    ref, facts = definition_ref(definition), definition_facts(definition)
+    ref = definition.ref
     if snapshot.is_served_elsewhere:
-        builder.block_with_facts(ref, Reason.SERVED_ELSEWHERE, facts)
+        builder.block(ref, ServedElsewhere(kind=definition.kind))
         return
     if snapshot.watch_error:
-        builder.block_with_facts(ref, Reason.UNWATCHED, {**facts, "error": snapshot.watch_error})
+        builder.block(ref, ApplicationsUnwatched(kind=definition.kind, error=snapshot.watch_error))
     if faults := declaration_faults(definition):
-        builder.block_with_facts(ref, Reason.BAD_DEFINITION, {**facts, "errors": faults})
+        builder.block(ref, InvalidDefinition(object=ref, errors=faults))
         return
     if snapshot.rivals:
-        builder.block_with_facts(ref, Reason.DUPLICATE_DEFINITION, {**facts, "rivals": list(snapshot.rivals)})
+        builder.block(ref, DuplicateDefinition(object=ref, kind=definition.kind, rivals=snapshot.rivals))
         return
     if snapshot.former:
-        builder.block_with_facts(ref, Reason.BAD_DEFINITION, {**facts, "errors": _rename_faults(snapshot)})
+        builder.block(ref, InvalidDefinition(object=ref, errors=_rename_faults(snapshot)))
         return
     _plan_crd(builder, snapshot)
 
 
-def definition_ref(definition: ApplicationDefinition) -> ObjectRef:
-    return ObjectRef(
-        api_version=names.API_VERSION,
-        kind=names.DEFINITION_KIND,
-        name=definition.name,
-        uid=definition.metadata.uid,
-    )
+def crd_name(definition: ApplicationDefinition) -> str:
+    return f"{definition.spec.application.plural}.{names.APPS_GROUP}"
 
 
-def definition_facts(definition: ApplicationDefinition) -> Object:
-    return {
-        "definition": definition.name,
-        "kind": definition.kind,
-        "crd": f"{definition.spec.application.plural}.{names.APPS_GROUP}",
-    }
+def _crd_ref(definition: ApplicationDefinition, crd: Object | None) -> ObjectRef:
+    uid = "" if crd is None else crd["metadata"].get("uid", "")
+    return ObjectRef(api_version=CRD_API_VERSION, kind=CRD_KIND, name=crd_name(definition), uid=uid)
 
 
 def is_ours(crd: Object, definition: ApplicationDefinition) -> bool:
@@ -90,34 +95,32 @@ def is_ours(crd: Object, definition: ApplicationDefinition) -> bool:
 
 def _plan_crd(builder: PlanBuilder, snapshot: DefinitionSnapshot) -> None:
     definition, crd = snapshot.definition, snapshot.crd
-    ref, facts = definition_ref(definition), definition_facts(definition)
+    ref, target = definition.ref, _crd_ref(definition, crd)
     try:
         schema, left_out = structural(definition.spec.application.open_api_schema)
     except SchemaError as error:
-        builder.block_with_facts(ref, Reason.BAD_SCHEMA, {**facts, "error": str(error)})
+        builder.block(ref, InvalidSchema(object=ref, error=str(error)))
         return
-    finalizer_added = finalizers.add(builder, ref, definition.metadata, names.DEFINITION_FINALIZER, facts)
+    finalizer_added = finalizers.add(builder, ref, definition.metadata, names.DEFINITION_FINALIZER)
     if crd is not None and not is_ours(crd, definition):
-        builder.block_with_facts(ref, Reason.CRD_NOT_MANAGED, {**facts, "by": _creator(crd)})
+        builder.block(ref, CRDNotManaged(object=ref, crd=target.name, by=_creator(crd)))
         return
     if crd is not None and crd["metadata"].get("deletionTimestamp"):
-        builder.block_with_facts(ref, Reason.DELETING, {**facts, "object": f"{CRD_KIND} {facts['crd']}"})
+        builder.block(ref, Deleting(object=target))
         return
     body = crd_of(definition, schema)
     if crd is not None and (fixed := _kind_fault(crd, body)):
-        builder.block_with_facts(ref, Reason.BAD_DEFINITION, {**facts, "errors": [fixed]})
+        builder.block(ref, InvalidDefinition(object=ref, errors=[fixed]))
         return
     if left_out:
-        builder.block_with_facts(ref, Reason.SCHEMA_SIMPLIFIED, {**facts, "left_out": list(left_out)})
+        builder.block(ref, SchemaSimplified(kind=definition.kind, left_out=left_out))
     after = body if crd is None else _preview(crd, body)
     if after is crd:
         return
-    uid = "" if crd is None else crd["metadata"].get("uid", "")
-    builder.act_with_facts(
+    builder.act(
         Verb.APPLY,
-        ObjectRef(api_version=CRD_API_VERSION, kind=CRD_KIND, name=facts["crd"], uid=uid),
-        Reason.DEFINITION_SERVED,
-        facts,
+        target,
+        DefinitionServed(object=ref, crd=target.name, kind=definition.kind),
         # The cache may be stale: do not take over a CRD that somebody else has just created.
         Write(body=body, force=crd is not None),
         diff=diff(crd, after),
@@ -192,38 +195,38 @@ def _creator(crd: Object) -> str:
 
 def _plan_deletion(builder: PlanBuilder, snapshot: DefinitionSnapshot) -> None:
     definition, crd = snapshot.definition, snapshot.crd
-    ref, facts = definition_ref(definition), definition_facts(definition)
+    ref, kind = definition.ref, definition.kind
     if names.DEFINITION_FINALIZER not in definition.metadata.finalizers:
         return
     if snapshot.watch_error and not snapshot.is_served_elsewhere:
         # The number of applications is unknown, and deleting the CRD would delete them all.
-        builder.block_with_facts(ref, Reason.UNWATCHED, {**facts, "error": snapshot.watch_error})
+        builder.block(ref, ApplicationsUnwatched(kind=kind, error=snapshot.watch_error))
     elif snapshot.applications:
-        builder.block_with_facts(ref, Reason.DEFINITION_IN_USE, {**facts, "applications": snapshot.applications})
+        builder.block(ref, DefinitionInUse(object=ref, kind=kind, applications=snapshot.applications))
     elif snapshot.former and not snapshot.is_served_elsewhere:
-        builder.block_with_facts(ref, Reason.BAD_DEFINITION, {**facts, "errors": _rename_faults(snapshot)})
+        builder.block(ref, InvalidDefinition(object=ref, errors=_rename_faults(snapshot)))
     elif crd is None or not is_ours(crd, definition):
-        finalizers.remove(builder, ref, definition.metadata, names.DEFINITION_FINALIZER, facts)
+        finalizers.remove(builder, ref, definition.metadata, names.DEFINITION_FINALIZER)
     elif crd["metadata"].get("deletionTimestamp"):
-        builder.block_with_facts(ref, Reason.DELETING, {**facts, "object": f"{CRD_KIND} {facts['crd']}"})
+        builder.block(ref, Deleting(object=_crd_ref(definition, crd)))
     else:
-        _delete_crd(builder, crd, ref, facts)
+        _delete_crd(builder, crd, definition)
 
 
-def _delete_crd(builder: PlanBuilder, crd: Object, ref: ObjectRef, facts: Object) -> None:
+def _delete_crd(builder: PlanBuilder, crd: Object, definition: ApplicationDefinition) -> None:
     """Close the CRD for new objects first, then delete it."""
-    metadata, settled = crd["metadata"], settled_at(crd)
-    target = ObjectRef(api_version=CRD_API_VERSION, kind=CRD_KIND, name=facts["crd"], uid=metadata["uid"])
+    ref, target, settled = definition.ref, _crd_ref(definition, crd), settled_at(crd)
     # Optimistic locking: a CRD that somebody took over meanwhile is not deleted.
-    version = metadata.get("resourceVersion", "")
+    version = crd["metadata"].get("resourceVersion", "")
     if settled is None:
         patch = closing_patch(crd, builder.now)
         changes = diff(crd, merge_patch(crd, patch))
         write = Write(body=patch, resource_version=version)
-        builder.act_with_facts(Verb.PATCH, target, Reason.DEFINITION_CLOSED, facts, write, diff=changes)
+        builder.act(Verb.PATCH, target, DefinitionClosing(object=ref, crd=target.name), write, diff=changes)
     elif builder.now < settled:
-        builder.block_with_facts(ref, Reason.DEFINITION_CLOSED, facts)
+        builder.block(ref, DefinitionClosed(object=ref, crd=target.name, kind=definition.kind))
         builder.wake(settled)
     else:
         write = Write(propagation="Background", resource_version=version)
-        builder.act_with_facts(Verb.DELETE, target, Reason.DEFINITION_WITHDRAWN, facts, write)
+        message = DefinitionWithdrawn(object=ref, crd=target.name, kind=definition.kind)
+        builder.act(Verb.DELETE, target, message, write)

@@ -2,44 +2,41 @@
 
 from __future__ import annotations
 
-from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.kube.json import Object
+from nodeyard.capabilities.affinity.messages.objects import FinalizerAdded, FinalizerRemoved
 from nodeyard.kube.objects import ObjectMeta
 from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.model import FieldChange, ObjectRef, Verb, Write
 
 
-def add(builder: PlanBuilder, ref: ObjectRef, metadata: ObjectMeta, finalizer: str, facts: Object) -> str:
+def add(builder: PlanBuilder, ref: ObjectRef, metadata: ObjectMeta, finalizer: str) -> str:
     """Add the finalizer; return the id of the action to wait for, empty if the finalizer is there already."""
     if finalizer in metadata.finalizers:
         return ""
     change = FieldChange(path=f"metadata.finalizers[{finalizer}]", to=finalizer)
-    return _write(builder, ref, metadata, [*metadata.finalizers, finalizer], Reason.FINALIZER_ADDED, facts, change)
+    message = FinalizerAdded(object=ref, finalizer=finalizer)
+    return _write(builder, metadata, [*metadata.finalizers, finalizer], message, change)
 
 
-def remove(builder: PlanBuilder, ref: ObjectRef, metadata: ObjectMeta, finalizer: str, facts: Object) -> None:
+def remove(builder: PlanBuilder, ref: ObjectRef, metadata: ObjectMeta, finalizer: str) -> None:
     if finalizer not in metadata.finalizers:
         return
     change = FieldChange(path=f"metadata.finalizers[{finalizer}]", from_=finalizer)
     left = [each for each in metadata.finalizers if each != finalizer]
-    _write(builder, ref, metadata, left, Reason.FINALIZER_REMOVED, facts, change)
+    _write(builder, metadata, left, FinalizerRemoved(object=ref, finalizer=finalizer), change)
 
 
 def _write(
     builder: PlanBuilder,
-    ref: ObjectRef,
     metadata: ObjectMeta,
     finalizers: list[str],
-    reason: Reason,
-    facts: Object,
+    message: FinalizerAdded | FinalizerRemoved,
     change: FieldChange,
 ) -> str:
     """Write the whole list, with optimistic locking."""
-    return builder.act_with_facts(
+    return builder.act(
         Verb.PATCH,
-        ref,
-        reason,
-        facts,
+        message.object,
+        message,
         Write(body={"metadata": {"finalizers": finalizers}}, resource_version=metadata.resource_version),
         diff=(change,),
         part="finalizer",

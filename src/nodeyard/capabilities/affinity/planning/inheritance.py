@@ -17,9 +17,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.planning.naming import is_well_named, tenant_facts
-from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.capabilities.affinity.snapshot import EffectivePolicy, Fault
+from nodeyard.capabilities.affinity.messages.tenants import (
+    DefaultNotAllowed,
+    NotAllowedByParent,
+    ParentMissing,
+    TenantClassesMissing,
+    TenantMessage,
+)
+from nodeyard.capabilities.affinity.planning.naming import is_well_named
+from nodeyard.capabilities.affinity.snapshot import EffectivePolicy
 from nodeyard.capabilities.affinity.types import Tenant
 
 
@@ -66,13 +72,12 @@ def _resolve(
 
 
 def _resolve_orphan(tenant: Tenant, missing: str) -> _Resolved:
-    fault = Fault(Reason.PARENT_MISSING, tenant_facts(tenant, missing=missing))
     policy = EffectivePolicy(
         tenant=tenant,
         default=tenant.spec.default_affinity_class or "",
         allowed=(),
         fault=f"the namespace {missing} above it belongs to no {names.TENANT_KIND}",
-        faults=(fault,),
+        faults=(ParentMissing(object=tenant.ref, missing=missing),),
     )
     return _Resolved(policy, members=frozenset(), missing=missing)
 
@@ -89,8 +94,8 @@ def _resolve_child(tenant: Tenant, parent: _Resolved, classes: frozenset[str]) -
     error = ""
     if default and members is not None and default not in members:
         error = f"it is not one of the allowed classes {', '.join(allowed)}" if allowed else "no class is allowed"
-        facts = tenant_facts(tenant, default=default, allowed=list(allowed or ()), source=source)
-        faults.append(Fault(Reason.DEFAULT_NOT_ALLOWED, facts))
+        ref = tenant.ref
+        faults.append(DefaultNotAllowed(object=ref, default=default, source=source, allowed=allowed or ()))
     faults += _missing_classes(tenant, classes)
     policy = EffectivePolicy(
         tenant=tenant,
@@ -106,7 +111,7 @@ def _resolve_child(tenant: Tenant, parent: _Resolved, classes: frozenset[str]) -
 
 def _resolve_allowed(
     tenant: Tenant, parent: _Resolved
-) -> tuple[tuple[str, ...] | None, frozenset[str] | None, list[Fault]]:
+) -> tuple[tuple[str, ...] | None, frozenset[str] | None, list[TenantMessage]]:
     """Return the allowed classes as a list and as a set, and the faults of the tenant's own list."""
     own, above = tenant.spec.allowed_affinity_classes, parent.members
     if own is None:
@@ -114,20 +119,24 @@ def _resolve_allowed(
     listed = tuple(dict.fromkeys(own))
     if above is None:
         return listed, frozenset(listed), []
-    outside = [each for each in listed if each not in above]
+    outside = tuple(each for each in listed if each not in above)
     inside = tuple(each for each in listed if each in above)
     if not outside:
         return inside, frozenset(inside), []
-    within = list(parent.policy.allowed or ())
-    facts = tenant_facts(tenant, classes=outside, parent=tenant.namespace, allowed=within)
-    return inside, frozenset(inside), [Fault(Reason.NOT_IN_PARENT, facts)]
+    fault = NotAllowedByParent(
+        object=tenant.ref,
+        classes=outside,
+        parent=tenant.namespace,
+        allowed=parent.policy.allowed or (),
+    )
+    return inside, frozenset(inside), [fault]
 
 
-def _missing_classes(tenant: Tenant, classes: frozenset[str]) -> list[Fault]:
+def _missing_classes(tenant: Tenant, classes: frozenset[str]) -> list[TenantMessage]:
     """Return the fault of missing classes that the tenant names itself; inherited ones are the parent's fault."""
     named = dict.fromkeys(named_classes(tenant))
-    missing = [each for each in named if each not in classes]
-    return [Fault(Reason.CLASS_MISSING, tenant_facts(tenant, classes=missing))] if missing else []
+    missing = tuple(each for each in named if each not in classes)
+    return [TenantClassesMissing(object=tenant.ref, classes=missing)] if missing else []
 
 
 def named_classes(tenant: Tenant) -> tuple[str, ...]:

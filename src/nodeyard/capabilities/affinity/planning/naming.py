@@ -13,9 +13,7 @@ from typing import Final
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.planning.definition_validation import RELEASE_NAME_MAX
 from nodeyard.capabilities.affinity.types import Tenant
-from nodeyard.kube.json import Object
 from nodeyard.kube.names import LABEL_VALUE_MAX
-from nodeyard.plan.model import ObjectRef
 
 _NAME: Final = "^[a-z][a-z0-9]*$"
 _NAME_RE: Final = re.compile(_NAME[1:-1])
@@ -67,24 +65,3 @@ def lineage(namespace: str) -> Iterator[str]:
         yield namespace
         namespace, _ = parent_of(namespace)
     yield names.TENANT_ROOT
-
-
-def tenant_ref(tenant: Tenant) -> ObjectRef:
-    return ObjectRef(
-        api_version=names.APPS_API_VERSION,
-        kind=names.TENANT_KIND,
-        namespace=tenant.namespace,
-        name=tenant.name,
-        uid=tenant.metadata.uid,
-    )
-
-
-def tenant_facts(tenant: Tenant, **more: object) -> Object:
-    """Return the facts that name a tenant; `kind` distinguishes them from those of an application."""
-    return {
-        "kind": names.TENANT_KIND,
-        "namespace": tenant.namespace,
-        "name": tenant.name,
-        "own": tenant.own_namespace,
-        **more,
-    }

@@ -17,13 +17,33 @@ is denied. A pod template is checked like the pods that it creates.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from itertools import islice
 from typing import Final, NamedTuple, Protocol
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.messages.placement import placement_text
+from nodeyard.capabilities.affinity.messages.pods import (
+    ApplicationWithoutClass,
+    ClasslessRefused,
+    InsideClass,
+    InsidePreviousClass,
+    MissingNodeSelector,
+    NodeNameOutsideClass,
+    OutsideClass,
+    OwnerForbidden,
+    OwnerForbiddenButHarmless,
+    OwnersAmbiguous,
+    OwnerUnknown,
+    OwnerUnknownButHarmless,
+    PodClassMissing,
+    ReleaseClassNotAllowed,
+    TooComplex,
+    UnbackedRefused,
+    UnownedAllowed,
+    UnownedRefused,
+    Unsatisfiable,
+)
 from nodeyard.capabilities.affinity.planning.compiled_classes import compiled
 from nodeyard.capabilities.affinity.planning.containment import (
     Counterexample,
@@ -37,10 +57,10 @@ from nodeyard.capabilities.affinity.planning.lineage import Claim, DeadEnd, Line
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.snapshot import EffectivePolicy
 from nodeyard.capabilities.affinity.types import AffinityClass, Enforcement
-from nodeyard.kube.json import Object
 from nodeyard.kube.names import NAMESPACE
 from nodeyard.kube.node_affinity import NodeSelector, node_matcher
 from nodeyard.kube.objects import ObjectMeta
+from nodeyard.plan.message import Message
 
 
 class Decision(StrEnum):
@@ -89,13 +109,19 @@ class PlacementContext(Protocol):
 
 class Placement(NamedTuple):
     decision: Decision
-    reason: Reason
-    facts: Object
+    message: Message
     affinity_class: str = ""
     """The class that it was checked against; empty if there is none."""
-    message: str = ""
-    """The violation, if there is one."""
     warnings: tuple[str, ...] = ()
+
+    @property
+    def reason(self) -> str:
+        return self.message.reason
+
+    @property
+    def violation(self) -> str:
+        """Return the text of the violation; empty if there is none."""
+        return "" if self.is_inside else self.message.text()
 
     @property
     def is_allowed(self) -> bool:
@@ -144,7 +170,8 @@ def _place_owned(subject: Subject, lineage: Owned, context: PlacementContext) ->
         return worst
     warnings = dict.fromkeys(warning for each in placements for warning in each.warnings)
     if len(lineage.claims) > 1:
-        warnings[_ambiguity_warning(subject, lineage)] = None
+        releases = [f"{each.release.ref.name} ({_application(each)})" for each in lineage.claims]
+        warnings[OwnersAmbiguous(subject=subject.what, releases=releases).text()] = None
     return worst._replace(warnings=tuple(warnings))
 
 
@@ -155,87 +182,110 @@ def _strictest(placements: Sequence[Placement]) -> Placement:
 
 def _place_claim(subject: Subject, claim: Claim, context: PlacementContext) -> Placement:
     name = claim.affinity_class
-    facts: Object = {"subject": subject.what, "class": name, **_owner_facts(claim)}
     if not name:
-        return _place_classless(subject, claim, facts, context)
-    if claim.record is None and (refused := _refuse_claim(name, facts, context.policy())) is not None:
+        return _place_classless(subject, claim, context)
+    if claim.record is None and (refused := _refuse_claim(subject, claim, context.policy())) is not None:
         return refused
-    placement = _check_class(subject, name, facts, context)
+    placement = _check_class(subject, name, context)
     if placement.is_inside:
         return placement
     for previous in claim.previous:
-        if _fits_previous(subject, previous, claim, facts, context):
-            facts = {**facts, "previous": previous}
-            return Placement(Decision.ALLOWED, Reason.INSIDE_PREVIOUS, facts, affinity_class=previous)
+        if _fits_previous(subject, previous, claim, context):
+            message = InsidePreviousClass(
+                subject=subject.what,
+                affinity_class=name,
+                previous=previous,
+                application=_application(claim),
+                release=claim.release.ref.name,
+            )
+            return Placement(Decision.ALLOWED, message, previous)
     return placement
 
 
-def _refuse_claim(name: str, facts: Object, policy: EffectivePolicy) -> Placement | None:
+def _refuse_claim(subject: Subject, claim: Claim, policy: EffectivePolicy) -> Placement | None:
     """Deny a class that is only a label of the release, unless the tenant allows it."""
+    name = claim.affinity_class
     if policy.allowed is None or name in policy.allowed:
         return None
-    tenant = "" if policy.tenant is None else policy.tenant.name
-    facts = {**facts, "tenant": tenant, "allowed": list(policy.allowed)}
-    return _violation(Decision.DENIED, Reason.CLAIM_REFUSED, facts, name)
+    message = ReleaseClassNotAllowed(
+        subject=subject.what,
+        affinity_class=name,
+        application=_application(claim),
+        release=claim.release.ref.name,
+        tenant=_tenant(policy),
+        allowed=policy.allowed,
+    )
+    return Placement(Decision.DENIED, message, name)
 
 
-def _place_classless(subject: Subject, claim: Claim, facts: Object, context: PlacementContext) -> Placement:
+def _place_classless(subject: Subject, claim: Claim, context: PlacementContext) -> Placement:
     """Apply the tenant's rule for unowned pods and, without a record, the rule that every application has a class."""
-    policy = context.policy()
+    policy, what, application = context.policy(), subject.what, _application(claim)
     if not policy.holds_unowned and (claim.record is not None or not policy.needs_class):
-        return Placement(Decision.ALLOWED, Reason.UNRESTRICTED, facts)
-    return _within_allowed(subject, context, {**facts, "backed": claim.record is not None}, Reason.CLASSLESS_REFUSED)
+        return Placement(Decision.ALLOWED, ApplicationWithoutClass(subject=what, application=application))
+
+    def refuse(tenant: str, allowed: Sequence[str]) -> Message:
+        if claim.record is not None:
+            return ClasslessRefused(subject=what, tenant=tenant, allowed=allowed, application=application)
+        release = claim.release.ref.name
+        return UnbackedRefused(subject=what, tenant=tenant, allowed=allowed, application=application, release=release)
+
+    return _within_allowed(subject, context, refuse)
 
 
-def _fits_previous(subject: Subject, previous: str, claim: Claim, facts: Object, context: PlacementContext) -> bool:
+def _fits_previous(subject: Subject, previous: str, claim: Claim, context: PlacementContext) -> bool:
     if previous:
         return _is_inside(subject, previous, context)
-    return _place_classless(subject, claim, facts, context).is_inside
+    return _place_classless(subject, claim, context).is_inside
 
 
-def _owner_facts(claim: Claim) -> Object:
-    application = claim.application
-    return {"application": f"{application.kind} {application.name}", "release": claim.release.ref.name}
+def _application(claim: Claim) -> str:
+    return f"{claim.application.kind} {claim.application.name}"
 
 
-def _check_class(subject: Subject, name: str, facts: Object, context: PlacementContext) -> Placement:
-    affinity_class = context.affinity_class(name)
+def _tenant(policy: EffectivePolicy) -> str:
+    return "" if policy.tenant is None else policy.tenant.name
+
+
+def _check_class(subject: Subject, name: str, context: PlacementContext) -> Placement:
+    what, affinity_class = subject.what, context.affinity_class(name)
     if affinity_class is None:
-        return _violation(Decision.DENIED, Reason.CLASS_MISSING, facts, name)
+        return Placement(Decision.DENIED, PodClassMissing(affinity_class=name), name)
     verdict = _check_containment(subject, affinity_class, context)
     decision = _DECISIONS[enforcement_of(affinity_class, context.namespace_labels())]
     if isinstance(verdict, Inside):
         if not _is_bound_inside(subject, affinity_class, context):
-            is_there = context.node(subject.node_name) is not None
-            return _violation(
-                decision, Reason.NODE_OUTSIDE, {**facts, "node": subject.node_name, "known": is_there}, name
-            )
+            node, is_known = subject.node_name, context.node(subject.node_name) is not None
+            outside = NodeNameOutsideClass(subject=what, affinity_class=name, node=node, is_known=is_known)
+            return _violation(decision, outside, name)
         if not verdict.is_vacuous:
-            return Placement(Decision.ALLOWED, Reason.INSIDE, facts, affinity_class=name)
-        warning = placement_text(Reason.UNSATISFIABLE, facts)
-        return Placement(Decision.ALLOWED, Reason.UNSATISFIABLE, facts, affinity_class=name, warnings=(warning,))
+            return Placement(Decision.ALLOWED, InsideClass(subject=what, affinity_class=name), name)
+        message = Unsatisfiable(subject=what)
+        return Placement(Decision.ALLOWED, message, name, (message.text(),))
     if not isinstance(verdict, Outside):
-        return _violation(decision, Reason.TOO_COMPLEX, facts, name)
-    facts = {**facts, "example": _describe(verdict.counterexample), **_reachable_node(subject, affinity_class, context)}
+        return _violation(decision, TooComplex(subject=what, affinity_class=name), name)
+    node = _reachable_node(subject, affinity_class, context)
     if verdict.missing is None:
-        return _violation(decision, Reason.OUTSIDE, facts, name)
+        example = _describe(verdict.counterexample)
+        return _violation(decision, OutsideClass(subject=what, affinity_class=name, example=example, node=node), name)
     key, value = verdict.missing
-    has = subject.node_selector.get(key)
-    facts = {**facts, "key": key, "value": value, **({} if has is None else {"has": has})}
-    return _violation(decision, Reason.MISSING_SELECTOR, facts, name)
+    missing = MissingNodeSelector(
+        subject=what, affinity_class=name, key=key, value=value, has=subject.node_selector.get(key), node=node
+    )
+    return _violation(decision, missing, name)
 
 
-def _reachable_node(subject: Subject, affinity_class: AffinityClass, context: PlacementContext) -> Object:
+def _reachable_node(subject: Subject, affinity_class: AffinityClass, context: PlacementContext) -> str:
     """Return a node outside the class that the pod could run on, if one is among the first nodes."""
     if subject.node_name:
-        return {"node": subject.node_name}
+        return subject.node_name
     if subject.required is not None and size_of(subject.required) > _MAX_NODES_TRIED:
-        return {}
+        return ""
     made, goes_to = compiled(affinity_class), node_matcher(subject.node_selector, subject.required)
     for node in islice(context.nodes(), _MAX_NODES_TRIED):
         if goes_to(node.labels, node.name) and not made.matches(node.labels, node.name):
-            return {"node": node.name}
-    return {}
+            return node.name
+    return ""
 
 
 def enforcement_of(affinity_class: AffinityClass, namespace_labels: Mapping[str, str]) -> Enforcement:
@@ -277,37 +327,35 @@ def _describe(example: Counterexample) -> str:
     return ", ".join(parts) or "any labels"
 
 
-def _violation(decision: Decision, reason: Reason, facts: Object, name: str) -> Placement:
-    message = placement_text(reason, facts)
-    warnings = (message,) if decision is Decision.WARNED else ()
-    return Placement(decision, reason, facts, name, message, warnings)
-
-
-def _ambiguity_warning(subject: Subject, lineage: Owned) -> str:
-    releases = ", ".join(f"{each.release.ref.name} ({_owner_facts(each)['application']})" for each in lineage.claims)
-    return placement_text(Reason.OWNERS_AMBIGUOUS, {"subject": subject.what, "releases": releases})
+def _violation(decision: Decision, message: Message, name: str) -> Placement:
+    return Placement(decision, message, name, (message.text(),) if decision is Decision.WARNED else ())
 
 
 # pods of no application
 
 
 def _place_unowned(subject: Subject, context: PlacementContext) -> Placement:
-    facts: Object = {"subject": subject.what}
-    policy = context.policy()
+    policy, what = context.policy(), subject.what
     if policy.tenant is None or not policy.holds_unowned:
-        return Placement(Decision.ALLOWED, Reason.UNOWNED_ALLOWED, facts)
-    return _within_allowed(subject, context, facts, Reason.UNOWNED_REFUSED)
+        return Placement(Decision.ALLOWED, UnownedAllowed(subject=what))
+    return _within_allowed(
+        subject, context, lambda tenant, allowed: UnownedRefused(subject=what, tenant=tenant, allowed=allowed)
+    )
 
 
-def _within_allowed(subject: Subject, context: PlacementContext, facts: Object, reason: Reason) -> Placement:
-    """Allow the pod if it is inside one of the allowed classes; otherwise deny it for this reason."""
+def _within_allowed(
+    subject: Subject, context: PlacementContext, refuse: Callable[[str, Sequence[str]], Message]
+) -> Placement:
+    """Allow the pod if it is inside one of the allowed classes; otherwise deny it.
+
+    `refuse` makes the message from the tenant's name and the classes.
+    """
     policy = context.policy()
     allowed = sorted(context.classes()) if policy.allowed is None else policy.allowed
-    facts = {**facts, "tenant": "" if policy.tenant is None else policy.tenant.name, "allowed": list(allowed)}
     for name in allowed:
         if _is_inside(subject, name, context):
-            return Placement(Decision.ALLOWED, Reason.INSIDE, {**facts, "class": name}, affinity_class=name)
-    return _violation(Decision.DENIED, reason, facts, "")
+            return Placement(Decision.ALLOWED, InsideClass(subject=subject.what, affinity_class=name), name)
+    return Placement(Decision.DENIED, refuse(_tenant(policy), allowed))
 
 
 # pods of an unknown application
@@ -318,14 +366,14 @@ def _place_unknown(subject: Subject, obstacle: DeadEnd, context: PlacementContex
 
     The pod may also belong to no application, so the tenant's rule for unowned pods counts as well.
     """
-    facts: Object = {"subject": subject.what, "owner": str(obstacle.ref), "error": obstacle.detail}
-    could_be = [
-        _check_class(subject, name, {"subject": subject.what, "class": name}, context)
-        for name in sorted(set(context.classes_here()))
-    ]
+    what, owner, error = subject.what, str(obstacle.ref), obstacle.detail
+    is_forbidden = obstacle.reason is Reason.OWNER_FORBIDDEN
+    could_be = [_check_class(subject, name, context) for name in sorted(set(context.classes_here()))]
     worst = _strictest((*could_be, _place_unowned(subject, context)))
     if worst.is_inside:
-        warning = placement_text(Reason.OWNER_HARMLESS, facts)
-        return Placement(Decision.ALLOWED, obstacle.reason, facts, warnings=(warning,))
+        harmless = OwnerForbiddenButHarmless if is_forbidden else OwnerUnknownButHarmless
+        message = harmless(subject=what, owner=owner, error=error)
+        return Placement(Decision.ALLOWED, message, warnings=(message.text(),))
+    unknown = OwnerForbidden if is_forbidden else OwnerUnknown
     name = worst.affinity_class
-    return _violation(worst.decision, obstacle.reason, {**facts, "class": name} if name else facts, name)
+    return _violation(worst.decision, unknown(subject=what, owner=owner, error=error, affinity_class=name), name)

@@ -11,9 +11,24 @@ The values of a child are rendered from the planned values of its parent, so one
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.messages.objects import ObjectMessage, Paused
+from nodeyard.capabilities.affinity.messages.tenants import (
+    BadHost,
+    BadParentValues,
+    BadTenantName,
+    ContentsUnknown,
+    NamespaceApplied,
+    NamespaceConflict,
+    NamespaceDeleted,
+    NamespaceTerminating,
+    ParentMissing,
+    ParentNamespaceForeign,
+    ParentNamespaceMissing,
+    TenantInUse,
+    TenantServedElsewhere,
+    ValuesApplied,
+)
 from nodeyard.capabilities.affinity.planning import finalizers, values
 from nodeyard.capabilities.affinity.planning.inheritance import effective_policies
 from nodeyard.capabilities.affinity.planning.namespaces import (
@@ -24,9 +39,8 @@ from nodeyard.capabilities.affinity.planning.namespaces import (
     namespace_ref,
     owner_uid,
 )
-from nodeyard.capabilities.affinity.planning.naming import is_top, name_faults, tenant_facts, tenant_ref
+from nodeyard.capabilities.affinity.planning.naming import is_top, name_faults
 from nodeyard.capabilities.affinity.planning.values import Values, ValuesError
-from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.snapshot import EffectivePolicy, TenantsSnapshot
 from nodeyard.capabilities.affinity.types import Tenant
 from nodeyard.kube.json import Object
@@ -60,30 +74,31 @@ class _Tree:
                 self._children.setdefault(each.namespace, []).append(each.name)
 
     def plan(self, tenant: Tenant) -> None:
+        ref = tenant.ref
         if self._snapshot.is_served_elsewhere:
-            self._block(tenant, Reason.SERVED_ELSEWHERE)
+            self._block(TenantServedElsewhere(object=ref))
         elif tenant.is_paused:
-            self._block(tenant, Reason.PAUSED)
+            self._block(Paused(object=ref))
         elif tenant.is_deleting:
             self._plan_deletion(tenant)
         elif errors := name_faults(tenant.namespace, tenant.name):
-            self._block(tenant, Reason.BAD_NAME, errors=errors)
+            self._block(BadTenantName(object=ref, errors=errors))
         else:
             self._plan_live(tenant, self._policies[tenant.own_namespace])
 
-    def _block(self, tenant: Tenant, reason: Reason, **facts: object) -> None:
-        self._builder.block_with_facts(tenant_ref(tenant), reason, tenant_facts(tenant, **facts))
+    def _block(self, message: ObjectMessage) -> None:
+        self._builder.block(message.object, message)
 
     # live tenants
 
     def _plan_live(self, tenant: Tenant, policy: EffectivePolicy) -> None:
         for fault in policy.faults:
-            self._builder.block_with_facts(tenant_ref(tenant), fault.reason, fault.facts)
-        if any(fault.reason is Reason.PARENT_MISSING for fault in policy.faults):
+            self._block(fault)
+        if any(isinstance(fault, ParentMissing) for fault in policy.faults):
             return
         parent, live = (self._snapshot.namespaces.get(each) for each in (tenant.namespace, tenant.own_namespace))
         if parent is None:
-            self._block(tenant, Reason.PARENT_MISSING, missing=tenant.namespace, why="gone")
+            self._block(ParentNamespaceMissing(object=tenant.ref, missing=tenant.namespace))
             return
         if self._is_refused(tenant, parent, live):
             return
@@ -94,15 +109,15 @@ class _Tree:
 
     def _is_refused(self, tenant: Tenant, parent: Namespace, live: Namespace | None) -> bool:
         """Block the tenant if its own or its parent's Namespace belongs to another object or is terminating."""
-        above = self._policies[tenant.namespace].tenant
+        ref, above = tenant.ref, self._policies[tenant.namespace].tenant
         if above is not None and not belongs_to(parent, above):
-            self._block(tenant, Reason.PARENT_MISSING, missing=tenant.namespace, why="foreign")
+            self._block(ParentNamespaceForeign(object=ref, missing=tenant.namespace))
         elif is_terminating(parent):
-            self._block(tenant, Reason.NAMESPACE_GOING, going=tenant.namespace)
+            self._block(NamespaceTerminating(object=ref, going=tenant.namespace))
         elif live is not None and not belongs_to(live, tenant):
-            self._block(tenant, Reason.NAME_CONFLICT, of=owner_uid(live), uid=tenant.metadata.uid)
+            self._block(NamespaceConflict(object=ref, of=owner_uid(live)))
         elif live is not None and is_terminating(live):
-            self._block(tenant, Reason.NAMESPACE_GOING, going=tenant.own_namespace)
+            self._block(NamespaceTerminating(object=ref, going=tenant.own_namespace))
         else:
             return False
         return True
@@ -116,12 +131,12 @@ class _Tree:
                 else values.child_values(tenant, self._values_in(tenant.namespace))
             )
         except ValuesError as error:
-            self._block(tenant, Reason.BAD_VALUES, of=self._source(tenant), error=str(error))
+            self._block(BadParentValues(object=tenant.ref, of=self._source(tenant), error=str(error)))
             return None
         host = found.namespace[values.HOST]
         if errors := values.host_faults(host):
             is_own = host == tenant.spec.host
-            self._block(tenant, Reason.BAD_HOST, host=host, errors=errors, is_own=is_own)
+            self._block(BadHost(object=tenant.ref, host=host, errors=errors, is_own=is_own))
             return None
         return found
 
@@ -151,10 +166,7 @@ class _Tree:
     def _write(
         self, tenant: Tenant, policy: EffectivePolicy, parent: Namespace, live: Namespace | None, found: Values
     ) -> None:
-        facts = tenant_facts(tenant)
-        finalizer_added = finalizers.add(
-            self._builder, tenant_ref(tenant), tenant.metadata, names.TENANT_FINALIZER, facts
-        )
+        finalizer_added = finalizers.add(self._builder, tenant.ref, tenant.metadata, names.TENANT_FINALIZER)
         made = self._apply_namespace(tenant, live, namespace_of(tenant, found, parent), finalizer_added)
         self._apply_values(tenant, values.render(found, policy), made or finalizer_added)
 
@@ -163,11 +175,10 @@ class _Tree:
         after = body if before is None else merge_fields(before, body)
         if after is before:
             return ""
-        return self._builder.act_with_facts(
+        return self._builder.act(
             Verb.APPLY,
             namespace_ref(tenant.own_namespace, live),
-            Reason.NAMESPACE_APPLIED,
-            tenant_facts(tenant),
+            NamespaceApplied(object=tenant.ref),
             # The cache may be stale: do not take over a Namespace that somebody else has just created.
             Write(body=body, is_first=live is None),
             diff=diff(before, after),
@@ -182,11 +193,10 @@ class _Tree:
         after = body if live is None else preview_apply(live, body, names.MANAGER)
         if after is live:
             return
-        self._builder.act_with_facts(
+        self._builder.act(
             Verb.APPLY,
             values.secret_ref(tenant.own_namespace, live),
-            Reason.VALUES_APPLIED,
-            tenant_facts(tenant),
+            ValuesApplied(object=tenant.ref),
             Write(body=body),
             diff=diff(live, after),
             after=(first,),
@@ -197,27 +207,26 @@ class _Tree:
     def _plan_deletion(self, tenant: Tenant) -> None:
         if names.TENANT_FINALIZER not in tenant.metadata.finalizers:
             return
-        own, facts = tenant.own_namespace, tenant_facts(tenant)
+        ref, own = tenant.ref, tenant.own_namespace
         live = self._snapshot.namespaces.get(own)
+        children, applications = sorted(self._children.get(own, ())), self._snapshot.applications.get(own, 0)
         if live is None or not belongs_to(live, tenant):
-            finalizers.remove(self._builder, tenant_ref(tenant), tenant.metadata, names.TENANT_FINALIZER, facts)
-        elif is_used := self._users(own):
-            children, applications = is_used
-            self._block(tenant, Reason.TENANT_IN_USE, children=list(children), applications=applications)
+            finalizers.remove(self._builder, ref, tenant.metadata, names.TENANT_FINALIZER)
+        elif children or applications:
+            self._block(TenantInUse(object=ref, children=children, applications=applications))
         elif self._snapshot.watch_error:
-            self._block(tenant, Reason.UNWATCHED, error=self._snapshot.watch_error)
+            self._block(ContentsUnknown(object=ref, error=self._snapshot.watch_error))
         elif is_top(tenant):
             # The Namespace belongs to the platform and contains the Tenant itself.
-            finalizers.remove(self._builder, tenant_ref(tenant), tenant.metadata, names.TENANT_FINALIZER, facts)
+            finalizers.remove(self._builder, ref, tenant.metadata, names.TENANT_FINALIZER)
         elif is_terminating(live):
-            self._block(tenant, Reason.NAMESPACE_GOING, going=own)
+            self._block(NamespaceTerminating(object=ref, going=own))
         else:
             left = self._snapshot.left.get(own, {})
-            self._builder.act_with_facts(
+            self._builder.act(
                 Verb.DELETE,
                 namespace_ref(own, live),
-                Reason.NAMESPACE_DELETED,
-                {**facts, "left": dict(left)},
+                NamespaceDeleted(object=ref, left=left),
                 # Optimistic locking: a Namespace that somebody took over meanwhile is not deleted.
                 Write(resource_version=live.metadata.resource_version),
                 disruption=Disruption.DELETES,
@@ -225,9 +234,3 @@ class _Tree:
                 # The contents cannot be restored, and the user who deleted the Tenant may not know of them.
                 always_asks=bool(left),
             )
-
-    def _users(self, namespace: str) -> tuple[Sequence[str], int] | None:
-        """Return the child tenants and the number of applications; None if there are neither."""
-        children = sorted(self._children.get(namespace, ()))
-        applications = self._snapshot.applications.get(namespace, 0)
-        return (children, applications) if children or applications else None

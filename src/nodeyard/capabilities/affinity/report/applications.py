@@ -13,7 +13,16 @@ import msgspec
 
 from nodeyard.apply.outcome import Outcome, Result
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.planning.application_plan import application_ref, facts_of
+from nodeyard.capabilities.affinity.messages.applications import (
+    ClassMissing,
+    Enforced,
+    NoClass,
+    NotEnforced,
+    ReleasePending,
+    SwitchingClass,
+    WebhooksNotRegistered,
+)
+from nodeyard.capabilities.affinity.messages.pods import NamespaceExempt
 from nodeyard.capabilities.affinity.planning.choice import choose, is_released, release_condition
 from nodeyard.capabilities.affinity.planning.class_record import format_previous, stored_record
 from nodeyard.capabilities.affinity.planning.placement import enforcement_of, is_exempt
@@ -29,6 +38,7 @@ from nodeyard.capabilities.affinity.types import ApplicationStatus, ConditionTyp
 from nodeyard.kube.conditions import FALSE, TRUE, UNKNOWN, to_wire
 from nodeyard.kube.json import Object, json_equal
 from nodeyard.kube.objects import Condition
+from nodeyard.plan.message import Message
 from nodeyard.plan.model import Blocked, Plan
 from nodeyard.runtime.capability import StatusWrite
 
@@ -48,7 +58,7 @@ def status_application(
     found = _status_of(snapshot, plan.blocked, outcome, release, now)
     theirs = {name: value for name, value in before.items() if name not in _OURS}
     after = {**theirs, **wire(found)}
-    return [] if json_equal(before, after) else [StatusWrite(object=application_ref(application), status=after)]
+    return [] if json_equal(before, after) else [StatusWrite(object=snapshot.ref, status=after)]
 
 
 def wire(status: ApplicationStatus) -> Object:
@@ -129,8 +139,12 @@ def _ready(
         return found
     theirs = release_condition(release, kind)
     if theirs is None:
-        return make_condition(kind, UNKNOWN, Reason.RELEASE_PENDING, facts_of(snapshot))
+        return make_condition(kind, UNKNOWN, _pending(snapshot))
     return _copy(theirs)
+
+
+def _pending(snapshot: ApplicationSnapshot) -> ReleasePending:
+    return ReleasePending(object=snapshot.ref, release=snapshot.release_name)
 
 
 def _copied(release: Object | None) -> Iterator[Condition]:
@@ -150,27 +164,33 @@ def _copy(theirs: Object) -> Condition:
 
 def _resolved(snapshot: ApplicationSnapshot) -> Condition:
     choice = choose(snapshot)
-    is_fine = not choice.is_blocking and choice.reason is not Reason.CLASS_WITHDRAWN
-    return make_condition(ConditionType.RESOLVED.value, TRUE if is_fine else FALSE, choice.reason, choice.facts)
+    return make_condition(ConditionType.RESOLVED.value, FALSE if choice.is_refused else TRUE, choice.message)
 
 
 def _enforced(snapshot: ApplicationSnapshot, release: Object | None, name: str, previous: tuple[str, ...]) -> Condition:
-    kind = ConditionType.ENFORCED.value
-    facts = facts_of(snapshot, **{"class": name})
+    kind, obstacle = ConditionType.ENFORCED.value, _not_enforced(snapshot, release, name)
+    if obstacle is not None:
+        return make_condition(kind, FALSE, obstacle)
+    if previous:
+        before = format_previous(previous)
+        return make_condition(kind, TRUE, SwitchingClass(object=snapshot.ref, affinity_class=name, previous=before))
+    return make_condition(kind, TRUE, Enforced(affinity_class=name))
+
+
+def _not_enforced(snapshot: ApplicationSnapshot, release: Object | None, name: str) -> Message | None:
+    """Return why pods outside the class would be admitted; None if they are denied."""
+    ref = snapshot.ref
     if release is None:
-        return make_condition(kind, FALSE, Reason.RELEASE_PENDING, facts)
+        return _pending(snapshot)
     if not name:
-        return make_condition(kind, FALSE, Reason.CLASS_NONE, choose(snapshot).facts)
+        message = choose(snapshot).message
+        return message if isinstance(message, NoClass) else NoClass(object=ref, why="no default")
     affinity_class = snapshot.classes.get(name)
     if affinity_class is None:
-        return make_condition(kind, FALSE, Reason.CLASS_MISSING, facts)
+        return ClassMissing(object=ref, affinity_class=name)
     enforcement = enforcement_of(affinity_class, snapshot.namespace_labels)
     if enforcement is not Enforcement.DENY:
-        return make_condition(kind, FALSE, Reason.NOT_ENFORCED, {**facts, "enforcement": enforcement.value})
-    if is_exempt(facts["namespace"], snapshot.namespace_labels):
-        return make_condition(kind, FALSE, Reason.EXEMPT, facts)
-    if not snapshot.is_webhook_registered:
-        return make_condition(kind, FALSE, Reason.WEBHOOK_MISSING, facts)
-    if previous:
-        return make_condition(kind, TRUE, Reason.SWITCHING, {**facts, "previous": format_previous(previous)})
-    return make_condition(kind, TRUE, Reason.ENFORCED, facts)
+        return NotEnforced(affinity_class=name, enforcement=enforcement.value)
+    if is_exempt(ref.namespace, snapshot.namespace_labels):
+        return NamespaceExempt(namespace=ref.namespace)
+    return None if snapshot.is_webhook_registered else WebhooksNotRegistered()

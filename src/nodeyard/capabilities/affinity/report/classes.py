@@ -9,8 +9,8 @@ from typing import Final
 import msgspec
 
 from nodeyard.apply.outcome import Outcome
-from nodeyard.capabilities.affinity.messages.placement import placement_text
-from nodeyard.capabilities.affinity.planning.classes import NAMED_USERS, class_ref, selector_errors
+from nodeyard.capabilities.affinity.messages.classes import InvalidSelector, NodesMatch, NoNodeMatches, PodsOutside
+from nodeyard.capabilities.affinity.planning.classes import NAMED_USERS, selector_errors
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.report.conditions import (
     failure_condition,
@@ -23,7 +23,8 @@ from nodeyard.capabilities.affinity.types import AffinityClass, AffinityClassSta
 from nodeyard.kube.conditions import FALSE, TRUE, to_wire
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Condition
-from nodeyard.plan.model import Blocked, ObjectRef, Plan
+from nodeyard.plan.message import Message
+from nodeyard.plan.model import Blocked, Plan
 from nodeyard.runtime.capability import Event, StatusWrite
 
 WARNING: Final = "Warning"
@@ -39,7 +40,7 @@ def status_class(snapshot: ClassSnapshot, plan: Plan, outcome: Outcome, now: dat
     before, after = affinity_class.status, _status(snapshot, plan.blocked, outcome, now)
     if wire(after) == wire(before):
         return ()
-    return [StatusWrite(object=class_ref(affinity_class), status=wire(after))]
+    return [StatusWrite(object=affinity_class.ref, status=wire(after))]
 
 
 def _is_going(affinity_class: AffinityClass, plan: Plan) -> bool:
@@ -67,7 +68,7 @@ def _status(
     present = tuple(each for each in affinity_class.status.conditions if each.type != ConditionType.RELEASES_ONLY)
     if notice := next((each for each in blocked if each.reason in _NOTICES), None):
         present = affinity_class.status.conditions
-        conditions.append(make_condition(ConditionType.RELEASES_ONLY.value, TRUE, notice.reason, notice.facts))
+        conditions.append(make_condition(ConditionType.RELEASES_ONLY.value, TRUE, notice.facts))
     return AffinityClassStatus(
         observed_generation=generation,
         nodes=sum(snapshot.zones.values()),
@@ -80,33 +81,27 @@ def _status(
 
 
 def _nodes_match(snapshot: ClassSnapshot) -> Condition:
-    kind, nodes = ConditionType.NODES_MATCH.value, sum(snapshot.zones.values())
-    if not nodes:
-        return make_condition(kind, FALSE, Reason.NO_NODE_MATCHES, {"class": snapshot.affinity_class.name})
-    return make_condition(
-        kind, TRUE, Reason.NODES_MATCH, {"nodes": nodes, "zones": dict(sorted(snapshot.zones.items()))}
-    )
+    kind = ConditionType.NODES_MATCH.value
+    if not any(snapshot.zones.values()):
+        return make_condition(kind, FALSE, NoNodeMatches())
+    return make_condition(kind, TRUE, NodesMatch(zones=dict(sorted(snapshot.zones.items()))))
 
 
 def _ready(snapshot: ClassSnapshot, blocked: Sequence[Blocked], outcome: Outcome, nodes_match: Condition) -> Condition:
     kind = ConditionType.READY.value
     if errors := selector_errors(snapshot.affinity_class.spec):
-        return make_condition(kind, FALSE, Reason.BAD_SELECTOR, {"errors": errors})
+        return make_condition(kind, FALSE, InvalidSelector(errors=errors))
     found = failure_condition(kind, outcome) or refusal_condition(kind, blocked, _NOTICES)
     return found or msgspec.structs.replace(nodes_match, type=kind)
 
 
 def class_events(snapshot: ClassSnapshot) -> Sequence[Event]:
     """Return warnings about pods outside the class, and a used class without nodes."""
-    name, ref = snapshot.affinity_class.name, class_ref(snapshot.affinity_class)
-    events: list[Event] = []
+    name, ref = snapshot.affinity_class.name, snapshot.affinity_class.ref
+    messages: list[Message] = []
     if snapshot.violator_count:
-        facts = {"class": name, "count": snapshot.violator_count, "pods": list(snapshot.violators[:_NAMED_PODS])}
-        events.append(_warning(ref, Reason.VIOLATED, facts))
+        pods = snapshot.violators[:_NAMED_PODS]
+        messages.append(PodsOutside(affinity_class=name, pods=pods, count=snapshot.violator_count))
     if snapshot.users and not any(snapshot.zones.values()):
-        events.append(_warning(ref, Reason.NO_NODE_MATCHES, {"class": name}))
-    return events
-
-
-def _warning(ref: ObjectRef, reason: Reason, facts: Object) -> Event:
-    return Event(ref, WARNING, reason.value, placement_text(reason, facts), is_standing=True)
+        messages.append(NoNodeMatches())
+    return [Event(ref, WARNING, each.reason, each.text(), is_standing=True) for each in messages]

@@ -9,17 +9,16 @@ from typing import Final
 import msgspec
 
 from nodeyard.apply.outcome import Outcome, Result
-from nodeyard.capabilities.affinity.messages import text
 from nodeyard.kube.conditions import FALSE, with_condition
-from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Condition
+from nodeyard.plan.message import Message
 from nodeyard.plan.model import Blocked
 
 _BAD: Final = (Result.DENIED, Result.FAILED, Result.UNKNOWN)
 
 
-def make_condition(kind: str, status: str, reason: str, facts: Object) -> Condition:
-    return Condition(type=kind, status=status, reason=reason, message=text(reason, facts))
+def make_condition(kind: str, status: str, message: Message) -> Condition:
+    return Condition(type=kind, status=status, reason=message.reason, message=message.text())
 
 
 def failure_condition(kind: str, outcome: Outcome) -> Condition | None:
@@ -34,7 +33,7 @@ def failure_condition(kind: str, outcome: Outcome) -> Condition | None:
 def refusal_condition(kind: str, blocked: Sequence[Blocked], notices: frozenset[str]) -> Condition | None:
     """Return the first refusal that is not a notice as a condition of this type."""
     found = next((each for each in blocked if each.reason not in notices), None)
-    return None if found is None else make_condition(kind, FALSE, found.reason, found.facts)
+    return None if found is None else make_condition(kind, FALSE, found.facts)
 
 
 def set_conditions(

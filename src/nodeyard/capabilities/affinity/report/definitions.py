@@ -9,7 +9,8 @@ from typing import Final
 import msgspec
 
 from nodeyard.apply.outcome import Outcome, Result
-from nodeyard.capabilities.affinity.planning.definitions import CRD_KIND, definition_facts, definition_ref, is_ours
+from nodeyard.capabilities.affinity.messages.definitions import Establishing, Served
+from nodeyard.capabilities.affinity.planning.definitions import CRD_KIND, crd_name, is_ours
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.report.conditions import (
     failure_condition,
@@ -48,7 +49,7 @@ def status_definition(
     )
     if wire(after) == wire(before):
         return ()
-    return [StatusWrite(object=definition_ref(definition), status=wire(after))]
+    return [StatusWrite(object=definition.ref, status=wire(after))]
 
 
 def wire(status: ApplicationDefinitionStatus) -> Object:
@@ -68,23 +69,20 @@ def _crd_after(snapshot: DefinitionSnapshot, outcome: Outcome) -> Object | None:
 
 
 def _served(snapshot: DefinitionSnapshot, blocked: Sequence[Blocked], crd: Object | None) -> Condition:
-    kind, facts = ConditionType.SERVED.value, definition_facts(snapshot.definition)
+    kind, definition = ConditionType.SERVED.value, snapshot.definition
     notice = next((each for each in blocked if each.reason in _NOTICES), None)
     if notice is not None and notice.reason == Reason.SERVED_ELSEWHERE:
-        return make_condition(kind, TRUE, notice.reason, notice.facts)
+        return make_condition(kind, TRUE, notice.facts)
     is_taken = notice is not None and notice.reason == Reason.CRD_NOT_MANAGED
-    if crd is None or not (is_taken or is_ours(crd, snapshot.definition)):
-        return refusal_condition(kind, blocked, _NOTICES) or make_condition(kind, FALSE, Reason.ESTABLISHING, facts)
+    if crd is None or not (is_taken or is_ours(crd, definition)):
+        establishing = Establishing(crd=crd_name(definition))
+        return refusal_condition(kind, blocked, _NOTICES) or make_condition(kind, FALSE, establishing)
     conditions = {each["type"]: each for each in (crd.get("status") or {}).get("conditions") or ()}
     if conditions.get("Established", {}).get("status") != TRUE:
         names_fault = conditions.get("NamesAccepted", {})
         error = names_fault.get("message", "") if names_fault.get("status") == FALSE else ""
-        return make_condition(kind, FALSE, Reason.ESTABLISHING, {**facts, "error": error})
-    return (
-        make_condition(kind, TRUE, notice.reason, notice.facts)
-        if notice
-        else make_condition(kind, TRUE, Reason.SERVED, facts)
-    )
+        return make_condition(kind, FALSE, Establishing(crd=crd_name(definition), error=error))
+    return make_condition(kind, TRUE, notice.facts if notice else Served(kind=definition.kind))
 
 
 def _ready(blocked: Sequence[Blocked], outcome: Outcome, served: Condition) -> Condition:

@@ -12,11 +12,6 @@ from typing import Final
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.collect import Snapshot
-from nodeyard.capabilities.affinity.messages import text
-from nodeyard.capabilities.affinity.planning.application_plan import application_ref
-from nodeyard.capabilities.affinity.planning.classes import class_ref
-from nodeyard.capabilities.affinity.planning.definitions import definition_ref
-from nodeyard.capabilities.affinity.planning.naming import tenant_ref
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.report.classes import class_events
 from nodeyard.capabilities.affinity.snapshot import (
@@ -54,7 +49,7 @@ def events(snapshot: Snapshot, plan: Plan, outcome: Outcome) -> Sequence[Event]:
     told = [event for each in outcome.results for event in _of_result(snapshot, each)]
     for blocked in plan.blocked:
         kind = NORMAL if blocked.reason in _CALM else WARNING
-        told.append(Event(blocked.object, kind, blocked.reason, text(blocked.reason, blocked.facts), is_standing=True))
+        told.append(Event(blocked.object, kind, blocked.reason, blocked.facts.text(), is_standing=True))
     if isinstance(snapshot, ClassSnapshot):
         told.extend(class_events(snapshot))
     return told
@@ -66,7 +61,7 @@ def _of_result(snapshot: Snapshot, result: ActionResult) -> Iterator[Event]:
     if ref is None:
         return
     if result.result is Result.DONE and action.reason not in _QUIET:
-        yield Event(ref, NORMAL, action.reason, text(action.reason, action.facts))
+        yield Event(ref, NORMAL, action.reason, action.facts.past_text())
     elif result.result in _BAD:
         yield Event(ref, WARNING, f"{action.reason}{FAILED}", f"{action.object}: {result.message}")
 
@@ -75,11 +70,11 @@ def _subject(snapshot: Snapshot, written: ObjectRef) -> ObjectRef | None:
     """Return the object that a write is for."""
     match snapshot:
         case ApplicationSnapshot():
-            return application_ref(snapshot.application)
+            return snapshot.ref
         case DefinitionSnapshot():
-            return definition_ref(snapshot.definition)
+            return snapshot.definition.ref
         case ClassSnapshot():
-            return class_ref(snapshot.affinity_class)
+            return snapshot.affinity_class.ref
         case TenantsSnapshot():
             return _tenant_of(snapshot, written)
     return None
@@ -89,4 +84,4 @@ def _tenant_of(snapshot: TenantsSnapshot, written: ObjectRef) -> ObjectRef | Non
     if written.kind == names.TENANT_KIND:
         return written
     own = written.namespace or written.name
-    return next((tenant_ref(each) for each in snapshot.tenants if each.own_namespace == own), None)
+    return next((each.ref for each in snapshot.tenants if each.own_namespace == own), None)

@@ -16,16 +16,25 @@ import msgspec
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.messages.objects import Deleting, ObjectMessage
+from nodeyard.capabilities.affinity.messages.tenants import (
+    BadTenantName,
+    ClassesValid,
+    NamespaceHeld,
+    NamespacePending,
+    TenantReady,
+)
 from nodeyard.capabilities.affinity.planning.inheritance import effective_policies, named_classes
 from nodeyard.capabilities.affinity.planning.namespaces import belongs_to, is_terminating
-from nodeyard.capabilities.affinity.planning.naming import name_faults, tenant_facts, tenant_ref
+from nodeyard.capabilities.affinity.planning.naming import name_faults
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.report.conditions import failure_condition, make_condition, set_conditions
-from nodeyard.capabilities.affinity.snapshot import EffectivePolicy, Fault, TenantsSnapshot
+from nodeyard.capabilities.affinity.snapshot import EffectivePolicy, TenantsSnapshot
 from nodeyard.capabilities.affinity.types import ConditionType, Tenant, TenantStatus
 from nodeyard.kube.conditions import FALSE, TRUE, to_wire
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Condition
+from nodeyard.plan.message import Message
 from nodeyard.plan.model import Blocked, Plan
 from nodeyard.plan.reasons import EngineReason
 from nodeyard.runtime.capability import StatusWrite
@@ -57,7 +66,7 @@ def status_tenants(snapshot: TenantsSnapshot, plan: Plan, outcome: Outcome, now:
             continue
         after = _status_of(passed, policy, now)
         if after != tenant.status:
-            writes.append(StatusWrite(object=tenant_ref(tenant), status=wire(after)))
+            writes.append(StatusWrite(object=tenant.ref, status=wire(after)))
     return writes
 
 
@@ -65,7 +74,7 @@ def _policy_of(tenant: Tenant, tree: Mapping[str, EffectivePolicy]) -> Effective
     errors = name_faults(tenant.namespace, tenant.name)
     if not errors:
         return tree[tenant.own_namespace]
-    return EffectivePolicy(tenant=tenant, faults=(Fault(Reason.BAD_NAME, tenant_facts(tenant, errors=errors)),))
+    return EffectivePolicy(tenant=tenant, faults=(BadTenantName(object=tenant.ref, errors=errors),))
 
 
 def wire(status: TenantStatus) -> Object:
@@ -82,10 +91,11 @@ def wire(status: TenantStatus) -> Object:
     return found
 
 
-def _by_tenant(found: Iterable[tuple[Object, _T]]) -> Mapping[_Whose, list[_T]]:
+def _by_tenant(found: Iterable[tuple[Message, _T]]) -> Mapping[_Whose, list[_T]]:
     by: dict[_Whose, list[_T]] = {}
-    for facts, each in found:
-        by.setdefault((facts.get("namespace", ""), facts.get("name", "")), []).append(each)
+    for message, each in found:
+        if isinstance(message, ObjectMessage):
+            by.setdefault((message.object.namespace, message.object.name), []).append(each)
     return by
 
 
@@ -138,30 +148,30 @@ def _status_of(passed: _Pass, policy: EffectivePolicy, now: datetime) -> TenantS
 
 
 def _namespace_ready(passed: _Pass) -> Condition:
-    kind, facts = ConditionType.NAMESPACE_READY, tenant_facts(passed.tenant)
+    kind, ref = ConditionType.NAMESPACE_READY, passed.tenant.ref
     refused = passed.refusal(_CLASSES | _GOING, others=True)
     if refused is not None:
-        return make_condition(kind, FALSE, refused.reason, refused.facts)
+        return make_condition(kind, FALSE, refused.facts)
     if passed.has_namespace:
-        return make_condition(kind, TRUE, Reason.TENANT_READY, facts)
-    waiting = Reason.DELETING if passed.tenant.is_deleting else Reason.NAMESPACE_PENDING
-    return failure_condition(kind, passed.outcome) or make_condition(kind, FALSE, waiting, facts)
+        return make_condition(kind, TRUE, TenantReady(object=ref))
+    waiting = Deleting(object=ref) if passed.tenant.is_deleting else NamespacePending(object=ref)
+    return failure_condition(kind, passed.outcome) or make_condition(kind, FALSE, waiting)
 
 
 def _classes_valid(tenant: Tenant, policy: EffectivePolicy) -> Condition:
     kind = ConditionType.CLASSES_VALID
     for wrong in policy.faults:
-        return make_condition(kind, FALSE, wrong.reason, wrong.facts)
-    return make_condition(kind, TRUE, Reason.CLASSES_VALID, tenant_facts(tenant, named=bool(named_classes(tenant))))
+        return make_condition(kind, FALSE, wrong)
+    return make_condition(kind, TRUE, ClassesValid(object=tenant.ref, has_classes=bool(named_classes(tenant))))
 
 
 def _held(passed: _Pass) -> Condition | None:
     """Return the condition of a Namespace deletion that waits for approval."""
     if passed.held is None:
         return None
-    left = dict(passed.snapshot.left.get(passed.tenant.own_namespace, {}))
-    facts = tenant_facts(passed.tenant, id=passed.held.facts.id, left=left)
-    return make_condition(ConditionType.READY, FALSE, Reason.NAMESPACE_HELD, facts)
+    left = passed.snapshot.left.get(passed.tenant.own_namespace, {})
+    message = NamespaceHeld(object=passed.tenant.ref, left=left, id=passed.held.facts.id)
+    return make_condition(ConditionType.READY, FALSE, message)
 
 
 def _ready(passed: _Pass, parts: Sequence[Condition]) -> Condition:
@@ -172,7 +182,6 @@ def _ready(passed: _Pass, parts: Sequence[Condition]) -> Condition:
         return held
     if passed.tenant.is_deleting:
         refused = passed.refusal(frozenset(), others=True)
-        facts = tenant_facts(passed.tenant)
-        return make_condition(kind, FALSE, *((refused.reason, refused.facts) if refused else (Reason.DELETING, facts)))
+        return make_condition(kind, FALSE, refused.facts if refused else Deleting(object=passed.tenant.ref))
     wrong = next((each for each in parts if each.status == FALSE), parts[0])
     return msgspec.structs.replace(wrong, type=kind)

@@ -12,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from nodeyard.capabilities.affinity.messages.placement import placement_text
+import msgspec
+
+from nodeyard.capabilities.affinity.messages.pods import PodMessage
 from nodeyard.capabilities.affinity.owners import ReviewedMeta
 from nodeyard.capabilities.affinity.planning.lineage import Lineage, Owned
 from nodeyard.capabilities.affinity.planning.placement import Decision, Placement
@@ -26,10 +28,10 @@ def placement_events(placement: Placement, lineage: Lineage, pod: ReviewedMeta, 
     ref = application_ref(lineage) if isinstance(lineage, Owned) else _controller_ref(pod, namespace)
     if placement.decision is Decision.AUDITED or ref is None:
         return
-    facts = placement.facts
-    if pod.generate_name:
-        facts = {**facts, "subject": f"pod {namespace}/{pod.generate_name}*"}
-    yield Event(ref, WARNING, placement.reason.value, placement_text(placement.reason, facts))
+    message = placement.message
+    if pod.generate_name and isinstance(message, PodMessage):
+        message = msgspec.structs.replace(message, subject=f"pod {namespace}/{pod.generate_name}*")
+    yield Event(ref, WARNING, message.reason, message.text())
 
 
 def _controller_ref(pod: ReviewedMeta, namespace: str) -> ObjectRef | None:

@@ -10,23 +10,20 @@ from collections.abc import Iterator
 
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.collect import application_kinds
-from nodeyard.capabilities.affinity.messages import text
+from nodeyard.capabilities.affinity.messages.applications import BadApplicationName, ReleaseConflict, ReservedKey
+from nodeyard.capabilities.affinity.messages.objects import Deleting
 from nodeyard.capabilities.affinity.owners import is_served_elsewhere
 from nodeyard.capabilities.affinity.placement_context import policy_of
 from nodeyard.capabilities.affinity.planning.application_plan import (
     conflict,
-    facts_of,
     name_faults,
     record_of,
-    release_name,
     reserved_keys,
 )
 from nodeyard.capabilities.affinity.planning.choice import choose, wanted_class
 from nodeyard.capabilities.affinity.planning.class_record import Record, stored_record
 from nodeyard.capabilities.affinity.planning.helmrelease import unusable_keys
-from nodeyard.capabilities.affinity.planning.naming import tenant_facts
-from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.capabilities.affinity.snapshot import ApplicationSnapshot
+from nodeyard.capabilities.affinity.snapshot import ApplicationSnapshot, release_name
 from nodeyard.capabilities.affinity.types import ApplicationDefinition
 from nodeyard.kube.json import Object
 from nodeyard.runtime.capability import View
@@ -110,30 +107,25 @@ def _snapshot(application: Object, definition: ApplicationDefinition, view: View
 
 
 def _create_faults(snapshot: ApplicationSnapshot) -> AdmissionResponse | None:
-    application, definition = snapshot.application, snapshot.definition
-    facts = facts_of(snapshot)
+    definition, ref = snapshot.definition, snapshot.ref
     if definition.is_deleting:
-        return denied(text(Reason.DELETING, {**facts, "object": f"{names.DEFINITION_KIND} {definition.name}"}))
+        return denied(Deleting(object=definition.ref).text())
     tenant = snapshot.policy.tenant
     if tenant is not None and tenant.is_deleting:
         # The namespace is deleted as soon as it is empty.
-        return denied(text(Reason.DELETING, tenant_facts(tenant)))
-    if facts["name"] and (faults := name_faults(definition, facts["name"])):
-        return invalid([text(Reason.BAD_NAME, {**facts, "errors": faults})])
-    if reserved := reserved_keys(application):
-        return invalid([text(Reason.RESERVED_KEY, {**facts, "keys": reserved})])
-    found = None if snapshot.release is None else conflict(application, snapshot.release, facts)
-    if found is not None and found[0] is Reason.NAME_CONFLICT:
-        return denied(text(*found))
-    return None
+        return denied(Deleting(object=tenant.ref).text())
+    if ref.name and (faults := name_faults(definition, ref.name)):
+        return invalid([BadApplicationName(object=ref, errors=faults).text()])
+    if reserved := reserved_keys(snapshot.application):
+        return invalid([ReservedKey(object=ref, keys=reserved).text()])
+    found = None if snapshot.release is None else conflict(snapshot, snapshot.release)
+    return denied(found.text()) if isinstance(found, ReleaseConflict) else None
 
 
 def _update_faults(snapshot: ApplicationSnapshot, old: Object) -> AdmissionResponse | None:
     """Check only new reserved keys; names are immutable."""
     added = sorted(set(reserved_keys(snapshot.application)) - set(reserved_keys(old)))
-    if not added:
-        return None
-    return invalid([text(Reason.RESERVED_KEY, facts_of(snapshot, keys=added))])
+    return invalid([ReservedKey(object=snapshot.ref, keys=added).text()]) if added else None
 
 
 # the class
@@ -141,9 +133,9 @@ def _update_faults(snapshot: ApplicationSnapshot, old: Object) -> AdmissionRespo
 
 def _review_class(snapshot: ApplicationSnapshot, old: Object | None) -> AdmissionResponse:
     choice = choose(snapshot)
-    if not choice.is_blocking and choice.reason is not Reason.CLASS_WITHDRAWN:
+    if not choice.is_refused:
         return allowed()
-    message = text(choice.reason, choice.facts)
+    message = choice.message.text()
     is_fresh = old is None or wanted_class(old) != wanted_class(snapshot.application)
     return denied(message) if is_fresh and choice.is_blocking else allowed(let_through(message))
 
@@ -151,7 +143,7 @@ def _review_class(snapshot: ApplicationSnapshot, old: Object | None) -> Admissio
 def _warnings(snapshot: ApplicationSnapshot, old: Object | None) -> Iterator[str]:
     earlier = [] if old is None else reserved_keys(old)
     if kept := sorted(set(earlier) & set(reserved_keys(snapshot.application))):
-        yield text(Reason.RESERVED_KEY, facts_of(snapshot, keys=kept))
+        yield ReservedKey(object=snapshot.ref, keys=kept).text()
     fresh = set(unusable_keys(snapshot.application["metadata"]))
     for key in sorted(fresh - set(unusable_keys((old or {}).get("metadata") or {}))):
         yield f"{key} is not copied to the HelmRelease: {names.USER_KEY_PREFIX}{key} would be too long"

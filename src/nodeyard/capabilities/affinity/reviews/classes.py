@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nodeyard.capabilities.affinity.messages.placement import placement_text
-from nodeyard.capabilities.affinity.planning.classes import in_use_facts, selector_errors, self_assignable
+from nodeyard.capabilities.affinity.messages.classes import AllNodesMatch, NoNodeMatches, SelfAssignableLabel
+from nodeyard.capabilities.affinity.planning.classes import class_in_use, selector_errors, self_assignable
 from nodeyard.capabilities.affinity.planning.compiled_classes import compiled, is_in_class
-from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.types import AffinityClass
 from nodeyard.capabilities.affinity.users import users
 from nodeyard.kube.names import label_value_faults
@@ -33,7 +32,7 @@ def _review_removal(review: AdmissionRequest, view: View) -> AdmissionResponse:
     if old is not None and old.is_deleting:
         return allowed()
     found = users(view, review.name)
-    return denied(placement_text(Reason.CLASS_IN_USE, in_use_facts(review.name, found))) if found else allowed()
+    return denied(class_in_use(review.name, found).text()) if found else allowed()
 
 
 def _errors(affinity_class: AffinityClass) -> list[str]:
@@ -56,9 +55,9 @@ def _changes_selectors(new: AffinityClass, old: AffinityClass | None) -> bool:
 def _warnings(new: AffinityClass, view: View) -> Iterator[str]:
     """Yield warnings about a valid class."""
     if keys := self_assignable(new.spec):
-        yield placement_text(Reason.SELF_ASSIGNABLE, {"class": new.name, "keys": keys})
+        yield SelfAssignableLabel(affinity_class=new.name, keys=keys).text()
     made = compiled(new)
     if not made.keys and made.everything:
-        yield placement_text(Reason.CLASS_UNBOUNDED, {"class": new.name})
+        yield AllNodesMatch(affinity_class=new.name).text()
     elif not any(is_in_class(made, node.metadata) for node in view.all("Node")):
-        yield placement_text(Reason.NO_NODE_MATCHES, {})
+        yield NoNodeMatches().text()

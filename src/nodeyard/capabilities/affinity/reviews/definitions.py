@@ -9,12 +9,16 @@ from collections.abc import Iterator
 
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.collect import application_kinds, applications, rivals
-from nodeyard.capabilities.affinity.messages import text
+from nodeyard.capabilities.affinity.messages.definitions import (
+    DefinitionInUse,
+    DuplicateDefinition,
+    InvalidDefinition,
+    InvalidSchema,
+    SchemaSimplified,
+)
 from nodeyard.capabilities.affinity.owners import is_served_elsewhere
 from nodeyard.capabilities.affinity.planning.definition_validation import declaration_faults
-from nodeyard.capabilities.affinity.planning.definitions import definition_facts
 from nodeyard.capabilities.affinity.planning.schemas import SchemaError, structural
-from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.types import ApplicationDefinition
 from nodeyard.kube.json import Object
 from nodeyard.runtime.capability import View
@@ -40,15 +44,14 @@ def review(review: AdmissionRequest, view: View) -> AdmissionResponse:
 
 
 def _faults(definition: ApplicationDefinition, view: View) -> list[str]:
-    facts = definition_facts(definition)
-    faults = declaration_faults(definition)
-    found = [text(Reason.BAD_DEFINITION, {**facts, "errors": [each]}) for each in faults]
+    ref = definition.ref
+    found = [InvalidDefinition(object=ref, errors=[each]).text() for each in declaration_faults(definition)]
     try:
         structural(definition.spec.application.open_api_schema)
     except SchemaError as error:
-        found.append(text(Reason.BAD_SCHEMA, {**facts, "error": str(error)}))
+        found.append(InvalidSchema(object=ref, error=str(error)).text())
     if others := [each.name for each in rivals(view, definition)]:
-        found.append(text(Reason.DUPLICATE_DEFINITION, {**facts, "rivals": others}))
+        found.append(DuplicateDefinition(object=ref, kind=definition.kind, rivals=others).text())
     return found
 
 
@@ -86,7 +89,7 @@ def _schema_warnings(new: ApplicationDefinition, old: ApplicationDefinition | No
     except SchemaError:
         return
     if left_out:
-        yield text(Reason.SCHEMA_SIMPLIFIED, {**definition_facts(new), "left_out": list(left_out)})
+        yield SchemaSimplified(kind=new.kind, left_out=left_out).text()
 
 
 # deletion
@@ -96,8 +99,7 @@ def _review_removal(old: ApplicationDefinition, view: View) -> AdmissionResponse
     users = [_name(each) for each in applications(view, old.kind)]
     if not users or _is_idle(old, view):
         return allowed()
-    facts = {**definition_facts(old), "applications": len(users), "users": users}
-    return denied(text(Reason.DEFINITION_IN_USE, facts))
+    return denied(DefinitionInUse(object=old.ref, kind=old.kind, applications=len(users), users=users).text())
 
 
 def _is_idle(definition: ApplicationDefinition, view: View) -> bool:

@@ -15,12 +15,12 @@ from typing import Final
 import msgspec
 
 from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.messages.pods import InsidePreviousClass
 from nodeyard.capabilities.affinity.owners import ReviewedMeta, decoded_metadata, finder, is_served_elsewhere
 from nodeyard.capabilities.affinity.placement_context import PlacementContext
 from nodeyard.capabilities.affinity.planning.containment import node_of_daemon
 from nodeyard.capabilities.affinity.planning.lineage import Lineage, Owned, Pending, Unknown, walk
 from nodeyard.capabilities.affinity.planning.placement import Decision, Placement, Subject, place
-from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.reviews.admission_events import placement_events
 from nodeyard.capabilities.affinity.reviews.lineage_cache import cached_lineage
 from nodeyard.kube.json import Object
@@ -118,7 +118,7 @@ def _class_label(pod: Object, lineage: Owned, namespace: str, view: View) -> str
     except msgspec.ValidationError:
         return name
     placement = place(subject, lineage, PlacementContext(view, namespace))
-    return placement.affinity_class if placement.reason is Reason.INSIDE_PREVIOUS else name
+    return placement.affinity_class if isinstance(placement.message, InsidePreviousClass) else name
 
 
 def our_labels(view: View) -> frozenset[str]:
@@ -156,11 +156,11 @@ def review_placement(review: AdmissionRequest, view: View) -> AdmissionResponse 
     facts = facts_of(placement, lineage)
     if placement.decision is Decision.ALLOWED:
         return AdmissionResponse(True, warnings=placement.warnings, facts=facts)
-    verdict = allowed() if placement.is_allowed else denied(placement.message)
+    verdict = allowed() if placement.is_allowed else denied(placement.violation)
     return (
         verdict.warning(*placement.warnings)
         .stating(**facts)
-        .audited(decision=placement.decision.value, reason=placement.reason.value)
+        .audited(decision=placement.decision.value, reason=placement.reason)
         .recording(*placement_events(placement, lineage, metadata, review.namespace))
     )
 

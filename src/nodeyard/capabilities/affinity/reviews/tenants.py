@@ -16,7 +16,19 @@ import msgspec
 
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.collect import application_kinds, applications, left_in
-from nodeyard.capabilities.affinity.messages import text
+from nodeyard.capabilities.affinity.messages.objects import Deleting
+from nodeyard.capabilities.affinity.messages.tenants import (
+    BadHost,
+    BadTenantName,
+    ClassRevoked,
+    DefaultNotAllowed,
+    NamespaceHeld,
+    NotAllowedByParent,
+    ParentMissing,
+    TenantClassesMissing,
+    TenantInUse,
+    TenantMessage,
+)
 from nodeyard.capabilities.affinity.owners import is_served_elsewhere
 from nodeyard.capabilities.affinity.planning.class_record import stored_record
 from nodeyard.capabilities.affinity.planning.inheritance import effective_policies, named_classes
@@ -26,12 +38,9 @@ from nodeyard.capabilities.affinity.planning.naming import (
     lineage,
     name_faults,
     parent_of,
-    tenant_facts,
-    tenant_ref,
 )
 from nodeyard.capabilities.affinity.planning.values import host_faults
-from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.capabilities.affinity.snapshot import EffectivePolicy, Fault
+from nodeyard.capabilities.affinity.snapshot import EffectivePolicy
 from nodeyard.capabilities.affinity.types import Tenant
 from nodeyard.runtime.capability import View
 from nodeyard.runtime.ratcheting import decoded, judged
@@ -53,7 +62,7 @@ def review(review: AdmissionRequest, view: View) -> AdmissionResponse | Lookup:
 
 def _review_creation(new: Tenant, review: AdmissionRequest, view: View) -> AdmissionResponse | Lookup:
     if faults := name_faults(new.namespace, new.name):
-        return judged([text(Reason.BAD_NAME, tenant_facts(new, errors=faults))], [])
+        return judged([BadTenantName(object=new.ref, errors=faults).text()], [])
     warning = "" if is_top(new) else _check_parent(new, review, view)
     if not isinstance(warning, str):
         return warning
@@ -84,7 +93,7 @@ def _review_change(new: Tenant, old: Tenant, view: View) -> AdmissionResponse:
 
 @dataclass(frozen=True)
 class _Faults:
-    faults: Sequence[Fault]
+    faults: Sequence[TenantMessage]
     """One fault per class."""
     host: list[str]
     warnings: Sequence[str]
@@ -94,39 +103,46 @@ def _find_faults(tenant: Tenant, view: View) -> _Faults:
     exist = frozenset(each for each in named_classes(tenant) if view.get(names.CLASS_KIND, each) is not None)
     branch = [tenant, *_ancestors(tenant, view)]
     policy = effective_policies(branch, exist).get(tenant.own_namespace, EffectivePolicy())
-    missing = [text(each.reason, each.facts) for each in policy.faults if each.reason is Reason.CLASS_MISSING]
+    missing = [each.text() for each in policy.faults if isinstance(each, TenantClassesMissing)]
     return _Faults(list(_refusals(policy)), _host_errors(tenant), missing)
 
 
-def _refusals(policy: EffectivePolicy) -> Iterator[Fault]:
+def _refusals(policy: EffectivePolicy) -> Iterator[TenantMessage]:
     """Yield the faults that deny the request, one per class: all but missing classes."""
     for fault in policy.faults:
-        if fault.reason is Reason.NOT_IN_PARENT:
-            yield from (Fault(fault.reason, {**fault.facts, "classes": [each]}) for each in fault.facts["classes"])
-        elif fault.reason is not Reason.CLASS_MISSING:
+        if isinstance(fault, NotAllowedByParent):
+            yield from (msgspec.structs.replace(fault, classes=(each,)) for each in fault.classes)
+        elif not isinstance(fault, TenantClassesMissing):
             yield fault
 
 
-def _fault_key(fault: Fault) -> tuple[Reason, str]:
+def _fault_key(fault: TenantMessage) -> tuple[str, str]:
     """Return the reason and class of a fault, to compare it with earlier ones."""
-    classes = fault.facts.get("classes") or [fault.facts.get("default", "")]
-    return fault.reason, str(classes[0])
+    match fault:
+        case NotAllowedByParent():
+            return fault.reason, fault.classes[0]
+        case DefaultNotAllowed():
+            return fault.reason, fault.default
+        case _:
+            return fault.reason, ""
 
 
-def _messages(faults: Iterable[Fault]) -> list[str]:
+def _messages(faults: Iterable[TenantMessage]) -> list[str]:
     """Render the faults, with the classes of one reason in one message."""
-    found: dict[Reason, Fault] = {}
+    found: dict[str, TenantMessage] = {}
     for each in faults:
         known = found.get(each.reason)
-        classes = [*(known.facts.get("classes", ()) if known else ()), *each.facts.get("classes", ())]
-        found[each.reason] = Fault(each.reason, {**each.facts, "classes": classes})
-    return [text(each.reason, each.facts) for each in found.values()]
+        if isinstance(each, NotAllowedByParent) and isinstance(known, NotAllowedByParent):
+            found[each.reason] = msgspec.structs.replace(each, classes=(*known.classes, *each.classes))
+        else:
+            found[each.reason] = each
+    return [each.text() for each in found.values()]
 
 
 def _host_errors(tenant: Tenant) -> list[str]:
     host = tenant.spec.host
     errors = host_faults(host)
-    return [text(Reason.BAD_HOST, tenant_facts(tenant, host=host, errors=errors, is_own=True))] if errors else []
+    return [BadHost(object=tenant.ref, host=host, errors=errors, is_own=True).text()] if errors else []
 
 
 # the tree around it
@@ -148,15 +164,15 @@ def _check_parent(new: Tenant, review: AdmissionRequest, view: View) -> str | Ad
     found: Tenant | None = view.get(names.TENANT_KIND, name, place)
     parent = msgspec.convert({"metadata": {"name": name, "namespace": place}}, Tenant) if found is None else found
     if parent.is_deleting:
-        return denied(text(Reason.DELETING, tenant_facts(parent)))
+        return denied(Deleting(object=parent.ref).text())
     if found is not None:
         return ""
     # The cache may be stale: the parent can be as new as its child.
-    match review.answers.get(tenant_ref(parent)):
+    match review.answers.get(parent.ref):
         case None:
-            return Lookup((tenant_ref(parent),))
+            return Lookup((parent.ref,))
         case Missing():
-            return denied(text(Reason.PARENT_MISSING, tenant_facts(new, missing=new.namespace)))
+            return denied(ParentMissing(object=new.ref, missing=new.namespace).text())
         case Found():
             return f"the parent of {names.TENANT_KIND} {new.name} is too new: its allowed classes are not known yet"
         case unreadable:
@@ -198,7 +214,7 @@ def _withdrawn(new: Tenant, old: Tenant, view: View) -> Iterator[str]:
             if name not in has and (had is None or name in had)
         }
         for name, users in sorted(kept.items()):
-            yield text(Reason.CLASS_TAKEN, tenant_facts(new, classes=[name], users=sorted(users), place=namespace))
+            yield ClassRevoked(object=new.ref, affinity_class=name, place=namespace, users=sorted(users)).text()
 
 
 def _classes_in(namespace: str, view: View) -> dict[str, list[str]]:
@@ -227,6 +243,5 @@ def _review_removal(old: Tenant, view: View) -> AdmissionResponse:
     )
     if not children and not users:
         left = left_in(view, old.own_namespace)
-        return allowed(text(Reason.NAMESPACE_HELD, tenant_facts(old, left=dict(left)))) if left else allowed()
-    facts = tenant_facts(old, children=children, applications=len(users), users=users)
-    return denied(text(Reason.TENANT_IN_USE, facts))
+        return allowed(NamespaceHeld(object=old.ref, left=left).text()) if left else allowed()
+    return denied(TenantInUse(object=old.ref, children=children, applications=len(users), users=users).text())

@@ -51,8 +51,9 @@ def review_workload(review: AdmissionRequest, view: View) -> AdmissionResponse |
     placement = place(subject, lineage, PlacementContext(view, review.namespace))
     if placement.decision not in _CONSEQUENCES:
         return allowed(*placement.warnings)
-    others = [each for each in placement.warnings if each != placement.message]
-    return allowed(f"{placement.message}: {_CONSEQUENCES[placement.decision]}", *others)
+    violation = placement.violation
+    others = [each for each in placement.warnings if each != violation]
+    return allowed(f"{violation}: {_CONSEQUENCES[placement.decision]}", *others)
 
 
 def template_of(workload: Object | None) -> Object:
