@@ -285,9 +285,9 @@ def test_what_is_left_in_a_tenant_is_not_deleted_with_it_unasked(platform):
 
     condition = platform.told("Tenant", tenant, "Ready", "NamespaceDeletionHeld", ROOT)
 
-    assert f"it deletes Namespace {home} with 1 StatefulSet, everything else in it" in condition["message"]
+    assert f"it deletes Namespace {home} with 1 StatefulSet and everything else in it" in condition["message"]
     assert platform.see("Namespace", home)["metadata"].get("deletionTimestamp") is None
-    approval = condition["message"].rpartition(" ")[2]
+    approval = condition["message"].rpartition(" ")[2].strip("`")
     approve = {"metadata": {"annotations": {"nodeyard.dev/approve": approval}}}
     assert platform.patch("Tenant", tenant, approve, ROOT).status == 200
     platform.until(lambda: platform.see("Tenant", tenant, ROOT) is None, "the tenant is gone")
@@ -307,6 +307,27 @@ def test_a_held_tenant_goes_by_itself_once_what_was_left_in_it_is_gone(platform,
 
     platform.until(lambda: platform.see("Tenant", tenant, ROOT) is None, "the tenant is gone")
     platform.until(lambda: platform.delete(names.CLASS_KIND, name).status == 404, "its class is gone")
+
+
+def test_a_secret_is_not_counted_and_holds_no_deletion_and_the_event_says_so(platform):
+    tenant = unique("secretive")
+    home = platform.tenant(tenant)
+    platform.make({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "left", "namespace": home}})
+
+    assert not platform.http.delete(platform.path("Tenant", tenant, ROOT), query={"dryRun": "All"}).warnings
+    assert platform.delete("Tenant", tenant, ROOT).status == 200
+
+    def deletions():
+        events = platform.http.get(f"/apis/events.k8s.io/v1/namespaces/{ROOT}/events").json["items"]
+        return [each["note"] for each in events if (each["regarding"]["name"], each["reason"]) == what]
+
+    what = (tenant, "NamespaceDeleted")
+    platform.until(lambda: platform.see("Tenant", tenant, ROOT) is None, "the tenant is gone")
+    (note,) = platform.until(deletions, "the deletion is told")
+    assert note == (
+        f"Deleted Namespace {home} of Tenant {ROOT}/{tenant} with everything in it (no PersistentVolumeClaims, "
+        "workloads or single pods; Secrets and other kinds are not counted)"
+    )
 
 
 def test_a_pod_holds_the_deletion_of_its_tenant_also_where_there_is_no_class(platform):

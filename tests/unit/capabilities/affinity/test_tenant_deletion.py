@@ -50,8 +50,8 @@ def test_a_namespace_with_nothing_that_is_counted_goes_unasked_and_the_text_says
     (action,) = planned(going()).plan.actions
 
     assert action.facts.text() == (
-        "Deletes Namespace tenant-acme of Tenant tenant-root/acme with everything in it: no PersistentVolumeClaims, "
-        "workloads or single pods; Secrets and other kinds are not counted"
+        "Deletes Namespace tenant-acme of Tenant tenant-root/acme with everything in it (no PersistentVolumeClaims, "
+        "workloads or single pods; Secrets and other kinds are not counted)"
     )
 
 
@@ -64,7 +64,7 @@ def test_what_is_left_in_a_namespace_is_told_and_waits_for_an_approval():
 
     assert held.held is not None
     assert held.now.actions == ()
-    said = "everything in it: 2 PersistentVolumeClaims, 1 StatefulSet; Secrets and other kinds are not counted"
+    said = "2 PersistentVolumeClaims, 1 StatefulSet and everything else in it (Secrets and other kinds are not counted)"
     assert said in found.actions[0].facts.text()
     (write,) = status_tenants(world, held.now, Outcome(results=()), NOW)
     (ready,) = (each for each in write.status["conditions"] if each["type"] == "Ready")

@@ -52,8 +52,8 @@ WEB = tenant("acme/web").ref
         (
             NamespaceHeld(object=WEB, left={"PersistentVolumeClaim": 1}, id="3f2a"),
             "Deletion of Tenant tenant-acme/web waits for approval: it deletes Namespace tenant-acme-web with "
-            "everything in it: 1 PersistentVolumeClaim; Secrets and other kinds are not counted. To proceed, delete "
-            "what is counted, or run `nodeyard approve 3f2a`",
+            "1 PersistentVolumeClaim and everything else in it (Secrets and other kinds are not counted). To proceed, "
+            "delete what is counted, or run `nodeyard approve 3f2a`",
         ),
     ],
     ids=lambda each: "" if isinstance(each, str) else each.reason,

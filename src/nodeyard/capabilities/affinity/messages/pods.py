@@ -35,7 +35,7 @@ class InsideClass(ClassedPodMessage, frozen=True):
     reason = Reason.INSIDE
 
     def text(self) -> str:
-        return f"{self.subject} stays inside {class_text(self.affinity_class)}"
+        return f"{self.subject} stays inside AffinityClass {self.affinity_class}"
 
 
 class InsidePreviousClass(ClassedPodMessage, frozen=True):

@@ -62,11 +62,11 @@ class NamespaceHeld(TenantMessage, frozen=True):
 
 def _contents(left: Mapping[str, int]) -> str:
     """List what is deleted with a Namespace. The operator has no right to list, and count, kinds such as Secrets."""
+    uncounted = "Secrets and other kinds are not counted"
+    if not left:
+        return f"everything in it (no PersistentVolumeClaims, workloads or single pods; {uncounted})"
     known = ", ".join(counted(number, kind) for kind, number in left.items())
-    return (
-        f"everything in it: {known or 'no PersistentVolumeClaims, workloads or single pods'}; Secrets and other kinds "
-        "are not counted"
-    )
+    return f"{known} and everything else in it ({uncounted})"
 
 
 # the Namespace and its values
