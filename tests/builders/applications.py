@@ -11,7 +11,8 @@ import msgspec
 
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.planning.class_record import Record, encode, previous_classes
-from nodeyard.capabilities.affinity.snapshot import ApplicationSnapshot, EffectivePolicy
+from nodeyard.capabilities.affinity.planning.inheritance import EffectivePolicy
+from nodeyard.capabilities.affinity.snapshot import ApplicationSnapshot
 from nodeyard.capabilities.affinity.types import AffinityClass, ApplicationDefinition, Tenant
 from nodeyard.kube.json import Json, Object
 from nodeyard.plan.builder import PlanBuilder

@@ -10,27 +10,40 @@ from typing import Any, Final
 import msgspec
 
 from nodeyard.capabilities.affinity import names, watched
-from nodeyard.capabilities.affinity.enforcement import is_webhook_registered
-from nodeyard.capabilities.affinity.owners import is_served_elsewhere
-from nodeyard.capabilities.affinity.placement_context import PlacementContext, node_named, policy_of
+from nodeyard.capabilities.affinity.caches.applications import (
+    age,
+    application_kinds,
+    applications,
+    find_application,
+    rivals,
+    unknown_applications,
+    watch_error,
+)
+from nodeyard.capabilities.affinity.caches.owners import cached, is_served_elsewhere, without_foreign_records
+from nodeyard.capabilities.affinity.caches.placement_context import PlacementContext, node_named, policy_of
+from nodeyard.capabilities.affinity.caches.tenant_contents import count_applications, left_in, unknown_contents
+from nodeyard.capabilities.affinity.caches.users import users
 from nodeyard.capabilities.affinity.planning.classes import NAMED_PODS, is_inside, required_nodes, violators
 from nodeyard.capabilities.affinity.planning.compiled_classes import compiled, count_by_zone
 from nodeyard.capabilities.affinity.planning.containment import node_of_daemon
-from nodeyard.capabilities.affinity.planning.definitions import CRD_API_VERSION, CRD_KIND
-from nodeyard.capabilities.affinity.pods import PodSnapshot, collect_pod
+from nodeyard.capabilities.affinity.planning.definitions import CRD_API_VERSION, CRD_KIND, crd_name
+from nodeyard.capabilities.affinity.planning.lineage import Find, LookupResult, Pending, walk
+from nodeyard.capabilities.affinity.planning.placement import Subject, is_exempt, place
+from nodeyard.capabilities.affinity.reviews.pod_webhooks import is_webhook_registered
 from nodeyard.capabilities.affinity.snapshot import (
     ApplicationSnapshot,
     ClassSnapshot,
     DefinitionSnapshot,
+    PodSnapshot,
+    Snapshot,
     TenantsSnapshot,
     release_name,
 )
 from nodeyard.capabilities.affinity.types import AffinityClass, ApplicationDefinition, Tenant
-from nodeyard.capabilities.affinity.users import users
 from nodeyard.kube.json import Object
+from nodeyard.plan.model import ObjectRef
 from nodeyard.runtime.capability import Key, View
-
-Snapshot = TenantsSnapshot | ApplicationSnapshot | DefinitionSnapshot | ClassSnapshot | PodSnapshot
+from nodeyard.runtime.webhooks import Cause, Missing, Unreadable
 
 
 def collect(view: View, key: Key, _now: datetime) -> Snapshot | None:
@@ -65,10 +78,10 @@ def collect_tenants(view: View) -> TenantsSnapshot:
             for namespace in sorted(context | {names.PLATFORM_NAMESPACE})
             if (secret := view.get(watched.VALUES.kind, names.VALUES_SECRET, namespace)) is not None
         },
-        applications=_count_applications(view, deleting),
+        applications={namespace: count_applications(view, namespace) for namespace in deleting},
         left={namespace: left for namespace in deleting if (left := left_in(view, namespace))},
         is_served_elsewhere=is_served_elsewhere(view),
-        watch_error=_unknown_contents(view) if deleting else "",
+        watch_error=unknown_contents(view) if deleting else "",
     )
 
 
@@ -77,72 +90,14 @@ def _get_all(view: View, kind: str, wanted: Iterable[tuple[str, str]]) -> Mappin
     return {name: each for name, each in found.items() if each is not None}
 
 
-def _count_applications(view: View, namespaces: Iterable[str]) -> Mapping[str, int]:
-    """Count the applications in the namespaces of tenants being deleted, both watched and only released."""
-    return {
-        namespace: len({*_applications_in(view, namespace), *_released_in(view, namespace)}) for namespace in namespaces
-    }
-
-
-_COUNTED_KINDS: Final = (watched.CLAIMS.kind, *(each.kind for each in watched.OWNERS), watched.PLACED_PODS.kind)
-"""Kinds whose objects in a tenant's namespace hold its deletion, beside applications."""
-
-
-def _unknown_contents(view: View) -> str:
-    """Return why it is not known what a namespace contains; empty if every kind that counts is synced."""
-    for kind in _COUNTED_KINDS:
-        if not view.is_synced(kind):
-            return view.watch_error(kind) or f"the cache of {kind} has not synced yet"
-    return next(filter(None, (_unknown_applications(view, kind) for kind in application_kinds(view))), "")
-
-
-def left_in(view: View, namespace: str) -> Mapping[str, int]:
-    """Count the objects that would be deleted with a namespace, by kind, without applications."""
-    found = {kind: view.counted(kind, names.BY_NAMESPACE, namespace) for kind in _COUNTED_KINDS}
-    return {kind: number for kind, number in found.items() if number}
-
-
-def _applications_in(view: View, namespace: str) -> Iterator[str]:
-    for kind in application_kinds(view):
-        for each in applications(view, kind, namespace):
-            yield f"{kind}/{namespace}/{each['metadata']['name']}"
-
-
-def _released_in(view: View, namespace: str) -> Iterator[str]:
-    for release in view.indexed(names.RELEASE_KIND, names.BY_NAMESPACE, namespace):
-        yield from watched.release_application(release)
-
-
 # applications
-
-
-def application_kinds(view: View) -> Mapping[str, ApplicationDefinition]:
-    """Return the declared kinds, each with its oldest definition, which is the effective one."""
-    found: dict[str, ApplicationDefinition] = {}
-    for each in sorted(view.all(names.DEFINITION_KIND), key=_age):
-        if each.kind and each.kind != names.TENANT_KIND:
-            found.setdefault(each.kind, each)
-    return found
-
-
-def applications(view: View, kind: str, namespace: str = "") -> Sequence[Object]:
-    """Return the applications of a kind, or only those of one namespace; empty if the kind is not watched yet."""
-    try:
-        if namespace:
-            return view.indexed(watched.view_kind(kind), names.BY_NAMESPACE, namespace)
-        return view.all(watched.view_kind(kind))
-    except KeyError:
-        return ()
 
 
 def collect_application(view: View, kind: str, namespace: str, name: str) -> ApplicationSnapshot | None:
     definition = application_kinds(view).get(kind)
     if definition is None or is_served_elsewhere(view):
         return None
-    try:
-        application: Object | None = view.get(watched.view_kind(kind), name, namespace)
-    except KeyError:
-        return None
+    application = find_application(view, kind, namespace, name)
     if application is None:
         return None
     release: Object | None = view.get(names.RELEASE_KIND, release_name(definition, name), namespace)
@@ -151,7 +106,7 @@ def collect_application(view: View, kind: str, namespace: str, name: str) -> App
     if release is not None:
         wanted |= set(watched.release_classes(release))
     return ApplicationSnapshot(
-        application={**application, "apiVersion": names.APPS_API_VERSION, "kind": kind},
+        application=application,
         definition=definition,
         policy=policy,
         classes=_get_all(view, names.CLASS_KIND, ((each, "") for each in wanted if each)),
@@ -181,29 +136,12 @@ def collect_definition(view: View, name: str) -> DefinitionSnapshot | None:
         definition=definition,
         crd=_crd(view, definition),
         former=list(_former(view, definition)),
-        rivals=[each.name for each in rivals(view, definition) if _age(each) < _age(definition)],
+        rivals=[each.name for each in rivals(view, definition) if age(each) < age(definition)],
         applications=len(applications(view, definition.kind)),
         is_served_elsewhere=is_served_elsewhere(view),
-        watch_error=_definition_watch_error(view, definition),
+        # An unsynced cache matters only for a deletion.
+        watch_error=(unknown_applications if definition.is_deleting else watch_error)(view, definition.kind),
     )
-
-
-def _age(definition: ApplicationDefinition) -> tuple[float, str]:
-    created = definition.metadata.creation_timestamp
-    return (created.timestamp() if created else 0.0, definition.name)
-
-
-def rivals(view: View, definition: ApplicationDefinition) -> Iterator[ApplicationDefinition]:
-    """Yield other definitions that declare the same kind, plural or singular."""
-    mine = _resource_names(definition)
-    for each in view.all(names.DEFINITION_KIND):
-        if each.name != definition.name and (each.kind == definition.kind or mine & _resource_names(each)):
-            yield each
-
-
-def _resource_names(definition: ApplicationDefinition) -> set[str]:
-    given = definition.spec.application
-    return {given.plural, given.singular}
 
 
 def _crd(view: View, definition: ApplicationDefinition) -> Object | None:
@@ -211,7 +149,7 @@ def _crd(view: View, definition: ApplicationDefinition) -> Object | None:
 
     Only CRDs with our label are watched. For a foreign CRD, discovery only tells that the kind is served.
     """
-    name = _crd_name(definition)
+    name = crd_name(definition)
     found: Object | None = view.get(CRD_KIND, name)
     if found is not None or not view.versions(names.APPS_GROUP, definition.kind):
         return found
@@ -223,41 +161,12 @@ def _former(view: View, definition: ApplicationDefinition) -> Iterator[str]:
     for crd in view.all(CRD_KIND):
         metadata = crd["metadata"]
         is_its = watched.labels_of(crd).get(names.DECLARED_BY) == definition.name
-        if is_its and metadata["name"] != _crd_name(definition) and not metadata.get("deletionTimestamp"):
+        if is_its and metadata["name"] != crd_name(definition) and not metadata.get("deletionTimestamp"):
             yield metadata["name"]
 
 
 def _crd_name(definition: ApplicationDefinition) -> str:
     return f"{definition.spec.application.plural}.{names.APPS_GROUP}"
-
-
-def _definition_watch_error(view: View, definition: ApplicationDefinition) -> str:
-    """Return why the applications are not known. An unsynced cache counts only during deletion."""
-    return (
-        _unknown_applications(view, definition.kind) if definition.is_deleting else _watch_error(view, definition.kind)
-    )
-
-
-def _unknown_applications(view: View, kind: str) -> str:
-    """Return why the applications of a kind are not known; empty if the cache has synced."""
-    watch_error = _watch_error(view, kind)
-    return watch_error or (
-        "" if _is_synced(view, kind) else f"the cache of {watched.view_kind(kind)} has not synced yet"
-    )
-
-
-def _watch_error(view: View, kind: str) -> str:
-    try:
-        return view.watch_error(watched.view_kind(kind))
-    except KeyError:
-        return ""
-
-
-def _is_synced(view: View, kind: str) -> bool:
-    try:
-        return view.is_synced(watched.view_kind(kind))
-    except KeyError:
-        return False
 
 
 # classes
@@ -302,3 +211,78 @@ def _violators(view: View, affinity_class: AffinityClass) -> tuple[Sequence[str]
         pods = view.indexed(kind, names.BY_SHAPE, f"{name} {shape}")
         named += violators(affinity_class, pods, partial(node_named, view))
     return sorted(named), unnamed
+
+
+# pods
+
+_POD: Final = watched.PLACED_PODS.kind
+
+
+def collect_pod(view: View, namespace: str, name: str) -> PodSnapshot | None:
+    pod: watched.PlacedPod | None = view.get(_POD, name, namespace)
+    if pod is None:
+        return None
+    lineage = walk(_ref(pod), pod.metadata, _finder(view, waits=False))
+    if isinstance(lineage, Pending):
+        return None
+    context = PlacementContext(view, namespace)
+    required = None if pod.spec.affinity is None else pod.spec.affinity.required_nodes
+    node = node_of_daemon(pod.metadata, required)
+    subject = Subject(f"pod {namespace}/{name}", namespace, pod.spec.node_selector, required, node)
+    placement = place(subject, lineage, context)
+    return PodSnapshot(
+        ref=_ref(pod),
+        lineage=lineage,
+        placement=placement,
+        policy=context.policy(),
+        affinity_class=context.affinity_class(placement.affinity_class) if placement.affinity_class else None,
+        is_exempt=is_exempt(namespace, context.namespace_labels()),
+    )
+
+
+def unwatched_owner_kinds(view: View, ref: ObjectRef) -> Iterator[tuple[str, str]]:
+    """Yield the kinds of a pod's owners that are not watched yet, as apiVersion and kind."""
+    pod: watched.PlacedPod | None = view.get(_POD, ref.name, ref.namespace) if ref.kind == _POD else None
+    if pod is None:
+        return
+    found = walk(_ref(pod), pod.metadata, _finder(view, waits=True))
+    if isinstance(found, Pending):
+        yield from dict.fromkeys((each.api_version, each.kind) for each in found.refs)
+
+
+def _ref(pod: watched.PlacedPod) -> ObjectRef:
+    metadata = pod.metadata
+    return ObjectRef(
+        api_version="v1",
+        kind=_POD,
+        name=metadata.name,
+        namespace=metadata.namespace,
+        uid=metadata.uid,
+    )
+
+
+def _finder(view: View, *, waits: bool) -> Find:
+    """Return a lookup in the caches. With `waits`, None stands for owners whose kind is not watched yet."""
+
+    def find(ref: ObjectRef) -> LookupResult:
+        # The walk itself compares the uid.
+        found = cached(view, msgspec.structs.replace(ref, uid=""))
+        return found or _absent(view, ref, waits=waits)
+
+    return without_foreign_records(find, view)
+
+
+def _absent(view: View, ref: ObjectRef, *, waits: bool) -> LookupResult:
+    group = ref.api_version.rpartition("/")[0]
+    kind = f"{ref.kind}.{group or 'core'}"
+    try:
+        watch_error, is_synced = view.watch_error(kind), view.is_synced(kind)
+    except KeyError:
+        return None if waits else Unreadable(f"{kind} is not watched", Cause.ERROR)
+    if watch_error:
+        return Unreadable(watch_error, Cause.FORBIDDEN if "forbidden" in watch_error else Cause.ERROR)
+    if not is_synced:
+        return Unreadable(f"the cache of {kind} has not synced yet", Cause.TIMEOUT)
+    if not view.versions(group, ref.kind):
+        return Unreadable(f"the API server does not serve {kind}", Cause.NOT_SERVED)
+    return Missing()

@@ -12,11 +12,11 @@ from functools import partial
 from typing import Any, Final
 
 from nodeyard.capabilities.affinity import definition, keys, names, watched
-from nodeyard.capabilities.affinity.collect import application_kinds, collect
+from nodeyard.capabilities.affinity.caches.applications import application_kinds, find_application
+from nodeyard.capabilities.affinity.caches.owners import is_served_elsewhere
+from nodeyard.capabilities.affinity.collect import collect, unwatched_owner_kinds
 from nodeyard.capabilities.affinity.messages import text
-from nodeyard.capabilities.affinity.owners import is_served_elsewhere
 from nodeyard.capabilities.affinity.plan import plan
-from nodeyard.capabilities.affinity.pods import POD, pod_key, unwatched_owner_kinds
 from nodeyard.capabilities.affinity.policies import confinement, policies
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.report.events import events
@@ -29,7 +29,6 @@ from nodeyard.plan.model import ObjectRef
 from nodeyard.runtime.capability import Capability, Key, Kind, PeerOperator, Rule, View, Watch
 
 _APPLICATION: Final = "application"
-_NAMESPACE: Final = "Namespace"
 
 
 def _needs_pods(view: View) -> bool:
@@ -66,27 +65,19 @@ def _root_objects(view: View, key: Key) -> Sequence[Any]:
         case ["definition", name]:
             found = view.get(names.DEFINITION_KIND, name)
         case ["application", kind, namespace, name]:
-            found = _application(view, kind, namespace, name)
+            found = find_application(view, kind, namespace, name)
         case _:
             found = None
     return () if found is None else (found,)
-
-
-def _application(view: View, kind: str, namespace: str, name: str) -> Any | None:
-    try:
-        found = view.get(watched.view_kind(kind), name, namespace)
-    except KeyError:
-        return None
-    return None if found is None else {**found, "apiVersion": names.APPS_API_VERSION, "kind": kind}
 
 
 def _keys_of(view: View, ref: ObjectRef) -> Iterable[Key]:
     """Map an object to the key that explains it: a HelmRelease to its application, a Namespace to its tenant."""
     group = ref.api_version.rpartition("/")[0]
     match group, ref.kind:
-        case "", _ if ref.kind == POD:
-            yield pod_key(ref.namespace, ref.name)
-        case "", _ if ref.kind == _NAMESPACE:
+        case "", "Pod":
+            yield names.pod_key(ref.namespace, ref.name)
+        case "", "Namespace":
             yield names.TENANTS_KEY
         case names.GROUP, names.CLASS_KIND:
             yield names.class_key(ref.name)

@@ -11,13 +11,13 @@ from functools import partial
 from typing import Any
 
 from nodeyard.capabilities.affinity import names, watched
-from nodeyard.capabilities.affinity.collect import application_kinds, applications, rivals
-from nodeyard.capabilities.affinity.enforcement import is_webhook_registered
-from nodeyard.capabilities.affinity.placement_context import node_named
+from nodeyard.capabilities.affinity.caches.applications import application_kinds, applications, rivals
+from nodeyard.capabilities.affinity.caches.placement_context import node_named
+from nodeyard.capabilities.affinity.caches.users import users
 from nodeyard.capabilities.affinity.planning.classes import is_inside
 from nodeyard.capabilities.affinity.planning.compiled_classes import compiled, is_in_class
+from nodeyard.capabilities.affinity.reviews.pod_webhooks import is_webhook_registered
 from nodeyard.capabilities.affinity.types import AffinityClass, ApplicationDefinition, Tenant
-from nodeyard.capabilities.affinity.users import users
 from nodeyard.capabilities.affinity.watched import PlacedPod
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import ZONE

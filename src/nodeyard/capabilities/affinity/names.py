@@ -48,6 +48,8 @@ FLUX_WATCH: Final = "reconcile.fluxcd.io/watch"
 CLUSTER_VALUES: Final = "_cluster"
 NAMESPACE_VALUES: Final = "_namespace"
 SCHEDULING_VALUES: Final = "_scheduling"
+CLASS_FIELD: Final = "affinityClass"
+"""Field of an application's spec."""
 RESERVED_PREFIX: Final = "_"
 """Prefix of keys in an application's spec that are reserved for the platform."""
 
@@ -96,6 +98,7 @@ TENANTS_KEY: Final = "tenants"
 CLASS_KEY_PREFIX: Final = "class/"
 DEFINITION_KEY_PREFIX: Final = "definition/"
 APPLICATION_KEY_PREFIX: Final = "application/"
+POD_KEY_PREFIX: Final = "pod/"
 
 # indexes
 BY_CLASS: Final = "class"
@@ -114,6 +117,10 @@ def class_key(name: str) -> str:
 
 def definition_key(name: str) -> str:
     return f"{DEFINITION_KEY_PREFIX}{name}"
+
+
+def pod_key(namespace: str, name: str) -> str:
+    return f"{POD_KEY_PREFIX}{namespace}/{name}"
 
 
 def application_key(kind: str, namespace: str, name: str) -> str:

@@ -13,17 +13,17 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.collect import Snapshot
 from nodeyard.capabilities.affinity.planning.application_plan import plan_application
 from nodeyard.capabilities.affinity.planning.classes import plan_class
 from nodeyard.capabilities.affinity.planning.decisions import decide
 from nodeyard.capabilities.affinity.planning.definitions import plan_definition
 from nodeyard.capabilities.affinity.planning.tenants import plan_tenants
-from nodeyard.capabilities.affinity.pods import PodSnapshot, pod_key
 from nodeyard.capabilities.affinity.snapshot import (
     ApplicationSnapshot,
     ClassSnapshot,
     DefinitionSnapshot,
+    PodSnapshot,
+    Snapshot,
     TenantsSnapshot,
 )
 from nodeyard.plan.builder import PlanBuilder
@@ -56,6 +56,6 @@ def key_of(snapshot: Snapshot) -> Key:
         case ClassSnapshot():
             return names.class_key(snapshot.affinity_class.name)
         case PodSnapshot():
-            return pod_key(snapshot.ref.namespace, snapshot.ref.name)
+            return names.pod_key(snapshot.ref.namespace, snapshot.ref.name)
         case _:
             return names.TENANTS_KEY

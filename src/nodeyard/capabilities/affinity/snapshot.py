@@ -4,6 +4,7 @@
     application/<Kind>/<ns>/<name>  one application, its definition, tenant, class and release
     definition/<name>               one ApplicationDefinition, the CRD that serves it
     class/<name>                    one AffinityClass, its matching nodes and its users
+    pod/<namespace>/<name>          one pod with its owners and placement, only for `why`
 
 Applications, HelmReleases, CRDs and Secrets are whole objects: fields and managedFields decide what an apply would
 change.
@@ -13,10 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.messages.tenants import TenantMessage
-from nodeyard.capabilities.affinity.types import AffinityClass, ApplicationDefinition, ClassUser, Tenant, UnownedPods
+from nodeyard.capabilities.affinity.planning.inheritance import EffectivePolicy
+from nodeyard.capabilities.affinity.planning.lineage import Lineage
+from nodeyard.capabilities.affinity.planning.placement import Placement
+from nodeyard.capabilities.affinity.types import AffinityClass, ApplicationDefinition, ClassUser, Tenant
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Namespace
 from nodeyard.plan.model import ObjectRef
@@ -43,45 +47,10 @@ class TenantsSnapshot:
 
 
 @dataclass(frozen=True)
-class EffectivePolicy:
-    """The rules for classes in one namespace, from the whole tree of tenants."""
-
-    tenant: Tenant | None = None
-    """None outside tenants."""
-    default: str = ""
-    allowed: tuple[str, ...] | None = None
-    """None if all classes are allowed."""
-    fault: str = ""
-    """Why the default cannot be used; empty if it can."""
-    faults: tuple[TenantMessage, ...] = ()
-    """All faults of the tenant's spec, for conditions and reviews."""
-    needs_class_above: bool = False
-    """A tenant above requires a class for every application."""
-    holds_unowned_above: bool = False
-    """A tenant above requires pods of no application to fit its classes."""
-
-    @property
-    def needs_class(self) -> bool:
-        """Return whether every application needs a class: there is a default, and only some classes are allowed."""
-        return self.needs_class_above or (self.allowed is not None and bool(self.default or self.fault))
-
-    @property
-    def holds_unowned(self) -> bool:
-        """Return whether pods of no application must fit at least one allowed class."""
-        own = self.tenant is not None and self.tenant.spec.unowned_pods is UnownedPods.REQUIRE_ALLOWED
-        return own or self.holds_unowned_above
-
-    @property
-    def usable_default(self) -> str:
-        """Return the effective default; empty for none."""
-        return "" if self.fault else self.default
-
-
-@dataclass(frozen=True)
 class ApplicationSnapshot:
     application: Object
     definition: ApplicationDefinition
-    policy: EffectivePolicy = EffectivePolicy()
+    policy: EffectivePolicy = field(default_factory=EffectivePolicy)
     classes: Mapping[str, AffinityClass] = field(default_factory=dict)
     """The existing classes that the application, its release or its tenant name."""
     release: Object | None = None
@@ -156,3 +125,18 @@ class ClassSnapshot:
     @property
     def violator_count(self) -> int:
         return len(self.violators) + self.unnamed
+
+
+@dataclass(frozen=True)
+class PodSnapshot:
+    ref: ObjectRef
+    lineage: Lineage
+    placement: Placement
+    policy: EffectivePolicy
+    affinity_class: AffinityClass | None
+    """The class that it is checked against, if there is one."""
+    is_exempt: bool
+    """Pods in its namespace are never checked."""
+
+
+Snapshot: TypeAlias = TenantsSnapshot | ApplicationSnapshot | DefinitionSnapshot | ClassSnapshot | PodSnapshot

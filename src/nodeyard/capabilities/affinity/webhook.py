@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import Final
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.enforcement import NOT_EXEMPT, TIMEOUT_SECONDS, created_pods
 from nodeyard.capabilities.affinity.reviews import applications, definitions, tenants
 from nodeyard.capabilities.affinity.reviews.classes import review_class
+from nodeyard.capabilities.affinity.reviews.pod_webhooks import NOT_EXEMPT, TIMEOUT_SECONDS, created_pods
 from nodeyard.capabilities.affinity.reviews.pods import review_lineage, review_placement
 from nodeyard.capabilities.affinity.reviews.workloads import review_workload
 from nodeyard.runtime.webhooks import MatchCondition, Operation, Webhook, WebhookRule

@@ -17,6 +17,7 @@ from tests.builders.placements import (
 
 from nodeyard.apply.outcome import Outcome
 from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.caches.users import users
 from nodeyard.capabilities.affinity.planning.classes import (
     is_self_assignable,
     plan_class,
@@ -29,7 +30,6 @@ from nodeyard.capabilities.affinity.report.classes import class_events, status_c
 from nodeyard.capabilities.affinity.reviews.classes import review_class
 from nodeyard.capabilities.affinity.snapshot import ClassSnapshot
 from nodeyard.capabilities.affinity.types import AffinityClass, ClassUser
-from nodeyard.capabilities.affinity.users import users
 from nodeyard.capabilities.affinity.watched import PlacedPod
 from nodeyard.plan.model import Verb
 

@@ -8,7 +8,7 @@ from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.planning import crd_teardown
 from nodeyard.capabilities.affinity.planning.crd_teardown import closing_patch
 from nodeyard.capabilities.affinity.planning.definitions import crd_of, plan_definition
-from nodeyard.capabilities.affinity.planning.schemas import structural
+from nodeyard.capabilities.affinity.planning.schemas.structural import structural
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.snapshot import DefinitionSnapshot
 from nodeyard.kube.patch import merge_patch

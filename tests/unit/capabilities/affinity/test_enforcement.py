@@ -3,7 +3,7 @@
 import pytest
 from tests.builders.affinity_views import registration
 
-from nodeyard.capabilities.affinity.enforcement import is_webhook_registered
+from nodeyard.capabilities.affinity.reviews.pod_webhooks import is_webhook_registered
 
 NAME = "placement-tenants.affinity.nodeyard.dev"
 

@@ -7,8 +7,9 @@ import msgspec
 import pytest
 import yaml
 
+from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.planning.definition_validation import declaration_faults
-from nodeyard.capabilities.affinity.planning.schemas import CLASS_FIELD, structural
+from nodeyard.capabilities.affinity.planning.schemas.structural import structural
 from nodeyard.capabilities.affinity.types import ApplicationDefinition
 
 EXAMPLE = Path(__file__).parents[4] / "examples" / "03-affinity"
@@ -38,11 +39,11 @@ def test_it_can_be_served_and_nothing_is_left_out(definition):
 
 def test_it_offers_the_values_of_its_chart_with_their_defaults(name, definition):
     schema, _left_out = structural(definition.spec.application.open_api_schema)
-    offered = {field: node.get("default") for field, node in schema["properties"].items() if field != CLASS_FIELD}
+    offered = {field: node.get("default") for field, node in schema["properties"].items() if field != names.CLASS_FIELD}
     assert offered == {
-        key: value for key, value in yaml.safe_load(chart(name, "values.yaml")).items() if key != CLASS_FIELD
+        key: value for key, value in yaml.safe_load(chart(name, "values.yaml")).items() if key != names.CLASS_FIELD
     }
-    assert CLASS_FIELD in schema["properties"]
+    assert names.CLASS_FIELD in schema["properties"]
 
 
 def test_it_checks_what_its_chart_checks(name, definition):

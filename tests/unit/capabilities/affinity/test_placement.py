@@ -9,10 +9,10 @@ from tests.builders.placements import body, pod, release, terms
 
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.planning.class_record import Record
+from nodeyard.capabilities.affinity.planning.inheritance import EffectivePolicy
 from nodeyard.capabilities.affinity.planning.lineage import Claim, Owned, Step, Unknown, Unowned, application_of, walk
 from nodeyard.capabilities.affinity.planning.placement import Decision, Subject, is_exempt, place
 from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.capabilities.affinity.snapshot import EffectivePolicy
 from nodeyard.kube.node_affinity import Affinity
 from nodeyard.kube.objects import ObjectMeta
 from nodeyard.plan.model import ObjectRef

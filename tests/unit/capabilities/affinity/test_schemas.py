@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from nodeyard.capabilities.affinity.planning.schemas import CLASS_FIELD, SchemaError, structural
+from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.planning.schemas.structural import SchemaError, structural
 
 PRESERVE = "x-kubernetes-preserve-unknown-fields"
 INT_OR_STRING = "x-kubernetes-int-or-string"
@@ -133,18 +134,18 @@ def test_a_schema_nested_too_deep_ends_open():
 
 def test_the_class_is_said_our_way_whatever_the_definition_says():
     given = {"type": "string", "default": "", "enum": ["", "dc1"], "description": "Where."}
-    schema, left_out = structural(json.dumps({"properties": {CLASS_FIELD: given}}))
-    made = schema["properties"][CLASS_FIELD]
+    schema, left_out = structural(json.dumps({"properties": {names.CLASS_FIELD: given}}))
+    made = schema["properties"][names.CLASS_FIELD]
     assert (made["type"], made["maxLength"], made["description"]) == ("string", 63, "Where.")
     assert "default" not in made
     assert "enum" not in made
-    assert left_out == (f"default of spec.{CLASS_FIELD}", f"enum of spec.{CLASS_FIELD}")
+    assert left_out == (f"default of spec.{names.CLASS_FIELD}", f"enum of spec.{names.CLASS_FIELD}")
 
 
 @pytest.mark.parametrize("text", ["", "  ", "{}", '{"type": "object"}', '{"type": ["object", "null"]}'])
 def test_a_spec_is_an_object_that_is_open_and_has_a_class(text):
     schema, left_out = structural(text)
-    assert (schema["type"], schema[PRESERVE], list(schema["properties"])) == ("object", True, [CLASS_FIELD])
+    assert (schema["type"], schema[PRESERVE], list(schema["properties"])) == ("object", True, [names.CLASS_FIELD])
     assert "nullable" not in schema
     assert left_out == ()
 
@@ -156,7 +157,7 @@ def test_keys_of_the_platform_and_a_default_of_the_whole_are_not_the_schemas_to_
         "default": {"_scheduling": {}},
     }
     schema, left_out = structural(json.dumps(given))
-    assert sorted(schema["properties"]) == ["a", CLASS_FIELD]
+    assert sorted(schema["properties"]) == ["a", names.CLASS_FIELD]
     assert schema["required"] == ["a"]
     assert "default" not in schema
     assert left_out == ("properties[_scheduling] of spec", "default of spec")

@@ -3,6 +3,7 @@
 import pytest
 from tests.builders.tenants import secret, tenant
 
+from nodeyard.capabilities.affinity.planning.inheritance import EffectivePolicy
 from nodeyard.capabilities.affinity.planning.values import (
     Values,
     ValuesError,
@@ -12,7 +13,6 @@ from nodeyard.capabilities.affinity.planning.values import (
     render,
     root_values,
 )
-from nodeyard.capabilities.affinity.snapshot import EffectivePolicy
 from nodeyard.kube.manifests import load
 
 CLUSTER = """\

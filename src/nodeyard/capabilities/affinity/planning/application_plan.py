@@ -35,7 +35,6 @@ from nodeyard.capabilities.affinity.planning.choice import Choice, choose, is_re
 from nodeyard.capabilities.affinity.planning.class_record import Record, encode, stored_record
 from nodeyard.capabilities.affinity.planning.definition_validation import RELEASE_NAME_MAX, declaration_faults
 from nodeyard.capabilities.affinity.planning.helmrelease import release_object
-from nodeyard.capabilities.affinity.planning.schemas import CLASS_FIELD
 from nodeyard.capabilities.affinity.snapshot import ApplicationSnapshot, release_name
 from nodeyard.capabilities.affinity.types import ApplicationDefinition
 from nodeyard.kube.json import Json, Object, json_equal
@@ -50,7 +49,7 @@ from nodeyard.plan.secrets import conceal_texts
 _EXACT: Final = ("values", "valuesFrom")
 """Fields of the spec that the operator owns as a whole: anything else in them would reach the chart."""
 _CLASS_LABELS: Final = (names.AFFINITY_CLASS, names.PREVIOUS_CLASS)
-_PLACEMENT: Final = (CLASS_FIELD, names.SCHEDULING_VALUES)
+_PLACEMENT: Final = (names.CLASS_FIELD, names.SCHEDULING_VALUES)
 """Values that describe the class and are shown in plain text."""
 
 

@@ -31,7 +31,6 @@ from nodeyard.capabilities.affinity.messages.applications import (
 )
 from nodeyard.capabilities.affinity.messages.objects import ObjectMessage
 from nodeyard.capabilities.affinity.planning.class_record import NO_CLASS, stored_record
-from nodeyard.capabilities.affinity.planning.schemas import CLASS_FIELD
 from nodeyard.capabilities.affinity.snapshot import ApplicationSnapshot
 from nodeyard.kube.json import Object
 
@@ -74,7 +73,7 @@ def choose(snapshot: ApplicationSnapshot) -> Choice:
 
 def wanted_class(application: Object) -> str | None:
     """Return spec.affinityClass; None if it is not set, empty if the application wants no class."""
-    value = (application.get("spec") or {}).get(CLASS_FIELD)
+    value = (application.get("spec") or {}).get(names.CLASS_FIELD)
     return None if value is None else str(value)
 
 

@@ -26,7 +26,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from nodeyard.capabilities.affinity.planning.sample_values import Choice, ClassKey, Value, class_keys
-from nodeyard.capabilities.affinity.planning.selector_terms import NODE_NAME, Box, boxes, narrow_boxes
+from nodeyard.capabilities.affinity.planning.value_sets import NODE_NAME, Box, boxes, narrow_boxes
 from nodeyard.kube.node_affinity import NODE_NAME_FIELD, NodeMatcher, NodeSelector, NodeSelectorTerm, node_matcher
 from nodeyard.kube.objects import ObjectMeta
 

@@ -66,16 +66,16 @@ from nodeyard.capabilities.affinity.planning.class_record import Record, format_
 from nodeyard.capabilities.affinity.planning.classes import selector_errors
 from nodeyard.capabilities.affinity.planning.compiled_classes import terms_of
 from nodeyard.capabilities.affinity.planning.definitions import crd_name
-from nodeyard.capabilities.affinity.planning.inheritance import effective_policies
+from nodeyard.capabilities.affinity.planning.inheritance import EffectivePolicy, effective_policies
 from nodeyard.capabilities.affinity.planning.lineage import Claim, DeadEnd, Owned, Step
 from nodeyard.capabilities.affinity.planning.naming import lineage
-from nodeyard.capabilities.affinity.pods import PodSnapshot
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.snapshot import (
     ApplicationSnapshot,
     ClassSnapshot,
     DefinitionSnapshot,
-    EffectivePolicy,
+    PodSnapshot,
+    Snapshot,
     TenantsSnapshot,
 )
 from nodeyard.capabilities.affinity.types import AffinityClass, Tenant
@@ -83,10 +83,8 @@ from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.message import Message
 from nodeyard.plan.model import Candidate, Decision, ObjectRef
 
-_Snapshot = TenantsSnapshot | ApplicationSnapshot | DefinitionSnapshot | ClassSnapshot | PodSnapshot
 
-
-def decide(ref: ObjectRef, snapshot: _Snapshot, builder: PlanBuilder) -> Decision | None:
+def decide(ref: ObjectRef, snapshot: Snapshot, builder: PlanBuilder) -> Decision | None:
     """Return the decision about an object; None if the object does not belong to the key."""
     match snapshot:
         case PodSnapshot():

@@ -27,7 +27,7 @@ from nodeyard.capabilities.affinity.messages.objects import Deleting, ServedElse
 from nodeyard.capabilities.affinity.planning import finalizers
 from nodeyard.capabilities.affinity.planning.crd_teardown import closing_patch, settled_at
 from nodeyard.capabilities.affinity.planning.definition_validation import declaration_faults
-from nodeyard.capabilities.affinity.planning.schemas import SchemaError, structural
+from nodeyard.capabilities.affinity.planning.schemas.structural import SchemaError, structural
 from nodeyard.capabilities.affinity.snapshot import DefinitionSnapshot
 from nodeyard.capabilities.affinity.types import Application, ApplicationDefinition
 from nodeyard.kube.json import Object, json_equal

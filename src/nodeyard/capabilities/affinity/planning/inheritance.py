@@ -25,8 +25,42 @@ from nodeyard.capabilities.affinity.messages.tenants import (
     TenantMessage,
 )
 from nodeyard.capabilities.affinity.planning.naming import is_well_named
-from nodeyard.capabilities.affinity.snapshot import EffectivePolicy
-from nodeyard.capabilities.affinity.types import Tenant
+from nodeyard.capabilities.affinity.types import Tenant, UnownedPods
+
+
+@dataclass(frozen=True)
+class EffectivePolicy:
+    """The rules for classes in one namespace, from the whole tree of tenants."""
+
+    tenant: Tenant | None = None
+    """None outside tenants."""
+    default: str = ""
+    allowed: tuple[str, ...] | None = None
+    """None if all classes are allowed."""
+    fault: str = ""
+    """Why the default cannot be used; empty if it can."""
+    faults: tuple[TenantMessage, ...] = ()
+    """All faults of the tenant's spec, for conditions and reviews."""
+    needs_class_above: bool = False
+    """A tenant above requires a class for every application."""
+    holds_unowned_above: bool = False
+    """A tenant above requires pods of no application to fit its classes."""
+
+    @property
+    def needs_class(self) -> bool:
+        """Return whether every application needs a class: there is a default, and only some classes are allowed."""
+        return self.needs_class_above or (self.allowed is not None and bool(self.default or self.fault))
+
+    @property
+    def holds_unowned(self) -> bool:
+        """Return whether pods of no application must fit at least one allowed class."""
+        own = self.tenant is not None and self.tenant.spec.unowned_pods is UnownedPods.REQUIRE_ALLOWED
+        return own or self.holds_unowned_above
+
+    @property
+    def usable_default(self) -> str:
+        """Return the effective default; empty for none."""
+        return "" if self.fault else self.default
 
 
 def effective_policies(tenants: Iterable[Tenant], classes: frozenset[str]) -> Mapping[str, EffectivePolicy]:

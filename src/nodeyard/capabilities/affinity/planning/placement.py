@@ -53,9 +53,9 @@ from nodeyard.capabilities.affinity.planning.containment import (
     contains_pod,
     size_of,
 )
+from nodeyard.capabilities.affinity.planning.inheritance import EffectivePolicy
 from nodeyard.capabilities.affinity.planning.lineage import Claim, DeadEnd, Lineage, Owned, Unknown
 from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.capabilities.affinity.snapshot import EffectivePolicy
 from nodeyard.capabilities.affinity.types import AffinityClass, Enforcement
 from nodeyard.kube.names import NAMESPACE
 from nodeyard.kube.node_affinity import NodeSelector, node_matcher

@@ -13,8 +13,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import NamedTuple, TypeAlias
 
-from nodeyard.capabilities.affinity.planning.selector_terms import Box, base_of
-from nodeyard.capabilities.affinity.planning.value_sets import NUMBERS, Domain, fresh_number, fresh_text, overlap
+from nodeyard.capabilities.affinity.planning.value_sets import (
+    NUMBERS,
+    Box,
+    Domain,
+    base_of,
+    fresh_number,
+    fresh_text,
+    overlap,
+)
 
 Value: TypeAlias = str | None
 """None where the label is absent."""

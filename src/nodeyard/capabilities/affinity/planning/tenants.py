@@ -30,7 +30,7 @@ from nodeyard.capabilities.affinity.messages.tenants import (
     ValuesApplied,
 )
 from nodeyard.capabilities.affinity.planning import finalizers, values
-from nodeyard.capabilities.affinity.planning.inheritance import effective_policies
+from nodeyard.capabilities.affinity.planning.inheritance import EffectivePolicy, effective_policies
 from nodeyard.capabilities.affinity.planning.namespaces import (
     as_object,
     belongs_to,
@@ -41,7 +41,7 @@ from nodeyard.capabilities.affinity.planning.namespaces import (
 )
 from nodeyard.capabilities.affinity.planning.naming import is_top, name_faults
 from nodeyard.capabilities.affinity.planning.values import Values, ValuesError
-from nodeyard.capabilities.affinity.snapshot import EffectivePolicy, TenantsSnapshot
+from nodeyard.capabilities.affinity.snapshot import TenantsSnapshot
 from nodeyard.capabilities.affinity.types import Tenant
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Namespace

@@ -1,5 +1,9 @@
 """Sets of values of one label: texts or numbers, with or without the absence of the label.
 
+A box maps each key of a selector term to such a set: the scheduler never places a pod outside its boxes. The
+nodeSelector applies in addition to every term, so it narrows each box. A box with an empty set contains no node and is
+dropped. A key that a box does not have may have any value.
+
 Every operator of a node selector narrows such a set, so the requirements of one term on one key make one `Domain`:
 
     zone Exists, zone NotIn [a, b]      present, neither a nor b
@@ -12,11 +16,12 @@ spellings of zero, `Lt 0` nothing. A domain is empty if it contains no label tha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import chain, count, islice
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from nodeyard.kube.names import LABEL_VALUE_MAX
+from nodeyard.kube.node_affinity import NodeSelector, ParsedTerm, parse_terms
 from nodeyard.kube.selectors import Operator, Requirement
 from nodeyard.kube.selectors.labels import int64
 
@@ -124,3 +129,48 @@ def fresh_text(taken: Collection[str]) -> str:
     """Return a value that is not a number and not taken; it is also a valid node name."""
     candidates = chain(("other",), (f"other-{position}" for position in count(2)))
     return next(candidate for candidate in candidates if candidate not in taken)
+
+
+# boxes
+
+NODE_NAME: Final = "field metadata.name"
+"""The key of a node's name. It contains a space, so it cannot collide with a label key such as `metadata.name`."""
+
+Box: TypeAlias = dict[str, Domain]
+
+
+def base_of(key: str) -> Domain:
+    """Return the unrestricted domain of a key: a label may be absent, a node name may not."""
+    return PRESENT if key == NODE_NAME else ANY
+
+
+def boxes(node_selector: Mapping[str, str], required: NodeSelector | None) -> Iterator[Box]:
+    """Yield the satisfiable boxes, including the keys of the nodeSelector."""
+    selected = {key: only((value,)) for key, value in node_selector.items()}
+    if required is None:
+        yield selected
+        return
+    for box in narrow_boxes(node_selector, required):
+        yield selected | box
+
+
+def narrow_boxes(node_selector: Mapping[str, str], required: NodeSelector) -> Iterator[Box]:
+    """Yield the satisfiable boxes with only the keys of the terms, narrowed by the nodeSelector."""
+    for term in parse_terms(required):
+        box = _make_box(node_selector, term)
+        if not any(domain.is_empty for domain in box.values()):
+            yield box
+
+
+def _make_box(node_selector: Mapping[str, str], term: ParsedTerm) -> Box:
+    box: Box = {}
+    for requirement in term.labels:
+        key = requirement.key
+        domain = box.get(key)
+        if domain is None:
+            domain = only((node_selector[key],)) if key in node_selector else ANY
+        box[key] = narrow(domain, requirement)
+    for field in term.fields:
+        domain, values = box.get(NODE_NAME, PRESENT), (field.value,)
+        box[NODE_NAME] = intersect(domain, values) if field.operator == "=" else exclude(domain, values)
+    return box

@@ -21,7 +21,7 @@ from typing import Any, Final
 import msgspec
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.snapshot import EffectivePolicy
+from nodeyard.capabilities.affinity.planning.inheritance import EffectivePolicy
 from nodeyard.capabilities.affinity.types import Tenant
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.manifests import ManifestError, load

@@ -11,13 +11,13 @@ from typing import Final
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.collect import Snapshot
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.report.classes import class_events
 from nodeyard.capabilities.affinity.snapshot import (
     ApplicationSnapshot,
     ClassSnapshot,
     DefinitionSnapshot,
+    Snapshot,
     TenantsSnapshot,
 )
 from nodeyard.plan.model import ObjectRef, Plan

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from nodeyard.apply.outcome import Outcome
-from nodeyard.capabilities.affinity.collect import Snapshot
 from nodeyard.capabilities.affinity.report.applications import status_application
 from nodeyard.capabilities.affinity.report.classes import status_class
 from nodeyard.capabilities.affinity.report.definitions import status_definition
@@ -15,6 +14,7 @@ from nodeyard.capabilities.affinity.snapshot import (
     ApplicationSnapshot,
     ClassSnapshot,
     DefinitionSnapshot,
+    Snapshot,
     TenantsSnapshot,
 )
 from nodeyard.plan.model import Plan

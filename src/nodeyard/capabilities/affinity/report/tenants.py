@@ -24,12 +24,12 @@ from nodeyard.capabilities.affinity.messages.tenants import (
     NamespacePending,
     TenantReady,
 )
-from nodeyard.capabilities.affinity.planning.inheritance import effective_policies, named_classes
+from nodeyard.capabilities.affinity.planning.inheritance import EffectivePolicy, effective_policies, named_classes
 from nodeyard.capabilities.affinity.planning.namespaces import belongs_to, is_terminating
 from nodeyard.capabilities.affinity.planning.naming import name_faults
 from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.report.conditions import failure_condition, make_condition, set_conditions
-from nodeyard.capabilities.affinity.snapshot import EffectivePolicy, TenantsSnapshot
+from nodeyard.capabilities.affinity.snapshot import TenantsSnapshot
 from nodeyard.capabilities.affinity.types import ConditionType, Tenant, TenantStatus
 from nodeyard.kube.conditions import FALSE, TRUE, to_wire
 from nodeyard.kube.json import Object

@@ -14,8 +14,8 @@ from typing import Final
 
 import msgspec
 
+from nodeyard.capabilities.affinity.caches.owners import ReviewedMeta
 from nodeyard.capabilities.affinity.messages.pods import PodMessage
-from nodeyard.capabilities.affinity.owners import ReviewedMeta
 from nodeyard.capabilities.affinity.planning.lineage import Lineage, Owned
 from nodeyard.capabilities.affinity.planning.placement import Decision, Placement
 from nodeyard.plan.model import ObjectRef

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.collect import application_kinds, applications, rivals
+from nodeyard.capabilities.affinity.caches.applications import application_kinds, applications, rivals
+from nodeyard.capabilities.affinity.caches.owners import is_served_elsewhere
 from nodeyard.capabilities.affinity.messages.definitions import (
     DefinitionInUse,
     DuplicateDefinition,
@@ -16,9 +17,8 @@ from nodeyard.capabilities.affinity.messages.definitions import (
     InvalidSchema,
     SchemaSimplified,
 )
-from nodeyard.capabilities.affinity.owners import is_served_elsewhere
 from nodeyard.capabilities.affinity.planning.definition_validation import declaration_faults
-from nodeyard.capabilities.affinity.planning.schemas import SchemaError, structural
+from nodeyard.capabilities.affinity.planning.schemas.structural import SchemaError, structural
 from nodeyard.capabilities.affinity.types import ApplicationDefinition
 from nodeyard.kube.json import Object
 from nodeyard.runtime.capability import View

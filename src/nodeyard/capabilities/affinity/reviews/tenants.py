@@ -15,7 +15,9 @@ from typing import Final
 import msgspec
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.collect import application_kinds, applications, left_in
+from nodeyard.capabilities.affinity.caches.applications import application_kinds, applications
+from nodeyard.capabilities.affinity.caches.owners import is_served_elsewhere
+from nodeyard.capabilities.affinity.caches.tenant_contents import left_in
 from nodeyard.capabilities.affinity.messages.objects import Deleting
 from nodeyard.capabilities.affinity.messages.tenants import (
     BadHost,
@@ -29,9 +31,8 @@ from nodeyard.capabilities.affinity.messages.tenants import (
     TenantInUse,
     TenantMessage,
 )
-from nodeyard.capabilities.affinity.owners import is_served_elsewhere
 from nodeyard.capabilities.affinity.planning.class_record import stored_record
-from nodeyard.capabilities.affinity.planning.inheritance import effective_policies, named_classes
+from nodeyard.capabilities.affinity.planning.inheritance import EffectivePolicy, effective_policies, named_classes
 from nodeyard.capabilities.affinity.planning.naming import (
     is_top,
     is_well_named,
@@ -40,7 +41,6 @@ from nodeyard.capabilities.affinity.planning.naming import (
     parent_of,
 )
 from nodeyard.capabilities.affinity.planning.values import host_faults
-from nodeyard.capabilities.affinity.snapshot import EffectivePolicy
 from nodeyard.capabilities.affinity.types import Tenant
 from nodeyard.runtime.capability import View
 from nodeyard.runtime.ratcheting import decoded, judged

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.owners import metadata_of
+from nodeyard.capabilities.affinity.caches.owners import metadata_of
 from nodeyard.capabilities.affinity.planning.lineage import application_of
 from nodeyard.capabilities.affinity.types import ApplicationDefinition, ClassUser
 from nodeyard.kube.json import Object

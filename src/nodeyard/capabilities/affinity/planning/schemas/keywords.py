@@ -1,9 +1,12 @@
-"""Convert the JSON schema keywords that restrict a single value to their form in a CRD.
+"""Convert the keywords of a JSON schema to their form in a CRD.
 
     const: a                 enum: [a]
     exclusiveMinimum: 5      minimum: 5, exclusiveMinimum: true
     type: [object, null]     type: object, nullable: true
     type: [integer, string]  x-kubernetes-int-or-string: true
+
+In a CRD, allOf, anyOf, oneOf and not may only restrict fields that are declared outside of them. A branch without one
+of its keywords could reject what the chart accepts, so a branch is converted whole or not at all.
 
 Numbers are written as the API server returns them, so that live and desired CRDs can be compared.
 """
@@ -158,3 +161,49 @@ _CONVERTERS: Final[Mapping[str, Callable[[str, Any, Object], Object]]] = {
         _count,
     ),
 }
+
+
+# allOf, anyOf, oneOf, not
+
+LISTS: Final = ("allOf", "anyOf", "oneOf")
+BRANCHES: Final = (*LISTS, "not")
+_WORDS: Final = SILENT | {"title", "description"}
+
+
+def restriction(keyword: str, value: Json, declared: Object) -> Object:
+    """Convert such a keyword against the declared schema; raise UnsupportedError if a CRD cannot express it."""
+    if keyword == "not":
+        return {keyword: _branch(value, declared)}
+    if not isinstance(value, list) or not value:
+        raise UnsupportedError(keyword)
+    return {keyword: [_branch(each, declared) for each in value]}
+
+
+def _branch(given: Json, declared: Object) -> Object:
+    if not isinstance(given, dict):
+        raise UnsupportedError("a branch")
+    result: Object = {}
+    for keyword, value in given.items():
+        if keyword in _WORDS or (keyword == "type" and value == declared.get("type")):
+            continue
+        result |= _convert_in_branch(keyword, value, given, declared)
+    return result
+
+
+def _convert_in_branch(keyword: str, value: Any, given: Object, declared: Object) -> Object:
+    if keyword == "properties":
+        return {keyword: _branch_properties(value, declared)} if value else {}
+    if keyword == "items":
+        if not isinstance(declared.get("items"), dict):
+            raise UnsupportedError(keyword)
+        return {keyword: _branch(value, declared["items"])}
+    if keyword in BRANCHES:
+        return restriction(keyword, value, declared)
+    return convert_keyword(keyword, value, given)
+
+
+def _branch_properties(value: Any, declared: Object) -> Object:
+    known = declared.get("properties") or {}
+    if not isinstance(value, dict) or not set(value) <= set(known) - {"metadata"}:
+        raise UnsupportedError("properties")
+    return {name: _branch(below, known[name]) for name, below in value.items()}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.owners import metadata_of
+from nodeyard.capabilities.affinity.caches.applications import application_kinds, applications
+from nodeyard.capabilities.affinity.caches.owners import metadata_of
 from nodeyard.capabilities.affinity.planning.class_record import stored_record
-from nodeyard.capabilities.affinity.planning.inheritance import effective_policies
-from nodeyard.capabilities.affinity.snapshot import EffectivePolicy
+from nodeyard.capabilities.affinity.planning.inheritance import EffectivePolicy, effective_policies
 from nodeyard.capabilities.affinity.types import AffinityClass, Tenant
 from nodeyard.kube.objects import ObjectMeta
 from nodeyard.runtime.capability import View
@@ -34,19 +34,9 @@ class PlacementContext:
             name = metadata_of(release).labels.get(names.AFFINITY_CLASS)
             if name:
                 yield name
-        for kind in {each.kind for each in self._view.all(names.DEFINITION_KIND)} - {"", names.TENANT_KIND}:
-            yield from self._recorded(kind)
-
-    def _recorded(self, kind: str) -> Iterator[str]:
-        """Yield the recorded classes of the applications of a kind, if it is watched."""
-        try:
-            applications = self._view.indexed(f"{kind}.{names.APPS_GROUP}", names.BY_NAMESPACE, self._namespace)
-        except KeyError:
-            return
-        for application in applications:
-            record = stored_record(application)
-            if record is not None and record.affinity_class:
-                yield record.affinity_class
+        for kind in application_kinds(self._view):
+            records = map(stored_record, applications(self._view, kind, self._namespace))
+            yield from (each.affinity_class for each in records if each is not None and each.affinity_class)
 
     def namespace_labels(self) -> Mapping[str, str]:
         namespace = self._view.get("Namespace", self._namespace)

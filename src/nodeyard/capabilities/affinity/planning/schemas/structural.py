@@ -12,23 +12,23 @@ from typing import Final
 import msgspec
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.planning.defaults import DefaultChecker
-from nodeyard.capabilities.affinity.planning.keywords import (
+from nodeyard.capabilities.affinity.planning.schemas.defaults import DefaultChecker
+from nodeyard.capabilities.affinity.planning.schemas.keywords import (
+    BRANCHES,
     INT_OR_STRING,
     PRESERVE,
     SILENT,
     UnsupportedError,
     convert_keyword,
     plain,
+    restriction,
     type_of,
 )
-from nodeyard.capabilities.affinity.planning.restrictions import BRANCHES, restriction
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.names import LABEL_VALUE_MAX
 
 MAX_DEPTH: Final = 48
 MAX_LENGTH: Final = 256 * 1024
-CLASS_FIELD: Final = "affinityClass"
 _CLASS: Final[Object] = {
     "type": "string",
     "maxLength": LABEL_VALUE_MAX,
@@ -92,11 +92,11 @@ class _Conversion:
     def root(self, given: Object) -> Object:
         """Convert the spec itself: it preserves unknown fields, and its affinityClass is declared here."""
         properties = dict(given["properties"]) if isinstance(given.get("properties"), dict) else {}
-        theirs = properties.get(CLASS_FIELD)
+        theirs = properties.get(names.CLASS_FIELD)
         if isinstance(theirs, dict):
-            self.left_out += [f"{each} of spec.{CLASS_FIELD}" for each in ("default", "enum") if each in theirs]
+            self.left_out += [f"{each} of spec.{names.CLASS_FIELD}" for each in ("default", "enum") if each in theirs]
         description = theirs.get("description") if isinstance(theirs, dict) else None
-        properties[CLASS_FIELD] = {**_CLASS, "description": description or _CLASS_DESCRIPTION}
+        properties[names.CLASS_FIELD] = {**_CLASS, "description": description or _CLASS_DESCRIPTION}
         if given.get("additionalProperties") not in (None, True):
             self._leave_out("additionalProperties", "spec")
         if given.get("default") is not None:

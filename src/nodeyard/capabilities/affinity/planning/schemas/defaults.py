@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from nodeyard.capabilities.affinity.planning.restrictions import BRANCHES
+from nodeyard.capabilities.affinity.planning.schemas.keywords import BRANCHES
 from nodeyard.kube.json import Json, Object
 from nodeyard.schema.default_values import default_faults
 from nodeyard.schema.patterns import PatternError, compile_pattern

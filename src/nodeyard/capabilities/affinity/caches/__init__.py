@@ -1,0 +1,1 @@
+"""Lookups in the informer caches that snapshots, keys and reviews share."""

@@ -1,0 +1,76 @@
+"""Find declared kinds and their applications."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from nodeyard.capabilities.affinity import names, watched
+from nodeyard.capabilities.affinity.types import ApplicationDefinition
+from nodeyard.kube.json import Object
+from nodeyard.runtime.capability import View
+
+
+def application_kinds(view: View) -> Mapping[str, ApplicationDefinition]:
+    """Return the declared kinds, each with its oldest definition, which is the effective one."""
+    found: dict[str, ApplicationDefinition] = {}
+    for each in sorted(view.all(names.DEFINITION_KIND), key=age):
+        if each.kind and each.kind != names.TENANT_KIND:
+            found.setdefault(each.kind, each)
+    return found
+
+
+def age(definition: ApplicationDefinition) -> tuple[float, str]:
+    """Return a sort key: of two definitions of one kind, the older one counts."""
+    created = definition.metadata.creation_timestamp
+    return (created.timestamp() if created else 0.0, definition.name)
+
+
+def rivals(view: View, definition: ApplicationDefinition) -> Iterator[ApplicationDefinition]:
+    """Yield other definitions that declare the same kind, plural or singular."""
+    mine = _resource_names(definition)
+    for each in view.all(names.DEFINITION_KIND):
+        if each.name != definition.name and (each.kind == definition.kind or mine & _resource_names(each)):
+            yield each
+
+
+def _resource_names(definition: ApplicationDefinition) -> set[str]:
+    given = definition.spec.application
+    return {given.plural, given.singular}
+
+
+def applications(view: View, kind: str, namespace: str = "") -> Sequence[Object]:
+    """Return the applications of a kind, or only those of one namespace; empty if the kind is not watched yet."""
+    try:
+        if namespace:
+            return view.indexed(watched.view_kind(kind), names.BY_NAMESPACE, namespace)
+        return view.all(watched.view_kind(kind))
+    except KeyError:
+        return ()
+
+
+def find_application(view: View, kind: str, namespace: str, name: str) -> Object | None:
+    """Return an application with its apiVersion and kind, which list items lack."""
+    try:
+        found = view.get(watched.view_kind(kind), name, namespace)
+    except KeyError:
+        return None
+    return None if found is None else {**found, "apiVersion": names.APPS_API_VERSION, "kind": kind}
+
+
+def watch_error(view: View, kind: str) -> str:
+    """Return why the applications of a kind cannot be watched; empty if they can, or the kind is not declared yet."""
+    try:
+        return view.watch_error(watched.view_kind(kind))
+    except KeyError:
+        return ""
+
+
+def unknown_applications(view: View, kind: str) -> str:
+    """Return why the applications of a kind are not known; empty if the cache has synced."""
+    if error := watch_error(view, kind):
+        return error
+    try:
+        is_synced = view.is_synced(watched.view_kind(kind))
+    except KeyError:
+        is_synced = False
+    return "" if is_synced else f"the cache of {watched.view_kind(kind)} has not synced yet"
