@@ -106,6 +106,12 @@ def test_tenants_applications_and_releases_use_a_class():
     ]
 
 
+def test_a_tenant_is_a_user_also_where_a_definition_declares_tenants_as_cozystack_does():
+    view = PlacementView(tenant("acme", allowedAffinityClasses=["dc1"]), definition_body("Tenant"))
+
+    assert [f"{each.kind} {each.namespace}/{each.name}" for each in users(view, "dc1")] == ["Tenant tenant-root/acme"]
+
+
 def test_an_application_and_its_release_are_one_user():
     app = body(names.APPS_API_VERSION, "Postgres", "main-db", spec={"affinityClass": "dc1"})
 

@@ -48,6 +48,14 @@ def applications(view: View, kind: str, namespace: str = "") -> Sequence[Object]
         return ()
 
 
+def applications_with_class(view: View, kind: str, affinity_class: str) -> Sequence[Object]:
+    """Return the applications of a kind whose spec or record names the class; empty if it is not watched yet."""
+    try:
+        return view.indexed(watched.view_kind(kind), names.BY_CLASS, affinity_class)
+    except KeyError:
+        return ()
+
+
 def find_application(view: View, kind: str, namespace: str, name: str) -> Object | None:
     """Return an application with its apiVersion and kind, which list items lack."""
     try:
