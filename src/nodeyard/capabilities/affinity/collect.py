@@ -165,10 +165,6 @@ def _former(view: View, definition: ApplicationDefinition) -> Iterator[str]:
             yield metadata["name"]
 
 
-def _crd_name(definition: ApplicationDefinition) -> str:
-    return f"{definition.spec.application.plural}.{names.APPS_GROUP}"
-
-
 # classes
 
 

@@ -92,7 +92,7 @@ def release_keys(view: View, old: Object | None, new: Object | None) -> Iterator
     before, after = ([] if each is None else watched.release_classes(each) for each in (old, new))
     yield from (names.class_key(each) for each in sorted({*before} ^ {*after}))
     for each in filter(None, (old, new)):
-        yield from _release_application_keys(each)
+        yield from (f"{names.APPLICATION_KEY_PREFIX}{application}" for application in watched.release_application(each))
     if old is None or new is None or watched.labels_of(old) != watched.labels_of(new):
         yield from _same_name_keys(view, release)
         yield from _deleting_tenant_keys(view, release["metadata"]["namespace"])
@@ -191,10 +191,6 @@ def all_keys(view: View) -> Iterator[Key]:
 def _application_key(kind: str, application: Object) -> Key:
     metadata = application["metadata"]
     return names.application_key(kind, metadata.get("namespace", ""), metadata["name"])
-
-
-def _release_application_keys(release: Object) -> Iterator[Key]:
-    return (f"{names.APPLICATION_KEY_PREFIX}{each}" for each in watched.release_application(release))
 
 
 def _same_name_keys(view: View, release: Object) -> Iterator[Key]:

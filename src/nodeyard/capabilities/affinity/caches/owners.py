@@ -35,11 +35,7 @@ def without_foreign_records(find: Find, view: View) -> Find:
     """Hide Applications that an APIService serves: the operator does not guard their records."""
     if not is_served_elsewhere(view):
         return find
-    return lambda ref: _NO_RECORD if _is_application(ref) else find(ref)
-
-
-def _is_application(ref: ObjectRef) -> bool:
-    return ref.api_version.partition("/")[0] == names.APPS_GROUP
+    return lambda ref: _NO_RECORD if ref.api_version.partition("/")[0] == names.APPS_GROUP else find(ref)
 
 
 def is_served_elsewhere(view: View) -> bool:

@@ -131,6 +131,7 @@ def _plan_crd(builder: PlanBuilder, snapshot: DefinitionSnapshot) -> None:
 def crd_of(definition: ApplicationDefinition, spec_schema: Object) -> Object:
     """Return the CRD in the form that the API server returns, so that an unchanged CRD is not written again."""
     given = definition.spec.application
+    required_spec = {"required": ["spec"]} if spec_schema.get("required") else {}
     rendered = Definition(
         type=Application,
         group=names.APPS_GROUP,
@@ -141,7 +142,7 @@ def crd_of(definition: ApplicationDefinition, spec_schema: Object) -> Object:
         namespaced=True,
         short_names=(),
         columns=_COLUMNS,
-        overlay={**_OVERLAY, "spec": {"additionalProperties": None, **spec_schema}, "": _required_spec(spec_schema)},
+        overlay={**_OVERLAY, "spec": {"additionalProperties": None, **spec_schema}, "": required_spec},
     ).render()
     served: Object = {each: value for each, value in rendered["spec"]["names"].items() if value}
     labels = {names.DECLARED_BY: definition.name, CAPABILITY: names.CAPABILITY}
@@ -150,11 +151,6 @@ def crd_of(definition: ApplicationDefinition, spec_schema: Object) -> Object:
         "metadata": {**rendered["metadata"], "labels": labels},
         "spec": {**rendered["spec"], "names": {**served, "singular": given.singular}},
     }
-
-
-def _required_spec(spec_schema: Object) -> Object:
-    """Require the spec if the spec has required fields."""
-    return {"required": ["spec"]} if spec_schema.get("required") else {}
 
 
 def _rename_faults(snapshot: DefinitionSnapshot) -> list[str]:

@@ -69,7 +69,8 @@ def effective_policies(tenants: Iterable[Tenant], classes: frozenset[str]) -> Ma
     Tenants with invalid names are left out: they must not claim the namespace of another tenant.
     """
     tree = {each.own_namespace: each for each in tenants if is_well_named(each)}
-    found = {names.TENANT_ROOT: _resolve_root(tree.get(names.TENANT_ROOT), classes)}
+    root, unrestricted = tree.get(names.TENANT_ROOT), _Resolved(EffectivePolicy())
+    found = {names.TENANT_ROOT: unrestricted if root is None else _resolve_child(root, unrestricted, classes)}
     for namespace in tree:
         _resolve(namespace, tree, found, classes)
     return {namespace: each.policy for namespace, each in found.items()}
@@ -114,11 +115,6 @@ def _resolve_orphan(tenant: Tenant, missing: str) -> _Resolved:
         faults=(ParentMissing(object=tenant.ref, missing=missing),),
     )
     return _Resolved(policy, members=frozenset(), missing=missing)
-
-
-def _resolve_root(tenant: Tenant | None, classes: frozenset[str]) -> _Resolved:
-    unrestricted = _Resolved(EffectivePolicy())
-    return unrestricted if tenant is None else _resolve_child(tenant, unrestricted, classes)
 
 
 def _resolve_child(tenant: Tenant, parent: _Resolved, classes: frozenset[str]) -> _Resolved:

@@ -150,15 +150,13 @@ def child_values(tenant: Tenant, parent: Values) -> Values:
     """Return the values of a tenant below the root."""
     enabled = _enabled(tenant)
     own = {key: tenant.own_namespace if enabled[key] else parent.namespace[key] for key in SERVICES}
-    return Values(parent.cluster, parent.root_host, {**own, HOST: _host(tenant, parent.namespace[HOST])})
+    above = parent.namespace[HOST]
+    host = tenant.spec.host or (f"{tenant.name}.{above}" if above else "")
+    return Values(parent.cluster, parent.root_host, {**own, HOST: host})
 
 
 def _enabled(tenant: Tenant) -> Mapping[str, bool]:
     return {key: getattr(tenant.spec, key) for key in SERVICES}
-
-
-def _host(tenant: Tenant, above: str) -> str:
-    return tenant.spec.host or (f"{tenant.name}.{above}" if above else "")
 
 
 def host_faults(host: str) -> list[str]:

@@ -19,7 +19,7 @@ from nodeyard.capabilities.affinity.report.conditions import (
     set_conditions,
 )
 from nodeyard.capabilities.affinity.snapshot import ClassSnapshot
-from nodeyard.capabilities.affinity.types import AffinityClass, AffinityClassStatus, ConditionType, ZoneCount
+from nodeyard.capabilities.affinity.types import AffinityClassStatus, ConditionType, ZoneCount
 from nodeyard.kube.conditions import FALSE, TRUE, to_wire
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Condition
@@ -35,18 +35,12 @@ _NOTICES: Final = frozenset({Reason.SERVED_ELSEWHERE.value})
 
 def status_class(snapshot: ClassSnapshot, plan: Plan, outcome: Outcome, now: datetime) -> Sequence[StatusWrite]:
     affinity_class = snapshot.affinity_class
-    if _is_going(affinity_class, plan):
+    if affinity_class.is_deleting and any(each.reason == Reason.FINALIZER_REMOVED for each in plan.actions):
         return ()
     before, after = affinity_class.status, _status(snapshot, plan.blocked, outcome, now)
     if wire(after) == wire(before):
         return ()
     return [StatusWrite(object=affinity_class.ref, status=wire(after))]
-
-
-def _is_going(affinity_class: AffinityClass, plan: Plan) -> bool:
-    """Return whether this reconcile removes the finalizer of a class being deleted."""
-    is_let_go = any(each.reason == Reason.FINALIZER_REMOVED for each in plan.actions)
-    return affinity_class.is_deleting and is_let_go
 
 
 def wire(status: AffinityClassStatus) -> Object:

@@ -36,13 +36,10 @@ def _review_removal(review: AdmissionRequest, view: View) -> AdmissionResponse:
 
 
 def _errors(affinity_class: AffinityClass) -> list[str]:
-    return [*_name_errors(affinity_class), *selector_errors(affinity_class.spec)]
-
-
-def _name_errors(affinity_class: AffinityClass) -> Iterator[str]:
-    """The name is used as a label value."""
-    for fault in label_value_faults(affinity_class.name):
-        yield f'metadata.name: Invalid value: "{affinity_class.name}": {fault}'
+    # The name is used as a label value.
+    faults = label_value_faults(affinity_class.name)
+    invalid = [f'metadata.name: Invalid value: "{affinity_class.name}": {each}' for each in faults]
+    return [*invalid, *selector_errors(affinity_class.spec)]
 
 
 def _changes_selectors(new: AffinityClass, old: AffinityClass | None) -> bool:

@@ -113,7 +113,7 @@ class _Conversion:
         if not isinstance(given, dict) or depth > MAX_DEPTH:
             self.left_out.append(f"the schema of {path}")
             return {PRESERVE: True}
-        node = self._texts(given)
+        node: Object = {word: given[word] for word in _TEXTS if isinstance(given.get(word), str) and given[word]}
         node |= self._convert_type(given, path)
         if node.get("type") == "object":
             node |= self._convert_object(given, path, depth)
@@ -125,9 +125,6 @@ class _Conversion:
         self._convert_default(node, given, path)
         return node
 
-    def _texts(self, given: Object) -> Object:
-        return {word: given[word] for word in _TEXTS if isinstance(given.get(word), str) and given[word]}
-
     def _convert_type(self, given: Object, path: str) -> Object:
         try:
             found = type_of(given)
@@ -135,7 +132,8 @@ class _Conversion:
             self._leave_out("type", path)
             return {}
         is_nullable = given.get("nullable") is True or found.get("nullable") is True
-        return {**found, "nullable": True} if is_nullable and path != "spec" else _without_nullable(found)
+        typed = {name: value for name, value in found.items() if name != "nullable"}
+        return {**typed, "nullable": True} if is_nullable and path != "spec" else typed
 
     def _convert_object(self, given: Object, path: str, depth: int) -> Object:
         properties, additional = given.get("properties"), given.get("additionalProperties", True)
@@ -178,7 +176,3 @@ class _Conversion:
 
     def _leave_out(self, keyword: str, path: str) -> None:
         self.left_out.append(f"{keyword} of {path}")
-
-
-def _without_nullable(found: Object) -> Object:
-    return {name: value for name, value in found.items() if name != "nullable"}
