@@ -10,7 +10,7 @@ from bench.asking import Asked, content_length
 from tests.builders.placements import PlacementView, affinity_class_body, namespace
 
 from nodeyard.admission import review_codec
-from nodeyard.capabilities.affinity.caches.owners import decoded_metadata, finder
+from nodeyard.capabilities.affinity.collect.owners import decoded_metadata, finder
 from nodeyard.capabilities.affinity.planning.lineage import walk
 from nodeyard.capabilities.affinity.reviews.pods import review_placement
 from nodeyard.plan.model import ObjectRef

@@ -12,9 +12,13 @@ from functools import partial
 from typing import Any, Final
 
 from nodeyard.capabilities.affinity import definition, keys, names, watched
-from nodeyard.capabilities.affinity.caches.applications import application_kinds, find_application
-from nodeyard.capabilities.affinity.caches.owners import is_served_elsewhere
-from nodeyard.capabilities.affinity.collect import collect, unwatched_owner_kinds
+from nodeyard.capabilities.affinity.collect.applications import collect_application
+from nodeyard.capabilities.affinity.collect.classes import collect_class
+from nodeyard.capabilities.affinity.collect.definitions import collect_definition
+from nodeyard.capabilities.affinity.collect.kinds import application_kinds, find_application
+from nodeyard.capabilities.affinity.collect.owners import is_served_elsewhere
+from nodeyard.capabilities.affinity.collect.pods import collect_pod, unwatched_owner_kinds
+from nodeyard.capabilities.affinity.collect.tenants import collect_tenants
 from nodeyard.capabilities.affinity.messages import text
 from nodeyard.capabilities.affinity.plan import plan
 from nodeyard.capabilities.affinity.policies import confinement, policies
@@ -22,6 +26,7 @@ from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.report.events import events
 from nodeyard.capabilities.affinity.report.metrics import AffinityMetrics
 from nodeyard.capabilities.affinity.report.status import status
+from nodeyard.capabilities.affinity.snapshot import Snapshot
 from nodeyard.capabilities.affinity.webhook import WEBHOOKS
 from nodeyard.client.resources import Resource, of_kind
 from nodeyard.kube.objects import PartialObject
@@ -29,6 +34,21 @@ from nodeyard.plan.model import ObjectRef
 from nodeyard.runtime.capability import Capability, Key, Kind, PeerOperator, Rule, View, Watch
 
 _APPLICATION: Final = "application"
+
+
+def _collect(view: View, key: Key, _now: datetime) -> Snapshot | None:
+    if key == names.TENANTS_KEY:
+        return collect_tenants(view)
+    match key.split("/"):
+        case ["application", kind, namespace, name]:
+            return collect_application(view, kind, namespace, name)
+        case ["definition", name]:
+            return collect_definition(view, name)
+        case ["class", name]:
+            return collect_class(view, name)
+        case ["pod", namespace, name]:
+            return collect_pod(view, namespace, name)
+    return None
 
 
 def _needs_pods(view: View) -> bool:
@@ -171,7 +191,7 @@ AFFINITY: Final = Capability(
         _watch_unmanaged(watched.CLAIMS, optional=True),
     ),
     declared=_declared,
-    collect=collect,
+    collect=_collect,
     plan=plan,
     status=status,
     events=events,

@@ -17,7 +17,7 @@ from tests.builders.placements import (
 
 from nodeyard.apply.outcome import Outcome
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.caches.users import users
+from nodeyard.capabilities.affinity.collect.classes import users
 from nodeyard.capabilities.affinity.planning.classes import (
     is_self_assignable,
     plan_class,

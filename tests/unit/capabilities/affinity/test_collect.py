@@ -12,12 +12,12 @@ from tests.builders.estates import application_body, class_body, definition_body
 
 from nodeyard.admission.configurations import VALIDATING
 from nodeyard.capabilities.affinity import keys, names, watched
-from nodeyard.capabilities.affinity.collect import collect
 from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.capabilities.affinity.planning import classes
 from nodeyard.capabilities.affinity.planning.containment import contains_pod
 from nodeyard.kube.names import ZONE
 
+collect = AFFINITY.collect
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 GOING = "2029-12-31T00:00:00Z"
 FORBIDDEN = "cannot watch postgreses.apps.cozystack.io: forbidden"

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from nodeyard.capabilities.affinity.caches.owners import ReviewedMeta
+from nodeyard.capabilities.affinity.collect.owners import ReviewedMeta
 from nodeyard.capabilities.affinity.messages.pods import PodMessage
 from nodeyard.capabilities.affinity.planning.lineage import Lineage, Owned
 from nodeyard.capabilities.affinity.planning.placement import Decision, Placement

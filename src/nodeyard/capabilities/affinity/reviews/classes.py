@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nodeyard.capabilities.affinity.caches.users import users
+from nodeyard.capabilities.affinity.collect.classes import users
 from nodeyard.capabilities.affinity.messages.classes import AllNodesMatch, NoNodeMatches, SelfAssignableLabel
 from nodeyard.capabilities.affinity.planning.classes import class_in_use, selector_errors, self_assignable
 from nodeyard.capabilities.affinity.planning.compiled_classes import compiled, is_in_class

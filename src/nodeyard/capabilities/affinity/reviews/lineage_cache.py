@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from nodeyard.capabilities.affinity import watched
-from nodeyard.capabilities.affinity.caches.owners import find_named, metadata_of, view_kind_of, without_foreign_records
+from nodeyard.capabilities.affinity.collect.owners import find_named, metadata_of, view_kind_of, without_foreign_records
 from nodeyard.capabilities.affinity.planning.lineage import Find, LookupResult, Owned, walk
 from nodeyard.kube.objects import ObjectMeta, OwnerReference
 from nodeyard.plan.model import ObjectRef

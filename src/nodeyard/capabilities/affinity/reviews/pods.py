@@ -15,8 +15,8 @@ from typing import Final
 import msgspec
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.caches.owners import ReviewedMeta, decoded_metadata, finder, is_served_elsewhere
-from nodeyard.capabilities.affinity.caches.placement_context import PlacementContext
+from nodeyard.capabilities.affinity.collect.owners import ReviewedMeta, decoded_metadata, finder, is_served_elsewhere
+from nodeyard.capabilities.affinity.collect.placement_context import PlacementContext
 from nodeyard.capabilities.affinity.messages.pods import InsidePreviousClass
 from nodeyard.capabilities.affinity.planning.containment import node_of_daemon
 from nodeyard.capabilities.affinity.planning.lineage import Lineage, Owned, Pending, Unknown, walk

@@ -15,9 +15,9 @@ from typing import Final
 import msgspec
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.caches.applications import application_kinds, applications
-from nodeyard.capabilities.affinity.caches.owners import is_served_elsewhere
-from nodeyard.capabilities.affinity.caches.tenant_contents import left_in
+from nodeyard.capabilities.affinity.collect.kinds import application_kinds, applications
+from nodeyard.capabilities.affinity.collect.owners import is_served_elsewhere
+from nodeyard.capabilities.affinity.collect.tenants import left_in
 from nodeyard.capabilities.affinity.messages.objects import Deleting
 from nodeyard.capabilities.affinity.messages.tenants import (
     BadHost,
@@ -33,13 +33,7 @@ from nodeyard.capabilities.affinity.messages.tenants import (
 )
 from nodeyard.capabilities.affinity.planning.class_record import stored_record
 from nodeyard.capabilities.affinity.planning.inheritance import EffectivePolicy, effective_policies, named_classes
-from nodeyard.capabilities.affinity.planning.naming import (
-    is_top,
-    is_well_named,
-    lineage,
-    name_faults,
-    parent_of,
-)
+from nodeyard.capabilities.affinity.planning.naming import is_top, is_well_named, lineage, name_faults, parent_of
 from nodeyard.capabilities.affinity.planning.values import host_faults
 from nodeyard.capabilities.affinity.types import Tenant
 from nodeyard.runtime.capability import View

@@ -1,8 +1,9 @@
-"""Find declared kinds and their applications."""
+"""Find the declared kinds, their applications, and objects by name."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from nodeyard.capabilities.affinity import names, watched
 from nodeyard.capabilities.affinity.types import ApplicationDefinition
@@ -23,19 +24,6 @@ def age(definition: ApplicationDefinition) -> tuple[float, str]:
     """Return a sort key: of two definitions of one kind, the older one counts."""
     created = definition.metadata.creation_timestamp
     return (created.timestamp() if created else 0.0, definition.name)
-
-
-def rivals(view: View, definition: ApplicationDefinition) -> Iterator[ApplicationDefinition]:
-    """Yield other definitions that declare the same kind, plural or singular."""
-    mine = _resource_names(definition)
-    for each in view.all(names.DEFINITION_KIND):
-        if each.name != definition.name and (each.kind == definition.kind or mine & _resource_names(each)):
-            yield each
-
-
-def _resource_names(definition: ApplicationDefinition) -> set[str]:
-    given = definition.spec.application
-    return {given.plural, given.singular}
 
 
 def applications(view: View, kind: str, namespace: str = "") -> Sequence[Object]:
@@ -82,3 +70,9 @@ def unknown_applications(view: View, kind: str) -> str:
     except KeyError:
         is_synced = False
     return "" if is_synced else f"the cache of {watched.view_kind(kind)} has not synced yet"
+
+
+def get_all(view: View, kind: str, wanted: Iterable[tuple[str, str]]) -> Mapping[str, Any]:
+    """Return the objects with these names and namespaces, by name, as far as they exist."""
+    found = {name: view.get(kind, name, namespace) for name, namespace in sorted(wanted)}
+    return {name: each for name, each in found.items() if each is not None}

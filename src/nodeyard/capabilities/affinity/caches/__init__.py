@@ -1,1 +1,0 @@
-"""Lookups in the informer caches that snapshots, keys and reviews share."""

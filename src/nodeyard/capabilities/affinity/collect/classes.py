@@ -1,0 +1,87 @@
+"""Collect an AffinityClass with its nodes, its users and the pods outside it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import msgspec
+
+from nodeyard.capabilities.affinity import names, watched
+from nodeyard.capabilities.affinity.collect.kinds import application_kinds, applications_with_class
+from nodeyard.capabilities.affinity.collect.owners import is_served_elsewhere, metadata_of
+from nodeyard.capabilities.affinity.collect.placement_context import node_named
+from nodeyard.capabilities.affinity.planning.classes import NAMED_PODS, is_inside, required_nodes, violators
+from nodeyard.capabilities.affinity.planning.compiled_classes import compiled, count_by_zone
+from nodeyard.capabilities.affinity.planning.containment import node_of_daemon
+from nodeyard.capabilities.affinity.planning.lineage import application_of
+from nodeyard.capabilities.affinity.snapshot import ClassSnapshot
+from nodeyard.capabilities.affinity.types import AffinityClass, ClassUser
+from nodeyard.plan.model import ObjectRef
+from nodeyard.runtime.capability import View
+
+
+def collect_class(view: View, name: str) -> ClassSnapshot | None:
+    affinity_class: AffinityClass | None = view.get(names.CLASS_KIND, name)
+    if affinity_class is None:
+        return None
+    nodes = (node.metadata for node in view.all(watched.NODE_METADATA.kind))
+    named, unnamed = _violators(view, affinity_class)
+    return ClassSnapshot(
+        affinity_class=affinity_class,
+        zones=count_by_zone(compiled(affinity_class), nodes),
+        users=users(view, name),
+        violators=named,
+        unnamed=unnamed,
+        is_served_elsewhere=is_served_elsewhere(view),
+    )
+
+
+def _violators(view: View, affinity_class: AffinityClass) -> tuple[Sequence[str], int]:
+    """Return the violators by name, and the number of further ones.
+
+    Only one pod of each shape is checked. If the nodeSelector of a DaemonSet's template is not inside the class, each
+    of its pods is checked by its node.
+    """
+    kind, name = watched.PLACED_PODS.kind, affinity_class.name
+    if not view.is_synced(kind):
+        return (), 0
+    named: list[str] = []
+    unnamed = 0
+    for shape, (number, pod) in view.aggregate(names.SHAPES, name).items():
+        is_daemon = bool(node_of_daemon(pod.metadata, required_nodes(pod)))
+        # The terms of a DaemonSet's pod name its own node: check the shape by its nodeSelector alone.
+        alike = msgspec.structs.replace(pod, spec=watched.PlacedSpec(node_selector=pod.spec.node_selector))
+        if is_inside(affinity_class, alike if is_daemon else pod):
+            continue
+        if number > NAMED_PODS and not is_daemon:
+            unnamed += number
+            continue
+        pods = view.indexed(kind, names.BY_SHAPE, f"{name} {shape}")
+        named += violators(affinity_class, pods, partial(node_named, view))
+    return sorted(named), unnamed
+
+
+# users
+
+
+def users(view: View, name: str) -> Sequence[ClassUser]:
+    """Return the users sorted by kind, namespace and name, including those being deleted."""
+    tenants = view.indexed(names.TENANT_KIND, names.BY_CLASS, name)
+    found = {(names.TENANT_KIND, each.namespace, each.name) for each in tenants}
+    found.update(_release_user(release) for release in view.indexed(names.RELEASE_KIND, names.BY_CLASS, name))
+    for kind in application_kinds(view):
+        for application in applications_with_class(view, kind, name):
+            metadata = application["metadata"]
+            found.add((kind, metadata.get("namespace", ""), metadata["name"]))
+    return [ClassUser(kind=kind, namespace=namespace, name=user) for kind, namespace, user in sorted(found)]
+
+
+def _release_user(release: object) -> tuple[str, str, str]:
+    """Return the application of a HelmRelease, or the HelmRelease itself if it is of none."""
+    metadata = metadata_of(release)
+    ref = ObjectRef(api_version=names.FLUX_API_VERSION, kind=names.RELEASE_KIND, name=metadata.name)
+    application = application_of(ref, metadata.labels)
+    if application is None:
+        return names.RELEASE_KIND, metadata.namespace, metadata.name
+    return application.kind, metadata.namespace, application.name
