@@ -92,7 +92,9 @@ def test_every_class_that_a_tenant_lists_is_in_effect_or_named_in_a_fault(tenant
     for policy in effective_policies(tenants, frozenset(CLASSES)).values():
         if policy.tenant is None or any(each.reason is Reason.PARENT_MISSING for each in policy.faults):
             continue
-        refused = {name for each in policy.faults if each.reason is Reason.NOT_IN_PARENT for name in each.classes}
+        refused = {
+            name for each in policy.faults if each.reason is Reason.NOT_ALLOWED_BY_PARENT for name in each.classes
+        }
         own = policy.tenant.spec.allowed_affinity_classes
         assert own is None or set(own) == set(policy.allowed) | refused
 

@@ -288,14 +288,14 @@ def test_a_release_that_is_going_is_waited_for(change):
     ("given", "reason"),
     [
         (snapshot(app=application({}, deletionTimestamp="2026-01-01T00:00:00Z")), Reason.DELETING),
-        (snapshot({}, is_release_served=False), Reason.RELEASE_NOT_SERVED),
-        (snapshot({}, definition=definition(chart=None)), Reason.BAD_DEFINITION),
+        (snapshot({}, is_release_served=False), Reason.HELM_RELEASE_NOT_SERVED),
+        (snapshot({}, definition=definition(chart=None)), Reason.INVALID_DEFINITION),
         (snapshot({"_scheduling": {"nodeSelector": {}}}), Reason.RESERVED_KEY),
         (snapshot(app=application({}, name="9lives")), Reason.BAD_NAME),
         (snapshot(app=application({}, name="a.b")), Reason.BAD_NAME),
         (snapshot(app=application({}, name="n" * 45)), Reason.BAD_NAME),
-        (snapshot({"affinityClass": "dc9"}), Reason.CLASS_MISSING),
-        (snapshot({"affinityClass": "dc3"}, policy=policy("", ("dc1",))), Reason.CLASS_NOT_ALLOWED),
+        (snapshot({"affinityClass": "dc9"}), Reason.AFFINITY_CLASS_NOT_FOUND),
+        (snapshot({"affinityClass": "dc3"}, policy=policy("", ("dc1",))), Reason.AFFINITY_CLASS_NOT_ALLOWED),
         (snapshot({}, policy=policy("dc3", ("dc1",), "no")), Reason.DEFAULT_NOT_ALLOWED),
     ],
     ids=lambda given: given.value if isinstance(given, Reason) else "",
@@ -312,7 +312,7 @@ def test_a_name_of_53_letters_with_its_prefix_is_released():
 def test_a_withdrawn_class_leaves_the_release_as_it_is():
     live = released({"affinityClass": "dc1"})
     made = planned(snapshot({"affinityClass": "dc1"}, policy=policy("", ("dc2",)), release=live))
-    assert (made.actions, refusals(made)) == ([], [Reason.CLASS_WITHDRAWN])
+    assert (made.actions, refusals(made)) == ([], [Reason.AFFINITY_CLASS_WITHDRAWN])
 
 
 def test_a_withdrawn_class_does_not_keep_an_application_from_being_scaled():
@@ -327,4 +327,4 @@ def test_a_missing_class_leaves_the_release_as_it_is():
     live = released({"affinityClass": "dc1"})
     classes = {name: each for name, each in CLASSES.items() if name != "dc1"}
     made = planned(snapshot({"affinityClass": "dc1", "replicas": 5}, classes=classes, release=live))
-    assert (made.actions, refusals(made)) == ([], [Reason.CLASS_MISSING])
+    assert (made.actions, refusals(made)) == ([], [Reason.AFFINITY_CLASS_NOT_FOUND])

@@ -50,33 +50,36 @@ BELOW = replace(policy("", ("dc1",)), needs_class_above=True)
 
 FREE = [
     # what it says, its tenant, its release -> name, source, reason
-    ("explicit", "dc2", SOME, None, "dc2", names.EXPLICIT, Reason.CLASS_EXPLICIT),
-    ("explicit outside tenants", "dc3", ANY, None, "dc3", names.EXPLICIT, Reason.CLASS_EXPLICIT),
-    ("explicit over a sticky default", "dc2", SOME, released("dc1"), "dc2", names.EXPLICIT, Reason.CLASS_EXPLICIT),
-    ("explicit though the default is broken", "dc1", BROKEN, None, "dc1", names.EXPLICIT, Reason.CLASS_EXPLICIT),
-    ("the default", None, SOME, None, "dc1", names.DEFAULT, Reason.CLASS_DEFAULT),
-    ("sticky while the default is another", None, SOME, released("dc2"), "dc2", names.DEFAULT, Reason.CLASS_STICKY),
-    ("sticky without a default", None, ANY, released("dc2"), "dc2", names.DEFAULT, Reason.CLASS_STICKY),
-    ("sticky though the default is broken", None, BROKEN, released("dc1"), "dc1", names.DEFAULT, Reason.CLASS_STICKY),
-    ("adopted with a class", None, SOME, released("dc2", ""), "dc2", names.DEFAULT, Reason.CLASS_STICKY),
-    ("not explicit any more", None, SOME, released("dc2", names.EXPLICIT), "dc1", names.DEFAULT, Reason.CLASS_DEFAULT),
-    ("none without a default", None, ANY, None, "", names.NONE, Reason.CLASS_NONE),
-    ("none stays none", None, DEFAULT, released("", names.NONE), "", names.NONE, Reason.CLASS_NONE),
-    ("adopted without a class", None, DEFAULT, released("", ""), "", names.NONE, Reason.CLASS_NONE),
-    ("declined", "", DEFAULT, None, "", names.EXPLICIT, Reason.CLASS_NONE),
-    ("declined where there is no default", "", policy("", ("dc1",)), None, "", names.EXPLICIT, Reason.CLASS_NONE),
+    ("explicit", "dc2", SOME, None, "dc2", names.EXPLICIT, Reason.CHOSEN_BY_APPLICATION),
+    ("explicit outside tenants", "dc3", ANY, None, "dc3", names.EXPLICIT, Reason.CHOSEN_BY_APPLICATION),
+    ("explicit over a sticky default", "dc2", SOME, released("dc1"), "dc2", names.EXPLICIT,
+     Reason.CHOSEN_BY_APPLICATION),
+    ("explicit though the default is broken", "dc1", BROKEN, None, "dc1", names.EXPLICIT, Reason.CHOSEN_BY_APPLICATION),
+    ("the default", None, SOME, None, "dc1", names.DEFAULT, Reason.TENANT_DEFAULT),
+    ("sticky while the default is another", None, SOME, released("dc2"), "dc2", names.DEFAULT,
+     Reason.KEPT_FROM_DEFAULT),
+    ("sticky without a default", None, ANY, released("dc2"), "dc2", names.DEFAULT, Reason.KEPT_FROM_DEFAULT),
+    ("sticky though the default is broken", None, BROKEN, released("dc1"), "dc1", names.DEFAULT,
+     Reason.KEPT_FROM_DEFAULT),
+    ("adopted with a class", None, SOME, released("dc2", ""), "dc2", names.DEFAULT, Reason.KEPT_FROM_DEFAULT),
+    ("not explicit any more", None, SOME, released("dc2", names.EXPLICIT), "dc1", names.DEFAULT, Reason.TENANT_DEFAULT),
+    ("none without a default", None, ANY, None, "", names.NONE, Reason.NO_CLASS),
+    ("none stays none", None, DEFAULT, released("", names.NONE), "", names.NONE, Reason.NO_CLASS),
+    ("adopted without a class", None, DEFAULT, released("", ""), "", names.NONE, Reason.NO_CLASS),
+    ("declined", "", DEFAULT, None, "", names.EXPLICIT, Reason.NO_CLASS),
+    ("declined where there is no default", "", policy("", ("dc1",)), None, "", names.EXPLICIT, Reason.NO_CLASS),
     ("declined and then not said", None, DEFAULT, released("", names.EXPLICIT), "dc1", names.DEFAULT,
-     Reason.CLASS_DEFAULT),
-    ("withdrawn", "dc3", SOME, released("dc3", names.EXPLICIT), "dc3", names.EXPLICIT, Reason.CLASS_WITHDRAWN),
-    ("a sticky default withdrawn", None, SOME, released("dc3"), "dc3", names.DEFAULT, Reason.CLASS_WITHDRAWN),
-    ("no class withdrawn", "", SOME, released("", names.EXPLICIT), "", names.EXPLICIT, Reason.CLASS_WITHDRAWN),
+     Reason.TENANT_DEFAULT),
+    ("withdrawn", "dc3", SOME, released("dc3", names.EXPLICIT), "dc3", names.EXPLICIT, Reason.AFFINITY_CLASS_WITHDRAWN),
+    ("a sticky default withdrawn", None, SOME, released("dc3"), "dc3", names.DEFAULT, Reason.AFFINITY_CLASS_WITHDRAWN),
+    ("no class withdrawn", "", SOME, released("", names.EXPLICIT), "", names.EXPLICIT, Reason.AFFINITY_CLASS_WITHDRAWN),
     ("no class withdrawn, default broken", "", BROKEN, released("", names.EXPLICIT), "", names.EXPLICIT,
-     Reason.CLASS_WITHDRAWN),
+     Reason.AFFINITY_CLASS_WITHDRAWN),
     ("no class withdrawn by a tenant above", "", BELOW, released("", names.EXPLICIT), "", names.EXPLICIT,
-     Reason.CLASS_WITHDRAWN),
+     Reason.AFFINITY_CLASS_WITHDRAWN),
     ("none stays none below a tenant that restricts", None, BELOW, released("", names.NONE), "", names.NONE,
-     Reason.CLASS_NONE),
-    ("a sticky default named", "dc2", SOME, released("dc2"), "dc2", names.EXPLICIT, Reason.CLASS_EXPLICIT),
+     Reason.NO_CLASS),
+    ("a sticky default named", "dc2", SOME, released("dc2"), "dc2", names.EXPLICIT, Reason.CHOSEN_BY_APPLICATION),
 ]  # fmt: skip
 
 
@@ -88,19 +91,19 @@ def test_an_application_has_a_class(wanted, tenant, release, name, source, reaso
 
 
 REFUSED = [
-    ("missing", "dc9", ANY, None, Reason.CLASS_MISSING),
-    ("missing of a release", "dc9", ANY, released("dc9", names.EXPLICIT), Reason.CLASS_MISSING),
-    ("a default that is missing", None, policy("dc9"), None, Reason.CLASS_MISSING),
-    ("a sticky default that is missing", None, ANY, released("dc9"), Reason.CLASS_MISSING),
-    ("not allowed", "dc3", SOME, None, Reason.CLASS_NOT_ALLOWED),
-    ("none is allowed", "dc1", policy("", ()), None, Reason.CLASS_NOT_ALLOWED),
-    ("changed to one that is not allowed", "dc3", SOME, released("dc1"), Reason.CLASS_NOT_ALLOWED),
-    ("declined in a tenant that restricts", "", SOME, None, Reason.CLASS_NOT_ALLOWED),
-    ("declined after a class", "", SOME, released("dc1"), Reason.CLASS_NOT_ALLOWED),
-    ("declined where the default is broken", "", BROKEN, None, Reason.CLASS_NOT_ALLOWED),
+    ("missing", "dc9", ANY, None, Reason.AFFINITY_CLASS_NOT_FOUND),
+    ("missing of a release", "dc9", ANY, released("dc9", names.EXPLICIT), Reason.AFFINITY_CLASS_NOT_FOUND),
+    ("a default that is missing", None, policy("dc9"), None, Reason.AFFINITY_CLASS_NOT_FOUND),
+    ("a sticky default that is missing", None, ANY, released("dc9"), Reason.AFFINITY_CLASS_NOT_FOUND),
+    ("not allowed", "dc3", SOME, None, Reason.AFFINITY_CLASS_NOT_ALLOWED),
+    ("none is allowed", "dc1", policy("", ()), None, Reason.AFFINITY_CLASS_NOT_ALLOWED),
+    ("changed to one that is not allowed", "dc3", SOME, released("dc1"), Reason.AFFINITY_CLASS_NOT_ALLOWED),
+    ("declined in a tenant that restricts", "", SOME, None, Reason.AFFINITY_CLASS_NOT_ALLOWED),
+    ("declined after a class", "", SOME, released("dc1"), Reason.AFFINITY_CLASS_NOT_ALLOWED),
+    ("declined where the default is broken", "", BROKEN, None, Reason.AFFINITY_CLASS_NOT_ALLOWED),
     ("a default that is not allowed", None, BROKEN, None, Reason.DEFAULT_NOT_ALLOWED),
-    ("declined below a tenant that restricts", "", BELOW, None, Reason.CLASS_NOT_ALLOWED),
-    ("not said below a tenant that restricts", None, BELOW, None, Reason.CLASS_NOT_ALLOWED),
+    ("declined below a tenant that restricts", "", BELOW, None, Reason.AFFINITY_CLASS_NOT_ALLOWED),
+    ("not said below a tenant that restricts", None, BELOW, None, Reason.AFFINITY_CLASS_NOT_ALLOWED),
 ]
 
 
@@ -114,9 +117,9 @@ def test_a_class_is_refused(wanted, tenant, release, reason):
 def test_a_class_that_is_being_deleted_gets_no_new_users_and_keeps_the_old():
     going = affinity_class("dc1", metadata={"deletionTimestamp": "2026-01-01T00:00:00Z"})
     classes = {**CLASSES, "dc1": going}
-    assert choose(snapshot(spec("dc1"), classes=classes)).message.reason is Reason.CLASS_MISSING
+    assert choose(snapshot(spec("dc1"), classes=classes)).message.reason is Reason.AFFINITY_CLASS_NOT_FOUND
     kept = choose(snapshot(spec("dc1"), classes=classes, release=released("dc1", names.EXPLICIT)))
-    assert (kept.message.reason, kept.is_blocking) == (Reason.CLASS_EXPLICIT, False)
+    assert (kept.message.reason, kept.is_blocking) == (Reason.CHOSEN_BY_APPLICATION, False)
 
 
 def test_a_release_of_another_application_says_nothing():
@@ -181,7 +184,7 @@ def test_a_refusal_tells_the_application_the_class_and_what_is_allowed():
 
 
 def test_a_class_that_is_no_text_is_one_that_does_not_exist():
-    assert choose(snapshot(app=application({"affinityClass": 7}))).message.reason is Reason.CLASS_MISSING
+    assert choose(snapshot(app=application({"affinityClass": 7}))).message.reason is Reason.AFFINITY_CLASS_NOT_FOUND
 
 
 # the class before

@@ -71,7 +71,7 @@ def test_a_class_that_is_used_does_not_go_and_says_by_whom():
 
     assert plan.actions == []
     assert [(each.reason, list(each.facts.users)) for each in plan.blocked] == [
-        (Reason.CLASS_IN_USE, ["Postgres tenant-acme/main-db"])
+        (Reason.AFFINITY_CLASS_IN_USE, ["Postgres tenant-acme/main-db"])
     ]
 
 

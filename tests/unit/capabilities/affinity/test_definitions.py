@@ -120,12 +120,12 @@ def test_a_crd_of_another_definition_is_not_taken_over():
 
 
 def test_a_platform_that_serves_the_group_is_left_alone():
-    assert done(planned(definition=definition(), is_served_elsewhere=True)) == ([], [Reason.SERVED_ELSEWHERE])
+    assert done(planned(definition=definition(), is_served_elsewhere=True)) == ([], [Reason.SERVED_BY_API_SERVICE])
 
 
 def test_a_schema_that_does_not_read_leaves_what_is_served():
     made = planned(definition=definition(schema="{", **GUARDED), crd=crd())
-    assert done(made) == ([], [Reason.BAD_SCHEMA])
+    assert done(made) == ([], [Reason.INVALID_SCHEMA])
 
 
 def test_the_older_of_two_definitions_of_a_kind_has_it():
@@ -134,7 +134,7 @@ def test_the_older_of_two_definitions_of_a_kind_has_it():
 
 def test_another_kind_under_a_plural_that_is_served_is_refused():
     renamed = definition("Postgresql", plural="postgreses", name="postgres", **GUARDED)
-    assert done(planned(definition=renamed, crd=crd())) == ([], [Reason.BAD_DEFINITION])
+    assert done(planned(definition=renamed, crd=crd())) == ([], [Reason.INVALID_DEFINITION])
 
 
 def test_a_crd_that_is_going_is_waited_for():
@@ -163,7 +163,7 @@ def test_a_crd_that_is_going_is_waited_for():
 )
 def test_a_definition_that_could_not_be_served_is_refused_by_its_field(given, field):
     made = planned(definition=definition(**{"kind": "Postgres", **given, **GUARDED}))
-    assert done(made) == ([], [Reason.BAD_DEFINITION])
+    assert done(made) == ([], [Reason.INVALID_DEFINITION])
     assert made.blocked[0].facts.errors[0].startswith(f"{field}")
 
 
@@ -176,7 +176,10 @@ def test_a_definition_in_use_is_kept():
 
 
 def test_a_definition_whose_applications_cannot_be_counted_is_kept():
-    assert done(planned(definition=definition(**GOING), crd=crd(), watch_error="forbidden")) == ([], [Reason.UNWATCHED])
+    assert done(planned(definition=definition(**GOING), crd=crd(), watch_error="forbidden")) == (
+        [],
+        [Reason.APPLICATIONS_UNWATCHED],
+    )
 
 
 def closed(seconds):
@@ -224,13 +227,13 @@ FORMER = ["pgs.apps.cozystack.io"]
 
 def test_a_definition_that_was_served_under_another_plural_is_not_served_under_the_new_one():
     made = planned(former=FORMER)
-    assert done(made) == ([], [Reason.BAD_DEFINITION])
+    assert done(made) == ([], [Reason.INVALID_DEFINITION])
     (error,) = made.blocked[0].facts.errors
     assert "already served as pgs.apps.cozystack.io, whose applications would be orphaned" in error
 
 
 def test_nor_does_it_go_before_its_plural_is_set_back():
-    assert done(planned(definition=definition(**GOING), former=FORMER)) == ([], [Reason.BAD_DEFINITION])
+    assert done(planned(definition=definition(**GOING), former=FORMER)) == ([], [Reason.INVALID_DEFINITION])
     assert done(planned(definition=definition(**GOING), former=FORMER, applications=1)) == (
         [], [Reason.DEFINITION_IN_USE]
     )  # fmt: skip

@@ -74,7 +74,7 @@ def test_where_a_tenant_holds_pods_of_nobody_to_its_classes_those_within_it_do_t
 def test_what_a_parent_does_not_allow_is_a_fault_and_not_in_effect():
     policy = found(tenant("acme", *SEED), tenant("acme/web", None, ["gpu", "dc1", "dc9"]))
     assert policy.allowed == ("dc1",)
-    assert faults(policy) == [Reason.NOT_IN_PARENT, Reason.CLASS_MISSING]
+    assert faults(policy) == [Reason.NOT_ALLOWED_BY_PARENT, Reason.AFFINITY_CLASS_NOT_FOUND]
     assert policy.faults[0].classes == (
         "gpu",
         "dc9",

@@ -63,7 +63,7 @@ def example(message, /, which=0, **changed):
 def test_a_message_is_a_sentence(kind):
     said = example(kind).text()
 
-    assert " " in said or kind.reason is Reason.BAD_SELECTOR
+    assert " " in said or kind.reason is Reason.INVALID_SELECTOR
     assert "None" not in said
 
 

@@ -85,7 +85,11 @@ def unknown():
 def test_a_pod_that_asks_for_the_nodes_of_its_class_is_allowed():
     placement = place(subject(DC1), owned(), Around(affinity_class("dc1")))
 
-    assert (placement.decision, placement.reason, placement.affinity_class) == (Decision.ALLOWED, Reason.INSIDE, "dc1")
+    assert (placement.decision, placement.reason, placement.affinity_class) == (
+        Decision.ALLOWED,
+        Reason.INSIDE_CLASS,
+        "dc1",
+    )
     assert (placement.violation, placement.warnings) == ("", ())
 
 
@@ -94,7 +98,7 @@ def test_a_missing_node_selector_is_refused_in_the_words_of_the_design(selector)
     placement = place(subject(selector), owned(), Around(affinity_class("dc1")))
 
     assert placement.decision is Decision.DENIED
-    assert placement.reason is Reason.MISSING_SELECTOR
+    assert placement.reason is Reason.MISSING_NODE_SELECTOR
     assert placement.violation.startswith(
         'pod tenant-acme/main-db-1 belongs to application with AffinityClass "dc1" but missing required nodeSelector '
         "topology.kubernetes.io/zone=dc1"
@@ -120,7 +124,7 @@ def test_a_class_that_is_not_there_is_refused_in_the_words_of_the_design():
 def test_an_application_without_a_class_may_go_anywhere():
     placement = place(subject(), owned(affinity_class=None), Around())
 
-    assert (placement.decision, placement.reason) == (Decision.ALLOWED, Reason.UNRESTRICTED)
+    assert (placement.decision, placement.reason) == (Decision.ALLOWED, Reason.APPLICATION_WITHOUT_CLASS)
 
 
 def test_required_affinity_is_as_good_as_a_node_selector():
@@ -134,7 +138,7 @@ def test_a_class_of_several_places_is_checked_as_a_whole():
         subject(affinity=terms((ZONE, "In", ["dc1", "dc2"]))), owned(affinity_class="either"), around
     ).is_inside
     outside = place(subject(affinity=terms((ZONE, "In", ["dc1", "dc3"]))), owned(affinity_class="either"), around)
-    assert outside.reason is Reason.OUTSIDE
+    assert outside.reason is Reason.OUTSIDE_CLASS
     assert outside.violation == (
         'pod tenant-acme/main-db-1 belongs to application with AffinityClass "either" but could run outside it, '
         "for example on a node with topology.kubernetes.io/zone=dc3"
@@ -205,7 +209,11 @@ def test_pods_of_the_class_before_are_admitted_until_the_release_is_ready():
     changing = owned(affinity_class="dc2", previous=["dc1"])
 
     before = place(subject(DC1), changing, around)
-    assert (before.decision, before.reason, before.affinity_class) == (Decision.ALLOWED, Reason.INSIDE_PREVIOUS, "dc1")
+    assert (before.decision, before.reason, before.affinity_class) == (
+        Decision.ALLOWED,
+        Reason.INSIDE_PREVIOUS_CLASS,
+        "dc1",
+    )
     assert place(subject(DC2), changing, around).affinity_class == "dc2"
     assert place(subject({ZONE: "dc3"}), changing, around).decision is Decision.DENIED
 
@@ -354,7 +362,7 @@ def test_the_classes_of_all_owners_hold(is_first):
 
     placement = place(subject(), Owned(*first, others=(second,)), around)
 
-    assert (placement.decision, placement.reason) == (Decision.DENIED, Reason.MISSING_SELECTOR)
+    assert (placement.decision, placement.reason) == (Decision.DENIED, Reason.MISSING_NODE_SELECTOR)
     inside = place(subject(DC1), Owned(*first, others=(second,)), around)
     assert (inside.decision, inside.affinity_class) == (Decision.ALLOWED, "dc1")
 
@@ -377,7 +385,7 @@ def test_a_class_that_only_the_release_names_has_to_be_allowed():
 
     refused = place(subject(DC1), owned(is_recorded=False), around)
 
-    assert (refused.decision, refused.reason) == (Decision.DENIED, Reason.CLAIM_REFUSED)
+    assert (refused.decision, refused.reason) == (Decision.DENIED, Reason.RELEASE_CLASS_NOT_ALLOWED)
     assert place(subject(DC1), owned(), around).is_inside, "a class that was withdrawn stays where it is recorded"
     assert place(subject(DC2), owned(affinity_class="dc2", is_recorded=False), around).is_inside
 
@@ -387,10 +395,10 @@ def test_a_release_without_a_class_follows_the_tenants_rule():
     needs = Around(affinity_class("dc1"), policy=policy("dc1", ("dc1",)))
 
     assert place(subject(), loose, Around()).is_allowed
-    assert place(subject(), loose, needs).reason is Reason.CLASSLESS_REFUSED
+    assert place(subject(), loose, needs).reason is Reason.APPLICATION_WITHOUT_CLASS_REFUSED
     assert place(subject(DC1), loose, needs).is_inside
     # Recorded: the application had none before the tenant required one.
-    assert place(subject(), owned(affinity_class=None), needs).reason is Reason.UNRESTRICTED
+    assert place(subject(), owned(affinity_class=None), needs).reason is Reason.APPLICATION_WITHOUT_CLASS
     strictly = Around(affinity_class("dc1"), policy=strict(("dc1",)))
     for each in (loose, owned(affinity_class=None), owned(previous=[""])):
         assert not place(subject(), each, strictly).is_allowed
@@ -407,7 +415,11 @@ def test_a_previous_class_that_a_release_shows_does_not_count():
 
 @pytest.mark.parametrize(
     ("node", "reason"),
-    [("n-dc1", Reason.INSIDE), ("n-dc2", Reason.NODE_OUTSIDE), ("unheard-of", Reason.NODE_OUTSIDE)],
+    [
+        ("n-dc1", Reason.INSIDE_CLASS),
+        ("n-dc2", Reason.NODE_NAME_OUTSIDE_CLASS),
+        ("unheard-of", Reason.NODE_NAME_OUTSIDE_CLASS),
+    ],
 )
 def test_a_node_name_has_to_be_in_the_class(node, reason):
     nodes = [ObjectMeta(name=f"n-{zone}", labels={ZONE: zone}) for zone in ("dc1", "dc2")]

@@ -68,7 +68,7 @@ def test_what_is_left_in_a_namespace_is_told_and_waits_for_an_approval():
     assert said in found.actions[0].facts.text()
     (write,) = status_tenants(world, held.now, Outcome(results=()), NOW)
     (ready,) = (each for each in write.status["conditions"] if each["type"] == "Ready")
-    assert (ready["status"], ready["reason"]) == ("False", Reason.NAMESPACE_HELD)
+    assert (ready["status"], ready["reason"]) == ("False", Reason.NAMESPACE_DELETION_HELD)
     assert said in ready["message"]
     assert f"nodeyard approve {held.held.id}" in ready["message"]
     assert brake(found, Limit(), 0, {held.held.id}).held is None
@@ -83,7 +83,7 @@ def test_a_namespace_that_has_changed_meanwhile_is_not_deleted():
 def test_while_the_namespace_goes_the_tenant_waits():
     space = namespace("tenant-acme", of="uid-acme", deletionTimestamp=DELETED)
     found = planned(snapshot(deleted(tenant("acme")), namespaces=[space]))
-    assert (done(found), reasons(found)) == ([], [Reason.NAMESPACE_GOING])
+    assert (done(found), reasons(found)) == ([], [Reason.NAMESPACE_TERMINATING])
 
 
 def test_when_the_namespace_is_gone_the_tenant_goes():
@@ -112,7 +112,7 @@ def test_a_tenant_with_applications_in_it_stays():
 
 def test_a_tenant_stays_while_it_is_not_known_whether_it_has_applications():
     found = planned(going(watch_error="postgreses: forbidden"))
-    assert (done(found), reasons(found)) == ([], [Reason.UNWATCHED])
+    assert (done(found), reasons(found)) == ([], [Reason.APPLICATIONS_UNWATCHED])
 
 
 @pytest.mark.parametrize("of", ["", "uid-of-another"])

@@ -220,7 +220,7 @@ def test_nothing_is_written_where_an_apiservice_serves_the_group():
     going = msgspec.convert(tenant_body("web", finalizers=[names.TENANT_FINALIZER], deletionTimestamp=DELETED), Tenant)
     found = planned(world(acme(), going, is_served_elsewhere=True))
     assert done(found) == []
-    assert reasons(found) == [Reason.SERVED_ELSEWHERE] * 2
+    assert reasons(found) == [Reason.SERVED_BY_API_SERVICE] * 2
 
 
 def test_a_paused_tenant_is_left_alone_and_its_children_go_on_with_what_it_has():
@@ -281,7 +281,7 @@ def test_a_tenant_whose_parents_namespace_is_not_seen_yet_waits():
 def test_nothing_is_written_into_a_namespace_that_goes(going):
     spaces = [namespace("tenant-acme", of="uid-acme")]
     spaces = [*(each for each in spaces if each.metadata.name != going), _going(going)]
-    assert refused(planned(world(acme(), namespaces=spaces)), Reason.NAMESPACE_GOING).going == going
+    assert refused(planned(world(acme(), namespaces=spaces)), Reason.NAMESPACE_TERMINATING).going == going
 
 
 def _going(name):
@@ -293,13 +293,13 @@ def test_values_that_cannot_be_read_stop_those_below_and_leave_what_they_have():
     broken = replace(served, values={**served.values, "tenant-root": secret("tenant-root", "a: [")})
     found = planned(broken)
     assert done(found) == []
-    assert reasons(found) == [Reason.BAD_VALUES] * 2
+    assert reasons(found) == [Reason.BAD_PARENT_VALUES] * 2
     assert blocked(found)["acme"].facts.of == "tenant-root"
 
 
 def test_the_platforms_values_are_named_where_they_are_the_ones_that_cannot_be_read():
     found = planned(snapshot(tenant("root"), secrets=[secret("cozy-system", "- 1")]))
-    assert refused(found, Reason.BAD_VALUES, "root").of == "cozy-system"
+    assert refused(found, Reason.BAD_PARENT_VALUES, "root").of == "cozy-system"
 
 
 @pytest.mark.parametrize(("spec", "is_own"), [({"host": "not a host"}, True), ({}, False)])
@@ -313,7 +313,7 @@ def test_classes_that_are_refused_are_told_and_the_rest_goes_on():
     served = settled(world(acme()))
     web = kept(tenant("acme/web", "gpu", ["gpu", "dc1"]))
     found = planned(replace(served, tenants=[*served.tenants, web]))
-    assert reasons(found) == [Reason.NOT_IN_PARENT, Reason.DEFAULT_NOT_ALLOWED]
+    assert reasons(found) == [Reason.NOT_ALLOWED_BY_PARENT, Reason.DEFAULT_NOT_ALLOWED]
     made = values_of(found.writes["Secret/tenant-acme-web/cozystack-values"].body)["_namespace"]
     assert made["allowedAffinityClasses"] == ["dc1"]
     assert "defaultAffinityClass" not in made

@@ -97,7 +97,7 @@ def test_a_condition_keeps_the_moment_at_which_it_became_so():
 @pytest.mark.parametrize(
     ("own", "reason"),
     [
-        (("dc1", ("dc1", "gpu")), Reason.NOT_IN_PARENT),
+        (("dc1", ("dc1", "gpu")), Reason.NOT_ALLOWED_BY_PARENT),
         (("gpu", None), Reason.DEFAULT_NOT_ALLOWED),
         ((None, ("dc2",)), Reason.DEFAULT_NOT_ALLOWED),
     ],

@@ -117,7 +117,7 @@ class ReleaseConflict(ReleaseMessage, frozen=True):
 
 
 class ReleaseNotServed(ObjectMessage, frozen=True):
-    reason = Reason.RELEASE_NOT_SERVED
+    reason = Reason.HELM_RELEASE_NOT_SERVED
 
     def text(self) -> str:
         return (
@@ -127,7 +127,7 @@ class ReleaseNotServed(ObjectMessage, frozen=True):
 
 
 class ReleasedOtherwise(ReleaseMessage, frozen=True):
-    reason = Reason.RELEASED_OTHERWISE
+    reason = Reason.RELEASED_UNDER_ANOTHER_NAME
     other: str
     """The HelmRelease that it has."""
     definition: str
@@ -158,7 +158,7 @@ class FormerReleasePending(ReleaseMessage, frozen=True):
 
 
 class ChosenByApplication(ObjectMessage, frozen=True):
-    reason = Reason.CLASS_EXPLICIT
+    reason = Reason.CHOSEN_BY_APPLICATION
     affinity_class: str
 
     def text(self) -> str:
@@ -166,7 +166,7 @@ class ChosenByApplication(ObjectMessage, frozen=True):
 
 
 class KeptFromDefault(ObjectMessage, frozen=True):
-    reason = Reason.CLASS_STICKY
+    reason = Reason.KEPT_FROM_DEFAULT
     affinity_class: str
 
     def text(self) -> str:
@@ -177,7 +177,7 @@ class KeptFromDefault(ObjectMessage, frozen=True):
 
 
 class TenantDefault(ObjectMessage, frozen=True):
-    reason = Reason.CLASS_DEFAULT
+    reason = Reason.TENANT_DEFAULT
     affinity_class: str
     tenant: str = ""
 
@@ -189,7 +189,7 @@ class TenantDefault(ObjectMessage, frozen=True):
 
 
 class NoClass(ObjectMessage, frozen=True):
-    reason = Reason.CLASS_NONE
+    reason = Reason.NO_CLASS
     why: Literal["kept", "declined", "no default"]
 
     def text(self) -> str:
@@ -204,7 +204,7 @@ class NoClass(ObjectMessage, frozen=True):
 
 
 class ClassMissing(ObjectMessage, frozen=True):
-    reason = Reason.CLASS_MISSING
+    reason = Reason.AFFINITY_CLASS_NOT_FOUND
     affinity_class: str
     is_deleting: bool = False
 
@@ -236,7 +236,7 @@ class _Disallowed(ObjectMessage, frozen=True):
 
 
 class ClassNotAllowed(_Disallowed, frozen=True):
-    reason = Reason.CLASS_NOT_ALLOWED
+    reason = Reason.AFFINITY_CLASS_NOT_ALLOWED
     affinity_class: str = ""
 
     def text(self) -> str:
@@ -251,7 +251,7 @@ class ClassNotAllowed(_Disallowed, frozen=True):
 class ClassRequired(_Disallowed, frozen=True):
     """The application has no class, and its tenant requires one."""
 
-    reason = Reason.CLASS_NOT_ALLOWED
+    reason = Reason.AFFINITY_CLASS_NOT_ALLOWED
     default: str = ""
     """The tenant's default, if spec.affinityClass is empty."""
 
@@ -267,7 +267,7 @@ class ClassRequired(_Disallowed, frozen=True):
 
 
 class ClassWithdrawn(_Disallowed, frozen=True):
-    reason = Reason.CLASS_WITHDRAWN
+    reason = Reason.AFFINITY_CLASS_WITHDRAWN
     affinity_class: str = ""
 
     def text(self) -> str:
@@ -315,7 +315,7 @@ def _whose(tenant: str) -> str:
 
 
 class SwitchingClass(ObjectMessage, frozen=True):
-    reason = Reason.SWITCHING
+    reason = Reason.SWITCHING_CLASS
     affinity_class: str
     previous: str = ""
 
@@ -347,7 +347,7 @@ class NotEnforced(Message, frozen=True):
 
 
 class WebhooksNotRegistered(Message, frozen=True):
-    reason = Reason.WEBHOOK_MISSING
+    reason = Reason.WEBHOOKS_NOT_REGISTERED
 
     def text(self) -> str:
         return "Not enforced: the pod webhook is not registered (run with --webhook-bind)"
@@ -357,7 +357,7 @@ class WebhooksNotRegistered(Message, frozen=True):
 
 
 class ChooseAllowedClass(Message, frozen=True):
-    reason = Reason.CHOOSE_ALLOWED
+    reason = Reason.CHOOSE_ALLOWED_CLASS
     tenant: str = ""
     allowed: Allowed = None
 
@@ -369,7 +369,7 @@ class ChooseAllowedClass(Message, frozen=True):
 
 
 class AllowClassInTenant(Message, frozen=True):
-    reason = Reason.ALLOW_CLASS
+    reason = Reason.ALLOW_CLASS_IN_TENANT
     affinity_class: str
     tenant: str = ""
 

@@ -42,7 +42,7 @@ class LabelNodes(Message, frozen=True):
 
 
 class InvalidSelector(Message, frozen=True):
-    reason = Reason.BAD_SELECTOR
+    reason = Reason.INVALID_SELECTOR
     errors: Sequence[str]
 
     def text(self) -> str:
@@ -50,14 +50,14 @@ class InvalidSelector(Message, frozen=True):
 
 
 class AllNodesMatch(ClassMessage, frozen=True):
-    reason = Reason.CLASS_UNBOUNDED
+    reason = Reason.ALL_NODES_MATCH
 
     def text(self) -> str:
         return f"{class_text(self.affinity_class)} requires nothing: it contains every node and restricts no pod"
 
 
 class SelfAssignableLabel(ClassMessage, frozen=True):
-    reason = Reason.SELF_ASSIGNABLE
+    reason = Reason.SELF_ASSIGNABLE_LABEL
     keys: Sequence[str]
 
     def text(self) -> str:
@@ -68,7 +68,7 @@ class SelfAssignableLabel(ClassMessage, frozen=True):
 
 
 class ClassInUse(ClassMessage, frozen=True):
-    reason = Reason.CLASS_IN_USE
+    reason = Reason.AFFINITY_CLASS_IN_USE
     users: Sequence[str]
     """The first users, as `Kind namespace/name`."""
     count: int
@@ -81,7 +81,7 @@ class ClassInUse(ClassMessage, frozen=True):
 
 
 class PodsOutside(ClassMessage, frozen=True):
-    reason = Reason.VIOLATED
+    reason = Reason.PODS_OUTSIDE_CLASS
     pods: Sequence[str]
     """The first pods, as `namespace/name`."""
     count: int

@@ -44,7 +44,7 @@ class DefinitionWithdrawn(ObjectMessage, frozen=True):
 
 
 class InvalidDefinition(ObjectMessage, frozen=True):
-    reason = Reason.BAD_DEFINITION
+    reason = Reason.INVALID_DEFINITION
     errors: Sequence[str]
 
     def text(self) -> str:
@@ -52,7 +52,7 @@ class InvalidDefinition(ObjectMessage, frozen=True):
 
 
 class InvalidSchema(ObjectMessage, frozen=True):
-    reason = Reason.BAD_SCHEMA
+    reason = Reason.INVALID_SCHEMA
     error: str
 
     def text(self) -> str:
@@ -99,7 +99,7 @@ class CRDNotManaged(ObjectMessage, frozen=True):
 
 
 class ApplicationsUnwatched(Message, frozen=True):
-    reason = Reason.UNWATCHED
+    reason = Reason.APPLICATIONS_UNWATCHED
     kind: str
     error: str
 

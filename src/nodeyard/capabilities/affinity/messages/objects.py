@@ -63,7 +63,7 @@ class Paused(ObjectMessage, frozen=True):
 class ServedElsewhere(Message, frozen=True):
     """An APIService serves tenants and applications; about a definition or a class."""
 
-    reason = Reason.SERVED_ELSEWHERE
+    reason = Reason.SERVED_BY_API_SERVICE
     kind: str = ""
     """The kind that a definition declares."""
 

@@ -32,14 +32,14 @@ class ClassedPodMessage(PodMessage, frozen=True):
 
 
 class InsideClass(ClassedPodMessage, frozen=True):
-    reason = Reason.INSIDE
+    reason = Reason.INSIDE_CLASS
 
     def text(self) -> str:
         return f"{self.subject} stays inside AffinityClass {self.affinity_class}"
 
 
 class InsidePreviousClass(ClassedPodMessage, frozen=True):
-    reason = Reason.INSIDE_PREVIOUS
+    reason = Reason.INSIDE_PREVIOUS_CLASS
     previous: str
     application: str
     release: str
@@ -60,7 +60,7 @@ class Unsatisfiable(PodMessage, frozen=True):
 
 
 class ApplicationWithoutClass(PodMessage, frozen=True):
-    reason = Reason.UNRESTRICTED
+    reason = Reason.APPLICATION_WITHOUT_CLASS
     application: str
 
     def text(self) -> str:
@@ -75,7 +75,7 @@ class UnownedAllowed(PodMessage, frozen=True):
 
 
 class NamespaceExempt(Message, frozen=True):
-    reason = Reason.EXEMPT
+    reason = Reason.NAMESPACE_EXEMPT
     namespace: str
 
     def text(self) -> str:
@@ -86,7 +86,7 @@ class NamespaceExempt(Message, frozen=True):
 
 
 class MissingNodeSelector(ClassedPodMessage, frozen=True):
-    reason = Reason.MISSING_SELECTOR
+    reason = Reason.MISSING_NODE_SELECTOR
     key: str
     value: str
     has: str | None = None
@@ -105,7 +105,7 @@ class MissingNodeSelector(ClassedPodMessage, frozen=True):
 
 
 class OutsideClass(ClassedPodMessage, frozen=True):
-    reason = Reason.OUTSIDE
+    reason = Reason.OUTSIDE_CLASS
     example: str
     """Labels of a node that it could run on."""
     node: str = ""
@@ -116,7 +116,7 @@ class OutsideClass(ClassedPodMessage, frozen=True):
 
 
 class NodeNameOutsideClass(ClassedPodMessage, frozen=True):
-    reason = Reason.NODE_OUTSIDE
+    reason = Reason.NODE_NAME_OUTSIDE_CLASS
     node: str
     is_known: bool
 
@@ -136,7 +136,7 @@ class TooComplex(ClassedPodMessage, frozen=True):
 
 
 class PodClassMissing(Message, frozen=True):
-    reason = Reason.CLASS_MISSING
+    reason = Reason.AFFINITY_CLASS_NOT_FOUND
     affinity_class: str
 
     def text(self) -> str:
@@ -146,7 +146,7 @@ class PodClassMissing(Message, frozen=True):
 class ReleaseClassNotAllowed(ClassedPodMessage, frozen=True):
     """The class is only a label of the release, and the tenant does not allow it."""
 
-    reason = Reason.CLAIM_REFUSED
+    reason = Reason.RELEASE_CLASS_NOT_ALLOWED
     application: str
     release: str
     tenant: str
@@ -176,7 +176,7 @@ class _Unclassed(PodMessage, frozen=True):
 class ClasslessRefused(_Unclassed, frozen=True):
     """Its application has no class."""
 
-    reason = Reason.CLASSLESS_REFUSED
+    reason = Reason.APPLICATION_WITHOUT_CLASS_REFUSED
     application: str
 
     def text(self) -> str:
@@ -189,7 +189,7 @@ class ClasslessRefused(_Unclassed, frozen=True):
 class UnbackedRefused(_Unclassed, frozen=True):
     """Its release has no class, and no record of the application that it names."""
 
-    reason = Reason.CLASSLESS_REFUSED
+    reason = Reason.APPLICATION_WITHOUT_CLASS_REFUSED
     application: str
     release: str
 
@@ -308,7 +308,7 @@ class OwnerUnreadForbidden(OwnerUnread, frozen=True):
 
 
 class ApplySchedulingInChart(Message, frozen=True):
-    reason = Reason.MEND_CHART
+    reason = Reason.APPLY_SCHEDULING_IN_CHART
 
     def text(self) -> str:
         return "Apply _scheduling to the pods in the chart"

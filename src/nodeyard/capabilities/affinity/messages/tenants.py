@@ -47,7 +47,7 @@ class NamespaceDeleted(TenantMessage, frozen=True):
 
 
 class NamespaceHeld(TenantMessage, frozen=True):
-    reason = Reason.NAMESPACE_HELD
+    reason = Reason.NAMESPACE_DELETION_HELD
     left: Mapping[str, int] = {}
     id: str = ""
     """The held plan; empty if the Tenant is not deleted yet."""
@@ -121,7 +121,7 @@ class NamespaceConflict(TenantMessage, frozen=True):
 
 
 class NamespaceTerminating(TenantMessage, frozen=True):
-    reason = Reason.NAMESPACE_GOING
+    reason = Reason.NAMESPACE_TERMINATING
     going: str
     """Its own namespace, or its parent's."""
 
@@ -142,7 +142,7 @@ class BadHost(TenantMessage, frozen=True):
 
 
 class BadParentValues(TenantMessage, frozen=True):
-    reason = Reason.BAD_VALUES
+    reason = Reason.BAD_PARENT_VALUES
     of: str
     """The namespace of the Secret that its values are rendered from."""
     error: str
@@ -171,7 +171,7 @@ class TenantReady(TenantMessage, frozen=True):
 class TenantServedElsewhere(TenantMessage, frozen=True):
     """An APIService serves Tenants."""
 
-    reason = Reason.SERVED_ELSEWHERE
+    reason = Reason.SERVED_BY_API_SERVICE
 
     def text(self) -> str:
         return (
@@ -184,7 +184,7 @@ class TenantServedElsewhere(TenantMessage, frozen=True):
 
 
 class NotAllowedByParent(TenantMessage, frozen=True):
-    reason = Reason.NOT_IN_PARENT
+    reason = Reason.NOT_ALLOWED_BY_PARENT
     classes: tuple[str, ...]
     parent: str
     allowed: tuple[str, ...] = ()
@@ -220,7 +220,7 @@ class DefaultNotAllowed(TenantMessage, frozen=True):
 
 
 class TenantClassesMissing(TenantMessage, frozen=True):
-    reason = Reason.CLASS_MISSING
+    reason = Reason.AFFINITY_CLASS_NOT_FOUND
     classes: tuple[str, ...]
 
     def text(self) -> str:
@@ -234,7 +234,7 @@ class TenantClassesMissing(TenantMessage, frozen=True):
 class ClassRevoked(TenantMessage, frozen=True):
     """A warning about a change of the Tenant."""
 
-    reason = Reason.CLASS_TAKEN
+    reason = Reason.AFFINITY_CLASS_REVOKED
     affinity_class: str
     place: str
     """The namespace of the applications, here or below."""
@@ -283,7 +283,7 @@ class TenantInUse(TenantMessage, frozen=True):
 
 
 class ContentsUnknown(TenantMessage, frozen=True):
-    reason = Reason.UNWATCHED
+    reason = Reason.APPLICATIONS_UNWATCHED
     error: str
 
     def text(self) -> str:

@@ -287,7 +287,7 @@ def _decide_class(ref: ObjectRef, snapshot: ClassSnapshot, builder: PlanBuilder)
     affinity_class = snapshot.affinity_class
     if (ref.kind, ref.name) != (names.CLASS_KIND, affinity_class.name):
         return None
-    refusal = next((each for each in builder.blocked if each.reason != Reason.SERVED_ELSEWHERE), None)
+    refusal = next((each for each in builder.blocked if each.reason != Reason.SERVED_BY_API_SERVICE), None)
     rule: Message = NodesMatch(zones=snapshot.zones) if any(snapshot.zones.values()) else NoNodeMatches()
     if refusal is not None:
         rule = refusal.facts

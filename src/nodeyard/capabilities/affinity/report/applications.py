@@ -42,7 +42,7 @@ from nodeyard.plan.message import Message
 from nodeyard.plan.model import Blocked, Plan
 from nodeyard.runtime.capability import StatusWrite
 
-_NOTICES: Final = frozenset({Reason.CLASS_WITHDRAWN.value})
+_NOTICES: Final = frozenset({Reason.AFFINITY_CLASS_WITHDRAWN.value})
 """Refusals that do not make an application unready."""
 _OURS: Final = frozenset(each.encode_name for each in msgspec.structs.fields(ApplicationStatus))
 

@@ -29,7 +29,7 @@ from nodeyard.runtime.capability import Event, StatusWrite
 
 WARNING: Final = "Warning"
 _NAMED_PODS: Final = 10
-_NOTICES: Final = frozenset({Reason.SERVED_ELSEWHERE.value})
+_NOTICES: Final = frozenset({Reason.SERVED_BY_API_SERVICE.value})
 """Refusals that do not make a class unready."""
 
 

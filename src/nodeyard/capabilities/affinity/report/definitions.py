@@ -27,7 +27,7 @@ from nodeyard.plan.model import Blocked, Plan
 from nodeyard.runtime.capability import StatusWrite
 
 _NOTICES: Final = frozenset(
-    each.value for each in (Reason.SERVED_ELSEWHERE, Reason.SCHEMA_SIMPLIFIED, Reason.CRD_NOT_MANAGED)
+    each.value for each in (Reason.SERVED_BY_API_SERVICE, Reason.SCHEMA_SIMPLIFIED, Reason.CRD_NOT_MANAGED)
 )
 """Refusals that do not make a definition unready: the kind is served."""
 
@@ -71,7 +71,7 @@ def _crd_after(snapshot: DefinitionSnapshot, outcome: Outcome) -> Object | None:
 def _served(snapshot: DefinitionSnapshot, blocked: Sequence[Blocked], crd: Object | None) -> Condition:
     kind, definition = ConditionType.SERVED.value, snapshot.definition
     notice = next((each for each in blocked if each.reason in _NOTICES), None)
-    if notice is not None and notice.reason == Reason.SERVED_ELSEWHERE:
+    if notice is not None and notice.reason == Reason.SERVED_BY_API_SERVICE:
         return make_condition(kind, TRUE, notice.facts)
     is_taken = notice is not None and notice.reason == Reason.CRD_NOT_MANAGED
     if crd is None or not (is_taken or is_ours(crd, definition)):

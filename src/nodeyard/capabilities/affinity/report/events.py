@@ -36,8 +36,8 @@ _CALM: Final = frozenset(
         Reason.DELETING,
         Reason.PAUSED,
         Reason.RELEASE_PENDING,
-        Reason.NAMESPACE_GOING,
-        Reason.SERVED_ELSEWHERE,
+        Reason.NAMESPACE_TERMINATING,
+        Reason.SERVED_BY_API_SERVICE,
         Reason.DEFINITION_CLOSED,
     )
 )

@@ -39,8 +39,8 @@ from nodeyard.plan.model import Blocked, Plan
 from nodeyard.plan.reasons import EngineReason
 from nodeyard.runtime.capability import StatusWrite
 
-_CLASSES: Final = frozenset({Reason.NOT_IN_PARENT, Reason.DEFAULT_NOT_ALLOWED, Reason.CLASS_MISSING})
-_GOING: Final = frozenset({Reason.TENANT_IN_USE, Reason.UNWATCHED})
+_CLASSES: Final = frozenset({Reason.NOT_ALLOWED_BY_PARENT, Reason.DEFAULT_NOT_ALLOWED, Reason.AFFINITY_CLASS_NOT_FOUND})
+_GOING: Final = frozenset({Reason.TENANT_IN_USE, Reason.APPLICATIONS_UNWATCHED})
 _Whose = tuple[str, str]
 _T = TypeVar("_T", Blocked, ActionResult)
 
