@@ -281,7 +281,7 @@ def test_a_tenant_whose_parents_namespace_is_not_seen_yet_waits():
 def test_nothing_is_written_into_a_namespace_that_goes(going):
     spaces = [namespace("tenant-acme", of="uid-acme")]
     spaces = [*(each for each in spaces if each.metadata.name != going), _going(going)]
-    assert refused(planned(world(acme(), namespaces=spaces)), Reason.NAMESPACE_TERMINATING).going == going
+    assert refused(planned(world(acme(), namespaces=spaces)), Reason.NAMESPACE_TERMINATING).terminating == going
 
 
 def _going(name):

@@ -122,11 +122,11 @@ class NamespaceConflict(TenantMessage, frozen=True):
 
 class NamespaceTerminating(TenantMessage, frozen=True):
     reason = Reason.NAMESPACE_TERMINATING
-    going: str
+    terminating: str
     """Its own namespace, or its parent's."""
 
     def text(self) -> str:
-        return f"Namespace {self.going} is being deleted: {self.object} waits until it is gone"
+        return f"Namespace {self.terminating} is being deleted: {self.object} waits until it is gone"
 
 
 class BadHost(TenantMessage, frozen=True):

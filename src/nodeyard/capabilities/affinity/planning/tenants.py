@@ -113,11 +113,11 @@ class _Tree:
         if above is not None and not belongs_to(parent, above):
             self._block(ParentNamespaceForeign(object=ref, missing=tenant.namespace))
         elif is_terminating(parent):
-            self._block(NamespaceTerminating(object=ref, going=tenant.namespace))
+            self._block(NamespaceTerminating(object=ref, terminating=tenant.namespace))
         elif live is not None and not belongs_to(live, tenant):
             self._block(NamespaceConflict(object=ref, of=owner_uid(live)))
         elif live is not None and is_terminating(live):
-            self._block(NamespaceTerminating(object=ref, going=tenant.own_namespace))
+            self._block(NamespaceTerminating(object=ref, terminating=tenant.own_namespace))
         else:
             return False
         return True
@@ -220,7 +220,7 @@ class _Tree:
             # The Namespace belongs to the platform and contains the Tenant itself.
             finalizers.remove(self._builder, ref, tenant.metadata, names.TENANT_FINALIZER)
         elif is_terminating(live):
-            self._block(NamespaceTerminating(object=ref, going=own))
+            self._block(NamespaceTerminating(object=ref, terminating=own))
         else:
             left = self._snapshot.left.get(own, {})
             self._builder.act(

@@ -27,10 +27,10 @@ NORMAL: Final = "Normal"
 WARNING: Final = "Warning"
 FAILED: Final = "Failed"
 """Ends the reason of an event about a write that did not succeed."""
-_QUIET: Final = frozenset(
+_UNREPORTED: Final = frozenset(
     each.value for each in (Reason.FINALIZER_ADDED, Reason.FINALIZER_REMOVED, Reason.CLASS_RECORDED)
 )
-_CALM: Final = frozenset(
+_EXPECTED: Final = frozenset(
     each.value
     for each in (
         Reason.DELETING,
@@ -46,13 +46,13 @@ _BAD: Final = (Result.DENIED, Result.FAILED, Result.UNKNOWN)
 
 
 def events(snapshot: Snapshot, plan: Plan, outcome: Outcome) -> Sequence[Event]:
-    told = [event for each in outcome.results for event in _of_result(snapshot, each)]
+    found = [event for each in outcome.results for event in _of_result(snapshot, each)]
     for blocked in plan.blocked:
-        kind = NORMAL if blocked.reason in _CALM else WARNING
-        told.append(Event(blocked.object, kind, blocked.reason, blocked.facts.text(), is_standing=True))
+        kind = NORMAL if blocked.reason in _EXPECTED else WARNING
+        found.append(Event(blocked.object, kind, blocked.reason, blocked.facts.text(), is_standing=True))
     if isinstance(snapshot, ClassSnapshot):
-        told.extend(class_events(snapshot))
-    return told
+        found.extend(class_events(snapshot))
+    return found
 
 
 def _of_result(snapshot: Snapshot, result: ActionResult) -> Iterator[Event]:
@@ -60,7 +60,7 @@ def _of_result(snapshot: Snapshot, result: ActionResult) -> Iterator[Event]:
     ref = _subject(snapshot, action.object)
     if ref is None:
         return
-    if result.result is Result.DONE and action.reason not in _QUIET:
+    if result.result is Result.DONE and action.reason not in _UNREPORTED:
         yield Event(ref, NORMAL, action.reason, action.facts.past_text())
     elif result.result in _BAD:
         yield Event(ref, WARNING, f"{action.reason}{FAILED}", f"{action.object}: {result.message}")

@@ -40,7 +40,7 @@ from nodeyard.plan.reasons import EngineReason
 from nodeyard.runtime.capability import StatusWrite
 
 _CLASSES: Final = frozenset({Reason.NOT_ALLOWED_BY_PARENT, Reason.DEFAULT_NOT_ALLOWED, Reason.AFFINITY_CLASS_NOT_FOUND})
-_GOING: Final = frozenset({Reason.TENANT_IN_USE, Reason.APPLICATIONS_UNWATCHED})
+_DELETION_REFUSALS: Final = frozenset({Reason.TENANT_IN_USE, Reason.APPLICATIONS_UNWATCHED})
 _Whose = tuple[str, str]
 _T = TypeVar("_T", Blocked, ActionResult)
 
@@ -62,7 +62,7 @@ def status_tenants(snapshot: TenantsSnapshot, plan: Plan, outcome: Outcome, now:
         of_it = Outcome(results=tuple(results.get(whose, ())))
         passed = _Pass(snapshot, tenant, blocked.get(whose, ()), of_it, held.get(tenant.own_namespace))
         policy = _policy_of(tenant, tree)
-        if passed.is_let_go or tenant.is_paused:
+        if passed.has_lost_finalizer or tenant.is_paused:
             continue
         after = _status_of(passed, policy, now)
         if after != tenant.status:
@@ -114,7 +114,7 @@ class _Pass:
     """The deletion of its Namespace, which waits for an approval."""
 
     @property
-    def is_let_go(self) -> bool:
+    def has_lost_finalizer(self) -> bool:
         """Return whether our finalizer is gone from a tenant being deleted."""
         if not self.tenant.is_deleting:
             return False
@@ -149,7 +149,7 @@ def _status_of(passed: _Pass, policy: EffectivePolicy, now: datetime) -> TenantS
 
 def _namespace_ready(passed: _Pass) -> Condition:
     kind, ref = ConditionType.NAMESPACE_READY, passed.tenant.ref
-    refused = passed.refusal(_CLASSES | _GOING, others=True)
+    refused = passed.refusal(_CLASSES | _DELETION_REFUSALS, others=True)
     if refused is not None:
         return make_condition(kind, FALSE, refused.facts)
     if passed.has_namespace:
