@@ -14,8 +14,7 @@ from typing import Any, Final
 from nodeyard.capabilities.affinity import definition, keys, names, watched
 from nodeyard.capabilities.affinity.collect.applications import collect_application
 from nodeyard.capabilities.affinity.collect.classes import collect_class
-from nodeyard.capabilities.affinity.collect.definitions import collect_definition
-from nodeyard.capabilities.affinity.collect.kinds import application_kinds, find_application
+from nodeyard.capabilities.affinity.collect.definitions import application_kinds, collect_definition, find_application
 from nodeyard.capabilities.affinity.collect.owners import is_served_elsewhere
 from nodeyard.capabilities.affinity.collect.pods import collect_pod, unwatched_owner_kinds
 from nodeyard.capabilities.affinity.collect.tenants import collect_tenants

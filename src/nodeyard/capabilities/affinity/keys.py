@@ -12,8 +12,7 @@ from typing import Any
 
 from nodeyard.capabilities.affinity import names, watched
 from nodeyard.capabilities.affinity.collect.classes import users
-from nodeyard.capabilities.affinity.collect.definitions import rivals
-from nodeyard.capabilities.affinity.collect.kinds import application_kinds, applications
+from nodeyard.capabilities.affinity.collect.definitions import application_kinds, applications, rivals
 from nodeyard.capabilities.affinity.collect.placement_context import node_named
 from nodeyard.capabilities.affinity.planning.classes import is_inside
 from nodeyard.capabilities.affinity.planning.compiled_classes import compiled, is_in_class

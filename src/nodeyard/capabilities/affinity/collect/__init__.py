@@ -1,4 +1,4 @@
 """Collect snapshots from the informer caches, one module per kind of key.
 
-`kinds`, `owners` and `placement_context` are lookups that the event keys and the reviews share.
+`owners`, `placement_context` and the second half of `definitions` are lookups that keys and reviews share.
 """

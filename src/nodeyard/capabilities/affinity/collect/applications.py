@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nodeyard.capabilities.affinity import names, watched
-from nodeyard.capabilities.affinity.collect.kinds import application_kinds, find_application, get_all
+from nodeyard.capabilities.affinity.collect.definitions import application_kinds, find_application, get_all
 from nodeyard.capabilities.affinity.collect.owners import is_served_elsewhere
 from nodeyard.capabilities.affinity.collect.placement_context import PlacementContext, policy_of
 from nodeyard.capabilities.affinity.reviews.pod_webhooks import is_webhook_registered

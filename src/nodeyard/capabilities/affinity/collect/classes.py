@@ -8,7 +8,7 @@ from functools import partial
 import msgspec
 
 from nodeyard.capabilities.affinity import names, watched
-from nodeyard.capabilities.affinity.collect.kinds import application_kinds, applications_with_class
+from nodeyard.capabilities.affinity.collect.definitions import application_kinds, applications_with_class
 from nodeyard.capabilities.affinity.collect.owners import is_served_elsewhere, metadata_of
 from nodeyard.capabilities.affinity.collect.placement_context import node_named
 from nodeyard.capabilities.affinity.planning.classes import NAMED_PODS, is_inside, required_nodes, violators

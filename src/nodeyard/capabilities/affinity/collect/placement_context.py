@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.collect.kinds import application_kinds, applications
+from nodeyard.capabilities.affinity.collect.definitions import application_kinds, applications
 from nodeyard.capabilities.affinity.collect.owners import metadata_of
 from nodeyard.capabilities.affinity.planning.class_record import stored_record
 from nodeyard.capabilities.affinity.planning.inheritance import EffectivePolicy, effective_policies

@@ -10,7 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from nodeyard.capabilities.affinity import names, watched
-from nodeyard.capabilities.affinity.collect.kinds import application_kinds, applications, get_all, unknown_applications
+from nodeyard.capabilities.affinity.collect.definitions import (
+    application_kinds,
+    applications,
+    get_all,
+    unknown_applications,
+)
 from nodeyard.capabilities.affinity.collect.owners import is_served_elsewhere
 from nodeyard.capabilities.affinity.snapshot import TenantsSnapshot
 from nodeyard.capabilities.affinity.types import Tenant

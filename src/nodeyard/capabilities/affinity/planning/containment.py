@@ -1,6 +1,6 @@
 """Decide whether every node that a pod may run on is in its class.
 
-Both sides are unions of boxes (`selector_terms`): the nodeSelector with each required term, of the pod and of the
+Both sides are unions of boxes (`value_sets`): the nodeSelector with each required term, of the pod and of the
 class. The pod is inside if each of its boxes lies in the union of the class's boxes, not necessarily in one of them:
 
     zone In [dc1, dc2]      inside   {zone=dc1} or {zone=dc2}, though in neither alone

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.collect.kinds import application_kinds
+from nodeyard.capabilities.affinity.collect.definitions import application_kinds
 from nodeyard.capabilities.affinity.collect.owners import is_served_elsewhere
 from nodeyard.capabilities.affinity.collect.placement_context import policy_of
 from nodeyard.capabilities.affinity.messages.applications import BadApplicationName, ReleaseConflict, ReservedKey

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.collect.definitions import rivals
-from nodeyard.capabilities.affinity.collect.kinds import application_kinds, applications
+from nodeyard.capabilities.affinity.collect.definitions import application_kinds, applications, rivals
 from nodeyard.capabilities.affinity.collect.owners import is_served_elsewhere
 from nodeyard.capabilities.affinity.messages.definitions import (
     DefinitionInUse,

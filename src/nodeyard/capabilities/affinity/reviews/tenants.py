@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.collect.kinds import application_kinds, applications
+from nodeyard.capabilities.affinity.collect.definitions import application_kinds, applications
 from nodeyard.capabilities.affinity.collect.owners import is_served_elsewhere
 from nodeyard.capabilities.affinity.collect.tenants import left_in
 from nodeyard.capabilities.affinity.messages.objects import Deleting
