@@ -5,12 +5,14 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.snapshot import TreeNode
 from nodeyard.plan.model import Verb
 
 from ..builders.trees import Yard, cluster, condition, leaf, leaf_node, one, used
 
 NODES = "/api/v1/nodes"
+CLUSTERS = f"/apis/{names.API_VERSION}/{names.PLURAL}"
 
 
 @pytest.fixture
@@ -146,14 +148,26 @@ def send(http, action, write):
     return http.patch(f"{path}/status" if write.subresource else path, body)
 
 
-@pytest.mark.parametrize("kind", ["whole", "one"])
-def test_what_a_plan_writes_is_what_the_server_keeps(http, fresh, kind):
+@pytest.fixture
+def owner(http, fresh):
+    """Name and uid of a Cluster. Garbage collection deletes nodes of a missing Cluster, if its kind is served."""
     name = fresh("leaf")
+    body = {"apiVersion": names.API_VERSION, "kind": names.KIND, "metadata": {"name": name}, "spec": {}}
+    answer = http.post(CLUSTERS, body)
+    assert answer.status in (201, 404), answer.content
+    yield name, answer.json["metadata"]["uid"] if answer.status == 201 else f"uid-{name}"
+    http.delete(f"{CLUSTERS}/{name}")
+
+
+@pytest.mark.parametrize("kind", ["whole", "one"])
+def test_what_a_plan_writes_is_what_the_server_keeps(http, owner, kind):
+    name, uid = owner
     before = leaf_node(name, disk="ssd", taints=["a=1:NoExecute"], more={"example.com/gpu": "2"})
     after = leaf_node(
         name, ready="False", is_cordoned=True, taints=["b:NoSchedule"], conditions=[condition("Extra", "True")]
     )
-    own = cluster(name, *([one(name)] if kind == "one" else []), resources={"largestFree": True})
+    models = [one(name)] if kind == "one" else []
+    own = cluster(name, *models, metadata={"uid": uid}, resources={"largestFree": True})
     yard = Yard(own, leaf(before, used={name: used(3, cpu="333m", memory="100Mi")}))
     try:
         yard = settled(http, yard)
