@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from nodeyard.apiserver.kinds.go_zero import is_built_in, zero_object
 from nodeyard.apiserver.managed_fields.fieldset import field_set
-from nodeyard.apiserver.managed_fields.go_zero import is_built_in, zero_object
 from nodeyard.apiserver.managed_fields.managers import (
     MAX_UPDATERS,
     Identity,

@@ -22,7 +22,6 @@ from nodeyard.apiserver.audit import AuditSink, Trail, audit_event
 from nodeyard.apiserver.controllers import Controllers
 from nodeyard.apiserver.controllers.manager import DEFAULT_CONTROLLERS
 from nodeyard.apiserver.crds.serving import Definitions
-from nodeyard.apiserver.crds.strategy import DefinitionStrategy
 from nodeyard.apiserver.deletion import Deleter
 from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.events import Events
@@ -70,9 +69,6 @@ class Server:
         self._audit = audit
         self.store = Store()
         self.registry = Registry(resources())
-        definitions = self.registry.get("apiextensions.k8s.io", "customresourcedefinitions")
-        assert definitions is not None
-        definitions.strategy = DefinitionStrategy()
         self.hub = Hub(self.store, self.clock)
         self.events = Events(self.store, self.registry, self.clock)
         self.access = AccessControl(self.store, self.clock, self._users)

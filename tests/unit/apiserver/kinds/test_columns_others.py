@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nodeyard.apiserver.kinds.columns.printer import Printer
+from nodeyard.apiserver.kinds.printer import Printer
 from nodeyard.apiserver.resources import Strategy
 
 from .builders import CREATED, service, workload

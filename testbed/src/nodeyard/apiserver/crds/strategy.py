@@ -1,4 +1,4 @@
-"""How CustomResourceDefinitions themselves are stored."""
+"""CustomResourceDefinitions as a kind: names and versions that follow from the spec, and deletion after the objects."""
 
 from __future__ import annotations
 
@@ -6,17 +6,23 @@ from datetime import datetime
 
 from nodeyard.apiserver.crds import validation
 from nodeyard.apiserver.crds.resource import compile_ahead
-from nodeyard.apiserver.resources import Strategy
-from nodeyard.apiserver.tables import AGE_COLUMN, NAME_COLUMN
+from nodeyard.apiserver.kinds.printer import CREATED_AT
+from nodeyard.apiserver.kinds.strategy import Paths, WithStatus
 from nodeyard.kube.fields import FieldError
-from nodeyard.kube.json import Json, Object, json_equal
+from nodeyard.kube.json import Object
 from nodeyard.kube.timestamps import format_rfc3339
 
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
-COLUMNS = (NAME_COLUMN, AGE_COLUMN)
 
 
-class DefinitionStrategy(Strategy):
+class DefinitionStrategy(WithStatus):
+    definition = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition"
+    plural = "customresourcedefinitions"
+    namespaced = False
+    short_names = ("crd", "crds")
+    categories = ("api-extensions",)
+    printer = CREATED_AT
+
     def default(self, obj: Object) -> Object:
         """Names that follow from the kind, and no conversion."""
         spec = dict(obj.get("spec") or {})
@@ -46,9 +52,6 @@ class DefinitionStrategy(Strategy):
         metadata = {**old["metadata"], "managedFields": new["metadata"].get("managedFields", [])}
         return {**old, "metadata": metadata, "status": new.get("status") or {}}
 
-    def changes_generation(self, new: Object, old: Object) -> bool:
-        return not json_equal(new["spec"], old["spec"])
-
     def prepare_delete(self, obj: Object, now: datetime) -> Object | None:
         """A definition goes after its objects: the cleanup finalizer is set when its deletion begins."""
         metadata = obj["metadata"]
@@ -74,11 +77,8 @@ class DefinitionStrategy(Strategy):
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
         return validation.update_faults(new, old) or _compiled(new)
 
-    def reset_fields(self, subresource: str) -> tuple[tuple[str, ...], ...]:
+    def reset_fields(self, subresource: str) -> Paths:
         return (("metadata",), ("spec",)) if subresource == "status" else (("status",),)
-
-    def cells(self, obj: Object, now: datetime) -> list[Json]:
-        return [obj["metadata"]["name"], obj["metadata"].get("creationTimestamp")]
 
 
 def _compiled(definition: Object) -> list[FieldError]:

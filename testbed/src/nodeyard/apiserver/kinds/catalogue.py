@@ -1,9 +1,11 @@
-"""The built-in kinds: one row each, and the `Resource` made from it."""
+"""The built-in kinds that are stored, and the `Resource` made from each."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 
+from nodeyard.apiserver.crds.strategy import DefinitionStrategy
+from nodeyard.apiserver.kinds import defaults
 from nodeyard.apiserver.kinds.compiler import schema
 from nodeyard.apiserver.kinds.openapi import reference
 from nodeyard.apiserver.kinds.strategies import (
@@ -12,7 +14,6 @@ from nodeyard.apiserver.kinds.strategies import (
     budgets,
     configuration,
     events,
-    extensions,
     identities,
     leases,
     namespaces,
@@ -22,113 +23,72 @@ from nodeyard.apiserver.kinds.strategies import (
     services,
     workloads,
 )
-from nodeyard.apiserver.kinds.strategies.base import BuiltIn
-from nodeyard.apiserver.kinds.table import struct_name
-from nodeyard.apiserver.resources import Resource, Scale, Version
+from nodeyard.apiserver.kinds.strategy import BuiltIn, Default
+from nodeyard.apiserver.kinds.table import definitions
+from nodeyard.apiserver.resources import Resource, Version
 
-_REPLICAS = Scale(".spec.replicas", ".status.replicas", ".spec.selector")
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """What discovery says of a kind, and its strategy."""
-
-    group: str
-    plural: str
-    strategy: type[BuiltIn]
-    namespaced: bool = True
-    short_names: tuple[str, ...] = ()
-    categories: tuple[str, ...] = ()
-    has_status: bool = False
-    scale: Scale | None = None
-
-
-_ALL = ("all",)
-_EXTENSION = ("api-extensions",)
-_RBAC = "rbac.authorization.k8s.io"
-_ADMISSION = "admissionregistration.k8s.io"
-
-ROWS: tuple[Row, ...] = (
-    Row("", "namespaces", namespaces.NamespaceStrategy, False, ("ns",), has_status=True),
-    Row("", "nodes", nodes.NodeStrategy, False, ("no",), has_status=True),
-    Row("", "pods", pods.PodStrategy, True, ("po",), _ALL, has_status=True),
-    Row("", "podtemplates", pods.PodTemplateStrategy),
-    Row("", "secrets", configuration.SecretStrategy),
-    Row("", "configmaps", configuration.ConfigMapStrategy, True, ("cm",)),
-    Row("", "services", services.ServiceStrategy, True, ("svc",), _ALL, has_status=True),
-    Row("", "serviceaccounts", identities.ServiceAccountStrategy, True, ("sa",)),
-    Row("", "events", events.CoreEventStrategy, True, ("ev",)),
-    Row("events.k8s.io", "events", events.EventStrategy, True, ("ev",)),
-    Row("coordination.k8s.io", "leases", leases.LeaseStrategy),
-    Row("apps", "controllerrevisions", workloads.ControllerRevisionStrategy),
-    Row("apps", "daemonsets", workloads.DaemonSetStrategy, True, ("ds",), _ALL, has_status=True),
-    Row("apps", "deployments", workloads.DeploymentStrategy, True, ("deploy",), _ALL, True, _REPLICAS),
-    Row("apps", "replicasets", workloads.ReplicaSetStrategy, True, ("rs",), _ALL, True, _REPLICAS),
-    Row("apps", "statefulsets", workloads.StatefulSetStrategy, True, ("sts",), _ALL, True, _REPLICAS),
-    Row("batch", "cronjobs", batch.CronJobStrategy, True, ("cj",), _ALL, has_status=True),
-    Row("batch", "jobs", batch.JobStrategy, True, (), _ALL, has_status=True),
-    Row("policy", "poddisruptionbudgets", budgets.BudgetStrategy, True, ("pdb",), has_status=True),
-    Row(_RBAC, "clusterroles", identities.ClusterRoleStrategy, False),
-    Row(_RBAC, "clusterrolebindings", identities.ClusterRoleBindingStrategy, False),
-    Row(_RBAC, "roles", identities.RoleStrategy),
-    Row(_RBAC, "rolebindings", identities.RoleBindingStrategy),
-    Row(
-        "apiextensions.k8s.io",
-        "customresourcedefinitions",
-        extensions.DefinitionStrategy,
-        False,
-        ("crd", "crds"),
-        _EXTENSION,
-        has_status=True,
-    ),
-    Row(
-        "apiregistration.k8s.io",
-        "apiservices",
-        registrations.APIServiceStrategy,
-        False,
-        (),
-        _EXTENSION,
-        has_status=True,
-    ),
-    Row(_ADMISSION, "mutatingwebhookconfigurations", admission.MutatingWebhookStrategy, False, (), _EXTENSION),
-    Row(_ADMISSION, "validatingadmissionpolicies", admission.PolicyStrategy, False, (), _EXTENSION, has_status=True),
-    Row(
-        _ADMISSION,
-        "validatingadmissionpolicybindings",
-        admission.PolicyBindingStrategy,
-        False,
-        (),
-        _EXTENSION,
-    ),
-    Row(_ADMISSION, "validatingwebhookconfigurations", admission.ValidatingWebhookStrategy, False, (), _EXTENSION),
+KINDS: tuple[type[BuiltIn], ...] = (
+    namespaces.NamespaceStrategy,
+    nodes.NodeStrategy,
+    pods.PodStrategy,
+    pods.PodTemplateStrategy,
+    configuration.SecretStrategy,
+    configuration.ConfigMapStrategy,
+    services.ServiceStrategy,
+    identities.ServiceAccountStrategy,
+    events.CoreEventStrategy,
+    events.EventStrategy,
+    leases.LeaseStrategy,
+    workloads.ControllerRevisionStrategy,
+    workloads.DaemonSetStrategy,
+    workloads.DeploymentStrategy,
+    workloads.ReplicaSetStrategy,
+    workloads.StatefulSetStrategy,
+    batch.CronJobStrategy,
+    batch.JobStrategy,
+    budgets.BudgetStrategy,
+    identities.ClusterRoleStrategy,
+    identities.ClusterRoleBindingStrategy,
+    identities.RoleStrategy,
+    identities.RoleBindingStrategy,
+    DefinitionStrategy,
+    registrations.APIServiceStrategy,
+    admission.MutatingWebhookStrategy,
+    admission.PolicyStrategy,
+    admission.PolicyBindingStrategy,
+    admission.ValidatingWebhookStrategy,
 )
+
+DEFAULTS: Mapping[str, Default] = defaults.DEFAULTS | {
+    definition: default for kind in KINDS for definition, default in kind.defaults.items()
+}
+"""Defaults by definition."""
 
 
 def resources() -> list[Resource]:
-    """Every built-in resource that is stored, fresh for one server."""
-    return [_resource(row, row.strategy()) for row in ROWS]
+    """Create every built-in resource that is stored, for one server."""
+    return [_resource(kind()) for kind in KINDS]
 
 
-def _resource(row: Row, strategy: BuiltIn) -> Resource:
-    definition = strategy.definition
-    kind, version = struct_name(definition), "v1"
-    typed = Version(
-        version,
-        schema(definition),
-        openapi=reference(definition),
+def _resource(strategy: BuiltIn) -> Resource:
+    (served,) = definitions()[strategy.definition]["x-kubernetes-group-version-kind"]
+    version = Version(
+        served["version"],
+        schema(strategy.definition),
+        openapi=reference(strategy.definition),
         columns=strategy.printer.columns,
-        has_status=row.has_status,
-        scale=row.scale,
+        has_status=strategy.has_status,
+        scale=strategy.scale,
     )
     return Resource(
-        group=row.group,
-        kind=kind,
-        plural=row.plural,
-        singular=kind.lower(),
-        namespaced=row.namespaced,
-        versions={version: typed},
-        storage_version=version,
+        group=served["group"],
+        kind=served["kind"],
+        plural=strategy.plural,
+        singular=served["kind"].lower(),
+        namespaced=strategy.namespaced,
+        versions={version.name: version},
+        storage_version=version.name,
         strategy=strategy,
-        short_names=row.short_names,
-        categories=row.categories,
+        short_names=strategy.short_names,
+        categories=strategy.categories,
     )

@@ -8,8 +8,8 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, TypeAlias
 
+from nodeyard.apiserver.kinds.go_zero import is_built_in
 from nodeyard.apiserver.managed_fields.fieldset import FieldSet, field_set
-from nodeyard.apiserver.managed_fields.go_zero import is_built_in
 from nodeyard.apiserver.managed_fields.managers import Identity, fields_of, with_fields
 from nodeyard.apiserver.managed_fields.paths import field
 from nodeyard.apiserver.managed_fields.schema_drift import caught_up

@@ -10,10 +10,10 @@ import operator
 from collections.abc import Mapping
 from datetime import datetime
 
+from nodeyard.apiserver.kinds.go_zero import is_built_in, zero_object
 from nodeyard.apiserver.managed_fields.codec import ManagedFieldsError, decode_entries, is_reset
 from nodeyard.apiserver.managed_fields.compare import compare
 from nodeyard.apiserver.managed_fields.fieldset import FieldSet, difference, field_set, union
-from nodeyard.apiserver.managed_fields.go_zero import is_built_in, zero_object
 from nodeyard.apiserver.managed_fields.managers import (
     Identity,
     cap,

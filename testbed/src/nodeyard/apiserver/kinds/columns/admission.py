@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from nodeyard.apiserver.kinds.columns.printer import AGE, NAME, Printer, age, name, number, spec, text
+from nodeyard.apiserver.kinds.printer import AGE, NAME, Printer, age, name, number, spec, text
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.selectors import from_object
 

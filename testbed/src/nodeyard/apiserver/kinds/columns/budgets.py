@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from nodeyard.apiserver.kinds.columns.printer import AGE, NAME, Printer, age, name, number, spec, status, text
+from nodeyard.apiserver.kinds.printer import AGE, NAME, Printer, age, name, number, spec, status, text
 from nodeyard.kube.json import Json, Object
 
 _NOT_GIVEN = "N/A"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from nodeyard.apiserver.kinds.columns.printer import Printer, name, text
+from nodeyard.apiserver.kinds.printer import Printer, name, text
 from nodeyard.apiserver.resources import Column
 from nodeyard.kube import ages
 from nodeyard.kube.json import Json, Object

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from nodeyard.apiserver.kinds.columns.printer import AGE, NAME, NONE, Printer, age, name, spec, status, text
+from nodeyard.apiserver.kinds.printer import AGE, NAME, NONE, Printer, age, name, spec, status, text
 from nodeyard.kube import meta
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.names import ROLE_PREFIX

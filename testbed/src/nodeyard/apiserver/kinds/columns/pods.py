@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from nodeyard.apiserver.kinds.columns.printer import (
+from nodeyard.apiserver.kinds.printer import (
     AGE,
     NAME,
     NONE,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from nodeyard.apiserver.kinds.columns.printer import (
+from nodeyard.apiserver.kinds.printer import (
     AGE,
     NAME,
     NONE,

@@ -5,7 +5,7 @@ Each takes an object whose fields have been decoded and returns it with what the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from nodeyard.apiserver.kinds.defaults import (
     admission,
@@ -19,7 +19,7 @@ from nodeyard.apiserver.kinds.defaults import (
 )
 from nodeyard.kube.json import Object
 
-DEFAULTS: Mapping[str, Callable[[Object], Object]] = {
+DEFAULTS: dict[str, Callable[[Object], Object]] = {
     **admission.DEFAULTS,
     **configuration.DEFAULTS,
     **identities.DEFAULTS,

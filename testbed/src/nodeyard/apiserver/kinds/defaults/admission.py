@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodeyard.apiserver.kinds.defaults.filling import filling
+from nodeyard.apiserver.kinds.edits import filler
 from nodeyard.kube.json import Object
 
 _ADMISSION = "io.k8s.api.admissionregistration.v1."
@@ -11,11 +11,11 @@ _MATCH: Object = {"matchPolicy": "Equivalent", "namespaceSelector": {}, "objectS
 _WEBHOOK: Object = {**_MATCH, "failurePolicy": "Fail", "timeoutSeconds": 10}
 
 DEFAULTS = {
-    _ADMISSION + "MatchResources": filling(_MATCH),
-    _ADMISSION + "MutatingWebhook": filling({**_WEBHOOK, "reinvocationPolicy": "Never"}),
-    _ADMISSION + "NamedRuleWithOperations": filling({"scope": "*"}),
-    _ADMISSION + "RuleWithOperations": filling({"scope": "*"}),
-    _ADMISSION + "ServiceReference": filling({"port": 443}),
-    _ADMISSION + "ValidatingAdmissionPolicySpec": filling({"failurePolicy": "Fail"}),
-    _ADMISSION + "ValidatingWebhook": filling(_WEBHOOK),
+    _ADMISSION + "MatchResources": filler(_MATCH),
+    _ADMISSION + "MutatingWebhook": filler({**_WEBHOOK, "reinvocationPolicy": "Never"}),
+    _ADMISSION + "NamedRuleWithOperations": filler({"scope": "*"}),
+    _ADMISSION + "RuleWithOperations": filler({"scope": "*"}),
+    _ADMISSION + "ServiceReference": filler({"port": 443}),
+    _ADMISSION + "ValidatingAdmissionPolicySpec": filler({"failurePolicy": "Fail"}),
+    _ADMISSION + "ValidatingWebhook": filler(_WEBHOOK),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-from nodeyard.apiserver.kinds.defaults.filling import fill, filling
+from nodeyard.apiserver.kinds.edits import fill, filler
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import NAMESPACE_NAME
 
@@ -31,6 +31,6 @@ def secret(obj: Object) -> Object:
 
 DEFAULTS = {
     _CORE + "Namespace": namespace,
-    _CORE + "NamespaceStatus": filling({"phase": "Active"}),
+    _CORE + "NamespaceStatus": filler({"phase": "Active"}),
     _CORE + "Secret": secret,
 }

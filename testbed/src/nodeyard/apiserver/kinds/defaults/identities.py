@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodeyard.apiserver.kinds.defaults.filling import fill
+from nodeyard.apiserver.kinds.edits import fill
 from nodeyard.kube.json import Object
 
 _RBAC = "io.k8s.api.rbac.v1."

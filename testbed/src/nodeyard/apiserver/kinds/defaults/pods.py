@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nodeyard.apiserver.kinds.defaults.filling import fill, filling, mapped, replaced
+from nodeyard.apiserver.kinds.edits import fill, filler, map_items, replace
 from nodeyard.kube.json import Object
 
 _CORE = "io.k8s.api.core.v1."
@@ -49,11 +49,11 @@ def pod(obj: Object) -> Object:
     is_on_host_network = bool(spec.get("hostNetwork"))
     for field in ("containers", "initContainers"):
         if spec.get(field):
-            changed = mapped(spec[field], lambda each: _in_pod(each, is_on_host_network))
-            spec = replaced(spec, **{field: changed})
+            changed = map_items(spec[field], lambda each: _in_pod(each, is_on_host_network))
+            spec = replace(spec, **{field: changed})
     if (spec.get("resources") or {}).get("limits"):
-        spec = replaced(spec, resources=_pod_requests(spec))
-    return replaced(obj, spec=spec)
+        spec = replace(spec, resources=_pod_requests(spec))
+    return replace(obj, spec=spec)
 
 
 def _in_pod(each: Object, is_on_host_network: bool) -> Object:
@@ -62,7 +62,7 @@ def _in_pod(each: Object, is_on_host_network: bool) -> Object:
     if limits and any(name not in requests for name in limits):
         each = {**each, "resources": {**resources, "requests": {**limits, **requests}}}
     if is_on_host_network and each.get("ports"):
-        each = replaced(each, ports=mapped(each["ports"], _on_host))
+        each = replace(each, ports=map_items(each["ports"], _on_host))
     return each
 
 
@@ -113,25 +113,25 @@ def image_volume(obj: Object) -> Object:
 
 
 DEFAULTS = {
-    _CORE + "ConfigMapVolumeSource": filling(_MODE),
+    _CORE + "ConfigMapVolumeSource": filler(_MODE),
     _CORE + "Container": container,
-    _CORE + "ContainerPort": filling({"protocol": "TCP"}),
-    _CORE + "DownwardAPIVolumeSource": filling(_MODE),
+    _CORE + "ContainerPort": filler({"protocol": "TCP"}),
+    _CORE + "DownwardAPIVolumeSource": filler(_MODE),
     _CORE + "EphemeralContainer": container,
-    _CORE + "GRPCAction": filling({"service": ""}),
-    _CORE + "HTTPGetAction": filling({"path": "/", "scheme": "HTTP"}),
-    _CORE + "HostPathVolumeSource": filling({"type": ""}),
+    _CORE + "GRPCAction": filler({"service": ""}),
+    _CORE + "HTTPGetAction": filler({"path": "/", "scheme": "HTTP"}),
+    _CORE + "HostPathVolumeSource": filler({"type": ""}),
     _CORE + "ImageVolumeSource": image_volume,
-    _CORE + "ObjectFieldSelector": filling({"apiVersion": "v1"}),
-    _CORE + "PersistentVolumeClaim": filling({"apiVersion": "v1", "kind": "PersistentVolumeClaim"}),
-    _CORE + "PersistentVolumeClaimStatus": filling({"phase": "Pending"}),
-    _CORE + "PersistentVolumeClaimSpec": filling({"volumeMode": "Filesystem"}),
+    _CORE + "ObjectFieldSelector": filler({"apiVersion": "v1"}),
+    _CORE + "PersistentVolumeClaim": filler({"apiVersion": "v1", "kind": "PersistentVolumeClaim"}),
+    _CORE + "PersistentVolumeClaimStatus": filler({"phase": "Pending"}),
+    _CORE + "PersistentVolumeClaimSpec": filler({"volumeMode": "Filesystem"}),
     _CORE + "Pod": pod,
     _CORE + "PodSpec": pod_spec,
     _CORE + "PodStatus": pod_status,
-    _CORE + "Probe": filling(_PROBE),
-    _CORE + "ProjectedVolumeSource": filling(_MODE),
-    _CORE + "SecretVolumeSource": filling(_MODE),
-    _CORE + "ServiceAccountTokenProjection": filling({"expirationSeconds": 3600}),
+    _CORE + "Probe": filler(_PROBE),
+    _CORE + "ProjectedVolumeSource": filler(_MODE),
+    _CORE + "SecretVolumeSource": filler(_MODE),
+    _CORE + "ServiceAccountTokenProjection": filler({"expirationSeconds": 3600}),
     _CORE + "Volume": volume,
 }

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from nodeyard.apiserver.kinds.defaults.filling import filling
+from nodeyard.apiserver.kinds.edits import filler
 
-DEFAULTS = {"io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.ServiceReference": filling({"port": 443})}
+DEFAULTS = {"io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.ServiceReference": filler({"port": 443})}

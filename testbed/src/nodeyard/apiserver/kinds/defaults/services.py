@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodeyard.apiserver.kinds.defaults.filling import fill, mapped, replaced
+from nodeyard.apiserver.kinds.edits import fill, map_items, replace
 from nodeyard.kube.json import Object
 
 _STICKY_SECONDS = 10800
@@ -12,7 +12,7 @@ def service(obj: Object) -> Object:
     spec = fill(obj["spec"], {"sessionAffinity": "None", "type": "ClusterIP"})
     spec = _session_affinity(spec)
     if spec.get("ports"):
-        spec = replaced(spec, ports=mapped(spec["ports"], _service_port))
+        spec = replace(spec, ports=map_items(spec["ports"], _service_port))
     is_external = spec["type"] in ("NodePort", "LoadBalancer")
     if is_external or (spec["type"] == "ClusterIP" and spec.get("externalIPs")):
         spec = fill(spec, {"externalTrafficPolicy": "Cluster"})
@@ -20,7 +20,7 @@ def service(obj: Object) -> Object:
         spec = fill(spec, {"internalTrafficPolicy": "Cluster"})
     if spec["type"] == "LoadBalancer":
         spec = fill(spec, {"allocateLoadBalancerNodePorts": True})
-    return replaced(obj, spec=spec)
+    return replace(obj, spec=spec)
 
 
 def _session_affinity(spec: Object) -> Object:

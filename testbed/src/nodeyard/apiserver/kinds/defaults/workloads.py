@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodeyard.apiserver.kinds.defaults.filling import fill, filling, replaced
+from nodeyard.apiserver.kinds.edits import fill, filler, replace
 from nodeyard.kube.json import Object
 
 _APPS = "io.k8s.api.apps.v1."
@@ -14,17 +14,17 @@ def deployment_spec(obj: Object) -> Object:
     strategy = fill(obj.get("strategy") or {}, {"type": "RollingUpdate"})
     if strategy["type"] == "RollingUpdate":
         rolling = fill(strategy.get("rollingUpdate") or {}, {"maxUnavailable": "25%", "maxSurge": "25%"})
-        strategy = replaced(strategy, rollingUpdate=rolling)
+        strategy = replace(strategy, rollingUpdate=rolling)
     filled = fill(obj, {"replicas": 1, "revisionHistoryLimit": 10, "progressDeadlineSeconds": 600})
-    return replaced(filled, strategy=strategy)
+    return replace(filled, strategy=strategy)
 
 
 def daemon_set_spec(obj: Object) -> Object:
     strategy = fill(obj.get("updateStrategy") or {}, {"type": "RollingUpdate"})
     if strategy["type"] == "RollingUpdate":
         rolling = fill(strategy.get("rollingUpdate") or {}, {"maxUnavailable": 1, "maxSurge": 0})
-        strategy = replaced(strategy, rollingUpdate=rolling)
-    return replaced(fill(obj, {"revisionHistoryLimit": 10}), updateStrategy=strategy)
+        strategy = replace(strategy, rollingUpdate=rolling)
+    return replace(fill(obj, {"revisionHistoryLimit": 10}), updateStrategy=strategy)
 
 
 def stateful_set_spec(obj: Object) -> Object:
@@ -32,12 +32,12 @@ def stateful_set_spec(obj: Object) -> Object:
     if not strategy.get("type"):
         strategy = {**strategy, "type": "RollingUpdate", "rollingUpdate": strategy.get("rollingUpdate") or {}}
     if strategy["type"] == "RollingUpdate" and strategy.get("rollingUpdate") is not None:
-        strategy = replaced(strategy, rollingUpdate=fill(strategy["rollingUpdate"], {"partition": 0}))
+        strategy = replace(strategy, rollingUpdate=fill(strategy["rollingUpdate"], {"partition": 0}))
     retention = fill(
         obj.get("persistentVolumeClaimRetentionPolicy") or {}, {"whenDeleted": "Retain", "whenScaled": "Retain"}
     )
     filled = fill(obj, {"podManagementPolicy": "OrderedReady", "replicas": 1, "revisionHistoryLimit": 10})
-    return replaced(filled, updateStrategy=strategy, persistentVolumeClaimRetentionPolicy=retention)
+    return replace(filled, updateStrategy=strategy, persistentVolumeClaimRetentionPolicy=retention)
 
 
 def job(obj: Object) -> Object:
@@ -62,7 +62,7 @@ def job(obj: Object) -> Object:
     metadata = obj.get("metadata") or {}
     if labels and not metadata.get("labels"):
         return {**obj, "metadata": {**metadata, "labels": labels}, "spec": spec}
-    return replaced(obj, spec=spec)
+    return replace(obj, spec=spec)
 
 
 def cron_job_spec(obj: Object) -> Object:
@@ -80,9 +80,9 @@ def cron_job_spec(obj: Object) -> Object:
 DEFAULTS = {
     _APPS + "DaemonSetSpec": daemon_set_spec,
     _APPS + "DeploymentSpec": deployment_spec,
-    _APPS + "ReplicaSetSpec": filling({"replicas": 1}),
+    _APPS + "ReplicaSetSpec": filler({"replicas": 1}),
     _APPS + "StatefulSetSpec": stateful_set_spec,
     _BATCH + "CronJobSpec": cron_job_spec,
     _BATCH + "Job": job,
-    _BATCH + "PodFailurePolicyOnPodConditionsPattern": filling({"status": "True"}),
+    _BATCH + "PodFailurePolicyOnPodConditionsPattern": filler({"status": "True"}),
 }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from nodeyard.apiserver.kinds.columns import admission as columns
-from nodeyard.apiserver.kinds.strategies.base import BuiltIn, Paths, WithStatus, keep_metadata
+from nodeyard.apiserver.kinds.edits import keep_metadata
+from nodeyard.apiserver.kinds.strategy import BuiltIn, Paths, WithStatus
 from nodeyard.apiserver.kinds.validation import policies, webhooks
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Object, json_equal
@@ -31,15 +32,24 @@ class _Webhooks(BuiltIn):
 
 class ValidatingWebhookStrategy(_Webhooks):
     definition = "io.k8s.api.admissionregistration.v1.ValidatingWebhookConfiguration"
+    plural = "validatingwebhookconfigurations"
+    namespaced = False
+    categories = ("api-extensions",)
 
 
 class MutatingWebhookStrategy(_Webhooks):
     definition = "io.k8s.api.admissionregistration.v1.MutatingWebhookConfiguration"
+    plural = "mutatingwebhookconfigurations"
+    namespaced = False
+    categories = ("api-extensions",)
     is_mutating = True
 
 
 class PolicyStrategy(WithStatus):
     definition = "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicy"
+    plural = "validatingadmissionpolicies"
+    namespaced = False
+    categories = ("api-extensions",)
     printer = columns.POLICY
     allows_unconditional_update = False
 
@@ -58,6 +68,9 @@ class PolicyStrategy(WithStatus):
 
 class PolicyBindingStrategy(BuiltIn):
     definition = "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicyBinding"
+    plural = "validatingadmissionpolicybindings"
+    namespaced = False
+    categories = ("api-extensions",)
     printer = columns.POLICY_BINDING
     uses_generation = True
     allows_unconditional_update = False

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from nodeyard.apiserver.kinds.columns import batch as columns
-from nodeyard.apiserver.kinds.strategies.base import reader
 from nodeyard.apiserver.kinds.strategies.workloads import Workload
+from nodeyard.apiserver.kinds.strategy import reader
 from nodeyard.apiserver.kinds.validation import jobs
 from nodeyard.kube.json import Object
 
@@ -16,6 +16,8 @@ _CONTROLLER_UID = ("controller-uid", "batch.kubernetes.io/controller-uid")
 
 class JobStrategy(Workload):
     definition = "io.k8s.api.batch.v1.Job"
+    plural = "jobs"
+    categories = ("all",)
     printer = columns.JOB
     create_errors = jobs.job_errors
     update_errors = jobs.job_update_errors
@@ -57,6 +59,9 @@ def _with_selector(spec: Object, metadata: Object) -> Object:
 
 class CronJobStrategy(Workload):
     definition = "io.k8s.api.batch.v1.CronJob"
+    plural = "cronjobs"
+    short_names = ("cj",)
+    categories = ("all",)
     printer = columns.CRON_JOB
     create_errors = jobs.cron_job_errors
     update_errors = jobs.cron_job_update_errors

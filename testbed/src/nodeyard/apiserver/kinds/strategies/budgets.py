@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nodeyard.apiserver.kinds.columns import budgets as columns
-from nodeyard.apiserver.kinds.strategies.base import WithStatus
+from nodeyard.apiserver.kinds.strategy import WithStatus
 from nodeyard.apiserver.kinds.validation import budgets
 from nodeyard.apiserver.kinds.validation.syntax import path_segment_faults
 from nodeyard.kube.fields import FieldError
@@ -12,6 +12,8 @@ from nodeyard.kube.json import Object
 
 class BudgetStrategy(WithStatus):
     definition = "io.k8s.api.policy.v1.PodDisruptionBudget"
+    plural = "poddisruptionbudgets"
+    short_names = ("pdb",)
     printer = columns.BUDGET
     allows_unconditional_update = False
 

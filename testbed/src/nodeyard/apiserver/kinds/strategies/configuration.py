@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nodeyard.apiserver.kinds.columns import configuration as columns
-from nodeyard.apiserver.kinds.strategies.base import BuiltIn, reader
+from nodeyard.apiserver.kinds.strategy import BuiltIn, reader
 from nodeyard.apiserver.kinds.validation import configuration
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Object
@@ -11,6 +11,7 @@ from nodeyard.kube.json import Object
 
 class SecretStrategy(BuiltIn):
     definition = "io.k8s.api.core.v1.Secret"
+    plural = "secrets"
     printer = columns.SECRET
     has_own_field_labels = True
     fields = {"type": reader("type")}
@@ -24,6 +25,8 @@ class SecretStrategy(BuiltIn):
 
 class ConfigMapStrategy(BuiltIn):
     definition = "io.k8s.api.core.v1.ConfigMap"
+    plural = "configmaps"
+    short_names = ("cm",)
     printer = columns.CONFIG_MAP
 
     def validate_create(self, obj: Object) -> list[FieldError]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nodeyard.apiserver.kinds.columns import events as columns
-from nodeyard.apiserver.kinds.strategies.base import BuiltIn, reader
+from nodeyard.apiserver.kinds.strategy import BuiltIn, reader
 from nodeyard.apiserver.kinds.validation import events
 from nodeyard.apiserver.kinds.validation.syntax import path_segment_faults
 from nodeyard.kube.fields import FieldError
@@ -16,6 +16,8 @@ class CoreEventStrategy(BuiltIn):
     """Old enough that its name may be anything."""
 
     definition = "io.k8s.api.core.v1.Event"
+    plural = "events"
+    short_names = ("ev",)
     printer = columns.CORE_EVENT
     allows_create_on_update = True
     has_own_field_labels = True
@@ -39,6 +41,8 @@ class CoreEventStrategy(BuiltIn):
 
 class EventStrategy(BuiltIn):
     definition = "io.k8s.api.events.v1.Event"
+    plural = "events"
+    short_names = ("ev",)
     printer = columns.EVENT
     allows_create_on_update = True
     has_own_field_labels = True

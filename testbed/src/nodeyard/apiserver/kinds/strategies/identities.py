@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from nodeyard.apiserver.kinds.columns import identities as columns
-from nodeyard.apiserver.kinds.columns.printer import CREATED_AT
-from nodeyard.apiserver.kinds.strategies.base import BuiltIn
+from nodeyard.apiserver.kinds.printer import CREATED_AT
+from nodeyard.apiserver.kinds.strategy import BuiltIn
 from nodeyard.apiserver.kinds.validation import roles
 from nodeyard.apiserver.kinds.validation.syntax import path_segment_faults
 from nodeyard.kube.fields import FieldError
@@ -13,6 +13,8 @@ from nodeyard.kube.json import Object
 
 class ServiceAccountStrategy(BuiltIn):
     definition = "io.k8s.api.core.v1.ServiceAccount"
+    plural = "serviceaccounts"
+    short_names = ("sa",)
 
 
 class _Rbac(BuiltIn):
@@ -26,6 +28,7 @@ class _Rbac(BuiltIn):
 
 class RoleStrategy(_Rbac):
     definition = "io.k8s.api.rbac.v1.Role"
+    plural = "roles"
     printer = CREATED_AT
 
     def validate_create(self, obj: Object) -> list[FieldError]:
@@ -37,6 +40,8 @@ class RoleStrategy(_Rbac):
 
 class ClusterRoleStrategy(_Rbac):
     definition = "io.k8s.api.rbac.v1.ClusterRole"
+    plural = "clusterroles"
+    namespaced = False
     printer = CREATED_AT
 
     def validate_create(self, obj: Object) -> list[FieldError]:
@@ -48,6 +53,7 @@ class ClusterRoleStrategy(_Rbac):
 
 class RoleBindingStrategy(_Rbac):
     definition = "io.k8s.api.rbac.v1.RoleBinding"
+    plural = "rolebindings"
     printer = columns.BINDING
 
     def validate_create(self, obj: Object) -> list[FieldError]:
@@ -59,6 +65,8 @@ class RoleBindingStrategy(_Rbac):
 
 class ClusterRoleBindingStrategy(_Rbac):
     definition = "io.k8s.api.rbac.v1.ClusterRoleBinding"
+    plural = "clusterrolebindings"
+    namespaced = False
     printer = columns.BINDING
 
     def validate_create(self, obj: Object) -> list[FieldError]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from nodeyard.apiserver.kinds.columns import leases as columns
-from nodeyard.apiserver.kinds.strategies.base import BuiltIn
+from nodeyard.apiserver.kinds.strategy import BuiltIn
 from nodeyard.apiserver.kinds.validation import leases
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Object
@@ -13,6 +13,7 @@ from nodeyard.kube.json import Object
 
 class LeaseStrategy(BuiltIn):
     definition = "io.k8s.api.coordination.v1.Lease"
+    plural = "leases"
     printer = columns.LEASE
     allows_unconditional_update = False
     allows_create_on_update = True

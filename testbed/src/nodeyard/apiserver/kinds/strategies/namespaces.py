@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from nodeyard.apiserver.kinds.columns import namespaces as columns
-from nodeyard.apiserver.kinds.strategies.base import WithStatus, keep, reader
+from nodeyard.apiserver.kinds.edits import keep
+from nodeyard.apiserver.kinds.strategy import WithStatus, reader
 from nodeyard.apiserver.kinds.validation import namespaces
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Object
@@ -17,6 +18,9 @@ FINALIZER = "kubernetes"
 
 class NamespaceStrategy(WithStatus):
     definition = "io.k8s.api.core.v1.Namespace"
+    plural = "namespaces"
+    namespaced = False
+    short_names = ("ns",)
     printer = columns.NAMESPACE
     uses_generation = False
     allows_delete_collection = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from nodeyard.apiserver.kinds.columns import nodes as columns
-from nodeyard.apiserver.kinds.strategies.base import WithStatus, flag
+from nodeyard.apiserver.kinds.strategy import WithStatus, flag
 from nodeyard.apiserver.kinds.validation import nodes
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Object
@@ -13,6 +13,9 @@ from nodeyard.kube.json import Object
 
 class NodeStrategy(WithStatus):
     definition = "io.k8s.api.core.v1.Node"
+    plural = "nodes"
+    namespaced = False
+    short_names = ("no",)
     printer = columns.NODE
     uses_generation = False
     has_own_field_labels = True

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from nodeyard.apiserver.kinds.columns import pods as columns
+from nodeyard.apiserver.kinds.edits import keep, keep_metadata
 from nodeyard.apiserver.kinds.priorities import PRIORITY_FIELDS, with_priority
 from nodeyard.apiserver.kinds.quality import quality_of_service
-from nodeyard.apiserver.kinds.strategies.base import BuiltIn, Paths, WithStatus, flag, keep, keep_metadata, reader
+from nodeyard.apiserver.kinds.strategy import BuiltIn, Paths, WithStatus, flag, reader
 from nodeyard.apiserver.kinds.validation import pod_updates, pods
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Object
@@ -23,6 +24,9 @@ _POD_NAME_ADVICE = (
 
 class PodStrategy(WithStatus):
     definition = "io.k8s.api.core.v1.Pod"
+    plural = "pods"
+    short_names = ("po",)
+    categories = ("all",)
     printer = columns.POD
     has_own_field_labels = True
     returns_deleted = True
@@ -118,6 +122,7 @@ def _settled(status: Object, before: Object) -> Object:
 
 class PodTemplateStrategy(BuiltIn):
     definition = "io.k8s.api.core.v1.PodTemplate"
+    plural = "podtemplates"
     printer = columns.POD_TEMPLATE
     uses_generation = True
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from nodeyard.apiserver.kinds.columns import registrations as columns
-from nodeyard.apiserver.kinds.strategies.base import Paths, WithStatus, keep_metadata
+from nodeyard.apiserver.kinds.edits import keep_metadata
+from nodeyard.apiserver.kinds.strategy import Paths, WithStatus
 from nodeyard.apiserver.kinds.validation import registrations
 from nodeyard.apiserver.kinds.validation.syntax import path_segment_faults
 from nodeyard.kube.fields import FieldError
@@ -17,6 +18,9 @@ _KEPT = ("labels", "annotations", "finalizers", "ownerReferences")
 
 class APIServiceStrategy(WithStatus):
     definition = "io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.APIService"
+    plural = "apiservices"
+    namespaced = False
+    categories = ("api-extensions",)
     printer = columns.API_SERVICE
     uses_generation = False
     allows_unconditional_update = False

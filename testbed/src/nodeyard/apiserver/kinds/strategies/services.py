@@ -6,7 +6,7 @@ from datetime import datetime
 
 from nodeyard.apiserver.kinds.addresses import with_addresses, with_old_addresses
 from nodeyard.apiserver.kinds.columns import services as columns
-from nodeyard.apiserver.kinds.strategies.base import WithStatus, reader
+from nodeyard.apiserver.kinds.strategy import WithStatus, reader
 from nodeyard.apiserver.kinds.validation import services
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Object
@@ -15,6 +15,9 @@ from nodeyard.kube.names import label_faults
 
 class ServiceStrategy(WithStatus):
     definition = "io.k8s.api.core.v1.Service"
+    plural = "services"
+    short_names = ("svc",)
+    categories = ("all",)
     printer = columns.SERVICE
     uses_generation = False
     allows_create_on_update = True

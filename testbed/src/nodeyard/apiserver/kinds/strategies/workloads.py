@@ -7,8 +7,10 @@ from datetime import datetime
 from typing import ClassVar
 
 from nodeyard.apiserver.kinds.columns import workloads as columns
-from nodeyard.apiserver.kinds.strategies.base import BuiltIn, Paths, WithStatus, keep_metadata
+from nodeyard.apiserver.kinds.edits import keep_metadata
+from nodeyard.apiserver.kinds.strategy import BuiltIn, Paths, WithStatus
 from nodeyard.apiserver.kinds.validation import workloads
+from nodeyard.apiserver.resources import Scale
 from nodeyard.kube import meta
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Object
@@ -19,6 +21,8 @@ _NAME_ADVICE = (
     "recommended: "
 )
 _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+
+REPLICAS = Scale(".spec.replicas", ".status.replicas", ".spec.selector")
 
 Create = Callable[[Object], list[FieldError]]
 Update = Callable[[Object, Object], list[FieldError]]
@@ -49,6 +53,10 @@ class Workload(WithStatus):
 
 class DeploymentStrategy(Workload):
     definition = "io.k8s.api.apps.v1.Deployment"
+    plural = "deployments"
+    short_names = ("deploy",)
+    categories = ("all",)
+    scale = REPLICAS
     printer = columns.DEPLOYMENT
     create_errors = workloads.deployment_errors
     update_errors = workloads.deployment_update_errors
@@ -67,6 +75,10 @@ class DeploymentStrategy(Workload):
 
 class ReplicaSetStrategy(Workload):
     definition = "io.k8s.api.apps.v1.ReplicaSet"
+    plural = "replicasets"
+    short_names = ("rs",)
+    categories = ("all",)
+    scale = REPLICAS
     printer = columns.REPLICA_SET
     create_errors = workloads.replica_set_errors
     update_errors = workloads.replica_set_update_errors
@@ -75,6 +87,10 @@ class ReplicaSetStrategy(Workload):
 
 class StatefulSetStrategy(Workload):
     definition = "io.k8s.api.apps.v1.StatefulSet"
+    plural = "statefulsets"
+    short_names = ("sts",)
+    categories = ("all",)
+    scale = REPLICAS
     printer = columns.STATEFUL_SET
     create_errors = workloads.stateful_set_errors
     update_errors = workloads.stateful_set_update_errors
@@ -103,6 +119,9 @@ def _one_at_a_time(obj: Object) -> Object:
 
 class DaemonSetStrategy(Workload):
     definition = "io.k8s.api.apps.v1.DaemonSet"
+    plural = "daemonsets"
+    short_names = ("ds",)
+    categories = ("all",)
     printer = columns.DAEMON_SET
     create_errors = workloads.daemon_set_errors
     update_errors = workloads.daemon_set_update_errors
@@ -130,6 +149,7 @@ def _with_template_generation(obj: Object, generation: int) -> Object:
 
 class ControllerRevisionStrategy(BuiltIn):
     definition = "io.k8s.api.apps.v1.ControllerRevision"
+    plural = "controllerrevisions"
     printer = columns.CONTROLLER_REVISION
 
     def validate_create(self, obj: Object) -> list[FieldError]:

@@ -1,8 +1,8 @@
-"""What an object is before anything is set.
+"""Zero values: what Go writes of an object before anything is set.
 
-A custom resource is then nothing but its type. A built-in kind is a Go struct, and a struct has some members from the
-start: a Deployment that is being created has a `spec` and a `strategy` already, and whoever creates it does not come to
-own these, only what is in them.
+A custom resource is then nothing but its type. A built-in kind is a Go struct, and some members of a struct are always
+written: a Deployment that is being created has a `spec` and a `strategy` already, and its creator does not come to own
+these, only what is in them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SCALARS = {"string": "", "integer": 0, "number": 0, "boolean": False}
 @lru_cache(maxsize=512)
 def zero_object(api_version: str, kind: str) -> Object:
     definition = _definition(api_version, kind)
-    return {"apiVersion": api_version, "kind": kind, **(_zero_struct(definition) if definition else {})}
+    return {"apiVersion": api_version, "kind": kind, **(zero_struct(definition) if definition else {})}
 
 
 @lru_cache(maxsize=512)
@@ -31,7 +31,8 @@ def _definition(api_version: str, kind: str) -> str | None:
     return definition_of(group, version, kind)
 
 
-def _zero_struct(definition: str) -> Object:
+def zero_struct(definition: str) -> Object:
+    """Return the members of a definition that are always written, without defaults."""
     facts = definitions()[definition]
     pointers = facts.get("pointers", ())
     properties = facts.get("properties", {})
@@ -47,4 +48,4 @@ def _zero(prop: Object) -> Json:
     if not reference:
         return _SCALARS.get(prop.get("type", ""))
     facts = definitions()[reference]
-    return _zero_struct(reference) if "properties" in facts else None
+    return zero_struct(reference) if "properties" in facts else None

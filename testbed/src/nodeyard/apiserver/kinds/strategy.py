@@ -1,4 +1,7 @@
-"""What the strategies of built-in kinds have in common."""
+"""The strategy of a built-in kind: names, subresources, defaults, validation and columns, all declared on one class.
+
+The rules of kube-apiserver's `pkg/registry/<group>/<kind>/strategy.go`, per kind in the modules beside this one.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +9,39 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import ClassVar
 
-from nodeyard.apiserver.kinds.columns.printer import PLAIN, Printer
-from nodeyard.apiserver.kinds.decoding import zero
+from nodeyard.apiserver.kinds.edits import keep
+from nodeyard.apiserver.kinds.go_zero import zero_struct
+from nodeyard.apiserver.kinds.printer import PLAIN, Printer
 from nodeyard.apiserver.kinds.table import definitions
-from nodeyard.apiserver.resources import Strategy
+from nodeyard.apiserver.resources import Scale, Strategy
 from nodeyard.kube.json import Json, Object, json_equal
 
+Default = Callable[[Object], Object]
 Reader = Callable[[Object], str]
 Paths = tuple[tuple[str, ...], ...]
 
 
 class BuiltIn(Strategy):
-    """A kind without status and without generation: what is written is kept."""
+    """A kind without status and without metadata.generation."""
 
     definition: ClassVar[str]
+    plural: ClassVar[str]
+    namespaced: ClassVar[bool] = True
+    short_names: ClassVar[tuple[str, ...]] = ()
+    categories: ClassVar[tuple[str, ...]] = ()
+    has_status: ClassVar[bool] = False
+    scale: ClassVar[Scale | None] = None
     printer: ClassVar[Printer] = PLAIN
+    defaults: ClassVar[Mapping[str, Default]] = {}
+    """Defaults by definition: of the kind, and of types that it is the first to contain. They are applied wherever the
+    type occurs, so a pod's are the same in every template. Each takes an object whose fields are decoded."""
     uses_generation = False
     fields: ClassVar[Mapping[str, Reader]] = {}
-    """By what a field selector may find an object, beside its name."""
+    """What field selectors can select by, beside name and namespace."""
     has_own_field_labels: ClassVar[bool] = False
     """Whether the kind converts field labels itself on the real server, which then words the refusal differently."""
 
     def reset_fields(self, subresource: str) -> Paths:
-        """What a write to the endpoint does not change, and so does not come to own."""
         return ()
 
     def selectable(self, obj: Object) -> Mapping[str, str]:
@@ -47,15 +60,16 @@ class BuiltIn(Strategy):
 
 
 class WithStatus(BuiltIn):
-    """A kind whose status is written apart from the rest, and whose generation counts changes of its spec."""
+    """A kind with the status subresource, whose generation counts changes of its spec."""
 
+    has_status = True
     uses_generation = True
 
     def reset_fields(self, subresource: str) -> Paths:
         return (("spec",),) if subresource == "status" else (("status",),)
 
     def prepare_create(self, obj: Object, now: datetime) -> Object:
-        return {**obj, "status": self.empty_status()}
+        return {**obj, "status": zero_struct(definitions()[self.definition]["properties"]["status"]["ref"])}
 
     def prepare_update(self, new: Object, old: Object) -> Object:
         return keep(new, old, "status")
@@ -66,31 +80,9 @@ class WithStatus(BuiltIn):
     def changes_generation(self, new: Object, old: Object) -> bool:
         return not json_equal(new.get("spec"), old.get("spec"))
 
-    def empty_status(self) -> Object:
-        return zero(definitions()[self.definition]["properties"]["status"]["ref"])
-
-
-def keep(new: Object, old: Object, field: str) -> Object:
-    """The new object with one field as it was."""
-    if new.get(field) is old.get(field):
-        return new
-    if field in old:
-        return {**new, field: old[field]}
-    return {name: value for name, value in new.items() if name != field}
-
-
-def keep_metadata(new: Object, old: Object, *fields: str) -> Object:
-    """The new object with these metadata fields as they were."""
-    metadata, before = dict(new["metadata"]), old["metadata"]
-    for field in fields:
-        metadata.pop(field, None)
-        if field in before:
-            metadata[field] = before[field]
-    return {**new, "metadata": metadata}
-
 
 def reader(*path: str) -> Reader:
-    """Reads a string that may be missing at any step."""
+    """Read a string that may be missing at any step."""
 
     def read(obj: Object) -> str:
         value: Json = obj
