@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nodeyard.apiserver.kinds.columns.leases import LEASE
 from nodeyard.apiserver.kinds.columns.nodes import NODE
+from nodeyard.apiserver.kinds.lease import LeaseStrategy
 
 from .builders import CREATED, node
 from .pipeline import NOW
@@ -76,4 +76,4 @@ def test_wide_columns_are_marked_by_priority() -> None:
 
 def test_a_lease_shows_its_holder() -> None:
     lease = {"metadata": {"name": "l", "creationTimestamp": CREATED}, "spec": {"holderIdentity": "me"}}
-    assert LEASE.cells(lease, NOW) == ["l", "me", "60m"]
+    assert LeaseStrategy.printer.cells(lease, NOW) == ["l", "me", "60m"]

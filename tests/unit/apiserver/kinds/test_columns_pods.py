@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nodeyard.apiserver.kinds.columns.pods import POD, POD_TEMPLATE
+from nodeyard.apiserver.kinds.pod.columns import POD, POD_TEMPLATE
 
 from .builders import container, container_status, ended, pod, running, workload
 from .pipeline import NOW

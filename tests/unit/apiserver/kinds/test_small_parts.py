@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from nodeyard.apiserver.kinds.addresses import with_addresses
-from nodeyard.apiserver.kinds.defaults.pods import pull_policy
+from nodeyard.apiserver.kinds.pod.defaults import pull_policy
 from nodeyard.apiserver.kinds.quality import quality_of_service
-from nodeyard.apiserver.kinds.validation.schedules import is_time_zone, schedule_fault
+from nodeyard.apiserver.kinds.workloads.cron_schedule import is_time_zone, schedule_fault
 
 from .builders import service
 

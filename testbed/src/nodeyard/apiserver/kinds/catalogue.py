@@ -6,8 +6,11 @@ from collections.abc import Mapping
 
 from nodeyard.apiserver.crds.strategy import DefinitionStrategy
 from nodeyard.apiserver.kinds import defaults
+from nodeyard.apiserver.kinds import lease as leases
+from nodeyard.apiserver.kinds import namespace as namespaces
 from nodeyard.apiserver.kinds.compiler import schema
 from nodeyard.apiserver.kinds.openapi import reference
+from nodeyard.apiserver.kinds.pod import strategy as pods
 from nodeyard.apiserver.kinds.strategies import (
     admission,
     batch,
@@ -15,10 +18,7 @@ from nodeyard.apiserver.kinds.strategies import (
     configuration,
     events,
     identities,
-    leases,
-    namespaces,
     nodes,
-    pods,
     registrations,
     services,
     workloads,

@@ -27,43 +27,43 @@ class Printer:
     cells: Cells
 
 
-def text(name: str, description: str, *, wide: bool = False) -> Column:
+def text_column(name: str, description: str, *, wide: bool = False) -> Column:
     return Column(name, description=description, priority=1 if wide else 0)
 
 
-def number(name: str, description: str) -> Column:
+def number_column(name: str, description: str) -> Column:
     return Column(name, type="integer", description=description)
 
 
-def name(obj: Object) -> str:
+def name_of(obj: Object) -> str:
     return str(obj["metadata"].get("name", ""))
 
 
-def age(obj: Object, now: datetime) -> str:
+def age_of(obj: Object, now: datetime) -> str:
     return ages.age(obj["metadata"].get("creationTimestamp"), now)
 
 
-def spec(obj: Object) -> Mapping[str, Any]:
+def spec_of(obj: Object) -> Mapping[str, Any]:
     return obj.get("spec") or {}
 
 
-def status(obj: Object) -> Mapping[str, Any]:
+def status_of(obj: Object) -> Mapping[str, Any]:
     return obj.get("status") or {}
 
 
-def labels(pairs: Mapping[str, str] | None) -> str:
+def labels_text(pairs: Mapping[str, str] | None) -> str:
     """`a=b,c=d`, sorted."""
     return ",".join(f"{key}={value}" for key, value in sorted((pairs or {}).items())) or NONE
 
 
-def selector(given: Object | None) -> str:
+def selector_text(given: Object | None) -> str:
     try:
         return str(from_object(given)) or NONE if given else NONE
     except SelectorError:
         return "<error>"
 
 
-def containers(template: Mapping[str, Any] | None) -> list[Json]:
+def container_cells(template: Mapping[str, Any] | None) -> list[Json]:
     """Names and images of a template's containers, a cell each."""
     listed: Iterable[Object] = ((template or {}).get("spec") or {}).get("containers") or ()
     listed = list(listed)
@@ -71,17 +71,17 @@ def containers(template: Mapping[str, Any] | None) -> list[Json]:
 
 
 def plain(obj: Object, now: datetime) -> list[Json]:
-    return [name(obj), age(obj, now)]
+    return [name_of(obj), age_of(obj, now)]
 
 
 def created(obj: Object, now: datetime) -> list[Json]:
-    return [name(obj), obj["metadata"].get("creationTimestamp")]
+    return [name_of(obj), obj["metadata"].get("creationTimestamp")]
 
 
 PLAIN = Printer((NAME, AGE), plain)
 CREATED_AT = Printer((NAME, CREATED), created)
 CONTAINERS = (
-    text("Containers", "Names of the containers in the template.", wide=True),
-    text("Images", "Images of the containers in the template.", wide=True),
+    text_column("Containers", "Names of the containers in the template.", wide=True),
+    text_column("Images", "Images of the containers in the template.", wide=True),
 )
-SELECTOR = text("Selector", "The label selector.", wide=True)
+SELECTOR = text_column("Selector", "The label selector.", wide=True)

@@ -4,29 +4,39 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from nodeyard.apiserver.kinds.printer import AGE, NAME, Printer, age, name, number, spec, status, text
+from nodeyard.apiserver.kinds.printer import (
+    AGE,
+    NAME,
+    Printer,
+    age_of,
+    name_of,
+    number_column,
+    spec_of,
+    status_of,
+    text_column,
+)
 from nodeyard.kube.json import Json, Object
 
 _NOT_GIVEN = "N/A"
 
 
 def budget_cells(obj: Object, now: datetime) -> list[Json]:
-    given = spec(obj)
+    given = spec_of(obj)
     return [
-        name(obj),
+        name_of(obj),
         _NOT_GIVEN if given.get("minAvailable") is None else str(given["minAvailable"]),
         _NOT_GIVEN if given.get("maxUnavailable") is None else str(given["maxUnavailable"]),
-        status(obj).get("disruptionsAllowed", 0),
-        age(obj, now),
+        status_of(obj).get("disruptionsAllowed", 0),
+        age_of(obj, now),
     ]
 
 
 BUDGET = Printer(
     (
         NAME,
-        text("Min Available", "Pods that must stay."),
-        text("Max Unavailable", "Pods that may be missing."),
-        number("Allowed Disruptions", "Pods that may be evicted now."),
+        text_column("Min Available", "Pods that must stay."),
+        text_column("Max Unavailable", "Pods that may be missing."),
+        number_column("Allowed Disruptions", "Pods that may be evicted now."),
         AGE,
     ),
     budget_cells,

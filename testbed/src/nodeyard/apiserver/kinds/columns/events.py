@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from nodeyard.apiserver.kinds.printer import Printer, name, text
+from nodeyard.apiserver.kinds.printer import Printer, name_of, text_column
 from nodeyard.apiserver.resources import Column
 from nodeyard.kube import ages
 from nodeyard.kube.json import Json, Object
 
 _COLUMNS = (
-    text("Last Seen", "Time since it happened last."),
-    text("Type", "Normal or Warning."),
-    text("Reason", "Why it happened, in a word."),
-    text("Object", "What it happened to."),
-    text("Subobject", "Which part of it.", wide=True),
-    text("Source", "Who saw it.", wide=True),
-    text("Message", "What happened."),
-    text("First Seen", "Time since it happened first.", wide=True),
-    text("Count", "How often it happened.", wide=True),
+    text_column("Last Seen", "Time since it happened last."),
+    text_column("Type", "Normal or Warning."),
+    text_column("Reason", "Why it happened, in a word."),
+    text_column("Object", "What it happened to."),
+    text_column("Subobject", "Which part of it.", wide=True),
+    text_column("Source", "Who saw it.", wide=True),
+    text_column("Message", "What happened."),
+    text_column("First Seen", "Time since it happened first.", wide=True),
+    text_column("Count", "How often it happened.", wide=True),
     Column("Name", format="name", description="Name of the event.", priority=1),
 )
 
@@ -84,7 +84,7 @@ def _cells(
         message.strip(),
         first_seen,
         count or 1,
-        name(obj),
+        name_of(obj),
     ]
 
 

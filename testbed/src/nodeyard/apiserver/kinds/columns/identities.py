@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from nodeyard.apiserver.kinds.printer import AGE, NAME, Printer, age, name, text
+from nodeyard.apiserver.kinds.printer import AGE, NAME, Printer, age_of, name_of, text_column
 from nodeyard.kube.json import Json, Object
 
 
@@ -14,9 +14,9 @@ def binding_cells(obj: Object, now: datetime) -> list[Json]:
     for subject in obj.get("subjects") or ():
         by_kind.setdefault(subject.get("kind", ""), []).append(_subject(subject))
     return [
-        name(obj),
+        name_of(obj),
         f"{reference.get('kind', '')}/{reference.get('name', '')}",
-        age(obj, now),
+        age_of(obj, now),
         ", ".join(by_kind["User"]),
         ", ".join(by_kind["Group"]),
         ", ".join(by_kind["ServiceAccount"]),
@@ -31,11 +31,11 @@ def _subject(subject: Object) -> str:
 BINDING = Printer(
     (
         NAME,
-        text("Role", "The role that is granted."),
+        text_column("Role", "The role that is granted."),
         AGE,
-        text("Users", "Users it is granted to.", wide=True),
-        text("Groups", "Groups it is granted to.", wide=True),
-        text("ServiceAccounts", "Service accounts it is granted to.", wide=True),
+        text_column("Users", "Users it is granted to.", wide=True),
+        text_column("Groups", "Groups it is granted to.", wide=True),
+        text_column("ServiceAccounts", "Service accounts it is granted to.", wide=True),
     ),
     binding_cells,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from nodeyard.apiserver.kinds.printer import AGE, NAME, NONE, Printer, age, name, spec, status, text
+from nodeyard.apiserver.kinds.printer import AGE, NAME, NONE, Printer, age_of, name_of, spec_of, status_of, text_column
 from nodeyard.kube import meta
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.names import ROLE_PREFIX
@@ -14,15 +14,15 @@ _UNKNOWN = "<unknown>"
 
 
 def node_cells(obj: Object, now: datetime) -> list[Json]:
-    info = status(obj).get("nodeInfo") or {}
+    info = status_of(obj).get("nodeInfo") or {}
     kernel = info.get("kernelVersion") or _UNKNOWN
     if info.get("architecture"):
         kernel = f"{kernel} ({info['architecture']})"
     return [
-        name(obj),
+        name_of(obj),
         _readiness(obj),
         ",".join(_roles(obj)) or NONE,
-        age(obj, now),
+        age_of(obj, now),
         info.get("kubeletVersion", ""),
         _address(obj, "InternalIP"),
         _address(obj, "ExternalIP"),
@@ -34,10 +34,10 @@ def node_cells(obj: Object, now: datetime) -> list[Json]:
 
 def _readiness(obj: Object) -> str:
     words = "Unknown"
-    for condition in status(obj).get("conditions") or ():
+    for condition in status_of(obj).get("conditions") or ():
         if condition.get("type") == "Ready":
             words = "Ready" if condition.get("status") == "True" else "NotReady"
-    return f"{words},SchedulingDisabled" if spec(obj).get("unschedulable") else words
+    return f"{words},SchedulingDisabled" if spec_of(obj).get("unschedulable") else words
 
 
 def _roles(obj: Object) -> list[str]:
@@ -51,7 +51,7 @@ def _roles(obj: Object) -> list[str]:
 
 
 def _address(obj: Object, kind: str) -> str:
-    for address in status(obj).get("addresses") or ():
+    for address in status_of(obj).get("addresses") or ():
         if address.get("type") == kind:
             return str(address.get("address", ""))
     return NONE
@@ -60,15 +60,15 @@ def _address(obj: Object, kind: str) -> str:
 NODE = Printer(
     (
         NAME,
-        text("Status", "Whether the node is ready and takes pods."),
-        text("Roles", "Roles from the node's labels."),
+        text_column("Status", "Whether the node is ready and takes pods."),
+        text_column("Roles", "Roles from the node's labels."),
         AGE,
-        text("Version", "Version of the kubelet."),
-        text("Internal-IP", "Address inside the cluster.", wide=True),
-        text("External-IP", "Address outside the cluster.", wide=True),
-        text("OS-Image", "Operating system.", wide=True),
-        text("Kernel-Version", "Kernel and architecture.", wide=True),
-        text("Container-Runtime", "Container runtime and its version.", wide=True),
+        text_column("Version", "Version of the kubelet."),
+        text_column("Internal-IP", "Address inside the cluster.", wide=True),
+        text_column("External-IP", "Address outside the cluster.", wide=True),
+        text_column("OS-Image", "Operating system.", wide=True),
+        text_column("Kernel-Version", "Kernel and architecture.", wide=True),
+        text_column("Container-Runtime", "Container runtime and its version.", wide=True),
     ),
     node_cells,
 )

@@ -10,28 +10,28 @@ from nodeyard.apiserver.kinds.printer import (
     NONE,
     SELECTOR,
     Printer,
-    age,
-    labels,
-    name,
-    spec,
-    status,
-    text,
+    age_of,
+    labels_text,
+    name_of,
+    spec_of,
+    status_of,
+    text_column,
 )
 from nodeyard.kube.json import Json, Object
 
 
 def service_cells(obj: Object, now: datetime) -> list[Json]:
-    given = spec(obj)
+    given = spec_of(obj)
     addresses = given.get("clusterIPs") or [NONE]
     ports = ",".join(_port(port) for port in given.get("ports") or ())
     return [
-        name(obj),
+        name_of(obj),
         given.get("type", ""),
         addresses[0],
         _external_address(obj),
         ports or NONE,
-        age(obj, now),
-        labels(given.get("selector")),
+        age_of(obj, now),
+        labels_text(given.get("selector")),
     ]
 
 
@@ -41,13 +41,13 @@ def _port(port: Object) -> str:
 
 
 def _external_address(obj: Object) -> str:
-    given = spec(obj)
+    given = spec_of(obj)
     if given.get("type") == "ExternalName":
         return str(given.get("externalName", ""))
     own = given.get("externalIPs") or []
     if given.get("type") != "LoadBalancer":
         return ",".join(own) or NONE
-    ingress = (status(obj).get("loadBalancer") or {}).get("ingress") or ()
+    ingress = (status_of(obj).get("loadBalancer") or {}).get("ingress") or ()
     balanced = sorted({entry.get("ip") or entry.get("hostname") or "" for entry in ingress} - {""})
     return ",".join([*balanced, *own]) or "<pending>"
 
@@ -55,10 +55,10 @@ def _external_address(obj: Object) -> str:
 SERVICE = Printer(
     (
         NAME,
-        text("Type", "How the service is reached."),
-        text("Cluster-IP", "Address inside the cluster."),
-        text("External-IP", "Addresses outside the cluster."),
-        text("Port(s)", "Ports, with the node's where there is one."),
+        text_column("Type", "How the service is reached."),
+        text_column("Cluster-IP", "Address inside the cluster."),
+        text_column("External-IP", "Addresses outside the cluster."),
+        text_column("Port(s)", "Ports, with the node's where there is one."),
         AGE,
         SELECTOR,
     ),

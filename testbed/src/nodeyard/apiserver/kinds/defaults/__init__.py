@@ -12,11 +12,11 @@ from nodeyard.apiserver.kinds.defaults import (
     configuration,
     identities,
     nodes,
-    pods,
     registrations,
     services,
     workloads,
 )
+from nodeyard.apiserver.kinds.pod import defaults as pods
 from nodeyard.kube.json import Object
 
 DEFAULTS: dict[str, Callable[[Object], Object]] = {

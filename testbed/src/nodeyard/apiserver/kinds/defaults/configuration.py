@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import base64
 
-from nodeyard.apiserver.kinds.edits import fill, filler
+from nodeyard.apiserver.kinds.edits import fill
 from nodeyard.kube.json import Object
-from nodeyard.kube.names import NAMESPACE_NAME
 
 _CORE = "io.k8s.api.core.v1."
-
-
-def namespace(obj: Object) -> Object:
-    metadata = obj.get("metadata") or {}
-    name, labels = metadata.get("name"), metadata.get("labels") or {}
-    if not name or labels.get(NAMESPACE_NAME) == name:
-        return obj
-    return {**obj, "metadata": {**metadata, "labels": {**labels, NAMESPACE_NAME: name}}}
 
 
 def secret(obj: Object) -> Object:
@@ -30,7 +21,5 @@ def secret(obj: Object) -> Object:
 
 
 DEFAULTS = {
-    _CORE + "Namespace": namespace,
-    _CORE + "NamespaceStatus": filler({"phase": "Active"}),
     _CORE + "Secret": secret,
 }

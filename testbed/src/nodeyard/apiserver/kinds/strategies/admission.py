@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from nodeyard.apiserver.kinds.admissionregistration import validating_admission_policy as policies
+from nodeyard.apiserver.kinds.admissionregistration import webhook_configuration as webhooks
 from nodeyard.apiserver.kinds.columns import admission as columns
 from nodeyard.apiserver.kinds.edits import keep_metadata
 from nodeyard.apiserver.kinds.strategy import BuiltIn, Paths, WithStatus
-from nodeyard.apiserver.kinds.validation import policies, webhooks
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Object, json_equal
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from nodeyard.apiserver.kinds.columns import batch as columns
 from nodeyard.apiserver.kinds.strategies.workloads import Workload
 from nodeyard.apiserver.kinds.strategy import reader
-from nodeyard.apiserver.kinds.validation import jobs
+from nodeyard.apiserver.kinds.workloads import job as jobs
 from nodeyard.kube.json import Object
 
 _JOB_NAME = ("job-name", "batch.kubernetes.io/job-name")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from nodeyard.apiserver.kinds import pod_disruption_budget as budgets
 from nodeyard.apiserver.kinds.columns import budgets as columns
 from nodeyard.apiserver.kinds.strategy import WithStatus
-from nodeyard.apiserver.kinds.validation import budgets
-from nodeyard.apiserver.kinds.validation.syntax import path_segment_faults
+from nodeyard.apiserver.kinds.validation import path_segment_faults
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Object
 

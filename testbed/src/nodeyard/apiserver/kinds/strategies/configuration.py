@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from nodeyard.apiserver.kinds import secret as configuration
 from nodeyard.apiserver.kinds.columns import configuration as columns
 from nodeyard.apiserver.kinds.strategy import BuiltIn, reader
-from nodeyard.apiserver.kinds.validation import configuration
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Object
 

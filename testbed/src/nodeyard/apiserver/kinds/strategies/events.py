@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from nodeyard.apiserver.kinds import event as events
 from nodeyard.apiserver.kinds.columns import events as columns
 from nodeyard.apiserver.kinds.strategy import BuiltIn, reader
-from nodeyard.apiserver.kinds.validation import events
-from nodeyard.apiserver.kinds.validation.syntax import path_segment_faults
+from nodeyard.apiserver.kinds.validation import path_segment_faults
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Object
 

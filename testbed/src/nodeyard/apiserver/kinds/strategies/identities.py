@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from nodeyard.apiserver.kinds import rbac as roles
 from nodeyard.apiserver.kinds.columns import identities as columns
 from nodeyard.apiserver.kinds.printer import CREATED_AT
 from nodeyard.apiserver.kinds.strategy import BuiltIn
-from nodeyard.apiserver.kinds.validation import roles
-from nodeyard.apiserver.kinds.validation.syntax import path_segment_faults
+from nodeyard.apiserver.kinds.validation import path_segment_faults
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Object
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from nodeyard.apiserver.kinds import node as nodes
 from nodeyard.apiserver.kinds.columns import nodes as columns
 from nodeyard.apiserver.kinds.strategy import WithStatus, flag
-from nodeyard.apiserver.kinds.validation import nodes
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Object
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from nodeyard.apiserver.kinds import api_service as registrations
 from nodeyard.apiserver.kinds.columns import registrations as columns
 from nodeyard.apiserver.kinds.edits import keep_metadata
 from nodeyard.apiserver.kinds.strategy import Paths, WithStatus
-from nodeyard.apiserver.kinds.validation import registrations
-from nodeyard.apiserver.kinds.validation.syntax import path_segment_faults
+from nodeyard.apiserver.kinds.validation import path_segment_faults
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Object
 from nodeyard.kube.timestamps import format_rfc3339

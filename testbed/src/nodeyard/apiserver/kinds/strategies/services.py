@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from nodeyard.apiserver.kinds import service as services
 from nodeyard.apiserver.kinds.addresses import with_addresses, with_old_addresses
 from nodeyard.apiserver.kinds.columns import services as columns
 from nodeyard.apiserver.kinds.strategy import WithStatus, reader
-from nodeyard.apiserver.kinds.validation import services
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import label_faults

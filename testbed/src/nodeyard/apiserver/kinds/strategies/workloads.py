@@ -9,7 +9,7 @@ from typing import ClassVar
 from nodeyard.apiserver.kinds.columns import workloads as columns
 from nodeyard.apiserver.kinds.edits import keep_metadata
 from nodeyard.apiserver.kinds.strategy import BuiltIn, Paths, WithStatus
-from nodeyard.apiserver.kinds.validation import workloads
+from nodeyard.apiserver.kinds.workloads import workload as workloads
 from nodeyard.apiserver.resources import Scale
 from nodeyard.kube import meta
 from nodeyard.kube.fields import FieldError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 
-from nodeyard.apiserver.kinds.validation.syntax import IMMUTABLE, config_key_faults, faults_at
+from nodeyard.apiserver.kinds.validation import IMMUTABLE, config_key_faults, faults_at
 from nodeyard.kube import meta
 from nodeyard.kube.fields import FieldError, forbidden, invalid, key, required, too_long
 from nodeyard.kube.json import Object

@@ -7,7 +7,12 @@ from __future__ import annotations
 
 import re
 
-from nodeyard.apiserver.kinds.validation.syntax import (
+from nodeyard.apiserver.kinds.admissionregistration.webhook_configuration import (
+    condition_errors,
+    resource_name_errors,
+    rule_errors,
+)
+from nodeyard.apiserver.kinds.validation import (
     choice_errors,
     dns_1035_faults,
     duplicates,
@@ -16,7 +21,6 @@ from nodeyard.apiserver.kinds.validation.syntax import (
     subdomain_errors_at,
     unsupported,
 )
-from nodeyard.apiserver.kinds.validation.webhooks import condition_errors, resource_name_errors, rule_errors
 from nodeyard.kube import meta
 from nodeyard.kube.fields import FieldError, duplicate, forbidden, index, invalid, not_supported, required
 from nodeyard.kube.json import Object

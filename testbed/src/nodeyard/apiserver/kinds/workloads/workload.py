@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nodeyard.apiserver.kinds.validation.pods import template_errors
-from nodeyard.apiserver.kinds.validation.syntax import (
+from nodeyard.apiserver.kinds.pod.validation import template_errors
+from nodeyard.apiserver.kinds.validation import (
     IMMUTABLE,
     NOT_NEGATIVE,
     at_most_all_errors,

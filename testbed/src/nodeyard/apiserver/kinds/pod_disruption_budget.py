@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodeyard.apiserver.kinds.validation.syntax import (
+from nodeyard.apiserver.kinds.validation import (
     at_most_all_errors,
     choice_errors,
     count_errors,

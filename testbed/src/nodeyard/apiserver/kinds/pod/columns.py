@@ -11,13 +11,13 @@ from nodeyard.apiserver.kinds.printer import (
     NAME,
     NONE,
     Printer,
-    age,
-    containers,
-    labels,
-    name,
-    spec,
-    status,
-    text,
+    age_of,
+    container_cells,
+    labels_text,
+    name_of,
+    spec_of,
+    status_of,
+    text_column,
 )
 from nodeyard.kube import ages
 from nodeyard.kube.json import Json, Object
@@ -27,7 +27,7 @@ class _Progress:
     """What is learnt while going through a pod's containers."""
 
     def __init__(self, obj: Object) -> None:
-        self.status = status(obj)
+        self.status = status_of(obj)
         self.reason = str(self.status.get("reason") or self.status.get("phase") or "")
         self.ready = 0
         self.restarts = 0
@@ -45,26 +45,26 @@ def pod_cells(obj: Object, now: datetime) -> list[Json]:
         progress.reason = "SchedulingGated"
     sidecars = {
         container["name"]
-        for container in spec(obj).get("initContainers") or ()
+        for container in spec_of(obj).get("initContainers") or ()
         if container.get("restartPolicy") == "Always"
     }
     is_initializing = _initialize(progress, obj, sidecars)
     if not is_initializing or _has_condition(progress.status, "Initialized"):
         _run(progress, sidecars)
-    total = len(spec(obj).get("containers") or ()) + len(sidecars)
+    total = len(spec_of(obj).get("containers") or ()) + len(sidecars)
     return [
-        name(obj),
+        name_of(obj),
         f"{progress.ready}/{total}",
         _word(obj, progress),
         _restarts(progress, now),
-        age(obj, now),
+        age_of(obj, now),
         *_wide(obj),
     ]
 
 
 def _initialize(progress: _Progress, obj: Object, sidecars: set[str]) -> bool:
     """Go through the init containers up to the first that has not done its part; whether there is one."""
-    total = len(spec(obj).get("initContainers") or ())
+    total = len(spec_of(obj).get("initContainers") or ())
     for place, container in enumerate(progress.status.get("initContainerStatuses") or ()):
         progress.count(container)
         state = container.get("state") or {}
@@ -135,18 +135,18 @@ def _restarts(progress: _Progress, now: datetime) -> str:
 
 
 def _wide(obj: Object) -> list[Json]:
-    addresses = status(obj).get("podIPs") or [{}]
+    addresses = status_of(obj).get("podIPs") or [{}]
     return [
         addresses[0].get("ip") or NONE,
-        spec(obj).get("nodeName") or NONE,
-        status(obj).get("nominatedNodeName") or NONE,
+        spec_of(obj).get("nodeName") or NONE,
+        status_of(obj).get("nominatedNodeName") or NONE,
         _gates(obj),
     ]
 
 
 def _gates(obj: Object) -> str:
-    gates = spec(obj).get("readinessGates") or ()
-    passed = sum(_has_condition(status(obj), gate.get("conditionType", "")) for gate in gates)
+    gates = spec_of(obj).get("readinessGates") or ()
+    passed = sum(_has_condition(status_of(obj), gate.get("conditionType", "")) for gate in gates)
     return f"{passed}/{len(gates)}" if gates else NONE
 
 
@@ -166,29 +166,29 @@ def _has_condition(given: Mapping[str, Any], kind: str) -> bool:
 
 def template_cells(obj: Object, now: datetime) -> list[Json]:
     template = obj.get("template") or {}
-    return [name(obj), *containers(template), labels((template.get("metadata") or {}).get("labels"))]
+    return [name_of(obj), *container_cells(template), labels_text((template.get("metadata") or {}).get("labels"))]
 
 
 POD = Printer(
     (
         NAME,
-        text("Ready", "Containers that are ready, of all."),
-        text("Status", "What the pod is doing, or what keeps it."),
-        text("Restarts", "How often containers were restarted, and when last."),
+        text_column("Ready", "Containers that are ready, of all."),
+        text_column("Status", "What the pod is doing, or what keeps it."),
+        text_column("Restarts", "How often containers were restarted, and when last."),
         AGE,
-        text("IP", "Address of the pod.", wide=True),
-        text("Node", "The node it runs on.", wide=True),
-        text("Nominated Node", "The node that is being cleared for it.", wide=True),
-        text("Readiness Gates", "Gates passed, of all.", wide=True),
+        text_column("IP", "Address of the pod.", wide=True),
+        text_column("Node", "The node it runs on.", wide=True),
+        text_column("Nominated Node", "The node that is being cleared for it.", wide=True),
+        text_column("Readiness Gates", "Gates passed, of all.", wide=True),
     ),
     pod_cells,
 )
 POD_TEMPLATE = Printer(
     (
         NAME,
-        text("Containers", "Names of the containers."),
-        text("Images", "Images of the containers."),
-        text("Pod Labels", "Labels of the pods."),
+        text_column("Containers", "Names of the containers."),
+        text_column("Images", "Images of the containers."),
+        text_column("Pod Labels", "Labels of the pods."),
     ),
     template_cells,
 )

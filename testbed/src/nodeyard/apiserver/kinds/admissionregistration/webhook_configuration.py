@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-from nodeyard.apiserver.kinds.validation.syntax import (
+from nodeyard.apiserver.kinds.validation import (
     choice_errors,
     dns_1035_faults,
     duplicates,

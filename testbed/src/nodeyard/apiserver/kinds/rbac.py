@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodeyard.apiserver.kinds.validation.syntax import (
+from nodeyard.apiserver.kinds.validation import (
     faults_at,
     path_segment_faults,
     subdomain_errors_at,

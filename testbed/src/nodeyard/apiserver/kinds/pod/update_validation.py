@@ -6,8 +6,8 @@ import difflib
 
 import msgspec
 
-from nodeyard.apiserver.kinds.validation.pods import pod_errors
-from nodeyard.apiserver.kinds.validation.syntax import IMMUTABLE, faults_at, ip_errors, range_fault, subdomain_errors_at
+from nodeyard.apiserver.kinds.pod.validation import pod_errors
+from nodeyard.apiserver.kinds.validation import IMMUTABLE, faults_at, ip_errors, range_fault, subdomain_errors_at
 from nodeyard.kube.fields import FieldError, forbidden, index, invalid
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import qualified_name_faults

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 
-from nodeyard.apiserver.kinds.validation.syntax import (
+from nodeyard.apiserver.kinds.validation import (
     dns_1035_faults,
     faults_at,
     path_segment_faults,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from nodeyard.apiserver.kinds.validation.syntax import label_errors_at, required_choice_errors, unsupported
+from nodeyard.apiserver.kinds.validation import label_errors_at, required_choice_errors, unsupported
 from nodeyard.kube import quantity
 from nodeyard.kube.fields import FieldError, duplicate, forbidden, index, invalid, not_found, required
 from nodeyard.kube.json import Object

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodeyard.apiserver.kinds.validation.syntax import NOT_NEGATIVE, faults_at
+from nodeyard.apiserver.kinds.validation import NOT_NEGATIVE, faults_at
 from nodeyard.kube import quantity
 from nodeyard.kube.fields import FieldError, invalid, key, required
 from nodeyard.kube.json import Object

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from nodeyard.apiserver.kinds.columns import pods as columns
 from nodeyard.apiserver.kinds.edits import keep, keep_metadata
+from nodeyard.apiserver.kinds.pod import columns
+from nodeyard.apiserver.kinds.pod import update_validation as pod_updates
+from nodeyard.apiserver.kinds.pod import validation as pods
 from nodeyard.apiserver.kinds.priorities import PRIORITY_FIELDS, with_priority
 from nodeyard.apiserver.kinds.quality import quality_of_service
 from nodeyard.apiserver.kinds.strategy import BuiltIn, Paths, WithStatus, flag, reader
-from nodeyard.apiserver.kinds.validation import pod_updates, pods
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import label_faults

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodeyard.apiserver.kinds.validation.syntax import IMMUTABLE, faults_at
+from nodeyard.apiserver.kinds.validation import IMMUTABLE, faults_at
 from nodeyard.kube import meta
 from nodeyard.kube.fields import FieldError, invalid, required
 from nodeyard.kube.json import Object

@@ -6,9 +6,9 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Any
 
-from nodeyard.apiserver.kinds.validation.resources import integer_errors
-from nodeyard.apiserver.kinds.validation.scheduling import effect_errors
-from nodeyard.apiserver.kinds.validation.syntax import NOT_NEGATIVE, cidr_errors, faults_at, written
+from nodeyard.apiserver.kinds.pod.resource_validation import integer_errors
+from nodeyard.apiserver.kinds.pod.scheduling_validation import effect_errors
+from nodeyard.apiserver.kinds.validation import NOT_NEGATIVE, cidr_errors, faults_at, written
 from nodeyard.kube import quantity
 from nodeyard.kube.fields import FieldError, FieldErrorType, forbidden, index, invalid
 from nodeyard.kube.json import Object

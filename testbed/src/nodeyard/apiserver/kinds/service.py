@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodeyard.apiserver.kinds.validation.syntax import (
+from nodeyard.apiserver.kinds.validation import (
     choice_errors,
     faults_at,
     ip_errors,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from nodeyard.apiserver.kinds.validation.resources import requirement_errors
-from nodeyard.apiserver.kinds.validation.syntax import (
+from nodeyard.apiserver.kinds.pod.resource_validation import requirement_errors
+from nodeyard.apiserver.kinds.pod.volume_validation import mount_errors
+from nodeyard.apiserver.kinds.validation import (
     NOT_NEGATIVE,
     choice_errors,
     config_key_faults,
@@ -21,7 +22,6 @@ from nodeyard.apiserver.kinds.validation.syntax import (
     unsupported,
     written,
 )
-from nodeyard.apiserver.kinds.validation.volumes import mount_errors
 from nodeyard.kube.fields import FieldError, duplicate, forbidden, index, invalid, required
 from nodeyard.kube.json import Object
 

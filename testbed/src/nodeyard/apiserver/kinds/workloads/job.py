@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from nodeyard.apiserver.kinds.validation.pods import template_errors
-from nodeyard.apiserver.kinds.validation.schedules import is_time_zone, schedule_fault
-from nodeyard.apiserver.kinds.validation.syntax import (
+from nodeyard.apiserver.kinds.pod.validation import template_errors
+from nodeyard.apiserver.kinds.validation import (
     IMMUTABLE,
     choice_errors,
     not_negative_errors,
@@ -13,7 +12,8 @@ from nodeyard.apiserver.kinds.validation.syntax import (
     unsupported,
     written,
 )
-from nodeyard.apiserver.kinds.validation.workloads import mismatch_errors
+from nodeyard.apiserver.kinds.workloads.cron_schedule import is_time_zone, schedule_fault
+from nodeyard.apiserver.kinds.workloads.workload import mismatch_errors
 from nodeyard.kube import meta
 from nodeyard.kube.fields import FieldError, invalid, key, required
 from nodeyard.kube.json import Object

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from nodeyard.apiserver.kinds.validation.syntax import choice_errors, duplicates, faults_at, unsupported
+from nodeyard.apiserver.kinds.validation import choice_errors, duplicates, faults_at, unsupported
 from nodeyard.kube.fields import FieldError, duplicate, index, invalid, required
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import label_faults, label_value_faults, qualified_name_faults

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from nodeyard.apiserver.kinds.validation.containers import (
+from nodeyard.apiserver.kinds.pod.container_validation import (
     container_errors,
     host_network_errors,
     init_container_errors,
     whitespace_errors,
 )
-from nodeyard.apiserver.kinds.validation.scheduling import (
+from nodeyard.apiserver.kinds.pod.scheduling_validation import (
     affinity_errors,
     gate_errors,
     spread_errors,
     toleration_errors,
 )
-from nodeyard.apiserver.kinds.validation.syntax import (
+from nodeyard.apiserver.kinds.pod.volume_validation import volume_errors
+from nodeyard.apiserver.kinds.validation import (
     faults_at,
     ip_errors,
     range_fault,
@@ -22,7 +23,6 @@ from nodeyard.apiserver.kinds.validation.syntax import (
     subdomain_errors_at,
     unsupported,
 )
-from nodeyard.apiserver.kinds.validation.volumes import volume_errors
 from nodeyard.apiserver.metadata import annotation_errors, label_errors
 from nodeyard.kube.fields import FieldError, forbidden, index, invalid, required
 from nodeyard.kube.json import Object

@@ -1,0 +1,1 @@
+"""Kinds that make pods from a template: the groups apps and batch."""
