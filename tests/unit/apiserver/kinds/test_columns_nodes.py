@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from nodeyard.apiserver.kinds.columns.nodes import NODE
 from nodeyard.apiserver.kinds.lease import LeaseStrategy
+from nodeyard.apiserver.kinds.node import NodeStrategy
 
 from .builders import CREATED, node
 from .pipeline import NOW
+
+NODE = NodeStrategy.printer
 
 
 def row(obj: dict) -> dict:

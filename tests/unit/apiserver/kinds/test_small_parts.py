@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from nodeyard.apiserver.kinds.addresses import with_addresses
 from nodeyard.apiserver.kinds.pod.defaults import pull_policy
 from nodeyard.apiserver.kinds.quality import quality_of_service
+from nodeyard.apiserver.kinds.service import allocate_addresses
 from nodeyard.apiserver.kinds.workloads.cron_schedule import is_time_zone, schedule_fault
 
 from .builders import service
@@ -84,19 +84,19 @@ def test_time_zones_are_known_by_name() -> None:
 
 
 def test_a_service_gets_the_same_address_each_time() -> None:
-    first, second = with_addresses(service()), with_addresses(service())
+    first, second = allocate_addresses(service()), allocate_addresses(service())
     assert first == second
     assert first["spec"]["clusterIPs"] == [first["spec"]["clusterIP"]]
     assert first["spec"]["ipFamilyPolicy"] == "SingleStack"
 
 
 def test_a_headless_service_has_no_address() -> None:
-    with_selector = with_addresses(service(clusterIP="None", selector={"a": "b"}))["spec"]
+    with_selector = allocate_addresses(service(clusterIP="None", selector={"a": "b"}))["spec"]
     assert (with_selector["clusterIPs"], with_selector["ipFamilies"]) == (["None"], ["IPv4"])
-    without = with_addresses(service(clusterIP="None"))["spec"]
+    without = allocate_addresses(service(clusterIP="None"))["spec"]
     assert without["ipFamilyPolicy"] == "RequireDualStack"
 
 
 def test_a_name_elsewhere_needs_no_address() -> None:
     external = service(type="ExternalName", externalName="a.b")
-    assert with_addresses(external) is external
+    assert allocate_addresses(external) is external

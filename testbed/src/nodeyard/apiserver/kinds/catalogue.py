@@ -6,39 +6,42 @@ from collections.abc import Mapping
 
 from nodeyard.apiserver.crds.strategy import DefinitionStrategy
 from nodeyard.apiserver.kinds import defaults
-from nodeyard.apiserver.kinds import lease as leases
-from nodeyard.apiserver.kinds import namespace as namespaces
+from nodeyard.apiserver.kinds.api_service import APIServiceStrategy
 from nodeyard.apiserver.kinds.compiler import schema
+from nodeyard.apiserver.kinds.config_map import ConfigMapStrategy
+from nodeyard.apiserver.kinds.event import CoreEventStrategy, EventStrategy
+from nodeyard.apiserver.kinds.lease import LeaseStrategy
+from nodeyard.apiserver.kinds.namespace import NamespaceStrategy
+from nodeyard.apiserver.kinds.node import NodeStrategy
 from nodeyard.apiserver.kinds.openapi import reference
 from nodeyard.apiserver.kinds.pod import strategy as pods
-from nodeyard.apiserver.kinds.strategies import (
-    admission,
-    batch,
-    budgets,
-    configuration,
-    events,
-    identities,
-    nodes,
-    registrations,
-    services,
-    workloads,
+from nodeyard.apiserver.kinds.pod_disruption_budget import PodDisruptionBudgetStrategy
+from nodeyard.apiserver.kinds.rbac import (
+    ClusterRoleBindingStrategy,
+    ClusterRoleStrategy,
+    RoleBindingStrategy,
+    RoleStrategy,
 )
+from nodeyard.apiserver.kinds.secret import SecretStrategy
+from nodeyard.apiserver.kinds.service import ServiceStrategy
+from nodeyard.apiserver.kinds.service_account import ServiceAccountStrategy
+from nodeyard.apiserver.kinds.strategies import admission, batch, workloads
 from nodeyard.apiserver.kinds.strategy import BuiltIn, Default
 from nodeyard.apiserver.kinds.table import definitions
 from nodeyard.apiserver.resources import Resource, Version
 
 KINDS: tuple[type[BuiltIn], ...] = (
-    namespaces.NamespaceStrategy,
-    nodes.NodeStrategy,
+    NamespaceStrategy,
+    NodeStrategy,
     pods.PodStrategy,
     pods.PodTemplateStrategy,
-    configuration.SecretStrategy,
-    configuration.ConfigMapStrategy,
-    services.ServiceStrategy,
-    identities.ServiceAccountStrategy,
-    events.CoreEventStrategy,
-    events.EventStrategy,
-    leases.LeaseStrategy,
+    SecretStrategy,
+    ConfigMapStrategy,
+    ServiceStrategy,
+    ServiceAccountStrategy,
+    CoreEventStrategy,
+    EventStrategy,
+    LeaseStrategy,
     workloads.ControllerRevisionStrategy,
     workloads.DaemonSetStrategy,
     workloads.DeploymentStrategy,
@@ -46,13 +49,13 @@ KINDS: tuple[type[BuiltIn], ...] = (
     workloads.StatefulSetStrategy,
     batch.CronJobStrategy,
     batch.JobStrategy,
-    budgets.BudgetStrategy,
-    identities.ClusterRoleStrategy,
-    identities.ClusterRoleBindingStrategy,
-    identities.RoleStrategy,
-    identities.RoleBindingStrategy,
+    PodDisruptionBudgetStrategy,
+    ClusterRoleStrategy,
+    ClusterRoleBindingStrategy,
+    RoleStrategy,
+    RoleBindingStrategy,
     DefinitionStrategy,
-    registrations.APIServiceStrategy,
+    APIServiceStrategy,
     admission.MutatingWebhookStrategy,
     admission.PolicyStrategy,
     admission.PolicyBindingStrategy,

@@ -1,17 +1,22 @@
-"""Events: lenient in the core group, where they are old, and strict in their own."""
+"""Events: of the core group, validated leniently, and of events.k8s.io, validated strictly."""
 
 from __future__ import annotations
 
-from nodeyard.apiserver.kinds.validation import IMMUTABLE, faults_at
-from nodeyard.kube import meta
+from datetime import datetime
+
+from nodeyard.apiserver.kinds.printer import Printer, name_of, text_column
+from nodeyard.apiserver.kinds.strategy import BuiltIn, reader
+from nodeyard.apiserver.kinds.validation import IMMUTABLE, faults_at, path_segment_faults
+from nodeyard.apiserver.resources import Column
+from nodeyard.kube import ages, meta
 from nodeyard.kube.fields import FieldError, invalid, required
-from nodeyard.kube.json import Object
+from nodeyard.kube.json import Json, Object
 from nodeyard.kube.names import qualified_name_faults
 
 _WORDS_MAX = 128
 _NOTE_MAX = 1024
 _TYPES = ("Normal", "Warning")
-# The server names fields as they are called in the core group, whatever the request calls them.
+# Errors name fields of the core group, also in events.k8s.io.
 _UNSET = {
     "deprecatedFirstTimestamp": "firstTimestamp",
     "deprecatedLastTimestamp": "lastTimestamp",
@@ -30,41 +35,19 @@ _FIXED = {
     "reportingController": "reportingController",
     "reportingInstance": "reportingInstance",
 }
-
-
-def core_errors(obj: Object) -> list[FieldError]:
-    return _shared_errors(
-        obj,
-        obj.get("involvedObject") or {},
-        "reportingComponent",
-        obj.get("reportingComponent", ""),
-        obj.get("message", ""),
-    )
-
-
-def errors(obj: Object) -> list[FieldError]:
-    found = _shared_errors(
-        obj, obj.get("regarding") or {}, "reportingController", obj.get("reportingController", ""), obj.get("note", "")
-    )
-    found += _series_errors(obj.get("series"))
-    if not obj.get("eventTime"):
-        found.append(required("eventTime"))
-    if obj.get("type", "") not in _TYPES:
-        found.append(invalid("type", "", f"has invalid value: {obj.get('type', '')}"))
-    for field, core in _UNSET.items():
-        if obj.get(field):
-            found.append(invalid(core, "", "needs to be unset"))
-    return found
-
-
-def update_errors(new: Object, old: Object) -> list[FieldError]:
-    found = _shared_errors(
-        new, new.get("regarding") or {}, "reportingController", new.get("reportingController", ""), new.get("note", "")
-    )
-    if new.get("series") != old.get("series"):
-        found += _series_errors(new.get("series"))
-    changed = (field for field in _FIXED if new.get(field) != old.get(field))
-    return found + [invalid(_FIXED[field], new.get(field), IMMUTABLE) for field in changed]
+_COLUMNS = (
+    text_column("Last Seen", "Time since it happened last."),
+    text_column("Type", "Normal or Warning."),
+    text_column("Reason", "Why it happened, in a word."),
+    text_column("Object", "What it happened to."),
+    text_column("Subobject", "Which part of it.", wide=True),
+    text_column("Source", "Who saw it.", wide=True),
+    text_column("Message", "What happened."),
+    text_column("First Seen", "Time since it happened first.", wide=True),
+    text_column("Count", "How often it happened.", wide=True),
+    Column("Name", format="name", description="Name of the event.", priority=1),
+)
+_ABOUT = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 
 
 def _shared_errors(obj: Object, about: Object, field: str, controller: str, note: str) -> list[FieldError]:
@@ -104,3 +87,147 @@ def _series_errors(series: Object | None) -> list[FieldError]:
     if not series.get("lastObservedTime"):
         found.append(required("series.lastObservedTime"))
     return found
+
+
+def _core_cells(obj: Object, now: datetime) -> list[Json]:
+    source = obj.get("source") or {}
+    return _cells(
+        obj,
+        now,
+        about=obj.get("involvedObject") or {},
+        message=obj.get("message", ""),
+        first=obj.get("firstTimestamp"),
+        last=obj.get("lastTimestamp"),
+        count=obj.get("count") or 0,
+        seen_by=(
+            source.get("component") or obj.get("reportingComponent") or "",
+            source.get("host") or obj.get("reportingInstance") or "",
+        ),
+    )
+
+
+def _event_cells(obj: Object, now: datetime) -> list[Json]:
+    source = obj.get("deprecatedSource") or {}
+    return _cells(
+        obj,
+        now,
+        about=obj.get("regarding") or {},
+        message=obj.get("note", ""),
+        first=obj.get("deprecatedFirstTimestamp"),
+        last=obj.get("deprecatedLastTimestamp"),
+        count=obj.get("deprecatedCount") or 0,
+        seen_by=(
+            source.get("component") or obj.get("reportingController") or "",
+            source.get("host") or obj.get("reportingInstance") or "",
+        ),
+    )
+
+
+def _cells(
+    obj: Object,
+    now: datetime,
+    *,
+    about: Object,
+    message: str,
+    first: str | None,
+    last: str | None,
+    count: int,
+    seen_by: tuple[str, str],
+) -> list[Json]:
+    first_seen = ages.age(first or obj.get("eventTime"), now)
+    last_seen = ages.age(last, now) if last else first_seen
+    series = obj.get("series")
+    if series is not None:
+        last_seen, count = ages.age(series.get("lastObservedTime"), now), series.get("count", 0)
+    kind = about.get("kind", "").lower()
+    return [
+        last_seen,
+        obj.get("type", ""),
+        obj.get("reason", ""),
+        f"{kind}/{about['name']}" if about.get("name") else kind,
+        about.get("fieldPath", ""),
+        ", ".join(part for part in seen_by if part),
+        message.strip(),
+        first_seen,
+        count or 1,
+        name_of(obj),
+    ]
+
+
+class CoreEventStrategy(BuiltIn):
+    """Takes any name that fits into a URL, as it did before names were validated."""
+
+    definition = "io.k8s.api.core.v1.Event"
+    plural = "events"
+    short_names = ("ev",)
+    printer = Printer(_COLUMNS, _core_cells)
+    allows_create_on_update = True
+    has_own_field_labels = True
+    fields = {
+        **{f"involvedObject.{field}": reader("involvedObject", field) for field in _ABOUT},
+        "reason": reader("reason"),
+        "reportingComponent": reader("reportingComponent"),
+        "source": lambda obj: reader("source", "component")(obj) or reader("reportingComponent")(obj),
+        "type": reader("type"),
+    }
+
+    def validate_name(self, name: str) -> list[str]:
+        return path_segment_faults(name)
+
+    def validate_create(self, obj: Object) -> list[FieldError]:
+        return _shared_errors(
+            obj,
+            obj.get("involvedObject") or {},
+            "reportingComponent",
+            obj.get("reportingComponent", ""),
+            obj.get("message", ""),
+        )
+
+    def validate_update(self, new: Object, old: Object) -> list[FieldError]:
+        return self.validate_create(new)
+
+
+class EventStrategy(BuiltIn):
+    definition = "io.k8s.api.events.v1.Event"
+    plural = "events"
+    short_names = ("ev",)
+    printer = Printer(_COLUMNS, _event_cells)
+    allows_create_on_update = True
+    has_own_field_labels = True
+    fields = {
+        **{f"regarding.{field}": reader("regarding", field) for field in _ABOUT},
+        "reason": reader("reason"),
+        "reportingController": reader("reportingController"),
+        "type": reader("type"),
+    }
+
+    def validate_create(self, obj: Object) -> list[FieldError]:
+        found = _shared_errors(
+            obj,
+            obj.get("regarding") or {},
+            "reportingController",
+            obj.get("reportingController", ""),
+            obj.get("note", ""),
+        )
+        found += _series_errors(obj.get("series"))
+        if not obj.get("eventTime"):
+            found.append(required("eventTime"))
+        if obj.get("type", "") not in _TYPES:
+            found.append(invalid("type", "", f"has invalid value: {obj.get('type', '')}"))
+        for field, core in _UNSET.items():
+            if obj.get(field):
+                found.append(invalid(core, "", "needs to be unset"))
+        return found
+
+    def validate_update(self, new: Object, old: Object) -> list[FieldError]:
+        found = _shared_errors(
+            new,
+            new.get("regarding") or {},
+            "reportingController",
+            new.get("reportingController", ""),
+            new.get("note", ""),
+        )
+        if new.get("series") != old.get("series"):
+            found += _series_errors(new.get("series"))
+        changed = (field for field in _FIXED if new.get(field) != old.get(field))
+        return found + [invalid(_FIXED[field], new.get(field), IMMUTABLE) for field in changed]

@@ -1,7 +1,12 @@
-"""Roles and bindings."""
+"""Roles, ClusterRoles and their bindings."""
 
 from __future__ import annotations
 
+from datetime import datetime
+
+from nodeyard.apiserver.kinds.edits import fill
+from nodeyard.apiserver.kinds.printer import AGE, CREATED_AT, NAME, Printer, age_of, name_of, text_column
+from nodeyard.apiserver.kinds.strategy import BuiltIn
 from nodeyard.apiserver.kinds.validation import (
     faults_at,
     path_segment_faults,
@@ -10,13 +15,13 @@ from nodeyard.apiserver.kinds.validation import (
     written,
 )
 from nodeyard.kube.fields import FieldError, index, invalid, required
-from nodeyard.kube.json import Object
+from nodeyard.kube.json import Json, Object
 from nodeyard.kube.selectors import object_errors
 
 GROUP = "rbac.authorization.k8s.io"
 
 
-def role_errors(obj: Object, *, is_cluster: bool) -> list[FieldError]:
+def _role_errors(obj: Object, *, is_cluster: bool) -> list[FieldError]:
     errors: list[FieldError] = []
     for place, rule in enumerate(obj.get("rules") or ()):
         errors += _rule_errors(rule, index("rules", place), is_cluster=is_cluster)
@@ -59,7 +64,7 @@ def _aggregation_errors(aggregation: Object) -> list[FieldError]:
     return errors
 
 
-def binding_errors(obj: Object, *, is_cluster: bool) -> list[FieldError]:
+def _binding_errors(obj: Object, *, is_cluster: bool) -> list[FieldError]:
     reference = obj.get("roleRef") or {}
     errors: list[FieldError] = []
     if reference.get("apiGroup") != GROUP:
@@ -96,12 +101,96 @@ def _subject_errors(subject: Object, path: str, *, needs_namespace: bool) -> lis
     return errors
 
 
-def binding_update_errors(new: Object, old: Object, *, is_cluster: bool) -> list[FieldError]:
-    errors = binding_errors(new, is_cluster=is_cluster)
-    reference = new.get("roleRef") or {}
-    if reference != old.get("roleRef"):
-        shown = {"APIGroup": reference.get("apiGroup", ""), "Kind": reference.get("kind", "")}
-        errors.append(
-            invalid("roleRef", written({**shown, "Name": reference.get("name", "")}), "cannot change roleRef")
-        )
-    return errors
+def _with_role_group(obj: Object) -> Object:
+    reference = obj.get("roleRef") or {}
+    return obj if reference.get("apiGroup") else {**obj, "roleRef": {**reference, "apiGroup": GROUP}}
+
+
+def _with_group(obj: Object) -> Object:
+    return fill(obj, {"apiGroup": GROUP}) if obj.get("kind") in ("User", "Group") else obj
+
+
+def _binding_cells(obj: Object, now: datetime) -> list[Json]:
+    reference = obj.get("roleRef") or {}
+    by_kind: dict[str, list[str]] = {"User": [], "Group": [], "ServiceAccount": []}
+    for subject in obj.get("subjects") or ():
+        by_kind.setdefault(subject.get("kind", ""), []).append(_subject_name(subject))
+    return [
+        name_of(obj),
+        f"{reference.get('kind', '')}/{reference.get('name', '')}",
+        age_of(obj, now),
+        ", ".join(by_kind["User"]),
+        ", ".join(by_kind["Group"]),
+        ", ".join(by_kind["ServiceAccount"]),
+    ]
+
+
+def _subject_name(subject: Object) -> str:
+    named = str(subject.get("name", ""))
+    return f"{subject['namespace']}/{named}" if subject.get("namespace") else named
+
+
+BINDINGS = Printer(
+    (
+        NAME,
+        text_column("Role", "The role that is granted."),
+        AGE,
+        text_column("Users", "Users it is granted to.", wide=True),
+        text_column("Groups", "Groups it is granted to.", wide=True),
+        text_column("ServiceAccounts", "Service accounts it is granted to.", wide=True),
+    ),
+    _binding_cells,
+)
+
+
+class _Rbac(BuiltIn):
+    """Takes any name that fits into a URL."""
+
+    allows_create_on_update = True
+
+    def validate_name(self, name: str) -> list[str]:
+        return path_segment_faults(name)
+
+
+class RoleStrategy(_Rbac):
+    definition = "io.k8s.api.rbac.v1.Role"
+    plural = "roles"
+    printer = CREATED_AT
+
+    def validate_create(self, obj: Object) -> list[FieldError]:
+        return _role_errors(obj, is_cluster=not self.namespaced)
+
+    def validate_update(self, new: Object, old: Object) -> list[FieldError]:
+        return self.validate_create(new)
+
+
+class ClusterRoleStrategy(RoleStrategy):
+    definition = "io.k8s.api.rbac.v1.ClusterRole"
+    plural = "clusterroles"
+    namespaced = False
+
+
+class RoleBindingStrategy(_Rbac):
+    definition = "io.k8s.api.rbac.v1.RoleBinding"
+    plural = "rolebindings"
+    defaults = {"io.k8s.api.rbac.v1.RoleBinding": _with_role_group, "io.k8s.api.rbac.v1.Subject": _with_group}
+    printer = BINDINGS
+
+    def validate_create(self, obj: Object) -> list[FieldError]:
+        return _binding_errors(obj, is_cluster=not self.namespaced)
+
+    def validate_update(self, new: Object, old: Object) -> list[FieldError]:
+        errors = self.validate_create(new)
+        reference = new.get("roleRef") or {}
+        if reference != old.get("roleRef"):
+            shown = {"APIGroup": reference.get("apiGroup", ""), "Kind": reference.get("kind", "")}
+            shown["Name"] = reference.get("name", "")
+            errors.append(invalid("roleRef", written(shown), "cannot change roleRef"))
+        return errors
+
+
+class ClusterRoleBindingStrategy(RoleBindingStrategy):
+    definition = "io.k8s.api.rbac.v1.ClusterRoleBinding"
+    plural = "clusterrolebindings"
+    namespaced = False
+    defaults = {"io.k8s.api.rbac.v1.ClusterRoleBinding": _with_role_group}

@@ -1,21 +1,23 @@
-"""Secrets and ConfigMaps."""
+"""Secrets."""
 
 from __future__ import annotations
 
 import base64
 import json
+from datetime import datetime
 
+from nodeyard.apiserver.kinds.config_map import SIZE_MAX, decoded_length, immutable_data_errors
+from nodeyard.apiserver.kinds.edits import fill
+from nodeyard.apiserver.kinds.printer import AGE, NAME, Printer, age_of, name_of, text_column
+from nodeyard.apiserver.kinds.strategy import BuiltIn, reader
 from nodeyard.apiserver.kinds.validation import IMMUTABLE, config_key_faults, faults_at
 from nodeyard.kube import meta
-from nodeyard.kube.fields import FieldError, forbidden, invalid, key, required, too_long
-from nodeyard.kube.json import Object
+from nodeyard.kube.fields import FieldError, invalid, key, required, too_long
+from nodeyard.kube.json import Json, Object
 
-SIZE_MAX = 1024 * 1024
-_SEALED = "field is immutable when `immutable` is set"
 _SERVICE_ACCOUNT = "kubernetes.io/service-account.name"
 _REDACTED = "<secret contents redacted>"
-
-# Keys that a secret of a type must have.
+# Required keys by type.
 _REQUIRED_KEYS = {
     "kubernetes.io/dockercfg": (".dockercfg",),
     "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
@@ -24,45 +26,14 @@ _REQUIRED_KEYS = {
 }
 
 
-def config_map_errors(obj: Object) -> list[FieldError]:
-    data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
-    errors: list[FieldError] = []
-    size = 0
-    for name, value in data.items():
-        errors += faults_at(key("data", name), name, config_key_faults)
-        if name in binary:
-            errors.append(invalid(key("data", name), name, "duplicate of key present in binaryData"))
-        size += len(value.encode())
-    for name, value in binary.items():
-        errors += faults_at(key("binaryData", name), name, config_key_faults)
-        size += _decoded_length(value)
-    if size > SIZE_MAX:
-        errors.append(too_long("[]", SIZE_MAX))
-    return errors
-
-
-def _decoded_length(text: str) -> int:
-    return len(text) * 3 // 4 - text.count("=")
-
-
-def config_map_update_errors(new: Object, old: Object) -> list[FieldError]:
-    errors = _seal_errors(new, old, ("data", "binaryData"))
-    return errors + config_map_errors(new)
-
-
-def _seal_errors(new: Object, old: Object, fields: tuple[str, ...]) -> list[FieldError]:
-    if not old.get("immutable"):
-        return []
-    errors = [] if new.get("immutable") else [forbidden("immutable", _SEALED)]
-    return errors + [forbidden(field, _SEALED) for field in fields if (new.get(field) or {}) != (old.get(field) or {})]
-
-
-def secret_errors(obj: Object) -> list[FieldError]:
-    data = obj.get("data") or {}
-    errors = [error for name in data for error in faults_at(key("data", name), name, config_key_faults)]
-    if sum(_decoded_length(value) for value in data.values()) > SIZE_MAX:
-        errors.append(too_long("data", SIZE_MAX))
-    return errors + _typed_errors(obj, data)
+def _with_defaults(obj: Object) -> Object:
+    """Set the default type, and move the write-only stringData into data."""
+    obj = fill(obj, {"type": "Opaque"})
+    if "stringData" not in obj:
+        return obj
+    encoded = {name: base64.b64encode(text.encode()).decode() for name, text in obj["stringData"].items()}
+    kept = {field: value for field, value in obj.items() if field != "stringData"}
+    return {**kept, "data": {**(obj.get("data") or {}), **encoded}}
 
 
 def _typed_errors(obj: Object, data: Object) -> list[FieldError]:
@@ -93,8 +64,30 @@ def _json_errors(encoded: str, path: str) -> list[FieldError]:
     return []
 
 
-def secret_update_errors(new: Object, old: Object) -> list[FieldError]:
-    errors: list[FieldError] = []
-    if new.get("type") != old.get("type"):
-        errors.append(invalid("type", new.get("type", ""), IMMUTABLE))
-    return errors + _seal_errors(new, old, ("data",)) + secret_errors(new)
+def _cells(obj: Object, now: datetime) -> list[Json]:
+    return [name_of(obj), obj.get("type", ""), len(obj.get("data") or ()), age_of(obj, now)]
+
+
+class SecretStrategy(BuiltIn):
+    definition = "io.k8s.api.core.v1.Secret"
+    plural = "secrets"
+    defaults = {"io.k8s.api.core.v1.Secret": _with_defaults}
+    printer = Printer(
+        (NAME, text_column("Type", "What kind of secret it is."), text_column("Data", "How many keys it has."), AGE),
+        _cells,
+    )
+    has_own_field_labels = True
+    fields = {"type": reader("type")}
+
+    def validate_create(self, obj: Object) -> list[FieldError]:
+        data = obj.get("data") or {}
+        errors = [error for name in data for error in faults_at(key("data", name), name, config_key_faults)]
+        if sum(decoded_length(value) for value in data.values()) > SIZE_MAX:
+            errors.append(too_long("data", SIZE_MAX))
+        return errors + _typed_errors(obj, data)
+
+    def validate_update(self, new: Object, old: Object) -> list[FieldError]:
+        errors: list[FieldError] = []
+        if new.get("type") != old.get("type"):
+            errors.append(invalid("type", new.get("type", ""), IMMUTABLE))
+        return errors + immutable_data_errors(new, old, ("data",)) + self.validate_create(new)

@@ -1,7 +1,26 @@
-"""Services."""
+"""Services, with their defaults and addresses."""
 
 from __future__ import annotations
 
+import hashlib
+import ipaddress
+from datetime import datetime
+
+from nodeyard.apiserver.kinds.edits import fill, map_items, replace
+from nodeyard.apiserver.kinds.printer import (
+    AGE,
+    NAME,
+    NONE,
+    SELECTOR,
+    Printer,
+    age_of,
+    labels_text,
+    name_of,
+    spec_of,
+    status_of,
+    text_column,
+)
+from nodeyard.apiserver.kinds.strategy import WithStatus, reader
 from nodeyard.apiserver.kinds.validation import (
     choice_errors,
     faults_at,
@@ -14,30 +33,116 @@ from nodeyard.apiserver.kinds.validation import (
     written,
 )
 from nodeyard.apiserver.metadata import label_errors
+from nodeyard.kube import meta
 from nodeyard.kube.fields import FieldError, FieldErrorType, duplicate, forbidden, index, invalid, required
-from nodeyard.kube.json import Object
+from nodeyard.kube.json import Json, Object
 from nodeyard.kube.names import label_faults
 
+_STICKY_SECONDS = 10800
+HEADLESS = "None"
+_NETWORK = ipaddress.IPv4Network("10.96.0.0/12")
+_FIRST_NODE_PORT, _NODE_PORTS = 30000, 2768
 _TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
 _PROTOCOLS = ("SCTP", "TCP", "UDP")
 
 
-def errors(obj: Object) -> list[FieldError]:
-    spec = obj.get("spec") or {}
-    kind, ports = spec.get("type", ""), spec.get("ports") or []
-    found: list[FieldError] = []
-    if kind == "ExternalName":
-        found += _external_name_errors(spec)
-    elif not ports and spec.get("clusterIP") != "None":
-        found.append(required("spec.ports"))
-    found += _port_list_errors(ports, kind)
-    found += label_errors(spec.get("selector") or {}, "spec.selector")
-    affinity = spec.get("sessionAffinity")
-    found += required_choice_errors("spec.sessionAffinity", affinity, "ClientIP", "None")
-    found += _cluster_ip_errors(spec)
-    for place, address in enumerate(spec.get("externalIPs") or ()):
-        found += ip_errors(index("spec.externalIPs", place), address)
-    return found + required_choice_errors("spec.type", kind, *_TYPES)
+def _with_defaults(obj: Object) -> Object:
+    spec = fill(obj["spec"], {"sessionAffinity": "None", "type": "ClusterIP"})
+    spec = _with_session_affinity(spec)
+    if spec.get("ports"):
+        spec = replace(spec, ports=map_items(spec["ports"], _with_port_defaults))
+    is_external = spec["type"] in ("NodePort", "LoadBalancer")
+    if is_external or (spec["type"] == "ClusterIP" and spec.get("externalIPs")):
+        spec = fill(spec, {"externalTrafficPolicy": "Cluster"})
+    if spec["type"] != "ExternalName":
+        spec = fill(spec, {"internalTrafficPolicy": "Cluster"})
+    if spec["type"] == "LoadBalancer":
+        spec = fill(spec, {"allocateLoadBalancerNodePorts": True})
+    return replace(obj, spec=spec)
+
+
+def _with_session_affinity(spec: Object) -> Object:
+    if spec["sessionAffinity"] == "ClientIP":
+        config = (spec.get("sessionAffinityConfig") or {}).get("clientIP") or {}
+        if config.get("timeoutSeconds") is None:
+            return {**spec, "sessionAffinityConfig": {"clientIP": {"timeoutSeconds": _STICKY_SECONDS}}}
+    elif spec["sessionAffinity"] == "None" and "sessionAffinityConfig" in spec:
+        return {field: value for field, value in spec.items() if field != "sessionAffinityConfig"}
+    return spec
+
+
+def _with_port_defaults(port: Object) -> Object:
+    port = fill(port, {"protocol": "TCP"})
+    return port if port.get("targetPort") else {**port, "targetPort": port.get("port", 0)}
+
+
+def allocate_addresses(obj: Object) -> Object:
+    """Allocate cluster IP and node ports.
+
+    The real server keeps a table of those in use. Here they follow from the Service's uid: collisions are rare in a
+    range of a million addresses, and nothing routes to them.
+    """
+    spec = obj["spec"]
+    if spec.get("type") == "ExternalName":
+        return obj
+    address = spec.get("clusterIP") or next(iter(spec.get("clusterIPs") or ()), "") or _cluster_ip(meta.uid(obj))
+    # Who has endpoints of his own making may have them of either family.
+    is_open = address == HEADLESS and not spec.get("selector")
+    spec = {
+        **spec,
+        "clusterIP": address,
+        "clusterIPs": spec.get("clusterIPs") or [address],
+        "ipFamilies": spec.get("ipFamilies") or (["IPv4", "IPv6"] if is_open else [_family(address)]),
+        "ipFamilyPolicy": spec.get("ipFamilyPolicy") or ("RequireDualStack" if is_open else "SingleStack"),
+    }
+    if spec.get("type") in ("NodePort", "LoadBalancer") and spec.get("allocateLoadBalancerNodePorts", True):
+        spec["ports"] = [
+            port if port.get("nodePort") else {**port, "nodePort": _node_port(meta.uid(obj), place)}
+            for place, port in enumerate(spec.get("ports") or ())
+        ]
+    return {**obj, "spec": spec}
+
+
+def _keep_allocated(new: Object, old: Object) -> Object:
+    """Keep the allocated values that an update leaves out."""
+    spec, before = new["spec"], old["spec"]
+    if spec.get("type") == "ExternalName":
+        return new
+    fields = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
+    if spec.get("clusterIP", before.get("clusterIP")) != before.get("clusterIP"):
+        return new
+    kept = {field: before[field] for field in fields if field in before and not spec.get(field)}
+    if spec.get("type") == before.get("type"):
+        kept["ports"] = _with_old_node_ports(spec.get("ports") or [], before.get("ports") or [])
+    return {**new, "spec": {**spec, **kept}}
+
+
+def _with_old_node_ports(ports: list[Object], before: list[Object]) -> list[Object]:
+    known = {(port.get("protocol"), port.get("port")): port["nodePort"] for port in before if port.get("nodePort")}
+    return [
+        {**port, "nodePort": known[pair]} if not port.get("nodePort") and (pair := _pair(port)) in known else port
+        for port in ports
+    ]
+
+
+def _pair(port: Object) -> tuple[str | None, int | None]:
+    return port.get("protocol"), port.get("port")
+
+
+def _family(address: str) -> str:
+    return "IPv6" if ":" in address else "IPv4"
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
+
+
+def _cluster_ip(uid: str) -> str:
+    return str(_NETWORK[1 + _hash(uid) % (_NETWORK.num_addresses - 2)])
+
+
+def _node_port(uid: str, place: int) -> int:
+    return _FIRST_NODE_PORT + _hash(f"{uid}/{place}") % _NODE_PORTS
 
 
 def _external_name_errors(spec: Object) -> list[FieldError]:
@@ -99,11 +204,92 @@ def _port_errors(port: Object, path: str) -> list[FieldError]:
     return found + port_errors(f"{path}.targetPort", port.get("targetPort", 0))
 
 
-def update_errors(new: Object, old: Object) -> list[FieldError]:
-    spec, before = new.get("spec") or {}, old.get("spec") or {}
-    found: list[FieldError] = []
-    address, earlier = spec.get("clusterIP", ""), before.get("clusterIP", "")
-    keeps_address = spec.get("type") != "ExternalName" and before.get("type") != "ExternalName"
-    if keeps_address and earlier and address != earlier:
-        found.append(invalid("spec.clusterIPs[0]", [address] if address else None, "may not change once set"))
-    return found + errors(new)
+def _cells(obj: Object, now: datetime) -> list[Json]:
+    given = spec_of(obj)
+    addresses = given.get("clusterIPs") or [NONE]
+    ports = ",".join(_port_text(port) for port in given.get("ports") or ())
+    return [
+        name_of(obj),
+        given.get("type", ""),
+        addresses[0],
+        _external_address(obj),
+        ports or NONE,
+        age_of(obj, now),
+        labels_text(given.get("selector")),
+    ]
+
+
+def _port_text(port: Object) -> str:
+    number_on_node = f":{port['nodePort']}" if port.get("nodePort") else ""
+    return f"{port.get('port', 0)}{number_on_node}/{port.get('protocol', '')}"
+
+
+def _external_address(obj: Object) -> str:
+    given = spec_of(obj)
+    if given.get("type") == "ExternalName":
+        return str(given.get("externalName", ""))
+    own = given.get("externalIPs") or []
+    if given.get("type") != "LoadBalancer":
+        return ",".join(own) or NONE
+    ingress = (status_of(obj).get("loadBalancer") or {}).get("ingress") or ()
+    balanced = sorted({entry.get("ip") or entry.get("hostname") or "" for entry in ingress} - {""})
+    return ",".join([*balanced, *own]) or "<pending>"
+
+
+class ServiceStrategy(WithStatus):
+    definition = "io.k8s.api.core.v1.Service"
+    plural = "services"
+    short_names = ("svc",)
+    categories = ("all",)
+    defaults = {"io.k8s.api.core.v1.Service": _with_defaults}
+    printer = Printer(
+        (
+            NAME,
+            text_column("Type", "How the service is reached."),
+            text_column("Cluster-IP", "Address inside the cluster."),
+            text_column("External-IP", "Addresses outside the cluster."),
+            text_column("Port(s)", "Ports, with the node's where there is one."),
+            AGE,
+            SELECTOR,
+        ),
+        _cells,
+    )
+    uses_generation = False
+    allows_create_on_update = True
+    has_own_field_labels = True
+    fields = {"spec.clusterIP": reader("spec", "clusterIP"), "spec.type": reader("spec", "type")}
+
+    def validate_name(self, name: str) -> list[str]:
+        return label_faults(name)
+
+    def prepare_create(self, obj: Object, now: datetime) -> Object:
+        return allocate_addresses(super().prepare_create(obj, now))
+
+    def prepare_update(self, new: Object, old: Object) -> Object:
+        return allocate_addresses(_keep_allocated(super().prepare_update(new, old), old))
+
+    def validate_create(self, obj: Object) -> list[FieldError]:
+        spec = obj.get("spec") or {}
+        kind, ports = spec.get("type", ""), spec.get("ports") or []
+        found: list[FieldError] = []
+        if kind == "ExternalName":
+            found += _external_name_errors(spec)
+        elif not ports and spec.get("clusterIP") != "None":
+            found.append(required("spec.ports"))
+        found += _port_list_errors(ports, kind)
+        found += label_errors(spec.get("selector") or {}, "spec.selector")
+        affinity = spec.get("sessionAffinity")
+        found += required_choice_errors("spec.sessionAffinity", affinity, "ClientIP", "None")
+        found += _cluster_ip_errors(spec)
+        for place, address in enumerate(spec.get("externalIPs") or ()):
+            found += ip_errors(index("spec.externalIPs", place), address)
+        return found + required_choice_errors("spec.type", kind, *_TYPES)
+
+    def validate_update(self, new: Object, old: Object) -> list[FieldError]:
+        spec, before = new.get("spec") or {}, old.get("spec") or {}
+        found: list[FieldError] = []
+        address, earlier = spec.get("clusterIP", ""), before.get("clusterIP", "")
+        keeps_address = spec.get("type") != "ExternalName" and before.get("type") != "ExternalName"
+        if keeps_address and earlier and address != earlier:
+            found.append(invalid("spec.clusterIPs[0]", [address] if address else None, "may not change once set"))
+        return found + self.validate_create(new)
