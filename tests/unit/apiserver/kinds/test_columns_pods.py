@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from nodeyard.apiserver.kinds.pod.columns import POD, POD_TEMPLATE
+from nodeyard.apiserver.kinds.pod.columns import PRINTER
+from nodeyard.apiserver.kinds.pod_template import PodTemplateStrategy
 
 from .builders import container, container_status, ended, pod, running, workload
 from .pipeline import NOW
@@ -18,7 +19,7 @@ READY = {"type": "Ready", "status": "True"}
 
 
 def row(obj: dict[str, Any]) -> dict[str, Any]:
-    return dict(zip((column.name for column in POD.columns), POD.cells(obj, NOW), strict=True))
+    return dict(zip((column.name for column in PRINTER.columns), PRINTER.cells(obj, NOW), strict=True))
 
 
 PODS = {
@@ -187,5 +188,5 @@ def test_readiness_gates_are_counted() -> None:
 
 def test_a_pod_template_shows_its_containers() -> None:
     template = workload()["spec"]["template"]
-    cells = POD_TEMPLATE.cells({"metadata": {"name": "t"}, "template": template}, NOW)
+    cells = PodTemplateStrategy.printer.cells({"metadata": {"name": "t"}, "template": template}, NOW)
     assert cells == ["t", "a,b", "registry/a:v1,registry/b:v1", "app=a"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nodeyard.apiserver.kinds.pod.defaults import pull_policy
-from nodeyard.apiserver.kinds.quality import quality_of_service
+from nodeyard.apiserver.kinds.pod.strategy import qos_class
 from nodeyard.apiserver.kinds.service import allocate_addresses
 from nodeyard.apiserver.kinds.workloads.cron_schedule import is_time_zone, schedule_fault
 
@@ -29,11 +29,11 @@ ALL = {"cpu": "1", "memory": "1Gi"}
 )
 def test_the_class_of_service_follows_from_what_containers_ask_for(resources: list[dict], quality: str) -> None:
     containers = [{"name": f"c{place}", "resources": each} for place, each in enumerate(resources)]
-    assert quality_of_service({"containers": containers}) == quality
+    assert qos_class({"containers": containers}) == quality
 
 
 def test_resources_of_the_pod_itself_count_before_those_of_its_containers() -> None:
-    assert quality_of_service({"containers": [{}], "resources": {"limits": ALL}}) == "Guaranteed"
+    assert qos_class({"containers": [{}], "resources": {"limits": ALL}}) == "Guaranteed"
 
 
 @pytest.mark.parametrize(

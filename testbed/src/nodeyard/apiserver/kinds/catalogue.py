@@ -14,8 +14,9 @@ from nodeyard.apiserver.kinds.lease import LeaseStrategy
 from nodeyard.apiserver.kinds.namespace import NamespaceStrategy
 from nodeyard.apiserver.kinds.node import NodeStrategy
 from nodeyard.apiserver.kinds.openapi import reference
-from nodeyard.apiserver.kinds.pod import strategy as pods
+from nodeyard.apiserver.kinds.pod.strategy import PodStrategy
 from nodeyard.apiserver.kinds.pod_disruption_budget import PodDisruptionBudgetStrategy
+from nodeyard.apiserver.kinds.pod_template import PodTemplateStrategy
 from nodeyard.apiserver.kinds.rbac import (
     ClusterRoleBindingStrategy,
     ClusterRoleStrategy,
@@ -33,8 +34,8 @@ from nodeyard.apiserver.resources import Resource, Version
 KINDS: tuple[type[BuiltIn], ...] = (
     NamespaceStrategy,
     NodeStrategy,
-    pods.PodStrategy,
-    pods.PodTemplateStrategy,
+    PodStrategy,
+    PodTemplateStrategy,
     SecretStrategy,
     ConfigMapStrategy,
     ServiceStrategy,

@@ -1,1 +1,1 @@
-"""Pods."""
+"""Pods: strategy, defaults, columns, and validation by part of the spec. Pod templates use all but the strategy."""

@@ -12,8 +12,6 @@ from nodeyard.apiserver.kinds.printer import (
     NONE,
     Printer,
     age_of,
-    container_cells,
-    labels_text,
     name_of,
     spec_of,
     status_of,
@@ -164,12 +162,7 @@ def _has_condition(given: Mapping[str, Any], kind: str) -> bool:
     return False
 
 
-def template_cells(obj: Object, now: datetime) -> list[Json]:
-    template = obj.get("template") or {}
-    return [name_of(obj), *container_cells(template), labels_text((template.get("metadata") or {}).get("labels"))]
-
-
-POD = Printer(
+PRINTER = Printer(
     (
         NAME,
         text_column("Ready", "Containers that are ready, of all."),
@@ -182,13 +175,4 @@ POD = Printer(
         text_column("Readiness Gates", "Gates passed, of all.", wide=True),
     ),
     pod_cells,
-)
-POD_TEMPLATE = Printer(
-    (
-        NAME,
-        text_column("Containers", "Names of the containers."),
-        text_column("Images", "Images of the containers."),
-        text_column("Pod Labels", "Labels of the pods."),
-    ),
-    template_cells,
 )

@@ -1,19 +1,21 @@
-"""Pods: wanted once, then run; and the templates they are made from."""
+"""Strategy of pods, with the priority and the QoS class that they get on creation."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 
+from nodeyard.apiserver import errors
 from nodeyard.apiserver.kinds.edits import keep, keep_metadata
-from nodeyard.apiserver.kinds.pod import columns
-from nodeyard.apiserver.kinds.pod import update_validation as pod_updates
-from nodeyard.apiserver.kinds.pod import validation as pods
-from nodeyard.apiserver.kinds.priorities import PRIORITY_FIELDS, with_priority
-from nodeyard.apiserver.kinds.quality import quality_of_service
-from nodeyard.apiserver.kinds.strategy import BuiltIn, Paths, WithStatus, flag, reader
+from nodeyard.apiserver.kinds.pod.columns import PRINTER
+from nodeyard.apiserver.kinds.pod.defaults import DEFAULTS
+from nodeyard.apiserver.kinds.pod.update_validation import status_errors, update_errors
+from nodeyard.apiserver.kinds.pod.validation import create_errors
+from nodeyard.apiserver.kinds.strategy import Paths, WithStatus, flag, reader
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import label_faults
+from nodeyard.kube.quantity import parse
 from nodeyard.kube.timestamps import format_rfc3339
 
 FINISHED = ("Failed", "Succeeded")
@@ -21,6 +23,69 @@ _POD_NAME_ADVICE = (
     "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is "
     "recommended: "
 )
+_GATED: Object = {
+    "type": "PodScheduled",
+    "status": "False",
+    "lastProbeTime": None,
+    "reason": "SchedulingGated",
+    "message": "Scheduling is blocked due to non-empty scheduling gates",
+}
+_PRIORITY_FIELDS = ("priority", "preemptionPolicy")
+_PREEMPT = "PreemptLowerPriority"
+_PRIORITIES = {"": 0, "system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+_QOS_RESOURCES = ("cpu", "memory")
+
+
+def _with_priority(name: str, spec: Object) -> Object:
+    """Set the priority of a new pod from its class, as the Priority admission plugin does.
+
+    PriorityClasses are not served; the two that every cluster has are known. Raises 403 for any other class, and for a
+    priority that is not that of the class.
+    """
+    given = spec.get("priorityClassName") or ""
+    if given not in _PRIORITIES:
+        raise errors.forbidden("", "pods", name, f"no PriorityClass with name {given} was found")
+    priority, policy = _PRIORITIES[given], spec.get("preemptionPolicy")
+    if spec.get("priority", priority) != priority:
+        raise errors.forbidden("", "pods", name, _refusal("integer value of priority", spec["priority"], priority))
+    if policy is not None and policy != _PREEMPT:
+        raise errors.forbidden("", "pods", name, _refusal("string value of PreemptionPolicy", policy, _PREEMPT))
+    return {**spec, "priority": priority, "preemptionPolicy": _PREEMPT}
+
+
+def _refusal(what: str, given: int | str, computed: int | str) -> str:
+    return (
+        f"the {what} ({given}) must not be provided in pod spec; priority admission controller computed {computed} "
+        "from the given PriorityClass name"
+    )
+
+
+def qos_class(spec: Object) -> str:
+    """Guaranteed: all containers have equal requests and limits of CPU and memory. BestEffort: none has any."""
+    if spec.get("resources"):
+        return _qos_class([spec["resources"]])
+    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    return _qos_class(container.get("resources") or {} for container in containers)
+
+
+def _qos_class(all_resources: Iterable[Object]) -> str:
+    has_any, is_guaranteed = False, True
+    for resources in all_resources:
+        requests, limits = _positive_amounts(resources.get("requests")), _positive_amounts(resources.get("limits"))
+        has_any = has_any or bool(requests or limits)
+        is_guaranteed = (
+            is_guaranteed
+            and len(limits) == len(_QOS_RESOURCES)
+            and all(requests.get(name, amount) == amount for name, amount in limits.items())
+        )
+    if not has_any:
+        return "BestEffort"
+    return "Guaranteed" if is_guaranteed else "Burstable"
+
+
+def _positive_amounts(amounts: Object | None) -> Object:
+    found = {name: parse(amounts[name]) for name in _QOS_RESOURCES if amounts and name in amounts}
+    return {name: amount for name, amount in found.items() if amount}
 
 
 class PodStrategy(WithStatus):
@@ -28,7 +93,8 @@ class PodStrategy(WithStatus):
     plural = "pods"
     short_names = ("po",)
     categories = ("all",)
-    printer = columns.POD
+    printer = PRINTER
+    defaults = DEFAULTS
     has_own_field_labels = True
     returns_deleted = True
     is_graceful = True
@@ -49,30 +115,30 @@ class PodStrategy(WithStatus):
         return (("status",),)
 
     def prepare_create(self, obj: Object, now: datetime) -> Object:
-        status: Object = {"phase": "Pending", "qosClass": quality_of_service(obj.get("spec") or {})}
+        status: Object = {"phase": "Pending", "qosClass": qos_class(obj.get("spec") or {})}
         if (obj.get("spec") or {}).get("schedulingGates"):
             status["conditions"] = [{**_GATED, "lastTransitionTime": format_rfc3339(now)}]
-        return {**obj, "spec": with_priority(obj["metadata"].get("name", ""), obj["spec"]), "status": status}
+        return {**obj, "spec": _with_priority(obj["metadata"].get("name", ""), obj["spec"]), "status": status}
 
     def prepare_update(self, new: Object, old: Object) -> Object:
-        """Who leaves out what priority the pod was given does not mean to change it."""
+        """Keep the priority where the update leaves it out."""
         kept = keep(new, old, "status")
         spec, before = kept.get("spec") or {}, old.get("spec") or {}
-        missing = {field: before[field] for field in PRIORITY_FIELDS if field in before and field not in spec}
+        missing = {field: before[field] for field in _PRIORITY_FIELDS if field in before and field not in spec}
         return {**kept, "spec": {**spec, **missing}} if missing else kept
 
     def prepare_status(self, new: Object, old: Object) -> Object:
         kept = keep_metadata(keep(new, old, "spec"), old, "deletionTimestamp", "ownerReferences")
-        return {**kept, "status": _settled(kept.get("status") or {}, old.get("status") or {})}
+        return {**kept, "status": _with_kept_fields(kept.get("status") or {}, old.get("status") or {})}
 
     def validate_create(self, obj: Object) -> list[FieldError]:
-        return pods.create_errors(obj)
+        return create_errors(obj)
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
-        return pod_updates.update_errors(new, old)
+        return update_errors(new, old)
 
     def validate_status(self, new: Object, old: Object) -> list[FieldError]:
-        return pod_updates.status_errors(new, old)
+        return status_errors(new, old)
 
     def warnings(self, obj: Object, old: Object | None) -> list[str]:
         if old is not None:
@@ -88,22 +154,13 @@ class PodStrategy(WithStatus):
         return seconds if seconds >= 0 else 1
 
 
-_GATED: Object = {
-    "type": "PodScheduled",
-    "status": "False",
-    "lastProbeTime": None,
-    "reason": "SchedulingGated",
-    "message": "Scheduling is blocked due to non-empty scheduling gates",
-}
-
-
 def _first_address(obj: Object) -> str:
     addresses = (obj.get("status") or {}).get("podIPs") or [{}]
     return str(addresses[0].get("ip") or "")
 
 
-def _settled(status: Object, before: Object) -> Object:
-    """What old kubelets forget: the class of service, and which generation was observed."""
+def _with_kept_fields(status: Object, before: Object) -> Object:
+    """Keep the QoS class and the observed generations, which old kubelets leave out."""
     for field in ("qosClass", "observedGeneration"):
         if not status.get(field) and before.get(field):
             status = {**status, field: before[field]}
@@ -119,19 +176,3 @@ def _settled(status: Object, before: Object) -> Object:
         ]
         status = {**status, "conditions": conditions}
     return status
-
-
-class PodTemplateStrategy(BuiltIn):
-    definition = "io.k8s.api.core.v1.PodTemplate"
-    plural = "podtemplates"
-    printer = columns.POD_TEMPLATE
-    uses_generation = True
-
-    def changes_generation(self, new: Object, old: Object) -> bool:
-        return bool(new.get("template") != old.get("template"))
-
-    def validate_create(self, obj: Object) -> list[FieldError]:
-        return pods.template_errors(obj.get("template") or {}, "template")
-
-    def validate_update(self, new: Object, old: Object) -> list[FieldError]:
-        return self.validate_create(new)

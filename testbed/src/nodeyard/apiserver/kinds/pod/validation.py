@@ -23,12 +23,14 @@ from nodeyard.apiserver.kinds.validation import (
     subdomain_errors_at,
     unsupported,
 )
-from nodeyard.apiserver.metadata import annotation_errors, label_errors
+from nodeyard.apiserver.metadata import label_errors
 from nodeyard.kube.fields import FieldError, forbidden, index, invalid, required
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import label_faults, qualified_name_faults
 
 _DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
+
+
 _MAX_NAMESERVERS = 3
 
 
@@ -48,17 +50,6 @@ def pod_errors(obj: Object) -> list[FieldError]:
     errors = spec_errors(spec, "spec", is_pod=True)
     for field in ("containers", "initContainers"):
         errors += whitespace_errors(spec.get(field) or [], f"spec.{field}")
-    return errors
-
-
-def template_errors(template: Object, path: str) -> list[FieldError]:
-    metadata, spec = template.get("metadata") or {}, template.get("spec") or {}
-    errors = label_errors(metadata.get("labels") or {}, f"{path}.labels")
-    errors += annotation_errors(metadata.get("annotations") or {}, f"{path}.annotations")
-    errors += spec_errors(spec, f"{path}.spec", is_pod=False)
-    if spec.get("ephemeralContainers"):
-        detail = "ephemeral containers not allowed in pod template"
-        errors.append(forbidden(f"{path}.spec.ephemeralContainers", detail))
     return errors
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodeyard.apiserver.kinds.pod.validation import template_errors
+from nodeyard.apiserver.kinds.pod_template import template_errors
 from nodeyard.apiserver.kinds.validation import (
     IMMUTABLE,
     choice_errors,

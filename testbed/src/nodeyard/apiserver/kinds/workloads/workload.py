@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nodeyard.apiserver.kinds.pod.validation import template_errors
+from nodeyard.apiserver.kinds.pod_template import template_errors
 from nodeyard.apiserver.kinds.validation import (
     IMMUTABLE,
     NOT_NEGATIVE,
