@@ -26,9 +26,16 @@ from nodeyard.apiserver.kinds.rbac import (
 from nodeyard.apiserver.kinds.secret import SecretStrategy
 from nodeyard.apiserver.kinds.service import ServiceStrategy
 from nodeyard.apiserver.kinds.service_account import ServiceAccountStrategy
-from nodeyard.apiserver.kinds.strategies import admission, batch, workloads
+from nodeyard.apiserver.kinds.strategies import admission
 from nodeyard.apiserver.kinds.strategy import BuiltIn, Default
 from nodeyard.apiserver.kinds.table import definitions
+from nodeyard.apiserver.kinds.workloads.controller_revision import ControllerRevisionStrategy
+from nodeyard.apiserver.kinds.workloads.cron_job import CronJobStrategy
+from nodeyard.apiserver.kinds.workloads.daemon_set import DaemonSetStrategy
+from nodeyard.apiserver.kinds.workloads.deployment import DeploymentStrategy
+from nodeyard.apiserver.kinds.workloads.job import JobStrategy
+from nodeyard.apiserver.kinds.workloads.replica_set import ReplicaSetStrategy
+from nodeyard.apiserver.kinds.workloads.stateful_set import StatefulSetStrategy
 from nodeyard.apiserver.resources import Resource, Version
 
 KINDS: tuple[type[BuiltIn], ...] = (
@@ -43,13 +50,13 @@ KINDS: tuple[type[BuiltIn], ...] = (
     CoreEventStrategy,
     EventStrategy,
     LeaseStrategy,
-    workloads.ControllerRevisionStrategy,
-    workloads.DaemonSetStrategy,
-    workloads.DeploymentStrategy,
-    workloads.ReplicaSetStrategy,
-    workloads.StatefulSetStrategy,
-    batch.CronJobStrategy,
-    batch.JobStrategy,
+    ControllerRevisionStrategy,
+    DaemonSetStrategy,
+    DeploymentStrategy,
+    ReplicaSetStrategy,
+    StatefulSetStrategy,
+    CronJobStrategy,
+    JobStrategy,
     PodDisruptionBudgetStrategy,
     ClusterRoleStrategy,
     ClusterRoleBindingStrategy,

@@ -75,9 +75,8 @@ class PodDisruptionBudgetStrategy(WithStatus):
             }
             found.append(invalid("spec", written(shown), "minAvailable and maxUnavailable cannot be both set"))
         for field in ("minAvailable", "maxUnavailable"):
-            found += count_errors(f"spec.{field}", spec.get(field)) + at_most_all_errors(
-                f"spec.{field}", spec.get(field)
-            )
+            found += count_errors(f"spec.{field}", spec.get(field))
+            found += at_most_all_errors(f"spec.{field}", spec.get(field))
         found += object_errors(spec.get("selector"), "spec.selector")
         policy = spec.get("unhealthyPodEvictionPolicy")
         if policy is not None:

@@ -5,14 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from nodeyard.apiserver.kinds.pod.validation import spec_errors
-from nodeyard.apiserver.kinds.printer import (
-    NAME,
-    Printer,
-    container_cells,
-    labels_text,
-    name_of,
-    text_column,
-)
+from nodeyard.apiserver.kinds.printer import NAME, Printer, container_cells, labels_text, name_of, text_column
 from nodeyard.apiserver.kinds.strategy import BuiltIn
 from nodeyard.apiserver.metadata import annotation_errors, label_errors
 from nodeyard.kube.fields import FieldError, forbidden

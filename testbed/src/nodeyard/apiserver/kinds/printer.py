@@ -43,11 +43,11 @@ def age_of(obj: Object, now: datetime) -> str:
     return ages.age(obj["metadata"].get("creationTimestamp"), now)
 
 
-def spec_of(obj: Object) -> Mapping[str, Any]:
+def spec_of(obj: Object) -> Object:
     return obj.get("spec") or {}
 
 
-def status_of(obj: Object) -> Mapping[str, Any]:
+def status_of(obj: Object) -> Object:
     return obj.get("status") or {}
 
 

@@ -6,17 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from nodeyard.apiserver.kinds.printer import (
-    AGE,
-    NAME,
-    NONE,
-    Printer,
-    age_of,
-    name_of,
-    spec_of,
-    status_of,
-    text_column,
-)
+from nodeyard.apiserver.kinds.printer import AGE, NAME, NONE, Printer, age_of, name_of, spec_of, status_of, text_column
 from nodeyard.kube import ages
 from nodeyard.kube.json import Json, Object
 
