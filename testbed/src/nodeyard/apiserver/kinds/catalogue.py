@@ -5,7 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nodeyard.apiserver.crds.strategy import DefinitionStrategy
-from nodeyard.apiserver.kinds import defaults
+from nodeyard.apiserver.kinds.admissionregistration.validating_admission_policy import ValidatingAdmissionPolicyStrategy
+from nodeyard.apiserver.kinds.admissionregistration.validating_admission_policy_binding import (
+    ValidatingAdmissionPolicyBindingStrategy,
+)
+from nodeyard.apiserver.kinds.admissionregistration.webhook_configuration import (
+    MutatingWebhookConfigurationStrategy,
+    ValidatingWebhookConfigurationStrategy,
+)
 from nodeyard.apiserver.kinds.api_service import APIServiceStrategy
 from nodeyard.apiserver.kinds.compiler import schema
 from nodeyard.apiserver.kinds.config_map import ConfigMapStrategy
@@ -26,7 +33,6 @@ from nodeyard.apiserver.kinds.rbac import (
 from nodeyard.apiserver.kinds.secret import SecretStrategy
 from nodeyard.apiserver.kinds.service import ServiceStrategy
 from nodeyard.apiserver.kinds.service_account import ServiceAccountStrategy
-from nodeyard.apiserver.kinds.strategies import admission
 from nodeyard.apiserver.kinds.strategy import BuiltIn, Default
 from nodeyard.apiserver.kinds.table import definitions
 from nodeyard.apiserver.kinds.workloads.controller_revision import ControllerRevisionStrategy
@@ -64,13 +70,13 @@ KINDS: tuple[type[BuiltIn], ...] = (
     RoleBindingStrategy,
     DefinitionStrategy,
     APIServiceStrategy,
-    admission.MutatingWebhookStrategy,
-    admission.PolicyStrategy,
-    admission.PolicyBindingStrategy,
-    admission.ValidatingWebhookStrategy,
+    MutatingWebhookConfigurationStrategy,
+    ValidatingAdmissionPolicyStrategy,
+    ValidatingAdmissionPolicyBindingStrategy,
+    ValidatingWebhookConfigurationStrategy,
 )
 
-DEFAULTS: Mapping[str, Default] = defaults.DEFAULTS | {
+DEFAULTS: Mapping[str, Default] = {
     definition: default for kind in KINDS for definition, default in kind.defaults.items()
 }
 """Defaults by definition."""

@@ -1,34 +1,27 @@
-"""ValidatingAdmissionPolicies and their bindings.
-
-Whether their expressions compile is found out by admission, which has CEL.
-"""
+"""ValidatingAdmissionPolicies. Admission compiles their expressions."""
 
 from __future__ import annotations
 
 import re
+from datetime import datetime
 
-from nodeyard.apiserver.kinds.admissionregistration.webhook_configuration import (
+from nodeyard.apiserver.kinds.admissionregistration.rules import (
+    MATCH_DEFAULTS,
     condition_errors,
     resource_name_errors,
     rule_errors,
 )
-from nodeyard.apiserver.kinds.validation import (
-    choice_errors,
-    dns_1035_faults,
-    duplicates,
-    faults_at,
-    path_segment_faults,
-    subdomain_errors_at,
-    unsupported,
-)
+from nodeyard.apiserver.kinds.edits import filler, keep_metadata
+from nodeyard.apiserver.kinds.printer import AGE, NAME, Printer, age_of, name_of, number_column, spec_of, text_column
+from nodeyard.apiserver.kinds.strategy import Paths, WithStatus
+from nodeyard.apiserver.kinds.validation import choice_errors, dns_1035_faults, duplicates, faults_at
 from nodeyard.kube import meta
-from nodeyard.kube.fields import FieldError, duplicate, forbidden, index, invalid, not_supported, required
-from nodeyard.kube.json import Object
+from nodeyard.kube.fields import FieldError, duplicate, index, invalid, not_supported, required
+from nodeyard.kube.json import Json, Object
 from nodeyard.kube.names import qualified_name_faults, subdomain_faults
 from nodeyard.kube.selectors import object_errors
 
 _REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge"]
-_ACTIONS = ["Audit", "Deny", "Warn"]
 _IDENTIFIER = re.compile("[_a-zA-Z][_a-zA-Z0-9]*")
 _RESERVED = frozenset(
     (
@@ -37,28 +30,8 @@ _RESERVED = frozenset(
     )
 )  # fmt: skip
 _NOTHING_TO_DO = "validations or auditAnnotations must contain at least one item"
-
-
-def policy_errors(obj: Object) -> list[FieldError]:
-    spec = obj.get("spec") or {}
-    errors: list[FieldError] = []
-    if spec.get("failurePolicy") is None:
-        errors.append(required("spec.failurePolicy"))
-    else:
-        errors += choice_errors("spec.failurePolicy", spec["failurePolicy"], "Fail", "Ignore")
-    if spec.get("paramKind") is not None:
-        errors += _param_kind_errors(spec["paramKind"])
-    errors += _constraint_errors(spec.get("matchConstraints"))
-    errors += condition_errors(spec.get("matchConditions") or [], "spec.matchConditions")
-    for place, variable in enumerate(spec.get("variables") or ()):
-        errors += _variable_errors(variable, index("spec.variables", place))
-    validations, annotations = spec.get("validations") or [], spec.get("auditAnnotations") or []
-    if not validations and not annotations:
-        fields = ("validations", "auditAnnotations")
-        return errors + [required(f"spec.{field}", _NOTHING_TO_DO) for field in fields]
-    for place, validation in enumerate(validations):
-        errors += _validation_errors(validation, index("spec.validations", place))
-    return errors + _annotation_errors(annotations, meta.name(obj))
+_UNSET = "<unset>"
+_METADATA = ("deletionTimestamp", "generation", "selfLink", "labels", "annotations", "finalizers", "ownerReferences")
 
 
 def _param_kind_errors(kind: Object) -> list[FieldError]:
@@ -87,13 +60,13 @@ def _param_kind_errors(kind: Object) -> list[FieldError]:
 def _constraint_errors(constraints: Object | None) -> list[FieldError]:
     if constraints is None:
         return [required("spec.matchConstraints")]
-    errors = _match_errors(constraints, "spec.matchConstraints")
+    errors = match_errors(constraints, "spec.matchConstraints")
     if not constraints.get("resourceRules"):
         errors.append(required("spec.matchConstraints.resourceRules"))
     return errors
 
 
-def _match_errors(resources: Object, path: str) -> list[FieldError]:
+def match_errors(resources: Object, path: str) -> list[FieldError]:
     errors = choice_errors(f"{path}.matchPolicy", resources.get("matchPolicy"), "Equivalent", "Exact")
     for field in ("namespaceSelector", "objectSelector"):
         errors += object_errors(resources.get(field), f"{path}.{field}")
@@ -146,54 +119,60 @@ def _annotation_errors(annotations: list[Object], policy: str) -> list[FieldErro
     return errors
 
 
-def binding_errors(obj: Object) -> list[FieldError]:
-    spec = obj.get("spec") or {}
-    errors: list[FieldError] = []
-    name = spec.get("policyName", "")
-    errors += subdomain_errors_at("spec.policyName", name) if name else [required("spec.policyName")]
-    if spec.get("paramRef") is not None:
-        errors += _param_ref_errors(spec["paramRef"], "spec.paramRef")
-    if spec.get("matchResources") is not None:
-        errors += _match_errors(spec["matchResources"], "spec.matchResources")
-    return errors + _action_errors(spec.get("validationActions") or [], "spec.validationActions")
+def _cells(obj: Object, now: datetime) -> list[Json]:
+    given = spec_of(obj)
+    kind = given.get("paramKind")
+    shown = f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}" if kind else _UNSET
+    return [name_of(obj), len(given.get("validations") or ()), shown, age_of(obj, now)]
 
 
-def _param_ref_errors(reference: Object, path: str) -> list[FieldError]:
-    errors: list[FieldError] = []
-    name, selector = reference.get("name", ""), reference.get("selector")
-    exclusive = "name and selector are mutually exclusive"
-    if name:
-        errors += faults_at(f"{path}.name", name, path_segment_faults)
-        if selector is not None:
-            errors.append(forbidden(f"{path}.name", exclusive))
-    if selector is not None:
-        errors += object_errors(selector, f"{path}.selector")
-        if name:
-            errors.append(forbidden(f"{path}.selector", exclusive))
-    if not name and selector is None:
-        errors.append(required(path, "one of name or selector must be specified"))
-    action = reference.get("parameterNotFoundAction")
-    if not action:
-        errors.append(required(f"{path}.parameterNotFoundAction"))
-    elif action not in ("Deny", "Allow"):
-        errors.append(unsupported(f"{path}.parameterNotFoundAction", action, "Deny", "Allow"))
-    return errors
+class ValidatingAdmissionPolicyStrategy(WithStatus):
+    definition = "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicy"
+    plural = "validatingadmissionpolicies"
+    namespaced = False
+    categories = ("api-extensions",)
+    defaults = {
+        "io.k8s.api.admissionregistration.v1.MatchResources": filler(MATCH_DEFAULTS),
+        "io.k8s.api.admissionregistration.v1.NamedRuleWithOperations": filler({"scope": "*"}),
+        "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicySpec": filler({"failurePolicy": "Fail"}),
+    }
+    printer = Printer(
+        (
+            NAME,
+            number_column("Validations", "How many expressions it checks."),
+            text_column("ParamKind", "The kind of its parameters."),
+            AGE,
+        ),
+        _cells,
+    )
+    allows_unconditional_update = False
 
+    def reset_fields(self, subresource: str) -> Paths:
+        return (("spec",), ("metadata",)) if subresource == "status" else (("status",),)
 
-def _action_errors(actions: list[str], path: str) -> list[FieldError]:
-    if not actions:
-        return [required(path, "at least one validation action is required")]
-    errors: list[FieldError] = []
-    repeated = duplicates(actions)
-    for place, action in enumerate(actions):
-        if action not in _ACTIONS:
-            errors.append(not_supported(index(path, place), action, _ACTIONS))
-        if place in repeated:
-            errors.append(duplicate(index(path, place), action))
-    if "Deny" in actions and "Warn" in actions:
-        detail = (
-            "must not contain both Deny and Warn (repeating the same validation failure information in the API "
-            "response and headers serves no purpose)"
-        )
-        errors.append(invalid(path, actions, detail))
-    return errors
+    def prepare_status(self, new: Object, old: Object) -> Object:
+        return keep_metadata(super().prepare_status(new, old), old, *_METADATA)
+
+    def validate_create(self, obj: Object) -> list[FieldError]:
+        spec = obj.get("spec") or {}
+        errors: list[FieldError] = []
+        if spec.get("failurePolicy") is None:
+            errors.append(required("spec.failurePolicy"))
+        else:
+            errors += choice_errors("spec.failurePolicy", spec["failurePolicy"], "Fail", "Ignore")
+        if spec.get("paramKind") is not None:
+            errors += _param_kind_errors(spec["paramKind"])
+        errors += _constraint_errors(spec.get("matchConstraints"))
+        errors += condition_errors(spec.get("matchConditions") or [], "spec.matchConditions")
+        for place, variable in enumerate(spec.get("variables") or ()):
+            errors += _variable_errors(variable, index("spec.variables", place))
+        validations, annotations = spec.get("validations") or [], spec.get("auditAnnotations") or []
+        if not validations and not annotations:
+            fields = ("validations", "auditAnnotations")
+            return errors + [required(f"spec.{field}", _NOTHING_TO_DO) for field in fields]
+        for place, validation in enumerate(validations):
+            errors += _validation_errors(validation, index("spec.validations", place))
+        return errors + _annotation_errors(annotations, meta.name(obj))
+
+    def validate_update(self, new: Object, old: Object) -> list[FieldError]:
+        return self.validate_create(new) if new.get("spec") != old.get("spec") else []

@@ -1,36 +1,34 @@
-"""Webhook configurations, and the rules that policies share with them.
-
-Whether their expressions compile is found out by admission, which has CEL.
-"""
+"""ValidatingWebhookConfigurations and MutatingWebhookConfigurations."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from datetime import datetime
 from urllib.parse import urlsplit
 
+from nodeyard.apiserver.kinds.admissionregistration.rules import MATCH_DEFAULTS, condition_errors, rule_errors
+from nodeyard.apiserver.kinds.edits import filler
+from nodeyard.apiserver.kinds.printer import AGE, NAME, Printer, age_of, name_of, number_column
+from nodeyard.apiserver.kinds.strategy import BuiltIn
 from nodeyard.apiserver.kinds.validation import (
     choice_errors,
     dns_1035_faults,
     duplicates,
     faults_at,
-    path_segment_faults,
     range_fault,
     subdomain_errors_at,
 )
-from nodeyard.kube.fields import FieldError, duplicate, index, invalid, not_supported, required, too_many
-from nodeyard.kube.json import Object
-from nodeyard.kube.names import qualified_name_faults, subdomain_faults
+from nodeyard.kube.fields import FieldError, duplicate, index, invalid, required
+from nodeyard.kube.json import Json, Object, json_equal
+from nodeyard.kube.names import subdomain_faults
 from nodeyard.kube.selectors import object_errors
 
-_OPERATIONS = ("*", "CONNECT", "CREATE", "DELETE", "UPDATE")
-_SCOPES = ("*", "Cluster", "Namespaced")
+_WEBHOOK_DEFAULTS: Object = {**MATCH_DEFAULTS, "failurePolicy": "Fail", "timeoutSeconds": 10}
 _REVIEWS = ("v1", "v1beta1")
 _SIDE_EFFECTS = ("None", "NoneOnDryRun")
-_CONDITIONS_MAX = 64
 _FORMAT = "; desired format: https://host[/path]"
 
 
-def configuration_errors(obj: Object, *, is_mutating: bool) -> list[FieldError]:
+def _configuration_errors(obj: Object, *, is_mutating: bool) -> list[FieldError]:
     errors: list[FieldError] = []
     hooks = obj.get("webhooks") or []
     repeated = duplicates(hook.get("name", "") for hook in hooks)
@@ -90,69 +88,6 @@ def _review_version_errors(versions: list[str], path: str) -> list[FieldError]:
     return errors
 
 
-# rules
-
-
-def rule_errors(rule: Object, path: str) -> list[FieldError]:
-    errors = _operation_errors(rule.get("operations") or [], f"{path}.operations")
-    for field, noun in (("apiGroups", "API groups"), ("apiVersions", "API versions")):
-        values = rule.get(field) or []
-        if not values:
-            errors.append(required(f"{path}.{field}"))
-        errors += _wildcard_errors(values, f"{path}.{field}", noun)
-    for place, version in enumerate(rule.get("apiVersions") or ()):
-        if not version:
-            errors.append(required(index(f"{path}.apiVersions", place)))
-    errors += _resource_errors(rule.get("resources") or [], f"{path}.resources")
-    if rule.get("scope") is not None and rule["scope"] not in _SCOPES:
-        errors.append(not_supported(f"{path}.scope", rule["scope"], list(_SCOPES)))
-    return errors
-
-
-def _operation_errors(operations: list[str], path: str) -> list[FieldError]:
-    errors = [] if operations else [required(path)]
-    errors += _wildcard_errors(operations, path, "operations")
-    for place, operation in enumerate(operations):
-        if operation not in _OPERATIONS:
-            errors.append(not_supported(index(path, place), operation, list(_OPERATIONS)))
-    return errors
-
-
-def _wildcard_errors(values: list[str], path: str, noun: str) -> list[FieldError]:
-    if len(values) < 2 or "*" not in values:
-        return []
-    return [invalid(path, values, f"if '*' is present, must not specify other {noun}")]
-
-
-def _resource_errors(resources: list[str], path: str) -> list[FieldError]:
-    errors = [] if resources else [required(path)]
-    whole, everywhere = set[str](), set[str]()
-    for place, given in enumerate(resources):
-        where = index(path, place)
-        if not given:
-            errors.append(required(where))
-        resource, slash, sub = given.partition("/")
-        if not slash:
-            continue
-        if resource in whole:
-            errors.append(invalid(where, given, f"if '{resource}/*' is present, must not specify {given}"))
-        if sub in everywhere:
-            errors.append(invalid(where, given, f"if '*/{sub}' is present, must not specify {given}"))
-        if sub == "*":
-            whole.add(resource)
-        if resource == "*":
-            everywhere.add(sub)
-    if len(resources) > 1 and "*/*" in resources:
-        errors.append(invalid(path, resources, "if '*/*' is present, must not specify other resources"))
-    if "*" in resources and any("/" not in given and given != "*" for given in resources if given):
-        detail = "if '*' is present, must not specify other resources without subresources"
-        errors.append(invalid(path, resources, detail))
-    return errors
-
-
-# whom to call
-
-
 def _client_errors(config: Object, path: str) -> list[FieldError]:
     url, service = config.get("url"), config.get("service")
     if (url is None) == (service is None):
@@ -201,31 +136,41 @@ def _path_errors(target: str, path: str) -> list[FieldError]:
     return errors
 
 
-# what both kinds of admission share
+def _cells(obj: Object, now: datetime) -> list[Json]:
+    return [name_of(obj), len(obj.get("webhooks") or ()), age_of(obj, now)]
 
 
-def condition_errors(conditions: list[Object], path: str) -> list[FieldError]:
-    errors: list[FieldError] = []
-    if len(conditions) > _CONDITIONS_MAX:
-        errors.append(too_many(path, len(conditions), _CONDITIONS_MAX))
-    names: set[str] = set()
-    for place, condition in enumerate(conditions):
-        where, name = index(path, place), condition.get("name", "")
-        if not condition.get("expression", "").strip():
-            errors.append(required(f"{where}.expression"))
-        errors += faults_at(f"{where}.name", name, qualified_name_faults) if name else [required(f"{where}.name")]
-        if name in names and name:
-            errors.append(duplicate(f"{where}.name", name))
-        names.add(name)
-    return errors
+class ValidatingWebhookConfigurationStrategy(BuiltIn):
+    definition = "io.k8s.api.admissionregistration.v1.ValidatingWebhookConfiguration"
+    plural = "validatingwebhookconfigurations"
+    namespaced = False
+    categories = ("api-extensions",)
+    defaults = {
+        "io.k8s.api.admissionregistration.v1.RuleWithOperations": filler({"scope": "*"}),
+        "io.k8s.api.admissionregistration.v1.ServiceReference": filler({"port": 443}),
+        "io.k8s.api.admissionregistration.v1.ValidatingWebhook": filler(_WEBHOOK_DEFAULTS),
+    }
+    printer = Printer((NAME, number_column("Webhooks", "How many webhooks it registers."), AGE), _cells)
+    uses_generation = True
+    allows_unconditional_update = False
+    is_mutating = False
+
+    def changes_generation(self, new: Object, old: Object) -> bool:
+        return not json_equal(new.get("webhooks"), old.get("webhooks"))
+
+    def validate_create(self, obj: Object) -> list[FieldError]:
+        return _configuration_errors(obj, is_mutating=self.is_mutating)
+
+    def validate_update(self, new: Object, old: Object) -> list[FieldError]:
+        return self.validate_create(new)
 
 
-def resource_name_errors(names: Iterable[str], path: str) -> list[FieldError]:
-    listed = list(names)
-    repeated = duplicates(listed)
-    errors: list[FieldError] = []
-    for place, name in enumerate(listed):
-        errors += faults_at(index(path, place), name, path_segment_faults)
-        if place in repeated:
-            errors.append(duplicate(index(path, place), name))
-    return errors
+class MutatingWebhookConfigurationStrategy(ValidatingWebhookConfigurationStrategy):
+    definition = "io.k8s.api.admissionregistration.v1.MutatingWebhookConfiguration"
+    plural = "mutatingwebhookconfigurations"
+    defaults = {
+        "io.k8s.api.admissionregistration.v1.MutatingWebhook": filler(
+            {**_WEBHOOK_DEFAULTS, "reinvocationPolicy": "Never"}
+        )
+    }
+    is_mutating = True

@@ -1,1 +1,0 @@
-"""What is particular to each built-in kind, one strategy each, a family a module."""
