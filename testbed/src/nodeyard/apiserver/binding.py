@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from nodeyard.apiserver import errors
 from nodeyard.apiserver.controllers.conditions import with_pod_condition
 from nodeyard.apiserver.errors import ApiError
+from nodeyard.apiserver.kinds.pod.strategy import BINDING
 from nodeyard.apiserver.request_context import RequestContext
-from nodeyard.apiserver.resources import GroupVersionKind
 from nodeyard.apiserver.selection import selectable
 from nodeyard.apiserver.store import Stored
 from nodeyard.apiserver.unstored_kinds import Posted, placed, pods_resource
@@ -19,7 +19,6 @@ from nodeyard.kube.json import Object
 if TYPE_CHECKING:
     from nodeyard.apiserver.server import Server
 
-BINDING: Final = GroupVersionKind("", "v1", "Binding")
 _SUCCESS: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 

@@ -6,31 +6,11 @@ import hashlib
 from collections.abc import Iterable
 
 from nodeyard.apiserver.registry import Registry
-from nodeyard.apiserver.resources import GroupVersionKind, Resource
+from nodeyard.apiserver.resources import GroupVersionKind, Resource, Subresource
 from nodeyard.apiserver.responses import encode
 from nodeyard.kube.json import Object
 
 _OBJECT_VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
-_SUBRESOURCE_VERBS = ["get", "patch", "update"]
-_SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
-
-
-def subresources(resource: Resource, version: str) -> list[tuple[str, GroupVersionKind, list[str]]]:
-    """Name, kind and verbs of each subresource."""
-    typed = resource.versions[version]
-    found: list[tuple[str, GroupVersionKind, list[str]]] = []
-    if typed.has_status:
-        found.append(("status", resource.gvk(version), _SUBRESOURCE_VERBS))
-    if typed.scale:
-        found.append(("scale", _SCALE, _SUBRESOURCE_VERBS))
-    if resource.key == ("", "pods"):
-        found.append(("binding", GroupVersionKind("", "v1", "Binding"), ["create"]))
-        found.append(("eviction", GroupVersionKind("policy", "v1", "Eviction"), ["create"]))
-    if resource.key == ("", "namespaces"):
-        found.append(("finalize", resource.gvk(version), ["update"]))
-    if resource.key == ("", "serviceaccounts"):
-        found.append(("token", GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest"), ["create"]))
-    return sorted(found)
 
 
 VIRTUAL: tuple[tuple[str, str, str, str, bool], ...] = (
@@ -104,8 +84,8 @@ def resource_list(registry: Registry, group_name: str, version: str) -> Object |
     shown: list[Object] = []
     for resource in _served(registry, group_name, version):
         shown.append(_plain(resource))
-        for name, kind, verbs in subresources(resource, version):
-            shown.append(_plain_subresource(resource, version, name, kind, verbs))
+        for subresource in resource.subresources(version):
+            shown.append(_plain_subresource(resource, version, subresource))
     for virtual_group, virtual_version, plural, kind_name, namespaced in VIRTUAL:
         if (virtual_group, virtual_version) == (group_name, version):
             shown.append(
@@ -148,7 +128,8 @@ def _plain(resource: Resource) -> Object:
     return shown
 
 
-def _plain_subresource(resource: Resource, version: str, name: str, kind: GroupVersionKind, verbs: list[str]) -> Object:
+def _plain_subresource(resource: Resource, version: str, subresource: Subresource) -> Object:
+    name, kind, verbs = subresource
     shown: Object = {"name": f"{resource.plural}/{name}", "singularName": "", "namespaced": resource.namespaced}
     if (kind.group, kind.version) != (resource.group, version):
         shown |= {"group": kind.group, "version": kind.version}
@@ -205,7 +186,7 @@ def _aggregated_resource(resource: Resource, version: str) -> Object:
         shown["categories"] = list(resource.categories)
     nested = [
         {"subresource": name, "responseKind": _kind(kind, True), "verbs": verbs}
-        for name, kind, verbs in subresources(resource, version)
+        for name, kind, verbs in resource.subresources(version)
     ]
     return shown | {"subresources": nested} if nested else shown
 

@@ -16,11 +16,12 @@ from nodeyard.apiserver.controllers.conditions import find, is_true, with_pod_co
 from nodeyard.apiserver.controllers.disruption_status import ALLOWED, sync_failure, with_allowed
 from nodeyard.apiserver.deletion import Deleter
 from nodeyard.apiserver.errors import ApiError
+from nodeyard.apiserver.kinds.pod.strategy import EVICTION
 from nodeyard.apiserver.negotiation import negotiate
 from nodeyard.apiserver.options import delete_options
 from nodeyard.apiserver.request_context import RequestContext
 from nodeyard.apiserver.request_info import parse
-from nodeyard.apiserver.resources import GroupResource, GroupVersionKind, Resource
+from nodeyard.apiserver.resources import GroupResource, Resource
 from nodeyard.apiserver.store import Stored
 from nodeyard.apiserver.transport import User, request
 from nodeyard.apiserver.unstored_kinds import Posted, placed, pods_resource
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
     from nodeyard.apiserver.server import Server
 
 _BUDGETS: Final = GroupResource("policy", "poddisruptionbudgets")
-EVICTION: Final = GroupVersionKind("policy", "v1", "Eviction")
 RETIRED_EVICTION: Final = "policy/v1beta1"
 _SERVER: Final = User("system:apiserver", (MASTERS,))
 _SUCCESS: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 
-from nodeyard.apiserver.discovery import VIRTUAL, subresources
+from nodeyard.apiserver.discovery import VIRTUAL
 from nodeyard.apiserver.kinds.openapi import openapi_schema, openapi_schemas
 from nodeyard.apiserver.registry import Registry
 from nodeyard.apiserver.resources import GroupVersionKind, Resource
@@ -138,7 +138,7 @@ def _resource_paths(resource: Resource, version: str) -> Object:
     paths: Object = {base: collection, f"{base}/{{name}}": single}
     if resource.namespaced:
         paths[f"{root}/{resource.plural}"] = {"get": _operation("list", gvk, _LIST_PARAMETERS)}
-    for name, kind, verbs in subresources(resource, version):
+    for name, kind, verbs in resource.subresources(version):
         methods = {"get": "get", "update": "put", "patch": "patch", "create": "post"}
         operations: Object = {
             methods[verb]: _operation(methods[verb], kind, _WRITE_PARAMETERS if verb != "get" else ()) for verb in verbs

@@ -8,21 +8,22 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from nodeyard.apiserver import bodies, errors, patches, routes
-from nodeyard.apiserver.binding import BINDING, bind
+from nodeyard.apiserver.binding import bind
 from nodeyard.apiserver.deletion import Deleted
 from nodeyard.apiserver.discovery import VIRTUAL
 from nodeyard.apiserver.errors import ApiError
-from nodeyard.apiserver.eviction import EVICTION, RETIRED_EVICTION, evict
+from nodeyard.apiserver.eviction import RETIRED_EVICTION, evict
+from nodeyard.apiserver.kinds.pod.strategy import BINDING, EVICTION
+from nodeyard.apiserver.kinds.service_account import TOKEN_REQUEST
 from nodeyard.apiserver.lists import check_revision, joined, list_chunks, page
 from nodeyard.apiserver.negotiation import Shape, negotiate
 from nodeyard.apiserver.options import DeleteOptions, WriteOptions, delete_options, list_options, write_options
 from nodeyard.apiserver.request_context import RequestContext, json_response, value_response
 from nodeyard.apiserver.request_info import RequestInfo
-from nodeyard.apiserver.resources import GroupVersionKind, Resource, Scale
+from nodeyard.apiserver.resources import SCALE, GroupVersionKind, Resource, Scale
 from nodeyard.apiserver.responses import encode
-from nodeyard.apiserver.scale import SCALE, scale_of, scaled
+from nodeyard.apiserver.scale import scale_of, scaled
 from nodeyard.apiserver.selection import Selection, select
-from nodeyard.apiserver.serviceaccounts import TOKEN_REQUEST
 from nodeyard.apiserver.store import Stored
 from nodeyard.apiserver.streams import Stream
 from nodeyard.apiserver.tables import include_object

@@ -34,6 +34,17 @@ class GroupVersionKind(NamedTuple):
         return f"{self.group}/{self.version}" if self.group else self.version
 
 
+class Subresource(NamedTuple):
+    """`kind` is what the endpoint reads and writes."""
+
+    name: str
+    kind: GroupVersionKind
+    verbs: tuple[str, ...]
+
+
+SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column of a Table. `path` is the JSONPath of a CRD's column; built-in kinds compute their cells."""
@@ -89,6 +100,8 @@ class Strategy:
     allows_create_on_update = False
     """Whether an update makes the object where there is none."""
     allows_delete_collection = True
+    subresources: ClassVar[tuple[Subresource, ...]] = ()
+    """Subresources beside status and scale."""
     has_own_field_labels: ClassVar[bool] = False
     """Whether the kind says itself which fields can be selected by: the real server words its refusal differently."""
 
@@ -209,3 +222,13 @@ class Resource:
 
     def api_version(self, version: str) -> str:
         return self.gvk(version).api_version
+
+    def subresources(self, version: str) -> list[Subresource]:
+        """All subresources of a version, by name."""
+        typed, verbs = self.versions[version], ("get", "patch", "update")
+        found = list(self.strategy.subresources)
+        if typed.has_status:
+            found.append(Subresource("status", self.gvk(version), verbs))
+        if typed.scale:
+            found.append(Subresource("scale", SCALE, verbs))
+        return sorted(found)

@@ -10,8 +10,8 @@ from nodeyard.apiserver.request_context import RequestContext
 from nodeyard.apiserver.request_info import RequestInfo
 from nodeyard.apiserver.transport import Request
 
-_POSTED = {("", "pods", "eviction"), ("", "pods", "binding"), ("", "serviceaccounts", "token")}
 _CHANGED = ("GET", "PUT", "PATCH")
+_METHODS = {"create": "POST", "get": "GET", "update": "PUT", "patch": "PATCH"}
 _VIRTUAL_GROUPS = frozenset(group for group, *_ in VIRTUAL)
 
 
@@ -81,10 +81,7 @@ def _methods(call: RequestContext) -> tuple[str, ...] | None:
 
 
 def _subresource(call: RequestContext) -> tuple[str, ...] | None:
-    name, resource = call.info.subresource, call.resource
-    if (resource.group, resource.plural, name) in _POSTED:
-        return ("POST",)
-    if (resource.key, name) == (("", "namespaces"), "finalize"):
-        return ("PUT",)
-    has_it = (name == "status" and call.typed.has_status) or (name == "scale" and call.typed.scale is not None)
-    return _CHANGED if has_it else None
+    for subresource in call.resource.subresources(call.typed.name):
+        if subresource.name == call.info.subresource:
+            return tuple(_METHODS[verb] for verb in subresource.verbs)
+    return None

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from nodeyard.apiserver import errors
 from nodeyard.apiserver.request_context import RequestContext
-from nodeyard.apiserver.resources import GroupVersionKind, Scale
+from nodeyard.apiserver.resources import SCALE, Scale
 from nodeyard.kube import fields
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.selectors import from_object
 
-SCALE = GroupVersionKind("autoscaling", "v1", "Scale")
 _INT32_MAX = 2**31 - 1
 _METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 

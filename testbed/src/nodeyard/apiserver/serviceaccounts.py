@@ -9,7 +9,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 from nodeyard.apiserver.errors import bad_request, conflict, invalid, not_found
-from nodeyard.apiserver.resources import GroupResource, GroupVersionKind
+from nodeyard.apiserver.kinds.service_account import TOKEN_REQUEST
+from nodeyard.apiserver.resources import GroupResource
 from nodeyard.apiserver.store import Store, Stored
 from nodeyard.apiserver.tokens import ISSUER, Binding, Claims, Reference, TokenSigner
 from nodeyard.apiserver.transport import User
@@ -19,7 +20,6 @@ from nodeyard.kube.json import Object
 from nodeyard.kube.timestamps import format_rfc3339
 from nodeyard.process.clock import Clock
 
-TOKEN_REQUEST = GroupVersionKind("authentication.k8s.io", "v1", "TokenRequest")
 _ACCOUNTS = GroupResource("", "serviceaccounts")
 _BINDABLE = {
     "Pod": GroupResource("", "pods"),

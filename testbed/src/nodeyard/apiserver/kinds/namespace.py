@@ -8,6 +8,7 @@ from nodeyard.apiserver.kinds.edits import filler, keep
 from nodeyard.apiserver.kinds.printer import AGE, NAME, Printer, age_of, name_of, status_of, text_column
 from nodeyard.apiserver.kinds.strategy import WithStatus, reader
 from nodeyard.apiserver.kinds.validation import faults_at
+from nodeyard.apiserver.resources import GroupVersionKind, Subresource
 from nodeyard.kube.fields import FieldError, invalid
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.names import NAMESPACE_NAME, label_faults, qualified_name_faults
@@ -33,6 +34,7 @@ class NamespaceStrategy(WithStatus):
     plural = "namespaces"
     namespaced = False
     short_names = ("ns",)
+    subresources = (Subresource("finalize", GroupVersionKind("", "v1", "Namespace"), ("update",)),)
     defaults = {
         "io.k8s.api.core.v1.Namespace": _with_name_label,
         "io.k8s.api.core.v1.NamespaceStatus": filler({"phase": "Active"}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import Final
 
 from nodeyard.apiserver import errors
 from nodeyard.apiserver.kinds.edits import keep, keep_metadata
@@ -12,12 +13,15 @@ from nodeyard.apiserver.kinds.pod.defaults import DEFAULTS
 from nodeyard.apiserver.kinds.pod.update_validation import status_errors, update_errors
 from nodeyard.apiserver.kinds.pod.validation import create_errors
 from nodeyard.apiserver.kinds.strategy import Paths, WithStatus, flag, reader
+from nodeyard.apiserver.resources import GroupVersionKind, Subresource
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import label_faults
 from nodeyard.kube.quantity import parse
 from nodeyard.kube.timestamps import format_rfc3339
 
+BINDING: Final = GroupVersionKind("", "v1", "Binding")
+EVICTION: Final = GroupVersionKind("policy", "v1", "Eviction")
 FINISHED = ("Failed", "Succeeded")
 _POD_NAME_ADVICE = (
     "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is "
@@ -93,6 +97,7 @@ class PodStrategy(WithStatus):
     plural = "pods"
     short_names = ("po",)
     categories = ("all",)
+    subresources = (Subresource("binding", BINDING, ("create",)), Subresource("eviction", EVICTION, ("create",)))
     printer = PRINTER
     defaults = DEFAULTS
     has_own_field_labels = True
