@@ -1,7 +1,7 @@
-"""Go's number and string formats: the server's messages quote values in Go's notation, not in Python's or JSON's.
+"""Go's formats of values: the server's messages show values in Go's notation, not in Python's or JSON's.
 
-`quote` is %q, `number` is %v of a number, `plain_json` is encoding/json, which escapes what HTML would read and prints
-a whole float without its point.
+`quote` is %q, `plain` %v, `number` %v of a number, `literal` %#v, `type_name` %T. `plain_json` is encoding/json, which
+escapes what HTML would read and prints a whole float without its point.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from decimal import Decimal
 from typing import Any
 
 import msgspec
+
+from nodeyard.kube.json import Json
 
 _ESCAPES = {
     "\a": "\\a",
@@ -90,3 +92,55 @@ def _json_float(value: float) -> str:
         return decimal(value)
     digits, exponent = _shortest(value)
     return _scientific(value, digits, exponent, width=1)
+
+
+def plain(value: Json) -> str:
+    """Format as %v does: `map[a:1 b:[x y]]`, strings without quotes."""
+    match value:
+        case None:
+            return "<nil>"
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return number(value)
+        case dict():
+            return f"map[{' '.join(f'{name}:{plain(value[name])}' for name in sorted(value))}]"
+        case list():
+            return f"[{' '.join(map(plain, value))}]"
+        case _:
+            return str(value)
+
+
+def literal(value: Json) -> str:
+    """Format as %#v does: `map[string]interface {}{"a":1}`, strings quoted."""
+    match value:
+        case None:
+            return "interface {}(nil)"
+        case str():
+            return quote(value)
+        case dict():
+            members = ", ".join(f"{quote(name)}:{literal(value[name])}" for name in sorted(value))
+            return f"map[string]interface {{}}{{{members}}}"
+        case list():
+            return f"[]interface {{}}{{{', '.join(map(literal, value))}}}"
+        case _:
+            return plain(value)
+
+
+def type_name(value: Json) -> str:
+    """Format the type of a decoded JSON value as %T does."""
+    match value:
+        case None:
+            return "<nil>"
+        case bool():
+            return "bool"
+        case int():
+            return "int64"
+        case float():
+            return "float64"
+        case str():
+            return "string"
+        case dict():
+            return "map[string]interface {}"
+        case _:
+            return "[]interface {}"

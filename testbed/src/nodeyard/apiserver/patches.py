@@ -23,7 +23,6 @@ from nodeyard.apiserver.bodies import (
     yaml_refusal,
 )
 from nodeyard.apiserver.errors import ApiError
-from nodeyard.apiserver.goformat import plain
 from nodeyard.apiserver.options import FieldValidation, WriteOptions, write_options
 from nodeyard.apiserver.request_context import RequestContext
 from nodeyard.apiserver.resources import GroupVersionKind
@@ -31,6 +30,7 @@ from nodeyard.apiserver.responses import encode
 from nodeyard.apiserver.strategic import strategic_merge_patch
 from nodeyard.apiserver.writes import Transform, Writer, Written
 from nodeyard.kube import fields
+from nodeyard.kube.goformat import plain
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.patch import PatchError, has_copies, json_patch, merge_patch, unknown_members
 

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from nodeyard.apiserver.goformat import plain, type_name
+from nodeyard.kube.goformat import plain, type_name
 from nodeyard.kube.json import Json, Object, json_equal
 from nodeyard.kube.patch import PatchError, malformed, rejected, unmarshal_fault, without_nulls
 from nodeyard.schema.model import Schema

@@ -9,7 +9,6 @@ from nodeyard.apiserver.kinds.edits import filler, keep_metadata
 from nodeyard.apiserver.kinds.printer import AGE, NAME, Printer, age_of, name_of, spec_of, status_of, text_column
 from nodeyard.apiserver.kinds.strategy import Paths, WithStatus
 from nodeyard.apiserver.kinds.validation import (
-    dns_1035_faults,
     faults_at,
     path_segment_faults,
     port_number_errors,
@@ -18,6 +17,7 @@ from nodeyard.apiserver.kinds.validation import (
 )
 from nodeyard.kube.fields import FieldError, index, invalid, required
 from nodeyard.kube.json import Json, Object
+from nodeyard.kube.names import dns_1035_faults
 from nodeyard.kube.timestamps import format_rfc3339
 
 MAX_GROUP_PRIORITY = 20000

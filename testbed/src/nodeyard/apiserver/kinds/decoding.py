@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from nodeyard.apiserver.kinds.canonical import UnreadableError, canonical_base64, canonical_micro_time, canonical_time
 from nodeyard.apiserver.kinds.catalogue import DEFAULTS
-from nodeyard.apiserver.kinds.moments import UnreadableError, canonical_base64, canonical_micro_time, canonical_time
 from nodeyard.apiserver.kinds.table import definitions, go_type, struct_name
 from nodeyard.kube import quantity
 from nodeyard.kube.json import Json, Object

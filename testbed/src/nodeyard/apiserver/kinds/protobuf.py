@@ -15,7 +15,7 @@ import base64
 import math
 import struct
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -25,6 +25,7 @@ import msgspec
 from nodeyard.apiserver.kinds import decoding, wire
 from nodeyard.apiserver.kinds.table import definition_of, struct_name
 from nodeyard.kube.json import Json, Object
+from nodeyard.kube.timestamps import format_rfc3339, format_rfc3339_micro
 
 PATH = Path(__file__).with_name("messages.json")
 
@@ -32,7 +33,7 @@ _MAGIC = b"k8s\x00"
 _DELETE_OPTIONS = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
 # A schema in a CRD takes two messages for each level; objects that people write stay far below.
 _DEEPEST = 100
-_EPOCH = datetime(1970, 1, 1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class EnvelopeError(ValueError):
@@ -296,15 +297,15 @@ _SCALARS: dict[str, tuple[int, Callable[[Any], Json]]] = {
 
 
 def _time(fields: Object) -> Json:
-    """To the second, whatever the nanoseconds say; an empty message is the zero time."""
-    return f"{_moment(fields, 0).isoformat(timespec='seconds')}Z" if fields else None
+    """Whole seconds; an empty message is the zero time."""
+    return format_rfc3339(_moment(fields, 0)) if fields else None
 
 
 def _micro_time(fields: Object) -> Json:
     if not fields:
         return None
     # Towards zero, as Go truncates.
-    return f"{_moment(fields, int(fields.get('nanos', 0) / 1000)).isoformat(timespec='microseconds')}Z"
+    return format_rfc3339_micro(_moment(fields, int(fields.get("nanos", 0) / 1000)))
 
 
 def _moment(fields: Object, microseconds: int) -> datetime:

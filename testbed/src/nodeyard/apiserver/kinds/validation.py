@@ -16,7 +16,6 @@ from nodeyard.kube.names import label_faults, subdomain_faults
 NOT_NEGATIVE = "must be greater than or equal to 0"
 IMMUTABLE = "field is immutable"
 
-_DNS_1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _CONFIG_KEY = "[-._a-zA-Z0-9]+"
 _PERCENT = "[0-9]+%"
 
@@ -85,19 +84,6 @@ def port_name_faults(name: str) -> list[str]:
         faults.append("must not contain consecutive hyphens")
     if name.startswith("-") or name.endswith("-"):
         faults.append("must not begin or end with a hyphen")
-    return faults
-
-
-def dns_1035_faults(name: str) -> list[str]:
-    faults = []
-    if len(name) > 63:
-        faults.append("must be no more than 63 characters")
-    if not re.fullmatch(_DNS_1035, name):
-        faults.append(
-            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
-            "character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for "
-            f"validation is '{_DNS_1035}')"
-        )
     return faults
 
 

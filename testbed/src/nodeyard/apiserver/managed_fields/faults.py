@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nodeyard.apiserver.goformat import literal, plain, type_name
 from nodeyard.apiserver.managed_fields import paths
 from nodeyard.apiserver.managed_fields.type_shape import Kind, Shape, ShapeError
+from nodeyard.kube.goformat import literal, plain, type_name
 from nodeyard.kube.json import Json
 
 

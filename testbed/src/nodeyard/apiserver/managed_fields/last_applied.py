@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import msgspec
 
-from nodeyard.apiserver.goformat import json_text
 from nodeyard.apiserver.managed_fields.compare import compare
 from nodeyard.apiserver.managed_fields.faults import typing_faults
 from nodeyard.apiserver.managed_fields.fieldset import FieldSet, difference
 from nodeyard.apiserver.managed_fields.owned_set import extent
 from nodeyard.apiserver.managed_fields.scope import Scope
 from nodeyard.apiserver.managed_fields.type_shape import ShapeError
+from nodeyard.kube.goformat import plain_json
 from nodeyard.kube.json import Object
 
 KUBECTL = "kubectl"
@@ -53,7 +53,7 @@ def annotated(obj: Object, config: Object) -> Object:
     """The object with the annotation brought up to the configuration just applied; without it where it grew too big."""
     if not last_applied(obj):
         return obj
-    annotations = {**obj["metadata"]["annotations"], ANNOTATION: json_text(_bare(config)) + "\n"}
+    annotations = {**obj["metadata"]["annotations"], ANNOTATION: plain_json(_bare(config)) + "\n"}
     if sum(len(name.encode()) + len(value.encode()) for name, value in annotations.items()) > ANNOTATIONS_MAX:
         del annotations[ANNOTATION]
     return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, TypeAlias
 
-from nodeyard.apiserver.goformat import json_text
 from nodeyard.apiserver.managed_fields.fieldset import FieldSet, difference, union
-from nodeyard.kube.goformat import quote
+from nodeyard.kube.goformat import plain_json, quote
 from nodeyard.kube.json import Object
 
 APPLY, UPDATE = "Apply", "Update"
@@ -36,7 +35,7 @@ class Identity(NamedTuple):
             ("apiVersion", self.api_version),
             ("subresource", self.subresource),
         ]
-        return f"{{{','.join(f'{quote(name)}:{json_text(value)}' for name, value in members if value)}}}"
+        return f"{{{','.join(f'{quote(name)}:{plain_json(value)}' for name, value in members if value)}}}"
 
     def __str__(self) -> str:
         """As a conflict names it."""

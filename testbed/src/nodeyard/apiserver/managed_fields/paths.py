@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from nodeyard.apiserver.goformat import json_text, plain
-from nodeyard.kube.goformat import quote
+from nodeyard.kube.goformat import plain, plain_json, quote
 from nodeyard.kube.json import Json
 
 _decode = msgspec.json.Decoder().decode
@@ -36,12 +35,12 @@ def field(name: str) -> str:
 
 def key(pairs: Iterable[tuple[str, Json]]) -> str:
     """The element of a list item by its keys."""
-    return KEY + json_text(dict(pairs))
+    return KEY + plain_json(dict(pairs))
 
 
 def value(item: Json) -> str:
     """The element of a set's item."""
-    return VALUE + json_text(item)
+    return VALUE + plain_json(item)
 
 
 def canonical(text: str) -> str | None:
@@ -63,7 +62,7 @@ def canonical(text: str) -> str | None:
         raise PathElementError(str(error)) from error
     if prefix == KEY and not isinstance(decoded, dict):
         raise PathElementError(f"expected an object: {text}")
-    return prefix + json_text(decoded)
+    return prefix + plain_json(decoded)
 
 
 def _position(content: str) -> int:
@@ -127,4 +126,4 @@ def _rank(item: Json) -> _Rank:
         return _Rank(0, item)
     if isinstance(item, str):
         return _Rank(1, item)
-    return _Rank(3, json_text(item))
+    return _Rank(3, plain_json(item))

@@ -12,11 +12,16 @@ from nodeyard.apiserver.cel.errors import no_such_overload
 from nodeyard.apiserver.cel.library import urls
 from nodeyard.apiserver.cel.timestamps import parse_date
 from nodeyard.apiserver.cel.values import NONE, Opaque, Optional
-from nodeyard.kube.names import label_faults, label_value_faults, qualified_name_faults, subdomain_faults
+from nodeyard.kube.names import (
+    dns_1035_faults,
+    label_faults,
+    label_value_faults,
+    qualified_name_faults,
+    subdomain_faults,
+)
 
 Faults = Callable[[str], list[str]]
 
-_DNS1035 = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _UUID = re.compile(r"[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", re.IGNORECASE)
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})")
 _CLOCK = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(.[0-9]+)?(z|([+-][0-9]{2}:[0-9]{2}))")
@@ -36,19 +41,6 @@ class Format(Opaque):
     def validate(self, text: str) -> Optional:
         found = self.faults(text)
         return Optional(found) if found else NONE
-
-
-def _dns1035_faults(name: str) -> list[str]:
-    faults = []
-    if len(name) > 63:
-        faults.append("must be no more than 63 characters")
-    if not re.fullmatch(_DNS1035, name):
-        faults.append(
-            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic "
-            "character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for "
-            f"validation is '{_DNS1035}')"
-        )
-    return faults
 
 
 def _prefix(faults: Faults) -> Faults:
@@ -82,11 +74,11 @@ FORMATS: dict[str, Format] = {
     for name, faults in {
         "dns1123Label": label_faults,
         "dns1123Subdomain": subdomain_faults,
-        "dns1035Label": _dns1035_faults,
+        "dns1035Label": dns_1035_faults,
         "qualifiedName": qualified_name_faults,
         "dns1123LabelPrefix": _prefix(label_faults),
         "dns1123SubdomainPrefix": _prefix(subdomain_faults),
-        "dns1035LabelPrefix": _prefix(_dns1035_faults),
+        "dns1035LabelPrefix": _prefix(dns_1035_faults),
         "labelValue": label_value_faults,
         "uri": _uri_faults,
         "uuid": _unless(lambda text: bool(_UUID.fullmatch(text)), "does not match the UUID format"),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
 from nodeyard.apiserver.cel.declarations import Overload, function, member
 from nodeyard.apiserver.cel.errors import EvaluationError
-from nodeyard.apiserver.cel.library.addresses import explain
+from nodeyard.apiserver.cel.library.netip_errors import explain
 from nodeyard.apiserver.cel.values import Opaque
 from nodeyard.kube.goformat import quote
 
@@ -68,14 +69,6 @@ def parse_ip(text: str) -> IP:
     return IP(address)
 
 
-def is_ip(text: str) -> bool:
-    try:
-        parse_ip(text)
-    except EvaluationError:
-        return False
-    return True
-
-
 def parse_cidr(text: str) -> CIDR:
     prefix = "network address parse error during conversion from string: "
     try:
@@ -101,12 +94,17 @@ def _parse_prefix(text: str) -> CIDR:
     return CIDR(address, int(bits))
 
 
-def is_cidr(text: str) -> bool:
-    try:
-        parse_cidr(text)
-    except EvaluationError:
-        return False
-    return True
+def _can(parse: Callable[[str], Opaque]) -> Callable[[str], bool]:
+    """Make a predicate of a parser: whether it takes the text."""
+
+    def is_valid(text: str) -> bool:
+        try:
+            parse(text)
+        except EvaluationError:
+            return False
+        return True
+
+    return is_valid
 
 
 def masked(network: CIDR) -> CIDR:
@@ -141,7 +139,7 @@ def is_global_unicast(ip: IP) -> bool:
 
 OVERLOADS: list[Overload] = [
     function("ip", "string -> net.IP", parse_ip),
-    function("isIP", "string -> bool", is_ip),
+    function("isIP", "string -> bool", _can(parse_ip)),
     function("ip.isCanonical", "string -> bool", lambda text: str(parse_ip(text).address) == text),
     function("string", "net.IP -> string", lambda ip: str(ip.address)),
     member("family", "net.IP -> int", lambda ip: ip.address.version),
@@ -151,7 +149,7 @@ OVERLOADS: list[Overload] = [
     member("isLinkLocalUnicast", "net.IP -> bool", lambda ip: ip.address.is_link_local),
     member("isGlobalUnicast", "net.IP -> bool", is_global_unicast),
     function("cidr", "string -> net.CIDR", parse_cidr),
-    function("isCIDR", "string -> bool", is_cidr),
+    function("isCIDR", "string -> bool", _can(parse_cidr)),
     function("string", "net.CIDR -> string", lambda network: f"{network.address}/{network.bits}"),
     member("containsIP", "net.CIDR, string -> bool", lambda network, text: contains_ip(network, parse_ip(text))),
     member("containsIP", "net.CIDR, net.IP -> bool", contains_ip),

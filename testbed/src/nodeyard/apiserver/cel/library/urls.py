@@ -15,7 +15,7 @@ from urllib.parse import unquote, unquote_to_bytes
 
 from nodeyard.apiserver.cel.declarations import Overload, function, member
 from nodeyard.apiserver.cel.errors import EvaluationError
-from nodeyard.apiserver.cel.library.addresses import explain
+from nodeyard.apiserver.cel.library.netip_errors import explain
 from nodeyard.apiserver.cel.values import Opaque
 from nodeyard.kube.goformat import quote
 

@@ -14,11 +14,11 @@ from nodeyard.apiserver.kinds.admissionregistration.rules import (
 from nodeyard.apiserver.kinds.edits import filler, keep_metadata
 from nodeyard.apiserver.kinds.printer import AGE, NAME, Printer, age_of, name_of, number_column, spec_of, text_column
 from nodeyard.apiserver.kinds.strategy import Paths, WithStatus
-from nodeyard.apiserver.kinds.validation import choice_errors, dns_1035_faults, duplicates, faults_at
+from nodeyard.apiserver.kinds.validation import choice_errors, duplicates, faults_at
 from nodeyard.kube import meta
 from nodeyard.kube.fields import FieldError, duplicate, index, invalid, not_supported, required
 from nodeyard.kube.json import Json, Object
-from nodeyard.kube.names import qualified_name_faults, subdomain_faults
+from nodeyard.kube.names import dns_1035_faults, qualified_name_faults, subdomain_faults
 from nodeyard.kube.selectors import object_errors
 
 _REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge"]

@@ -11,7 +11,6 @@ from nodeyard.apiserver.kinds.printer import AGE, NAME, Printer, age_of, name_of
 from nodeyard.apiserver.kinds.strategy import BuiltIn
 from nodeyard.apiserver.kinds.validation import (
     choice_errors,
-    dns_1035_faults,
     duplicates,
     faults_at,
     range_fault,
@@ -19,7 +18,7 @@ from nodeyard.apiserver.kinds.validation import (
 )
 from nodeyard.kube.fields import FieldError, duplicate, index, invalid, required
 from nodeyard.kube.json import Json, Object, json_equal
-from nodeyard.kube.names import subdomain_faults
+from nodeyard.kube.names import dns_1035_faults, subdomain_faults
 from nodeyard.kube.selectors import object_errors
 
 _WEBHOOK_DEFAULTS: Object = {**MATCH_DEFAULTS, "failurePolicy": "Fail", "timeoutSeconds": 10}

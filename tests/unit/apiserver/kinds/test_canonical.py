@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeyard.apiserver.kinds.moments import UnreadableError, canonical_base64, canonical_micro_time, canonical_time
+from nodeyard.apiserver.kinds.canonical import UnreadableError, canonical_base64, canonical_micro_time, canonical_time
 
 SECONDS = "2006-01-02T15:04:05Z07:00"
 MICRO = "2006-01-02T15:04:05.000000Z07:00"
