@@ -10,10 +10,10 @@ from unittest import mock
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from nodeyard.apiserver.managed_fields import ApplyConflict, apply, prune, update
+from nodeyard.apiserver.managed_fields import ApplyConflict, apply, update
 from nodeyard.apiserver.managed_fields.compare import compare
 from nodeyard.apiserver.managed_fields.fieldset import difference, includes, intersection, union
-from nodeyard.apiserver.managed_fields.owned_set import extent
+from nodeyard.apiserver.managed_fields.owned_set import to_field_set
 from nodeyard.apiserver.managed_fields.type_shape import shape_of
 from nodeyard.apiserver.managed_fields.update import UNOWNED
 from nodeyard.kube.json import json_equal
@@ -98,7 +98,7 @@ def test_applying_twice_is_applying_once(live: Any, seed: int) -> None:
 def test_what_is_applied_is_there_and_owned(live: Any, seed: int) -> None:
     result = applied(live, seed, "A")
     comparison = compare(WIDGET, config(seed), result)
-    wanted = extent(WIDGET, config(seed))
+    wanted = to_field_set(WIDGET, config(seed))
     assume(not is_refused(result))
     assert not intersection(union(comparison.modified, comparison.removed), wanted)
     mine = difference(wanted, UNOWNED)
@@ -136,7 +136,7 @@ def test_without_force_it_conflicts_or_takes_nothing(live: Any, seed: int) -> No
 def test_pruning_that_can_be_skipped_would_do_nothing(live: Any, first: int, second: int) -> None:
     live = applied(live, first, "A")
     quick = applied(live, second, "A")
-    with mock.patch.object(prune, "includes", return_value=False):
+    with mock.patch("nodeyard.apiserver.managed_fields.apply.includes", return_value=False):
         assert json_equal(applied(live, second, "A"), quick)
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from nodeyard.apiserver.managed_fields.compare import compare, whole
 from nodeyard.apiserver.managed_fields.fieldset import members
-from nodeyard.apiserver.managed_fields.paths import rendered
+from nodeyard.apiserver.managed_fields.paths import render
 from nodeyard.apiserver.managed_fields.type_shape import DEDUCED, ShapeError, shape_of
 
 from ...builders.ownership import Widgets
@@ -17,7 +17,7 @@ WIDGET = shape_of(Widgets.schema)
 
 
 def texts(fields: Any) -> list[str]:
-    return [rendered(path) for path in members(fields)]
+    return [render(path) for path in members(fields)]
 
 
 def changes(old: Any, new: Any) -> tuple[list[str], list[str], list[str]]:

@@ -17,7 +17,7 @@ from nodeyard.apiserver.managed_fields.managers import (
     new_entry,
     updater,
 )
-from nodeyard.apiserver.managed_fields.schema_drift import caught_up
+from nodeyard.apiserver.managed_fields.scope import reconcile_with_schema
 from nodeyard.apiserver.managed_fields.type_shape import shape_of
 from nodeyard.schema.compile import compile_schema
 
@@ -82,15 +82,16 @@ def test_who_owned_a_part_owns_the_whole_once_it_is_atomic() -> None:
     parts = {"type": "object", "properties": {"a": text, "b": text}}
     fields = field_set(("f:spec", "f:x", "f:a"), ("f:spec", "f:y"), ("f:spec", "f:l", 'v:"i"'))
     listed = {"type": "array", "items": text}
-    assert caught_up(schema(x=parts, y=text, l={**listed, "x-kubernetes-list-type": "set"}), fields) is fields
+    same = schema(x=parts, y=text, l={**listed, "x-kubernetes-list-type": "set"})
+    assert reconcile_with_schema(same, fields) is fields
     atomic = schema(x={**parts, "x-kubernetes-map-type": "atomic"}, y=text, l=listed)
-    assert caught_up(atomic, fields) == field_set(("f:spec", "f:x"), ("f:spec", "f:y"), ("f:spec", "f:l"))
+    assert reconcile_with_schema(atomic, fields) == field_set(("f:spec", "f:x"), ("f:spec", "f:y"), ("f:spec", "f:l"))
 
 
 def test_what_the_schema_does_not_know_does_not_drift() -> None:
     fields = field_set(("f:spec", "f:free", "f:a", "f:b"), ("f:spec", "f:gone", "f:a"))
     free = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    assert caught_up(schema(free=free), fields) is fields
+    assert reconcile_with_schema(schema(free=free), fields) is fields
 
 
 def test_a_built_in_kind_starts_as_the_struct_it_is() -> None:

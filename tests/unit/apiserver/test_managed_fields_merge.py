@@ -8,8 +8,8 @@ import pytest
 
 from nodeyard.apiserver.managed_fields.fieldset import field_set, members
 from nodeyard.apiserver.managed_fields.merge import merge
-from nodeyard.apiserver.managed_fields.owned_set import extent, removed, with_named
-from nodeyard.apiserver.managed_fields.paths import rendered
+from nodeyard.apiserver.managed_fields.owned_set import ensure_named_members, remove_items, to_field_set
+from nodeyard.apiserver.managed_fields.paths import render
 from nodeyard.apiserver.managed_fields.type_shape import shape_of
 
 from ...builders.ownership import Widgets
@@ -91,7 +91,7 @@ def test_a_configuration_sets_leaves_items_and_entries_but_no_named_fields() -> 
             "free": {"k": {"v": None}},
         }
     }
-    assert sorted(rendered(path) for path in members(extent(WIDGET, config))) == [
+    assert sorted(render(path) for path in members(to_field_set(WIDGET, config))) == [
         ".spec.free.k",
         ".spec.free.k.v",
         ".spec.labels.a",
@@ -109,7 +109,7 @@ def test_a_configuration_sets_leaves_items_and_entries_but_no_named_fields() -> 
 
 def test_who_holds_a_part_of_a_named_field_holds_the_field() -> None:
     fields = field_set(("f:spec", "f:labels", "f:a"), ("f:spec", "f:objects", "f:k", "f:x"))
-    assert sorted(rendered(path) for path in members(with_named(WIDGET, fields))) == [
+    assert sorted(render(path) for path in members(ensure_named_members(WIDGET, fields))) == [
         ".spec",
         ".spec.labels",
         ".spec.labels.a",
@@ -125,4 +125,4 @@ def test_removing_the_last_part_leaves_null() -> None:
         ("f:spec", "f:parts", 'k:{"name":"x"}'),
         ("f:spec", "f:parts", 'k:{"name":"y"}', "f:value"),
     )
-    assert removed(WIDGET, value, doomed) == {"spec": {"labels": None, "parts": [{"name": "y"}]}}
+    assert remove_items(WIDGET, value, doomed) == {"spec": {"labels": None, "parts": [{"name": "y"}]}}

@@ -30,7 +30,7 @@ def test_keys_are_sorted_and_values_are_json() -> None:
     ],
 )
 def test_a_path_is_shown_as_conflicts_show_it(path: list[str], text: str) -> None:
-    assert paths.rendered(path) == text
+    assert paths.render(path) == text
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,7 @@ Both are pure functions on persistent values: type, live object and new object i
 from nodeyard.apiserver.managed_fields.apply import apply
 from nodeyard.apiserver.managed_fields.codec import managed_fields_fault
 from nodeyard.apiserver.managed_fields.conflicts import ApplyConflict, ApplyError, Conflict
-from nodeyard.apiserver.managed_fields.times import keep_times
-from nodeyard.apiserver.managed_fields.update import update
+from nodeyard.apiserver.managed_fields.update import keep_times, update
 
 __all__ = [
     "ApplyConflict",

@@ -8,33 +8,32 @@ someone else owns is a conflict unless forced. An apply that changes neither val
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
 from nodeyard.apiserver.managed_fields.compare import Comparison, compare
 from nodeyard.apiserver.managed_fields.conflicts import ApplyConflict, bad_request, conflicts_of, failure
-from nodeyard.apiserver.managed_fields.faults import summary, typing_faults
-from nodeyard.apiserver.managed_fields.fieldset import difference, intersection, union, without
-from nodeyard.apiserver.managed_fields.last_applied import KUBECTL, annotated, held_by_kubectl
+from nodeyard.apiserver.managed_fields.fieldset import FieldSet, difference, includes, intersection, union, without
+from nodeyard.apiserver.managed_fields.last_applied import KUBECTL, owned_by_kubectl, update_annotation
 from nodeyard.apiserver.managed_fields.managers import (
     Identity,
     Managers,
     applier,
-    dispossess,
     entries_of,
     fields_of,
     managers_of,
     new_entry,
+    remove_fields,
     with_fields,
 )
 from nodeyard.apiserver.managed_fields.merge import merge
-from nodeyard.apiserver.managed_fields.owned_set import extent
-from nodeyard.apiserver.managed_fields.prune import pruned
+from nodeyard.apiserver.managed_fields.owned_set import ensure_named_members, remove_items, to_field_set
+from nodeyard.apiserver.managed_fields.paths import FIELD
 from nodeyard.apiserver.managed_fields.scope import ResetFields, Scope, group_version_kind
-from nodeyard.apiserver.managed_fields.type_shape import ShapeError
-from nodeyard.apiserver.managed_fields.update import UNOWNED, managed_fields, updated, with_entries
-from nodeyard.kube.json import Object, json_equal
+from nodeyard.apiserver.managed_fields.type_check import format_faults, type_faults
+from nodeyard.apiserver.managed_fields.type_shape import Shape, ShapeError
+from nodeyard.apiserver.managed_fields.update import UNOWNED, managed_fields, update_managers, with_entries
+from nodeyard.kube.json import Json, Object, json_equal
 from nodeyard.schema.model import Schema
 
 BEFORE_FIRST_APPLY = "before-first-apply"
@@ -51,24 +50,23 @@ def apply(
     now: datetime,
     subresource: str = "",
     reset: ResetFields = (),
-    versions: Mapping[str, Schema] | None = None,
 ) -> Object:
     """The object that `config` makes of `live` (None where there is none yet), not yet defaulted.
 
     Raises ApplyConflict, and ApplyError for a configuration that cannot be applied to anything.
     """
-    scope = Scope(schema, api_version, manager, now, subresource, reset, versions)
+    scope = Scope(schema, api_version, manager, now, subresource, reset)
     _check(scope, live, config)
     try:
         try:
-            result = _applied(scope, live, config, force=force)
+            result = _apply(scope, live, config, force=force)
         except ApplyConflict as conflict:
             if manager != KUBECTL or live is None:
                 raise
-            result = _adopted(scope, live, config, conflict)
+            result = _apply_over_client_side(scope, live, config, conflict)
     except ShapeError as fault:
         raise failure(f"failed to merge config: {fault}") from fault
-    return annotated(result, config) if manager == KUBECTL else result
+    return update_annotation(result, config) if manager == KUBECTL else result
 
 
 def _check(scope: Scope, live: Object | None, config: Object) -> None:
@@ -77,10 +75,10 @@ def _check(scope: Scope, live: Object | None, config: Object) -> None:
         raise bad_request(f"invalid object type: {group_version_kind(config)}")
     if managed_fields(config) is not None:
         raise bad_request("metadata.managedFields must be nil")
-    faults = typing_faults(scope.shape, config)
+    faults = type_faults(scope.shape, config)
     if faults:
         what = f"{_named(config)}; {group_version_kind(config)}"
-        raise failure(f"failed to create typed patch object ({what}): {summary(faults)}")
+        raise failure(f"failed to create typed patch object ({what}): {format_faults(faults)}")
 
 
 def _named(config: Object) -> str:
@@ -89,38 +87,77 @@ def _named(config: Object) -> str:
     return f"{given.get('namespace', '')}/{given.get('name', '')}"
 
 
-def _adopted(scope: Scope, live: Object, config: Object, conflict: ApplyConflict) -> Object:
+def _apply_over_client_side(scope: Scope, live: Object, config: Object, conflict: ApplyConflict) -> Object:
     """A second try for kubectl: conflicts only with its own client-side past are none."""
-    held = held_by_kubectl(scope, live)
+    held = owned_by_kubectl(scope, live)
     if not held:
         raise conflict
     beyond = conflict.beyond(held)
     if beyond:
         raise ApplyConflict(beyond)
-    return _applied(scope, live, config, force=True)
+    return _apply(scope, live, config, force=True)
 
 
-def _applied(scope: Scope, live: Object | None, config: Object, *, force: bool) -> Object:
+def _apply(scope: Scope, live: Object | None, config: Object, *, force: bool) -> Object:
     base: Object = live if live is not None else {"apiVersion": scope.api_version, "kind": config["kind"]}
     standing = managers_of(managed_fields(live))
     if live is not None and not standing:
-        standing = updated(replace(scope, manager=BEFORE_FIRST_APPLY), None, live, {})
+        standing = update_managers(replace(scope, manager=BEFORE_FIRST_APPLY), None, live, {})
     managers = scope.current(config["kind"], standing)
     identity = applier(scope.manager, scope.subresource)
     last = managers.get(identity)
-    mine = without(extent(scope.shape, config), scope.reset_fields)
+    mine = without(to_field_set(scope.shape, config), scope.reset_fields)
     time = last.get("time") if last else None
     managers[identity] = new_entry(identity, scope.api_version, mine, time)
-    merged = pruned(scope, merge(scope.shape, base, config), managers, identity, last)
+    merged = prune(scope, merge(scope.shape, base, config), managers, identity, last)
     comparison = compare(scope.shape, base, merged).excluding(scope.reset_fields)
-    managers = _settled(managers, identity, comparison, force=force)
+    managers = _take_over(managers, identity, comparison, force=force)
     is_unchanged = json_equal(base, merged, by_value=True)
     if identity in managers and not is_unchanged:
         managers[identity] = new_entry(identity, scope.api_version, fields_of(managers[identity]), scope.time)
-    return _recorded(live, base if is_unchanged else merged, managers)
+    return _with_managers(live, base if is_unchanged else merged, managers)
 
 
-def _settled(managers: Managers, mine: Identity, comparison: Comparison, *, force: bool) -> dict[Identity, Object]:
+def prune(scope: Scope, merged: Object, managers: Managers, applier: Identity, last: Object | None) -> Object:
+    """Remove what the applier's last configuration set and this one does not; `managers` has the new one already.
+
+    A field stays if anybody else owns it. A named field goes with the last field in it: `spec.template`, unless
+    someone owns a field there.
+    """
+    if last is None or not fields_of(last):
+        return merged
+    mine = managers.get(applier)
+    if mine is not None and includes(fields_of(mine), fields_of(last)):
+        return merged
+    shape = scope.shape
+    dropped = ensure_named_members(shape, fields_of(last))
+    # Only top-level fields that it touched are walked: most of a node is its status.
+    touched = {name: value for name, value in merged.items() if FIELD + name in dropped}
+    rest = remove_items(shape, touched, dropped)
+    # Version by version, that of the last configuration first, as structured-merge-diff does.
+    owned: dict[str, FieldSet] = {last["apiVersion"]: {}}
+    for entry in managers.values():
+        owned[entry["apiVersion"]] = union(owned.get(entry["apiVersion"], {}), fields_of(entry))
+    for fields in filter(None, owned.values()):
+        rest = _add_back_owned(shape, touched, rest, fields)
+    rest = _add_back_dangling(shape, touched, rest, dropped) or {}
+    return {name: rest.get(name, value) for name, value in merged.items() if name in rest or name not in touched}
+
+
+def _add_back_owned(shape: Shape, merged: Object, rest: Json, owned: FieldSet) -> Json:
+    """Restore what is owned, also by the applier's new configuration."""
+    kept = union(ensure_named_members(shape, to_field_set(shape, rest)), ensure_named_members(shape, owned))
+    return remove_items(shape, merged, difference(ensure_named_members(shape, to_field_set(shape, merged)), kept))
+
+
+def _add_back_dangling(shape: Shape, merged: Object, rest: Json, dropped: FieldSet) -> Json:
+    """Restore what nobody owns: the applier did not own it either."""
+    present = ensure_named_members(shape, to_field_set(shape, merged))
+    gone = difference(present, ensure_named_members(shape, to_field_set(shape, rest)))
+    return remove_items(shape, merged, intersection(gone, dropped))
+
+
+def _take_over(managers: Managers, mine: Identity, comparison: Comparison, *, force: bool) -> dict[Identity, Object]:
     """Everyone else gives up what the configuration changed or removed, if it may."""
     changed = comparison.gained
     contested = {
@@ -130,7 +167,7 @@ def _settled(managers: Managers, mine: Identity, comparison: Comparison, *, forc
     }
     if contested and not force:
         raise ApplyConflict(conflicts_of(contested))
-    settled = dispossess(managers, union(changed, comparison.removed), but=mine)
+    settled = remove_fields(managers, union(changed, comparison.removed), but=mine)
     if mine in settled:
         own = difference(fields_of(settled[mine]), UNOWNED)
         if own:
@@ -140,7 +177,7 @@ def _settled(managers: Managers, mine: Identity, comparison: Comparison, *, forc
     return settled
 
 
-def _recorded(live: Object | None, result: Object, managers: Managers) -> Object:
+def _with_managers(live: Object | None, result: Object, managers: Managers) -> Object:
     entries = entries_of(managers)
     if live is not None and result is live and managed_fields(live) == entries:
         return live

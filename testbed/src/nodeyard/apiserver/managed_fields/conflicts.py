@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from nodeyard.apiserver.managed_fields.fieldset import FieldSet, Path, difference, field_set, members
 from nodeyard.apiserver.managed_fields.managers import Identity
-from nodeyard.apiserver.managed_fields.paths import rendered
+from nodeyard.apiserver.managed_fields.paths import render
 from nodeyard.kube.json import Object
 
 
@@ -37,7 +37,7 @@ class Conflict:
 
     @property
     def field(self) -> str:
-        return rendered(self.path)
+        return render(self.path)
 
 
 class ApplyConflict(ApplyError):

@@ -43,21 +43,6 @@ def is_member(node: FieldSet | None) -> bool:
     return node is not None and (not node or SELF in node)
 
 
-def has(fields: FieldSet, path: Iterable[str]) -> bool:
-    node: FieldSet | None = fields
-    for element in path:
-        node = node.get(element) if node else None
-    return is_member(node)
-
-
-def insert(fields: FieldSet, path: Iterable[str]) -> FieldSet:
-    return union(fields, _single(tuple(path)))
-
-
-def remove(fields: FieldSet, path: Iterable[str]) -> FieldSet:
-    return difference(fields, _single(tuple(path)))
-
-
 def members(fields: FieldSet, prefix: Path = ()) -> Iterator[Path]:
     """All paths of the set; at each level the members first and then what is below, as conflicts are listed."""
     for element, node in fields.items():
@@ -66,11 +51,6 @@ def members(fields: FieldSet, prefix: Path = ()) -> Iterator[Path]:
     for element, node in fields.items():
         if element != SELF and node:
             yield from members(node, (*prefix, element))
-
-
-def leaves(fields: FieldSet) -> FieldSet:
-    """Only the members that have none below them."""
-    return {element: leaves(node) for element, node in fields.items() if element != SELF}
 
 
 def ordered(node: FieldSet) -> FieldSet:

@@ -10,10 +10,10 @@ from __future__ import annotations
 import msgspec
 
 from nodeyard.apiserver.managed_fields.compare import compare
-from nodeyard.apiserver.managed_fields.faults import typing_faults
 from nodeyard.apiserver.managed_fields.fieldset import FieldSet, difference
-from nodeyard.apiserver.managed_fields.owned_set import extent
+from nodeyard.apiserver.managed_fields.owned_set import to_field_set
 from nodeyard.apiserver.managed_fields.scope import Scope
+from nodeyard.apiserver.managed_fields.type_check import type_faults
 from nodeyard.apiserver.managed_fields.type_shape import ShapeError
 from nodeyard.kube.goformat import plain_json
 from nodeyard.kube.json import Object
@@ -29,7 +29,7 @@ def last_applied(obj: Object) -> str:
     return text
 
 
-def held_by_kubectl(scope: Scope, live: Object) -> FieldSet:
+def owned_by_kubectl(scope: Scope, live: Object) -> FieldSet:
     """The fields which stand in the live object as the annotation has them."""
     try:
         config = msgspec.json.decode(last_applied(live))
@@ -38,28 +38,28 @@ def held_by_kubectl(scope: Scope, live: Object) -> FieldSet:
     if (
         not isinstance(config, dict)
         or config.get("apiVersion") != scope.api_version
-        or typing_faults(scope.shape, config)
+        or type_faults(scope.shape, config)
     ):
         return {}
     try:
         comparison = compare(scope.shape, config, live)
     except ShapeError:
         return {}
-    held = difference(extent(scope.shape, config), comparison.gained)
+    held = difference(to_field_set(scope.shape, config), comparison.gained)
     return difference(held, comparison.removed)
 
 
-def annotated(obj: Object, config: Object) -> Object:
+def update_annotation(obj: Object, config: Object) -> Object:
     """The object with the annotation brought up to the configuration just applied; without it where it grew too big."""
     if not last_applied(obj):
         return obj
-    annotations = {**obj["metadata"]["annotations"], ANNOTATION: plain_json(_bare(config)) + "\n"}
+    annotations = {**obj["metadata"]["annotations"], ANNOTATION: plain_json(_without_annotation(config)) + "\n"}
     if sum(len(name.encode()) + len(value.encode()) for name, value in annotations.items()) > ANNOTATIONS_MAX:
         del annotations[ANNOTATION]
     return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}
 
 
-def _bare(config: Object) -> Object:
+def _without_annotation(config: Object) -> Object:
     """The configuration without the annotation itself."""
     metadata = config.get("metadata") or {}
     annotations = metadata.get("annotations")

@@ -91,7 +91,7 @@ def with_fields(entry: Object, fields: FieldSet) -> Object:
     return entry if fields is fields_of(entry) else {**entry, "fieldsV1": fields}
 
 
-def dispossess(managers: Managers, lost: FieldSet, *, but: Identity | None = None) -> dict[Identity, Object]:
+def remove_fields(managers: Managers, lost: FieldSet, *, but: Identity | None = None) -> dict[Identity, Object]:
     """Everyone loses these fields, and who has none left goes; `but` keeps what it has."""
     result = {}
     for identity, entry in managers.items():

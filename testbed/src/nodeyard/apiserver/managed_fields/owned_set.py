@@ -8,7 +8,7 @@ from nodeyard.apiserver.managed_fields.type_shape import Kind, Shape, ShapeError
 from nodeyard.kube.json import Json
 
 
-def extent(shape: Shape, value: Json) -> FieldSet:
+def to_field_set(shape: Shape, value: Json) -> FieldSet:
     """The fields that a configuration sets: its leaves, the items of its lists and the entries of its maps.
 
     A named field that has parts is not itself among them: to set one container is not to own `containers`.
@@ -60,7 +60,7 @@ def _node(below: FieldSet, is_set: bool) -> FieldSet | None:
     return {SELF: {}, **below} if is_set else below
 
 
-def with_named(shape: Shape, fields: FieldSet) -> FieldSet:
+def ensure_named_members(shape: Shape, fields: FieldSet) -> FieldSet:
     """The set, and in it every named field that leads to a member: who owns a part here also holds the whole."""
     return {element: _with_named(shape, element, node) for element, node in fields.items()}
 
@@ -85,35 +85,35 @@ def _shape_below(shape: Shape | None, element: str) -> Shape | None:
 # removing
 
 
-def removed(shape: Shape, value: Json, doomed: FieldSet) -> Json:
+def remove_items(shape: Shape, value: Json, doomed: FieldSet) -> Json:
     """The value without these fields. What had parts and has none left is null."""
     kind = shape.kind(value)
     if kind is Kind.MAP:
-        return None if shape.is_atomic_map else _removed_members(shape, value, doomed)
+        return None if shape.is_atomic_map else _remove_members(shape, value, doomed)
     if kind is Kind.LIST:
-        return None if shape.list_type == "atomic" else _removed_items(shape, value, doomed)
+        return None if shape.list_type == "atomic" else _remove_list_items(shape, value, doomed)
     return value
 
 
-def _removed_members(shape: Shape, value: Json, doomed: FieldSet) -> Json:
+def _remove_members(shape: Shape, value: Json, doomed: FieldSet) -> Json:
     kept = {}
     for name, part in as_map(value).items():
         node = doomed.get(FIELD + name)
         if node is None:
             kept[name] = part
         elif not is_member(node):
-            kept[name] = removed(shape.member(name), part, node)
+            kept[name] = remove_items(shape.member(name), part, node)
     return kept or None
 
 
-def _removed_items(shape: Shape, value: Json, doomed: FieldSet) -> Json:
+def _remove_list_items(shape: Shape, value: Json, doomed: FieldSet) -> Json:
     kept = []
     for item in as_list(value):
         node = doomed.get(_element(shape, item))
         if node is None:
             kept.append(item)
         elif not is_member(node):
-            kept.append(removed(shape.item, item, node))
+            kept.append(remove_items(shape.item, item, node))
     return kept or None
 
 

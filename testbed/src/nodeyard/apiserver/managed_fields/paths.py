@@ -72,12 +72,12 @@ def _position(content: str) -> int:
         raise PathElementError(f'strconv.Atoi: parsing "{content}": invalid syntax') from error
 
 
-def rendered(path: Iterable[str]) -> str:
+def render(path: Iterable[str]) -> str:
     """A path as conflicts and errors print it: `.spec.containers[name="c"].image`."""
-    return "".join(map(_rendered, path))
+    return "".join(map(_render, path))
 
 
-def _rendered(element: str) -> str:
+def _render(element: str) -> str:
     prefix, content = element[:2], element[2:]
     if prefix == FIELD:
         return f".{content}"

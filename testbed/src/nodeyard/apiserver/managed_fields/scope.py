@@ -9,11 +9,10 @@ from functools import lru_cache
 from typing import Any, TypeAlias
 
 from nodeyard.apiserver.kinds.go_zero import is_built_in
-from nodeyard.apiserver.managed_fields.fieldset import FieldSet, field_set
+from nodeyard.apiserver.managed_fields.fieldset import LEAF, FieldSet, field_set
 from nodeyard.apiserver.managed_fields.managers import Identity, fields_of, with_fields
-from nodeyard.apiserver.managed_fields.paths import field
-from nodeyard.apiserver.managed_fields.schema_drift import caught_up
-from nodeyard.apiserver.managed_fields.type_shape import Shape, shape_of
+from nodeyard.apiserver.managed_fields.paths import FIELD, KEY, SELF, field
+from nodeyard.apiserver.managed_fields.type_shape import DEDUCED, Shape, shape_of
 from nodeyard.kube.json import Object
 from nodeyard.kube.timestamps import format_rfc3339
 from nodeyard.schema.model import Schema
@@ -30,11 +29,9 @@ def _fields(paths: ResetFields) -> FieldSet:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """One write to one endpoint.
+    """One write to one endpoint. All versions of a kind are taken to have the same schema.
 
-    `reset` are the fields this endpoint does not write (status on the main one), with all below them. `versions` are
-    the other versions of the kind, by apiVersion; entries in a version that is not among them are dropped. Without it
-    all versions are taken to be alike.
+    `reset` are the fields that this endpoint does not write (status on the main one), with all below them.
     """
 
     schema: Schema
@@ -43,7 +40,6 @@ class Scope:
     now: datetime
     subresource: str = ""
     reset: ResetFields = ()
-    versions: Mapping[str, Schema] | None = None
 
     @property
     def shape(self) -> Shape:
@@ -57,22 +53,45 @@ class Scope:
     def time(self) -> str:
         return format_rfc3339(self.now)
 
-    def shape_in(self, api_version: str) -> Shape | None:
-        """The shape in another version; None when there is no such version any more."""
-        if api_version == self.api_version or self.versions is None:
-            return self.shape
-        schema = self.versions.get(api_version)
-        return None if schema is None else _shape(schema)
-
     def current(self, kind: str, managers: Mapping[Identity, Object]) -> dict[Identity, Object]:
-        """The entries that still mean something, as the schemas of today would have them."""
-        known: dict[Identity, Object] = {}
-        drifts = not is_built_in(self.api_version, kind)
-        for identity, entry in managers.items():
-            shape = self.shape_in(entry.get("apiVersion", ""))
-            if shape is not None:
-                known[identity] = with_fields(entry, caught_up(shape, fields_of(entry))) if drifts else entry
-        return known
+        """Adapt the entries of custom resources to the schema of today."""
+        if is_built_in(self.api_version, kind):
+            return dict(managers)
+        return {
+            identity: with_fields(entry, reconcile_with_schema(self.shape, fields_of(entry)))
+            for identity, entry in managers.items()
+        }
+
+
+def reconcile_with_schema(shape: Shape, fields: FieldSet) -> FieldSet:
+    """Adapt a field set written under an older schema; return the same object if nothing changes.
+
+    When a CRD makes a map or a list atomic, entries may still name parts of it: the owner of a part then owns the
+    whole. Nothing is done in the other direction: the owner of the whole keeps it.
+    """
+    nodes = {
+        element: node if element == SELF else _reconcile_node(shape, element, node) for element, node in fields.items()
+    }
+    return fields if all(nodes[element] is node for element, node in fields.items()) else nodes
+
+
+def _reconcile_node(parent: Shape, element: str, node: FieldSet) -> FieldSet:
+    shape = _below(parent, element)
+    if shape is None or not node:
+        return node
+    if shape.has_map:
+        if shape.element is DEDUCED and not shape.fields:
+            return node
+        return LEAF if shape.is_atomic_map else reconcile_with_schema(shape, node)
+    if shape.has_list:
+        return LEAF if shape.list_type == "atomic" else reconcile_with_schema(shape, node)
+    return node
+
+
+def _below(shape: Shape, element: str) -> Shape | None:
+    if element.startswith(FIELD):
+        return (shape.fields.get(element[2:]) or shape.element) if shape.has_map else None
+    return shape.item if element.startswith(KEY) and shape.has_list else None
 
 
 def group_version_kind(obj: Mapping[str, Any]) -> str:

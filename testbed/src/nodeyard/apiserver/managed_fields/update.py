@@ -17,17 +17,17 @@ from nodeyard.apiserver.managed_fields.fieldset import FieldSet, difference, fie
 from nodeyard.apiserver.managed_fields.managers import (
     Identity,
     cap,
-    dispossess,
     entries_of,
     fields_of,
     managers_of,
     new_entry,
+    remove_fields,
     updater,
 )
 from nodeyard.apiserver.managed_fields.paths import field
 from nodeyard.apiserver.managed_fields.scope import ResetFields, Scope
 from nodeyard.apiserver.managed_fields.type_shape import ShapeError
-from nodeyard.kube.json import Json, Object
+from nodeyard.kube.json import Json, Object, json_equal
 from nodeyard.schema.model import Schema
 
 _SERVER_METADATA = (
@@ -60,25 +60,24 @@ def update(
     now: datetime,
     subresource: str = "",
     reset: ResetFields = (),
-    versions: Mapping[str, Schema] | None = None,
 ) -> Object:
     """`new` with the managedFields it shall have; `live` is None for a create.
 
     Never refuses: an object whose list items cannot be told apart loses its managedFields, and validation will say why.
     """
-    scope = Scope(schema, api_version, manager, now, subresource, reset, versions)
+    scope = Scope(schema, api_version, manager, now, subresource, reset)
     standing = _standing(scope, live, new)
     is_untracked = not standing and live is not None and bool(live["metadata"].get("uid"))
     if is_untracked:
         return with_entries(new, None)
     try:
-        managers = updated(scope, live, new, standing)
+        managers = update_managers(scope, live, new, standing)
     except ShapeError:
         return with_entries(new, None)
     return with_entries(new, _entries(live, managers))
 
 
-def updated(
+def update_managers(
     scope: Scope, live: Object | None, new: Object, standing: Mapping[Identity, Object]
 ) -> dict[Identity, Object]:
     """Who owns what after the writer made `new` of `live`."""
@@ -89,7 +88,7 @@ def updated(
     if comparison.is_same:
         return managers
     gained = comparison.gained
-    managers = dispossess(managers, union(gained, comparison.removed))
+    managers = remove_fields(managers, union(gained, comparison.removed))
     gained = difference(gained, UNOWNED)
     if gained:
         identity = updater(scope.manager, scope.api_version, scope.subresource)
@@ -140,3 +139,21 @@ def with_entries(obj: Object, entries: Json) -> Object:
 def _aligned(new: Object, old: Object) -> Object:
     """`new` with the managedFields of `old`, so that they do not count as a change."""
     return with_entries(new, managed_fields(old))
+
+
+def keep_times(old: Object, new: Object) -> Object:
+    """Restore the times of `old` if nothing else differs: a write that changes nothing but a time shall not count.
+
+    The last step before the store.
+    """
+    before, after = managed_fields(old), managed_fields(new)
+    if not before or not after or before is after or len(before) != len(after):
+        return new
+    if not all(_is_alike(entry, other) for entry, other in zip(before, after, strict=True)):
+        return new
+    restored = with_entries(new, before)
+    return restored if json_equal(restored, old) else new
+
+
+def _is_alike(entry: Object, other: Object) -> bool:
+    return entry is other or {**entry, "time": None} == {**other, "time": None}

@@ -14,12 +14,12 @@ from nodeyard.kube.goformat import literal, plain, type_name
 from nodeyard.kube.json import Json
 
 
-def typing_faults(shape: Shape, value: Json) -> list[str]:
+def type_faults(shape: Shape, value: Json) -> list[str]:
     """Everything by which the value is not of this type, each with its path."""
     return [f"{path}: {text}" if path else text for path, text in _faults(shape, value, "")]
 
 
-def summary(faults: list[str]) -> str:
+def format_faults(faults: list[str]) -> str:
     if len(faults) == 1:
         return faults[0]
     return "\n".join(["errors:", *(f"  {fault}" for fault in faults)])
@@ -64,7 +64,7 @@ def _list_faults(shape: Shape, value: Json, path: str) -> Iterator[tuple[str, st
             except ShapeError as fault:
                 yield path, f"element {position}: {fault}"
                 return
-            step = paths.rendered([element])
+            step = paths.render([element])
             if element in seen:
                 yield path, f"duplicate entries for key {step}"
             seen.add(element)
