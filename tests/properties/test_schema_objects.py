@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeyard.apiserver.crds.defaulting import default
+from nodeyard.apiserver.crds.defaults import default
 from nodeyard.apiserver.crds.schema import definition_faults
 from nodeyard.schema.compile import compile_schema
 from nodeyard.schema.prune import prune

@@ -7,12 +7,11 @@ know the built-in types.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 
 from nodeyard.kube.fields import FieldError, child, index, invalid, key, required, too_long
 from nodeyard.kube.json import Json, Object
-from nodeyard.kube.names import label_faults, label_value_faults, qualified_name_faults
+from nodeyard.kube.names import dns_1035_faults, label_faults, label_value_faults, qualified_name_faults
 from nodeyard.schema.model import Schema
 from nodeyard.schema.tree_walk import Walk, walk_tree
 
@@ -22,12 +21,6 @@ ReadMetadata = Callable[[Json], tuple[Object, list[str]]]
 """Returns metadata as the server encodes it, and the paths of unknown fields. Raises ValueError with Go's message."""
 
 _ANNOTATIONS_MAX = 256 * 1024
-_DNS_1035 = re.compile("[a-z]([-a-z0-9]*[a-z0-9])?")
-_KIND_WORDS = (
-    "may have mixed case, but should otherwise match: a DNS-1035 label must consist of lower case alphanumeric "
-    "characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  "
-    "or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
-)
 
 
 class CoercionError(ValueError):
@@ -137,7 +130,8 @@ def _kind_faults(value: Json, path: str) -> list[FieldError]:
         return [invalid(path, value, "must be a string")]
     if not value:
         return [invalid(path, value, "must not be empty")]
-    return [] if _DNS_1035.fullmatch(value.lower()) and len(value) <= 63 else [invalid(path, value, _KIND_WORDS)]
+    found = ",".join(dns_1035_faults(value.lower()))
+    return [invalid(path, value, f"may have mixed case, but should otherwise match: {found}")] if found else []
 
 
 def _metadata_faults(metadata: Object, path: str) -> list[FieldError]:

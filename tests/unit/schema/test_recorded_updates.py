@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nodeyard.apiserver.crds.defaulting import default
+from nodeyard.apiserver.crds.defaults import default
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Object
 from nodeyard.schema.compile import compile_schema

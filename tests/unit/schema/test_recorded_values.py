@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nodeyard.apiserver.crds.defaulting import default
+from nodeyard.apiserver.crds.defaults import default
 from nodeyard.kube.fields import FieldError
 from nodeyard.schema.compile import compile_schema
 from nodeyard.schema.prune import prune

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nodeyard.apiserver.crds.defaulting import default
+from nodeyard.apiserver.crds.defaults import default
 from nodeyard.schema.compile import compile_schema
 from nodeyard.schema.prune import prune, prune_value
 

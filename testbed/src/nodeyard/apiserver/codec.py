@@ -6,7 +6,7 @@ here the strategy's. Custom resources are what the schema of their CRD says; onl
 
 from __future__ import annotations
 
-from nodeyard.apiserver.crds.defaulting import default as schema_default
+from nodeyard.apiserver.crds.defaults import default as schema_default
 from nodeyard.apiserver.kinds.decoding import MalformedError, decode
 from nodeyard.apiserver.kinds.table import definition_of
 from nodeyard.apiserver.resources import GroupVersionKind, Resource

@@ -21,7 +21,7 @@ from nodeyard.apiserver.admission.chain import Chain
 from nodeyard.apiserver.audit import AuditSink, Trail, audit_event
 from nodeyard.apiserver.controllers import Controllers
 from nodeyard.apiserver.controllers.manager import DEFAULT_CONTROLLERS
-from nodeyard.apiserver.crds.serving import Definitions
+from nodeyard.apiserver.crds.controller import DefinitionController
 from nodeyard.apiserver.deletion import Deleter
 from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.events import Events
@@ -73,7 +73,7 @@ class Server:
         self.events = Events(self.store, self.registry, self.clock)
         self.access = AccessControl(self.store, self.clock, self._users)
         self.admission = Chain(self, services or {}, plugins)
-        self.definitions = Definitions(self)
+        self.definitions = DefinitionController(self)
         self.offload = Offload()
         self.writer = Writer(self.store, self.clock, self.admission, Random(seed))
         self.deleter = Deleter(self.store, self.clock, self.admission)

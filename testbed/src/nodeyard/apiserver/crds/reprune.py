@@ -1,8 +1,8 @@
-"""What a changed schema makes of the objects that were stored under the old one.
+"""Pruning and defaulting of stored objects after their schema changed.
 
-The real server prunes and defaults whatever it reads from its storage, and so shows old objects as the newest schema
-has them. Here that is done once, when the definition changes, and only where the schemas differ: for the rest it was
-done when the object was written.
+kube-apiserver prunes and defaults whatever it reads from storage, so it shows old objects as the newest schema has
+them. Here this happens once, when the definition changes, and only where the schemas differ: the rest was done on
+write.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from nodeyard.apiserver.crds.defaulting import default
+from nodeyard.apiserver.crds.defaults import default
 from nodeyard.apiserver.resources import Resource
 from nodeyard.apiserver.responses import encode
 from nodeyard.apiserver.selection import selectable
@@ -20,14 +20,13 @@ from nodeyard.kube.json import Json, json_equal, with_whole_numbers
 from nodeyard.schema.compile import compile_schema
 from nodeyard.schema.prune import prune
 
-_AS_IT_IS = {"type": "object", "nullable": True, "x-kubernetes-preserve-unknown-fields": True}
+_UNCHANGED = {"type": "object", "nullable": True, "x-kubernetes-preserve-unknown-fields": True}
+
+Reprune = Callable[[Stored], Stored]
 
 
-Reread = Callable[[Stored], Stored]
-
-
-def rereader(old: Resource, new: Resource) -> Reread | None:
-    """How to read what is stored from now on; None where that is as before."""
+def repruner(old: Resource, new: Resource) -> Reprune | None:
+    """Return the function that converts a stored object; None if nothing changed."""
     before = {name: version.openapi for name, version in old.versions.items()}
     after = {name: version.openapi for name, version in new.versions.items()}
     if json_equal(before, after) and old.selectable_fields.keys() == new.selectable_fields.keys():
@@ -37,7 +36,7 @@ def rereader(old: Resource, new: Resource) -> Reread | None:
         for name, openapi in after.items()
     }
 
-    def reread(stored: Stored) -> Stored:
+    def reprune(stored: Stored) -> Stored:
         obj = stored.object()
         version = obj["apiVersion"].rpartition("/")[2]  # the one it was stored in
         schema = schemas.get(version, new.storage.schema)
@@ -48,13 +47,13 @@ def rereader(old: Resource, new: Resource) -> Reread | None:
             return stored
         return msgspec.structs.replace(stored, raw=raw, fields=fields)
 
-    return reread
+    return reprune
 
 
 def difference(old: Json, new: Json) -> Json:
-    """The new schema with everything left open that the old one says as well."""
+    """Return the new schema, with everything left open that is the same in the old one."""
     if json_equal(old, new):
-        return _AS_IT_IS
+        return _UNCHANGED
     if old is None or not json_equal(_own(old), _own(new)):
         return new
     before = old.get("properties") or {}
@@ -63,5 +62,5 @@ def difference(old: Json, new: Json) -> Json:
 
 
 def _own(schema: Json) -> Json:
-    """What a schema says beside its properties."""
+    """Return the schema without its properties."""
     return {name: value for name, value in schema.items() if name != "properties"}

@@ -1,4 +1,4 @@
-"""From a CustomResourceDefinition to a resource that is served like any other."""
+"""The resource that a CustomResourceDefinition defines."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from nodeyard.kube.jsonpath import JsonPath
 from nodeyard.schema.compile import compile_schema
 from nodeyard.schema.model import Schema
 
-_AHEAD_MAX = 16
-_ahead: dict[bytes, tuple[Schema, CompiledRules]] = {}
-"""Large schemas that were compiled last, by their digest."""
+_CACHE_MAX = 16
+_cache: dict[bytes, tuple[Schema, CompiledRules]] = {}
+"""The large schemas compiled last, by digest."""
 _ANYTHING: Object = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
 class CustomStrategy(Strategy):
-    """Custom resources differ in one thing only: whether status is a subresource."""
+    """Strategy of custom resources; they differ only in whether status is a subresource."""
 
     allows_unconditional_update = False
 
@@ -38,7 +38,7 @@ class CustomStrategy(Strategy):
         return _with_status_of(new, old) if self._has_status else new
 
     def prepare_status(self, new: Object, old: Object) -> Object:
-        """Only status, and the record of who wrote it."""
+        """Take over only status and managedFields."""
         metadata = dict(old["metadata"])
         managed = new["metadata"].get("managedFields")
         if managed is None:
@@ -49,7 +49,7 @@ class CustomStrategy(Strategy):
         return {**_without_status(kept), "status": new["status"]} if "status" in new else _without_status(kept)
 
     def changes_generation(self, new: Object, old: Object) -> bool:
-        """Anything but metadata, and status where it is a subresource."""
+        """Whether anything changed but metadata, and status where it is a subresource."""
         ignored = {"metadata", "status"} if self._has_status else {"metadata"}
         names = (new.keys() | old.keys()) - ignored
         return not all(json_equal(new.get(name), old.get(name)) for name in names)
@@ -71,7 +71,7 @@ def _with_status_of(new: Object, old: Object) -> Object:
 
 
 def resource_of(definition: Object) -> Resource:
-    """The definition has been validated; its names are taken as they are wanted."""
+    """Make the resource of a validated definition, with the names of its spec."""
     spec = definition["spec"]
     names = spec["names"]
     versions = [_version(spec, version) for version in spec["versions"]]
@@ -95,10 +95,9 @@ def resource_of(definition: Object) -> Resource:
 
 
 def compile_ahead(definition: Object) -> None:
-    """Compile the schemas of a definition that has been validated, for `resource_of` to find.
+    """Compile the schemas of a validated definition into the cache that `resource_of` reads.
 
-    A definition is validated beside the event loop where it is large, and served from the loop in the same moment that
-    it is stored.
+    Large definitions are validated beside the event loop, but served from the loop as soon as they are stored.
     """
     for version in definition["spec"].get("versions") or ():
         _compile((version.get("schema") or {}).get("openAPIV3Schema") or _ANYTHING)
@@ -109,10 +108,10 @@ def _compile(openapi: Object) -> tuple[Schema, CompiledRules]:
     if len(raw) <= LARGE:
         return _compiled(openapi)
     key = sha256(raw).digest()
-    found = _ahead.pop(key, None) or _compiled(openapi)
-    _ahead[key] = found
-    while len(_ahead) > _AHEAD_MAX:
-        _ahead.pop(next(iter(_ahead)), None)
+    found = _cache.pop(key, None) or _compiled(openapi)
+    _cache[key] = found
+    while len(_cache) > _CACHE_MAX:
+        _cache.pop(next(iter(_cache)), None)
     return found
 
 

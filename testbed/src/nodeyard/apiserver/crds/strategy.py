@@ -15,7 +15,7 @@ from nodeyard.kube.timestamps import format_rfc3339
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
 
 
-class DefinitionStrategy(WithStatus):
+class CustomResourceDefinitionStrategy(WithStatus):
     definition = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition"
     plural = "customresourcedefinitions"
     namespaced = False
@@ -24,7 +24,7 @@ class DefinitionStrategy(WithStatus):
     printer = CREATED_AT
 
     def default(self, obj: Object) -> Object:
-        """Names that follow from the kind, and no conversion."""
+        """Default the names that follow from the kind, and no conversion."""
         spec = dict(obj.get("spec") or {})
         names = dict(spec.get("names") or {})
         if names.get("kind"):
@@ -40,7 +40,7 @@ class DefinitionStrategy(WithStatus):
         return {**obj, "status": status}
 
     def prepare_update(self, new: Object, old: Object) -> Object:
-        """Status stays, but for the record of every version that objects may be stored in."""
+        """Keep the status, and add a new storage version to its storedVersions."""
         status = old.get("status") or {}
         stored = list(status.get("storedVersions") or ())
         for version in new["spec"].get("versions") or ():
@@ -53,7 +53,7 @@ class DefinitionStrategy(WithStatus):
         return {**old, "metadata": metadata, "status": new.get("status") or {}}
 
     def prepare_delete(self, obj: Object, now: datetime) -> Object | None:
-        """A definition goes after its objects: the cleanup finalizer is set when its deletion begins."""
+        """Set the cleanup finalizer, so that the definition goes after its objects."""
         metadata = obj["metadata"]
         if "deletionTimestamp" in metadata:
             return obj if metadata.get("finalizers") else None
@@ -82,6 +82,6 @@ class DefinitionStrategy(WithStatus):
 
 
 def _compiled(definition: Object) -> list[FieldError]:
-    """No faults, and the schemas ready to be served."""
+    """Compile the schemas ahead; there are no faults in them."""
     compile_ahead(definition)
     return []

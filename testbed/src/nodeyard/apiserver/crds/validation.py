@@ -1,7 +1,7 @@
-"""What a CustomResourceDefinition must be, in the words of the real server.
+"""Validation of CustomResourceDefinitions, in the words of kube-apiserver.
 
-Where all versions share one schema, subresources or columns the real server keeps them once, at `spec.validation`,
-`spec.subresources` and `spec.additionalPrinterColumns`; its messages name those places, and so do these.
+If all versions share one schema, subresources or columns, kube-apiserver keeps them once, at `spec.validation`,
+`spec.subresources` and `spec.additionalPrinterColumns`; its messages name those paths, and so do these.
 """
 
 from __future__ import annotations
@@ -15,14 +15,8 @@ from nodeyard.kube import fields
 from nodeyard.kube.fields import FieldError, FieldErrorType
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.jsonpath import JsonPath, JsonPathError
-from nodeyard.kube.names import subdomain_faults
+from nodeyard.kube.names import dns_1035_faults, subdomain_faults
 
-_DNS_1035 = re.compile("[a-z]([-a-z0-9]*[a-z0-9])?")
-_DNS_1035_FAULT = (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
-    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
-    "'[a-z]([-a-z0-9]*[a-z0-9])?')"
-)
 _COLUMN_TYPES = ("boolean", "date", "integer", "number", "string")
 _COLUMN_FORMATS = ("byte", "date", "date-time", "double", "float", "int32", "int64", "password")
 _APPROVAL = "api-approved.kubernetes.io"
@@ -47,7 +41,7 @@ def faults(definition: Object) -> list[FieldError]:
 
 
 def update_faults(new: Object, old: Object) -> list[FieldError]:
-    """What may not change once the names have been accepted."""
+    """Validate an update: established definitions keep group, scope, kind and plural."""
     found = faults(new)
     conditions = (old.get("status") or {}).get("conditions") or ()
     if not any(c["type"] == "Established" and c["status"] == "True" for c in conditions):
@@ -68,9 +62,10 @@ def _at(value: Json, path: tuple[str, ...]) -> Json:
 def _label_faults(path: str, value: Json, *, is_mixed_case: bool = False) -> list[FieldError]:
     if not value:
         return [fields.required(path)]
-    if _DNS_1035.fullmatch(value.lower() if is_mixed_case else value) and len(value) <= 63:
+    found = ",".join(dns_1035_faults(value.lower() if is_mixed_case else value))
+    if not found:
         return []
-    words = f"may have mixed case, but should otherwise match: {_DNS_1035_FAULT}" if is_mixed_case else _DNS_1035_FAULT
+    words = f"may have mixed case, but should otherwise match: {found}" if is_mixed_case else found
     return [fields.invalid(path, value, words)]
 
 
@@ -124,7 +119,7 @@ def _version_faults(spec: Object) -> Iterator[FieldError]:
 
 
 def _is_shared(spec: Object, name: str) -> bool:
-    """Whether every version has the same, so that it counts as the definition's own."""
+    """Whether all versions have the same value."""
     given = [version.get(name) for version in spec.get("versions") or ()]
     return all(each == given[0] for each in given)
 
@@ -152,7 +147,7 @@ def _names_faults(names: Object) -> Iterator[FieldError]:
 
 
 def _places(spec: Object, name: str) -> Iterator[tuple[str, Json]]:
-    """Each version's part of this name with the path it is known by; once where all have the same."""
+    """Yield the path and value of a field of each version; once if all have the same."""
     versions = spec.get("versions") or []
     if versions and _is_shared(spec, name):
         yield f"spec.{name}", versions[0].get(name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nodeyard.apiserver.crds.strategy import DefinitionStrategy
+from nodeyard.apiserver.crds.strategy import CustomResourceDefinitionStrategy
 from nodeyard.apiserver.kinds.admissionregistration.validating_admission_policy import ValidatingAdmissionPolicyStrategy
 from nodeyard.apiserver.kinds.admissionregistration.validating_admission_policy_binding import (
     ValidatingAdmissionPolicyBindingStrategy,
@@ -68,7 +68,7 @@ KINDS: tuple[type[BuiltIn], ...] = (
     ClusterRoleBindingStrategy,
     RoleStrategy,
     RoleBindingStrategy,
-    DefinitionStrategy,
+    CustomResourceDefinitionStrategy,
     APIServiceStrategy,
     MutatingWebhookConfigurationStrategy,
     ValidatingAdmissionPolicyStrategy,

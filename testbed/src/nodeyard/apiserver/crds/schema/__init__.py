@@ -1,8 +1,7 @@
-"""What is wrong with a CRD's openAPIV3Schema: what the server refuses when the definition is created.
+"""Validation of a CRD's openAPIV3Schema.
 
-In its order: what may stand at the root; whether the schema is structural and, if so, whether its defaults are sound;
-then every node by itself. Whether a rule in CEL compiles is asked of the `rule_faults` given, node by node, where
-nothing else is wrong.
+In kube-apiserver's order: the root; whether the schema is structural and, if so, its defaults; then each node. CEL
+rules are compiled by the given `rule_faults`, node by node, if nothing else is wrong.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ __all__ = ["RuleFaults", "definition_faults"]
 def definition_faults(
     openapi: Object, path: str, *, has_status: bool = False, rule_faults: RuleFaults | None = None
 ) -> list[FieldError]:
-    """`path` is where the schema stands; `has_status`: status is a subresource, which limits what the root may say."""
+    """Validate the schema at this path; a status subresource limits what the root may contain."""
     faults = _root_faults(openapi, path) if has_status else []
     if openapi.get("nullable"):
         faults.append(forbidden(child(path, "nullable"), "nullable cannot be true at the root"))
@@ -41,7 +40,7 @@ def definition_faults(
 
 
 def _root_faults(openapi: Object, path: str) -> list[FieldError]:
-    """With status split off, only what would not be lost by that may be said of the whole."""
+    """Fields of the root that would not survive the split into status and the rest."""
     for name in internal_names(openapi):
         if name == "Type":
             if openapi["type"] != "object":

@@ -1,6 +1,6 @@
-"""What keeps a schema from being turned into the structural form at all.
+"""Fields that keep a schema from being converted to the structural form.
 
-All of it is refused node by node as well, with a better place, so this is told only where nothing else is.
+Each node is checked for them as well, with a better path, so this fault is reported only if there is no other.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _UNSUPPORTED = {
 
 
 def conversion_fault(openapi: Object) -> str | None:
-    """The first obstacle, in words."""
+    """Return the first fault, or None."""
     for key, name in _UNSUPPORTED.items():
         value = openapi.get(key)
         if value or (key == "additionalItems" and value is not None):

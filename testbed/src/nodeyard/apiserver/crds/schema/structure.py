@@ -1,6 +1,7 @@
-"""Whether a schema is structural: every field has a type, outside of branches, which may only restrict values.
+"""Whether a schema is structural.
 
-Faults are told in alphabetical order, as they come from all over the tree.
+Every field has a type outside of anyOf, allOf, oneOf and not, which may only restrict values of declared fields. Faults
+come from all over the tree and are sorted by text.
 """
 
 from __future__ import annotations
@@ -8,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Literal
 
-from nodeyard.apiserver.crds.schema.completeness import completeness_faults
 from nodeyard.kube.fields import FieldError, child, forbidden, index, invalid, key, required
 from nodeyard.kube.json import Json, Object
 from nodeyard.schema.patterns import PatternError, compile_pattern
@@ -22,7 +22,7 @@ _UNTYPED = {
 }
 _INT_OR_STRING = [{"type": "integer"}, {"type": "string"}]
 _IN_METADATA = {"type", "default", "properties"}
-# What a branch may not say, and how it should be instead.
+# Fields that a branch may not have, and what they must be instead.
 _ONLY_OUTSIDE = {
     "type": "empty",
     "default": "undefined",
@@ -40,7 +40,7 @@ _ONLY_OUTSIDE = {
 
 
 def structure_faults(openapi: Object, path: str) -> list[FieldError]:
-    return sorted([*_node(openapi, "root", path), *completeness_faults(openapi, path)], key=str)
+    return sorted([*_node(openapi, "root", path), *_undeclared(openapi, openapi, path, path)], key=str)
 
 
 def _node(node: Object, level: Level, path: str) -> Iterator[FieldError]:
@@ -161,3 +161,32 @@ def _branch(node: Object, path: str, *, is_any_of_known: bool = False) -> Iterat
             yield forbidden(child(path, name), f"must be {wanted} to be structural")
     if "metadata" in (node.get("properties") or {}):
         yield forbidden(key(child(path, "properties"), "metadata"), "must not be specified in a nested context")
+
+
+# completeness
+
+
+def _undeclared(restricting: Object, declaring: Object, declared_at: str, restricted_at: str) -> Iterator[FieldError]:
+    """Check that fields which branches at the root restrict are declared outside of them."""
+    if restricting.get("not") is not None:
+        yield from _undeclared_branch(restricting["not"], declaring, declared_at, child(restricted_at, "not"))
+    for name in ("allOf", "anyOf", "oneOf"):
+        for position, branch in enumerate(restricting.get(name) or ()):
+            yield from _undeclared_branch(branch, declaring, declared_at, index(child(restricted_at, name), position))
+
+
+def _undeclared_branch(
+    branch: Object, declaring: Object | None, declared_at: str, restricted_at: str
+) -> Iterator[FieldError]:
+    if declaring is None:
+        yield required(declared_at, f"because it is defined in {restricted_at}")
+        return
+    yield from _undeclared(branch, declaring, declared_at, restricted_at)
+    if branch.get("items") is not None:
+        yield from _undeclared_branch(
+            branch["items"], declaring.get("items"), child(declared_at, "items"), child(restricted_at, "items")
+        )
+    properties = declaring.get("properties") or {}
+    for name, below in (branch.get("properties") or {}).items():
+        places = [key(child(path, "properties"), name) for path in (declared_at, restricted_at)]
+        yield from _undeclared_branch(below, properties.get(name), *places)

@@ -1,4 +1,4 @@
-"""Which of the names that a definition wants it gets: in its group nobody else may have them."""
+"""Names of a CustomResourceDefinition, which must be free in its group to be accepted."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import NamedTuple
 from nodeyard.kube.json import Json, Object
 
 
-class Verdict(NamedTuple):
+class NameCheck(NamedTuple):
     accepted: Object
-    """The names that are its own now."""
+    """The names that the definition has now."""
     reason: str = "NoConflicts"
     message: str = "no conflicts found"
 
@@ -19,12 +19,12 @@ class Verdict(NamedTuple):
         return self.reason != "NoConflicts"
 
 
-def judge(wanted: Object, accepted: Object, others: Iterable[Object]) -> Verdict:
-    """Name by name; what is taken stays as it was. Of several conflicts the last is told, as the real server does."""
+def check_names(wanted: Object, accepted: Object, others: Iterable[Object]) -> NameCheck:
+    """Accept each name that is free, and keep the others. Reports the last conflict, as kube-apiserver does."""
     others = list(others)
     resources = _used(others, ("plural", "singular", "shortNames"))
     kinds = _used(others, ("kind", "listKind"))
-    verdict = Verdict({**accepted})
+    check = NameCheck({**accepted})
     for field, used in (
         ("plural", resources),
         ("singular", resources),
@@ -35,11 +35,11 @@ def judge(wanted: Object, accepted: Object, others: Iterable[Object]) -> Verdict
         own = _listed(accepted.get(field))
         taken = [name for name in _listed(wanted.get(field)) if name in used and name not in own]
         if taken:
-            verdict = Verdict(verdict.accepted, f"{field[0].upper()}{field[1:]}Conflict", _told(taken))
+            check = NameCheck(check.accepted, f"{field[0].upper()}{field[1:]}Conflict", _message(taken))
         else:
-            _set(verdict.accepted, field, wanted.get(field))
-    _set(verdict.accepted, "categories", wanted.get("categories"))
-    return verdict
+            _set(check.accepted, field, wanted.get(field))
+    _set(check.accepted, "categories", wanted.get("categories"))
+    return check
 
 
 def _used(others: Iterable[Object], fields: tuple[str, ...]) -> set[str]:
@@ -52,9 +52,9 @@ def _listed(value: Json) -> list[str]:
     return value if isinstance(value, list) else [value]
 
 
-def _told(taken: list[str]) -> str:
-    told = [f'"{name}" is already in use' for name in taken]
-    return told[0] if len(told) == 1 else f"[{', '.join(told)}]"
+def _message(taken: list[str]) -> str:
+    faults = [f'"{name}" is already in use' for name in taken]
+    return faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
 
 
 def _set(names: Object, field: str, value: Json) -> None:

@@ -1,8 +1,8 @@
-"""Defaults of a schema, and the nulls that stand where a value must be.
+"""Defaulting of custom resources by their schema.
 
-A field that is missing, or null where null is not allowed, gets its default; such a null without a default is dropped,
-except from a list. Defaults reach into what is there, into items and map entries, and into defaults themselves. What
-comes back shares everything that did not change: where there is nothing to do it is the very object.
+A field that is missing, or null although it is not nullable, gets its default; such a null without a default is
+dropped, except from a list. Defaults apply to items, map entries and defaults as well. The result shares everything
+that did not change; if nothing changed it is the very same object.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Keeps what is served in step with the definitions that are stored.
+"""Serves the kinds of the stored CustomResourceDefinitions.
 
-A new kind is served as soon as its definition is: the store tells of the commit, the resource is in the registry before
-the create has been answered. Only one whose names are taken waits until they are free. Conditions follow at once from a
-task, and so does the end: a deleted definition's objects are deleted, then its finalizer is removed, then the kind is
-gone. A changed schema counts for writes at once; many objects are read by it in batches, beside the event loop.
+A new kind is in the registry before the create of its definition is answered; one whose names are taken waits until
+they are free. A task then writes the conditions. It also carries out deletion: objects first, then the cleanup
+finalizer, then the kind. A changed schema applies to writes at once; stored objects are pruned by it in batches, beside
+the event loop.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Protocol
 
-from nodeyard.apiserver.crds.naming import Verdict, judge
-from nodeyard.apiserver.crds.reprune import Reread, rereader
+from nodeyard.apiserver.crds.names import NameCheck, check_names
+from nodeyard.apiserver.crds.reprune import Reprune, repruner
 from nodeyard.apiserver.crds.resource import resource_of
 from nodeyard.apiserver.crds.strategy import CLEANUP
 from nodeyard.apiserver.deletion import Deleter
@@ -35,7 +35,7 @@ _RETRY_SECONDS = 1.0
 
 
 class Host(Protocol):
-    """The part of the server that is needed here."""
+    """The part of the server that the controller needs."""
 
     store: Store
     registry: Registry
@@ -47,28 +47,28 @@ class Host(Protocol):
     async def call(self, method: str, url: str, body: Json = None) -> Json: ...
 
 
-class Definitions:
+class DefinitionController:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._generations: dict[str, int] = {}
         self._pending: dict[str, None] = {}
-        self._rereading: dict[GroupResource, deque[tuple[Reread, list[Stored]]]] = {}
-        """Objects that a changed schema has yet to be applied to."""
+        self._to_reprune: dict[GroupResource, deque[tuple[Reprune, list[Stored]]]] = {}
+        """Objects that are still to be pruned by a changed schema."""
         self._working = False
         self._wake = asyncio.Event()
-        host.store.listen(self._heard)
+        host.store.listen(self._on_event)
 
     def is_idle(self) -> bool:
-        return not self._pending and not self._rereading and not self._working
+        return not self._pending and not self._to_reprune and not self._working
 
     async def run(self) -> None:
         """Write conditions and carry out deletions until cancelled."""
         while True:
             await self._wake.wait()
             self._wake.clear()
-            while self._pending or self._rereading:
-                for key in tuple(self._rereading):
-                    await self._continue_rereading(key)
+            while self._pending or self._to_reprune:
+                for key in tuple(self._to_reprune):
+                    await self._reprune_rest(key)
                 if not self._pending:
                     break
                 name = next(iter(self._pending))
@@ -82,9 +82,9 @@ class Definitions:
                 finally:
                     self._working = False
 
-    def _heard(self, key: GroupResource, event: Event) -> None:
+    def _on_event(self, key: GroupResource, event: Event) -> None:
         if key != DEFINITIONS:
-            self._heard_instance(key, event)
+            self._on_instance(key, event)
             return
         definition = event.stored.object()
         name = event.stored.key.name
@@ -99,13 +99,13 @@ class Definitions:
         self._wake.set()
 
     def _waiting(self) -> Iterator[str]:
-        """Definitions that are not served: any change of another may set free the names they want."""
+        """Yield the definitions that are not served: a change of another one may release the names they want."""
         for stored in self._host.store.list(DEFINITIONS):
             if stored.key.name not in self._generations:
                 yield stored.key.name
 
-    def _heard_instance(self, key: GroupResource, event: Event) -> None:
-        """The last object of a kind that is going may be the one just deleted."""
+    def _on_instance(self, key: GroupResource, event: Event) -> None:
+        """Reconcile a terminating definition after each deletion of an object, which may be the last one."""
         if event.type != "DELETED":
             return
         resource = self._host.registry.get(*key)
@@ -122,41 +122,41 @@ class Definitions:
                 current.terminating = True
             return
         if current is None:
-            if self._judge(definition).has_conflict:
+            if self._check_names(definition).has_conflict:
                 return
         elif self._generations.get(name) == generation:
             return
         resource = resource_of(definition)
-        if current is not None and (reread := rereader(current, resource)):
-            self._begin_rereading(resource.key, reread)
+        if current is not None and (reprune := repruner(current, resource)):
+            self._reprune_stored(resource.key, reprune)
         self._host.registry.add(resource)
         self._generations[name] = generation
 
-    def _begin_rereading(self, key: GroupResource, reread: Reread) -> None:
-        """Read few objects at once, and many batch by batch: until then they show what was stored."""
-        for earlier, batch in self._rereading.pop(key, ()):
-            self._host.store.reread(key, _read_batch(earlier, batch))
+    def _reprune_stored(self, key: GroupResource, reprune: Reprune) -> None:
+        """Prune a single batch at once and queue several: until then reads show what was stored."""
+        for earlier, batch in self._to_reprune.pop(key, ()):
+            self._host.store.reread(key, _reprune_batch(earlier, batch))
         batches = list(_batches(self._host.store.list(key)))
         if len(batches) > 1:
-            self._rereading[key] = deque((reread, batch) for batch in batches)
+            self._to_reprune[key] = deque((reprune, batch) for batch in batches)
             return
         for batch in batches:
-            self._host.store.reread(key, _read_batch(reread, batch))
+            self._host.store.reread(key, _reprune_batch(reprune, batch))
 
-    async def _continue_rereading(self, key: GroupResource) -> None:
-        while left := self._rereading.get(key):
-            reread, batch = left[0]
+    async def _reprune_rest(self, key: GroupResource) -> None:
+        while left := self._to_reprune.get(key):
+            reprune, batch = left[0]
             with self._host.offload.work() as work:
-                read = await work.run(True, partial(_read_batch, reread, batch))
-                if self._rereading.get(key) is left:
+                read = await work.run(True, partial(_reprune_batch, reprune, batch))
+                if self._to_reprune.get(key) is left:
                     self._host.store.reread(key, read)
                     left.popleft()
-        self._rereading.pop(key, None)
+        self._to_reprune.pop(key, None)
 
     def _withdraw(self, definition: Object) -> None:
         spec = definition["spec"]
         key = GroupResource(spec["group"], spec["names"]["plural"])
-        self._rereading.pop(key, None)
+        self._to_reprune.pop(key, None)
         self._host.registry.remove(key)
         self._host.hub.end(key)
 
@@ -173,25 +173,25 @@ class Definitions:
             await self._host.call("PUT", f"{_URL}/{name}/status", {**definition, "status": status})
 
     def _status(self, definition: Object) -> Object:
-        """A kind that was established once stays so, whatever names it wants later."""
+        """Compute the status. An established kind stays established, whatever names it wants later."""
         status = definition.get("status") or {}
-        verdict = self._judge(definition)
+        check = self._check_names(definition)
         now = format_rfc3339(self._host.clock.now())
-        accepted = "False" if verdict.has_conflict else "True"
+        accepted = "False" if check.has_conflict else "True"
         conditions = status.get("conditions") or []
         is_established = any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
-        conditions = _set(conditions, now, "NamesAccepted", accepted, verdict.reason, verdict.message)
+        conditions = _set(conditions, now, "NamesAccepted", accepted, check.reason, check.message)
         if not is_established:
             reason, message = (
                 ("NotAccepted", "not all names are accepted")
-                if verdict.has_conflict
+                if check.has_conflict
                 else ("InitialNamesAccepted", "the initial names have been accepted")
             )
             conditions = _set(conditions, now, "Established", accepted, reason, message)
-        return {**status, "conditions": conditions, "acceptedNames": verdict.accepted}
+        return {**status, "conditions": conditions, "acceptedNames": check.accepted}
 
-    def _judge(self, definition: Object) -> Verdict:
-        """Whether the names it wants are free in its group."""
+    def _check_names(self, definition: Object) -> NameCheck:
+        """Check whether the names that the definition wants are free in its group."""
         name = definition["metadata"]["name"]
         group = name.partition(".")[2]
         others = (
@@ -199,17 +199,19 @@ class Definitions:
             for stored in self._host.store.list(DEFINITIONS)
             if stored.key.name != name and stored.key.name.partition(".")[2] == group
         )
-        return judge(definition["spec"]["names"], (definition.get("status") or {}).get("acceptedNames") or {}, others)
+        return check_names(
+            definition["spec"]["names"], (definition.get("status") or {}).get("acceptedNames") or {}, others
+        )
 
     def _accepted(self, definition: Object) -> Object:
-        """The names that are its own: all it wants where it is served and only has not been told so yet."""
+        """Return the accepted names; those of the spec if it is served and its status is not written yet."""
         status = definition.get("status") or {}
-        is_untold = not status.get("conditions") and definition["metadata"]["name"] in self._generations
-        names: Object = definition["spec"]["names"] if is_untold else status.get("acceptedNames") or {}
+        is_unwritten = not status.get("conditions") and definition["metadata"]["name"] in self._generations
+        names: Object = definition["spec"]["names"] if is_unwritten else status.get("acceptedNames") or {}
         return names
 
     async def _clean_up(self, definition: Object) -> None:
-        """Delete the objects; when the last is gone, let the definition go."""
+        """Delete the objects; when the last is gone, remove the cleanup finalizer."""
         spec, name = definition["spec"], definition["metadata"]["name"]
         resource = self._host.registry.get(spec["group"], spec["names"]["plural"])
         if resource is not None:
@@ -234,8 +236,8 @@ def _batches(objects: Iterable[Stored]) -> Iterator[list[Stored]]:
         yield batch
 
 
-def _read_batch(reread: Reread, batch: list[Stored]) -> list[tuple[Stored, Stored]]:
-    return [(stored, reread(stored)) for stored in batch]
+def _reprune_batch(reprune: Reprune, batch: list[Stored]) -> list[tuple[Stored, Stored]]:
+    return [(stored, reprune(stored)) for stored in batch]
 
 
 def _set(conditions: Iterable[Object], now: str, kind: str, status: str, reason: str, message: str) -> list[Object]:

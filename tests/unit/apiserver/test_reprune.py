@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodeyard.apiserver.crds.reprune import rereader
+from nodeyard.apiserver.crds.reprune import repruner
 from nodeyard.apiserver.crds.resource import resource_of
 from nodeyard.apiserver.resources import Resource
 from nodeyard.apiserver.selection import selectable
@@ -73,28 +73,28 @@ def committed(store: Store, resource: Resource, spec: dict) -> Stored:
 )
 def test_an_object_is_read_as_the_new_schema_has_it(before, after, spec, expected):
     old, new = foos(before), foos(after)
-    reread = rereader(old, new)
+    reprune = repruner(old, new)
 
-    assert reread(committed(Store(), old, spec)).object()["spec"] == expected
+    assert reprune(committed(Store(), old, spec)).object()["spec"] == expected
 
 
 def test_a_field_that_has_become_selectable_is_known_of_old_objects():
     old, new = foos(properties(a=STRING)), foos(properties(a=STRING), SELECTED)
 
-    assert rereader(old, new)(committed(Store(), old, {"a": "1"})).fields["spec.a"] == "1"
+    assert repruner(old, new)(committed(Store(), old, {"a": "1"})).fields["spec.a"] == "1"
 
 
 def test_a_change_that_does_not_concern_an_object_leaves_the_very_thing():
     old, new = foos(properties(a=STRING)), foos(properties(a=STRING, b=STRING))
     stored = committed(Store(), old, {"a": "1"})
 
-    assert rereader(old, new)(stored) is stored
+    assert repruner(old, new)(stored) is stored
 
 
 def test_a_change_of_anything_but_schemas_and_fields_concerns_nothing():
     columns = [{"name": "A", "type": "string", "jsonPath": ".spec.a"}]
 
-    assert rereader(foos(properties(a=STRING)), foos(properties(a=STRING), additionalPrinterColumns=columns)) is None
+    assert repruner(foos(properties(a=STRING)), foos(properties(a=STRING), additionalPrinterColumns=columns)) is None
 
 
 def test_objects_are_reread_at_their_revisions_and_nobody_is_told():
@@ -103,8 +103,8 @@ def test_objects_are_reread_at_their_revisions_and_nobody_is_told():
     before = committed(store, old, {"a": "1"})
     store.listen(lambda _, event: heard.append(event))
 
-    reread = rereader(old, new)
-    store.reread(new.key, [(before, reread(before))])
+    reprune = repruner(old, new)
+    store.reread(new.key, [(before, reprune(before))])
 
     after = store.get(new.key, "", "x")
     assert after.object()["spec"] == {"a": "1", "b": "z"}
