@@ -1,4 +1,4 @@
-"""Times and bytes as Go reads and rewrites them, with its complaints."""
+"""Canonical form of times and bytes, as Go decodes and encodes them, with Go's errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ALPHABET = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01234
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 _ZONE = r"Z|[+-]\d\d:\d\d"
 
-# The elements of Go's two layouts in their order, and how each is matched.
+# The elements of Go's two layouts in order, and the pattern of each.
 _TO_THE_MINUTE = (
     ("2006", r"\d{4}"), ("-", "-"), ("01", r"\d\d"), ("-", "-"), ("02", r"\d\d"), ("T", "T"),
     ("15", r"\d\d"), (":", ":"), ("04", r"\d\d"), (":", ":"),
@@ -25,7 +25,7 @@ _Layout = tuple[tuple[str, str], ...]
 
 
 class UnreadableError(ValueError):
-    """Carries the words of Go's decoder."""
+    """The text is the message of Go's decoder."""
 
 
 @lru_cache(maxsize=8192)
@@ -94,7 +94,7 @@ def canonical_base64(text: str) -> str:
 
 
 def _first_illegal(text: str) -> int:
-    """Where Go's decoder gives up: it reads four characters at a time, passing over line breaks."""
+    """Return the position that Go's decoder reports: it reads four characters at a time and skips line breaks."""
     filled = 0
     for position, char in enumerate(text):
         if char in _ALPHABET:

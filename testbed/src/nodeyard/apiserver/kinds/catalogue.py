@@ -1,4 +1,4 @@
-"""The built-in kinds that are stored, and the `Resource` made from each."""
+"""The list of built-in kinds that are stored, with their defaults and resources."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""From the table of built-in types to `Schema`.
+"""Compiles the table of built-in types to `Schema`.
 
-A built-in kind's schema says how its fields are shaped and how they merge. It does not say what is required, which
-values are allowed or what is defaulted: for built-in kinds the real server decides those in code, with messages of its
-own, and so do their strategies here. The one default a schema keeps is that of a list's key, which merging needs
-(`protocol` of a port).
+The schema of a built-in kind has the types of its fields and how they merge. It has no requirements, restrictions of
+values or defaults: for built-in kinds kube-apiserver has those in code, with its own messages, and so do the strategies
+here. The only defaults that a schema keeps are those of list keys, which merging needs (`protocol` of a port).
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ _compiled: _Schemas = {}
 
 
 def schema(definition: str) -> Schema:
-    """The schema of a definition, compiled when it is first asked for and shared by all that refer to it."""
+    """Return the schema of a definition. It is compiled on first use and shared by all that refer to it."""
     if definition not in _compiled:
-        # Published when whole: several servers may ask at once, each in its own thread.
+        # Published when complete: several servers may compile at once, each in its own thread.
         made: _Schemas = {}
         _define(definition, made)
         for name, whole in made.items():
@@ -44,8 +43,8 @@ def _define(name: str, made: _Schemas) -> Schema:
     facts = definitions()[name]
     compiled = made[name] = Schema()
     _shape(compiled, name, facts)
-    # Properties are filled in place and last: a recursive type finds itself among those made, and a copy that differs
-    # only in how it merges shares the same dict.
+    # Properties are filled in place and last: a recursive type finds itself in `made`, and a copy that differs only in
+    # how it merges shares the same dict.
     for field, prop in facts.get("properties", {}).items():
         compiled.properties[field] = _property(name, field, prop, made)
     return compiled
@@ -104,7 +103,7 @@ def _merging(shared: Schema, prop: Object) -> Schema:
 
 @cache
 def _list_keys() -> frozenset[tuple[str, str]]:
-    """(definition, field) of every field by which items of some list are told apart."""
+    """Return (definition, field) of every field that is a key of list items."""
     return frozenset(_keys_in(definitions()))
 
 

@@ -1,8 +1,8 @@
-"""A JSON value on its way through a Go struct: what comes out, and what Go says when it does not fit.
+"""Decoding of built-in objects as Go does: from JSON into a struct and back.
 
-The real server decodes every built-in object into a struct and writes it back from there. That drops unknown fields and
-empty optional ones, writes out those that Go always writes, brings quantities and times into one form, and refuses a
-value of the wrong type. All of it happens here in one walk, which shares what it does not change.
+kube-apiserver decodes every built-in object into a struct and encodes it again. That drops unknown fields and empty
+optional ones, adds the fields that Go always writes, makes quantities and times canonical, and refuses values of the
+wrong type. All of it happens here in one walk, which shares what it does not change and applies the defaults.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from nodeyard.kube import quantity
 from nodeyard.kube.json import Json, Object
 
 Unknown = list[str]
-"""Paths of fields that the type does not have, as strict decoding names them."""
+"""Paths of fields that the type does not have, in the form of strict decoding."""
 Decode = Callable[[Json, Unknown], Json]
 
 _DROP: Any = object()
 
 
 class MalformedError(ValueError):
-    """A value does not fit its type; the text is what Go's decoder says."""
+    """A value does not fit its type; the text is the message of Go's decoder."""
 
 
 class _MismatchError(Exception):
-    """A wrong type, on its way up to the structs that tell where it was."""
+    """A wrong type; the structs around it add the path while it propagates."""
 
     def __init__(self, found: str, wanted: str) -> None:
         super().__init__(found, wanted)
@@ -65,19 +65,19 @@ def decode(definition: str, value: Json) -> Decoded:
 
 @cache
 def decoder(definition: str) -> Decode:
-    """The decoder of a definition; structs fill in their fields when first used, so that types may be recursive."""
+    """Return the decoder of a definition. Structs prepare their fields on first use, so types may be recursive."""
     special = _SPECIAL.get(struct_name(definition))
     return special or _Struct(definition)
 
 
 def zero(definition: str) -> Object:
-    """What Go writes of an empty struct."""
+    """Return what Go writes of an empty struct, with defaults."""
     empty: Object = decoder(definition)({}, [])
     return empty
 
 
 class _Struct:
-    """One Go struct."""
+    """Decoder of one Go struct."""
 
     __slots__ = ("_always", "_default", "_definition", "_fields", "_inlined", "_nulls")
 
@@ -154,7 +154,7 @@ class _Struct:
             (name, None if name in pointers else _empty(facts["properties"][name])) for name in sorted(always)
         ]
         self._nulls = frozenset(name for name, empty in self._always if empty is None)
-        # Last: several servers may share this, each in its own thread.
+        # Assigned last: several servers may share this, each in its own thread.
         self._fields = fields
         return fields
 
@@ -179,7 +179,7 @@ def _kind(value: Json) -> str:
     return {str: "string", dict: "object", list: "array"}.get(value.__class__, "number")
 
 
-# fields, by what they hold
+# fields, by type
 
 
 def _value(prop: Object, wanted: str, *, keeps_empty: bool) -> Decode:
@@ -319,14 +319,14 @@ def _quantity(value: Json, unknown: Unknown) -> Json:
 
 
 def _resource_quantity(value: Json, unknown: Unknown) -> Json:
-    """In a ResourceList: rounded up to thousandths, which is all that schedulers count."""
+    """A quantity in a ResourceList, rounded up to thousandths."""
     if value is None:
         return "0"
     return _same(quantity.canonical_to_milli(value if value.__class__ is str else str(value)), value)
 
 
 def _same(canonical: str, value: Json) -> Json:
-    """The given value where it is canonical, so that an unchanged object stays the same object."""
+    """Return the given value if it is canonical, so that an unchanged object stays the same object."""
     return value if canonical == value else canonical
 
 
@@ -351,7 +351,7 @@ def _schema_or_strings(value: Json, unknown: Unknown) -> Json:
 
 
 def _nested_schema(value: Json) -> Json:
-    """Behind an unmarshaler of its own: unknown fields are dropped without a word."""
+    """Decode a nested schema, whose custom unmarshaler drops unknown fields silently."""
     return decoder("io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps")(value, [])
 
 

@@ -1,4 +1,4 @@
-"""Changes to objects that share what they do not change, as defaults and strategies make them."""
+"""Edits of objects for defaults and strategies. Results share everything that did not change."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Zero values: what Go writes of an object before anything is set.
 
-A custom resource is then nothing but its type. A built-in kind is a Go struct, and some members of a struct are always
-written: a Deployment that is being created has a `spec` and a `strategy` already, and its creator does not come to own
-these, only what is in them.
+A custom resource then has only its type. A built-in kind is a Go struct, and some members of a struct are always
+written: a Deployment that is being created already has a `spec` and a `strategy`, so its creator owns only the fields
+in them.
 """
 
 from __future__ import annotations

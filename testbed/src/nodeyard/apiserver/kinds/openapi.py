@@ -1,4 +1,4 @@
-"""The built-in types as the OpenAPI v3 that clients read: `kubectl explain`, apply's validation, SDKs."""
+"""OpenAPI v3 schemas of the built-in types, for `kubectl explain`, client-side validation and SDKs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nodeyard.kube.json import Object
 _PREFIX = "#/components/schemas/"
 _OURS = ("always", "go", "inlined", "pointers")
 
-# Served with every group version, beside what its kinds refer to.
+# Served with every group version, beside the types that its kinds refer to.
 _EVERYWHERE = (
     "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions",
     "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta",
@@ -27,7 +27,7 @@ def reference(definition: str) -> Object:
 
 @cache
 def openapi_schemas(group: str, version: str) -> Object:
-    """`components.schemas` of one group version: its kinds and all they refer to."""
+    """Return `components.schemas` of one group version: its kinds and all types that they refer to."""
     roots = [name for name, facts in definitions().items() if _is_of(facts, group, version)]
     names = _closure([*roots, *_EVERYWHERE])
     return {name: openapi_schema(name) for name in sorted(names)}
@@ -35,7 +35,7 @@ def openapi_schemas(group: str, version: str) -> Object:
 
 @cache
 def openapi_schema(definition: str) -> Object:
-    """One definition in published form."""
+    """Return one definition in published form."""
     facts = {key: value for key, value in definitions()[definition].items() if key not in _OURS}
     published: Object = _publish(facts)
     texts = dict(FIELDS.get(definition, {}))
@@ -73,7 +73,7 @@ def _references(props: Iterable[Object]) -> Iterator[str]:
 
 
 def _publish(facts: Any) -> Any:
-    """References in their long form; everything else as the table has it."""
+    """Write references in their long form; leave everything else as it is in the table."""
     published: Object = {}
     for key, value in facts.items():
         if key == "properties":

@@ -1,4 +1,4 @@
-"""What a kind's table is made of, and the cells that many kinds share."""
+"""Printers: columns and cells of a kind in `kubectl get`, and the cells that many kinds share."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def status_of(obj: Object) -> Object:
 
 
 def labels_text(pairs: Mapping[str, str] | None) -> str:
-    """`a=b,c=d`, sorted."""
+    """Format labels as `a=b,c=d`, sorted."""
     return ",".join(f"{key}={value}" for key, value in sorted((pairs or {}).items())) or NONE
 
 
@@ -64,7 +64,7 @@ def selector_text(given: Object | None) -> str:
 
 
 def container_cells(template: Mapping[str, Any] | None) -> list[Json]:
-    """Names and images of a template's containers, a cell each."""
+    """Return two cells: names and images of the containers of a template."""
     listed: Iterable[Object] = ((template or {}).get("spec") or {}).get("containers") or ()
     listed = list(listed)
     return [",".join(each.get("name", "") for each in listed), ",".join(each.get("image", "") for each in listed)]

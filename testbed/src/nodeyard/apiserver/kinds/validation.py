@@ -1,4 +1,8 @@
-"""Small values that many kinds have: names of all sorts, ports, percentages, choices."""
+"""Validation of values that many kinds have: names, ports, percentages, enums, in the words of kube-apiserver.
+
+Functions return the errors of one value in the order in which kube-apiserver finds them. Metadata is validated in
+`nodeyard.apiserver.metadata`.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ def faults_at(path: str, value: str, faults: Faults) -> list[FieldError]:
 
 
 def label_errors_at(path: str, value: str) -> list[FieldError]:
-    """A DNS label that must be there."""
+    """Validate a required DNS label."""
     return faults_at(path, value, label_faults) if value else [required(path)]
 
 
@@ -36,7 +40,7 @@ def subdomain_errors_at(path: str, value: str) -> list[FieldError]:
 
 
 def unsupported(path: str, value: Json, *choices: str) -> FieldError:
-    """A value that is none of these, which are named in this order."""
+    """Return the error of a value that is none of the choices."""
     listed = ", ".join(f'"{choice}"' for choice in choices)
     return FieldError(FieldErrorType.NOT_SUPPORTED, path, value, f"supported values: {listed}")
 
@@ -50,7 +54,7 @@ def required_choice_errors(path: str, value: str | None, *choices: str) -> list[
 
 
 def not_negative_errors(path: str, obj: Mapping[str, Any], *names: str) -> list[FieldError]:
-    """One error for each of these fields that is below zero."""
+    """Return an error for each of these fields that is negative."""
     return [
         invalid(f"{path}.{name}", obj[name], NOT_NEGATIVE)
         for name in names
@@ -67,7 +71,7 @@ def port_number_errors(path: str, number: int) -> list[FieldError]:
 
 
 def port_errors(path: str, port: int | str) -> list[FieldError]:
-    """A port by number or by name."""
+    """Validate a port number or name."""
     return port_number_errors(path, port) if isinstance(port, int) else faults_at(path, port, port_name_faults)
 
 
@@ -88,7 +92,7 @@ def port_name_faults(name: str) -> list[str]:
 
 
 def path_segment_faults(name: str) -> list[str]:
-    """Anything that can stand between two slashes of a URL."""
+    """Validate a name that only has to fit between two slashes of a URL."""
     if name in (".", ".."):
         return [f"may not be '{name}'"]
     return [f"may not contain '{char}'" for char in "/%" if char in name]
@@ -117,7 +121,7 @@ def environment_name_faults(name: str) -> list[str]:
 
 
 def count_errors(path: str, value: int | str | None) -> list[FieldError]:
-    """A count or a percentage that is not negative."""
+    """Validate a number or percentage that must not be negative."""
     if value is None:
         return []
     if isinstance(value, int):
@@ -160,7 +164,7 @@ def cidr_errors(path: str, value: str) -> list[FieldError]:
 
 
 def duplicates(values: Iterable[Any]) -> list[int]:
-    """Places of values that were there before."""
+    """Return the indexes of values that occurred before."""
     seen: set[Any] = set()
     places = []
     for place, value in enumerate(values):
@@ -171,12 +175,12 @@ def duplicates(values: Iterable[Any]) -> list[int]:
 
 
 def written(value: Json) -> msgspec.Raw:
-    """A value as it is shown in a message, its fields in the order given."""
+    """Encode a value as messages show it, with its fields in the given order."""
     return msgspec.Raw(msgspec.json.encode(value))
 
 
 def shown_selector(selector: Object | None) -> Json:
-    """A label selector as Go writes it."""
+    """Encode a label selector in the field order of the Go struct."""
     if not selector:
         return selector
     order = ("matchLabels", "matchExpressions")

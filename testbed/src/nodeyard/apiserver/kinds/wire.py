@@ -1,7 +1,7 @@
-"""Protocol buffers' wire format: bytes cut into numbered fields, with the complaints of Go's generated code.
+"""The wire format of protocol buffers, with the errors of Go's generated code.
 
-A field is a tag, which holds its number and how its value is delimited, and the value. Nothing here knows what a number
-means; a group, a form nobody writes any more, is passed over as a whole.
+A field is a tag, which holds its number and wire type, and a value. The meaning of numbers is not known here. Groups,
+which are deprecated, are skipped.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ _UNSIGNED = (1 << 64) - 1
 
 
 class WireError(ValueError):
-    """The bytes are not a message."""
+    """Bytes that are not a message."""
 
 
 def fields(data: bytes, message: str) -> Iterator[tuple[int, int, Any]]:
-    """Number, wire type and value of each field: an integer for a VARINT, else bytes. `message` is for complaints."""
+    """Yield number, wire type and value of each field: an integer for VARINT, else bytes. Errors name `message`."""
     position, end = 0, len(data)
     while position < end:
         tag, position = _varint(data, position)
@@ -39,7 +39,7 @@ def expect(wire: int, wanted: int, field: str) -> None:
 
 
 def packed(data: bytes) -> Iterator[int]:
-    """The integers of a repeated field that were sent as one value."""
+    """Yield the integers of a packed repeated field."""
     position = 0
     while position < len(data):
         value, position = _varint(data, position)
@@ -47,7 +47,7 @@ def packed(data: bytes) -> Iterator[int]:
 
 
 def signed(value: int, bits: int) -> int:
-    """Two's complement of the lowest bits."""
+    """Read the lowest bits as two's complement."""
     value &= (1 << bits) - 1
     return value - (1 << bits) if value >> (bits - 1) else value
 
@@ -89,7 +89,7 @@ def _after_group(data: bytes, position: int) -> int:
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
-    """Seven bits a byte, the lowest first, at most 64 in all."""
+    """Read seven bits per byte, the lowest first, at most 64 in all."""
     try:
         value = data[position]
         position += 1

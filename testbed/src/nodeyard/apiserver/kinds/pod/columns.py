@@ -1,4 +1,4 @@
-"""The table of pods: one word for all that may be going on in one."""
+"""Columns of pods. The Status column condenses the state of all containers into one reason."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nodeyard.kube.json import Json, Object
 
 
 class _Progress:
-    """What is learnt while going through a pod's containers."""
+    """State collected from the containers of a pod."""
 
     def __init__(self, obj: Object) -> None:
         self.status = status_of(obj)
@@ -51,7 +51,7 @@ def pod_cells(obj: Object, now: datetime) -> list[Json]:
 
 
 def _initialize(progress: _Progress, obj: Object, sidecars: set[str]) -> bool:
-    """Go through the init containers up to the first that has not done its part; whether there is one."""
+    """Read init containers up to the first that has not completed; return whether there is one."""
     total = len(spec_of(obj).get("initContainers") or ())
     for place, container in enumerate(progress.status.get("initContainerStatuses") or ()):
         progress.count(container)
@@ -74,7 +74,7 @@ def _initialize(progress: _Progress, obj: Object, sidecars: set[str]) -> bool:
 
 
 def _run(progress: _Progress, sidecars: set[str]) -> None:
-    """Go through the containers from the last to the first: the first one's trouble is the one that is named."""
+    """Read containers from the last to the first, so that the reason of the first one wins."""
     progress.restarts, progress.last_restart = 0, ""
     for container in progress.status.get("initContainerStatuses") or ():
         if container.get("name") in sidecars:

@@ -1,4 +1,4 @@
-"""Containers: what they are, what they are given, how their health is asked."""
+"""Validation of containers: ports, environment, probes, lifecycle, security context."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FIELD_PATHS = frozenset(
         "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs",
     )
 )  # fmt: skip
-# Fields of a pod that can be told, but not in a variable.
+# Fields that the downward API serves in volumes, but not in variables.
 _ELSEWHERE_FIELD_PATHS = ("metadata.labels", "metadata.annotations", "spec.restartPolicy", "status.phase")
 _RESOURCE_PATHS = tuple(
     f"{kind}.{name}" for kind in ("limits", "requests") for name in ("cpu", "memory", "ephemeral-storage")
@@ -44,7 +44,7 @@ _NOT_IN_INIT = "may not be set for init containers without restartPolicy=Always"
 
 
 def container_errors(containers: list[Object], volumes: Mapping[str, Object], path: str) -> list[FieldError]:
-    """The containers that are the pod's purpose."""
+    """Validate spec.containers."""
     if not containers:
         return [required(path)]
     errors: list[FieldError] = []
@@ -62,7 +62,7 @@ def container_errors(containers: list[Object], volumes: Mapping[str, Object], pa
 def init_container_errors(
     containers: list[Object], others: list[Object], volumes: Mapping[str, Object], path: str
 ) -> list[FieldError]:
-    """The containers that run before; those that stay beside the others have their rights."""
+    """Validate spec.initContainers; sidecars (restartPolicy Always) may have probes and lifecycle handlers."""
     errors: list[FieldError] = []
     names = {other.get("name", "") for other in others}
     for place, container in enumerate(containers):
@@ -84,7 +84,7 @@ def init_container_errors(
 
 
 def whitespace_errors(containers: list[Object], path: str) -> list[FieldError]:
-    """Only a pod is checked for this: templates that have it are in the world."""
+    """Check images of pods. Templates are not checked, because existing ones have such images."""
     return [
         invalid(f"{index(path, place)}.image", container["image"], "must not have leading or trailing whitespace")
         for place, container in enumerate(containers)
@@ -287,7 +287,7 @@ def _action_errors(kind: str, action: Object, path: str) -> list[FieldError]:
     return []
 
 
-# As the server shows it in a message: every field of the Go struct, in its order.
+# All fields of the Go struct in its order, as the message shows them.
 _SECURITY_CONTEXT = (
     "capabilities", "privileged", "seLinuxOptions", "windowsOptions", "runAsUser", "runAsGroup", "runAsNonRoot",
     "readOnlyRootFilesystem", "allowPrivilegeEscalation", "procMount", "seccompProfile", "appArmorProfile",

@@ -1,4 +1,4 @@
-"""Defaults of pods and of what pods are made of, in templates too."""
+"""Defaults of pods and of the types in a pod spec, which apply in templates as well."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MODE: Object = {"defaultMode": _FILE_MODE}
 
 
 def pull_policy(image: str) -> str:
-    """Always for `latest`, said or unsaid; an image with a digest and no tag does not move."""
+    """Return Always for tag `latest` or none; an image with a digest and no tag does not change."""
     if not image:
         return "IfNotPresent"
     last = image.rpartition("/")[2]
@@ -44,7 +44,7 @@ def container(obj: Object) -> Object:
 
 
 def pod(obj: Object) -> Object:
-    """What only a pod itself gets, not the template it came from."""
+    """Set the defaults that pods get and templates do not."""
     spec = fill(obj.get("spec") or {}, {"enableServiceLinks": True})
     is_on_host_network = bool(spec.get("hostNetwork"))
     for field in ("containers", "initContainers"):
@@ -71,7 +71,7 @@ def _on_host(port: Object) -> Object:
 
 
 def _pod_requests(spec: Object) -> Object:
-    """Pod-level requests that were not asked for follow the pod-level limits, unless a container asks for some."""
+    """Default pod-level requests to pod-level limits, except for resources that a container requests."""
     resources: Object = spec["resources"]
     requests: dict[str, Any] = dict(resources.get("requests") or {})
     asked = {
@@ -94,7 +94,7 @@ def pod_spec(obj: Object) -> Object:
 
 
 def pod_status(obj: Object) -> Object:
-    """One address and the list of all are two names of one thing."""
+    """Keep podIP and the first of podIPs the same."""
     address, addresses = obj.get("podIP"), obj.get("podIPs") or []
     if address and (not addresses or addresses[0].get("ip") != address):
         return {**obj, "podIPs": [{"ip": address}]}
@@ -104,7 +104,7 @@ def pod_status(obj: Object) -> Object:
 
 
 def volume(obj: Object) -> Object:
-    """A volume without a source is an empty directory."""
+    """Make a volume without source an emptyDir."""
     return obj if any(field != "name" for field in obj) else {**obj, "emptyDir": {}}
 
 

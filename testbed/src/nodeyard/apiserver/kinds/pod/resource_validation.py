@@ -1,4 +1,4 @@
-"""What containers and nodes have of each resource: names, amounts, requests against limits."""
+"""Validation of resources of containers and nodes: names, quantities, requests against limits."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HUGE = "hugepages-"
 
 
 def is_extended(name: str) -> bool:
-    """A resource of a device or an operator: named with a domain that is not Kubernetes' own."""
+    """Whether a resource is extended: its name has a domain other than kubernetes.io."""
     return "/" in name and _NATIVE not in name and not name.startswith("requests.")
 
 
@@ -44,7 +44,7 @@ def integer_errors(path: str, name: str, amount: str) -> list[FieldError]:
 
 
 def requirement_errors(resources: Object, path: str) -> list[FieldError]:
-    """The resources of a container."""
+    """Validate requests and limits of a container."""
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     errors: list[FieldError] = []
     for name, amount in limits.items():

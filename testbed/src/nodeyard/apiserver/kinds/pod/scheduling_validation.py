@@ -1,4 +1,4 @@
-"""Where a pod may go: tolerations, affinity, spread, gates."""
+"""Validation of scheduling directives: tolerations, affinity, topology spread, scheduling gates."""
 
 from __future__ import annotations
 

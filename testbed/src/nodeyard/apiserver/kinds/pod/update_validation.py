@@ -1,4 +1,4 @@
-"""What may change in a pod that exists, and in its status."""
+"""Validation of updates of pods and of their status."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _gate_errors(spec: Object, before: Object) -> list[FieldError]:
 
 
 def _munged(spec: Object, before: Object) -> Object:
-    """The new spec with everything that may change as it was."""
+    """Return the new spec with all mutable fields as they were."""
     munged = dict(spec)
     for field in ("containers", "initContainers"):
         if field in munged:
@@ -102,7 +102,7 @@ def _munged(spec: Object, before: Object) -> Object:
 
 
 def _gated_errors(munged: Object, before: Object) -> list[FieldError]:
-    """A pod that waits behind a gate may still be told more closely where to go."""
+    """Validate placement of a gated pod, which may be narrowed."""
     selector, earlier = munged.get("nodeSelector") or {}, before.get("nodeSelector") or {}
     if any(selector.get(key) != value for key, value in earlier.items()):
         detail = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
@@ -177,7 +177,7 @@ def _condition_errors(status: Object) -> list[FieldError]:
 
 
 def _container_state_errors(status: Object, before: Object, restart_policy: str) -> list[FieldError]:
-    """A container that ended for good stays ended."""
+    """Check that containers which terminated for good stay terminated."""
     if restart_policy == "Always":
         return []
     running = {

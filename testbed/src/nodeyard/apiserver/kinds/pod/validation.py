@@ -1,4 +1,4 @@
-"""Pods and pod templates."""
+"""Validation of pods and of the spec that pods and templates share."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def create_errors(obj: Object) -> list[FieldError]:
 
 
 def pod_errors(obj: Object) -> list[FieldError]:
-    """What holds for a pod at any time."""
+    """Validate a pod on create and update."""
     spec = obj.get("spec") or {}
     errors = spec_errors(spec, "spec", is_pod=True)
     for field in ("containers", "initContainers"):
@@ -72,7 +72,7 @@ def spec_errors(spec: Object, path: str, *, is_pod: bool) -> list[FieldError]:
 
 
 def _name_errors(spec: Object, path: str) -> list[FieldError]:
-    """Fields that name something; an empty one is as good as none."""
+    """Validate names and the deadline. Empty names count as unset."""
     errors: list[FieldError] = []
     for field in ("serviceAccountName", "nodeName"):
         if spec.get(field):

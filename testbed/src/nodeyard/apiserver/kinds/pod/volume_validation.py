@@ -1,4 +1,4 @@
-"""A pod's volumes and how containers mount them."""
+"""Validation of volumes and volume mounts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Source = Callable[[Object, str], list[FieldError]]
 
 
 def volume_errors(volumes: list[Object], path: str) -> tuple[dict[str, Object], list[FieldError]]:
-    """The usable volumes by name, and what is wrong with the others."""
+    """Return the valid volumes by name, and the errors of the others."""
     usable: dict[str, Object] = {}
     errors: list[FieldError] = []
     for place, volume in enumerate(volumes):
@@ -146,7 +146,7 @@ _SOURCES: Mapping[str, Source] = {
     "configMap": _config_map_errors,
     "projected": _projected_errors,
 }
-# Where a volume names several sources, the server keeps the first in this order and refuses the others.
+# If a volume has several sources, the server keeps the first in this order and refuses the others.
 _ORDER = (
     "emptyDir", "hostPath", "gitRepo", "gcePersistentDisk", "awsElasticBlockStore", "secret", "nfs", "iscsi",
     "glusterfs", "flocker", "persistentVolumeClaim", "rbd", "cinder", "cephfs", "quobyte", "downwardAPI", "fc",

@@ -1,4 +1,4 @@
-"""Cron's five fields, checked in the words of the parser that the server uses."""
+"""Validation of cron schedules, in the words of the parser that kube-apiserver uses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _FaultError(ValueError):
 
 
 def schedule_fault(schedule: str) -> str | None:
-    """What is wrong with a schedule, or None."""
+    """Return the fault of a schedule, or None."""
     try:
         _check(schedule)
     except _FaultError as fault:
@@ -88,6 +88,6 @@ def _number(text: str, names: dict[str, int]) -> int:
 
 @cache
 def is_time_zone(name: str) -> bool:
-    """Without a time zone database on the machine every name is believed."""
+    """Whether a time zone exists. Every name is accepted if the machine has no time zone database."""
     known = zoneinfo.available_timezones()
     return not known or name in known
