@@ -1,9 +1,13 @@
-"""Who owns which field of an object: metadata.managedFields, and the server-side apply that lives on it.
+"""Field ownership (metadata.managedFields) and server-side apply, after structured-merge-diff.
 
-    create, update, patch ─▶ update()      the fields a write changed become the writer's
+    create, update, patch ─▶ update()      the writer becomes the manager of the fields that it changed
     apply                 ─▶ apply()       a configuration is merged, pruned, and owned by its manager
 
-Both are pure functions on persistent values: type, live object and new object in, object with managedFields out.
+Both are pure functions on persistent values: schema, live object and new object in, object with managedFields out.
+
+    fieldpath   paths, fieldset, codec
+    typed       type_shape, type_check, compare, merge, owned_set
+    merge       managers, scope, update, apply, conflicts, last_applied
 """
 
 from nodeyard.apiserver.managed_fields.apply import apply

@@ -1,9 +1,10 @@
-"""Server-side apply: a configuration says what its manager wants, and only that.
+"""Server-side apply.
 
-    check ─▶ merge into live ─▶ prune what it no longer says ─▶ conflicts? ─▶ own
+    check ─▶ merge into live ─▶ prune what it no longer sets ─▶ conflicts? ─▶ own
 
-What the configuration sets becomes the applier's, together with everyone who already owns the same value. Changing what
-someone else owns is a conflict unless forced. An apply that changes neither values nor owners returns `live` itself.
+The applier owns what its configuration sets, shared with managers that own the same value already. Changing a value
+that another manager owns is a conflict unless forced. An apply that changes neither values nor managers returns `live`
+itself.
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ def apply(
     subresource: str = "",
     reset: ResetFields = (),
 ) -> Object:
-    """The object that `config` makes of `live` (None where there is none yet), not yet defaulted.
+    """Apply `config` to `live`, which is None on creation; the result is not defaulted.
 
-    Raises ApplyConflict, and ApplyError for a configuration that cannot be applied to anything.
+    Raises ApplyConflict, and ApplyError for an invalid configuration.
     """
     scope = Scope(schema, api_version, manager, now, subresource, reset)
     _check(scope, live, config)
@@ -88,7 +89,7 @@ def _named(config: Object) -> str:
 
 
 def _apply_over_client_side(scope: Scope, live: Object, config: Object, conflict: ApplyConflict) -> Object:
-    """A second try for kubectl: conflicts only with its own client-side past are none."""
+    """Apply once more for kubectl: conflicts with its own client-side apply do not count."""
     held = owned_by_kubectl(scope, live)
     if not held:
         raise conflict
@@ -100,10 +101,10 @@ def _apply_over_client_side(scope: Scope, live: Object, config: Object, conflict
 
 def _apply(scope: Scope, live: Object | None, config: Object, *, force: bool) -> Object:
     base: Object = live if live is not None else {"apiVersion": scope.api_version, "kind": config["kind"]}
-    standing = managers_of(managed_fields(live))
-    if live is not None and not standing:
-        standing = update_managers(replace(scope, manager=BEFORE_FIRST_APPLY), None, live, {})
-    managers = scope.current(config["kind"], standing)
+    recorded = managers_of(managed_fields(live))
+    if live is not None and not recorded:
+        recorded = update_managers(replace(scope, manager=BEFORE_FIRST_APPLY), None, live, {})
+    managers = scope.current(config["kind"], recorded)
     identity = applier(scope.manager, scope.subresource)
     last = managers.get(identity)
     mine = without(to_field_set(scope.shape, config), scope.reset_fields)
@@ -158,7 +159,7 @@ def _add_back_dangling(shape: Shape, merged: Object, rest: Json, dropped: FieldS
 
 
 def _take_over(managers: Managers, mine: Identity, comparison: Comparison, *, force: bool) -> dict[Identity, Object]:
-    """Everyone else gives up what the configuration changed or removed, if it may."""
+    """Take changed and removed fields from all other managers; raise ApplyConflict if not forced."""
     changed = comparison.gained
     contested = {
         identity: disputed

@@ -1,7 +1,7 @@
-"""managedFields that a client wrote: checked, and brought into the one form this server writes itself.
+"""Decoding of managedFields that a client wrote, to their canonical form.
 
-Entries that the server stored are taken as they are. A client may send entries back changed, to drop one or to rename a
-manager; only those pass through here.
+Entries that the server stored are used as they are. Only entries that a client changed, for example to drop one or to
+rename a manager, are decoded.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from nodeyard.kube.timestamps import format_rfc3339, parse_rfc3339
 
 
 class ManagedFieldsError(ValueError):
-    """Entries that cannot be understood, in the words of the API server."""
+    """Malformed entries; the text is kube-apiserver's message."""
 
 
 def decode_entries(entries: Json) -> dict[Identity, Object]:
-    """The entries by identity; of two with the same identity the later counts."""
+    """Decode entries by identity; of two with the same identity the later one wins."""
     if not isinstance(entries, list):
         raise ManagedFieldsError("managedFields must be a list")
     decoded = {}
@@ -31,7 +31,7 @@ def decode_entries(entries: Json) -> dict[Identity, Object]:
 
 
 def managed_fields_fault(entries: Json) -> str:
-    """Why entries, such as a webhook left them, cannot be kept; empty when they can."""
+    """Return why entries, for example from a webhook, cannot be kept; empty if they can."""
     try:
         decode_entries(entries or [])
     except ManagedFieldsError as fault:
@@ -40,7 +40,7 @@ def managed_fields_fault(entries: Json) -> str:
 
 
 def is_reset(entries: Json, *, is_built_in: bool) -> bool:
-    """Whether a client asks to forget all owners: one empty entry, or for built-in kinds also an empty list."""
+    """Whether a client asks to reset managedFields: one empty entry, or for built-in kinds also an empty list."""
     return entries == [{}] or (is_built_in and entries == [])
 
 
@@ -55,10 +55,10 @@ def _decode_entry(entry: Object, position: int) -> Object:
     if fields_type != "FieldsV1":
         raise ManagedFieldsError(f'invalid fieldsType "{fields_type}" in managed fields entry {position}')
     fields = decode_fields(entry.get("fieldsV1"))
-    return new_entry(identity_of(entry), entry["apiVersion"], fields, _moment(entry.get("time")))
+    return new_entry(identity_of(entry), entry["apiVersion"], fields, _canonical_time(entry.get("time")))
 
 
-def _moment(time: Json) -> str | None:
+def _canonical_time(time: Json) -> str | None:
     if not isinstance(time, str):
         return None
     try:
@@ -68,7 +68,7 @@ def _moment(time: Json) -> str | None:
 
 
 def decode_fields(fields: Json) -> FieldSet:
-    """A field set from fieldsV1; elements of a kind that is not known are left out."""
+    """Decode fieldsV1; path elements of unknown types are left out."""
     if fields is None:
         return {}
     return {element: node for element, node in _decode_node(fields).items() if element != SELF}

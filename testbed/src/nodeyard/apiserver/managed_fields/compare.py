@@ -1,8 +1,7 @@
-"""What differs between two values of one type, as field sets.
+"""Comparison of two values of one type, as field sets.
 
-Values are persistent, so wherever both sides are the same object there is nothing to see: after a patch of one label
-only the path to that label is walked. After an update, whose object came from the wire, equal parts are passed over as
-they are found.
+Values are persistent, so identical objects are skipped: after a patch of one label only the path to that label is
+walked. After an update, whose object was decoded from the request, equal parts are skipped when they are reached.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from nodeyard.kube.json import Json, json_equal
 
 @dataclass(slots=True)
 class Comparison:
-    """No field is in more than one of the sets; all are empty when the values are equal."""
+    """Three disjoint field sets; all are empty if the values are equal."""
 
     removed: FieldSet = field(default_factory=dict)
     modified: FieldSet = field(default_factory=dict)
@@ -29,18 +28,18 @@ class Comparison:
 
     @property
     def gained(self) -> FieldSet:
-        """What has a new value."""
+        """Fields with a new value."""
         return union(self.modified, self.added)
 
     def excluding(self, reset: FieldSet) -> Comparison:
-        """The comparison without fields that this endpoint does not write anyway, nor what is below them."""
+        """Return the comparison without the fields that this endpoint does not write, and all below them."""
         if not reset:
             return self
         return Comparison(without(self.removed, reset), without(self.modified, reset), without(self.added, reset))
 
 
 def compare(shape: Shape, old: Json, new: Json) -> Comparison:
-    """What it takes to come from `old` to `new`. Raises ShapeError where list items cannot be told apart."""
+    """Compare two values. Raises ShapeError if a list item has no valid key."""
     result = Comparison()
     _compare(shape, old, new, result)
     result.removed, result.modified, result.added = map(_sorted, (result.removed, result.modified, result.added))
@@ -54,7 +53,7 @@ def _sorted(node: FieldSet) -> FieldSet:
 
 
 def _compare(shape: Shape, old: Json, new: Json, below: Comparison) -> bool:
-    """Collects the differences below a value that is on both sides; true when it is a leaf that differs."""
+    """Collect the differences below a value that is on both sides; return whether it is a leaf that differs."""
     before, after = shape.kind(old), shape.kind(new)
     differs = False
     for kind in (before,) if before is after else (before, after):
@@ -68,7 +67,7 @@ def _compare(shape: Shape, old: Json, new: Json, below: Comparison) -> bool:
 
 
 def _is_leaf(shape: Shape, kind: Kind, old: Json, new: Json) -> bool:
-    """Empty and null collections are leaves on both sides together, so that one is told from the other."""
+    """Whether a value is compared as a whole. Two empty or null collections are, to tell them from each other."""
     if kind is Kind.MAP:
         return shape.is_atomic_map or not (as_map(old) or as_map(new))
     if kind is Kind.LIST:
@@ -110,7 +109,7 @@ def _compare_lists(shape: Shape, old: list[Json], new: list[Json], below: Compar
             if not json_equal(ours, theirs, by_value=True):
                 below.modified[element] = LEAF
         else:
-            # Duplicates are owned as one leaf: the item's parts come or go as they go or come.
+            # Duplicates are owned as one leaf, so the parts of a single item are added or removed with them.
             _compare_item(shape, element, ours if len(ours) == 1 else [], theirs if len(theirs) == 1 else [], below)
             (below.removed if len(ours) > 1 else below.added)[element] = LEAF
 
@@ -134,7 +133,7 @@ def _compare_item(shape: Shape, element: str, old: list[Json], new: list[Json], 
 
 
 def whole(shape: Shape, value: Json) -> FieldSet:
-    """The node of a value that is on one side only: itself, and all its parts."""
+    """Return the node of a value that is on one side only: itself and all its parts."""
     kind = shape.kind(value)
     if _is_leaf(shape, kind, value, None):
         return LEAF

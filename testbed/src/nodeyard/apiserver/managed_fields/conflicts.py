@@ -1,4 +1,4 @@
-"""Why a configuration was not applied."""
+"""Errors of apply: conflicts and invalid configurations."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nodeyard.kube.json import Object
 
 
 class ApplyError(Exception):
-    """An apply that is answered with this status, reason and message."""
+    """A failed apply, with status code, reason and message of the response."""
 
     def __init__(self, code: int, reason: str, message: str) -> None:
         super().__init__(message)
@@ -30,7 +30,7 @@ def failure(message: str) -> ApplyError:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """One field that the configuration would change and that someone else owns."""
+    """A field that the configuration would change and that another manager owns."""
 
     manager: Identity
     path: Path
@@ -41,14 +41,14 @@ class Conflict:
 
 
 class ApplyConflict(ApplyError):
-    """The configuration would change fields of others, and was not forced to."""
+    """The configuration would change fields of other managers and was not forced."""
 
     def __init__(self, conflicts: list[Conflict]) -> None:
         super().__init__(409, "Conflict", _message(conflicts))
         self.conflicts = conflicts
 
     def causes(self) -> list[Object]:
-        """The causes of the 409."""
+        """Return the causes in the details of the Status."""
         return [
             {
                 "reason": "FieldManagerConflict",
@@ -59,7 +59,7 @@ class ApplyConflict(ApplyError):
         ]
 
     def beyond(self, allowed: FieldSet) -> list[Conflict]:
-        """The conflicts on other fields than these."""
+        """Return the conflicts on other fields than these."""
         return [conflict for conflict in self.conflicts if difference(field_set(conflict.path), allowed)]
 
 

@@ -1,12 +1,11 @@
-"""Sets of fields, in the form they are stored in.
+"""Field sets, in their stored form.
 
-fieldsV1 is a trie: each node maps path elements to nodes below. A node stands for a member of the set when it is empty,
-or when it has `.` beside its children; any other node only leads to members. The functions here work on that form
-itself. Nothing is decoded before or encoded after; an entry of managedFields that a change does not touch is not even
-looked at; and as nodes are persistent values, a result shares whatever it has in common with what it was made of and is
-the very same object when nothing changed.
+fieldsV1 is a trie: each node maps path elements to child nodes. A node is a member of the set if it is empty, or if it
+has `.` beside its children; other nodes only lead to members. The functions here work on that form directly, so nothing
+is decoded or encoded, and unchanged entries of managedFields are never walked. Nodes are persistent values: a result
+shares what it has in common with its arguments, and is the very same object if nothing changed.
 
-A set of no fields is `{}` at the top; below the top there are no empty sets, and None stands for one.
+The empty set is `{}` at the top; below the top None stands for it.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ Path: TypeAlias = tuple[str, ...]
 
 EMPTY: Final[FieldSet] = {}
 LEAF: Final[FieldSet] = {}
-"""The node of a member without members below."""
+"""The node of a member without children."""
 
 
 def field_set(*paths: Iterable[str]) -> FieldSet:
-    """The set of these paths."""
+    """Return the set of these paths."""
     top: FieldSet = {}
     for path in paths:
         top = union(top, _single(tuple(path)))
@@ -44,7 +43,7 @@ def is_member(node: FieldSet | None) -> bool:
 
 
 def members(fields: FieldSet, prefix: Path = ()) -> Iterator[Path]:
-    """All paths of the set; at each level the members first and then what is below, as conflicts are listed."""
+    """Yield all paths of the set: at each level the members first and then their children, as conflicts are listed."""
     for element, node in fields.items():
         if element != SELF and is_member(node):
             yield (*prefix, element)
@@ -54,15 +53,15 @@ def members(fields: FieldSet, prefix: Path = ()) -> Iterator[Path]:
 
 
 def ordered(node: FieldSet) -> FieldSet:
-    """The node with its elements in the order of fieldsV1; what is below is in order already."""
+    """Sort the elements of a node in the order of fieldsV1; its children are sorted already."""
     return {element: node[element] for element in sorted(node, key=order)}
 
 
-# algebra: each function works on what is below a node and leaves the node's own membership to the one beside it
+# algebra: each function works on the children of a node; the `_node` variant adds the membership of the node itself
 
 
 def _node(below: FieldSet, member: bool) -> FieldSet | None:
-    """The node with these children, whatever they say about the node itself."""
+    """Make a node of these children, with or without being a member itself."""
     marked = SELF in below
     if len(below) == marked:
         return LEAF if member else None
@@ -74,7 +73,7 @@ def _node(below: FieldSet, member: bool) -> FieldSet | None:
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
-    """What is in either of two sets."""
+    """Return the fields in either set."""
     added = {}
     for element, theirs in right.items():
         if element == SELF:
@@ -98,7 +97,7 @@ def _union_node(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """What is in the first set and not in the second."""
+    """Return the fields in the first set and not in the second."""
     changed = {}
     for element, theirs in right.items():
         ours = left.get(element)
@@ -117,7 +116,7 @@ def _difference_node(left: FieldSet, right: FieldSet) -> FieldSet | None:
 
 
 def without(left: FieldSet, right: FieldSet) -> FieldSet:
-    """What is neither in the second set nor below one of its members."""
+    """Return the fields of the first set that are not in the second, nor below one of its members."""
     changed = {}
     for element, theirs in right.items():
         ours = left.get(element)
@@ -141,7 +140,7 @@ def _replaced(left: FieldSet, changed: dict[str, FieldSet | None]) -> FieldSet:
 
 
 def intersection(left: FieldSet, right: FieldSet) -> FieldSet:
-    """What is in both sets."""
+    """Return the fields in both sets."""
     if left is right:
         return left
     common = {}

@@ -1,8 +1,7 @@
-"""Living with client-side apply.
+"""Migration from client-side apply.
 
-`kubectl apply` without --server-side keeps the whole configuration in an annotation. While an object carries it, the
-server keeps it true under `kubectl apply --server-side`, and lets that take over without conflict what the annotation
-shows to be kubectl's own.
+`kubectl apply` without --server-side keeps the whole configuration in an annotation. While an object has it,
+`kubectl apply --server-side` updates it, and takes over fields that have the value of the annotation without conflict.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def last_applied(obj: Object) -> str:
 
 
 def owned_by_kubectl(scope: Scope, live: Object) -> FieldSet:
-    """The fields which stand in the live object as the annotation has them."""
+    """Return the fields whose live value is that of the annotation."""
     try:
         config = msgspec.json.decode(last_applied(live))
     except msgspec.DecodeError:
@@ -50,7 +49,7 @@ def owned_by_kubectl(scope: Scope, live: Object) -> FieldSet:
 
 
 def update_annotation(obj: Object, config: Object) -> Object:
-    """The object with the annotation brought up to the configuration just applied; without it where it grew too big."""
+    """Set the annotation to the applied configuration; drop it if annotations would be too large."""
     if not last_applied(obj):
         return obj
     annotations = {**obj["metadata"]["annotations"], ANNOTATION: plain_json(_without_annotation(config)) + "\n"}
@@ -60,7 +59,7 @@ def update_annotation(obj: Object, config: Object) -> Object:
 
 
 def _without_annotation(config: Object) -> Object:
-    """The configuration without the annotation itself."""
+    """Return the configuration without the annotation itself."""
     metadata = config.get("metadata") or {}
     annotations = metadata.get("annotations")
     if not annotations or ANNOTATION not in annotations:

@@ -1,7 +1,7 @@
-"""The entries of metadata.managedFields: who set which fields, how and when.
+"""Entries of metadata.managedFields: the fields of each manager.
 
-An entry stays the plain object it is in the API, with its fields as a `FieldSet`. Two writes share an entry when they
-have the same `Identity`.
+An entry is the plain object of the API, with its fields as a `FieldSet`. Writes with the same `Identity` share an
+entry.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ APPLY, UPDATE = "Apply", "Update"
 UNKNOWN_MANAGER = "unknown"
 ANCIENT_MANAGER = "ancient-changes"
 MAX_UPDATERS = 10
-"""More update entries than this and the oldest are merged into one."""
+"""If there are more update entries, the oldest are merged into one."""
 
 
 class Identity(NamedTuple):
     manager: str
     operation: str
     api_version: str
-    """Empty for Apply: an applier has one entry, whatever version it last used."""
+    """Empty for Apply: an applier has one entry for all versions."""
     subresource: str
 
     def text(self) -> str:
-        """The form by which entries are ordered among equals."""
+        """Return the form by which entries of equal time are ordered."""
         members = [
             ("manager", self.manager),
             ("operation", self.operation),
@@ -38,7 +38,7 @@ class Identity(NamedTuple):
         return f"{{{','.join(f'{quote(name)}:{plain_json(value)}' for name, value in members if value)}}}"
 
     def __str__(self) -> str:
-        """As a conflict names it."""
+        """Format as conflicts name a manager."""
         text = quote(self.manager)
         if self.subresource:
             text += f" with subresource {quote(self.subresource)}"
@@ -71,7 +71,7 @@ def managers_of(entries: Iterable[Object] | None) -> dict[Identity, Object]:
 
 
 def new_entry(identity: Identity, api_version: str, fields: FieldSet, time: str | None) -> Object:
-    """An entry with its members in the order of the API."""
+    """Make an entry, with its members in the order of the API."""
     entry: Object = {"manager": identity.manager} if identity.manager else {}
     entry.update(operation=identity.operation, apiVersion=api_version)
     if time is not None:
@@ -92,7 +92,7 @@ def with_fields(entry: Object, fields: FieldSet) -> Object:
 
 
 def remove_fields(managers: Managers, lost: FieldSet, *, but: Identity | None = None) -> dict[Identity, Object]:
-    """Everyone loses these fields, and who has none left goes; `but` keeps what it has."""
+    """Remove these fields from all entries except that of `but`; drop entries without fields."""
     result = {}
     for identity, entry in managers.items():
         kept = entry if identity == but else with_fields(entry, difference(fields_of(entry), lost))
@@ -102,7 +102,7 @@ def remove_fields(managers: Managers, lost: FieldSet, *, but: Identity | None = 
 
 
 def entries_of(managers: Managers) -> list[Object]:
-    """The entries as they stand in an object: appliers first, the oldest first, and then by name."""
+    """Return the entries in stored order: appliers first, then by time, then by name."""
     return sorted(managers.values(), key=_place)
 
 
@@ -117,7 +117,7 @@ def _place(entry: Object) -> tuple[str, str, str, str, str]:
 
 
 def cap(managers: dict[Identity, Object]) -> dict[Identity, Object]:
-    """At most `MAX_UPDATERS` update entries: the oldest of each version are merged into one bucket."""
+    """Limit update entries to `MAX_UPDATERS` by merging the oldest of each version into one."""
     updaters = [identity for identity in managers if identity.operation == UPDATE]
     excess = len(updaters) - MAX_UPDATERS
     if excess <= 0:

@@ -1,8 +1,7 @@
-"""Merging an applied configuration into the live value.
+"""Merge of an applied configuration into the live value.
 
-The configuration's leaves win; nothing is removed. Where a list has parts, items that both have are merged, those that
-only one has are kept, and the configuration's items keep their order. Whatever the merge leaves as it was is the same
-object as before.
+Leaves of the configuration win; nothing is removed. In sets and keyed lists, items of both are merged, other items are
+kept, and the configuration's items keep their order. Unchanged parts are the same objects as before.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from nodeyard.kube.json import Json, json_equal
 
 
 def merge(shape: Shape, live: Json, config: Json) -> Json:
-    """`live` with everything that `config` sets. Raises ShapeError where list items cannot be told apart."""
+    """Set in `live` everything that `config` sets. Raises ShapeError if a list item has no valid key."""
     if live is config:
         return live
     kind = shape.kind(config)
@@ -43,38 +42,38 @@ def _merge_lists(shape: Shape, live: list[Json], config: list[Json]) -> list[Jso
 
 
 def _interleaved(shape: Shape, live: list[Json], config: list[Json]) -> Iterator[Json]:
-    """Both lists in one: live items stay around the shared items they stood around, as far as the new order allows."""
+    """Yield the items of both lists: live items keep their place among shared items as far as the new order allows."""
     wanted = dict(zip(shape.elements(config), config, strict=True))
-    standing = list(zip(shape.elements(live), live, strict=True))
-    present = _distinct(standing)
-    coming = deque(wanted)
+    live_items = list(zip(shape.elements(live), live, strict=True))
+    present = _distinct(live_items)
+    applied = deque(wanted)
     shared = deque(element for element in wanted if element in present)
     done: set[str] = set()
     place = 0
-    while place < len(standing) or coming:
-        if place < len(standing):
-            element, item = standing[place]
+    while place < len(live_items) or applied:
+        if place < len(live_items):
+            element, item = live_items[place]
             if element not in wanted:
                 yield item
                 place += 1
                 continue
-            if coming and element != coming[0] and shared and element != shared[0]:
-                # The configuration has this one elsewhere.
+            if applied and element != applied[0] and shared and element != shared[0]:
+                # The configuration has this item at another place.
                 place += 1
                 continue
-            if element in done or (coming and element == coming[0]):
+            if element in done or (applied and element == applied[0]):
                 place += 1
-        if coming:
-            element = coming.popleft()
+        if applied:
+            element = applied.popleft()
             done.add(element)
             if shared and shared[0] == element:
                 shared.popleft()
             yield merge(shape.item, present[element], wanted[element]) if element in present else wanted[element]
 
 
-def _distinct(standing: list[tuple[str, Json]]) -> dict[str, Json]:
-    """Items by element; duplicates count as null, for there is no telling which of them is meant."""
+def _distinct(live_items: list[tuple[str, Json]]) -> dict[str, Json]:
+    """Return the items by element; duplicates count as null."""
     found: dict[str, Json] = {}
-    for element, item in standing:
+    for element, item in live_items:
         found[element] = None if element in found else item
     return found

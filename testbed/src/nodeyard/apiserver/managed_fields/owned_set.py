@@ -1,4 +1,4 @@
-"""Which fields a value sets, and what it is without some of them."""
+"""The field set of a value, and removal of fields from a value."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from nodeyard.kube.json import Json
 
 
 def to_field_set(shape: Shape, value: Json) -> FieldSet:
-    """The fields that a configuration sets: its leaves, the items of its lists and the entries of its maps.
+    """Return the fields that a configuration sets: its leaves, list items and map entries.
 
-    A named field that has parts is not itself among them: to set one container is not to own `containers`.
+    A named field that has parts is not itself a member: who sets one container does not own `containers`.
     """
     return _below(shape, value)
 
@@ -61,7 +61,7 @@ def _node(below: FieldSet, is_set: bool) -> FieldSet | None:
 
 
 def ensure_named_members(shape: Shape, fields: FieldSet) -> FieldSet:
-    """The set, and in it every named field that leads to a member: who owns a part here also holds the whole."""
+    """Add every named field that leads to a member: the owner of a part then also holds the whole."""
     return {element: _with_named(shape, element, node) for element, node in fields.items()}
 
 
@@ -82,23 +82,23 @@ def _shape_below(shape: Shape | None, element: str) -> Shape | None:
     return shape.item if element.startswith(KEY) and shape.has_list else None
 
 
-# removing
+# removal
 
 
-def remove_items(shape: Shape, value: Json, doomed: FieldSet) -> Json:
-    """The value without these fields. What had parts and has none left is null."""
+def remove_items(shape: Shape, value: Json, fields_to_remove: FieldSet) -> Json:
+    """Remove these fields from a value. A map or list that becomes empty is null."""
     kind = shape.kind(value)
     if kind is Kind.MAP:
-        return None if shape.is_atomic_map else _remove_members(shape, value, doomed)
+        return None if shape.is_atomic_map else _remove_members(shape, value, fields_to_remove)
     if kind is Kind.LIST:
-        return None if shape.list_type == "atomic" else _remove_list_items(shape, value, doomed)
+        return None if shape.list_type == "atomic" else _remove_list_items(shape, value, fields_to_remove)
     return value
 
 
-def _remove_members(shape: Shape, value: Json, doomed: FieldSet) -> Json:
+def _remove_members(shape: Shape, value: Json, fields_to_remove: FieldSet) -> Json:
     kept = {}
     for name, part in as_map(value).items():
-        node = doomed.get(FIELD + name)
+        node = fields_to_remove.get(FIELD + name)
         if node is None:
             kept[name] = part
         elif not is_member(node):
@@ -106,10 +106,10 @@ def _remove_members(shape: Shape, value: Json, doomed: FieldSet) -> Json:
     return kept or None
 
 
-def _remove_list_items(shape: Shape, value: Json, doomed: FieldSet) -> Json:
+def _remove_list_items(shape: Shape, value: Json, fields_to_remove: FieldSet) -> Json:
     kept = []
     for item in as_list(value):
-        node = doomed.get(_element(shape, item))
+        node = fields_to_remove.get(_element(shape, item))
         if node is None:
             kept.append(item)
         elif not is_member(node):

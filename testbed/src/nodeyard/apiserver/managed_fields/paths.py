@@ -1,8 +1,8 @@
-"""Path elements: how a field set names one step from a value to a part of it.
+"""Path elements: one step from a value to a part of it.
 
-An element is kept in the form it has in fieldsV1, a string: `f:name` a field, `k:{"name":"c"}` the list item with these
-keys, `v:"x"` the item of a set, `i:3` a position. Equal elements are equal strings, because keys are sorted and values
-are written in one way only.
+An element is the string that it is in fieldsV1: `f:name` is a field, `k:{"name":"c"}` the list item with these keys,
+`v:"x"` the item of a set, `i:3` an index. Equal elements are equal strings, because keys are sorted and values have one
+canonical form.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ _decode = msgspec.json.Decoder().decode
 
 FIELD, KEY, VALUE, INDEX = "f:", "k:", "v:", "i:"
 SELF = "."
-"""Not an element: marks, beside the children of a node, that the node itself is in the set."""
+"""Not an element: marks, beside the children of a node, that the node itself is a member."""
 
 _RANKS = {FIELD: 0, KEY: 1, VALUE: 2, INDEX: 3}
 
 
 class PathElementError(ValueError):
-    """A string that is no path element."""
+    """A malformed path element."""
 
 
 def field(name: str) -> str:
@@ -34,17 +34,17 @@ def field(name: str) -> str:
 
 
 def key(pairs: Iterable[tuple[str, Json]]) -> str:
-    """The element of a list item by its keys."""
+    """Return the element of a list item by its keys."""
     return KEY + plain_json(dict(pairs))
 
 
 def value(item: Json) -> str:
-    """The element of a set's item."""
+    """Return the element of an item of a set."""
     return VALUE + plain_json(item)
 
 
 def canonical(text: str) -> str | None:
-    """The one way to write this element; None for a kind of element that is not known and shall be ignored."""
+    """Return the canonical form of an element; None for an unknown type of element, which is ignored."""
     prefix, content = text[:2], text[2:]
     if len(text) < 2:
         raise PathElementError("key must be 2 characters long:")
@@ -73,7 +73,7 @@ def _position(content: str) -> int:
 
 
 def render(path: Iterable[str]) -> str:
-    """A path as conflicts and errors print it: `.spec.containers[name="c"].image`."""
+    """Format a path as in conflicts and errors: `.spec.containers[name="c"].image`."""
     return "".join(map(_render, path))
 
 
@@ -99,7 +99,7 @@ def _text(item: Json) -> str:
 
 
 class _Rank(NamedTuple):
-    """Sorts values of different types: numbers, strings, booleans, everything else."""
+    """Sort key of values of different types: numbers, strings, booleans, others."""
 
     type: int
     value: Any
@@ -107,7 +107,7 @@ class _Rank(NamedTuple):
 
 @lru_cache(maxsize=8192)
 def order(element: str) -> tuple[Any, ...]:
-    """The sort key by which elements stand in fieldsV1: fields by name, then keys, values and positions."""
+    """Return the sort key of elements in fieldsV1: fields by name, then keys, values and indexes."""
     prefix, content = element[:2], element[2:]
     rank = _RANKS.get(prefix, -1)
     if prefix == KEY:

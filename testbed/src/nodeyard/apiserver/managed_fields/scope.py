@@ -1,4 +1,4 @@
-"""Where a write happens: which type, which endpoint of it, and who writes when."""
+"""Scope of a write: schema, version, subresource, manager and time."""
 
 from __future__ import annotations
 

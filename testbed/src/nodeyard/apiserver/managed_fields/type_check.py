@@ -1,7 +1,7 @@
-"""Whether an applied configuration has the type it says, in the words of the API server.
+"""Type check of applied configurations, in the words of kube-apiserver.
 
-Update and patch never come here: what they write was decoded as its type, and is validated later. A configuration is
-partial and untyped, so it is checked before it is merged.
+A configuration is partial and untyped, so it is checked before it is merged. Objects of update and patch are not: they
+were decoded as their type.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from nodeyard.kube.json import Json
 
 
 def type_faults(shape: Shape, value: Json) -> list[str]:
-    """Everything by which the value is not of this type, each with its path."""
+    """Return what does not fit the type, each fault with its path."""
     return [f"{path}: {text}" if path else text for path, text in _faults(shape, value, "")]
 
 

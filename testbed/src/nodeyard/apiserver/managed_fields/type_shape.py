@@ -1,8 +1,8 @@
-"""What ownership has to know of a type, and only that: where it splits into parts that can have different owners.
+"""Shapes: what ownership has to know of a type, that is, which parts of a value can have different managers.
 
-A `Shape` is made once from a `Schema`. It says for each value whether it is a leaf (scalars, and lists and maps that
-are atomic) or has parts: the members of a map, the items of a set, the items of a list told apart by keys. Where the
-schema says nothing (unknown fields that are preserved) the value itself decides: maps have parts, lists are atomic.
+A `Shape` is compiled once from a `Schema`. A value is either a leaf (scalars, atomic lists and maps) or has parts: the
+members of a map, the items of a set, the items of a keyed list. If the schema has nothing (preserved unknown fields),
+the value decides: maps have parts, lists are atomic.
 """
 
 from __future__ import annotations
@@ -27,30 +27,30 @@ class Kind(Enum):
 
 
 class ShapeError(Exception):
-    """An item of a list that cannot be told from the others."""
+    """A list item without a valid key."""
 
 
 @dataclass(slots=True, eq=False)
 class Shape:
-    """One node of a type. A node may allow a map, a list and a scalar at once; then the value tells which it is."""
+    """One node of a type. A node may allow a map, a list and a scalar at once; then the value decides."""
 
     scalar: ScalarType = ""
 
     has_map: bool = False
     fields: dict[str, Shape] = field(default_factory=dict)
-    """The members that are named in the type."""
+    """The named members."""
     element: Shape | None = None
-    """The shape of all other members; None when there may be none."""
+    """The shape of all other members; None if there are none."""
     is_atomic_map: bool = False
 
     has_list: bool = False
     items: Shape | None = None
     list_type: ListType = "atomic"
     keys: tuple[tuple[str, Json], ...] = ()
-    """Of a list map: each key with the default it takes when an item omits it, None for no default."""
+    """The keys of a list map with their defaults, None for no default."""
 
     def kind(self, value: Json) -> Kind:
-        """As what this value is to be treated; what the type does not allow is treated as what it does."""
+        """Return how a value is treated. A value that the type does not allow is treated as one that it allows."""
         if isinstance(value, dict):
             if self.has_map:
                 return Kind.MAP
@@ -64,11 +64,11 @@ class Shape:
         return Kind.SCALAR if self.scalar else Kind.LIST
 
     def member(self, name: str) -> Shape:
-        """The shape of one member of a map; deduced where the type has no such member."""
+        """Return the shape of a member of a map; deduced if the type has no such member."""
         return self.fields.get(name) or self.element or DEDUCED
 
     def item_element(self, item: Json) -> str:
-        """The path element of an item of this list, a set or a list map."""
+        """Return the path element of an item of this set or list map."""
         if self.keys:
             return paths.key(self._keys_of(item))
         if isinstance(item, dict):
@@ -94,7 +94,7 @@ class Shape:
         return found
 
     def elements(self, items: list[Json]) -> list[str]:
-        """The path elements of all items, in their order."""
+        """Return the path elements of all items in order."""
         return [self.item_element(item) for item in items]
 
     @property
@@ -103,11 +103,11 @@ class Shape:
 
 
 OPAQUE: Final = Shape(scalar="untyped", has_map=True, is_atomic_map=True, has_list=True)
-"""Anything at all, with one owner."""
+"""Any value, with one owner."""
 OPAQUE.element = OPAQUE
 
 DEDUCED: Final = Shape(scalar="untyped", has_map=True, has_list=True)
-"""Anything at all; maps have parts."""
+"""Any value; maps have parts."""
 DEDUCED.element = DEDUCED
 
 _STRING: Final = Shape(scalar="string")
@@ -143,7 +143,7 @@ _OBJECT_META = Schema(
 
 
 def shape_of(schema: Schema) -> Shape:
-    """The shape of a whole object. Custom resources are not asked what their metadata is like."""
+    """Return the shape of a whole object. Custom resources have the metadata of every object."""
     root = _Compiler().shape(schema, preserves=False)
     metadata = schema.properties.get("metadata")
     if metadata is None or "ownerReferences" not in metadata.properties:
@@ -156,10 +156,10 @@ def _object_fields() -> dict[str, Shape]:
 
 
 class _Compiler:
-    """Compiles each node once, also of types that lead back to themselves."""
+    """Compiles each node once, also of recursive types."""
 
     def __init__(self) -> None:
-        # Keyed by identity; the schema is kept so that its id stays its own.
+        # By id of the schema, which is kept so that its id is not reused.
         self._known: dict[tuple[int, bool], tuple[Schema, Shape]] = {}
 
     def shape(self, schema: Schema | None, *, preserves: bool) -> Shape:
@@ -221,7 +221,7 @@ _METADATA: Final = _Compiler().shape(_OBJECT_META, preserves=False)
 
 
 def as_map(value: Json) -> Object:
-    """The value as a map; null, and what the type does not allow, has no members."""
+    """Return the value as a map; null and values of other types have no members."""
     return value if isinstance(value, dict) else {}
 
 

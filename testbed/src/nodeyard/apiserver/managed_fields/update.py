@@ -1,7 +1,7 @@
-"""Ownership after a create, an update or a patch: who changes a field owns it from then on.
+"""Ownership after a create, update or patch: the writer owns the fields that it changed.
 
-The writer gets an entry of operation Update with what changed, in addition to what it had; everyone else loses those
-fields, and fields that are gone are nobody's. A write that changes nothing leaves every entry as it is.
+The changed fields are added to the writer's entry of operation Update and removed from all others; removed fields are
+dropped from all. A write that changes nothing leaves every entry as it is.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ UNOWNED: FieldSet = field_set(
     (field("metadata"),),
     *((field("metadata"), field(name)) for name in _SERVER_METADATA),
 )
-"""Fields that no entry ever names."""
+"""Fields that nobody owns."""
 
 
 def update(
@@ -61,28 +61,28 @@ def update(
     subresource: str = "",
     reset: ResetFields = (),
 ) -> Object:
-    """`new` with the managedFields it shall have; `live` is None for a create.
+    """Set the managedFields of `new`; `live` is None on creation.
 
-    Never refuses: an object whose list items cannot be told apart loses its managedFields, and validation will say why.
+    Never fails: an object with a list item without valid key loses its managedFields, and validation reports why.
     """
     scope = Scope(schema, api_version, manager, now, subresource, reset)
-    standing = _standing(scope, live, new)
-    is_untracked = not standing and live is not None and bool(live["metadata"].get("uid"))
+    recorded = _recorded(scope, live, new)
+    is_untracked = not recorded and live is not None and bool(live["metadata"].get("uid"))
     if is_untracked:
         return with_entries(new, None)
     try:
-        managers = update_managers(scope, live, new, standing)
+        managers = update_managers(scope, live, new, recorded)
     except ShapeError:
         return with_entries(new, None)
     return with_entries(new, _entries(live, managers))
 
 
 def update_managers(
-    scope: Scope, live: Object | None, new: Object, standing: Mapping[Identity, Object]
+    scope: Scope, live: Object | None, new: Object, recorded: Mapping[Identity, Object]
 ) -> dict[Identity, Object]:
-    """Who owns what after the writer made `new` of `live`."""
+    """Return the managers after the writer changed `live` to `new`."""
     kind = new.get("kind", "")
-    managers = scope.current(kind, standing)
+    managers = scope.current(kind, recorded)
     old = live if live is not None else zero_object(scope.api_version, kind)
     comparison = compare(scope.shape, old, _aligned(new, old)).excluding(scope.reset_fields)
     if comparison.is_same:
@@ -98,8 +98,8 @@ def update_managers(
     return cap(managers)
 
 
-def _standing(scope: Scope, live: Object | None, new: Object) -> dict[Identity, Object]:
-    """The entries to start from: those in the request, where it is the main endpoint and they can be understood."""
+def _recorded(scope: Scope, live: Object | None, new: Object) -> dict[Identity, Object]:
+    """Return the entries to start from: those of the request if they are valid and it is not for a subresource."""
     current = managed_fields(live)
     given = managed_fields(new)
     if scope.subresource or given is None or given is current or given == current:
@@ -113,7 +113,7 @@ def _standing(scope: Scope, live: Object | None, new: Object) -> dict[Identity, 
 
 
 def _entries(live: Object | None, managers: Mapping[Identity, Object]) -> Json:
-    """The list of entries; the live one itself when it says the same."""
+    """Return the list of entries; the live one itself if it is equal."""
     entries = entries_of(managers)
     current = managed_fields(live)
     is_kept = bool(current) and len(current) == len(entries) and all(map(operator.is_, current, entries))
@@ -125,7 +125,7 @@ def managed_fields(obj: Object | None) -> Json:
 
 
 def with_entries(obj: Object, entries: Json) -> Object:
-    """The object with these managedFields and no others."""
+    """Replace the managedFields of an object."""
     metadata = obj.get("metadata") or {}
     if not entries:
         if "managedFields" not in metadata:
@@ -137,7 +137,7 @@ def with_entries(obj: Object, entries: Json) -> Object:
 
 
 def _aligned(new: Object, old: Object) -> Object:
-    """`new` with the managedFields of `old`, so that they do not count as a change."""
+    """Set the managedFields of `old`, so that they do not count as a change."""
     return with_entries(new, managed_fields(old))
 
 
