@@ -9,7 +9,7 @@ from nodeyard.apiserver.kinds.pod.resource_validation import integer_errors
 from nodeyard.apiserver.kinds.pod.scheduling_validation import effect_errors
 from nodeyard.apiserver.kinds.printer import AGE, NAME, NONE, Printer, age_of, name_of, spec_of, status_of, text_column
 from nodeyard.apiserver.kinds.strategy import WithStatus, flag
-from nodeyard.apiserver.kinds.validation import NOT_NEGATIVE, cidr_errors, faults_at, written
+from nodeyard.apiserver.kinds.validation import NOT_NEGATIVE, cidr_errors, faults_at, raw_json
 from nodeyard.kube import meta, quantity
 from nodeyard.kube.fields import FieldError, FieldErrorType, forbidden, index, invalid
 from nodeyard.kube.json import Json, Object
@@ -48,7 +48,7 @@ def _taint_errors(taints: list[Object]) -> list[FieldError]:
         if (key, effect) in seen:
             shown = {"Key": key, "Value": value, "Effect": effect, "TimeAdded": taint.get("timeAdded")}
             detail = "taints must be unique by key and effect pair"
-            errors.append(FieldError(FieldErrorType.DUPLICATE, path, written(shown), detail))
+            errors.append(FieldError(FieldErrorType.DUPLICATE, path, raw_json(shown), detail))
         seen.add((key, effect))
     return errors
 
@@ -70,7 +70,7 @@ def _address_errors(obj: Object) -> list[FieldError]:
     for place, address in enumerate(status_of(obj).get("addresses") or ()):
         pair = (address.get("type", ""), address.get("address", ""))
         if pair in seen:
-            shown = written({"Type": pair[0], "Address": pair[1]})
+            shown = raw_json({"Type": pair[0], "Address": pair[1]})
             errors.append(FieldError(FieldErrorType.DUPLICATE, index("status.addresses", place), shown))
         seen.add(pair)
     return errors

@@ -22,8 +22,8 @@ from nodeyard.apiserver.kinds.validation import (
     count_errors,
     not_negative_errors,
     path_segment_faults,
-    shown_selector,
-    written,
+    raw_json,
+    selector_json,
 )
 from nodeyard.kube.fields import FieldError, invalid
 from nodeyard.kube.json import Json, Object
@@ -69,11 +69,11 @@ class PodDisruptionBudgetStrategy(WithStatus):
         if least is not None and most is not None:
             shown = {
                 "MinAvailable": least,
-                "Selector": shown_selector(spec.get("selector")),
+                "Selector": selector_json(spec.get("selector")),
                 "MaxUnavailable": most,
                 "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
             }
-            found.append(invalid("spec", written(shown), "minAvailable and maxUnavailable cannot be both set"))
+            found.append(invalid("spec", raw_json(shown), "minAvailable and maxUnavailable cannot be both set"))
         for field in ("minAvailable", "maxUnavailable"):
             found += count_errors(f"spec.{field}", spec.get(field))
             found += at_most_all_errors(f"spec.{field}", spec.get(field))

@@ -10,9 +10,9 @@ from nodeyard.apiserver.kinds.strategy import BuiltIn
 from nodeyard.apiserver.kinds.validation import (
     faults_at,
     path_segment_faults,
+    raw_json,
     subdomain_errors_at,
     unsupported,
-    written,
 )
 from nodeyard.kube.fields import FieldError, index, invalid, required
 from nodeyard.kube.json import Json, Object
@@ -185,7 +185,7 @@ class RoleBindingStrategy(_Rbac):
         if reference != old.get("roleRef"):
             shown = {"APIGroup": reference.get("apiGroup", ""), "Kind": reference.get("kind", "")}
             shown["Name"] = reference.get("name", "")
-            errors.append(invalid("roleRef", written(shown), "cannot change roleRef"))
+            errors.append(invalid("roleRef", raw_json(shown), "cannot change roleRef"))
         return errors
 
 

@@ -28,9 +28,9 @@ from nodeyard.apiserver.kinds.validation import (
     label_errors_at,
     port_errors,
     port_number_errors,
+    raw_json,
     required_choice_errors,
     subdomain_errors_at,
-    written,
 )
 from nodeyard.apiserver.metadata import label_errors
 from nodeyard.kube import meta
@@ -181,7 +181,7 @@ def _port_list_errors(ports: list[Object], kind: str) -> list[FieldError]:
                 "TargetPort": 0,
                 "NodePort": 0,
             }
-            found.append(FieldError(FieldErrorType.DUPLICATE, index("spec.ports", place), written(shown)))
+            found.append(FieldError(FieldErrorType.DUPLICATE, index("spec.ports", place), raw_json(shown)))
         taken.add(pair)
     return found
 

@@ -174,12 +174,12 @@ def duplicates(values: Iterable[Any]) -> list[int]:
     return places
 
 
-def written(value: Json) -> msgspec.Raw:
+def raw_json(value: Json) -> msgspec.Raw:
     """Encode a value as messages show it, with its fields in the given order."""
     return msgspec.Raw(msgspec.json.encode(value))
 
 
-def shown_selector(selector: Object | None) -> Json:
+def selector_json(selector: Object | None) -> Json:
     """Encode a label selector in the field order of the Go struct."""
     if not selector:
         return selector
@@ -192,4 +192,4 @@ def shown_selector(selector: Object | None) -> Json:
             {name: each[name] for name in ("key", "operator", "values") if name in each}
             for each in shown["matchExpressions"]
         ]
-    return written(shown)
+    return raw_json(shown)

@@ -17,10 +17,10 @@ from nodeyard.apiserver.kinds.validation import (
     port_name_faults,
     port_number_errors,
     range_fault,
+    raw_json,
     required_choice_errors,
     subdomain_errors_at,
     unsupported,
-    written,
 )
 from nodeyard.kube.fields import FieldError, duplicate, forbidden, index, invalid, required
 from nodeyard.kube.json import Object
@@ -305,7 +305,7 @@ def _security_errors(context: Object | None, path: str) -> list[FieldError]:
     if context.get("allowPrivilegeEscalation") is False and context.get("privileged"):
         shown = {_exported(field): context.get(field) for field in _SECURITY_CONTEXT}
         detail = "cannot set `allowPrivilegeEscalation` to false and `privileged` to true"
-        errors.append(invalid(path, written(shown), detail))
+        errors.append(invalid(path, raw_json(shown), detail))
     return errors
 
 

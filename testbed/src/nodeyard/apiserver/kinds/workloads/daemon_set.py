@@ -27,9 +27,9 @@ from nodeyard.apiserver.kinds.validation import (
     count_errors,
     is_zero,
     not_negative_errors,
-    shown_selector,
+    raw_json,
+    selector_json,
     unsupported,
-    written,
 )
 from nodeyard.apiserver.kinds.workloads.workload import (
     Workload,
@@ -59,7 +59,7 @@ def _rollout_errors(strategy: Object) -> list[FieldError]:
     if kind == "OnDelete":
         return []
     if kind != "RollingUpdate":
-        shown = written({"Type": kind, "RollingUpdate": rolling})
+        shown = raw_json({"Type": kind, "RollingUpdate": rolling})
         return [unsupported(path, shown, "RollingUpdate", "OnDelete")]
     if rolling is None:
         return [required(f"{path}.rollingUpdate")]
@@ -132,7 +132,7 @@ class DaemonSetStrategy(Workload):
         if not errors:
             errors += mismatch_errors(spec)
         if selector is not None and not selector.get("matchLabels") and not selector.get("matchExpressions"):
-            errors.append(invalid("spec.selector", shown_selector(selector), "empty selector is invalid for daemonset"))
+            errors.append(invalid("spec.selector", selector_json(selector), "empty selector is invalid for daemonset"))
         errors += template_errors(spec.get("template") or {}, "spec.template")
         errors += always_running_errors(spec, "DaemonSet")
         errors += not_negative_errors("spec", spec, "minReadySeconds")

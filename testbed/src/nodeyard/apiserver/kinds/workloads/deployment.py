@@ -25,8 +25,8 @@ from nodeyard.apiserver.kinds.validation import (
     count_errors,
     is_zero,
     not_negative_errors,
+    raw_json,
     unsupported,
-    written,
 )
 from nodeyard.apiserver.kinds.workloads.workload import (
     REPLICAS,
@@ -59,7 +59,7 @@ def _rollout_errors(strategy: Object) -> list[FieldError]:
             return []
         return [forbidden(f"{path}.rollingUpdate", "may not be specified when strategy `type` is 'Recreate'")]
     if kind != "RollingUpdate":
-        shown = written({"Type": kind, "RollingUpdate": rolling})
+        shown = raw_json({"Type": kind, "RollingUpdate": rolling})
         return [unsupported(path, shown, "Recreate", "RollingUpdate")]
     if rolling is None:
         return [required(f"{path}.rollingUpdate", "this should be defaulted and never be nil")]

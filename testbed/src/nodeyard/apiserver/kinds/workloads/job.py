@@ -25,9 +25,9 @@ from nodeyard.apiserver.kinds.validation import (
     IMMUTABLE,
     choice_errors,
     not_negative_errors,
-    shown_selector,
+    raw_json,
+    selector_json,
     unsupported,
-    written,
 )
 from nodeyard.apiserver.kinds.workloads.workload import Workload, mismatch_errors
 from nodeyard.kube import ages, meta
@@ -85,12 +85,12 @@ def _generated_errors(obj: Object, spec: Object) -> list[FieldError]:
     errors: list[FieldError] = []
     for generated, wanted in [(label, uid) for label in _UID_LABELS] + [(label, name) for label in _NAME_LABELS]:
         if labels.get(generated, wanted) != wanted:
-            shown = written(dict(sorted(labels.items())))
+            shown = raw_json(dict(sorted(labels.items())))
             path = key("spec.template.metadata.labels", generated)
             errors.append(invalid(path, shown, f"must be '{wanted}'"))
     selector = spec["selector"]
     if not errors and (selector.get("matchLabels") or {}) not in ({label: uid} for label in _UID_LABELS):
-        errors.append(invalid("spec.selector", shown_selector(selector), "`selector` not auto-generated"))
+        errors.append(invalid("spec.selector", selector_json(selector), "`selector` not auto-generated"))
     return errors
 
 
@@ -103,7 +103,7 @@ def _job_spec_errors(spec: Object) -> list[FieldError]:
     try:
         return errors + mismatch_errors(spec)
     except SelectorError as error:
-        return [*errors, invalid("spec.selector", shown_selector(spec["selector"]), str(error))]
+        return [*errors, invalid("spec.selector", selector_json(spec["selector"]), str(error))]
 
 
 def job_template_errors(spec: Object, path: str) -> list[FieldError]:
@@ -246,7 +246,7 @@ class JobStrategy(Workload):
         if spec.get("completions") != before.get("completions") and not _is_elastic(spec, before):
             errors.append(invalid("spec.completions", spec.get("completions"), IMMUTABLE))
         if spec.get("selector") != before.get("selector"):
-            errors.append(invalid("spec.selector", shown_selector(spec.get("selector")), IMMUTABLE))
+            errors.append(invalid("spec.selector", selector_json(spec.get("selector")), IMMUTABLE))
         if not _is_same_template(spec, before, can_change_placement=_can_change_placement(old)):
             errors.append(invalid("spec.template", spec.get("template"), IMMUTABLE))
         for field in ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"):

@@ -25,9 +25,9 @@ from nodeyard.apiserver.kinds.validation import (
     faults_at,
     is_zero,
     not_negative_errors,
+    raw_json,
     required_choice_errors,
-    shown_selector,
-    written,
+    selector_json,
 )
 from nodeyard.apiserver.kinds.workloads.workload import (
     REPLICAS,
@@ -87,7 +87,7 @@ def _spec_errors(spec: Object) -> list[FieldError]:
         errors += mismatch_errors(spec)
         errors += template_errors(_with_claims(spec), "spec.template")
     except SelectorError:
-        errors.append(invalid("spec.selector", shown_selector(spec["selector"]), ""))
+        errors.append(invalid("spec.selector", selector_json(spec["selector"]), ""))
     return errors + always_running_errors(spec, "StatefulSet")
 
 
@@ -109,10 +109,10 @@ def _rollout_errors(strategy: Object) -> list[FieldError]:
     if kind == "OnDelete":
         if rolling is None:
             return []
-        shown = written({"Partition": rolling.get("partition", 0), "MaxUnavailable": rolling.get("maxUnavailable")})
+        shown = raw_json({"Partition": rolling.get("partition", 0), "MaxUnavailable": rolling.get("maxUnavailable")})
         return [invalid(f"{path}.rollingUpdate", shown, "only allowed for updateStrategy 'RollingUpdate'")]
     if kind != "RollingUpdate":
-        shown = written({"Type": kind, "RollingUpdate": rolling})
+        shown = raw_json({"Type": kind, "RollingUpdate": rolling})
         return [invalid(path, shown, "must be 'RollingUpdate' or 'OnDelete'")]
     if rolling is None:
         return []

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from nodeyard.apiserver.kinds.pod_template import template_errors
 from nodeyard.apiserver.kinds.printer import spec_of, status_of
 from nodeyard.apiserver.kinds.strategy import WithStatus
-from nodeyard.apiserver.kinds.validation import IMMUTABLE, not_negative_errors, shown_selector, unsupported, written
+from nodeyard.apiserver.kinds.validation import IMMUTABLE, not_negative_errors, raw_json, selector_json, unsupported
 from nodeyard.apiserver.resources import Scale
 from nodeyard.kube import meta
 from nodeyard.kube.fields import FieldError, forbidden, invalid, required
@@ -31,7 +31,7 @@ def selector_errors(spec: Object, noun: str) -> list[FieldError]:
         return [required("spec.selector")]
     errors = object_errors(selector, "spec.selector")
     if not selector.get("matchLabels") and not selector.get("matchExpressions"):
-        errors.append(invalid("spec.selector", shown_selector(selector), f"empty selector is invalid for {noun}"))
+        errors.append(invalid("spec.selector", selector_json(selector), f"empty selector is invalid for {noun}"))
     return errors
 
 
@@ -41,7 +41,7 @@ def mismatch_errors(spec: Object) -> list[FieldError]:
     labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
     if selector.empty or selector.matches(labels or {}):
         return []
-    shown: Json = written(dict(sorted(labels.items()))) if labels else None
+    shown: Json = raw_json(dict(sorted(labels.items()))) if labels else None
     return [invalid("spec.template.metadata.labels", shown, _MISMATCH)]
 
 
@@ -60,7 +60,7 @@ def replica_template_errors(spec: Object) -> list[FieldError]:
     try:
         errors = mismatch_errors(spec)
     except SelectorError:
-        return [invalid("spec.selector", shown_selector(spec["selector"]), "invalid label selector")]
+        return [invalid("spec.selector", selector_json(spec["selector"]), "invalid label selector")]
     errors += template_errors(spec.get("template") or {}, "spec.template")
     return errors + always_running_errors(spec, "ReplicaSet")
 
@@ -69,7 +69,7 @@ def immutable_selector_errors(new: Object, old: Object) -> list[FieldError]:
     selector = spec_of(new).get("selector")
     if selector == spec_of(old).get("selector"):
         return []
-    return [invalid("spec.selector", shown_selector(selector), IMMUTABLE)]
+    return [invalid("spec.selector", selector_json(selector), IMMUTABLE)]
 
 
 def status_count_errors(
