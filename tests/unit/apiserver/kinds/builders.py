@@ -7,6 +7,16 @@ from typing import Any
 Object = dict[str, Any]
 
 CREATED = "2025-12-31T23:00:00Z"
+TEMPLATE: Object = {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [{"name": "a", "image": "b"}]}}
+DEPLOYMENT: Object = {
+    "metadata": {"name": "x"},
+    "spec": {"selector": {"matchLabels": {"app": "a"}}, "template": TEMPLATE},
+}
+POD: Object = {"metadata": {"name": "x"}, "spec": TEMPLATE["spec"]}
+
+
+def named(**fields: Any) -> Object:
+    return {"metadata": {"name": "x", "creationTimestamp": CREATED}, **fields}
 
 
 def node(name: str = "n1", *, labels: Object | None = None, spec: Object | None = None, **status: Any) -> Object:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 from nodeyard.apiserver import errors, metadata
 from nodeyard.apiserver.kinds.catalogue import resources
@@ -10,7 +11,7 @@ from nodeyard.apiserver.kinds.decoding import MalformedError, decode
 from nodeyard.apiserver.kinds.table import definition_of
 from nodeyard.apiserver.resources import Resource
 from nodeyard.kube.fields import FieldError
-from nodeyard.kube.json import Object
+from nodeyard.kube.json import Json, Object
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 UID = "11111111-1111-4111-8111-111111111111"
@@ -69,3 +70,15 @@ def _accepted(resource: Resource, obj: Object, faults: list[FieldError]) -> Obje
     if faults:
         raise errors.invalid(resource.group, resource.kind, obj["metadata"].get("name", ""), faults)
     return obj
+
+
+def made(group: str, plural: str, body: Object) -> Object:
+    return create(RESOURCES[group, plural], "default", body)
+
+
+def changed(group: str, plural: str, old: Object, *, is_status: bool = False, **fields: Any) -> Object:
+    return update(RESOURCES[group, plural], old, {**old, **fields}, is_status=is_status)
+
+
+def cells(group: str, plural: str, obj: Object) -> list[Json]:
+    return RESOURCES[group, plural].strategy.cells(obj, NOW)

@@ -1,14 +1,13 @@
-"""What `kubectl get nodes` shows; expected rows were compared with the real server's."""
+"""Nodes: registration and columns; expected rows were compared with the real server's."""
 
 from __future__ import annotations
 
 import pytest
 
-from nodeyard.apiserver.kinds.lease import LeaseStrategy
 from nodeyard.apiserver.kinds.node import NodeStrategy
 
-from .builders import CREATED, node
-from .pipeline import NOW
+from .builders import node
+from .pipeline import NOW, made
 
 NODE = NodeStrategy.printer
 
@@ -76,6 +75,6 @@ def test_wide_columns_are_marked_by_priority() -> None:
     ]
 
 
-def test_a_lease_shows_its_holder() -> None:
-    lease = {"metadata": {"name": "l", "creationTimestamp": CREATED}, "spec": {"holderIdentity": "me"}}
-    assert LeaseStrategy.printer.cells(lease, NOW) == ["l", "me", "60m"]
+def test_a_node_is_registered_with_its_status() -> None:
+    node = made("", "nodes", {"metadata": {"name": "n"}, "status": {"capacity": {"cpu": "4"}}})
+    assert node["status"]["capacity"] == node["status"]["allocatable"] == {"cpu": "4"}
