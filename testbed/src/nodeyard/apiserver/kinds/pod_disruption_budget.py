@@ -33,11 +33,11 @@ _NOT_GIVEN = "N/A"
 
 
 def _cells(obj: Object, now: datetime) -> list[Json]:
-    given = spec_of(obj)
+    spec = spec_of(obj)
     return [
         name_of(obj),
-        _NOT_GIVEN if given.get("minAvailable") is None else str(given["minAvailable"]),
-        _NOT_GIVEN if given.get("maxUnavailable") is None else str(given["maxUnavailable"]),
+        _NOT_GIVEN if spec.get("minAvailable") is None else str(spec["minAvailable"]),
+        _NOT_GIVEN if spec.get("maxUnavailable") is None else str(spec["maxUnavailable"]),
         status_of(obj).get("disruptionsAllowed", 0),
         age_of(obj, now),
     ]

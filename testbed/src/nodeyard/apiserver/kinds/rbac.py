@@ -14,11 +14,10 @@ from nodeyard.apiserver.kinds.validation import (
     subdomain_errors_at,
     unsupported,
 )
+from nodeyard.apiserver.rbac.names import GROUP
 from nodeyard.kube.fields import FieldError, index, invalid, required
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.selectors import object_errors
-
-GROUP = "rbac.authorization.k8s.io"
 
 
 def _role_errors(obj: Object, *, is_cluster: bool) -> list[FieldError]:

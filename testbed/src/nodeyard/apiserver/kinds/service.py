@@ -205,17 +205,17 @@ def _port_errors(port: Object, path: str) -> list[FieldError]:
 
 
 def _cells(obj: Object, now: datetime) -> list[Json]:
-    given = spec_of(obj)
-    addresses = given.get("clusterIPs") or [NONE]
-    ports = ",".join(_port_text(port) for port in given.get("ports") or ())
+    spec = spec_of(obj)
+    addresses = spec.get("clusterIPs") or [NONE]
+    ports = ",".join(_port_text(port) for port in spec.get("ports") or ())
     return [
         name_of(obj),
-        given.get("type", ""),
+        spec.get("type", ""),
         addresses[0],
         _external_address(obj),
         ports or NONE,
         age_of(obj, now),
-        labels_text(given.get("selector")),
+        labels_text(spec.get("selector")),
     ]
 
 
@@ -225,11 +225,11 @@ def _port_text(port: Object) -> str:
 
 
 def _external_address(obj: Object) -> str:
-    given = spec_of(obj)
-    if given.get("type") == "ExternalName":
-        return str(given.get("externalName", ""))
-    own = given.get("externalIPs") or []
-    if given.get("type") != "LoadBalancer":
+    spec = spec_of(obj)
+    if spec.get("type") == "ExternalName":
+        return str(spec.get("externalName", ""))
+    own = spec.get("externalIPs") or []
+    if spec.get("type") != "LoadBalancer":
         return ",".join(own) or NONE
     ingress = (status_of(obj).get("loadBalancer") or {}).get("ingress") or ()
     balanced = sorted({entry.get("ip") or entry.get("hostname") or "" for entry in ingress} - {""})

@@ -120,10 +120,10 @@ def _annotation_errors(annotations: list[Object], policy: str) -> list[FieldErro
 
 
 def _cells(obj: Object, now: datetime) -> list[Json]:
-    given = spec_of(obj)
-    kind = given.get("paramKind")
+    spec = spec_of(obj)
+    kind = spec.get("paramKind")
     shown = f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}" if kind else _UNSET
-    return [name_of(obj), len(given.get("validations") or ()), shown, age_of(obj, now)]
+    return [name_of(obj), len(spec.get("validations") or ()), shown, age_of(obj, now)]
 
 
 class ValidatingAdmissionPolicyStrategy(WithStatus):

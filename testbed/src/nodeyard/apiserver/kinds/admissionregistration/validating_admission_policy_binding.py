@@ -66,8 +66,8 @@ def _action_errors(actions: list[str], path: str) -> list[FieldError]:
 
 
 def _cells(obj: Object, now: datetime) -> list[Json]:
-    given = spec_of(obj)
-    return [name_of(obj), given.get("policyName", ""), _parameters(given.get("paramRef")), age_of(obj, now)]
+    spec = spec_of(obj)
+    return [name_of(obj), spec.get("policyName", ""), _parameters(spec.get("paramRef")), age_of(obj, now)]
 
 
 def _parameters(reference: Mapping[str, Any] | None) -> str:

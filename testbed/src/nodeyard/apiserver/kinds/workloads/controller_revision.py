@@ -26,7 +26,12 @@ class ControllerRevisionStrategy(BuiltIn):
     definition = "io.k8s.api.apps.v1.ControllerRevision"
     plural = "controllerrevisions"
     printer = Printer(
-        (NAME, text_column("Controller", "Whose revision it is."), text_column("Revision", "Its number."), AGE),
+        (
+            NAME,
+            text_column("Controller", "The controller of the revision."),
+            text_column("Revision", "Its number."),
+            AGE,
+        ),
         _cells,
     )
 

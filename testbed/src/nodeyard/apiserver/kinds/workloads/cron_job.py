@@ -57,16 +57,16 @@ def _schedule_errors(spec: Object) -> list[FieldError]:
 
 
 def _cells(obj: Object, now: datetime) -> list[Json]:
-    wanted, found = spec_of(obj), status_of(obj)
-    template = (wanted.get("jobTemplate") or {}).get("spec") or {}
-    last = found.get("lastScheduleTime")
-    suspend = wanted.get("suspend")
+    spec, status = spec_of(obj), status_of(obj)
+    template = (spec.get("jobTemplate") or {}).get("spec") or {}
+    last = status.get("lastScheduleTime")
+    suspend = spec.get("suspend")
     return [
         name_of(obj),
-        wanted.get("schedule", ""),
-        wanted.get("timeZone") or NONE,
+        spec.get("schedule", ""),
+        spec.get("timeZone") or NONE,
         "<unset>" if suspend is None else str(suspend),
-        len(found.get("active") or ()),
+        len(status.get("active") or ()),
         ages.age(last, now) if last else NONE,
         age_of(obj, now),
         *container_cells(template.get("template")),
@@ -83,9 +83,9 @@ class CronJobStrategy(Workload):
     printer = Printer(
         (
             NAME,
-            text_column("Schedule", "When it runs, in cron's notation."),
+            text_column("Schedule", "Schedule in cron syntax."),
             text_column("Timezone", "The time zone of the schedule."),
-            Column("Suspend", type="boolean", description="Whether it is held."),
+            Column("Suspend", type="boolean", description="Whether it is suspended."),
             number_column("Active", "Jobs that run now."),
             text_column("Last Schedule", "Time since it ran last."),
             AGE,

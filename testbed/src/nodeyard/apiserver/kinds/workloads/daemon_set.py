@@ -76,19 +76,19 @@ def _rollout_errors(strategy: Object) -> list[FieldError]:
 
 
 def _cells(obj: Object, now: datetime) -> list[Json]:
-    wanted, found = spec_of(obj), status_of(obj)
-    template = wanted.get("template") or {}
+    spec, status = spec_of(obj), status_of(obj)
+    template = spec.get("template") or {}
     return [
         name_of(obj),
-        found.get("desiredNumberScheduled", 0),
-        found.get("currentNumberScheduled", 0),
-        found.get("numberReady", 0),
-        found.get("updatedNumberScheduled", 0),
-        found.get("numberAvailable", 0),
+        status.get("desiredNumberScheduled", 0),
+        status.get("currentNumberScheduled", 0),
+        status.get("numberReady", 0),
+        status.get("updatedNumberScheduled", 0),
+        status.get("numberAvailable", 0),
         labels_text((template.get("spec") or {}).get("nodeSelector")),
         age_of(obj, now),
         *container_cells(template),
-        selector_text(wanted.get("selector")),
+        selector_text(spec.get("selector")),
     ]
 
 
@@ -106,7 +106,7 @@ class DaemonSetStrategy(Workload):
             number_column("Ready", "Nodes whose pod is ready."),
             number_column("Up-to-date", "Nodes whose pod is of the current template."),
             number_column("Available", "Nodes whose pod has been ready long enough."),
-            text_column("Node Selector", "Which nodes are meant."),
+            text_column("Node Selector", "Labels of the nodes that run a pod."),
             AGE,
             *CONTAINERS,
             SELECTOR,

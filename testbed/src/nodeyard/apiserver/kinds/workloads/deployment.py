@@ -72,15 +72,15 @@ def _rollout_errors(strategy: Object) -> list[FieldError]:
 
 
 def _cells(obj: Object, now: datetime) -> list[Json]:
-    wanted, found = spec_of(obj), status_of(obj)
+    spec, status = spec_of(obj), status_of(obj)
     return [
         name_of(obj),
-        f"{found.get('readyReplicas', 0)}/{wanted.get('replicas', 0)}",
-        found.get("updatedReplicas", 0),
-        found.get("availableReplicas", 0),
+        f"{status.get('readyReplicas', 0)}/{spec.get('replicas', 0)}",
+        status.get("updatedReplicas", 0),
+        status.get("availableReplicas", 0),
         age_of(obj, now),
-        *container_cells(wanted.get("template")),
-        selector_text(wanted.get("selector")),
+        *container_cells(spec.get("template")),
+        selector_text(spec.get("selector")),
     ]
 
 
@@ -94,7 +94,7 @@ class DeploymentStrategy(Workload):
     printer = Printer(
         (
             NAME,
-            text_column("Ready", "Ready pods, of those wanted."),
+            text_column("Ready", "Ready pods of the desired number."),
             text_column("Up-to-date", "Pods of the current template."),
             text_column("Available", "Pods that have been ready long enough."),
             AGE,

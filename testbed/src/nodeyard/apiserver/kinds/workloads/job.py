@@ -155,15 +155,15 @@ def _without_placement(template: Object) -> Object:
 
 
 def _cells(obj: Object, now: datetime) -> list[Json]:
-    wanted = spec_of(obj)
+    spec = spec_of(obj)
     return [
         name_of(obj),
         _job_state(obj),
         _completions(obj),
         _duration(obj, now),
         age_of(obj, now),
-        *container_cells(wanted.get("template")),
-        selector_text(wanted.get("selector")),
+        *container_cells(spec.get("template")),
+        selector_text(spec.get("selector")),
     ]
 
 
@@ -207,8 +207,8 @@ class JobStrategy(Workload):
     printer = Printer(
         (
             NAME,
-            text_column("Status", "How far the job is."),
-            text_column("Completions", "Pods that succeeded, of those needed."),
+            text_column("Status", "State of the job."),
+            text_column("Completions", "Succeeded pods of the required number."),
             text_column("Duration", "How long it took, or has taken so far."),
             AGE,
             *CONTAINERS,

@@ -34,15 +34,15 @@ from nodeyard.kube.json import Json, Object
 
 
 def _cells(obj: Object, now: datetime) -> list[Json]:
-    wanted, found = spec_of(obj), status_of(obj)
+    spec, status = spec_of(obj), status_of(obj)
     return [
         name_of(obj),
-        wanted.get("replicas", 0),
-        found.get("replicas", 0),
-        found.get("readyReplicas", 0),
+        spec.get("replicas", 0),
+        status.get("replicas", 0),
+        status.get("readyReplicas", 0),
         age_of(obj, now),
-        *container_cells(wanted.get("template")),
-        selector_text(wanted.get("selector")),
+        *container_cells(spec.get("template")),
+        selector_text(spec.get("selector")),
     ]
 
 
@@ -56,8 +56,8 @@ class ReplicaSetStrategy(Workload):
     printer = Printer(
         (
             NAME,
-            number_column("Desired", "Pods wanted."),
-            number_column("Current", "Pods there are."),
+            number_column("Desired", "Desired number of pods."),
+            number_column("Current", "Existing pods."),
             number_column("Ready", "Pods that are ready."),
             AGE,
             *CONTAINERS,

@@ -125,9 +125,9 @@ def _rollout_errors(strategy: Object) -> list[FieldError]:
 
 
 def _cells(obj: Object, now: datetime) -> list[Json]:
-    wanted = spec_of(obj)
-    ready = f"{status_of(obj).get('readyReplicas', 0)}/{wanted.get('replicas', 0)}"
-    return [name_of(obj), ready, age_of(obj, now), *container_cells(wanted.get("template"))]
+    spec = spec_of(obj)
+    ready = f"{status_of(obj).get('readyReplicas', 0)}/{spec.get('replicas', 0)}"
+    return [name_of(obj), ready, age_of(obj, now), *container_cells(spec.get("template"))]
 
 
 class StatefulSetStrategy(Workload):
@@ -137,7 +137,7 @@ class StatefulSetStrategy(Workload):
     categories = ("all",)
     scale = REPLICAS
     defaults = {"io.k8s.api.apps.v1.StatefulSetSpec": _with_defaults}
-    printer = Printer((NAME, text_column("Ready", "Ready pods, of those wanted."), AGE, *CONTAINERS), _cells)
+    printer = Printer((NAME, text_column("Ready", "Ready pods of the desired number."), AGE, *CONTAINERS), _cells)
     names_pods = False
 
     def validate_name(self, name: str) -> list[str]:
