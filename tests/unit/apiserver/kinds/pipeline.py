@@ -1,11 +1,14 @@
-"""A write's way through a kind's strategy, without a server around it."""
+"""A write through a kind's strategy and the Priority admission plugin, without a server around it."""
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 from nodeyard.apiserver import errors, metadata
+from nodeyard.apiserver.admission.pods import Priority
 from nodeyard.apiserver.kinds.catalogue import resources
 from nodeyard.apiserver.kinds.decoding import MalformedError, decode
 from nodeyard.apiserver.kinds.table import definition_of
@@ -47,7 +50,8 @@ def create(resource: Resource, namespace: str, body: Object, *, is_strict: bool 
         given["namespace"] = namespace
     if resource.strategy.uses_generation:
         given["generation"] = 1
-    obj = resource.strategy.prepare_create({**obj, "metadata": given}, NOW)
+    obj = _with_priority(resource, "CREATE", {**obj, "metadata": given})
+    obj = resource.strategy.prepare_create(obj, NOW)
     return _accepted(resource, obj, metadata.create_faults(resource, obj) + resource.strategy.validate_create(obj))
 
 
@@ -58,12 +62,20 @@ def update(resource: Resource, old: Object, body: Object, *, is_status: bool = F
     kept = ("uid", "creationTimestamp", "namespace", "generation")
     given = {**obj["metadata"], **{name: old["metadata"][name] for name in kept if name in old["metadata"]}}
     obj = {**obj, "metadata": given}
+    obj = obj if is_status else _with_priority(resource, "UPDATE", obj, old)
     obj = strategy.prepare_status(obj, old) if is_status else strategy.prepare_update(obj, old)
     if not is_status and strategy.uses_generation and strategy.changes_generation(obj, old):
         obj = {**obj, "metadata": {**obj["metadata"], "generation": given["generation"] + 1}}
     faults = metadata.update_faults(resource, obj, old)
     faults += strategy.validate_status(obj, old) if is_status else strategy.validate_update(obj, old)
     return _accepted(resource, obj, faults)
+
+
+def _with_priority(resource: Resource, operation: str, obj: Object, old: Object | None = None) -> Object:
+    name = obj["metadata"].get("name", "")
+    attributes = SimpleNamespace(resource=resource, subresource="", operation=operation, name=name, object=obj, old=old)
+    asyncio.run(Priority().mutate(attributes))
+    return attributes.object
 
 
 def _accepted(resource: Resource, obj: Object, faults: list[FieldError]) -> Object:

@@ -1,4 +1,4 @@
-"""Strategy of pods, with the priority and the QoS class that they get on creation."""
+"""Strategy of pods, with the QoS class that they get on creation. Their priority is set by admission."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
-from nodeyard.apiserver import errors
 from nodeyard.apiserver.kinds.edits import keep, keep_metadata
 from nodeyard.apiserver.kinds.pod.columns import PRINTER
 from nodeyard.apiserver.kinds.pod.defaults import DEFAULTS
@@ -34,34 +33,7 @@ _GATED: Object = {
     "reason": "SchedulingGated",
     "message": "Scheduling is blocked due to non-empty scheduling gates",
 }
-_PRIORITY_FIELDS = ("priority", "preemptionPolicy")
-_PREEMPT = "PreemptLowerPriority"
-_PRIORITIES = {"": 0, "system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 _QOS_RESOURCES = ("cpu", "memory")
-
-
-def _with_priority(name: str, spec: Object) -> Object:
-    """Set the priority of a new pod from its class, as the Priority admission plugin does.
-
-    PriorityClasses are not served; the two that every cluster has are known. Raises 403 for any other class, and for a
-    priority that is not that of the class.
-    """
-    given = spec.get("priorityClassName") or ""
-    if given not in _PRIORITIES:
-        raise errors.forbidden("", "pods", name, f"no PriorityClass with name {given} was found")
-    priority, policy = _PRIORITIES[given], spec.get("preemptionPolicy")
-    if spec.get("priority", priority) != priority:
-        raise errors.forbidden("", "pods", name, _refusal("integer value of priority", spec["priority"], priority))
-    if policy is not None and policy != _PREEMPT:
-        raise errors.forbidden("", "pods", name, _refusal("string value of PreemptionPolicy", policy, _PREEMPT))
-    return {**spec, "priority": priority, "preemptionPolicy": _PREEMPT}
-
-
-def _refusal(what: str, given: int | str, computed: int | str) -> str:
-    return (
-        f"the {what} ({given}) must not be provided in pod spec; priority admission controller computed {computed} "
-        "from the given PriorityClass name"
-    )
 
 
 def qos_class(spec: Object) -> str:
@@ -123,14 +95,7 @@ class PodStrategy(WithStatus):
         status: Object = {"phase": "Pending", "qosClass": qos_class(obj.get("spec") or {})}
         if (obj.get("spec") or {}).get("schedulingGates"):
             status["conditions"] = [{**_GATED, "lastTransitionTime": format_rfc3339(now)}]
-        return {**obj, "spec": _with_priority(obj["metadata"].get("name", ""), obj["spec"]), "status": status}
-
-    def prepare_update(self, new: Object, old: Object) -> Object:
-        """Keep the priority where the update leaves it out."""
-        kept = keep(new, old, "status")
-        spec, before = kept.get("spec") or {}, old.get("spec") or {}
-        missing = {field: before[field] for field in _PRIORITY_FIELDS if field in before and field not in spec}
-        return {**kept, "spec": {**spec, **missing}} if missing else kept
+        return {**obj, "status": status}
 
     def prepare_status(self, new: Object, old: Object) -> Object:
         kept = keep_metadata(keep(new, old, "spec"), old, "deletionTimestamp", "ownerReferences")
