@@ -40,7 +40,7 @@ def subdomain_errors_at(path: str, value: str) -> list[FieldError]:
 
 
 def unsupported(path: str, value: Json, *choices: str) -> FieldError:
-    """Return the error of a value that is none of the choices."""
+    """Return the error of a value that is none of the choices, listed in this order (`fields.not_supported` sorts)."""
     listed = ", ".join(f'"{choice}"' for choice in choices)
     return FieldError(FieldErrorType.NOT_SUPPORTED, path, value, f"supported values: {listed}")
 
