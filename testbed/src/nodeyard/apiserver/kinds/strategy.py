@@ -38,11 +38,6 @@ class BuiltIn(Strategy):
     uses_generation = False
     fields: ClassVar[Mapping[str, Reader]] = {}
     """What field selectors can select by, beside name and namespace."""
-    has_own_field_labels: ClassVar[bool] = False
-    """Whether the kind converts field labels itself on the real server, which then words the refusal differently."""
-
-    def reset_fields(self, subresource: str) -> Paths:
-        return ()
 
     def selectable(self, obj: Object) -> Mapping[str, str]:
         return {label: read(obj) for label, read in self.fields.items()}

@@ -1,4 +1,4 @@
-"""A schema node in the form the server holds it in, which one of its messages prints in full."""
+"""The internal form of a schema node, which one of kube-apiserver's messages prints in full."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ AT_ROOT_WITH_STATUS = (
 
 
 def internal_names(openapi: Object) -> Iterator[str]:
-    """The names of the fields that are set, in the order of the type."""
+    """Return the names of the fields that are set, in the order of the type."""
     return (name for name, key, empty, _ in _FIELDS if _is_set(openapi.get(key), empty))
 
 
 def as_internal(openapi: Object) -> msgspec.Raw:
-    """Printed as encoding/json prints a struct: all fields, in the order of the type."""
+    """Encode as encoding/json encodes a struct: all fields, in the order of the type."""
     return msgspec.Raw(_node(openapi).encode())
 
 

@@ -1,4 +1,4 @@
-"""x-kubernetes-list-type and x-kubernetes-list-map-keys: what may be a set or a map, and by which keys."""
+"""Validation of x-kubernetes-list-type and x-kubernetes-list-map-keys."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _map_faults(node: Object, items: Json, path: str) -> Iterator[FieldError]:
 
 
 def _null_faults(node: Object, items: Object, path: str) -> Iterator[FieldError]:
-    """Items cannot be null, and a key must always have a value."""
+    """Check that items are not nullable, and that each key is required or has a default."""
     list_type = node[_LIST_TYPE]
     if items.get("nullable"):
         words = f"cannot be nullable when x-kubernetes-list-type is {list_type}"

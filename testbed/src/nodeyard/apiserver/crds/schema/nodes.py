@@ -1,4 +1,4 @@
-"""Every node of a schema by itself: what it may say at all, and what goes together."""
+"""Validation of each node of a schema: unsupported fields, and fields that exclude each other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nodeyard.kube.fields import FieldError, child, forbidden, index, invalid, k
 from nodeyard.kube.json import Object
 
 RuleFaults = Callable[[Object, str, str | None], list[FieldError]]
-"""Given a node with rules, its path, and the path of the part around it in which old and new cannot be matched."""
+"""Validates the rules of a node, given its path and that of the uncorrelatable list or map around it."""
 
 _TYPES = ["array", "boolean", "integer", "number", "object", "string"]
 _META_FIELDS = ("metadata", "kind", "apiVersion")
@@ -21,22 +21,22 @@ _UNSUPPORTED = ("id", "additionalItems", "patternProperties", "definitions", "de
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a node stands, and what that means for it."""
+    """The path of a node, and the restrictions that follow from it."""
 
     path: str
     is_root: bool = False
     is_in_metadata: bool = False
     no_defaults: str | None = None
-    """Why there may be no default here."""
-    unmatched: str | None = None
-    """The outermost list or map in which old and new values cannot be matched."""
+    """Why a default is forbidden here."""
+    uncorrelatable: str | None = None
+    """The outermost list or map in which old and new values cannot be correlated."""
 
     def below(self, path: str) -> Place:
         return replace(self, path=path, is_root=False)
 
 
 Found = tuple[list[FieldError], list[FieldError]]
-"""Of the schema, and of rules; the former keep the latter from being asked, at a node and all around it."""
+"""Faults of the schema, and of rules. Rules are not compiled at a node with faults, nor at the nodes around it."""
 
 
 def node_faults(node: Object, place: Place, rule_faults: RuleFaults | None) -> Found:
@@ -50,7 +50,7 @@ def node_faults(node: Object, place: Place, rule_faults: RuleFaults | None) -> F
     faults += list_faults(node, place.path)
     faults += rule_form_faults(node, place.path)
     if node.get("x-kubernetes-validations") and not faults and rule_faults is not None:
-        in_rules += rule_faults(node, place.path, place.unmatched)
+        in_rules += rule_faults(node, place.path, place.uncorrelatable)
     return faults, in_rules
 
 
@@ -83,7 +83,7 @@ def _exclusion_faults(node: Object, path: str) -> Iterator[FieldError]:
 
 
 def _below(node: Object, place: Place) -> Iterator[tuple[Object, Place, bool]]:
-    """The nodes below, where they stand, and whether their rules are asked."""
+    """Yield the child nodes, their places, and whether their rules are compiled."""
     path = place.path
     if isinstance(node.get("additionalProperties"), dict):
         inner = place.below(child(path, "additionalProperties"))
@@ -108,7 +108,7 @@ def _below(node: Object, place: Place) -> Iterator[tuple[Object, Place, bool]]:
 def _property_place(node: Object, name: str, place: Place) -> Place:
     inner = place.below(key(child(place.path, "properties"), name))
     if node.get("x-kubernetes-map-type") == "atomic":
-        inner = replace(inner, unmatched=place.unmatched or place.path)
+        inner = replace(inner, uncorrelatable=place.uncorrelatable or place.path)
     if (place.is_root or node.get("x-kubernetes-embedded-resource")) and name in _META_FIELDS:
         inner = replace(inner, is_in_metadata=True)
         if place.is_root:
@@ -121,8 +121,10 @@ def _items_below(node: Object, place: Place) -> Iterator[tuple[Object, Place, bo
     if items is None:
         return
     path = child(place.path, "items")
-    unmatched = place.unmatched if node.get("x-kubernetes-list-type") == "map" else place.unmatched or place.path
-    inner = replace(place.below(path), unmatched=unmatched)
+    uncorrelatable = (
+        place.uncorrelatable if node.get("x-kubernetes-list-type") == "map" else place.uncorrelatable or place.path
+    )
+    inner = replace(place.below(path), uncorrelatable=uncorrelatable)
     if isinstance(items, dict):
         yield items, inner, True
         return

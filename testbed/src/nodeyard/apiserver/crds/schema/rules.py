@@ -1,4 +1,4 @@
-"""x-kubernetes-validations as far as it can be judged without reading the expressions."""
+"""Validation of x-kubernetes-validations, without compiling the expressions."""
 
 from __future__ import annotations
 
