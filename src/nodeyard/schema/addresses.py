@@ -7,6 +7,7 @@ import re
 
 _OCTET = "0*(?:25[0-5]|2[0-4][0-9]|1[0-9][0-9]|[1-9]?[0-9])"
 _SLOPPY_IPV4 = re.compile(rf"{_OCTET}(?:\.{_OCTET}){{3}}")
+_LINK_LOCAL_MULTICAST = ipaddress.ip_network("224.0.0.0/24")
 _MAC = re.compile(
     r"[0-9A-Fa-f]{2}(?P<sign>[:-])[0-9A-Fa-f]{2}(?:(?P=sign)[0-9A-Fa-f]{2}){4}"
     r"(?:(?:(?P=sign)[0-9A-Fa-f]{2}){2}|(?:(?P=sign)[0-9A-Fa-f]{2}){14})?"
@@ -65,6 +66,12 @@ def _is_sloppy_ipv6(text: str) -> bool:
     if _SLOPPY_IPV4.fullmatch(last):
         return is_ip(f"{groups}:0.0.0.0")
     return is_ip(text)
+
+
+def is_link_local_multicast(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    if address.version == 4:
+        return address in _LINK_LOCAL_MULTICAST
+    return address.packed[0] == 0xFF and address.packed[1] & 0x0F == 0x02
 
 
 def is_mac(text: str) -> bool:

@@ -30,6 +30,7 @@ from nodeyard.apiserver.kinds.validation import (
     port_number_errors,
     raw_json,
     required_choice_errors,
+    special_ip_errors,
     subdomain_errors_at,
 )
 from nodeyard.apiserver.metadata import label_errors
@@ -145,6 +146,21 @@ def _node_port(uid: str, place: int) -> int:
     return _FIRST_NODE_PORT + _hash(f"{uid}/{place}") % _NODE_PORTS
 
 
+def _spec_errors(spec: Object, before: Object) -> list[FieldError]:
+    kind, ports = spec.get("type", ""), spec.get("ports") or []
+    found: list[FieldError] = []
+    if kind == "ExternalName":
+        found += _external_name_errors(spec)
+    elif not ports and spec.get("clusterIP") != "None":
+        found.append(required("spec.ports"))
+    found += _port_list_errors(ports, kind)
+    found += label_errors(spec.get("selector") or {}, "spec.selector")
+    affinity = spec.get("sessionAffinity")
+    found += required_choice_errors("spec.sessionAffinity", affinity, "ClientIP", "None")
+    found += _ip_errors(spec, before)
+    return found + required_choice_errors("spec.type", kind, *_TYPES)
+
+
 def _external_name_errors(spec: Object) -> list[FieldError]:
     name = spec.get("externalName", "").rstrip(".")
     if not name:
@@ -152,11 +168,14 @@ def _external_name_errors(spec: Object) -> list[FieldError]:
     return subdomain_errors_at("spec.externalName", name)
 
 
-def _cluster_ip_errors(spec: Object) -> list[FieldError]:
+def _ip_errors(spec: Object, before: Object) -> list[FieldError]:
     found: list[FieldError] = []
     for place, address in enumerate(spec.get("clusterIPs") or ()):
-        if address != "None":
-            found += ip_errors(index("spec.clusterIPs", place), address)
+        if address != HEADLESS:
+            found += ip_errors(index("spec.clusterIPs", place), address, known=before.get("clusterIPs") or ())
+    for place, address in enumerate(spec.get("externalIPs") or ()):
+        path, known = index("spec.externalIPs", place), before.get("externalIPs") or ()
+        found += ip_errors(path, address, known=known) or special_ip_errors(path, address)
     return found
 
 
@@ -269,21 +288,7 @@ class ServiceStrategy(WithStatus):
         return allocate_addresses(_keep_allocated(super().prepare_update(new, old), old))
 
     def validate_create(self, obj: Object) -> list[FieldError]:
-        spec = obj.get("spec") or {}
-        kind, ports = spec.get("type", ""), spec.get("ports") or []
-        found: list[FieldError] = []
-        if kind == "ExternalName":
-            found += _external_name_errors(spec)
-        elif not ports and spec.get("clusterIP") != "None":
-            found.append(required("spec.ports"))
-        found += _port_list_errors(ports, kind)
-        found += label_errors(spec.get("selector") or {}, "spec.selector")
-        affinity = spec.get("sessionAffinity")
-        found += required_choice_errors("spec.sessionAffinity", affinity, "ClientIP", "None")
-        found += _cluster_ip_errors(spec)
-        for place, address in enumerate(spec.get("externalIPs") or ()):
-            found += ip_errors(index("spec.externalIPs", place), address)
-        return found + required_choice_errors("spec.type", kind, *_TYPES)
+        return _spec_errors(obj.get("spec") or {}, {})
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
         spec, before = new.get("spec") or {}, old.get("spec") or {}
@@ -292,4 +297,4 @@ class ServiceStrategy(WithStatus):
         keeps_address = spec.get("type") != "ExternalName" and before.get("type") != "ExternalName"
         if keeps_address and earlier and address != earlier:
             found.append(invalid("spec.clusterIPs[0]", [address] if address else None, "may not change once set"))
-        return found + self.validate_create(new)
+        return found + _spec_errors(spec, before)

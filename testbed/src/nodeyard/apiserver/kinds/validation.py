@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -16,6 +16,7 @@ import msgspec
 from nodeyard.kube.fields import FieldError, FieldErrorType, invalid, required
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.names import label_faults, subdomain_faults
+from nodeyard.schema.addresses import is_cidr, is_ip, is_ipv4, is_ipv6, is_link_local_multicast
 
 NOT_NEGATIVE = "must be greater than or equal to 0"
 IMMUTABLE = "field is immutable"
@@ -145,22 +146,51 @@ def is_zero(value: int | str | None) -> bool:
     return value is not None and (value == 0 or (isinstance(value, str) and bool(re.fullmatch("0+%", value))))
 
 
-def ip_errors(path: str, value: str) -> list[FieldError]:
-    try:
-        ipaddress.ip_address(value)
-    except ValueError:
+def ip_errors(path: str, value: str, *, known: Collection[str] = ()) -> list[FieldError]:
+    """Validate an IP address in canonical form; `known` values, those of the old object, may have any form."""
+    if not (is_ipv4(value) or is_ipv6(value)):
         return [invalid(path, value, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")]
+    if value in known:
+        return []
+    if not is_ip(value):
+        return [invalid(path, value, "must not have leading 0s")]
+    if _is_mapped(ipaddress.ip_address(value)):
+        return [invalid(path, value, "must not be an IPv4-mapped IPv6 address")]
+    return []
+
+
+def special_ip_errors(path: str, value: str) -> list[FieldError]:
+    """Refuse addresses that no Service can have."""
+    if not is_ip(value):
+        return []
+    address = ipaddress.ip_address(value)
+    if address.is_unspecified:
+        return [invalid(path, value, f"may not be unspecified ({value})")]
+    if address.is_loopback:
+        return [invalid(path, value, "may not be in the loopback range (127.0.0.0/8, ::1/128)")]
+    if address.is_link_local:
+        return [invalid(path, value, "may not be in the link-local range (169.254.0.0/16, fe80::/10)")]
+    if is_link_local_multicast(address):
+        return [invalid(path, value, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")]
     return []
 
 
 def cidr_errors(path: str, value: str) -> list[FieldError]:
-    try:
-        if "/" not in value:
-            raise ValueError(value)
-        ipaddress.ip_network(value, strict=False)
-    except ValueError:
+    """Validate a CIDR in canonical form."""
+    if not is_cidr(value):
         return [invalid(path, value, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)")]
+    address, _, length = value.partition("/")
+    if not is_ip(address) or str(int(length)) != length:
+        return [invalid(path, value, "must not have leading 0s in IP or prefix length")]
+    if _is_mapped(ipaddress.ip_address(address)):
+        return [invalid(path, value, "must not have an IPv4-mapped IPv6 address")]
+    if ipaddress.ip_network(value, strict=False).network_address != ipaddress.ip_address(address):
+        return [invalid(path, value, "must not have bits set beyond the prefix length")]
     return []
+
+
+def _is_mapped(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    return address.version == 6 and address.ipv4_mapped is not None
 
 
 def duplicates(values: Iterable[Any]) -> list[int]:

@@ -13,11 +13,11 @@ from nodeyard.apiserver.cel.errors import EvaluationError
 from nodeyard.apiserver.cel.library.netip_errors import explain
 from nodeyard.apiserver.cel.values import Opaque
 from nodeyard.kube.goformat import quote
+from nodeyard.schema.addresses import is_link_local_multicast
 
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _BITS = re.compile(r"0|[1-9]\d{0,2}", re.ASCII)
-_LINK_LOCAL_V4 = ipaddress.ip_network("224.0.0.0/24")
 _BROADCAST = ipaddress.ip_address("255.255.255.255")
 
 
@@ -120,12 +120,6 @@ def contains_cidr(network: CIDR, other: CIDR) -> bool:
     return network.bits <= other.bits and network.covers(other.address)
 
 
-def is_link_local_multicast(ip: IP) -> bool:
-    if ip.address.version == 4:
-        return ip.address in _LINK_LOCAL_V4
-    return ip.address.packed[0] == 0xFF and ip.address.packed[1] & 0x0F == 0x02
-
-
 def is_global_unicast(ip: IP) -> bool:
     address = ip.address
     return not (
@@ -145,7 +139,7 @@ OVERLOADS: list[Overload] = [
     member("family", "net.IP -> int", lambda ip: ip.address.version),
     member("isUnspecified", "net.IP -> bool", lambda ip: ip.address.is_unspecified),
     member("isLoopback", "net.IP -> bool", lambda ip: ip.address.is_loopback),
-    member("isLinkLocalMulticast", "net.IP -> bool", is_link_local_multicast),
+    member("isLinkLocalMulticast", "net.IP -> bool", lambda ip: is_link_local_multicast(ip.address)),
     member("isLinkLocalUnicast", "net.IP -> bool", lambda ip: ip.address.is_link_local),
     member("isGlobalUnicast", "net.IP -> bool", is_global_unicast),
     function("cidr", "string -> net.CIDR", parse_cidr),

@@ -162,8 +162,9 @@ def status_errors(new: Object, old: Object) -> list[FieldError]:
         errors.append(invalid("status.qosClass", status.get("qosClass", ""), IMMUTABLE))
     errors += _container_state_errors(status, before, (old.get("spec") or {}).get("restartPolicy", ""))
     for field in ("podIPs", "hostIPs"):
+        known = [address.get("ip", "") for address in before.get(field) or ()]
         for place, address in enumerate(status.get(field) or ()):
-            errors += ip_errors(index(f"status.{field}", place), address.get("ip", ""))
+            errors += ip_errors(index(f"status.{field}", place), address.get("ip", ""), known=known)
     return errors
 
 
