@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from nodeyard.apiserver.kinds.lease import LeaseStrategy
-from nodeyard.apiserver.kinds.printer import Printer
 
 from .builders import CREATED, named, workload
 from .pipeline import NOW, RESOURCES, cells
@@ -80,12 +79,6 @@ def test_data_is_counted() -> None:
     assert cells("", "secrets", named(data={"a": ""}, type="Opaque"))[1:3] == ["Opaque", 1]
 
 
-def test_printers_are_values_that_can_be_shared() -> None:
-    printers = {id(resource.strategy.printer) for resource in RESOURCES.values()}
-    assert all(isinstance(resource.strategy.printer, Printer) for resource in RESOURCES.values())
-    assert len(printers) < len(RESOURCES)
-
-
 def test_a_lease_shows_its_holder() -> None:
     lease = {"metadata": {"name": "l", "creationTimestamp": CREATED}, "spec": {"holderIdentity": "me"}}
-    assert LeaseStrategy.printer.cells(lease, NOW) == ["l", "me", "60m"]
+    assert LeaseStrategy().cells(lease, NOW) == ["l", "me", "60m"]

@@ -9,7 +9,7 @@ from nodeyard.apiserver.kinds.node import NodeStrategy
 from .builders import node
 from .pipeline import NOW, made
 
-NODE = NodeStrategy.printer
+NODE = NodeStrategy()
 
 
 def row(obj: dict) -> dict:

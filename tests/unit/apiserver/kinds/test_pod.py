@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from nodeyard.apiserver.errors import ApiError
-from nodeyard.apiserver.kinds.pod.columns import PRINTER
 from nodeyard.apiserver.kinds.pod.defaults import pull_policy
-from nodeyard.apiserver.kinds.pod.strategy import qos_class
+from nodeyard.apiserver.kinds.pod.strategy import PodStrategy, qos_class
 
 from .builders import POD, container, container_status, ended, pod, running
 from .pipeline import NOW, RESOURCES, changed, made
 
+POD_STRATEGY = PodStrategy()
 ALL = {"cpu": "1", "memory": "1Gi"}
 CRASHING = {"reason": "CrashLoopBackOff"}
 PULLING = {"reason": "ImagePullBackOff"}
@@ -282,7 +282,7 @@ def test_pods_are_found_by_where_and_how_they_run() -> None:
 
 
 def row(obj: dict[str, Any]) -> dict[str, Any]:
-    return dict(zip((column.name for column in PRINTER.columns), PRINTER.cells(obj, NOW), strict=True))
+    return dict(zip((column.name for column in POD_STRATEGY.columns), POD_STRATEGY.cells(obj, NOW), strict=True))
 
 
 @pytest.mark.parametrize(("obj", "ready", "status", "restarts"), PODS.values(), ids=PODS)

@@ -102,7 +102,7 @@ def test_a_controller_revision_shows_whose_it_is() -> None:
 
 def test_a_pod_template_shows_its_containers() -> None:
     template = workload()["spec"]["template"]
-    cells = PodTemplateStrategy.printer.cells({"metadata": {"name": "t"}, "template": template}, NOW)
+    cells = PodTemplateStrategy().cells({"metadata": {"name": "t"}, "template": template}, NOW)
     assert cells == ["t", "a,b", "registry/a:v1,registry/b:v1", "app=a"]
 
 

@@ -6,10 +6,10 @@ from datetime import datetime
 
 from nodeyard.apiserver.crds import validation
 from nodeyard.apiserver.crds.resource import compile_ahead
-from nodeyard.apiserver.kinds.printer import CREATED_AT
+from nodeyard.apiserver.kinds.columns import CREATED_AT, NAME, created_cells
 from nodeyard.apiserver.kinds.strategy import Paths, WithStatus
 from nodeyard.kube.fields import FieldError
-from nodeyard.kube.json import Object
+from nodeyard.kube.json import Json, Object
 from nodeyard.kube.timestamps import format_rfc3339
 
 CLEANUP = "customresourcecleanup.apiextensions.k8s.io"
@@ -21,7 +21,7 @@ class CustomResourceDefinitionStrategy(WithStatus):
     namespaced = False
     short_names = ("crd", "crds")
     categories = ("api-extensions",)
-    printer = CREATED_AT
+    columns = (NAME, CREATED_AT)
 
     def default(self, obj: Object) -> Object:
         """Default the names that follow from the kind, and no conversion."""
@@ -79,6 +79,9 @@ class CustomResourceDefinitionStrategy(WithStatus):
 
     def reset_fields(self, subresource: str) -> Paths:
         return (("metadata",), ("spec",)) if subresource == "status" else (("status",),)
+
+    def cells(self, obj: Object, now: datetime) -> list[Json]:
+        return created_cells(obj)
 
 
 def _compiled(definition: Object) -> list[FieldError]:

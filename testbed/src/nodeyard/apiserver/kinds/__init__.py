@@ -9,5 +9,5 @@ end in its strategy, and `catalogue` lists the strategies.
                          └─▶ openapi     what clients read
     messages.json ─▶ protobuf ─▶ decoding
 
-`strategy`, `printer`, `validation` and `edits` are what the modules of kinds are made of.
+`strategy`, `columns`, `validation` and `edits` are what the modules of kinds are made of.
 """

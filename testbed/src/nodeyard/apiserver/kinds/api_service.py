@@ -5,8 +5,8 @@ from __future__ import annotations
 from base64 import b64decode
 from datetime import datetime
 
+from nodeyard.apiserver.kinds.columns import AGE, NAME, age_of, name_of, spec_of, status_of, text_column
 from nodeyard.apiserver.kinds.edits import filler, keep_metadata
-from nodeyard.apiserver.kinds.printer import AGE, NAME, Printer, age_of, name_of, spec_of, status_of, text_column
 from nodeyard.apiserver.kinds.strategy import Paths, WithStatus
 from nodeyard.apiserver.kinds.validation import (
     faults_at,
@@ -67,10 +67,6 @@ def _insecure(detail: str) -> FieldError:
     return invalid("spec.insecureSkipTLSVerify", value, detail)
 
 
-def _cells(obj: Object, now: datetime) -> list[Json]:
-    return [name_of(obj), _service(obj), _availability(obj), age_of(obj, now)]
-
-
 def _service(obj: Object) -> str:
     service = spec_of(obj).get("service")
     return "Local" if service is None else f"{service.get('namespace', '')}/{service.get('name', '')}"
@@ -91,16 +87,11 @@ class APIServiceStrategy(WithStatus):
     namespaced = False
     categories = ("api-extensions",)
     defaults = {"io.k8s.kube-aggregator.pkg.apis.apiregistration.v1.ServiceReference": filler({"port": 443})}
-    printer = Printer(
-        (
-            NAME,
-            text_column(
-                "Service", "The Service of the server that has this version of the group; Local: this one has it."
-            ),
-            text_column("Available", "Whether that server answers."),
-            AGE,
-        ),
-        _cells,
+    columns = (
+        NAME,
+        text_column("Service", "The Service of the server that has this version of the group; Local: this one has it."),
+        text_column("Available", "Whether that server answers."),
+        AGE,
     )
     uses_generation = False
     allows_unconditional_update = False
@@ -136,6 +127,9 @@ class APIServiceStrategy(WithStatus):
             for place, condition in enumerate(conditions)
             if condition.get("status") not in _STATUSES
         ]
+
+    def cells(self, obj: Object, now: datetime) -> list[Json]:
+        return [name_of(obj), _service(obj), _availability(obj), age_of(obj, now)]
 
 
 def _available(now: datetime) -> Object:

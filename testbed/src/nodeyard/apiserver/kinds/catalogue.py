@@ -93,7 +93,7 @@ def _resource(strategy: BuiltIn) -> Resource:
         served["version"],
         schema(strategy.definition),
         openapi=reference(strategy.definition),
-        columns=strategy.printer.columns,
+        columns=strategy.columns,
         has_status=strategy.has_status,
         scale=strategy.scale,
     )

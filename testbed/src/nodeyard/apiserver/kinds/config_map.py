@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from nodeyard.apiserver.kinds.printer import AGE, NAME, Printer, age_of, name_of, text_column
+from nodeyard.apiserver.kinds.columns import AGE, NAME, age_of, name_of, text_column
 from nodeyard.apiserver.kinds.strategy import BuiltIn
 from nodeyard.apiserver.kinds.validation import config_key_faults, faults_at
 from nodeyard.kube.fields import FieldError, forbidden, invalid, key, too_long
@@ -27,15 +27,11 @@ def immutable_data_errors(new: Object, old: Object, fields: tuple[str, ...]) -> 
     ]
 
 
-def _cells(obj: Object, now: datetime) -> list[Json]:
-    return [name_of(obj), len(obj.get("data") or ()) + len(obj.get("binaryData") or ()), age_of(obj, now)]
-
-
 class ConfigMapStrategy(BuiltIn):
     definition = "io.k8s.api.core.v1.ConfigMap"
     plural = "configmaps"
     short_names = ("cm",)
-    printer = Printer((NAME, text_column("Data", "How many keys it has."), AGE), _cells)
+    columns = (NAME, text_column("Data", "How many keys it has."), AGE)
 
     def validate_create(self, obj: Object) -> list[FieldError]:
         data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
@@ -56,3 +52,6 @@ class ConfigMapStrategy(BuiltIn):
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
         errors = immutable_data_errors(new, old, ("data", "binaryData"))
         return errors + self.validate_create(new)
+
+    def cells(self, obj: Object, now: datetime) -> list[Json]:
+        return [name_of(obj), len(obj.get("data") or ()) + len(obj.get("binaryData") or ()), age_of(obj, now)]

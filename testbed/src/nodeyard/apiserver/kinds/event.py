@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from nodeyard.apiserver.kinds.printer import Printer, name_of, text_column
+from nodeyard.apiserver.kinds.columns import name_of, text_column
 from nodeyard.apiserver.kinds.strategy import BuiltIn, reader
 from nodeyard.apiserver.kinds.validation import IMMUTABLE, faults_at, path_segment_faults
 from nodeyard.apiserver.resources import Column
@@ -89,40 +89,6 @@ def _series_errors(series: Object | None) -> list[FieldError]:
     return found
 
 
-def _core_cells(obj: Object, now: datetime) -> list[Json]:
-    source = obj.get("source") or {}
-    return _cells(
-        obj,
-        now,
-        about=obj.get("involvedObject") or {},
-        message=obj.get("message", ""),
-        first=obj.get("firstTimestamp"),
-        last=obj.get("lastTimestamp"),
-        count=obj.get("count") or 0,
-        seen_by=(
-            source.get("component") or obj.get("reportingComponent") or "",
-            source.get("host") or obj.get("reportingInstance") or "",
-        ),
-    )
-
-
-def _event_cells(obj: Object, now: datetime) -> list[Json]:
-    source = obj.get("deprecatedSource") or {}
-    return _cells(
-        obj,
-        now,
-        about=obj.get("regarding") or {},
-        message=obj.get("note", ""),
-        first=obj.get("deprecatedFirstTimestamp"),
-        last=obj.get("deprecatedLastTimestamp"),
-        count=obj.get("deprecatedCount") or 0,
-        seen_by=(
-            source.get("component") or obj.get("reportingController") or "",
-            source.get("host") or obj.get("reportingInstance") or "",
-        ),
-    )
-
-
 def _cells(
     obj: Object,
     now: datetime,
@@ -160,7 +126,7 @@ class CoreEventStrategy(BuiltIn):
     definition = "io.k8s.api.core.v1.Event"
     plural = "events"
     short_names = ("ev",)
-    printer = Printer(_COLUMNS, _core_cells)
+    columns = _COLUMNS
     allows_create_on_update = True
     has_own_field_labels = True
     fields = {
@@ -186,12 +152,28 @@ class CoreEventStrategy(BuiltIn):
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
         return self.validate_create(new)
 
+    def cells(self, obj: Object, now: datetime) -> list[Json]:
+        source = obj.get("source") or {}
+        return _cells(
+            obj,
+            now,
+            about=obj.get("involvedObject") or {},
+            message=obj.get("message", ""),
+            first=obj.get("firstTimestamp"),
+            last=obj.get("lastTimestamp"),
+            count=obj.get("count") or 0,
+            seen_by=(
+                source.get("component") or obj.get("reportingComponent") or "",
+                source.get("host") or obj.get("reportingInstance") or "",
+            ),
+        )
+
 
 class EventStrategy(BuiltIn):
     definition = "io.k8s.api.events.v1.Event"
     plural = "events"
     short_names = ("ev",)
-    printer = Printer(_COLUMNS, _event_cells)
+    columns = _COLUMNS
     allows_create_on_update = True
     has_own_field_labels = True
     fields = {
@@ -231,3 +213,19 @@ class EventStrategy(BuiltIn):
             found += _series_errors(new.get("series"))
         changed = (field for field in _FIXED if new.get(field) != old.get(field))
         return found + [invalid(_FIXED[field], new.get(field), IMMUTABLE) for field in changed]
+
+    def cells(self, obj: Object, now: datetime) -> list[Json]:
+        source = obj.get("deprecatedSource") or {}
+        return _cells(
+            obj,
+            now,
+            about=obj.get("regarding") or {},
+            message=obj.get("note", ""),
+            first=obj.get("deprecatedFirstTimestamp"),
+            last=obj.get("deprecatedLastTimestamp"),
+            count=obj.get("deprecatedCount") or 0,
+            seen_by=(
+                source.get("component") or obj.get("reportingController") or "",
+                source.get("host") or obj.get("reportingInstance") or "",
+            ),
+        )

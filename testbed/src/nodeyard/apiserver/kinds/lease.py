@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from nodeyard.apiserver.kinds.printer import AGE, NAME, Printer, age_of, name_of, spec_of, text_column
+from nodeyard.apiserver.kinds.columns import AGE, NAME, age_of, name_of, spec_of, text_column
 from nodeyard.apiserver.kinds.strategy import BuiltIn
 from nodeyard.apiserver.kinds.validation import not_negative_errors
 from nodeyard.kube.fields import FieldError, invalid
 from nodeyard.kube.json import Json, Object
 
 
-def _cells(obj: Object, now: datetime) -> list[Json]:
-    return [name_of(obj), spec_of(obj).get("holderIdentity") or "", age_of(obj, now)]
-
-
 class LeaseStrategy(BuiltIn):
     definition = "io.k8s.api.coordination.v1.Lease"
     plural = "leases"
-    printer = Printer((NAME, text_column("Holder", "Who holds the lease."), AGE), _cells)
+    columns = (NAME, text_column("Holder", "Who holds the lease."), AGE)
     allows_unconditional_update = False
     allows_create_on_update = True
 
@@ -38,6 +34,9 @@ class LeaseStrategy(BuiltIn):
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
         return self.validate_create(new)
+
+    def cells(self, obj: Object, now: datetime) -> list[Json]:
+        return [name_of(obj), spec_of(obj).get("holderIdentity") or "", age_of(obj, now)]
 
 
 def _without_election(obj: Object) -> Object:

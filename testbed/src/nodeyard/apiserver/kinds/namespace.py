@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from nodeyard.apiserver.kinds.columns import AGE, NAME, age_of, name_of, status_of, text_column
 from nodeyard.apiserver.kinds.edits import filler, keep
-from nodeyard.apiserver.kinds.printer import AGE, NAME, Printer, age_of, name_of, status_of, text_column
 from nodeyard.apiserver.kinds.strategy import WithStatus, reader
 from nodeyard.apiserver.kinds.validation import faults_at
 from nodeyard.apiserver.resources import GroupVersionKind, Subresource
@@ -25,10 +25,6 @@ def _with_name_label(obj: Object) -> Object:
     return {**obj, "metadata": {**metadata, "labels": {**labels, NAMESPACE_NAME: name}}}
 
 
-def _cells(obj: Object, now: datetime) -> list[Json]:
-    return [name_of(obj), status_of(obj).get("phase", ""), age_of(obj, now)]
-
-
 class NamespaceStrategy(WithStatus):
     definition = "io.k8s.api.core.v1.Namespace"
     plural = "namespaces"
@@ -39,7 +35,7 @@ class NamespaceStrategy(WithStatus):
         "io.k8s.api.core.v1.Namespace": _with_name_label,
         "io.k8s.api.core.v1.NamespaceStatus": filler({"phase": "Active"}),
     }
-    printer = Printer((NAME, text_column("Status", "Active, or being deleted."), AGE), _cells)
+    columns = (NAME, text_column("Status", "Active, or being deleted."), AGE)
     uses_generation = False
     allows_delete_collection = False
     has_own_field_labels = True
@@ -85,3 +81,6 @@ class NamespaceStrategy(WithStatus):
         else:
             expected, why = "Active", "may only be 'Active' if `deletionTimestamp` is empty"
         return [] if phase == expected else [invalid("status.Phase", phase, why)]
+
+    def cells(self, obj: Object, now: datetime) -> list[Json]:
+        return [name_of(obj), status_of(obj).get("phase", ""), age_of(obj, now)]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ipaddress
 from datetime import datetime
 
+from nodeyard.apiserver.kinds.columns import AGE, NAME, NONE, age_of, name_of, spec_of, status_of, text_column
 from nodeyard.apiserver.kinds.pod.resource_validation import integer_errors
 from nodeyard.apiserver.kinds.pod.scheduling_validation import effect_errors
-from nodeyard.apiserver.kinds.printer import AGE, NAME, NONE, Printer, age_of, name_of, spec_of, status_of, text_column
 from nodeyard.apiserver.kinds.strategy import WithStatus, flag
 from nodeyard.apiserver.kinds.validation import NOT_NEGATIVE, cidr_errors, faults_at, raw_json
 from nodeyard.kube import meta, quantity
@@ -86,25 +86,6 @@ def _cidr_errors(cidrs: list[str]) -> list[FieldError]:
     return []
 
 
-def _cells(obj: Object, now: datetime) -> list[Json]:
-    info = status_of(obj).get("nodeInfo") or {}
-    kernel = info.get("kernelVersion") or _UNKNOWN
-    if info.get("architecture"):
-        kernel = f"{kernel} ({info['architecture']})"
-    return [
-        name_of(obj),
-        _readiness(obj),
-        ",".join(_roles(obj)) or NONE,
-        age_of(obj, now),
-        info.get("kubeletVersion", ""),
-        _address(obj, "InternalIP"),
-        _address(obj, "ExternalIP"),
-        info.get("osImage") or _UNKNOWN,
-        kernel,
-        info.get("containerRuntimeVersion") or _UNKNOWN,
-    ]
-
-
 def _readiness(obj: Object) -> str:
     words = "Unknown"
     for condition in status_of(obj).get("conditions") or ():
@@ -136,20 +117,17 @@ class NodeStrategy(WithStatus):
     namespaced = False
     short_names = ("no",)
     defaults = {"io.k8s.api.core.v1.NodeSpec": _with_pod_cidrs, "io.k8s.api.core.v1.NodeStatus": _with_allocatable}
-    printer = Printer(
-        (
-            NAME,
-            text_column("Status", "Whether the node is ready and takes pods."),
-            text_column("Roles", "Roles from the node's labels."),
-            AGE,
-            text_column("Version", "Version of the kubelet."),
-            text_column("Internal-IP", "Address inside the cluster.", wide=True),
-            text_column("External-IP", "Address outside the cluster.", wide=True),
-            text_column("OS-Image", "Operating system.", wide=True),
-            text_column("Kernel-Version", "Kernel and architecture.", wide=True),
-            text_column("Container-Runtime", "Container runtime and its version.", wide=True),
-        ),
-        _cells,
+    columns = (
+        NAME,
+        text_column("Status", "Whether the node is ready and takes pods."),
+        text_column("Roles", "Roles from the node's labels."),
+        AGE,
+        text_column("Version", "Version of the kubelet."),
+        text_column("Internal-IP", "Address inside the cluster.", wide=True),
+        text_column("External-IP", "Address outside the cluster.", wide=True),
+        text_column("OS-Image", "Operating system.", wide=True),
+        text_column("Kernel-Version", "Kernel and architecture.", wide=True),
+        text_column("Container-Runtime", "Container runtime and its version.", wide=True),
     )
     uses_generation = False
     has_own_field_labels = True
@@ -182,3 +160,21 @@ class NodeStrategy(WithStatus):
 
     def validate_status(self, new: Object, old: Object) -> list[FieldError]:
         return _resource_errors(new) + _address_errors(new)
+
+    def cells(self, obj: Object, now: datetime) -> list[Json]:
+        info = status_of(obj).get("nodeInfo") or {}
+        kernel = info.get("kernelVersion") or _UNKNOWN
+        if info.get("architecture"):
+            kernel = f"{kernel} ({info['architecture']})"
+        return [
+            name_of(obj),
+            _readiness(obj),
+            ",".join(_roles(obj)) or NONE,
+            age_of(obj, now),
+            info.get("kubeletVersion", ""),
+            _address(obj, "InternalIP"),
+            _address(obj, "ExternalIP"),
+            info.get("osImage") or _UNKNOWN,
+            kernel,
+            info.get("containerRuntimeVersion") or _UNKNOWN,
+        ]

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from nodeyard.apiserver.kinds.printer import (
+from nodeyard.apiserver.kinds.columns import (
     AGE,
     NAME,
-    Printer,
     age_of,
     name_of,
     number_column,
@@ -32,30 +31,16 @@ from nodeyard.kube.selectors import object_errors
 _NOT_GIVEN = "N/A"
 
 
-def _cells(obj: Object, now: datetime) -> list[Json]:
-    spec = spec_of(obj)
-    return [
-        name_of(obj),
-        _NOT_GIVEN if spec.get("minAvailable") is None else str(spec["minAvailable"]),
-        _NOT_GIVEN if spec.get("maxUnavailable") is None else str(spec["maxUnavailable"]),
-        status_of(obj).get("disruptionsAllowed", 0),
-        age_of(obj, now),
-    ]
-
-
 class PodDisruptionBudgetStrategy(WithStatus):
     definition = "io.k8s.api.policy.v1.PodDisruptionBudget"
     plural = "poddisruptionbudgets"
     short_names = ("pdb",)
-    printer = Printer(
-        (
-            NAME,
-            text_column("Min Available", "Pods that must stay."),
-            text_column("Max Unavailable", "Pods that may be missing."),
-            number_column("Allowed Disruptions", "Pods that may be evicted now."),
-            AGE,
-        ),
-        _cells,
+    columns = (
+        NAME,
+        text_column("Min Available", "Pods that must stay."),
+        text_column("Max Unavailable", "Pods that may be missing."),
+        number_column("Allowed Disruptions", "Pods that may be evicted now."),
+        AGE,
     )
     allows_unconditional_update = False
 
@@ -90,3 +75,13 @@ class PodDisruptionBudgetStrategy(WithStatus):
     def validate_status(self, new: Object, old: Object) -> list[FieldError]:
         counted = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
         return not_negative_errors("status", new.get("status") or {}, *counted)
+
+    def cells(self, obj: Object, now: datetime) -> list[Json]:
+        spec = spec_of(obj)
+        return [
+            name_of(obj),
+            _NOT_GIVEN if spec.get("minAvailable") is None else str(spec["minAvailable"]),
+            _NOT_GIVEN if spec.get("maxUnavailable") is None else str(spec["maxUnavailable"]),
+            status_of(obj).get("disruptionsAllowed", 0),
+            age_of(obj, now),
+        ]

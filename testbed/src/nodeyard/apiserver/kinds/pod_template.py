@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from nodeyard.apiserver.kinds.columns import NAME, container_cells, labels_text, name_of, text_column
 from nodeyard.apiserver.kinds.pod.validation import spec_errors
-from nodeyard.apiserver.kinds.printer import NAME, Printer, container_cells, labels_text, name_of, text_column
 from nodeyard.apiserver.kinds.strategy import BuiltIn
 from nodeyard.apiserver.metadata import annotation_errors, label_errors
 from nodeyard.kube.fields import FieldError, forbidden
@@ -23,22 +23,14 @@ def template_errors(template: Object, path: str) -> list[FieldError]:
     return errors
 
 
-def _cells(obj: Object, now: datetime) -> list[Json]:
-    template = obj.get("template") or {}
-    return [name_of(obj), *container_cells(template), labels_text((template.get("metadata") or {}).get("labels"))]
-
-
 class PodTemplateStrategy(BuiltIn):
     definition = "io.k8s.api.core.v1.PodTemplate"
     plural = "podtemplates"
-    printer = Printer(
-        (
-            NAME,
-            text_column("Containers", "Names of the containers."),
-            text_column("Images", "Images of the containers."),
-            text_column("Pod Labels", "Labels of the pods."),
-        ),
-        _cells,
+    columns = (
+        NAME,
+        text_column("Containers", "Names of the containers."),
+        text_column("Images", "Images of the containers."),
+        text_column("Pod Labels", "Labels of the pods."),
     )
     uses_generation = True
 
@@ -50,3 +42,7 @@ class PodTemplateStrategy(BuiltIn):
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
         return self.validate_create(new)
+
+    def cells(self, obj: Object, now: datetime) -> list[Json]:
+        template = obj.get("template") or {}
+        return [name_of(obj), *container_cells(template), labels_text((template.get("metadata") or {}).get("labels"))]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from nodeyard.apiserver.kinds.columns import AGE, CREATED_AT, NAME, age_of, created_cells, name_of, text_column
 from nodeyard.apiserver.kinds.edits import fill
-from nodeyard.apiserver.kinds.printer import AGE, CREATED_AT, NAME, Printer, age_of, name_of, text_column
 from nodeyard.apiserver.kinds.strategy import BuiltIn
 from nodeyard.apiserver.kinds.validation import (
     faults_at,
@@ -109,37 +109,9 @@ def _with_group(obj: Object) -> Object:
     return fill(obj, {"apiGroup": GROUP}) if obj.get("kind") in ("User", "Group") else obj
 
 
-def _binding_cells(obj: Object, now: datetime) -> list[Json]:
-    reference = obj.get("roleRef") or {}
-    by_kind: dict[str, list[str]] = {"User": [], "Group": [], "ServiceAccount": []}
-    for subject in obj.get("subjects") or ():
-        by_kind.setdefault(subject.get("kind", ""), []).append(_subject_name(subject))
-    return [
-        name_of(obj),
-        f"{reference.get('kind', '')}/{reference.get('name', '')}",
-        age_of(obj, now),
-        ", ".join(by_kind["User"]),
-        ", ".join(by_kind["Group"]),
-        ", ".join(by_kind["ServiceAccount"]),
-    ]
-
-
 def _subject_name(subject: Object) -> str:
     named = str(subject.get("name", ""))
     return f"{subject['namespace']}/{named}" if subject.get("namespace") else named
-
-
-BINDINGS = Printer(
-    (
-        NAME,
-        text_column("Role", "The role that is granted."),
-        AGE,
-        text_column("Users", "Users it is granted to.", wide=True),
-        text_column("Groups", "Groups it is granted to.", wide=True),
-        text_column("ServiceAccounts", "Service accounts it is granted to.", wide=True),
-    ),
-    _binding_cells,
-)
 
 
 class _Rbac(BuiltIn):
@@ -154,13 +126,16 @@ class _Rbac(BuiltIn):
 class RoleStrategy(_Rbac):
     definition = "io.k8s.api.rbac.v1.Role"
     plural = "roles"
-    printer = CREATED_AT
+    columns = (NAME, CREATED_AT)
 
     def validate_create(self, obj: Object) -> list[FieldError]:
         return _role_errors(obj, is_cluster=not self.namespaced)
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
         return self.validate_create(new)
+
+    def cells(self, obj: Object, now: datetime) -> list[Json]:
+        return created_cells(obj)
 
 
 class ClusterRoleStrategy(RoleStrategy):
@@ -173,7 +148,14 @@ class RoleBindingStrategy(_Rbac):
     definition = "io.k8s.api.rbac.v1.RoleBinding"
     plural = "rolebindings"
     defaults = {"io.k8s.api.rbac.v1.RoleBinding": _with_role_group, "io.k8s.api.rbac.v1.Subject": _with_group}
-    printer = BINDINGS
+    columns = (
+        NAME,
+        text_column("Role", "The role that is granted."),
+        AGE,
+        text_column("Users", "Users it is granted to.", wide=True),
+        text_column("Groups", "Groups it is granted to.", wide=True),
+        text_column("ServiceAccounts", "Service accounts it is granted to.", wide=True),
+    )
 
     def validate_create(self, obj: Object) -> list[FieldError]:
         return _binding_errors(obj, is_cluster=not self.namespaced)
@@ -186,6 +168,20 @@ class RoleBindingStrategy(_Rbac):
             shown["Name"] = reference.get("name", "")
             errors.append(invalid("roleRef", raw_json(shown), "cannot change roleRef"))
         return errors
+
+    def cells(self, obj: Object, now: datetime) -> list[Json]:
+        reference = obj.get("roleRef") or {}
+        by_kind: dict[str, list[str]] = {"User": [], "Group": [], "ServiceAccount": []}
+        for subject in obj.get("subjects") or ():
+            by_kind.setdefault(subject.get("kind", ""), []).append(_subject_name(subject))
+        return [
+            name_of(obj),
+            f"{reference.get('kind', '')}/{reference.get('name', '')}",
+            age_of(obj, now),
+            ", ".join(by_kind["User"]),
+            ", ".join(by_kind["Group"]),
+            ", ".join(by_kind["ServiceAccount"]),
+        ]
 
 
 class ClusterRoleBindingStrategy(RoleBindingStrategy):

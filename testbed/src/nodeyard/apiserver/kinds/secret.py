@@ -6,9 +6,9 @@ import base64
 import json
 from datetime import datetime
 
+from nodeyard.apiserver.kinds.columns import AGE, NAME, age_of, name_of, text_column
 from nodeyard.apiserver.kinds.config_map import SIZE_MAX, decoded_length, immutable_data_errors
 from nodeyard.apiserver.kinds.edits import fill
-from nodeyard.apiserver.kinds.printer import AGE, NAME, Printer, age_of, name_of, text_column
 from nodeyard.apiserver.kinds.strategy import BuiltIn, reader
 from nodeyard.apiserver.kinds.validation import IMMUTABLE, config_key_faults, faults_at
 from nodeyard.kube import meta
@@ -64,17 +64,15 @@ def _json_errors(encoded: str, path: str) -> list[FieldError]:
     return []
 
 
-def _cells(obj: Object, now: datetime) -> list[Json]:
-    return [name_of(obj), obj.get("type", ""), len(obj.get("data") or ()), age_of(obj, now)]
-
-
 class SecretStrategy(BuiltIn):
     definition = "io.k8s.api.core.v1.Secret"
     plural = "secrets"
     defaults = {"io.k8s.api.core.v1.Secret": _with_defaults}
-    printer = Printer(
-        (NAME, text_column("Type", "What kind of secret it is."), text_column("Data", "How many keys it has."), AGE),
-        _cells,
+    columns = (
+        NAME,
+        text_column("Type", "What kind of secret it is."),
+        text_column("Data", "How many keys it has."),
+        AGE,
     )
     has_own_field_labels = True
     fields = {"type": reader("type")}
@@ -91,3 +89,6 @@ class SecretStrategy(BuiltIn):
         if new.get("type") != old.get("type"):
             errors.append(invalid("type", new.get("type", ""), IMMUTABLE))
         return errors + immutable_data_errors(new, old, ("data",)) + self.validate_create(new)
+
+    def cells(self, obj: Object, now: datetime) -> list[Json]:
+        return [name_of(obj), obj.get("type", ""), len(obj.get("data") or ()), age_of(obj, now)]

@@ -6,13 +6,11 @@ import hashlib
 import ipaddress
 from datetime import datetime
 
-from nodeyard.apiserver.kinds.edits import fill, map_items, replace
-from nodeyard.apiserver.kinds.printer import (
+from nodeyard.apiserver.kinds.columns import (
     AGE,
     NAME,
     NONE,
     SELECTOR,
-    Printer,
     age_of,
     labels_text,
     name_of,
@@ -20,6 +18,7 @@ from nodeyard.apiserver.kinds.printer import (
     status_of,
     text_column,
 )
+from nodeyard.apiserver.kinds.edits import fill, map_items, replace
 from nodeyard.apiserver.kinds.strategy import WithStatus, reader
 from nodeyard.apiserver.kinds.validation import (
     choice_errors,
@@ -223,21 +222,6 @@ def _port_errors(port: Object, path: str) -> list[FieldError]:
     return found + port_errors(f"{path}.targetPort", port.get("targetPort", 0))
 
 
-def _cells(obj: Object, now: datetime) -> list[Json]:
-    spec = spec_of(obj)
-    addresses = spec.get("clusterIPs") or [NONE]
-    ports = ",".join(_port_text(port) for port in spec.get("ports") or ())
-    return [
-        name_of(obj),
-        spec.get("type", ""),
-        addresses[0],
-        _external_address(obj),
-        ports or NONE,
-        age_of(obj, now),
-        labels_text(spec.get("selector")),
-    ]
-
-
 def _port_text(port: Object) -> str:
     number_on_node = f":{port['nodePort']}" if port.get("nodePort") else ""
     return f"{port.get('port', 0)}{number_on_node}/{port.get('protocol', '')}"
@@ -261,17 +245,14 @@ class ServiceStrategy(WithStatus):
     short_names = ("svc",)
     categories = ("all",)
     defaults = {"io.k8s.api.core.v1.Service": _with_defaults}
-    printer = Printer(
-        (
-            NAME,
-            text_column("Type", "How the service is reached."),
-            text_column("Cluster-IP", "Address inside the cluster."),
-            text_column("External-IP", "Addresses outside the cluster."),
-            text_column("Port(s)", "Ports, with the node's where there is one."),
-            AGE,
-            SELECTOR,
-        ),
-        _cells,
+    columns = (
+        NAME,
+        text_column("Type", "How the service is reached."),
+        text_column("Cluster-IP", "Address inside the cluster."),
+        text_column("External-IP", "Addresses outside the cluster."),
+        text_column("Port(s)", "Ports, with the node's where there is one."),
+        AGE,
+        SELECTOR,
     )
     uses_generation = False
     allows_create_on_update = True
@@ -298,3 +279,17 @@ class ServiceStrategy(WithStatus):
         if keeps_address and earlier and address != earlier:
             found.append(invalid("spec.clusterIPs[0]", [address] if address else None, "may not change once set"))
         return found + _spec_errors(spec, before)
+
+    def cells(self, obj: Object, now: datetime) -> list[Json]:
+        spec = spec_of(obj)
+        addresses = spec.get("clusterIPs") or [NONE]
+        ports = ",".join(_port_text(port) for port in spec.get("ports") or ())
+        return [
+            name_of(obj),
+            spec.get("type", ""),
+            addresses[0],
+            _external_address(obj),
+            ports or NONE,
+            age_of(obj, now),
+            labels_text(spec.get("selector")),
+        ]

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import ClassVar
 
+from nodeyard.apiserver.kinds.columns import AGE, NAME, age_of, name_of
 from nodeyard.apiserver.kinds.edits import keep
 from nodeyard.apiserver.kinds.go_zero import zero_struct
-from nodeyard.apiserver.kinds.printer import PLAIN, Printer
 from nodeyard.apiserver.kinds.table import definitions
-from nodeyard.apiserver.resources import Scale, Strategy
+from nodeyard.apiserver.resources import Column, Scale, Strategy
 from nodeyard.kube.json import Json, Object, json_equal
 
 Default = Callable[[Object], Object]
@@ -31,7 +31,7 @@ class BuiltIn(Strategy):
     categories: ClassVar[tuple[str, ...]] = ()
     has_status: ClassVar[bool] = False
     scale: ClassVar[Scale | None] = None
-    printer: ClassVar[Printer] = PLAIN
+    columns: ClassVar[tuple[Column, ...]] = (NAME, AGE)
     defaults: ClassVar[Mapping[str, Default]] = {}
     """Defaults by definition: of the kind, and of types that it is the first to contain. They are applied wherever the
     type occurs, so a pod's are the same in every template. Each takes an object whose fields are decoded."""
@@ -51,7 +51,7 @@ class BuiltIn(Strategy):
         return super().unknown_field_label(label)
 
     def cells(self, obj: Object, now: datetime) -> list[Json]:
-        return self.printer.cells(obj, now)
+        return [name_of(obj), age_of(obj, now)]
 
 
 class WithStatus(BuiltIn):

@@ -11,8 +11,8 @@ from nodeyard.apiserver.kinds.admissionregistration.rules import (
     resource_name_errors,
     rule_errors,
 )
+from nodeyard.apiserver.kinds.columns import AGE, NAME, age_of, name_of, number_column, spec_of, text_column
 from nodeyard.apiserver.kinds.edits import filler, keep_metadata
-from nodeyard.apiserver.kinds.printer import AGE, NAME, Printer, age_of, name_of, number_column, spec_of, text_column
 from nodeyard.apiserver.kinds.strategy import Paths, WithStatus
 from nodeyard.apiserver.kinds.validation import choice_errors, duplicates, faults_at
 from nodeyard.kube import meta
@@ -119,13 +119,6 @@ def _annotation_errors(annotations: list[Object], policy: str) -> list[FieldErro
     return errors
 
 
-def _cells(obj: Object, now: datetime) -> list[Json]:
-    spec = spec_of(obj)
-    kind = spec.get("paramKind")
-    shown = f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}" if kind else _UNSET
-    return [name_of(obj), len(spec.get("validations") or ()), shown, age_of(obj, now)]
-
-
 class ValidatingAdmissionPolicyStrategy(WithStatus):
     definition = "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicy"
     plural = "validatingadmissionpolicies"
@@ -136,14 +129,11 @@ class ValidatingAdmissionPolicyStrategy(WithStatus):
         "io.k8s.api.admissionregistration.v1.NamedRuleWithOperations": filler({"scope": "*"}),
         "io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicySpec": filler({"failurePolicy": "Fail"}),
     }
-    printer = Printer(
-        (
-            NAME,
-            number_column("Validations", "How many expressions it checks."),
-            text_column("ParamKind", "The kind of its parameters."),
-            AGE,
-        ),
-        _cells,
+    columns = (
+        NAME,
+        number_column("Validations", "How many expressions it checks."),
+        text_column("ParamKind", "The kind of its parameters."),
+        AGE,
     )
     allows_unconditional_update = False
 
@@ -176,3 +166,9 @@ class ValidatingAdmissionPolicyStrategy(WithStatus):
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
         return self.validate_create(new) if new.get("spec") != old.get("spec") else []
+
+    def cells(self, obj: Object, now: datetime) -> list[Json]:
+        spec = spec_of(obj)
+        kind = spec.get("paramKind")
+        shown = f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}" if kind else _UNSET
+        return [name_of(obj), len(spec.get("validations") or ()), shown, age_of(obj, now)]

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from nodeyard.apiserver.kinds.admissionregistration.validating_admission_policy import match_errors
-from nodeyard.apiserver.kinds.printer import AGE, NAME, Printer, age_of, name_of, spec_of, text_column
+from nodeyard.apiserver.kinds.columns import AGE, NAME, age_of, name_of, spec_of, text_column
 from nodeyard.apiserver.kinds.strategy import BuiltIn
 from nodeyard.apiserver.kinds.validation import (
     duplicates,
@@ -65,11 +65,6 @@ def _action_errors(actions: list[str], path: str) -> list[FieldError]:
     return errors
 
 
-def _cells(obj: Object, now: datetime) -> list[Json]:
-    spec = spec_of(obj)
-    return [name_of(obj), spec.get("policyName", ""), _parameters(spec.get("paramRef")), age_of(obj, now)]
-
-
 def _parameters(reference: Mapping[str, Any] | None) -> str:
     if reference and reference.get("name"):
         return f"{reference.get('namespace') or '*'}/{reference['name']}"
@@ -83,14 +78,11 @@ class ValidatingAdmissionPolicyBindingStrategy(BuiltIn):
     plural = "validatingadmissionpolicybindings"
     namespaced = False
     categories = ("api-extensions",)
-    printer = Printer(
-        (
-            NAME,
-            text_column("PolicyName", "The policy it puts to use."),
-            text_column("ParamRef", "The parameters it uses."),
-            AGE,
-        ),
-        _cells,
+    columns = (
+        NAME,
+        text_column("PolicyName", "The policy it puts to use."),
+        text_column("ParamRef", "The parameters it uses."),
+        AGE,
     )
     uses_generation = True
     allows_unconditional_update = False
@@ -111,3 +103,7 @@ class ValidatingAdmissionPolicyBindingStrategy(BuiltIn):
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
         return self.validate_create(new)
+
+    def cells(self, obj: Object, now: datetime) -> list[Json]:
+        spec = spec_of(obj)
+        return [name_of(obj), spec.get("policyName", ""), _parameters(spec.get("paramRef")), age_of(obj, now)]

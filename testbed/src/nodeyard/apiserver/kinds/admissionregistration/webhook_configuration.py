@@ -6,16 +6,10 @@ from datetime import datetime
 from urllib.parse import urlsplit
 
 from nodeyard.apiserver.kinds.admissionregistration.rules import MATCH_DEFAULTS, condition_errors, rule_errors
+from nodeyard.apiserver.kinds.columns import AGE, NAME, age_of, name_of, number_column
 from nodeyard.apiserver.kinds.edits import filler
-from nodeyard.apiserver.kinds.printer import AGE, NAME, Printer, age_of, name_of, number_column
 from nodeyard.apiserver.kinds.strategy import BuiltIn
-from nodeyard.apiserver.kinds.validation import (
-    choice_errors,
-    duplicates,
-    faults_at,
-    range_fault,
-    subdomain_errors_at,
-)
+from nodeyard.apiserver.kinds.validation import choice_errors, duplicates, faults_at, range_fault, subdomain_errors_at
 from nodeyard.kube.fields import FieldError, duplicate, index, invalid, required
 from nodeyard.kube.json import Json, Object, json_equal
 from nodeyard.kube.names import dns_1035_faults, subdomain_faults
@@ -135,10 +129,6 @@ def _path_errors(target: str, path: str) -> list[FieldError]:
     return errors
 
 
-def _cells(obj: Object, now: datetime) -> list[Json]:
-    return [name_of(obj), len(obj.get("webhooks") or ()), age_of(obj, now)]
-
-
 class ValidatingWebhookConfigurationStrategy(BuiltIn):
     definition = "io.k8s.api.admissionregistration.v1.ValidatingWebhookConfiguration"
     plural = "validatingwebhookconfigurations"
@@ -149,7 +139,7 @@ class ValidatingWebhookConfigurationStrategy(BuiltIn):
         "io.k8s.api.admissionregistration.v1.ServiceReference": filler({"port": 443}),
         "io.k8s.api.admissionregistration.v1.ValidatingWebhook": filler(_WEBHOOK_DEFAULTS),
     }
-    printer = Printer((NAME, number_column("Webhooks", "How many webhooks it registers."), AGE), _cells)
+    columns = (NAME, number_column("Webhooks", "How many webhooks it registers."), AGE)
     uses_generation = True
     allows_unconditional_update = False
     is_mutating = False
@@ -162,6 +152,9 @@ class ValidatingWebhookConfigurationStrategy(BuiltIn):
 
     def validate_update(self, new: Object, old: Object) -> list[FieldError]:
         return self.validate_create(new)
+
+    def cells(self, obj: Object, now: datetime) -> list[Json]:
+        return [name_of(obj), len(obj.get("webhooks") or ()), age_of(obj, now)]
 
 
 class MutatingWebhookConfigurationStrategy(ValidatingWebhookConfigurationStrategy):

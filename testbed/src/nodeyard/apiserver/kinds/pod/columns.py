@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from nodeyard.apiserver.kinds.printer import AGE, NAME, NONE, Printer, age_of, name_of, spec_of, status_of, text_column
+from nodeyard.apiserver.kinds.columns import AGE, NAME, NONE, age_of, name_of, spec_of, status_of, text_column
 from nodeyard.kube import ages
 from nodeyard.kube.json import Json, Object
 
@@ -152,17 +152,14 @@ def _has_condition(given: Mapping[str, Any], kind: str) -> bool:
     return False
 
 
-PRINTER = Printer(
-    (
-        NAME,
-        text_column("Ready", "Containers that are ready, of all."),
-        text_column("Status", "What the pod is doing, or what keeps it."),
-        text_column("Restarts", "How often containers were restarted, and when last."),
-        AGE,
-        text_column("IP", "Address of the pod.", wide=True),
-        text_column("Node", "The node it runs on.", wide=True),
-        text_column("Nominated Node", "The node that is being cleared for it.", wide=True),
-        text_column("Readiness Gates", "Gates passed, of all.", wide=True),
-    ),
-    pod_cells,
+COLUMNS = (
+    NAME,
+    text_column("Ready", "Containers that are ready, of all."),
+    text_column("Status", "What the pod is doing, or what keeps it."),
+    text_column("Restarts", "How often containers were restarted, and when last."),
+    AGE,
+    text_column("IP", "Address of the pod.", wide=True),
+    text_column("Node", "The node it runs on.", wide=True),
+    text_column("Nominated Node", "The node that is being cleared for it.", wide=True),
+    text_column("Readiness Gates", "Gates passed, of all.", wide=True),
 )

@@ -7,14 +7,14 @@ from datetime import datetime
 from typing import Final
 
 from nodeyard.apiserver.kinds.edits import keep, keep_metadata
-from nodeyard.apiserver.kinds.pod.columns import PRINTER
+from nodeyard.apiserver.kinds.pod.columns import COLUMNS, pod_cells
 from nodeyard.apiserver.kinds.pod.defaults import DEFAULTS
 from nodeyard.apiserver.kinds.pod.update_validation import status_errors, update_errors
 from nodeyard.apiserver.kinds.pod.validation import create_errors
 from nodeyard.apiserver.kinds.strategy import Paths, WithStatus, flag, reader
 from nodeyard.apiserver.resources import GroupVersionKind, Subresource
 from nodeyard.kube.fields import FieldError
-from nodeyard.kube.json import Object
+from nodeyard.kube.json import Json, Object
 from nodeyard.kube.names import label_faults
 from nodeyard.kube.quantity import parse
 from nodeyard.kube.timestamps import format_rfc3339
@@ -70,7 +70,7 @@ class PodStrategy(WithStatus):
     short_names = ("po",)
     categories = ("all",)
     subresources = (Subresource("binding", BINDING, ("create",)), Subresource("eviction", EVICTION, ("create",)))
-    printer = PRINTER
+    columns = COLUMNS
     defaults = DEFAULTS
     has_own_field_labels = True
     returns_deleted = True
@@ -122,6 +122,9 @@ class PodStrategy(WithStatus):
             return 0
         seconds = asked if asked is not None else spec.get("terminationGracePeriodSeconds") or 0
         return seconds if seconds >= 0 else 1
+
+    def cells(self, obj: Object, now: datetime) -> list[Json]:
+        return pod_cells(obj, now)
 
 
 def _first_address(obj: Object) -> str:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from nodeyard.apiserver.kinds.edits import filler
-from nodeyard.apiserver.kinds.printer import (
+from nodeyard.apiserver.kinds.columns import (
     AGE,
     CONTAINERS,
     NAME,
     NONE,
     SELECTOR,
-    Printer,
     age_of,
     container_cells,
     name_of,
@@ -21,6 +19,7 @@ from nodeyard.apiserver.kinds.printer import (
     status_of,
     text_column,
 )
+from nodeyard.apiserver.kinds.edits import filler
 from nodeyard.apiserver.kinds.validation import not_negative_errors, required_choice_errors, unsupported
 from nodeyard.apiserver.kinds.workloads.cron_schedule import is_time_zone, schedule_fault
 from nodeyard.apiserver.kinds.workloads.job import job_template_errors
@@ -56,43 +55,22 @@ def _schedule_errors(spec: Object) -> list[FieldError]:
     return errors
 
 
-def _cells(obj: Object, now: datetime) -> list[Json]:
-    spec, status = spec_of(obj), status_of(obj)
-    template = (spec.get("jobTemplate") or {}).get("spec") or {}
-    last = status.get("lastScheduleTime")
-    suspend = spec.get("suspend")
-    return [
-        name_of(obj),
-        spec.get("schedule", ""),
-        spec.get("timeZone") or NONE,
-        "<unset>" if suspend is None else str(suspend),
-        len(status.get("active") or ()),
-        ages.age(last, now) if last else NONE,
-        age_of(obj, now),
-        *container_cells(template.get("template")),
-        selector_text(template.get("selector")),
-    ]
-
-
 class CronJobStrategy(Workload):
     definition = "io.k8s.api.batch.v1.CronJob"
     plural = "cronjobs"
     short_names = ("cj",)
     categories = ("all",)
     defaults = {"io.k8s.api.batch.v1.CronJobSpec": filler(_DEFAULTS)}
-    printer = Printer(
-        (
-            NAME,
-            text_column("Schedule", "Schedule in cron syntax."),
-            text_column("Timezone", "The time zone of the schedule."),
-            Column("Suspend", type="boolean", description="Whether it is suspended."),
-            number_column("Active", "Jobs that run now."),
-            text_column("Last Schedule", "Time since it ran last."),
-            AGE,
-            *CONTAINERS,
-            SELECTOR,
-        ),
-        _cells,
+    columns = (
+        NAME,
+        text_column("Schedule", "Schedule in cron syntax."),
+        text_column("Timezone", "The time zone of the schedule."),
+        Column("Suspend", type="boolean", description="Whether it is suspended."),
+        number_column("Active", "Jobs that run now."),
+        text_column("Last Schedule", "Time since it ran last."),
+        AGE,
+        *CONTAINERS,
+        SELECTOR,
     )
 
     def validate_create(self, obj: Object) -> list[FieldError]:
@@ -113,3 +91,20 @@ class CronJobStrategy(Workload):
             path = "spec.jobTemplate.spec.manualSelector"
             errors.append(unsupported(path, template["manualSelector"], "nil", "false"))
         return errors + not_negative_errors("spec", spec, "successfulJobsHistoryLimit", "failedJobsHistoryLimit")
+
+    def cells(self, obj: Object, now: datetime) -> list[Json]:
+        spec, status = spec_of(obj), status_of(obj)
+        template = (spec.get("jobTemplate") or {}).get("spec") or {}
+        last = status.get("lastScheduleTime")
+        suspend = spec.get("suspend")
+        return [
+            name_of(obj),
+            spec.get("schedule", ""),
+            spec.get("timeZone") or NONE,
+            "<unset>" if suspend is None else str(suspend),
+            len(status.get("active") or ()),
+            ages.age(last, now) if last else NONE,
+            age_of(obj, now),
+            *container_cells(template.get("template")),
+            selector_text(template.get("selector")),
+        ]

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from nodeyard.apiserver.kinds.edits import fill, replace
-from nodeyard.apiserver.kinds.pod_template import template_errors
-from nodeyard.apiserver.kinds.printer import (
+from nodeyard.apiserver.kinds.columns import (
     AGE,
     CONTAINERS,
     NAME,
     SELECTOR,
-    Printer,
     age_of,
     container_cells,
     labels_text,
@@ -22,6 +19,8 @@ from nodeyard.apiserver.kinds.printer import (
     status_of,
     text_column,
 )
+from nodeyard.apiserver.kinds.edits import fill, replace
+from nodeyard.apiserver.kinds.pod_template import template_errors
 from nodeyard.apiserver.kinds.validation import (
     at_most_all_errors,
     count_errors,
@@ -75,43 +74,23 @@ def _rollout_errors(strategy: Object) -> list[FieldError]:
     return errors
 
 
-def _cells(obj: Object, now: datetime) -> list[Json]:
-    spec, status = spec_of(obj), status_of(obj)
-    template = spec.get("template") or {}
-    return [
-        name_of(obj),
-        status.get("desiredNumberScheduled", 0),
-        status.get("currentNumberScheduled", 0),
-        status.get("numberReady", 0),
-        status.get("updatedNumberScheduled", 0),
-        status.get("numberAvailable", 0),
-        labels_text((template.get("spec") or {}).get("nodeSelector")),
-        age_of(obj, now),
-        *container_cells(template),
-        selector_text(spec.get("selector")),
-    ]
-
-
 class DaemonSetStrategy(Workload):
     definition = "io.k8s.api.apps.v1.DaemonSet"
     plural = "daemonsets"
     short_names = ("ds",)
     categories = ("all",)
     defaults = {"io.k8s.api.apps.v1.DaemonSetSpec": _with_defaults}
-    printer = Printer(
-        (
-            NAME,
-            number_column("Desired", "Nodes that should run a pod."),
-            number_column("Current", "Nodes that run one."),
-            number_column("Ready", "Nodes whose pod is ready."),
-            number_column("Up-to-date", "Nodes whose pod is of the current template."),
-            number_column("Available", "Nodes whose pod has been ready long enough."),
-            text_column("Node Selector", "Labels of the nodes that run a pod."),
-            AGE,
-            *CONTAINERS,
-            SELECTOR,
-        ),
-        _cells,
+    columns = (
+        NAME,
+        number_column("Desired", "Nodes that should run a pod."),
+        number_column("Current", "Nodes that run one."),
+        number_column("Ready", "Nodes whose pod is ready."),
+        number_column("Up-to-date", "Nodes whose pod is of the current template."),
+        number_column("Available", "Nodes whose pod has been ready long enough."),
+        text_column("Node Selector", "Labels of the nodes that run a pod."),
+        AGE,
+        *CONTAINERS,
+        SELECTOR,
     )
     names_pods = False
 
@@ -148,6 +127,22 @@ class DaemonSetStrategy(Workload):
             "observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable", "collisionCount",
         )  # fmt: skip
         return not_negative_errors("status", status_of(new), *counted) + collision_errors(new, old)
+
+    def cells(self, obj: Object, now: datetime) -> list[Json]:
+        spec, status = spec_of(obj), status_of(obj)
+        template = spec.get("template") or {}
+        return [
+            name_of(obj),
+            status.get("desiredNumberScheduled", 0),
+            status.get("currentNumberScheduled", 0),
+            status.get("numberReady", 0),
+            status.get("updatedNumberScheduled", 0),
+            status.get("numberAvailable", 0),
+            labels_text((template.get("spec") or {}).get("nodeSelector")),
+            age_of(obj, now),
+            *container_cells(template),
+            selector_text(spec.get("selector")),
+        ]
 
 
 def _with_template_generation(obj: Object, generation: int) -> Object:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from nodeyard.apiserver.kinds.edits import fill, keep_metadata, replace
-from nodeyard.apiserver.kinds.printer import (
+from nodeyard.apiserver.kinds.columns import (
     AGE,
     CONTAINERS,
     NAME,
     SELECTOR,
-    Printer,
     age_of,
     container_cells,
     name_of,
@@ -19,6 +17,7 @@ from nodeyard.apiserver.kinds.printer import (
     status_of,
     text_column,
 )
+from nodeyard.apiserver.kinds.edits import fill, keep_metadata, replace
 from nodeyard.apiserver.kinds.strategy import Paths
 from nodeyard.apiserver.kinds.validation import (
     at_most_all_errors,
@@ -71,19 +70,6 @@ def _rollout_errors(strategy: Object) -> list[FieldError]:
     return errors + at_most_all_errors(f"{where}.maxUnavailable", unavailable)
 
 
-def _cells(obj: Object, now: datetime) -> list[Json]:
-    spec, status = spec_of(obj), status_of(obj)
-    return [
-        name_of(obj),
-        f"{status.get('readyReplicas', 0)}/{spec.get('replicas', 0)}",
-        status.get("updatedReplicas", 0),
-        status.get("availableReplicas", 0),
-        age_of(obj, now),
-        *container_cells(spec.get("template")),
-        selector_text(spec.get("selector")),
-    ]
-
-
 class DeploymentStrategy(Workload):
     definition = "io.k8s.api.apps.v1.Deployment"
     plural = "deployments"
@@ -91,17 +77,14 @@ class DeploymentStrategy(Workload):
     categories = ("all",)
     scale = REPLICAS
     defaults = {"io.k8s.api.apps.v1.DeploymentSpec": _with_defaults}
-    printer = Printer(
-        (
-            NAME,
-            text_column("Ready", "Ready pods of the desired number."),
-            text_column("Up-to-date", "Pods of the current template."),
-            text_column("Available", "Pods that have been ready long enough."),
-            AGE,
-            *CONTAINERS,
-            SELECTOR,
-        ),
-        _cells,
+    columns = (
+        NAME,
+        text_column("Ready", "Ready pods of the desired number."),
+        text_column("Up-to-date", "Pods of the current template."),
+        text_column("Available", "Pods that have been ready long enough."),
+        AGE,
+        *CONTAINERS,
+        SELECTOR,
     )
 
     def reset_fields(self, subresource: str) -> Paths:
@@ -137,3 +120,15 @@ class DeploymentStrategy(Workload):
         )  # fmt: skip
         errors = status_count_errors(status, counted, ("updatedReplicas", "readyReplicas", "availableReplicas"))
         return errors + available_errors(status) + collision_errors(new, old)
+
+    def cells(self, obj: Object, now: datetime) -> list[Json]:
+        spec, status = spec_of(obj), status_of(obj)
+        return [
+            name_of(obj),
+            f"{status.get('readyReplicas', 0)}/{spec.get('replicas', 0)}",
+            status.get("updatedReplicas", 0),
+            status.get("availableReplicas", 0),
+            age_of(obj, now),
+            *container_cells(spec.get("template")),
+            selector_text(spec.get("selector")),
+        ]

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from nodeyard.apiserver.kinds.edits import fill, filler, replace
-from nodeyard.apiserver.kinds.pod_template import template_errors
-from nodeyard.apiserver.kinds.printer import (
+from nodeyard.apiserver.kinds.columns import (
     AGE,
     CONTAINERS,
     NAME,
     SELECTOR,
-    Printer,
     age_of,
     container_cells,
     name_of,
@@ -20,6 +17,8 @@ from nodeyard.apiserver.kinds.printer import (
     status_of,
     text_column,
 )
+from nodeyard.apiserver.kinds.edits import fill, filler, replace
+from nodeyard.apiserver.kinds.pod_template import template_errors
 from nodeyard.apiserver.kinds.strategy import reader
 from nodeyard.apiserver.kinds.validation import (
     IMMUTABLE,
@@ -154,19 +153,6 @@ def _without_placement(template: Object) -> Object:
     return {**template, "metadata": kept, "spec": pod}
 
 
-def _cells(obj: Object, now: datetime) -> list[Json]:
-    spec = spec_of(obj)
-    return [
-        name_of(obj),
-        _job_state(obj),
-        _completions(obj),
-        _duration(obj, now),
-        age_of(obj, now),
-        *container_cells(spec.get("template")),
-        selector_text(spec.get("selector")),
-    ]
-
-
 def _job_state(obj: Object) -> str:
     true = {
         condition.get("type")
@@ -204,17 +190,14 @@ class JobStrategy(Workload):
         "io.k8s.api.batch.v1.Job": _with_defaults,
         "io.k8s.api.batch.v1.PodFailurePolicyOnPodConditionsPattern": filler({"status": "True"}),
     }
-    printer = Printer(
-        (
-            NAME,
-            text_column("Status", "State of the job."),
-            text_column("Completions", "Succeeded pods of the required number."),
-            text_column("Duration", "How long it took, or has taken so far."),
-            AGE,
-            *CONTAINERS,
-            SELECTOR,
-        ),
-        _cells,
+    columns = (
+        NAME,
+        text_column("Status", "State of the job."),
+        text_column("Completions", "Succeeded pods of the required number."),
+        text_column("Duration", "How long it took, or has taken so far."),
+        AGE,
+        *CONTAINERS,
+        SELECTOR,
     )
     fields = {"status.successful": lambda obj: reader("status", "succeeded")(obj) or "0"}
 
@@ -257,6 +240,18 @@ class JobStrategy(Workload):
     def validate_status(self, new: Object, old: Object) -> list[FieldError]:
         counted = ("active", "succeeded", "failed", "ready", "terminating")
         return not_negative_errors("status", new.get("status") or {}, *counted)
+
+    def cells(self, obj: Object, now: datetime) -> list[Json]:
+        spec = spec_of(obj)
+        return [
+            name_of(obj),
+            _job_state(obj),
+            _completions(obj),
+            _duration(obj, now),
+            age_of(obj, now),
+            *container_cells(spec.get("template")),
+            selector_text(spec.get("selector")),
+        ]
 
 
 def _with_selector(spec: Object, metadata: Object) -> Object:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from nodeyard.apiserver.kinds.edits import filler
-from nodeyard.apiserver.kinds.printer import (
+from nodeyard.apiserver.kinds.columns import (
     AGE,
     CONTAINERS,
     NAME,
     SELECTOR,
-    Printer,
     age_of,
     container_cells,
     name_of,
@@ -19,6 +17,7 @@ from nodeyard.apiserver.kinds.printer import (
     spec_of,
     status_of,
 )
+from nodeyard.apiserver.kinds.edits import filler
 from nodeyard.apiserver.kinds.validation import not_negative_errors
 from nodeyard.apiserver.kinds.workloads.workload import (
     REPLICAS,
@@ -33,19 +32,6 @@ from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Json, Object
 
 
-def _cells(obj: Object, now: datetime) -> list[Json]:
-    spec, status = spec_of(obj), status_of(obj)
-    return [
-        name_of(obj),
-        spec.get("replicas", 0),
-        status.get("replicas", 0),
-        status.get("readyReplicas", 0),
-        age_of(obj, now),
-        *container_cells(spec.get("template")),
-        selector_text(spec.get("selector")),
-    ]
-
-
 class ReplicaSetStrategy(Workload):
     definition = "io.k8s.api.apps.v1.ReplicaSet"
     plural = "replicasets"
@@ -53,17 +39,14 @@ class ReplicaSetStrategy(Workload):
     categories = ("all",)
     scale = REPLICAS
     defaults = {"io.k8s.api.apps.v1.ReplicaSetSpec": filler({"replicas": 1})}
-    printer = Printer(
-        (
-            NAME,
-            number_column("Desired", "Desired number of pods."),
-            number_column("Current", "Existing pods."),
-            number_column("Ready", "Pods that are ready."),
-            AGE,
-            *CONTAINERS,
-            SELECTOR,
-        ),
-        _cells,
+    columns = (
+        NAME,
+        number_column("Desired", "Desired number of pods."),
+        number_column("Current", "Existing pods."),
+        number_column("Ready", "Pods that are ready."),
+        AGE,
+        *CONTAINERS,
+        SELECTOR,
     )
 
     def validate_create(self, obj: Object) -> list[FieldError]:
@@ -82,3 +65,15 @@ class ReplicaSetStrategy(Workload):
         )  # fmt: skip
         errors = status_count_errors(status, counted, ("fullyLabeledReplicas", "readyReplicas", "availableReplicas"))
         return errors + available_errors(status)
+
+    def cells(self, obj: Object, now: datetime) -> list[Json]:
+        spec, status = spec_of(obj), status_of(obj)
+        return [
+            name_of(obj),
+            spec.get("replicas", 0),
+            status.get("replicas", 0),
+            status.get("readyReplicas", 0),
+            age_of(obj, now),
+            *container_cells(spec.get("template")),
+            selector_text(spec.get("selector")),
+        ]

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from nodeyard.apiserver.kinds.edits import fill, replace
-from nodeyard.apiserver.kinds.pod_template import template_errors
-from nodeyard.apiserver.kinds.printer import (
+from nodeyard.apiserver.kinds.columns import (
     AGE,
     CONTAINERS,
     NAME,
-    Printer,
     age_of,
     container_cells,
     name_of,
@@ -18,6 +15,8 @@ from nodeyard.apiserver.kinds.printer import (
     status_of,
     text_column,
 )
+from nodeyard.apiserver.kinds.edits import fill, replace
+from nodeyard.apiserver.kinds.pod_template import template_errors
 from nodeyard.apiserver.kinds.validation import (
     NOT_NEGATIVE,
     at_most_all_errors,
@@ -124,12 +123,6 @@ def _rollout_errors(strategy: Object) -> list[FieldError]:
     return errors + at_most_all_errors(where, unavailable)
 
 
-def _cells(obj: Object, now: datetime) -> list[Json]:
-    spec = spec_of(obj)
-    ready = f"{status_of(obj).get('readyReplicas', 0)}/{spec.get('replicas', 0)}"
-    return [name_of(obj), ready, age_of(obj, now), *container_cells(spec.get("template"))]
-
-
 class StatefulSetStrategy(Workload):
     definition = "io.k8s.api.apps.v1.StatefulSet"
     plural = "statefulsets"
@@ -137,7 +130,7 @@ class StatefulSetStrategy(Workload):
     categories = ("all",)
     scale = REPLICAS
     defaults = {"io.k8s.api.apps.v1.StatefulSetSpec": _with_defaults}
-    printer = Printer((NAME, text_column("Ready", "Ready pods of the desired number."), AGE, *CONTAINERS), _cells)
+    columns = (NAME, text_column("Ready", "Ready pods of the desired number."), AGE, *CONTAINERS)
     names_pods = False
 
     def validate_name(self, name: str) -> list[str]:
@@ -173,6 +166,11 @@ class StatefulSetStrategy(Workload):
         replicas = ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
         errors = status_count_errors(status, ("replicas", *replicas, "observedGeneration", "collisionCount"), replicas)
         return errors + available_errors(status, "status.readyReplicas") + collision_errors(new, old)
+
+    def cells(self, obj: Object, now: datetime) -> list[Json]:
+        spec = spec_of(obj)
+        ready = f"{status_of(obj).get('readyReplicas', 0)}/{spec.get('replicas', 0)}"
+        return [name_of(obj), ready, age_of(obj, now), *container_cells(spec.get("template"))]
 
 
 def _without_max_unavailable(obj: Object) -> Object:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from nodeyard.apiserver.kinds.columns import spec_of, status_of
 from nodeyard.apiserver.kinds.pod_template import template_errors
-from nodeyard.apiserver.kinds.printer import spec_of, status_of
 from nodeyard.apiserver.kinds.strategy import WithStatus
 from nodeyard.apiserver.kinds.validation import IMMUTABLE, not_negative_errors, raw_json, selector_json, unsupported
 from nodeyard.apiserver.resources import Scale

@@ -1,9 +1,8 @@
-"""Printers: columns and cells of a kind in `kubectl get`, and the cells that many kinds share."""
+"""Columns of the tables that `kubectl get` prints, and the cells that many kinds share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -14,17 +13,9 @@ from nodeyard.kube.selectors import SelectorError, from_object
 
 NONE = "<none>"
 
-Cells = Callable[[Object, datetime], list[Json]]
-
 NAME = Column("Name", format="name", description="Unique within its namespace.")
 AGE = Column("Age", description="Time since the object was created.")
-CREATED = Column("Created At", type="date", description="When the object was created.")
-
-
-@dataclass(frozen=True, slots=True)
-class Printer:
-    columns: tuple[Column, ...]
-    cells: Cells
+CREATED_AT = Column("Created At", type="date", description="When the object was created.")
 
 
 def text_column(name: str, description: str, *, wide: bool = False) -> Column:
@@ -70,16 +61,10 @@ def container_cells(template: Mapping[str, Any] | None) -> list[Json]:
     return [",".join(each.get("name", "") for each in listed), ",".join(each.get("image", "") for each in listed)]
 
 
-def plain(obj: Object, now: datetime) -> list[Json]:
-    return [name_of(obj), age_of(obj, now)]
-
-
-def created(obj: Object, now: datetime) -> list[Json]:
+def created_cells(obj: Object) -> list[Json]:
     return [name_of(obj), obj["metadata"].get("creationTimestamp")]
 
 
-PLAIN = Printer((NAME, AGE), plain)
-CREATED_AT = Printer((NAME, CREATED), created)
 CONTAINERS = (
     text_column("Containers", "Names of the containers in the template.", wide=True),
     text_column("Images", "Images of the containers in the template.", wide=True),
