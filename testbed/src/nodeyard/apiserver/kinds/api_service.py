@@ -77,8 +77,8 @@ def _availability(obj: Object) -> str:
     condition = next((each for each in conditions if each.get("type") == "Available"), None)
     if condition is None:
         return "Unknown"
-    said, reason = str(condition.get("status", "")), condition.get("reason")
-    return f"{said} ({reason})" if reason and said != "True" else said
+    state, reason = str(condition.get("status", "")), condition.get("reason")
+    return f"{state} ({reason})" if reason and state != "True" else state
 
 
 class APIServiceStrategy(WithStatus):

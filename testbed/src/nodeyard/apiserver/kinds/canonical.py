@@ -31,19 +31,19 @@ class UnreadableError(ValueError):
 @lru_cache(maxsize=8192)
 def canonical_time(text: str) -> str:
     """`metav1.Time`: in UTC, to the second."""
-    return format_rfc3339(_moment(text, _SECONDS))
+    return format_rfc3339(_parse(text, _SECONDS))
 
 
 @lru_cache(maxsize=8192)
 def canonical_micro_time(text: str) -> str:
     """`metav1.MicroTime`: in UTC, to the microsecond; the fraction must be written out in full."""
-    return format_rfc3339_micro(_moment(text, _MICROSECONDS))
+    return format_rfc3339_micro(_parse(text, _MICROSECONDS))
 
 
-def _moment(text: str, layout: _Layout) -> datetime:
+def _parse(text: str, layout: _Layout) -> datetime:
     match = _pattern(layout).fullmatch(text)
     if match is None:
-        raise UnreadableError(_where_it_fails(text, layout))
+        raise UnreadableError(_parse_error(text, layout))
     year, month, day, hour, minute, second, fraction, zone = match.groups()
     for value, limit, name in ((hour, 23, "hour"), (minute, 59, "minute"), (second, 59, "second")):
         if int(value) > limit:
@@ -73,7 +73,7 @@ def _offset(zone: str) -> timezone:
     return timezone(-span if zone[0] == "-" else span)
 
 
-def _where_it_fails(text: str, layout: _Layout) -> str:
+def _parse_error(text: str, layout: _Layout) -> str:
     written = "".join(element for element, _ in layout)
     rest = text
     for element, pattern in layout:

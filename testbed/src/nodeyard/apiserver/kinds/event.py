@@ -13,7 +13,7 @@ from nodeyard.kube.fields import FieldError, invalid, required
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.names import qualified_name_faults
 
-_WORDS_MAX = 128
+_NAME_MAX = 128
 _NOTE_MAX = 1024
 _TYPES = ("Normal", "Warning")
 # Errors name fields of the core group, also in events.k8s.io.
@@ -47,11 +47,11 @@ _COLUMNS = (
     text_column("Count", "How often it happened.", wide=True),
     Column("Name", format="name", description="Name of the event.", priority=1),
 )
-_ABOUT = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+_REFERENCE_FIELDS = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
 
 
-def _shared_errors(obj: Object, about: Object, field: str, controller: str, note: str) -> list[FieldError]:
-    namespace, own = about.get("namespace", ""), meta.namespace(obj)
+def _shared_errors(obj: Object, involved: Object, field: str, controller: str, note: str) -> list[FieldError]:
+    namespace, own = involved.get("namespace", ""), meta.namespace(obj)
     if obj.get("eventTime"):
         is_misplaced = not namespace and own not in ("default", "kube-system")
     else:
@@ -71,8 +71,8 @@ def _new_errors(obj: Object, controller: str, field: str, note: str) -> list[Fie
         value = obj.get(name, "")
         if not value:
             found.append(required(name))
-        elif len(value) > _WORDS_MAX:
-            found.append(invalid(name, "", f"can have at most {_WORDS_MAX} characters"))
+        elif len(value) > _NAME_MAX:
+            found.append(invalid(name, "", f"can have at most {_NAME_MAX} characters"))
     if len(note) > _NOTE_MAX:
         found.append(invalid("message", "", f"can have at most {_NOTE_MAX} characters"))
     return found
@@ -93,7 +93,7 @@ def _cells(
     obj: Object,
     now: datetime,
     *,
-    about: Object,
+    involved: Object,
     message: str,
     first: str | None,
     last: str | None,
@@ -105,13 +105,13 @@ def _cells(
     series = obj.get("series")
     if series is not None:
         last_seen, count = ages.age(series.get("lastObservedTime"), now), series.get("count", 0)
-    kind = about.get("kind", "").lower()
+    kind = involved.get("kind", "").lower()
     return [
         last_seen,
         obj.get("type", ""),
         obj.get("reason", ""),
-        f"{kind}/{about['name']}" if about.get("name") else kind,
-        about.get("fieldPath", ""),
+        f"{kind}/{involved['name']}" if involved.get("name") else kind,
+        involved.get("fieldPath", ""),
         ", ".join(part for part in seen_by if part),
         message.strip(),
         first_seen,
@@ -130,7 +130,7 @@ class CoreEventStrategy(BuiltIn):
     allows_create_on_update = True
     has_own_field_labels = True
     fields = {
-        **{f"involvedObject.{field}": reader("involvedObject", field) for field in _ABOUT},
+        **{f"involvedObject.{field}": reader("involvedObject", field) for field in _REFERENCE_FIELDS},
         "reason": reader("reason"),
         "reportingComponent": reader("reportingComponent"),
         "source": lambda obj: reader("source", "component")(obj) or reader("reportingComponent")(obj),
@@ -157,7 +157,7 @@ class CoreEventStrategy(BuiltIn):
         return _cells(
             obj,
             now,
-            about=obj.get("involvedObject") or {},
+            involved=obj.get("involvedObject") or {},
             message=obj.get("message", ""),
             first=obj.get("firstTimestamp"),
             last=obj.get("lastTimestamp"),
@@ -177,7 +177,7 @@ class EventStrategy(BuiltIn):
     allows_create_on_update = True
     has_own_field_labels = True
     fields = {
-        **{f"regarding.{field}": reader("regarding", field) for field in _ABOUT},
+        **{f"regarding.{field}": reader("regarding", field) for field in _REFERENCE_FIELDS},
         "reason": reader("reason"),
         "reportingController": reader("reportingController"),
         "type": reader("type"),
@@ -219,7 +219,7 @@ class EventStrategy(BuiltIn):
         return _cells(
             obj,
             now,
-            about=obj.get("regarding") or {},
+            involved=obj.get("regarding") or {},
             message=obj.get("note", ""),
             first=obj.get("deprecatedFirstTimestamp"),
             last=obj.get("deprecatedLastTimestamp"),

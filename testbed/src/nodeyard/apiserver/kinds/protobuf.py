@@ -106,19 +106,19 @@ def _open(body: bytes, endpoint: Kind) -> tuple[Kind, bytes]:
         )
     if body == _MAGIC:
         raise EnvelopeError("empty body")
-    said = {1: "", 2: ""}
+    type_meta = {1: "", 2: ""}
     raw = b""
     for number, form, value in wire.fields(body[len(_MAGIC) :], "Unknown"):
         if number == 1:
             wire.expect(form, wire.LENGTH, "typeMeta")
             for inner, inner_form, text in wire.fields(value, "TypeMeta"):
-                if inner in said:
+                if inner in type_meta:
                     wire.expect(inner_form, wire.LENGTH, ("", "APIVersion", "kind")[inner])
-                    said[inner] = _text(text)
+                    type_meta[inner] = _text(text)
         elif number == 2:
             wire.expect(form, wire.LENGTH, "raw")
             raw = value
-    return _kind(said[1], said[2], endpoint), raw
+    return _kind(type_meta[1], type_meta[2], endpoint), raw
 
 
 def _kind(api_version: str, kind: str, endpoint: Kind) -> Kind:
@@ -297,17 +297,17 @@ _SCALARS: dict[str, tuple[int, Callable[[Any], Json]]] = {
 
 def _time(fields: Object) -> Json:
     """Whole seconds; an empty message is the zero time."""
-    return format_rfc3339(_moment(fields, 0)) if fields else None
+    return format_rfc3339(_datetime(fields, 0)) if fields else None
 
 
 def _micro_time(fields: Object) -> Json:
     if not fields:
         return None
     # Towards zero, as Go truncates.
-    return format_rfc3339_micro(_moment(fields, int(fields.get("nanos", 0) / 1000)))
+    return format_rfc3339_micro(_datetime(fields, int(fields.get("nanos", 0) / 1000)))
 
 
-def _moment(fields: Object, microseconds: int) -> datetime:
+def _datetime(fields: Object, microseconds: int) -> datetime:
     try:
         return _EPOCH + timedelta(seconds=fields.get("seconds", 0), microseconds=microseconds)
     except OverflowError:

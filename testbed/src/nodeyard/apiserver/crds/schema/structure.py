@@ -114,7 +114,7 @@ def _is_plain_metadata(metadata: Object) -> bool:
 
 
 def _is_int_or_string(node: Object) -> bool:
-    return _said(node.get("anyOf")) == _INT_OR_STRING
+    return _non_empty(node.get("anyOf")) == _INT_OR_STRING
 
 
 def _is_all_int_or_string(node: Object) -> bool:
@@ -122,7 +122,7 @@ def _is_all_int_or_string(node: Object) -> bool:
     return bool(branches) and _is_int_or_string(branches[0])
 
 
-def _said(branches: Json) -> list[Object]:
+def _non_empty(branches: Json) -> list[Object]:
     return [{name: value for name, value in branch.items() if value} for branch in branches or ()]
 
 
