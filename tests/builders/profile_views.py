@@ -13,6 +13,7 @@ from nodeyard.capabilities.profiles import names, watched
 from nodeyard.capabilities.profiles.registry import BUILT_IN
 from nodeyard.capabilities.profiles.rollout_counts import RolloutCount, add, aggregate, reporting
 from nodeyard.kube.json import Object
+from nodeyard.watch.reservations import Reservations
 
 _TYPES = {each.kind: each.view for each in (watched.NODES, watched.ROLES, watched.SERVICES)}
 _PROFILE_INDEXES = {watched.SELECTING: watched.selecting}
@@ -58,6 +59,7 @@ class ProfilesView:
         return ()
 
     def __init__(self, *bodies: Object) -> None:
+        self.reservations = Reservations()
         self._kept: dict[str, dict[tuple[str, str], Any]] = {kind: {} for kind in INDEXES}
         for body in bodies:
             type = _TYPES.get(body["kind"])
@@ -66,6 +68,9 @@ class ProfilesView:
             found = as_stored(body)
             key = (metadata.get("namespace", ""), metadata["name"])
             self._kept[kind][key] = msgspec.convert(found, type) if type else found
+
+    def remove(self, kind: str, name: str, namespace: str) -> None:
+        del self._kept[kind][namespace, name]
 
     def get(self, kind: str, name: str, namespace: str = "") -> Any | None:
         return self._kept[kind.partition("@")[0]].get((namespace, name))
@@ -83,6 +88,12 @@ class ProfilesView:
     def aggregate(self, name: str, group: str) -> Any:
         found = _AGGREGATES[name]
         return reduce(found.add, (each for each in self.all(found.kind) if group in found.group(each)), found.empty())
+
+    def reserved(self, budget: str) -> Mapping[str, str]:
+        return self.reservations.reserved(budget)
+
+    def waiting(self, budget: str) -> Sequence[str]:
+        return self.reservations.waiting(budget)
 
     def is_synced(self, kind: str) -> bool:
         kind, _, namespace = kind.partition("@")

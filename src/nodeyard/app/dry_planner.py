@@ -27,7 +27,7 @@ from nodeyard.plan.model import Blocked, Decision, ObjectRef
 from nodeyard.plan.reasons import EngineReason
 from nodeyard.process.clock import Clock, SystemClock
 from nodeyard.runtime.annotations import approvals, root_ref, roots_of
-from nodeyard.runtime.capability import Capability, Key, View, WatchNotSynced
+from nodeyard.runtime.capability import Capability, Key, WatchNotSynced
 from nodeyard.runtime.remote.cluster import ClusterCallbacks, ClusterEnvironment
 from nodeyard.runtime.remote.clusters import Clusters
 from nodeyard.runtime.remote.connect import Connect, connect_by_kubeconfig, secret_reader
@@ -124,7 +124,7 @@ class DryPlanner:
 
     def plans(self, limit: Limit, limits: Mapping[str, Limit] = NO_LIMITS) -> list[DryPlan]:
         """Plan every key, ordered by capability and key. `limits` override `limit` for single capabilities."""
-        now = self._clock.now()
+        now = self._begin()
         found = [
             self._plan(capability, view, key, now, limits.get(capability.name, limit), ())
             for capability, view in self._views
@@ -134,7 +134,7 @@ class DryPlanner:
 
     def why(self, ref: ObjectRef, limits: Mapping[str, Limit] = NO_LIMITS) -> list[tuple[DryPlan, Decision]]:
         """Return the decisions about an object, each with the plan that contains it."""
-        now = self._clock.now()
+        now = self._begin()
         return [
             (dry_plan, decision)
             for capability, view in self._views
@@ -142,6 +142,12 @@ class DryPlanner:
             if (dry_plan := self._plan(capability, view, key, now, limits.get(capability.name, Limit()), (ref,)))
             for decision in dry_plan.decisions
         ]
+
+    def _begin(self) -> datetime:
+        """Forget the reservations of earlier plans; return the time of the next ones."""
+        for _, view in self._views:
+            view.reservations.clear()
+        return self._clock.now()
 
     async def watch_kinds_of(self, ref: ObjectRef) -> None:
         """Start watches on the kinds that only the explanation of this object needs (`Capability.explain_kinds`)."""
@@ -190,7 +196,7 @@ class DryPlanner:
     def _plan(
         self,
         capability: Capability,
-        view: View,
+        view: CacheView,
         key: Key,
         now: datetime,
         limit: Limit,
@@ -202,7 +208,10 @@ class DryPlanner:
             raise NotSynced(f"not synced: {error}; check that the server answers, and try again") from None
         if snapshot is None:
             return None
-        plan = assign_id(capability.plan(snapshot, now, explain).plan)
+        planned = capability.plan(snapshot, now, explain)
+        # Nothing is written, so the keys that are planned later find these reservations, as in the operator.
+        view.reservations.reserve(key, planned.reserves, planned.waits_for)
+        plan = assign_id(planned.plan)
         roots, approval_roots = capability.roots(view, key), capability.approval_roots(view, key)
         braked = brake(plan, limit, capability.managed_nodes(snapshot), approvals((*roots, *approval_roots)))
         known = [(root, ref) for root in roots if (ref := root_ref(capability, root)) is not None]

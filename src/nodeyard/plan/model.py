@@ -195,6 +195,12 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
     is_final: bool = False
     """True if the next plan is empty, and blocks nothing else, once every action has succeeded. Watch events caused by
     these writes then need no reconcile."""
+    reserves: dict[str, str] = {}
+    """Budgets shared with other keys that this plan takes from, until the server has answered its writes. Each has a
+    token, by which the planner recognises the write in the cache. Only for keys that are planned inline
+    (`Capability.plans_inline`): no other key is planned between the snapshot and the reservation."""
+    waits_for: tuple[str, ...] = ()
+    """Shared budgets that are spent: the key is requeued when another key releases a part that it did not use."""
 
     def write(self, action: Action) -> Write:
         return self.writes[action.id]

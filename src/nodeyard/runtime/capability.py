@@ -171,6 +171,14 @@ class View(Protocol):
     def finding(self, name: str) -> Any | None:
         """Return the value that a loop last published under this name; None before that, and if no loops run."""
 
+    def reserved(self, budget: str) -> Mapping[Key, str]:
+        """Return the keys whose plans take from a shared budget (`Planned.reserves`) and whose writes the server has
+        not answered yet, each with its token."""
+
+    def waiting(self, budget: str) -> Sequence[Key]:
+        """Return the first keys that wait for a shared budget (`Planned.waits_for`), to requeue them when a part of it
+        is free."""
+
 
 class ClusterView(View, Protocol):
     """A remote cluster as `collect` sees it.

@@ -18,6 +18,7 @@ from nodeyard.client.resources import Resource
 from nodeyard.kube.object_key import Key
 from nodeyard.watch.indexes import Fold, Index
 from nodeyard.watch.recent_kinds import RecentKinds
+from nodeyard.watch.reservations import Reservations
 from nodeyard.watch.server_info import ServerInfoQueries
 from nodeyard.watch.shared_informer import SharedInformer, full_name
 
@@ -44,6 +45,7 @@ class CacheView:
         """The version of a remote cluster's API server."""
         self.findings: dict[str, Any] = {}
         """Results of background loops, by name."""
+        self.reservations = Reservations()
         self.elsewhere: Callable[[str], CacheView] = _no_remote_cluster
         """Returns the view of a remote cluster by name."""
         self.refresh: Callable[[], None] = lambda: None
@@ -138,6 +140,12 @@ class CacheView:
 
     def finding(self, name: str) -> Any | None:
         return self.findings.get(name)
+
+    def reserved(self, budget: str) -> Mapping[str, str]:
+        return self.reservations.reserved(budget)
+
+    def waiting(self, budget: str) -> Sequence[str]:
+        return self.reservations.waiting(budget)
 
     def _informer(self, kind: str) -> SharedInformer:
         self._recent_kinds.use(kind)

@@ -1,11 +1,11 @@
-"""Rollout budget of a node, from aggregates of service objects and from held rollout slots.
+"""Rollout budget of a node, from aggregates of service objects and from the reservations of other nodes.
 
 The aggregates are updated on each event, so the cost does not grow with the fleet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from nodeyard.capabilities.profiles import names, watched
@@ -20,14 +20,13 @@ from nodeyard.capabilities.profiles.planning.resolution import Resolution, resol
 from nodeyard.capabilities.profiles.planning.rollout import is_disruptive
 from nodeyard.capabilities.profiles.planning.services import awaits_role, desired_config
 from nodeyard.capabilities.profiles.rollout_counts import rollout_count
-from nodeyard.capabilities.profiles.rollout_slots import RolloutSlots
-from nodeyard.capabilities.profiles.snapshot import Budget, NodeSnapshot, Profile, Service
+from nodeyard.capabilities.profiles.snapshot import Budget, NodeSnapshot, Service
 from nodeyard.capabilities.profiles.users import count_users
 from nodeyard.runtime.capability import View
 
 
-def budgets(view: View, snapshot: NodeSnapshot, now: datetime, slots: RolloutSlots) -> Mapping[str, Budget]:
-    """Return budgets of services whose object would be disrupted. A node that is not written to takes no slot."""
+def budgets(view: View, snapshot: NodeSnapshot, now: datetime) -> Mapping[str, Budget]:
+    """Return budgets of services whose object would be disrupted. A node that is not written to needs none."""
     found: dict[str, Budget] = {}
     if snapshot.node.is_paused or snapshot.node.is_deleting or not snapshot.has_config_maps:
         return found
@@ -37,43 +36,34 @@ def budgets(view: View, snapshot: NodeSnapshot, now: datetime, slots: RolloutSlo
             continue
         ignores = name in snapshot.ignored
         if is_disruptive(live, desired_config(snapshot, name).rendered.hash, ignores=ignores):
-            found[name] = _budget(view, snapshot, resolution, now, slots)
+            found[name] = _budget(view, snapshot, resolution, now)
     return found
 
 
-def slot_group(service: Service, value: str) -> tuple[str, str]:
-    """Return the key of a budget: the objects of a service with one profile, as `namespace/profile`."""
-    return service.name, value
-
-
-def _budget(view: View, snapshot: NodeSnapshot, resolution: Resolution, now: datetime, slots: RolloutSlots) -> Budget:
+def _budget(view: View, snapshot: NodeSnapshot, resolution: Resolution, now: datetime) -> Budget:
     service, profile = resolution.service, resolution.profile
     namespace, name = snapshot.node.metadata.namespace, profile.name if profile else ""
-    key, group = names.node_key(namespace, snapshot.node.name), slot_group(service, f"{namespace}/{name}")
     ignores = service.name in snapshot.ignored
     rollout = rollout_count(view, service, namespace, name, ignores=ignores)
     total = max(rollout.total, count_users(view, service, namespace, name) if profile else 0)
-    unavailable = rollout.total - rollout.available
     deadline = timedelta(seconds=deadline_seconds(service, profile))
     due = rollout.due(deadline)
     is_late = due is not None and due <= now
-    stalled = stalled_object(view, service, group[1], now - deadline, ignores=ignores) if is_late else ""
-    has_slot, allowed = False, limit(service, profile, total)
-    if stalled:
-        slots.enqueue(group, key)
-    else:
-        room = allowed - unavailable
-        has_slot = slots.acquire(group, key, now, room, _has_written(view, service, profile, name, ignores=ignores))
-        unavailable += 0 if has_slot else slots.held(group)
+    budget, own_key = names.budget(service.name, namespace, name), names.node_key(namespace, snapshot.node.name)
+    unavailable, allowed, reserved = rollout.total - rollout.available, limit(service, profile, total), 0
+    if unavailable + len(others := view.reserved(budget)) >= allowed:
+        # Looked up only where it decides: many nodes may hold reservations.
+        reserved = sum(key != own_key and not _shows(view, service, key, hash) for key, hash in others.items())
     return Budget(
+        name=budget,
         total=total,
         limit=allowed,
-        unavailable=unavailable,
-        has_slot=has_slot,
-        is_stalled=bool(stalled),
-        stalled=stalled,
-        # Slot holders that have not written yet have no deadline before this.
-        due=min(due or now + deadline, slots.next_expiry(group) or now + deadline),
+        unavailable=unavailable + reserved,
+        stalled=stalled_object(view, service, f"{namespace}/{name}", now - deadline, ignores=ignores)
+        if is_late
+        else "",
+        # Objects that are not written yet have no deadline before this.
+        due=due or now + deadline,
     )
 
 
@@ -87,19 +77,8 @@ def stalled_object(view: View, service: Service, group: str, since: datetime, *,
     return ""
 
 
-def _has_written(
-    view: View, service: Service, profile: Profile | None, profile_name: str, *, ignores: bool
-) -> Callable[[str], bool]:
-    """Return a predicate: the write of a slot holder is visible in the cache."""
-    kind = watched.kind_name(service.object_api_version, service.object_kind)
-
-    def has_written(key: str) -> bool:
-        _, namespace, name = key.split("/")
-        obj = view.get(kind, name, namespace)
-        if obj is None or watched.spec_string(obj, service.profile_field) != profile_name:
-            return False
-        if ignores and profile is not None and annotation(obj, names.GENERATION) == str(profile.generation):
-            return True
-        return not is_available(obj, ignores=ignores)
-
-    return has_written
+def _shows(view: View, service: Service, key: str, hash: str) -> bool:
+    """Check if the cache shows the write of another node, or its object is gone."""
+    _, namespace, node = key.split("/")
+    obj = view.get(watched.kind_name(service.object_api_version, service.object_kind), node, namespace)
+    return obj is None or annotation(obj, names.HASH) == hash

@@ -6,9 +6,9 @@ about to lose its object, and the count is shared. Nodes without a role are coun
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import datetime
-from typing import Any
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final, NamedTuple
 
 from nodeyard.capabilities.profiles import names, watched
 from nodeyard.capabilities.profiles.planning.objects import has_our_fields, profile_of
@@ -21,7 +21,6 @@ from nodeyard.capabilities.profiles.planning.resolution import (
     wants_object,
 )
 from nodeyard.capabilities.profiles.planning.services import removal_group, role_ref
-from nodeyard.capabilities.profiles.rollout_slots import RemovalCount, RemovalCounts
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Profile, Removal, Service
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode, OpenStackDataPlaneRole, annotation_of
 from nodeyard.kube.json import Object
@@ -30,8 +29,42 @@ from nodeyard.plan.model import ObjectRef
 from nodeyard.runtime.annotations import ref_of
 from nodeyard.runtime.capability import View
 
+COUNT_TTL: Final = timedelta(seconds=5)
+"""Time for which a count of removals is cached."""
 
-def find_removals(view: View, snapshot: NodeSnapshot, now: datetime, counts: RemovalCounts) -> Mapping[str, Removal]:
+
+class RemovalCount(NamedTuple):
+    nodes: int
+    """Number of nodes that lose the service object."""
+    managed: int
+    """Number of managed nodes."""
+
+
+class RemovalCounts:
+    """Cache of the number of nodes that lose a service object: every affected node asks, and a count is linear.
+
+    A count is valid for the same state of its cause, and for a few seconds at most.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Hashable, tuple[object, Hashable, datetime, RemovalCount]] = {}
+
+    def count(
+        self, view: object, group: Hashable, state: Hashable, now: datetime, work: Callable[[], RemovalCount]
+    ) -> RemovalCount:
+        found = self._known.get(group)
+        if found is not None and found[0] is view and found[1] == state and now < found[2]:
+            return found[3]
+        self._known = {each: entry for each, entry in self._known.items() if now < entry[2]}
+        counted = work()
+        self._known[group] = (view, state, now + COUNT_TTL, counted)
+        return counted
+
+
+_COUNTS: Final = RemovalCounts()
+
+
+def find_removals(view: View, snapshot: NodeSnapshot, now: datetime) -> Mapping[str, Removal]:
     """Return removals by service. A removal that the node's own annotation causes is not a bulk removal."""
     found: dict[str, Removal] = {}
     if snapshot.node.is_deleting or is_role_missing(snapshot):
@@ -40,7 +73,7 @@ def find_removals(view: View, snapshot: NodeSnapshot, now: datetime, counts: Rem
         resolution = resolve(snapshot)[name]
         if _is_removed(snapshot, resolution, live):
             cause, root = _cause(view, snapshot, resolution.service, live)
-            count = _count(view, snapshot, resolution, cause, now, counts)
+            count = _count(view, snapshot, resolution, cause, now)
             found[name] = Removal(cause, count.nodes, count.managed, root)
     return found
 
@@ -54,9 +87,7 @@ def _is_removed(snapshot: NodeSnapshot, resolution: Resolution, live: Object) ->
     return is_unasked and has_our_fields(node.metadata, service, live)
 
 
-def _count(
-    view: View, snapshot: NodeSnapshot, resolution: Resolution, cause: str, now: datetime, counts: RemovalCounts
-) -> RemovalCount:
+def _count(view: View, snapshot: NodeSnapshot, resolution: Resolution, cause: str, now: datetime) -> RemovalCount:
     """Count the nodes of the same role, or without one, that have an object which nothing requests."""
     service, (index, value) = resolution.service, _sibling_index(snapshot)
     is_open = resolution.source is None and not service.create_when
@@ -74,7 +105,7 @@ def _count(
         affected = sum(1 for _ in _affected_nodes(view, service, index, value, profiles))
         return RemovalCount(affected, len(view.all(names.NODE_KIND)))
 
-    return counts.count(view, (service.name, index, value), state, now, count)
+    return _COUNTS.count(view, (service.name, index, value), state, now, count)
 
 
 def _affected_nodes(

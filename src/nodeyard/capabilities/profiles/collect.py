@@ -13,7 +13,6 @@ from nodeyard.capabilities.profiles.planning.resolution import resolve
 from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.registry import Registry, build_registry
 from nodeyard.capabilities.profiles.rollout_counts import ignores_progress
-from nodeyard.capabilities.profiles.rollout_slots import RolloutSlots
 from nodeyard.capabilities.profiles.snapshot import Budget, KindError, NodeSnapshot, Profile, Removal, Service
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode, OpenStackDataPlaneRole, annotation_of
 from nodeyard.client.resources import CONFIG_MAPS, SECRETS, Resource
@@ -30,8 +29,7 @@ def load_registry(view: View) -> Registry:
     return build_registry(declared) if declared else _BUILT_IN
 
 
-def collect_node(view: View, namespace: str, name: str, now: datetime, slots: RolloutSlots) -> NodeSnapshot | None:
-    slots.clear(names.node_key(namespace, name))
+def collect_node(view: View, namespace: str, name: str, now: datetime) -> NodeSnapshot | None:
     node: OpenStackDataPlaneNode | None = view.get(names.NODE_KIND, name, namespace)
     if node is None:
         return None
@@ -62,8 +60,8 @@ def collect_node(view: View, namespace: str, name: str, now: datetime, slots: Ro
     # These three depend on the resolved profiles, which are computed from the rest of the snapshot.
     chosen = [resolve(snapshot)[service.name] for service in visible]
     ignored.update(each.service.name for each in chosen if ignores_progress(view, each.service, each.profile))
-    budget_by_service.update(budgets(view, snapshot, now, slots))
-    removal_by_service.update(find_removals(view, snapshot, now, slots.removal_counts))
+    budget_by_service.update(budgets(view, snapshot, now))
+    removal_by_service.update(find_removals(view, snapshot, now))
     return snapshot
 
 

@@ -12,7 +12,6 @@ from typing import Any, Final
 
 from nodeyard.apply.outcome import Outcome
 from nodeyard.capabilities.profiles import bulk_removal, definition, explain, names, profile_status, watched
-from nodeyard.capabilities.profiles.budgets import slot_group
 from nodeyard.capabilities.profiles.collect import collect_node, load_registry
 from nodeyard.capabilities.profiles.messages import text
 from nodeyard.capabilities.profiles.plan import plan
@@ -24,7 +23,6 @@ from nodeyard.capabilities.profiles.report.events import events
 from nodeyard.capabilities.profiles.report.metrics import ProfilesMetrics
 from nodeyard.capabilities.profiles.report.status import status
 from nodeyard.capabilities.profiles.rollout_counts import aggregate, ignores_progress, reporting, reporting_count
-from nodeyard.capabilities.profiles.rollout_slots import RolloutSlots
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Service
 from nodeyard.capabilities.profiles.types import (
     OpenStackDataPlaneNode,
@@ -44,7 +42,6 @@ NODE: Final = "node"
 PROFILE: Final = "profile"
 ROLE: Final = "role"
 SERVICE: Final = "service"
-_SLOTS: Final = RolloutSlots()
 
 
 # event to keys
@@ -55,7 +52,7 @@ def _node_key(node: OpenStackDataPlaneNode) -> Key:
 
 
 def _node_keys(view: View, old: OpenStackDataPlaneNode | None, new: OpenStackDataPlaneNode | None) -> Iterable[Key]:
-    """Map a node event to the node, its old and new profiles and role, and the nodes that wait for its slot."""
+    """Map a node event to the node, and to its old and new profiles and role."""
     for counted in (watched.selected, watched.pinned):
         before, after = (set() if each is None else set(counted(each)) for each in (old, new))
         yield from sorted(before ^ after)
@@ -64,7 +61,6 @@ def _node_keys(view: View, old: OpenStackDataPlaneNode | None, new: OpenStackDat
     services = load_registry(view).services
     for node in filter(None, (old, new)):
         yield _node_key(node)
-        yield from (_SLOTS.release if new is None else _SLOTS.successors)(_node_key(node))
         namespace, role_name = node.metadata.namespace, node.wanted.role
         if role_name:
             yield f"{ROLE}/{namespace}/{role_name}"
@@ -93,7 +89,6 @@ def _role_keys(view: View, old: OpenStackDataPlaneRole | None, new: OpenStackDat
     yield f"{ROLE}/{namespace}/{role.metadata.name}"
     for node in view.indexed(names.NODE_KIND, names.BY_ROLE, f"{namespace}/{role.metadata.name}"):
         yield _node_key(node)
-        yield from _SLOTS.successors(_node_key(node))
     yield from _profile_keys_of(load_registry(view).services, namespace, (old, new))
 
 
@@ -129,7 +124,7 @@ def _same_approvals(old: Any, new: Any) -> bool:
 
 
 def _object_keys(service: Service) -> Callable[[View, Object | None, Object | None], Iterable[Key]]:
-    """Map an object event to its node, the profiles that count it, and the nodes that wait for a slot."""
+    """Map an object event to its node, the profiles that count it, and nodes that wait for the budget it frees."""
 
     def keys(view: View, old: Object | None, new: Object | None) -> Iterable[Key]:
         for obj in (old, new):
@@ -141,11 +136,9 @@ def _object_keys(service: Service) -> Callable[[View, Object | None, Object | No
                 yield names.profile_key(service.name, namespace, profile)
         if _is_first_report(view, service, old, new):
             yield from _keys_of_all(view, service)
-        if old is not None and new is None:
-            yield from _SLOTS.release(names.node_key(watched.namespace_of(old), old["metadata"]["name"]))
         if old is not None and any(_becomes_available(old, new, ignores=each) for each in (False, True)):
-            group = f"{watched.namespace_of(old)}/{watched.spec_string(old, service.profile_field)}"
-            yield from _SLOTS.next_waiting(slot_group(service, group))
+            profile = watched.spec_string(old, service.profile_field)
+            yield from view.waiting(names.budget(service.name, watched.namespace_of(old), profile))
         elif old is not None and new is not None and annotation(old, names.HASH) != annotation(new, names.HASH):
             yield from _next_ignoring(view, service, new)
 
@@ -173,7 +166,7 @@ def _next_ignoring(view: View, service: Service, written: Object) -> Iterable[Ke
     kind = watched.kind_name(service.profile_api_version, service.profile_kind)
     profile = view.get(kind, name, namespace) if watched.is_synced(view, kind) else None
     if ignores_progress(view, service, None if profile is None else watched.parse_profile(service, profile)):
-        yield from _SLOTS.next_waiting(slot_group(service, f"{namespace}/{name}"))
+        yield from view.waiting(names.budget(service.name, namespace, name))
 
 
 def _becomes_available(old: Object, new: Object | None, *, ignores: bool) -> bool:
@@ -234,7 +227,7 @@ def _collect(view: View, key: Key, now: datetime) -> NodeSnapshot | StatusSnapsh
     kind, _, rest = key.partition("/")
     match kind, rest.split("/"):
         case "node", [namespace, name]:
-            return collect_node(view, namespace, name, now, _SLOTS)
+            return collect_node(view, namespace, name, now)
         case "profile", [service, namespace, name]:
             return profile_status.collect_profile(view, service, namespace, name, now)
         case "role", [namespace, name]:

@@ -91,6 +91,11 @@ def profile_key(service: str, namespace: str, name: str) -> str:
     return f"profile/{service}/{namespace}/{name}"
 
 
+def budget(service: str, namespace: str, profile: str) -> str:
+    """Return the name of the rollout budget that the objects of a service with one profile share."""
+    return f"{service} {namespace}/{profile}"
+
+
 def config_name(node: str, service: str) -> str:
     """Return the name of the ConfigMap or Secret with the configuration of a service on a node."""
     return f"{node}-{service}-config"

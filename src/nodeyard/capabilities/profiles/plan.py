@@ -47,6 +47,8 @@ def plan(snapshot: NodeSnapshot, now: datetime, explain: Sequence[ObjectRef] = (
         ),
         writes=draft.writes,
         is_final=not draft.blocked,
+        reserves=draft.reserves,
+        waits_for=tuple(draft.waits_for),
     )
 
 

@@ -77,18 +77,17 @@ class Profile:
 class Budget:
     """Rollout budget of a profile for one node."""
 
+    name: str = ""
+    """Name of the budget, which the plans of all nodes with the profile share."""
     total: int = 0
     """Number of objects that have the profile or are about to get it."""
-    limit: int = 0
+    limit: int = 1
     """Number of objects that may be unavailable at once."""
     unavailable: int = 0
-    """Number of objects that are unavailable or hold a slot, without the object of this node."""
-    has_slot: bool = True
-    """True if this node holds a rollout slot."""
-    is_stalled: bool = False
-    """True if an object is past its progress deadline, which stops the rollout."""
+    """Number of objects that are unavailable; if that may spend the budget, also of those that the plans of other nodes
+    are about to make unavailable."""
     stalled: str = ""
-    """Name of that object."""
+    """Name of an object that is past its progress deadline, which stops the rollout; empty if there is none."""
     due: datetime | None = None
     """Time of the next progress deadline."""
 
@@ -131,7 +130,7 @@ class NodeSnapshot:
     configurations: Mapping[str, Sequence[Object]] = field(default_factory=dict)
     """By service: objects with the name of this node's configuration: a ConfigMap, a Secret, or both."""
     budgets: Mapping[str, Budget] = field(default_factory=dict)
-    """By service, for the desired profile of the node."""
+    """By service whose object would be disrupted, for the desired profile of the node."""
     removals: Mapping[str, Removal] = field(default_factory=dict)
     """By service: set if the node has an object that its role or a selector no longer requests."""
     ignored: Set[str] = frozenset()

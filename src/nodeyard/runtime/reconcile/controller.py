@@ -198,6 +198,7 @@ class Controller:
             measure=self._measure,
             publish=self._publish,
             enqueue=self._enqueue,
+            reservations=self.view.reservations,
             is_answered=lambda: self.view.is_answered,
             freshness=Freshness(env.client, env.informers, self.view, required_kinds(self.capability)),
         )

@@ -52,6 +52,7 @@ from nodeyard.runtime.reconcile.observe_only import (
 from nodeyard.runtime.reconcile.plan_executor import PlanExecutor
 from nodeyard.runtime.reconcile.result import RETRIED, Ending, ReconcileResult, requeue_after, result_of
 from nodeyard.runtime.settings import Settings
+from nodeyard.watch.reservations import Reservations
 from nodeyard.watch.shared_informer import full_name
 
 SYNC_SECONDS: Final = 0.25
@@ -114,6 +115,7 @@ class Tools:
     """Called when the held plans or observe-only mode have changed."""
     enqueue: Callable[[Key], None] = lambda _key: None
     """Queues another key."""
+    reservations: Reservations = field(default_factory=Reservations)
 
 
 class Reconciler:
@@ -138,6 +140,7 @@ class Reconciler:
         began = self._tools.clock.monotonic()
         self._tools.latency.begin(key)
         self._tools.expectations.begin(key)
+        self._tools.reservations.drop(key)
         with bound(reconcile=id, capability=self._capability.name, key=key):
             try:
                 result = await self._pass(key)
@@ -146,6 +149,9 @@ class Reconciler:
                 result = ReconcileResult(Ending.ERROR)
             finally:
                 self._tools.expectations.end(key)
+                # What is still reserved was not written: others may have it.
+                for each in self._tools.reservations.release(key):
+                    self._tools.enqueue(each)
         self._tools.metrics.reconcile_seconds.observe(self._tools.clock.monotonic() - began)
         self._tools.metrics.ended(result.ending.value)
         self._tools.latency.end(key, result)
@@ -182,6 +188,7 @@ class Reconciler:
         planned, braked = await self._plan(
             key, snapshot, now, approvals((*roots, *capability.approval_roots(tools.view, key)))
         )
+        tools.reservations.reserve(key, planned.reserves, planned.waits_for)
         self._record_plan(key, braked)
         if observing:
             return await self._observe(braked.now, roots, observing, now)
@@ -191,6 +198,9 @@ class Reconciler:
         planned = msgspec.structs.replace(planned, plan=braked.now, is_final=is_final)
         outcome = await self._apply(planned, seen_at, (*roots, *capability.approval_roots(tools.view, key)))
         outcome = msgspec.structs.replace(outcome, waited=tools.latency.waited(key))
+        if outcome.is_complete:
+            # The cache shows the writes from now on.
+            tools.reservations.release(key)
         written = await self._report(snapshot, braked.now, outcome, self._refs(roots), now)
         return self._result(braked.now, outcome, written)
 

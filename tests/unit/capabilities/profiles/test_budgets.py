@@ -1,4 +1,4 @@
-"""Concurrent plans stay within the rollout budget, and waiting nodes are requeued when a slot is free."""
+"""Concurrent plans stay within the rollout budget, and waiting nodes are requeued when a part of it is free."""
 
 from __future__ import annotations
 
@@ -22,19 +22,18 @@ from tests.builders.profiles import (
 from nodeyard.capabilities.profiles import names, watched
 from nodeyard.capabilities.profiles.controller import PROFILES
 from nodeyard.capabilities.profiles.planning.availability import format_time
-from nodeyard.capabilities.profiles.rollout_slots import SLOT_TTL
 from nodeyard.capabilities.profiles.snapshot import Budget
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode
 from nodeyard.kube.json import Object
 
 CHOICE = {names.CELL: "nova-cell1", names.COMPUTE_PROFILE: "p"}
+COMPUTES = watched.kind_name(names.NOVA_API_VERSION, names.COMPUTE_KIND)
 OLD, NEW = {names.HASH: "old"}, {names.HASH: "new", names.WRITTEN: format_time(NOW)}
 
 
 @pytest.fixture
-def namespace(request: pytest.FixtureRequest) -> str:
-    """Use a separate namespace per test: slots are process-wide."""
-    return f"budgets-{request.node.name}".replace("_", "-")[:60]
+def namespace() -> str:
+    return "budgets"
 
 
 def compute(name: str, namespace: str, annotations: Object = OLD) -> Object:
@@ -61,8 +60,22 @@ def budget(seen: ProfilesView, namespace: str, number: int, now: datetime = NOW)
     return found
 
 
+def begin(seen: ProfilesView, namespace: str, number: int, now: datetime = NOW) -> bool:
+    """Plan a node and reserve its part, as the reconciler does before it writes; return True if it may be written."""
+    own = key(namespace, number)
+    seen.reservations.drop(own)
+    planned = PROFILES.plan(PROFILES.collect(seen, own, now), now, ())  # type: ignore[arg-type]
+    seen.reservations.reserve(own, planned.reserves, planned.waits_for)
+    return not planned.waits_for
+
+
+def end(seen: ProfilesView, namespace: str, number: int) -> set[str]:
+    """End the pass of a node that was not written; return the keys that are requeued."""
+    return set(seen.reservations.release(key(namespace, number)))
+
+
 def granted(seen: ProfilesView, namespace: str, now: datetime = NOW) -> list[bool]:
-    return [budget(seen, namespace, number, now).has_slot for number in range(4)]
+    return [begin(seen, namespace, number, now) for number in range(4)]
 
 
 def keys_of(kind: str, seen: ProfilesView, old: Any, new: Any) -> set[str]:
@@ -82,7 +95,7 @@ def test_as_many_are_let_through_at_once_as_the_profile_allows(namespace: str, l
 
 def test_who_waits_is_told_how_many_are_before_it_also_of_those_who_have_not_written_yet(namespace: str) -> None:
     seen = view(namespace, compute("n0", namespace, NEW), limit=2)
-    assert budget(seen, namespace, 1).has_slot
+    assert begin(seen, namespace, 1)
     assert budget(seen, namespace, 2).unavailable == 2
 
 
@@ -100,51 +113,75 @@ def test_the_first_deadline_of_those_who_are_awaited_wakes_the_others(namespace:
 def test_past_a_deadline_nobody_is_let_through_and_who_stands_in_the_way_is_named(namespace: str) -> None:
     told = compute("n2", namespace, {**NEW, names.WRITTEN: format_time(NOW - timedelta(seconds=600))})
     found = budget(view(namespace, told, limit="100%"), namespace, 1)
-    assert (found.is_stalled, found.stalled, found.has_slot) == (True, "n2", False)
+    assert found.stalled == "n2"
+    assert not begin(view(namespace, told, limit="100%"), namespace, 1)
 
 
-def test_a_node_that_goes_before_it_was_told_makes_room_at_once(namespace: str) -> None:
+def test_a_node_that_was_not_written_makes_room_at_the_end_of_its_pass(namespace: str) -> None:
     seen = view(namespace)
     assert granted(seen, namespace) == [True, False, False, False]
 
-    woken = keys_of(names.NODE_KIND, seen, node_of(namespace, 0), None)
-
-    assert {key(namespace, number) for number in (1, 2, 3)} <= woken
-    assert budget(seen, namespace, 1).has_slot
+    assert end(seen, namespace, 0) == {key(namespace, number) for number in (1, 2, 3)}
+    assert begin(seen, namespace, 1)
 
 
-def test_a_node_that_chooses_otherwise_before_it_was_told_makes_room_when_it_is_looked_at(namespace: str) -> None:
+def test_a_node_that_chooses_otherwise_while_it_is_written_keeps_its_part_until_its_pass_ends(namespace: str) -> None:
     seen = view(namespace)
     granted(seen, namespace)
-    changed = node_of(namespace, 0, annotations={names.COMPUTE_PROFILE: ""})
+    otherwise = view(namespace, annotations={names.COMPUTE_PROFILE: ""})
+    otherwise.reservations = seen.reservations
 
-    woken = keys_of(names.NODE_KIND, seen, node_of(namespace, 0), changed)
+    assert not begin(seen, namespace, 1)
+    assert key(namespace, 1) in end(seen, namespace, 0)
+    assert begin(otherwise, namespace, 0)
+    assert begin(seen, namespace, 1)
 
-    assert {key(namespace, 0), key(namespace, 1)} <= woken
-    # It may be writing just now: its place is free once it has been looked at.
-    assert not budget(seen, namespace, 1).has_slot
-    budget(view(namespace, annotations={names.COMPUTE_PROFILE: ""}), namespace, 0)
-    assert budget(seen, namespace, 1).has_slot
+
+def test_a_node_that_comes_while_another_is_written_does_not_get_ahead_of_it(namespace: str) -> None:
+    seen = view(namespace)
+    assert begin(seen, namespace, 3)
+    assert [begin(seen, namespace, number) for number in range(3)] == [False] * 3
 
 
 def test_a_service_object_that_goes_before_it_was_told_makes_room_at_once(namespace: str) -> None:
     seen = view(namespace)
     granted(seen, namespace)
-    assert key(namespace, 1) in keys_of(names.COMPUTE_KIND, seen, compute("n0", namespace), None)
+    seen.remove(COMPUTES, "n0", namespace)
+    assert begin(seen, namespace, 1)
 
 
-def test_a_node_that_cannot_be_told_keeps_the_others_waiting_for_a_minute_only(namespace: str) -> None:
+def test_a_written_object_counts_once_as_soon_as_the_cache_shows_it(namespace: str) -> None:
+    seen = view(namespace, limit=2)
+    assert begin(seen, namespace, 0)
+    (hash,) = seen.reservations.reserved(names.budget(names.NOVA, namespace, "p")).values()
+    shown = view(namespace, compute("n0", namespace, {**NEW, names.HASH: hash}), limit=2)
+    shown.reservations = seen.reservations
+    assert [begin(shown, namespace, number) for number in (1, 2, 3)] == [True, False, False]
+
+
+def test_the_budget_holds_also_if_reports_are_ignored_and_only_the_nodes_own_text_has_changed(namespace: str) -> None:
+    """The generation of the profile is the same before and after such a write."""
+    given = {names.HASH: "old", names.GENERATION: "1"}
+    silent = [{**compute(f"n{number}", namespace, given), "status": ready("old")} for number in range(4)]
+    for each in silent:
+        del each["status"]["hash"]
+    assert granted(view(namespace, *silent), namespace) == [True, False, False, False]
+
+
+def test_reading_a_snapshot_changes_nothing(namespace: str) -> None:
     seen = view(namespace)
-    assert budget(seen, namespace, 0).has_slot
-    assert budget(seen, namespace, 1).due == NOW + SLOT_TTL
-    assert budget(seen, namespace, 1, NOW + SLOT_TTL).has_slot
+    first, second = (PROFILES.collect(seen, key(namespace, 0), NOW) for _ in range(2))  # type: ignore[arg-type]
+    assert first == second
+    for number in range(4):
+        assert budget(seen, namespace, number).unavailable == 0
+    assert not seen.reservations.reserved(names.budget(names.NOVA, namespace, "p"))
 
 
 def test_a_paused_node_keeps_nobody_waiting(namespace: str) -> None:
     paused = {**CHOICE, "nodeyard.dev/paused": "true"}
     seen = view(namespace, annotations=paused)
     assert budget(seen, namespace, 0) == Budget()
-    assert budget(view(namespace), namespace, 1).has_slot
+    assert begin(view(namespace), namespace, 1)
 
 
 # who is counted

@@ -22,7 +22,6 @@ from nodeyard.capabilities.profiles.collect import collect_node
 from nodeyard.capabilities.profiles.controller import PROFILES
 from nodeyard.capabilities.profiles.plan import plan
 from nodeyard.capabilities.profiles.report.events import events
-from nodeyard.capabilities.profiles.rollout_slots import RolloutSlots
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import APPROVE
 from nodeyard.plan.brake import Limit, brake
@@ -48,7 +47,7 @@ def agent(name: str) -> Object:
 
 def deleted(view: ProfilesView, name: str) -> Action | None:
     """Return the deletion in the plan of a node."""
-    snapshot = collect_node(view, NAMESPACE, name, NOW, RolloutSlots())
+    snapshot = collect_node(view, NAMESPACE, name, NOW)
     assert snapshot is not None
     return next((each for each in plan(snapshot, NOW).plan.actions if each.reason == "ServiceObjectDeleted"), None)
 
@@ -110,7 +109,7 @@ def test_a_compute_that_a_node_without_a_role_gives_up_goes_by_itself():
 
 def test_it_is_told_of_and_approved_on_the_profile():
     view = fleet(dpdk(OTHER))
-    snapshot = collect_node(view, NAMESPACE, "n0", NOW, RolloutSlots())
+    snapshot = collect_node(view, NAMESPACE, "n0", NOW)
     braked = brake(plan(snapshot, NOW).plan, Limit(nodes=2, percent=10), PROFILES.managed_nodes(snapshot))
 
     (told,) = (each for each in events(snapshot, braked.now, Outcome()) if each.reason == "NeedsApproval")
@@ -197,11 +196,11 @@ class CountingView(ProfilesView):
 
 def objects_seen(nodes: int) -> int:
     """Count the objects read to plan each node of a role that removes their agents."""
-    named, slots = [f"n{number}" for number in range(nodes)], RolloutSlots()
+    named = [f"n{number}" for number in range(nodes)]
     bodies = [node(name, role="edpm-compute") for name in named]
     view = CountingView(role_body(), *bodies, *map(agent, named))
     for name in named:
-        snapshot = collect_node(view, NAMESPACE, name, NOW, slots)
+        snapshot = collect_node(view, NAMESPACE, name, NOW)
         assert snapshot is not None
         assert snapshot.removals[names.NEUTRON].nodes == nodes
     return view.seen

@@ -272,22 +272,31 @@ def test_another_generation_of_the_same_content_is_told_and_disturbs_nobody():
 
 
 def test_a_node_without_a_grant_waits_its_turn():
-    waiting = replace(changed(applied(world())), budgets={"nova": Budget(total=8, unavailable=2, has_slot=False)})
+    waiting = replace(changed(applied(world())), budgets={"nova": Budget(name="b", total=8, limit=2, unavailable=2)})
     assert done(waiting) == []
-    assert blocked(waiting)["MaxUnavailable"]["unavailable"] == 2
+    assert blocked(waiting)["MaxUnavailable"]["limit"] == 2
+    planned = plan(waiting, NOW)
+    assert (planned.reserves, planned.waits_for) == ({}, ("b",))
+
+
+def test_a_node_that_takes_from_the_budget_reserves_it_with_the_hash_that_it_writes():
+    allowed = replace(changed(applied(world())), budgets={"nova": Budget(name="b", total=8, limit=3, unavailable=2)})
+    planned = plan(allowed, NOW)
+    hash = bodies(allowed)["NovaExternalCompute"]["metadata"]["annotations"][names.HASH]
+    assert (planned.reserves, planned.waits_for) == ({"b": hash}, ())
 
 
 @pytest.mark.parametrize("is_ready", [True, False])
 def test_a_compute_from_before_us_waits_its_turn_too_where_it_works(is_ready):
     status = {"conditions": [{"type": "Ready", "status": str(is_ready)}]}
     before = {**compute_body(spec={"cellName": "nova-cell1"}), "status": status}
-    found = replace(world(), objects={"nova": before}, budgets={"nova": Budget(total=8, has_slot=False)})
+    found = replace(world(), objects={"nova": before}, budgets={"nova": Budget(total=8, unavailable=1)})
     assert ("MaxUnavailable" in blocked(found)) is is_ready
     assert (done(found) == []) is is_ready
 
 
 def test_a_rollout_past_its_deadline_stops_for_the_others():
-    budget = Budget(total=8, unavailable=1, has_slot=False, is_stalled=True, stalled="edpm-compute-7")
+    budget = Budget(total=8, stalled="edpm-compute-7")
     stopped = replace(changed(applied(world())), budgets={"nova": budget})
     assert done(stopped) == []
     assert blocked(stopped)["ProgressDeadlineExceeded"]["stalled"] == "edpm-compute-7"
@@ -295,7 +304,7 @@ def test_a_rollout_past_its_deadline_stops_for_the_others():
 
 def test_an_object_that_does_not_run_is_told_something_better_at_once():
     failing = applied(world(), reported=False)
-    budget = Budget(total=8, unavailable=8, has_slot=False, is_stalled=True)
+    budget = Budget(total=8, unavailable=8, stalled="edpm-compute-7")
     assert ("ServiceReconfigured", "NovaExternalCompute") in done(replace(changed(failing), budgets={"nova": budget}))
 
 

@@ -13,7 +13,6 @@ from nodeyard.capabilities.profiles.controller import PROFILES
 from nodeyard.capabilities.profiles.planning.inheritance import effective_spec
 from nodeyard.capabilities.profiles.planning.resolution import resolve
 from nodeyard.capabilities.profiles.planning.services import desired_config
-from nodeyard.capabilities.profiles.rollout_slots import RolloutSlots
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot
 from nodeyard.kube.json import Object
 
@@ -30,7 +29,7 @@ def test_the_configuration_of_a_node_is_found_by_its_name_and_a_copy_is_not() ->
     labels = {names.NODE_LABEL: "n0", names.SERVICE_LABEL: names.NOVA}
     kept, copy = (config_map(name, labels) for name in (names.config_name("n0", names.NOVA), "zz-backup"))
     view: Any = ProfilesView(build.node_body("n0"), kept, copy)
-    found = collect_node(view, build.NAMESPACE, "n0", build.NOW, RolloutSlots())
+    found = collect_node(view, build.NAMESPACE, "n0", build.NOW)
     assert found is not None
     assert [each["metadata"]["name"] for each in found.configurations[names.NOVA]] == [kept["metadata"]["name"]]
 

@@ -20,6 +20,7 @@ from nodeyard.runtime.reconcile.expectations import Expectations
 from nodeyard.runtime.reconcile.reconciler import OBSERVE_SECONDS, Reconciler, Tools
 from nodeyard.runtime.reconcile.result import Ending, ReconcileResult
 from nodeyard.runtime.settings import Settings
+from nodeyard.watch.reservations import Reservations
 
 
 class Stage:
@@ -38,6 +39,8 @@ class Stage:
         self.expectations = Expectations()
         self.loop_inputs = LoopInputs()
         self.latency = EventLatency(clock)
+        self.reservations = Reservations()
+        self.queued = []
         self.hears = None
         self.sends_after = 0.0
         self.before_sending = lambda: None
@@ -105,6 +108,8 @@ class Stage:
             measure=measure,
             loop_inputs=self.loop_inputs,
             freshness=self.freshness,
+            reservations=self.reservations,
+            enqueue=self.queued.append,
         )
         return Reconciler(capability, tools, Settings(identity="me", **settings))
 
@@ -412,3 +417,45 @@ async def test_a_status_that_admission_refuses_is_logged_and_tried_again_at_the_
     stage.status_result = Result.DENIED
     assert (await stage.reconciler().reconcile("a")).ending is Ending.DENIED
     assert "status not written" in capsys.readouterr().out
+
+
+def taking(budget):
+    """A capability whose plans take from a shared budget."""
+
+    def plan(*given):
+        return msgspec.structs.replace(LABELS.plan(*given), reserves={budget: "token"})
+
+    return dataclasses.replace(LABELS, plan=plan, plans_inline=lambda _key: True)
+
+
+@pytest.mark.parametrize("result", [Result.DONE, Result.FAILED, Result.DENIED, Result.HELD])
+async def test_what_a_plan_reserves_is_released_when_the_server_has_answered(stage, result):
+    found = {}
+    stage.result = result
+    stage.before_sending = lambda: found.update(stage.reservations.reserved("b"))
+    await stage.reconciler(taking("b")).reconcile("a")
+    assert found == {"a": "token"}
+    assert not stage.reservations.reserved("b")
+
+
+@pytest.mark.parametrize(("result", "queued"), [(Result.DONE, []), (Result.FAILED, ["w"]), (Result.HELD, ["w"])])
+async def test_keys_that_wait_for_a_budget_are_requeued_if_a_part_of_it_was_not_used(stage, result, queued):
+    stage.reservations.reserve("w", {}, ["b"])
+    stage.result = result
+    await stage.reconciler(taking("b")).reconcile("a")
+    assert stage.queued == queued
+
+
+async def test_a_pass_that_fails_on_the_way_releases_what_it_reserved(stage):
+    stage.reservations.reserve("w", {}, ["b"])
+    stage.before_sending = lambda: 1 / 0
+    await stage.reconciler(taking("b")).reconcile("a")
+    assert not stage.reservations.reserved("b")
+    assert stage.queued == ["w"]
+
+
+async def test_a_key_that_is_reconciled_does_not_wait_any_more_even_if_it_is_paused(stage):
+    stage.reservations.reserve("a", {}, ["b"])
+    stage.rule = LabelRule(metadata=ObjectMeta(name="a", uid="u", annotations={"nodeyard.dev/paused": "true"}))
+    await stage.reconciler(dataclasses.replace(LABELS, plans_pauses=False)).reconcile("a")
+    assert not stage.reservations.waiting("b")

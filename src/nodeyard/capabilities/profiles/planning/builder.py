@@ -29,6 +29,10 @@ class PlanBuilder(builder.PlanBuilder):
     def __init__(self, now: datetime, manager: str) -> None:
         super().__init__(now)
         self._manager = manager
+        self.reserves: dict[str, str] = {}
+        """Rollout budgets that the plan takes from, with the desired hash."""
+        self.waits_for: list[str] = []
+        """Rollout budgets that are spent."""
 
     def apply(
         self,

@@ -43,9 +43,9 @@ def is_disruptive(live: Object | None, hash: str, *, ignores: bool) -> bool:
 def request_slot(live: Object | None, hash: str, budget: Budget, *, ignores: bool) -> RolloutSlot:
     if not is_disruptive(live, hash, ignores=ignores):
         return RolloutSlot()
-    if budget.is_stalled:
+    if budget.stalled:
         return RolloutSlot(Reason.STALLED, {"stalled": budget.stalled})
-    if not budget.has_slot:
+    if budget.unavailable >= budget.limit:
         return RolloutSlot(Reason.BUDGET_SPENT, _spent(budget))
     return RolloutSlot()
 

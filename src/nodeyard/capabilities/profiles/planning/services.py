@@ -186,10 +186,13 @@ def _reconcile_object(
     ignores = service.name in snapshot.ignored
     slot = request_slot(live, desired.rendered.hash, budget, ignores=ignores)
     if slot.reason is not None:
+        draft.waits_for.append(budget.name)
         if budget.due is not None and budget.due > draft.now:
             draft.wake(budget.due)
         draft.block_with_facts(ref, slot.reason, facts_of(snapshot, resolution, **(slot.facts or {})))
         return
+    if is_disruptive(live, desired.rendered.hash, ignores=ignores) and budget.name:
+        draft.reserves[budget.name] = desired.rendered.hash
     _write_object(draft, snapshot, desired, effective, wanted_cell, live)
     progress = check_progress(draft, live, resolution, ignores=ignores)
     if progress.reason is Reason.STALLED:
