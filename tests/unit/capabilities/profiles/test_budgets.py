@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from random import Random
 from typing import Any
 
 import msgspec
@@ -21,10 +22,11 @@ from tests.builders.profiles import (
 
 from nodeyard.capabilities.profiles import names, watched
 from nodeyard.capabilities.profiles.controller import PROFILES
-from nodeyard.capabilities.profiles.planning.availability import format_time
+from nodeyard.capabilities.profiles.planning.availability import format_time, is_available
 from nodeyard.capabilities.profiles.snapshot import Budget
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode
 from nodeyard.kube.json import Object
+from nodeyard.watch.reservations import Reservations
 
 CHOICE = {names.CELL: "nova-cell1", names.COMPUTE_PROFILE: "p"}
 COMPUTES = watched.kind_name(names.NOVA_API_VERSION, names.COMPUTE_KIND)
@@ -219,3 +221,65 @@ def test_the_first_report_of_a_service_and_the_end_of_the_last_are_heard_by_all_
 
     both = view(namespace, reporting, compute("n1", namespace), *silent[2:])
     assert key(namespace, 2) not in keys_of(names.COMPUTE_KIND, both, silent[1], compute("n1", namespace))
+
+
+# concurrency
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("limit", [1, 3])
+def test_in_any_order_of_passes_writes_and_reports_the_limit_holds_and_every_node_is_written(
+    namespace: str, seed: int, limit: int
+) -> None:
+    """Passes overlap: a node may be planned while the writes of others are under way, and some writes fail."""
+    random, nodes = Random(seed), [f"n{number}" for number in range(8)]
+    profile = compute_profile_body("p", DEDICATED, spec={"maxUnavailable": limit}, namespace=namespace)
+    objects = {node: compute(node, namespace) for node in nodes}
+    reservations, under_way, failures = Reservations(), dict[str, str](), 5
+    queue = [names.node_key(namespace, node) for node in nodes]
+
+    def seen() -> ProfilesView:
+        bodies = [node_body(node, namespace=namespace) for node in nodes]
+        found = ProfilesView(role_body(annotations=CHOICE, namespace=namespace), profile, *bodies, *objects.values())
+        found.reservations = reservations
+        return found
+
+    def show(node: str, obj: Object) -> None:
+        before, objects[node] = objects[node], obj
+        queue.extend(keys_of(names.COMPUTE_KIND, seen(), before, obj) & {names.node_key(namespace, n) for n in nodes})
+
+    for _ in range(2000):
+        silent = [n for n, each in objects.items() if each["metadata"]["annotations"] != OLD and is_down(each)]
+        steps = ["plan"] * bool(queue) + ["answer"] * bool(under_way) + ["report"] * bool(silent)
+        if not steps:
+            break
+        match random.choice(steps):
+            case "plan":
+                key = queue.pop(random.randrange(len(queue)))
+                node = key.rpartition("/")[2]
+                if node in under_way:
+                    queue.append(key)
+                    continue
+                reservations.drop(key)
+                planned = PROFILES.plan(PROFILES.collect(seen(), key, NOW), NOW, ())  # type: ignore[arg-type]
+                reservations.reserve(key, planned.reserves, planned.waits_for)
+                under_way.update((node, hash) for hash in planned.reserves.values())
+            case "answer":
+                node, hash = under_way.popitem()
+                key = names.node_key(namespace, node)
+                if failures and random.random() < 0.3:
+                    failures -= 1
+                    queue += [*reservations.release(key), key]
+                    continue
+                show(node, compute(node, namespace, {**NEW, names.HASH: hash}))
+                reservations.release(key)
+            case "report":
+                node = random.choice(silent)
+                obj = objects[node]
+                show(node, {**obj, "status": ready(obj["metadata"]["annotations"][names.HASH])})
+        assert sum(map(is_down, objects.values())) + len(under_way) <= limit
+    assert all(each["metadata"]["annotations"] != OLD and not is_down(each) for each in objects.values())
+
+
+def is_down(obj: Object) -> bool:
+    return not is_available(obj)
