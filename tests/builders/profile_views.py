@@ -10,8 +10,9 @@ import msgspec
 from tests.builders.profiles import as_stored
 
 from nodeyard.capabilities.profiles import names, watched
+from nodeyard.capabilities.profiles.collect.rollout_counts import add, aggregate, reporting
 from nodeyard.capabilities.profiles.registry import BUILT_IN
-from nodeyard.capabilities.profiles.rollout_counts import RolloutCount, add, aggregate, reporting
+from nodeyard.capabilities.profiles.snapshot import RolloutCount
 from nodeyard.kube.json import Object
 from nodeyard.watch.reservations import Reservations
 

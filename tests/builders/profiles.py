@@ -17,8 +17,9 @@ from typing import Any
 import msgspec
 
 from nodeyard.capabilities.profiles import names
+from nodeyard.capabilities.profiles.messages.faults import KindFault
 from nodeyard.capabilities.profiles.registry import BUILT_IN, service_from
-from nodeyard.capabilities.profiles.snapshot import Budget, KindError, NodeSnapshot, Profile, Service
+from nodeyard.capabilities.profiles.snapshot import Budget, NodeSnapshot, Profile, Service
 from nodeyard.capabilities.profiles.types import (
     ComputeProfile,
     NetworkProfile,
@@ -183,7 +184,7 @@ def snapshot(
     configurations: Mapping[str, Sequence[Object]] | None = None,
     budgets: Mapping[str, Budget] | None = None,
     key_conflicts: Mapping[str, Sequence[str]] | None = None,
-    kind_errors: Mapping[str, KindError] | None = None,
+    kind_faults: Mapping[str, KindFault] | None = None,
     **profiles: Iterable[Profile],
 ) -> NodeSnapshot:
     """Return the snapshot of a node, with profiles by service: `nova=[profile("shared", SHARED)]`."""
@@ -196,7 +197,7 @@ def snapshot(
         objects=objects or {},
         configurations=configurations or {},
         budgets=budgets or {},
-        kind_errors=kind_errors or {},
+        kind_faults=kind_faults or {},
     )
 
 

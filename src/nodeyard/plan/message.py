@@ -57,6 +57,7 @@ PAST: Final = {
     "Evicts": "Evicted",
     "Marks": "Marked",
     "Moves": "Moved",
+    "Reconfigures": "Reconfigured",
     "Records": "Recorded",
     "Releases": "Released",
     "Removes": "Removed",
@@ -69,5 +70,6 @@ PAST: Final = {
     "Takes": "Took",
     "Uncordons": "Uncordoned",
     "Updates": "Updated",
+    "Writes": "Wrote",
 }
 """The past tense of each verb that begins the text of an action."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.messages import text
+from nodeyard.capabilities.profiles.messages.base import text
 from nodeyard.capabilities.profiles.plan import plan
 from nodeyard.capabilities.profiles.planning.services import node_ref
 from nodeyard.plan.explain import render_why

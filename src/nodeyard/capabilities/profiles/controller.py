@@ -11,26 +11,33 @@ from datetime import datetime
 from typing import Any, Final
 
 from nodeyard.apply.outcome import Outcome
-from nodeyard.capabilities.profiles import bulk_removal, definition, explain, names, profile_status, watched
-from nodeyard.capabilities.profiles.collect import collect_node, load_registry
-from nodeyard.capabilities.profiles.messages import text
+from nodeyard.capabilities.profiles import definition, names, watched
+from nodeyard.capabilities.profiles.collect import removals
+from nodeyard.capabilities.profiles.collect.nodes import collect_node
+from nodeyard.capabilities.profiles.collect.profiles import collect_profile, collect_role, collect_service
+from nodeyard.capabilities.profiles.collect.rollout_counts import (
+    aggregate,
+    ignores_progress,
+    reporting,
+    reporting_count,
+)
+from nodeyard.capabilities.profiles.messages.base import text
 from nodeyard.capabilities.profiles.plan import plan
 from nodeyard.capabilities.profiles.planning.availability import annotation, is_available, reported_hash
-from nodeyard.capabilities.profiles.profile_status import StatusSnapshot
+from nodeyard.capabilities.profiles.planning.profiles import plan_status
 from nodeyard.capabilities.profiles.reasons import Reason
-from nodeyard.capabilities.profiles.registry import NEUTRON, NOVA, TELEMETRY
+from nodeyard.capabilities.profiles.registry import NEUTRON, NOVA, TELEMETRY, load_registry
 from nodeyard.capabilities.profiles.report.events import events
 from nodeyard.capabilities.profiles.report.metrics import ProfilesMetrics
+from nodeyard.capabilities.profiles.report.profiles import report_status
 from nodeyard.capabilities.profiles.report.status import status
-from nodeyard.capabilities.profiles.rollout_counts import aggregate, ignores_progress, reporting, reporting_count
-from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Service
+from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Service, StatusSnapshot
 from nodeyard.capabilities.profiles.types import (
     OpenStackDataPlaneNode,
     OpenStackDataPlaneRole,
     ProfileService,
     annotation_of,
 )
-from nodeyard.capabilities.profiles.users import list_users
 from nodeyard.capabilities.profiles.webhook import WEBHOOKS
 from nodeyard.client.resources import Resource, of_kind
 from nodeyard.kube.json import Object, json_equal
@@ -105,7 +112,7 @@ def _profile_keys(service_name: str) -> Callable[[View, Object | None, Object | 
             nodes = view.all(names.NODE_KIND)
             yield from (_node_key(node) for node in nodes if node.metadata.namespace == namespace)
             return
-        for node in list_users(view, service, namespace, name):
+        for node in watched.list_users(view, service, namespace, name):
             yield names.node_key(namespace, node)
 
     return keys
@@ -229,24 +236,24 @@ def _collect(view: View, key: Key, now: datetime) -> NodeSnapshot | StatusSnapsh
         case "node", [namespace, name]:
             return collect_node(view, namespace, name, now)
         case "profile", [service, namespace, name]:
-            return profile_status.collect_profile(view, service, namespace, name, now)
+            return collect_profile(view, service, namespace, name, now)
         case "role", [namespace, name]:
-            return profile_status.collect_role(view, namespace, name)
+            return collect_role(view, namespace, name)
         case "service", [name]:
-            return profile_status.collect_service(view, name)
+            return collect_service(view, name)
     return None
 
 
 def _plan(snapshot: Any, now: datetime, asked: Sequence[ObjectRef]) -> Planned:
     if isinstance(snapshot, NodeSnapshot):
         return plan(snapshot, now, asked)
-    return explain.plan_status(snapshot, now, asked)
+    return plan_status(snapshot, now, asked)
 
 
 def _status(snapshot: Any, planned: Plan, outcome: Outcome, now: datetime) -> Sequence[StatusWrite]:
     if isinstance(snapshot, NodeSnapshot):
         return status(snapshot, planned, outcome, now)
-    return profile_status.report_status(snapshot, now)
+    return report_status(snapshot, now)
 
 
 def _events(snapshot: Any, planned: Plan, outcome: Outcome) -> Sequence[Event]:
@@ -263,11 +270,11 @@ def _roots(view: View, key: Key) -> Sequence[Any]:
 
 
 def _approval_roots(view: View, key: Key) -> Sequence[Any]:
-    """Return the objects on which bulk removals of a node are approved: its role, else see `bulk_removal.roots`."""
+    """Return the objects on which bulk removals of a node are approved: its role, else see `removals.roots`."""
     found: list[Any] = []
     for node in _roots(view, key):
         if not node.wanted.role:
-            found += bulk_removal.roots(view, node, load_registry(view).services)
+            found += removals.roots(view, node, load_registry(view).services)
         elif (role := view.get(names.ROLE_KIND, node.wanted.role, node.metadata.namespace)) is not None:
             found.append(role)
     return found

@@ -12,12 +12,14 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from nodeyard.capabilities.profiles import names
+from nodeyard.capabilities.profiles.messages.choices import RoleNotFound
+from nodeyard.capabilities.profiles.messages.faults import KeyConflict, UnknownService
+from nodeyard.capabilities.profiles.messages.states import NodeDeleting
 from nodeyard.capabilities.profiles.planning.builder import PlanBuilder
 from nodeyard.capabilities.profiles.planning.decisions import decide
 from nodeyard.capabilities.profiles.planning.inheritance import effective_spec
 from nodeyard.capabilities.profiles.planning.resolution import resolve, unknown_keys
 from nodeyard.capabilities.profiles.planning.services import node_ref, plan_service
-from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot
 from nodeyard.plan.model import ObjectRef, Plan, Planned
 
@@ -27,12 +29,12 @@ def plan(snapshot: NodeSnapshot, now: datetime, explain: Sequence[ObjectRef] = (
     node, ref = snapshot.node, node_ref(snapshot)
     resolutions = resolve(snapshot)
     if node.is_deleting:
-        draft.block_with_facts(ref, Reason.DELETING, {"node": node.name})
+        draft.block(ref, NodeDeleting(node=node.name))
     else:
         _block_node_faults(draft, snapshot, ref)
         effective = effective_spec(snapshot)
         for fault in effective.faults:
-            draft.block_with_facts(ref, fault.reason, {"node": node.name, "field": fault.field, "error": fault.message})
+            draft.block(ref, fault)
         for _name, resolution in sorted(resolutions.items()):
             plan_service(draft, snapshot, resolution, effective)
     decisions = [decide(each, snapshot, resolutions, draft.blocked) for each in explain]
@@ -56,12 +58,10 @@ def _block_node_faults(draft: PlanBuilder, snapshot: NodeSnapshot, ref: ObjectRe
     """Block on faults of the node itself; its services are still planned."""
     node = snapshot.node
     if node.wanted.role and snapshot.role is None:
-        draft.block_with_facts(ref, Reason.ROLE_NOT_FOUND, {"node": node.name, "role": node.wanted.role})
+        draft.block(ref, RoleNotFound(node=node.name, role=node.wanted.role))
     given = {**(snapshot.role.metadata.annotations if snapshot.role else {}), **node.metadata.annotations}
     for key in unknown_keys(snapshot):
-        draft.block_with_facts(ref, Reason.UNKNOWN_SERVICE, {"node": node.name, "key": key})
+        draft.block(ref, UnknownService(key=key))
     for key, services in sorted(snapshot.key_conflicts.items()):
         if key in given:
-            draft.block_with_facts(
-                ref, Reason.KEY_CONFLICT, {"node": node.name, "key": key, "services": list(services)}
-            )
+            draft.block(ref, KeyConflict(key=key, services=tuple(services)))

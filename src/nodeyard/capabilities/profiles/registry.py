@@ -17,6 +17,7 @@ from nodeyard.capabilities.profiles.configuration.objects import CONFIG_MAP, SEC
 from nodeyard.capabilities.profiles.snapshot import Service
 from nodeyard.capabilities.profiles.types import ConfigFormat, KindReference, ProfileService
 from nodeyard.kube.names import LABEL_VALUE_MAX, qualified_name_faults
+from nodeyard.runtime.capability import View
 
 BUILT_IN: Final[tuple[Service, ...]] = (
     Service(
@@ -115,6 +116,15 @@ def build_registry(declarations: Sequence[ProfileService]) -> Registry:
         faults.setdefault(name, fault)
     counted = [*BUILT_IN, *(each for each in sound if each.name not in faults)]
     return Registry(tuple(sorted(counted, key=lambda service: service.name)), claims, faults)
+
+
+_BUILT_IN_ONLY: Final = Registry()
+
+
+def load_registry(view: View) -> Registry:
+    """Return the built-in services and those that ProfileServices declare now."""
+    declared = view.all(names.SERVICE_KIND)
+    return build_registry(declared) if declared else _BUILT_IN_ONLY
 
 
 # faults of one declaration

@@ -1,4 +1,4 @@
-"""Immutable snapshot of everything that the plan of one OpenStackDataPlaneNode depends on.
+"""Immutable snapshots of what a plan or a status depends on: nodes, profiles, roles and ProfileServices.
 
 Service objects and configuration objects are kept whole, because the preview of an apply needs their managed fields.
 Profiles of every kind are parsed into the same type.
@@ -7,13 +7,19 @@ Profiles of every kind are parsed into the same type.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from nodeyard.capabilities.profiles.reasons import Reason
-from nodeyard.capabilities.profiles.types import ConfigFormat, OpenStackDataPlaneNode, OpenStackDataPlaneRole
+from nodeyard.capabilities.profiles.messages.faults import KindFault
+from nodeyard.capabilities.profiles.types import (
+    ConfigFormat,
+    OpenStackDataPlaneNode,
+    OpenStackDataPlaneRole,
+    ProfileService,
+    Source,
+)
 from nodeyard.kube.json import Object
 from nodeyard.plan.model import ObjectRef
 
@@ -107,14 +113,6 @@ class Removal:
 
 
 @dataclass(frozen=True)
-class KindError:
-    """Reason why a kind cannot be watched."""
-
-    reason: Reason
-    message: str
-
-
-@dataclass(frozen=True)
 class NodeSnapshot:
     node: OpenStackDataPlaneNode
     role: OpenStackDataPlaneRole | None = None
@@ -139,8 +137,8 @@ class NodeSnapshot:
     """True if ConfigMaps may be read and written in the namespace of the node."""
     has_secrets: bool = True
     """True if Secrets may be read and written in the namespace of the node."""
-    kind_errors: Mapping[str, KindError] = field(default_factory=dict)
-    """By service: error of its kinds, such as a missing permission with verb and resource."""
+    kind_faults: Mapping[str, KindFault] = field(default_factory=dict)
+    """By service: fault of its kinds, such as a missing permission with verb and resource."""
     memo: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """Cache of derived values (`memoize`)."""
 
@@ -157,3 +155,104 @@ def memoize(work: Callable[Concatenate[NodeSnapshot, P], T]) -> Callable[Concate
         return found
 
     return compute
+
+
+# profiles, roles and ProfileServices
+
+
+@dataclass(frozen=True)
+class RolloutCount:
+    total: int = 0
+    available: int = 0
+    """Objects that run their desired configuration."""
+    generations: Mapping[str, int] = field(default_factory=dict)
+    """Number of objects by generation of the profile."""
+    unavailable_since: Mapping[str, int] = field(default_factory=dict)
+    """Number of unavailable objects by the time of their last write."""
+    ready: int = 0
+    """Objects that are available if reports are ignored."""
+    unready_since: Mapping[str, int] = field(default_factory=dict)
+    """Number of the other objects by the time of their last write."""
+
+    @property
+    def is_done(self) -> bool:
+        return self.available == self.total
+
+    def ignoring_reports(self) -> RolloutCount:
+        """Return the counters for a rollout that ignores reports."""
+        return replace(self, available=self.ready, unavailable_since=self.unready_since)
+
+
+@dataclass(frozen=True)
+class ProfileUser:
+    """User of a profile: a node or role that names it, or a node that it selects."""
+
+    source: Source
+    name: str
+    nodes: int = 1
+    """Number of nodes of a role."""
+    followers: int = 1
+    """Number of nodes of a role that use its choice."""
+
+
+@dataclass(frozen=True)
+class RoleChoice:
+    """Choice of a role for one service."""
+
+    service: Service
+    value: str | None
+    """None if the role lacks the annotation."""
+    followers: int
+    """Number of nodes of the role that use it."""
+    exists: bool
+
+
+@dataclass(frozen=True)
+class ProfileSnapshot:
+    service: Service
+    raw: Object
+    profile: Profile
+    node_count: int = 0
+    """Number of nodes with the profile."""
+    nodes: Sequence[str] = ()
+    """Names of the first nodes, sorted."""
+    rollout: RolloutCount = field(default_factory=RolloutCount)
+    """Counters of its service objects."""
+    due: datetime | None = None
+    """Earliest progress deadline."""
+    stalled: str = ""
+    """Name of the object that is past its progress deadline."""
+    used_by: Sequence[ProfileUser] = ()
+    """Roles, and the first nodes that name the profile or are selected."""
+    ignores: bool = False
+    """True if its rollout does not wait for status.hash.profile."""
+    pinned: int = 0
+    """Number of nodes pinned to an earlier generation."""
+
+    @property
+    def updated(self) -> int:
+        """Number of service objects with the current generation; the number of nodes for a service without objects."""
+        if not self.service.makes_object:
+            return self.node_count
+        return self.rollout.generations.get(str(self.profile.generation), 0)
+
+
+@dataclass(frozen=True)
+class RoleSnapshot:
+    role: OpenStackDataPlaneRole
+    nodes: int = 0
+    choices: Sequence[RoleChoice] = ()
+    """Choices by service."""
+    approved: str | None = None
+    """Value of the approve annotation without completed approvals; None if it does not change."""
+    has_removals: bool = False
+    """True if an approved removal is not complete."""
+
+
+@dataclass(frozen=True)
+class ServiceSnapshot:
+    service: ProfileService
+    fault: str = ""
+
+
+StatusSnapshot = ProfileSnapshot | RoleSnapshot | ServiceSnapshot

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from nodeyard.capabilities.profiles import names, watched
-from nodeyard.capabilities.profiles.collect import load_registry
-from nodeyard.capabilities.profiles.registry import build_registry
+from nodeyard.capabilities.profiles.registry import build_registry, load_registry
 from nodeyard.capabilities.profiles.reviews.nodes import review_node, review_role
 from nodeyard.capabilities.profiles.reviews.profiles import review_profile
 from nodeyard.capabilities.profiles.snapshot import Service

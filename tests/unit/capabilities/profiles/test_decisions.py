@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.messages import text
+from nodeyard.capabilities.profiles.messages.base import text
+from nodeyard.capabilities.profiles.messages.states import BudgetSpent, Pinned, Stalled
 from nodeyard.capabilities.profiles.planning.decisions import decide
 from nodeyard.capabilities.profiles.planning.resolution import resolve
-from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot
 from nodeyard.plan.explain import render_decision
+from nodeyard.plan.message import Message
 from nodeyard.plan.model import Blocked, Decision, ObjectRef
 
 from ....builders import profiles as build
@@ -28,9 +29,17 @@ def node_ref(snapshot: NodeSnapshot, **other: Any) -> ObjectRef:
     return ObjectRef(**{**of, "namespace": build.NAMESPACE, "name": snapshot.node.name, **other})
 
 
-def blocked(snapshot: NodeSnapshot, reason: Reason, service: str = "nova", **facts: Any) -> Blocked:
-    about = {**resolve(snapshot)[service].facts, **facts}
-    return Blocked(object=node_ref(snapshot), reason=reason.value, facts=about)
+def blocked(snapshot: NodeSnapshot, message: Message) -> Blocked:
+    return Blocked(object=node_ref(snapshot), reason=message.reason, facts=message)
+
+
+STALLED = Stalled(service="nova", profile="p", object="edpm-compute-7")
+PINNED = Pinned(service="nova", node="edpm-compute-1", kind="ComputeProfile", profile="p")
+
+
+def changes(decision: Decision) -> list[str]:
+    """Return the reasons of what would change a decision."""
+    return [each.reason for each in decision.would_change if isinstance(each, Message)]
 
 
 def asked(snapshot: NodeSnapshot, *hindrances: Blocked, **ref: Any) -> Decision:
@@ -41,7 +50,8 @@ def asked(snapshot: NodeSnapshot, *hindrances: Blocked, **ref: Any) -> Decision:
 
 def said(decision: Decision, name: str) -> str:
     candidate = next(each for each in decision.candidates if each.name == name)
-    return text(candidate.reason, candidate.facts)
+    found: str = candidate.facts.text()
+    return found
 
 
 # the design's story
@@ -102,15 +112,18 @@ def test_the_object_of_a_service_is_explained_by_the_choice_for_it() -> None:
     decision = asked(story(), kind=names.COMPUTE_KIND, api_version="nova.openstack.org/v1")
 
     assert decision.rule == "ChosenByNode"
-    assert decision.facts["profile"] == "dell-r740-dedicated-cpus"
-    assert decision.would_change == ("AnnotateNode",)
+    assert decision.facts.profile == "dell-r740-dedicated-cpus"
+    assert changes(decision) == ["AnnotateNode"]
 
 
 def test_an_object_that_waits_says_for_what_and_what_was_chosen() -> None:
     snapshot = story()
     decision = asked(
         snapshot,
-        blocked(snapshot, Reason.BUDGET_SPENT, unavailable=1, total=4),
+        blocked(
+            snapshot,
+            BudgetSpent(service="nova", node="n", kind="ComputeProfile", profile="p", limit=1, total=4),
+        ),
         kind=names.COMPUTE_KIND,
         api_version=names.NOVA_API_VERSION,
     )
@@ -131,20 +144,20 @@ def test_the_same_kind_of_another_group_is_not_the_services() -> None:
 
 def test_what_blocks_the_plan_is_the_rule_and_its_service_says_so_too() -> None:
     snapshot = story()
-    decision = asked(snapshot, blocked(snapshot, Reason.STALLED, stalled="edpm-compute-7"))
+    decision = asked(snapshot, blocked(snapshot, STALLED))
 
     assert decision.rule == "ProgressDeadlineExceeded"
-    assert decision.would_change == ("CheckServiceOperator",)
+    assert changes(decision) == ["CheckServiceOperator"]
     assert "edpm-compute-7 did not become available" in said(decision, "nova")
     assert "edpm-compute-7" not in said(decision, "neutron")
 
 
 def test_a_pinned_profile_is_what_there_is_to_say_where_nothing_else_is() -> None:
     snapshot = story()
-    decision = asked(snapshot, blocked(snapshot, Reason.PINNED))
+    decision = asked(snapshot, blocked(snapshot, PINNED))
 
     assert decision.rule == "PinnedByPolicy"
-    both = blocked(snapshot, Reason.PINNED), blocked(snapshot, Reason.STALLED)
+    both = blocked(snapshot, PINNED), blocked(snapshot, STALLED)
     assert asked(snapshot, *both).rule == "ProgressDeadlineExceeded"
     assert "spec.profileUpdatePolicy is Manual" in said(decision, "nova")
 
@@ -152,8 +165,8 @@ def test_a_pinned_profile_is_what_there_is_to_say_where_nothing_else_is() -> Non
 def test_a_profile_that_does_not_exist_is_the_rule_with_its_remedies() -> None:
     decision = asked(story(annotations={names.NETWORK_PROFILE: "gone"}))
 
-    assert (decision.rule, decision.facts["profile"]) == ("ProfileNotFound", "gone")
-    assert [text(each, decision.facts) for each in decision.would_change] == [
+    assert (decision.rule, decision.facts.profile) == ("ProfileNotFound", "gone")
+    assert [each.text() for each in decision.would_change if isinstance(each, Message)] == [
         "Create NetworkProfile gone in namespace openstack",
         "Annotate the node with neutron.openstack.org/network-profile: this overrides the role for this node only; an "
         "empty value means no profile",
@@ -162,7 +175,7 @@ def test_a_profile_that_does_not_exist_is_the_rule_with_its_remedies() -> None:
 
 def test_a_service_does_not_repeat_what_its_choice_says_already() -> None:
     snapshot = story(annotations={names.NETWORK_PROFILE: "gone"})
-    decision = asked(snapshot, blocked(snapshot, Reason.NOT_FOUND, "neutron"))
+    decision = asked(snapshot, blocked(snapshot, resolve(snapshot)["neutron"].message))
 
     assert said(decision, "neutron").count("does not exist") == 1
 
@@ -170,8 +183,10 @@ def test_a_service_does_not_repeat_what_its_choice_says_already() -> None:
 def test_a_role_that_does_not_exist_is_the_rule() -> None:
     decision = asked(build.snapshot(build.node(role="gone")))
 
-    assert (decision.rule, decision.would_change) == ("RoleNotFound", ("CreateRole",))
-    assert text(decision.would_change[0], decision.facts) == "Create OpenStackDataPlaneRole gone"
+    assert (decision.rule, changes(decision)) == ("RoleNotFound", ["CreateRole"])
+    assert [each.text() for each in decision.would_change if isinstance(each, Message)] == [
+        "Create OpenStackDataPlaneRole gone"
+    ]
 
 
 # what is no choice

@@ -179,11 +179,11 @@ def test_variables_that_cannot_be_read_are_refused_without_quoting_them(text: st
 def test_each_side_is_told_about_its_own_variables() -> None:
     found = inherits({"ansibleVars": "- a\n"}, {"ansibleVars": "b\n"})
 
-    assert [(fault.reason, fault.field) for fault in found.faults] == [
+    assert [(fault.reason, fault.error.partition(" ")[0]) for fault in found.faults] == [
         (Reason.VARS_INVALID, "spec.node.ansibleVars"),
         (Reason.VARS_INVALID, "spec.nodeTemplate.ansibleVars"),
     ]
-    assert found.faults[0].message == (
+    assert found.faults[0].error == (
         "spec.node.ansibleVars is not a mapping of variables to values: write one variable per line, as name: value"
     )
     assert found.section.ansible_vars == "- a\n"
@@ -212,7 +212,7 @@ def test_attachments_that_differ_are_a_fault(of_role: list[str]) -> None:
     whole = inherit(build.node(networkAttachments=["a", "b"]), build.role(networkAttachments=of_role))
 
     assert [fault.reason for fault in whole.faults] == [Reason.ATTACHMENTS_DIFFER]
-    assert whole.faults[0].message == (
+    assert whole.faults[0].error == (
         f"spec.networkAttachments is [a, b], but role edpm-compute has [{', '.join(of_role)}]: set the same list on "
         f"both, or remove one"
     )

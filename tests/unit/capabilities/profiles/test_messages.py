@@ -1,37 +1,77 @@
-"""Every reason has a text; a text about a fault has a remedy."""
+"""Every reason has a message; a text about a fault has a remedy."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import msgspec
 import pytest
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.messages import text
+from nodeyard.capabilities.profiles.messages.base import text
+from nodeyard.capabilities.profiles.messages.choices import ProfileNotFound, RoleNotFound, RoleSettingsUnknown
+from nodeyard.capabilities.profiles.messages.faults import CellChanged, CellInvalid, Forbidden, NotServed
+from nodeyard.capabilities.profiles.messages.states import (
+    AwaitsReady,
+    AwaitsReport,
+    BudgetSpent,
+    NoProfileOnRole,
+    Reconciled,
+    RollingOut,
+)
 from nodeyard.capabilities.profiles.planning.resolution import resolve
 from nodeyard.capabilities.profiles.reasons import Reason
+from nodeyard.plan.message import Message
 
 from ....builders import profiles as build
 
-ABOUT = {
-    "node": "edpm-compute-0",
+CHOICE: dict[str, Any] = {
     "service": "nova",
     "kind": "ComputeProfile",
     "profile": "shared",
-    "value": "shared",
     "key": names.COMPUTE_PROFILE,
+    "node": "edpm-compute-0",
     "role": "edpm-compute",
     "source": "Node",
 }
+ON_NODE: dict[str, Any] = {"service": "nova", "node": "edpm-compute-0"}
+PROFILE: dict[str, Any] = {"service": "nova", "kind": "ComputeProfile", "profile": "shared"}
 
 
-@pytest.mark.parametrize("reason", list(Reason))
-@pytest.mark.parametrize("facts", [{}, ABOUT], ids=["no facts", "facts"])
-def test_every_reason_has_a_sentence_whatever_facts_there_are(reason: Reason, facts: dict[str, str]) -> None:
-    said = text(reason.value, {"error": "something", **facts})
+def message_types(of: type[Message] = Message) -> list[type[Message]]:
+    """Return the messages of profiles, without their common bases."""
+    found = [each for one in of.__subclasses__() for each in message_types(one)]
+    is_own = of.__module__.startswith("nodeyard.capabilities.profiles.") and hasattr(of, "reason")
+    return [*found, *([of] if is_own else [])]
+
+
+def sample(of: type[Message]) -> Message:
+    values: dict[Any, Any] = {str: "word", int: 2, bool: True, tuple[str, ...]: ("word",)}
+    return of(**{each.name: values[each.type] for each in msgspec.structs.fields(of) if each.type in values})
+
+
+@pytest.mark.parametrize("of", message_types(), ids=lambda of: of.__name__)
+def test_every_message_has_a_sentence(of: type[Message]) -> None:
+    said = sample(of).text()
 
     assert said
-    assert said != reason.value
+    assert said != of.reason
     assert "{" not in said
     assert "None" not in said
+
+
+def test_every_reason_has_a_message() -> None:
+    assert {each.reason for each in message_types()} == set(Reason)
+
+
+@pytest.mark.parametrize(
+    "of", [each for each in message_types() if each.__module__.endswith(".actions")], ids=lambda of: of.__name__
+)
+def test_an_action_that_succeeded_is_told_in_the_past_tense(of: type[Message]) -> None:
+    now, then = (said.partition(" ") for said in (sample(of).text(), sample(of).past_text()))
+    assert now[0].endswith("s")
+    assert not then[0].endswith("s")
+    assert now[2] == then[2]
 
 
 def test_a_reason_of_somebody_else_is_its_own_text() -> None:
@@ -39,89 +79,73 @@ def test_a_reason_of_somebody_else_is_its_own_text() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reason", "facts", "said"),
+    ("message", "said"),
     [
         (
-            Reason.NOT_FOUND,
-            {**ABOUT, "namespace": "openstack"},
+            ProfileNotFound(**CHOICE, namespace="openstack"),
             "ComputeProfile shared does not exist in namespace openstack, but nova.openstack.org/compute-profile on "
             "node edpm-compute-0 names it. Create the profile or name another; the deployed configuration is kept",
         ),
         (
-            Reason.NOT_FOUND,
-            {**ABOUT, "source": "Role"},
-            "ComputeProfile shared does not exist, but nova.openstack.org/compute-profile on role edpm-compute names "
-            "it. Create the profile or name another; the deployed configuration is kept",
+            ProfileNotFound(**{**CHOICE, "source": "Role"}, namespace="openstack"),
+            "ComputeProfile shared does not exist in namespace openstack, but nova.openstack.org/compute-profile on "
+            "role edpm-compute names it. Create the profile or name another; the deployed configuration is kept",
         ),
         (
-            Reason.FORBIDDEN,
-            {"service": "storage", "verb": "list", "resource": "storageprofiles.storage.openstack.org"},
-            "Nodeyard cannot manage storage: no permission to list storageprofiles.storage.openstack.org. Grant it "
-            "with a ClusterRole that aggregates to Nodeyard's role for profiles; the deployed configuration is kept",
+            Forbidden(service="storage", error="cannot list StorageProfile.storage.openstack.org: forbidden"),
+            "Nodeyard cannot manage storage: cannot list StorageProfile.storage.openstack.org: forbidden; the deployed "
+            "configuration is kept",
         ),
         (
-            Reason.FORBIDDEN,
-            {"service": "storage", "error": "the API server does not serve StorageProfile"},
-            "Nodeyard cannot manage storage: the API server does not serve StorageProfile; the deployed configuration "
-            "is kept",
+            NotServed(service="storage", error="the API server does not serve StorageProfile"),
+            "Nodeyard cannot manage storage: the API server does not serve StorageProfile. Install its CRD",
         ),
         (
-            Reason.CELL_CHANGED,
-            {**ABOUT, "from": "cell1", "to": "cell2"},
+            CellChanged(**ON_NODE, from_="cell1", to="cell2"),
             "nova on node edpm-compute-0 is in cell cell1 and cannot move to cell2: set nova.openstack.org/cell back. "
             "To move it, set nova.openstack.org/cell on the node to an empty value, which deletes its "
             "NovaExternalCompute, then set the new cell when that object is gone",
         ),
         (
-            Reason.CELL_INVALID,
-            {**ABOUT, "source": "Node", "cell": "Cell 1", "error": "no"},
+            CellInvalid(**ON_NODE, source="Node", cell="Cell 1", error="no"),
             "Annotation nova.openstack.org/cell on node edpm-compute-0 is 'Cell 1', which is not a valid cell name: "
             "no. Set it to the name of the cell; a compute cannot change its cell later",
         ),
         (
-            Reason.BUDGET_SPENT,
-            {**ABOUT, "limit": 2, "unavailable": 1, "total": 8},
-            "Nova on node edpm-compute-0 waits for a rollout slot: maxUnavailable allows 2 of 8 service objects with "
-            "ComputeProfile shared to be unavailable at once",
+            BudgetSpent(**PROFILE, node="edpm-compute-0", limit=2, total=8),
+            "Nova on node edpm-compute-0 waits: maxUnavailable allows 2 of 8 service objects with ComputeProfile "
+            "shared to be unavailable at once",
         ),
         (
-            Reason.ROLE_NOT_FOUND,
-            {"node": "edpm-compute-0", "role": "gone"},
+            RoleNotFound(node="edpm-compute-0", role="gone"),
             "OpenStackDataPlaneRole gone (spec.role of node edpm-compute-0) does not exist: create it, or change "
             "spec.role. Annotations on the node still apply",
         ),
         (
-            Reason.ROLE_NOT_FOUND,
-            {"node": "edpm-compute-0", "role": "gone", "service": "nova"},
+            RoleSettingsUnknown(**ON_NODE, role="gone"),
             "OpenStackDataPlaneRole gone (spec.role of node edpm-compute-0) does not exist: the settings that nova "
             "inherits from it are unknown, so the deployed configuration is kept",
         ),
         (
-            Reason.ROLLING,
-            {"profile": "shared", "updated": 1, "total": 3},
-            "Profile shared is rolling out: 1 of 3 service objects updated",
+            RollingOut(**PROFILE, updated=1, total=3),
+            "ComputeProfile shared is rolling out: 1 of 3 service objects updated",
         ),
         (
-            Reason.ROLLING,
-            {"node": "n1", "service": "nova", "hash": "3f2a"},
-            "Waiting for nova on node n1 to report config hash 3f2a in status.hash.profile",
+            AwaitsReport(**ON_NODE, hash="3f2a"),
+            "Waiting for nova on node edpm-compute-0 to report config hash 3f2a in status.hash.profile",
         ),
+        (AwaitsReady(**ON_NODE), "Waiting for nova on node edpm-compute-0 to report condition Ready=True"),
         (
-            Reason.ROLLING,
-            {"node": "n1", "service": "nova", "hash": "3f2a", "is_reported": True},
-            "Waiting for nova on node n1 to report condition Ready=True",
-        ),
-        (
-            Reason.NO_PROFILE_ON_ROLE,
-            {"role": "edpm-compute", "key": names.COMPUTE_PROFILE, "kind": "ComputeProfile", "is_empty": True},
+            NoProfileOnRole(role="edpm-compute", key=names.COMPUTE_PROFILE, kind="ComputeProfile", is_empty=True),
             "Annotation nova.openstack.org/compute-profile on role edpm-compute is empty: its nodes have no "
             "ComputeProfile unless they set their own",
         ),
-        (Reason.RECONCILED, {}, "In sync with the spec"),
+        (Reconciled(), "In sync with the spec"),
     ],
+    ids=lambda each: type(each).__name__ if isinstance(each, Message) else "",
 )
-def test_a_sentence_names_object_key_value_and_remedy(reason: Reason, facts: dict[str, object], said: str) -> None:
-    assert text(reason, facts) == said
+def test_a_sentence_names_object_key_value_and_remedy(message: Message, said: str) -> None:
+    assert message.text() == said
 
 
 @pytest.mark.parametrize(
@@ -170,14 +194,14 @@ def test_a_choice_tells_who_made_it_and_what_it_shadows(
     snapshot = build.snapshot(build.node(annotations=annotations), build.role(annotations=of_role), nova=profiles)
     found = resolve(snapshot)["nova"]
 
-    assert text(found.reason, found.facts) == said
+    assert found.message.text() == said
 
 
 def test_a_selected_node_tells_which_selectors_it_passed_over() -> None:
     profiles = [build.profile("a", node_selector={}, priority=2), build.profile("b", node_selector={})]
     found = resolve(build.snapshot(build.node(role=""), nova=profiles))["nova"]
 
-    assert text(found.reason, found.facts) == (
+    assert found.message.text() == (
         "ComputeProfile a selects node edpm-compute-0 by spec.nodeSelector, overriding b (spec.nodeSelector)"
     )
 
@@ -186,7 +210,7 @@ def test_a_list_is_told_to_become_one_name() -> None:
     snapshot = build.snapshot(build.node(annotations={names.COMPUTE_PROFILE: "a,b"}, role=""))
     found = resolve(snapshot)["nova"]
 
-    said = text(found.reason, found.facts)
+    said = found.message.text()
 
     assert said.startswith(
         "Annotation nova.openstack.org/compute-profile on node edpm-compute-0 is 'a,b', which is not the name of one "

@@ -178,14 +178,14 @@ def test_a_cell_cannot_change_once_there_is_a_compute():
     moved = replace(after, role=role(annotations={**SEED_ROLE_ANNOTATIONS, names.CELL: "nova-cell2"}))
     assert done(moved) == []
     facts = blocked(moved)["CellImmutable"]
-    assert (facts["from"], facts["to"]) == ("nova-cell1", "nova-cell2")
+    assert (facts.from_, facts.to) == ("nova-cell1", "nova-cell2")
 
 
 def test_no_compute_is_made_in_a_cell_that_cannot_be():
     wrong = replace(world(), role=role(annotations={**SEED_ROLE_ANNOTATIONS, names.CELL: "Nova cell1"}))
     assert "NovaExternalCompute" not in bodies(wrong)
     facts = blocked(wrong)["CellInvalid"]
-    assert (facts["cell"], facts["source"]) == ("Nova cell1", "Role")
+    assert (facts.cell, facts.source) == ("Nova cell1", "Role")
 
 
 def test_a_profile_that_is_missing_leaves_what_is_deployed():
@@ -274,7 +274,7 @@ def test_another_generation_of_the_same_content_is_told_and_disturbs_nobody():
 def test_a_node_without_a_grant_waits_its_turn():
     waiting = replace(changed(applied(world())), budgets={"nova": Budget(name="b", total=8, limit=2, unavailable=2)})
     assert done(waiting) == []
-    assert blocked(waiting)["MaxUnavailable"]["limit"] == 2
+    assert blocked(waiting)["MaxUnavailable"].limit == 2
     planned = plan(waiting, NOW)
     assert (planned.reserves, planned.waits_for) == ({}, ("b",))
 
@@ -299,7 +299,7 @@ def test_a_rollout_past_its_deadline_stops_for_the_others():
     budget = Budget(total=8, stalled="edpm-compute-7")
     stopped = replace(changed(applied(world())), budgets={"nova": budget})
     assert done(stopped) == []
-    assert blocked(stopped)["ProgressDeadlineExceeded"]["stalled"] == "edpm-compute-7"
+    assert blocked(stopped)["ProgressDeadlineExceeded"].object == "edpm-compute-7"
 
 
 def test_an_object_that_does_not_run_is_told_something_better_at_once():

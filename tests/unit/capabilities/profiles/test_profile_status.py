@@ -18,13 +18,11 @@ from tests.builders.profiles import (
 )
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.explain import plan_status
+from nodeyard.capabilities.profiles.collect.profiles import collect_profile
 from nodeyard.capabilities.profiles.planning.availability import format_time
-from nodeyard.capabilities.profiles.profile_status import (
-    ProfileSnapshot,
-    collect_profile,
-    report_status,
-)
+from nodeyard.capabilities.profiles.planning.profiles import plan_status
+from nodeyard.capabilities.profiles.report.profiles import report_status
+from nodeyard.capabilities.profiles.snapshot import ProfileSnapshot
 from nodeyard.kube.json import Object
 
 
@@ -118,11 +116,11 @@ def test_a_profile_of_a_service_without_objects_says_how_many_nodes_choose_it() 
     assert condition("Progressing", seen) == (
         "False",
         "Available",
-        "Profile p is chosen for 1 node; telemetry has no service objects to roll out to",
+        "TelemetryProfile p is chosen for 1 node; telemetry has no service objects to roll out to",
     )
     assert (seen.node_count, seen.updated) == (1, 1)
 
 
 def test_a_profile_that_no_node_has_does_not_say_0_of_0() -> None:
     _, _, message = condition("Progressing", collected(names.NOVA, compute_profile_body("p", SHARED)))
-    assert message == "Profile p is not deployed on any node"
+    assert message == "ComputeProfile p is not deployed on any node"

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from nodeyard.capabilities.profiles import names
+from nodeyard.capabilities.profiles.messages.choices import ProfileAmbiguous
+from nodeyard.capabilities.profiles.messages.faults import Forbidden
 from nodeyard.capabilities.profiles.planning.resolution import (
     Resolution,
     cell,
@@ -16,7 +18,7 @@ from nodeyard.capabilities.profiles.planning.resolution import (
     wants_object,
 )
 from nodeyard.capabilities.profiles.reasons import Reason
-from nodeyard.capabilities.profiles.snapshot import KindError, NodeSnapshot
+from nodeyard.capabilities.profiles.snapshot import NodeSnapshot
 from nodeyard.capabilities.profiles.types import Source, State
 
 from ....builders import profiles as build
@@ -94,7 +96,7 @@ def test_node_and_role(
 ) -> None:
     found = nova(seen(of_node, of_role))
 
-    assert (found.state, found.source, found.value, found.reason) == (state, source, value, reason)
+    assert (found.state, found.source, found.value, found.message.reason) == (state, source, value, reason)
     assert (found.profile.name if found.profile else "") == (value if state is State.RESOLVED else "")
 
 
@@ -170,14 +172,14 @@ def test_annotations_of_the_node_count_though_its_role_does_not_exist() -> None:
 def test_what_a_missing_role_may_have_said_is_not_settled() -> None:
     found = nova(without_role(seen()))
 
-    assert (found.state, found.reason, found.is_settled) == (State.NOT_FOUND, Reason.ROLE_NOT_FOUND, False)
+    assert (found.state, found.message.reason, found.is_settled) == (State.NOT_FOUND, Reason.ROLE_NOT_FOUND, False)
 
 
 def test_a_missing_role_keeps_selectors_from_deciding() -> None:
     selecting = build.profile("all", node_selector={})
     found = nova(without_role(seen(profiles={"nova": [selecting]})))
 
-    assert (found.reason, found.profile) == (Reason.ROLE_NOT_FOUND, None)
+    assert (found.message.reason, found.profile) == (Reason.ROLE_NOT_FOUND, None)
 
 
 def test_a_node_without_a_role_misses_none() -> None:
@@ -218,7 +220,7 @@ def test_a_profile_that_selects_the_node_counts_where_nobody_speaks() -> None:
     found = selected(build.profile("racked", node_selector=RACK))
 
     assert (found.state, found.source, found.value) == (State.RESOLVED, Source.SELECTOR, "racked")
-    assert found.reason is Reason.FROM_SELECTOR
+    assert found.message.reason is Reason.FROM_SELECTOR
 
 
 @pytest.mark.parametrize(
@@ -253,8 +255,9 @@ def test_two_of_the_highest_priority_are_an_error() -> None:
         build.profile("low", node_selector=RACK),
     )
 
-    assert (found.state, found.reason, found.source) == (State.AMBIGUOUS, Reason.AMBIGUOUS, Source.SELECTOR)
-    assert (found.facts["profiles"], found.facts["priority"]) == (["a", "b"], 5)
+    assert (found.state, found.message.reason, found.source) == (State.AMBIGUOUS, Reason.AMBIGUOUS, Source.SELECTOR)
+    assert isinstance(found.message, ProfileAmbiguous)
+    assert (found.message.profiles, found.message.priority) == (("a", "b"), 5)
     assert (found.value, found.profile, found.is_settled) == ("", None, False)
     assert found.shadowed == ((Source.SELECTOR, "low"),)
 
@@ -290,22 +293,24 @@ def test_whoever_speaks_is_above_selectors(of_node: Any, of_role: Any, state: St
 
 
 def test_a_profile_that_cannot_be_seen_is_not_called_missing() -> None:
-    found = nova(seen("gone", kind_errors={"nova": KindError(Reason.FORBIDDEN, "no right to list computeprofiles")}))
+    found = nova(
+        seen("gone", kind_faults={"nova": Forbidden(service="nova", error="no right to list computeprofiles")})
+    )
 
-    assert (found.state, found.reason, found.is_settled) == (State.NOT_FOUND, Reason.FORBIDDEN, False)
-    assert found.facts["error"] == "no right to list computeprofiles"
+    assert (found.state, found.message.reason, found.is_settled) == (State.NOT_FOUND, Reason.FORBIDDEN, False)
+    assert "no right to list computeprofiles" in found.message.text()
 
 
 def test_a_node_that_chooses_nothing_is_not_troubled() -> None:
-    assert nova(seen(kind_errors={"nova": KindError(Reason.FORBIDDEN, "no right")})).state is State.NONE
+    assert nova(seen(kind_faults={"nova": Forbidden(service="nova", error="no right")})).state is State.NONE
 
 
 def test_a_profile_that_may_select_the_node_unseen_keeps_what_is_deployed() -> None:
     found = nova(
-        seen(kind_errors={"nova": KindError(Reason.FORBIDDEN, "no right")}, objects={"nova": build.compute_body()})
+        seen(kind_faults={"nova": Forbidden(service="nova", error="no right")}, objects={"nova": build.compute_body()})
     )
 
-    assert (found.reason, found.is_settled) == (Reason.FORBIDDEN, False)
+    assert (found.message.reason, found.is_settled) == (Reason.FORBIDDEN, False)
 
 
 # keys that nobody knows

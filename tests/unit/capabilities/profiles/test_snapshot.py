@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.collect import collect_node
+from nodeyard.capabilities.profiles.collect.nodes import collect_node
 from nodeyard.capabilities.profiles.controller import PROFILES
 from nodeyard.capabilities.profiles.planning.inheritance import effective_spec
 from nodeyard.capabilities.profiles.planning.resolution import resolve

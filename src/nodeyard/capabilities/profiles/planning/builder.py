@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime
 from typing import NamedTuple
 
-from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.kube.json import Object
 from nodeyard.plan import builder
 from nodeyard.plan.diff import diff
 from nodeyard.plan.managed_fields import preview_apply
+from nodeyard.plan.message import Message
 from nodeyard.plan.model import Disruption, FieldChange, ObjectRef, Verb, Write
 
 
@@ -38,8 +38,7 @@ class PlanBuilder(builder.PlanBuilder):
         self,
         live: Object | None,
         body: Object,
-        reason: Reason,
-        facts: Object,
+        message: Message,
         *,
         disrupts: tuple[str, ...] = (),
         after: tuple[str, ...] = (),
@@ -52,11 +51,10 @@ class PlanBuilder(builder.PlanBuilder):
             return ""
         # Optimistic locking: a concurrent change by another writer fails the apply and is planned again.
         version = "" if live is None else live["metadata"].get("resourceVersion", "")
-        return self.act_with_facts(
+        return self.act(
             Verb.APPLY,
             ref_to(body, live),
-            reason,
-            facts,
+            message,
             Write(body=body, resource_version=version, is_first=is_first),
             diff=changed,
             disruption=Disruption.REPLACES if disrupts else Disruption.NONE,
@@ -70,18 +68,16 @@ class PlanBuilder(builder.PlanBuilder):
     def delete(
         self,
         live: Object,
-        reason: Reason,
-        facts: Object,
+        message: Message,
         *,
         disrupts: tuple[str, ...] = (),
         after: tuple[str, ...] = (),
         group: ApprovalGroup = NO_GROUP,
     ) -> str:
-        return self.act_with_facts(
+        return self.act(
             Verb.DELETE,
             ref_to(live, live),
-            reason,
-            facts,
+            message,
             Write(propagation="Background"),
             disruption=Disruption.DELETES if disrupts else Disruption.NONE,
             disrupts=disrupts,

@@ -1,40 +1,51 @@
 """Explain the profiles of a node and its service objects, for `nodeyard why osdpnode/...`.
 
-Every service is a candidate: taken if a profile resolves, else left. Its facts are the layer that chose, the shadowed
-layers and the reason it waits. The rule is the first reason that blocks the node, if any.
+Every service is a candidate, selected if a profile resolves, with the layer that chose, the layers that it overrides,
+and what it waits for. The rule is the first message that blocks the node, if any.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+import msgspec
+
 from nodeyard.capabilities.profiles import names
+from nodeyard.capabilities.profiles.messages.base import ServiceMessage
+from nodeyard.capabilities.profiles.messages.choices import (
+    ChoiceMessage,
+    Chosen,
+    ChosenByNode,
+    ChosenByRole,
+    ChosenBySelector,
+    Disabled,
+    NoProfile,
+    ProfileAmbiguous,
+    ProfileInvalid,
+    ProfileNotFound,
+    RoleNotFound,
+    RoleSettingsUnknown,
+)
+from nodeyard.capabilities.profiles.messages.faults import Forbidden, KeyConflict, UnknownService
+from nodeyard.capabilities.profiles.messages.remedies import (
+    AnnotateNode,
+    AnnotateRole,
+    CheckOperator,
+    CreateProfile,
+    CreateRole,
+    FixAnnotation,
+    FollowProfile,
+    GrantPermission,
+    SetPriority,
+)
+from nodeyard.capabilities.profiles.messages.states import Pinned, Reconciled, Stalled
 from nodeyard.capabilities.profiles.planning.resolution import Resolution, is_role_missing, unknown_keys
-from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot
 from nodeyard.capabilities.profiles.types import State
-from nodeyard.kube.json import Object
+from nodeyard.plan.message import Message
 from nodeyard.plan.model import Blocked, Candidate, Decision, ObjectRef
 
 Resolutions = Mapping[str, Resolution]
-
-_CHANGES: Mapping[str, tuple[Reason, ...]] = {
-    Reason.FROM_NODE: (Reason.ANNOTATE_NODE,),
-    Reason.FROM_ROLE: (Reason.ANNOTATE_NODE, Reason.ANNOTATE_ROLE),
-    Reason.FROM_SELECTOR: (Reason.ANNOTATE_NODE, Reason.ANNOTATE_ROLE),
-    Reason.DISABLED: (Reason.ANNOTATE_NODE,),
-    Reason.NONE: (Reason.ANNOTATE_NODE, Reason.ANNOTATE_ROLE),
-    Reason.RECONCILED: (Reason.ANNOTATE_NODE, Reason.ANNOTATE_ROLE),
-    Reason.INVALID: (Reason.FIX_ANNOTATION,),
-    Reason.NOT_FOUND: (Reason.CREATE_PROFILE, Reason.ANNOTATE_NODE),
-    Reason.AMBIGUOUS: (Reason.SET_PRIORITY, Reason.ANNOTATE_NODE),
-    Reason.ROLE_NOT_FOUND: (Reason.CREATE_ROLE,),
-    Reason.FORBIDDEN: (Reason.GRANT_PERMISSION,),
-    Reason.PINNED: (Reason.FOLLOW_PROFILE,),
-    Reason.STALLED: (Reason.CHECK_OPERATOR,),
-}
-_NOTICES = (Reason.PINNED,)
-"""Informational reasons, which do not block."""
 
 
 def decide(
@@ -48,7 +59,7 @@ def decide(
         return _decide_node(ref, snapshot, resolutions, plan_blocked)
     made = (each for each in resolutions.values() if each.service.makes_object)
     resolution = next((each for each in made if _is_made(ref, each)), None)
-    return None if resolution is None else _decide_object(ref, resolution, plan_blocked)
+    return None if resolution is None else _decide_object(ref, snapshot, resolution, plan_blocked)
 
 
 def _is_made(ref: ObjectRef, resolution: Resolution) -> bool:
@@ -61,57 +72,76 @@ def _is_made(ref: ObjectRef, resolution: Resolution) -> bool:
 def _decide_node(
     ref: ObjectRef, snapshot: NodeSnapshot, resolutions: Resolutions, blocked: Sequence[Blocked]
 ) -> Decision:
-    rule, facts = _rule(snapshot, resolutions, blocked)
+    message = _rule(snapshot, resolutions, blocked)
     services = (_candidate(each, blocked) for _name, each in sorted(resolutions.items()))
-    return _decision(ref, rule, facts, (*services, *_unused_annotations(snapshot)))
+    keys = [each.service.annotation_key for _name, each in sorted(resolutions.items())]
+    remedies = _remedies(message, keys, snapshot.node.wanted.role)
+    return Decision.of(ref, message, (*services, *_unused_annotations(snapshot)), remedies)
 
 
-def _decide_object(ref: ObjectRef, resolution: Resolution, blocked: Sequence[Blocked]) -> Decision:
-    blocker = _blocker(resolution, blocked)
+def _decide_object(
+    ref: ObjectRef, snapshot: NodeSnapshot, resolution: Resolution, blocked: Sequence[Blocked]
+) -> Decision:
+    blocker, key, role = _blocker(resolution, blocked), resolution.service.annotation_key, snapshot.node.wanted.role
     if blocker is None:
-        return _decision(ref, resolution.reason.value, resolution.facts, ())
-    return _decision(ref, blocker.reason, {**resolution.facts, **blocker.facts}, (_candidate(resolution, blocked),))
+        return Decision.of(ref, resolution.message, (), _remedies(resolution.message, [key], role))
+    return Decision.of(ref, blocker, [_candidate(resolution, blocked)], _remedies(blocker, [key], role))
 
 
-def _decision(ref: ObjectRef, rule: str, facts: Object, candidates: tuple[Candidate, ...]) -> Decision:
-    changes = tuple(each.value for each in _CHANGES.get(rule, ()))
-    return Decision(object=ref, rule=rule, facts=facts, candidates=candidates, would_change=changes)
-
-
-def _rule(snapshot: NodeSnapshot, resolutions: Resolutions, blocked: Sequence[Blocked]) -> tuple[str, Object]:
-    """Return the first blocking reason, or Reconciled."""
-    blocker = next((each for each in blocked if each.reason not in _NOTICES), None)
+def _rule(snapshot: NodeSnapshot, resolutions: Resolutions, blocked: Sequence[Blocked]) -> Message:
+    """Return the first message that blocks the node, or that it is reconciled."""
+    messages: list[Message] = [each.facts for each in blocked]
+    blocker = next((each for each in messages if not isinstance(each, Pinned)), None)
     if blocker is not None:
-        return blocker.reason, blocker.facts
+        return blocker
     node = snapshot.node
     if is_role_missing(snapshot):
-        return Reason.ROLE_NOT_FOUND.value, {"node": node.name, "role": node.wanted.role}
+        return RoleNotFound(node=node.name, role=node.wanted.role)
     unsettled = next((each for _name, each in sorted(resolutions.items()) if not each.is_settled), None)
     if unsettled is not None:
-        return unsettled.reason.value, unsettled.facts
-    if blocked:
-        return blocked[0].reason, blocked[0].facts
-    keys = [each.service.annotation_key for _name, each in sorted(resolutions.items())]
-    return Reason.RECONCILED.value, {"node": node.name, "role": node.wanted.role, "keys": keys}
+        return unsettled.message
+    return messages[0] if messages else Reconciled(node=node.name)
+
+
+def _remedies(message: Message, keys: Sequence[str], role: str) -> tuple[Message, ...]:
+    """Return what would change a decision; `keys` are the annotation keys that it depends on."""
+    keys = [message.key] if isinstance(message, ChoiceMessage) else keys
+    on_node, on_role = AnnotateNode(keys=tuple(keys)), AnnotateRole(keys=tuple(keys), role=role)
+    match message:
+        case ChosenByNode() | Disabled():
+            return (on_node,)
+        case ChosenByRole() | ChosenBySelector() | NoProfile() | Reconciled():
+            return (on_node, on_role)
+        case ProfileInvalid():
+            return (FixAnnotation(key=message.key),)
+        case ProfileNotFound():
+            create = CreateProfile(kind=message.kind, profile=message.profile, namespace=message.namespace)
+            return (create, on_node)
+        case ProfileAmbiguous():
+            return (SetPriority(profiles=message.profiles), on_node)
+        case RoleNotFound() | RoleSettingsUnknown():
+            return (CreateRole(role=message.role),)
+        case Forbidden():
+            return (GrantPermission(),)
+        case Pinned():
+            return (FollowProfile(),)
+        case Stalled():
+            return (CheckOperator(object=message.object),)
+    return ()
 
 
 def _candidate(resolution: Resolution, blocked: Sequence[Blocked]) -> Candidate:
-    blocker = _blocker(resolution, blocked)
-    facts = resolution.facts
-    if blocker is not None:
-        facts = {**facts, "waits": {"reason": blocker.reason, "facts": blocker.facts}}
-    return Candidate(
-        name=resolution.service.name,
-        is_taken=resolution.state is State.RESOLVED,
-        reason=resolution.reason.value,
-        facts=facts,
-    )
+    message, blocker = resolution.message, _blocker(resolution, blocked)
+    if blocker is not None and isinstance(message, Chosen):
+        message = msgspec.structs.replace(message, waits=blocker.text())
+    return Candidate.of(resolution.service.name, message, is_taken=resolution.state is State.RESOLVED)
 
 
-def _blocker(resolution: Resolution, blocked: Sequence[Blocked]) -> Blocked | None:
-    """Return the reason that blocks the deployment of a choice, other than the choice itself."""
-    about = (each for each in blocked if each.facts.get("service") == resolution.service.name)
-    return next((each for each in about if each.reason != resolution.reason), None)
+def _blocker(resolution: Resolution, blocked: Sequence[Blocked]) -> ServiceMessage | None:
+    """Return the message that blocks the deployment of a choice, other than the choice itself."""
+    messages = (each.facts for each in blocked if isinstance(each.facts, ServiceMessage))
+    about = (each for each in messages if each.service == resolution.service.name)
+    return next((each for each in about if each.reason != resolution.message.reason), None)
 
 
 def _unused_annotations(snapshot: NodeSnapshot) -> Iterator[Candidate]:
@@ -119,7 +149,6 @@ def _unused_annotations(snapshot: NodeSnapshot) -> Iterator[Candidate]:
     role = snapshot.role.metadata.annotations if snapshot.role is not None else {}
     for key, services in sorted(snapshot.key_conflicts.items()):
         if key in snapshot.node.metadata.annotations or key in role:
-            facts: Object = {"key": key, "services": list(services)}
-            yield Candidate(name=key, is_taken=False, reason=Reason.KEY_CONFLICT.value, facts=facts)
+            yield Candidate.of(key, KeyConflict(key=key, services=tuple(services)))
     for key in unknown_keys(snapshot):
-        yield Candidate(name=key, is_taken=False, reason=Reason.UNKNOWN_SERVICE.value, facts={"key": key})
+        yield Candidate.of(key, UnknownService(key=key))

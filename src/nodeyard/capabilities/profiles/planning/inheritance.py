@@ -17,8 +17,8 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from nodeyard.capabilities.profiles.messages.faults import AttachmentsDiffer, InheritanceFault, VariablesInvalid
 from nodeyard.capabilities.profiles.planning.variables import Variables, VariablesError, check, merge
-from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, memoize
 from nodeyard.capabilities.profiles.types import (
     DeployStrategy,
@@ -39,13 +39,6 @@ _ATTACHMENTS: Final = "spec.networkAttachments"
 
 
 @dataclass(frozen=True)
-class Fault:
-    reason: Reason
-    field: str
-    message: str
-
-
-@dataclass(frozen=True)
 class Effective:
     section: NodeSection
     """`spec.node` with inherited values and merged `ansibleVars`."""
@@ -60,7 +53,7 @@ class Effective:
     variables: Variables = field(default_factory=Variables)
     inherited: tuple[str, ...] = ()
     """Fields of the node's spec whose value is inherited."""
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[InheritanceFault, ...] = ()
 
     @property
     def ssh_key_secret(self) -> str:
@@ -94,7 +87,7 @@ def inherit(node: OpenStackDataPlaneNode, role: OpenStackDataPlaneRole | None) -
     notes: list[str] = []
     section = _merge(own.node, template.node_template, "node", notes)
     strategy = _merge(own.deploy_strategy, template.deploy_strategy, "deployStrategy", notes)
-    variables, faults = _variables(own.node.ansible_vars, template.node_template.ansible_vars)
+    variables, faults = _variables(node.name, own.node.ansible_vars, template.node_template.ansible_vars)
     return Effective(
         section=msgspec.structs.replace(section, ansible_vars=variables.text),
         deploy_strategy=strategy,
@@ -106,7 +99,7 @@ def inherit(node: OpenStackDataPlaneNode, role: OpenStackDataPlaneRole | None) -
         update_policy=_policy(own.profile_update_policy or template.profile_update_policy),
         variables=variables,
         inherited=tuple(sorted(notes)),
-        faults=(*faults, *_attachment_faults(own.network_attachments, template.network_attachments, own.role)),
+        faults=(*faults, *_attachment_faults(node, template.network_attachments)),
     )
 
 
@@ -146,31 +139,32 @@ def _fields(kind: type[msgspec.Struct]) -> tuple[tuple[str, str], ...]:
     return tuple((each.name, each.encode_name) for each in msgspec.structs.fields(kind))
 
 
-def _variables(of_node: str, of_role: str) -> tuple[Variables, tuple[Fault, ...]]:
+def _variables(node: str, of_node: str, of_role: str) -> tuple[Variables, tuple[InheritanceFault, ...]]:
     faults = tuple(
-        fault
+        VariablesInvalid(node=node, error=error)
         for path, text in ((_NODE_VARS, of_node), (_ROLE_VARS, of_role))
-        if (fault := _variables_fault(path, text)) is not None
+        if (error := _variables_error(path, text))
     )
     return (Variables(of_node), faults) if faults else (merge(of_node, of_role), ())
 
 
-def _variables_fault(path: str, text: str) -> Fault | None:
+def _variables_error(path: str, text: str) -> str:
     try:
         check(text)
     except VariablesError as error:
-        return Fault(Reason.VARS_INVALID, path, f"{path} {error}: write one variable per line, as name: value")
-    return None
+        return f"{path} {error}: write one variable per line, as name: value"
+    return ""
 
 
-def _attachment_faults(own: Sequence[str], inherited: Sequence[str], role: str) -> tuple[Fault, ...]:
+def _attachment_faults(node: OpenStackDataPlaneNode, inherited: Sequence[str]) -> tuple[InheritanceFault, ...]:
+    own = node.wanted.network_attachments
     if not own or not inherited or own == inherited:
         return ()
-    message = (
-        f"{_ATTACHMENTS} is {_quoted(own)}, but role {role} has {_quoted(inherited)}: set the same list on both, or "
-        "remove one"
+    error = (
+        f"{_ATTACHMENTS} is {_quoted(own)}, but role {node.wanted.role} has {_quoted(inherited)}: set the same list on "
+        "both, or remove one"
     )
-    return (Fault(Reason.ATTACHMENTS_DIFFER, _ATTACHMENTS, message),)
+    return (AttachmentsDiffer(node=node.name, error=error),)
 
 
 def _quoted(items: Sequence[str]) -> str:

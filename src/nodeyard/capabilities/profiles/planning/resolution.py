@@ -11,16 +11,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.reasons import Reason
+from nodeyard.capabilities.profiles.messages.base import ServiceMessage
+from nodeyard.capabilities.profiles.messages.choices import (
+    ChoiceMessage,
+    Chosen,
+    ChosenByNode,
+    ChosenByRole,
+    ChosenBySelector,
+    Disabled,
+    NoProfile,
+    ProfileAmbiguous,
+    ProfileInvalid,
+    ProfileNotFound,
+    RoleSettingsUnknown,
+)
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Profile, Service, memoize
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode, Source, State, annotation_of
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import subdomain_faults
 
 _SETTLED = frozenset({State.RESOLVED, State.DISABLED, State.NONE})
-_CHOSEN = {Source.NODE: Reason.FROM_NODE, Source.ROLE: Reason.FROM_ROLE, Source.SELECTOR: Reason.FROM_SELECTOR}
+_CHOSEN = {Source.NODE: ChosenByNode, Source.ROLE: ChosenByRole, Source.SELECTOR: ChosenBySelector}
 
 
 @dataclass(frozen=True)
@@ -37,8 +51,8 @@ class Resolution:
     """Set if and only if the state is Resolved."""
     shadowed: tuple[tuple[Source, str], ...]
     """Overridden choices of lower layers, highest first."""
-    reason: Reason
-    facts: Object
+    message: ServiceMessage
+    """The choice, or its fault."""
 
     @property
     def is_settled(self) -> bool:
@@ -138,7 +152,9 @@ def _resolve_service(snapshot: NodeSnapshot, service: Service) -> Resolution:
     selecting = _selecting(snapshot, service)
     layers = [*annotated, *(Layer(Source.SELECTOR, profile.name) for profile in selecting)]
     if is_role_missing(snapshot) and _lacks_annotation(snapshot, service.annotation_key):
-        return _build_resolution(snapshot, service, State.NOT_FOUND, Reason.ROLE_NOT_FOUND, None, layers)
+        node = snapshot.node
+        unknown = RoleSettingsUnknown(service=service.name, node=node.name, role=node.wanted.role)
+        return _build_resolution(snapshot, service, State.NOT_FOUND, unknown, None, layers)
     if not layers:
         return _resolve_without_layer(snapshot, service)
     highest, shadowed = layers[0], layers[1:]
@@ -146,66 +162,69 @@ def _resolve_service(snapshot: NodeSnapshot, service: Service) -> Resolution:
         return _resolve_layer(snapshot, service, highest, shadowed)
     tied = [profile.name for profile in selecting if profile.priority == selecting[0].priority]
     if len(tied) > 1:
-        facts: Object = {"profiles": tied, "priority": selecting[0].priority}
-        undecided = Layer(Source.SELECTOR, "")
-        below = layers[len(tied) :]
-        return _build_resolution(snapshot, service, State.AMBIGUOUS, Reason.AMBIGUOUS, undecided, below, **facts)
+        undecided, below = Layer(Source.SELECTOR, ""), layers[len(tied) :]
+        facts: Object = {"profiles": tuple(tied), "priority": selecting[0].priority}
+        return _build_resolution(snapshot, service, State.AMBIGUOUS, ProfileAmbiguous, undecided, below, **facts)
     return _resolve_layer(snapshot, service, highest, shadowed)
 
 
 def _resolve_without_layer(snapshot: NodeSnapshot, service: Service) -> Resolution:
-    kind_error = snapshot.kind_errors.get(service.name)
+    kind_fault = snapshot.kind_faults.get(service.name)
     # A profile that cannot be read may select this node, so a deployed object is kept.
-    if kind_error is not None and service.name in snapshot.objects:
-        return _build_resolution(
-            snapshot, service, State.NOT_FOUND, kind_error.reason, None, (), error=kind_error.message
-        )
-    return _build_resolution(snapshot, service, State.NONE, Reason.NONE, None, ())
+    if kind_fault is not None and service.name in snapshot.objects:
+        return _build_resolution(snapshot, service, State.NOT_FOUND, kind_fault, None, ())
+    return _build_resolution(snapshot, service, State.NONE, NoProfile, None, ())
 
 
 def _resolve_layer(snapshot: NodeSnapshot, service: Service, layer: Layer, shadowed: Sequence[Layer]) -> Resolution:
     """Resolve the highest layer that is present."""
-    state, reason, facts = _state(snapshot, service, layer)
-    return _build_resolution(snapshot, service, state, reason, layer, shadowed, **facts)
-
-
-def _state(snapshot: NodeSnapshot, service: Service, layer: Layer) -> tuple[State, Reason, Object]:
+    facts: Object = {}
+    state: State
+    message: type[ChoiceMessage] | ServiceMessage
     if not layer.value:
-        is_node = layer.source is Source.NODE
-        return (State.DISABLED, Reason.DISABLED, {}) if is_node else (State.NONE, Reason.NONE, {})
-    if faults := subdomain_faults(layer.value):
-        return State.INVALID, Reason.INVALID, {"error": faults[0]}
-    if layer.value in snapshot.profiles.get(service.name, {}):
-        return State.RESOLVED, _CHOSEN[layer.source], {}
-    kind_error = snapshot.kind_errors.get(service.name)
-    if kind_error is not None:
-        return State.NOT_FOUND, kind_error.reason, {"error": kind_error.message}
-    return State.NOT_FOUND, Reason.NOT_FOUND, {}
+        state, message = (State.DISABLED, Disabled) if layer.source is Source.NODE else (State.NONE, NoProfile)
+    elif faults := subdomain_faults(layer.value):
+        state, message, facts = State.INVALID, ProfileInvalid, {"error": faults[0]}
+    elif layer.value in snapshot.profiles.get(service.name, {}):
+        state, message = State.RESOLVED, _CHOSEN[layer.source]
+    elif (kind_fault := snapshot.kind_faults.get(service.name)) is not None:
+        state, message = State.NOT_FOUND, kind_fault
+    else:
+        state, message, facts = State.NOT_FOUND, ProfileNotFound, {"namespace": snapshot.node.metadata.namespace}
+    return _build_resolution(snapshot, service, state, message, layer, shadowed, **facts)
 
 
 def _build_resolution(
     snapshot: NodeSnapshot,
     service: Service,
     state: State,
-    reason: Reason,
+    message: type[ChoiceMessage] | ServiceMessage,
     layer: Layer | None,
     shadowed: Sequence[Layer],
-    **facts: object,
+    **facts: Any,
 ) -> Resolution:
+    """`facts` are those of this type of message, in addition to those that all choices have."""
     source, value = (None, "") if layer is None else (layer.source, layer.value)
-    profile = snapshot.profiles[service.name][value] if state is State.RESOLVED else None
     below = tuple((each.source, each.value) for each in shadowed)
-    about: Object = {
-        "node": snapshot.node.name,
-        "namespace": snapshot.node.metadata.namespace,
-        "role": snapshot.node.wanted.role,
-        "service": service.name,
-        "key": service.annotation_key,
-        "kind": service.profile_kind,
-        "value": value,
-        "profile": value,
-        "source": "" if source is None else source.value,
-        "shadowed": [f"{source.value}={name}" for source, name in below],
-        **facts,
-    }
-    return Resolution(service, state, source, value, profile, below, reason, about)
+    if not isinstance(message, ServiceMessage):
+        if issubclass(message, Chosen):
+            facts["shadowed"] = tuple((each.value, name) for each, name in below)
+        message = message(
+            service=service.name,
+            kind=service.profile_kind,
+            profile=value,
+            key=service.annotation_key,
+            node=snapshot.node.name,
+            role=snapshot.node.wanted.role,
+            source="" if source is None else source.value,
+            **facts,
+        )
+    return Resolution(
+        service=service,
+        state=state,
+        source=source,
+        value=value,
+        profile=snapshot.profiles[service.name][value] if state is State.RESOLVED else None,
+        shadowed=below,
+        message=message,
+    )

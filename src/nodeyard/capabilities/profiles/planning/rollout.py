@@ -1,14 +1,15 @@
 """Decide if a service object may be reconfigured now: within the rollout budget and before the progress deadline.
 
-An object that is already unavailable needs no slot: a new configuration does not make it worse.
+An object that is already unavailable needs no part of the budget: a new configuration does not make it worse.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import timedelta
 
 from nodeyard.capabilities.profiles import names
+from nodeyard.capabilities.profiles.messages.base import ServiceMessage
+from nodeyard.capabilities.profiles.messages.states import BudgetSpent, Stalled
 from nodeyard.capabilities.profiles.planning.availability import (
     annotation,
     deadline_seconds,
@@ -19,18 +20,8 @@ from nodeyard.capabilities.profiles.planning.availability import (
 )
 from nodeyard.capabilities.profiles.planning.builder import PlanBuilder
 from nodeyard.capabilities.profiles.planning.resolution import Resolution
-from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.snapshot import Budget
 from nodeyard.kube.json import Object
-
-
-@dataclass(frozen=True)
-class RolloutSlot:
-    """Answer to a request to reconfigure a service object."""
-
-    reason: Reason | None = None
-    """Reason to wait; None if the object may be reconfigured."""
-    facts: Object | None = None
 
 
 def is_disruptive(live: Object | None, hash: str, *, ignores: bool) -> bool:
@@ -40,18 +31,21 @@ def is_disruptive(live: Object | None, hash: str, *, ignores: bool) -> bool:
     return is_available(live, ignores=ignores) and is_ready(live)
 
 
-def request_slot(live: Object | None, hash: str, budget: Budget, *, ignores: bool) -> RolloutSlot:
-    if not is_disruptive(live, hash, ignores=ignores):
-        return RolloutSlot()
+def find_wait(node: str, resolution: Resolution, budget: Budget) -> ServiceMessage | None:
+    """Return what a node waits for before its object may be disrupted; None if the budget has room."""
+    service, profile = resolution.service, resolution.value
     if budget.stalled:
-        return RolloutSlot(Reason.STALLED, {"stalled": budget.stalled})
-    if budget.unavailable >= budget.limit:
-        return RolloutSlot(Reason.BUDGET_SPENT, _spent(budget))
-    return RolloutSlot()
-
-
-def _spent(budget: Budget) -> Object:
-    return {"limit": budget.limit, "unavailable": budget.unavailable, "total": budget.total}
+        return Stalled(service=service.name, profile=profile, object=budget.stalled)
+    if budget.unavailable < budget.limit:
+        return None
+    return BudgetSpent(
+        service=service.name,
+        node=node,
+        kind=service.profile_kind,
+        profile=profile,
+        limit=budget.limit,
+        total=budget.total,
+    )
 
 
 def config_annotations(live: Object | None, resolution: Resolution, hash: str, draft: PlanBuilder) -> dict[str, str]:
@@ -63,15 +57,15 @@ def config_annotations(live: Object | None, resolution: Resolution, hash: str, d
     return {names.HASH: hash, names.GENERATION: generation, names.WRITTEN: since}
 
 
-def check_progress(draft: PlanBuilder, live: Object | None, resolution: Resolution, *, ignores: bool) -> RolloutSlot:
-    """Check if an object is available or past its progress deadline; requeue at the deadline."""
+def find_stall(draft: PlanBuilder, live: Object | None, resolution: Resolution, *, ignores: bool) -> Stalled | None:
+    """Return a message if an object is past its progress deadline; requeue the node at the deadline."""
     if live is None or is_available(live, ignores=ignores):
-        return RolloutSlot()
+        return None
     since = written_at(live)
     if since is None:
-        return RolloutSlot(Reason.ROLLING, {})
+        return None
     deadline = since + timedelta(seconds=deadline_seconds(resolution.service, resolution.profile))
     if draft.now < deadline:
         draft.wake(deadline)
-        return RolloutSlot(Reason.ROLLING, {})
-    return RolloutSlot(Reason.STALLED, {"stalled": live["metadata"]["name"]})
+        return None
+    return Stalled(service=resolution.service.name, profile=resolution.value, object=live["metadata"]["name"])

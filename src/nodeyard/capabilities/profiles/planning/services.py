@@ -14,6 +14,26 @@ from datetime import timedelta
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.configuration.objects import SECRET, config_object
 from nodeyard.capabilities.profiles.configuration.rendering import PROFILE, Rendered, files_of, hash_of, render
+from nodeyard.capabilities.profiles.messages.actions import (
+    ConfigurationDeleted,
+    ConfigurationWritten,
+    ObjectCreated,
+    ObjectDeleted,
+    ObjectReconfigured,
+    ObjectReleased,
+    ObjectUpdated,
+)
+from nodeyard.capabilities.profiles.messages.base import ServiceMessage
+from nodeyard.capabilities.profiles.messages.choices import RoleSettingsUnknown
+from nodeyard.capabilities.profiles.messages.faults import (
+    CellChanged,
+    CellInvalid,
+    ConfigurationInvalid,
+    NamespaceNotGranted,
+    OwnedByOtherNode,
+    SecretsNotGranted,
+)
+from nodeyard.capabilities.profiles.messages.states import Pinned
 from nodeyard.capabilities.profiles.planning.availability import annotation, as_mapping, deadline_seconds, whole_number
 from nodeyard.capabilities.profiles.planning.builder import NO_GROUP, ApprovalGroup, PlanBuilder, ref_to
 from nodeyard.capabilities.profiles.planning.inheritance import Effective, effective_spec
@@ -34,14 +54,8 @@ from nodeyard.capabilities.profiles.planning.resolution import (
     resolve,
     wants_object,
 )
-from nodeyard.capabilities.profiles.planning.rollout import (
-    check_progress,
-    config_annotations,
-    is_disruptive,
-    request_slot,
-)
-from nodeyard.capabilities.profiles.reasons import Reason
-from nodeyard.capabilities.profiles.snapshot import Budget, NodeSnapshot, Profile, Service, memoize
+from nodeyard.capabilities.profiles.planning.rollout import config_annotations, find_stall, find_wait, is_disruptive
+from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Profile, Service, memoize
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneRole, State, UpdatePolicy
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import subdomain_faults
@@ -78,36 +92,27 @@ def _ref(kind: str, metadata: ObjectMeta) -> ObjectRef:
     )
 
 
-def facts_of(snapshot: NodeSnapshot, resolution: Resolution, **more: object) -> Object:
-    return {
-        "node": snapshot.node.name,
-        "service": resolution.service.name,
-        "profile": resolution.value,
-        **resolution.facts,
-        **more,
-    }
-
-
 def plan_service(draft: PlanBuilder, snapshot: NodeSnapshot, resolution: Resolution, effective: Effective) -> None:
     """Plan the object and the configuration of one service."""
     service, ref = resolution.service, node_ref(snapshot)
-    kind_error = snapshot.kind_errors.get(service.name)
-    if kind_error is not None:
+    kind_fault = snapshot.kind_faults.get(service.name)
+    if kind_fault is not None:
         if resolution.state is not State.NONE:
-            draft.block_with_facts(ref, kind_error.reason, facts_of(snapshot, resolution, error=kind_error.message))
+            draft.block(ref, kind_fault)
         return
     if resolution.state in _UNCLEAR:
-        draft.block_with_facts(ref, resolution.reason, facts_of(snapshot, resolution))
+        draft.block(ref, resolution.message)
         return
     if not service.makes_object:
         return
-    live = snapshot.objects.get(service.name)
+    live, node = snapshot.objects.get(service.name), snapshot.node
     if live is not None and not is_for_node(snapshot, service, live):
-        draft.block_with_facts(ref, Reason.OTHER_NODE, facts_of(snapshot, resolution, object=str(ref_to(live))))
+        draft.block(ref, OwnedByOtherNode(service=service.name, node=node.name, object=str(ref_to(live))))
     elif awaits_role(snapshot, service):
-        draft.block_with_facts(ref, Reason.ROLE_NOT_FOUND, facts_of(snapshot, resolution))
+        draft.block(ref, RoleSettingsUnknown(service=service.name, node=node.name, role=node.wanted.role))
     elif not snapshot.has_config_maps and (live is not None or wants_object(snapshot, resolution)):
-        draft.block_with_facts(ref, Reason.NAMESPACE_NOT_GRANTED, facts_of(snapshot, resolution))
+        namespace = node.metadata.namespace
+        draft.block(ref, NamespaceNotGranted(service=service.name, node=node.name, namespace=namespace))
     elif wants_object(snapshot, resolution):
         _reconcile_object(draft, snapshot, resolution, effective, live)
     else:
@@ -124,11 +129,12 @@ def awaits_role(snapshot: NodeSnapshot, service: Service) -> bool:
 
 def _remove(draft: PlanBuilder, snapshot: NodeSnapshot, resolution: Resolution, live: Object | None) -> None:
     """Remove the object and configuration of a service that nothing requests any more."""
-    service, facts = resolution.service, facts_of(snapshot, resolution)
-    gone = "" if live is None or is_deleting(live) else _remove_object(draft, snapshot, service, live, facts)
+    service = resolution.service
+    gone = "" if live is None or is_deleting(live) else _remove_object(draft, snapshot, service, live)
+    message = ConfigurationDeleted(service=service.name, node=snapshot.node.name)
     for configuration in snapshot.configurations.get(service.name, ()):
         if not is_of_other_node(snapshot, configuration):
-            draft.delete(configuration, Reason.CONFIGURATION_DELETED, facts, after=(gone,))
+            draft.delete(configuration, message, after=(gone,))
 
 
 def removal_group(service: str, cause: str) -> str:
@@ -136,102 +142,106 @@ def removal_group(service: str, cause: str) -> str:
     return f"remove {service} {cause}"
 
 
-def _remove_object(draft: PlanBuilder, snapshot: NodeSnapshot, service: Service, live: Object, facts: Object) -> str:
+def _remove_object(draft: PlanBuilder, snapshot: NodeSnapshot, service: Service, live: Object) -> str:
     """Delete the object, or release it if Nodeyard did not create it; return the action id, or an empty string."""
-    removal, disrupts = snapshot.removals.get(service.name), (snapshot.node.name,)
+    removal, node = snapshot.removals.get(service.name), snapshot.node.name
     group = (
         ApprovalGroup(removal_group(service.name, removal.cause), removal.nodes, removal.root) if removal else NO_GROUP
     )
     if is_created_for(snapshot.node.metadata, service, live):
-        return draft.delete(live, Reason.OBJECT_DELETED, facts, disrupts=disrupts, group=group)
-    body = released_body(live)
-    return draft.apply(live, body, Reason.OBJECT_RELEASED, facts, disrupts=disrupts, group=group)
+        return draft.delete(live, ObjectDeleted(service=service.name, node=node), disrupts=(node,), group=group)
+    released = ObjectReleased(service=service.name, node=node)
+    return draft.apply(live, released_body(live), released, disrupts=(node,), group=group)
 
 
 def _reconcile_object(
     draft: PlanBuilder, snapshot: NodeSnapshot, resolution: Resolution, effective: Effective, live: Object | None
 ) -> None:
-    service, ref = resolution.service, node_ref(snapshot)
+    service, node, ref = resolution.service, snapshot.node, node_ref(snapshot)
     wanted_cell, source = _wanted_cell(snapshot, resolution)
-    if faults := subdomain_faults(wanted_cell) if wanted_cell else ():
-        facts = {"cell": wanted_cell, "source": source, "error": faults[0]}
-        draft.block_with_facts(ref, Reason.CELL_INVALID, facts_of(snapshot, resolution, **facts))
-        return
-    present_cell = str(as_mapping((live or {}).get("spec")).get("cellName") or "")
-    if present_cell and wanted_cell and present_cell != wanted_cell:
-        facts = facts_of(snapshot, resolution, **{"from": present_cell, "to": wanted_cell})
-        draft.block_with_facts(ref, Reason.CELL_CHANGED, facts)
+    if fault := _cell_fault(snapshot, service, live, wanted_cell, source):
+        draft.block(ref, fault)
         return
     for configuration in snapshot.configurations.get(service.name, ()):
         if is_of_other_node(snapshot, configuration):
-            draft.block_with_facts(
-                ref, Reason.OTHER_NODE, facts_of(snapshot, resolution, object=str(ref_to(configuration)))
-            )
+            draft.block(ref, OwnedByOtherNode(service=service.name, node=node.name, object=str(ref_to(configuration))))
             return
     desired = desired_config(snapshot, service.name)
+    profile, hash = desired.resolution.profile, desired.rendered.hash
     if desired.is_pinned:
-        draft.block_with_facts(ref, Reason.PINNED, facts_of(snapshot, resolution))
+        pinned = Pinned(service=service.name, node=node.name, kind=service.profile_kind, profile=resolution.value)
+        draft.block(ref, pinned)
     if desired.rendered.faults:
-        errors = [str(fault) for fault in desired.rendered.faults]
-        draft.block_with_facts(ref, Reason.CONFIG_INVALID, facts_of(snapshot, resolution, error="; ".join(errors)))
+        error = "; ".join(str(fault) for fault in desired.rendered.faults)
+        kind, chosen = service.profile_kind, resolution.value
+        draft.block(ref, ConfigurationInvalid(service=service.name, kind=kind, profile=chosen, error=error))
         return
-    if (
-        desired.resolution.profile is not None
-        and desired.resolution.profile.render_as == SECRET
-        and not snapshot.has_secrets
-    ):
-        draft.block_with_facts(ref, Reason.SECRETS_NOT_GRANTED, facts_of(snapshot, resolution))
+    if profile is not None and profile.render_as == SECRET and not snapshot.has_secrets:
+        kind, namespace = service.profile_kind, node.metadata.namespace
+        draft.block(ref, SecretsNotGranted(service=service.name, kind=kind, profile=profile.name, namespace=namespace))
         return
-    budget = snapshot.budgets.get(service.name, Budget())
-    ignores = service.name in snapshot.ignored
-    slot = request_slot(live, desired.rendered.hash, budget, ignores=ignores)
-    if slot.reason is not None:
-        draft.waits_for.append(budget.name)
-        if budget.due is not None and budget.due > draft.now:
-            draft.wake(budget.due)
-        draft.block_with_facts(ref, slot.reason, facts_of(snapshot, resolution, **(slot.facts or {})))
-        return
-    if is_disruptive(live, desired.rendered.hash, ignores=ignores) and budget.name:
-        draft.reserves[budget.name] = desired.rendered.hash
-    _write_object(draft, snapshot, desired, effective, wanted_cell, live)
-    progress = check_progress(draft, live, resolution, ignores=ignores)
-    if progress.reason is Reason.STALLED:
-        draft.block_with_facts(ref, Reason.STALLED, facts_of(snapshot, resolution, **(progress.facts or {})))
+    ignores, budget = service.name in snapshot.ignored, snapshot.budgets.get(service.name)
+    is_disrupting = is_disruptive(live, hash, ignores=ignores)
+    if is_disrupting and budget is not None:
+        wait = find_wait(node.name, resolution, budget)
+        if wait is not None:
+            draft.waits_for.append(budget.name)
+            if budget.due is not None and budget.due > draft.now:
+                draft.wake(budget.due)
+            draft.block(ref, wait)
+            return
+        draft.reserves[budget.name] = hash
+    body = service_object(
+        snapshot, desired.resolution, effective, wanted_cell, config_annotations(live, desired.resolution, hash, draft)
+    )
+    _write(draft, snapshot, desired, body, live, is_disrupting=is_disrupting)
+    stall = find_stall(draft, live, resolution, ignores=ignores)
+    if stall is not None:
+        draft.block(ref, stall)
 
 
-def _write_object(
+def _cell_fault(
+    snapshot: NodeSnapshot, service: Service, live: Object | None, wanted: str, source: str
+) -> CellInvalid | CellChanged | None:
+    """Return the fault of a cell that is not a name, or that differs from the one that the compute is in."""
+    node = snapshot.node
+    if faults := subdomain_faults(wanted) if wanted else ():
+        role, error = node.wanted.role, faults[0]
+        return CellInvalid(service=service.name, cell=wanted, source=source, node=node.name, role=role, error=error)
+    present = str(as_mapping((live or {}).get("spec")).get("cellName") or "")
+    if present and wanted and present != wanted:
+        return CellChanged(service=service.name, node=node.name, from_=present, to=wanted)
+    return None
+
+
+def _write(
     draft: PlanBuilder,
     snapshot: NodeSnapshot,
     desired: DesiredConfig,
-    effective: Effective,
-    wanted_cell: str,
+    body: Object,
     live: Object | None,
+    *,
+    is_disrupting: bool,
 ) -> None:
-    resolution, rendered = desired.resolution, desired.rendered
-    service, node = resolution.service, snapshot.node.metadata
-    facts = facts_of(snapshot, resolution, hash=rendered.hash)
-    profile = resolution.profile
+    """Write the configuration, then the service object that refers to it."""
+    rendered, profile, service = desired.rendered, desired.resolution.profile, desired.resolution.service
+    node = snapshot.node.name
     configuration = config_object(snapshot.node, service, rendered, profile.render_as if profile else "", None)
     present = {each["kind"]: each for each in snapshot.configurations.get(service.name, ())}
     kept = present.pop(configuration["kind"], None)
-    first = draft.apply(kept, configuration, Reason.CONFIGURATION_WRITTEN, facts, is_first=kept is None)
+    written = ConfigurationWritten(service=service.name, node=node)
+    first = draft.apply(kept, configuration, written, is_first=kept is None)
     for each in present.values():
-        draft.delete(each, Reason.CONFIGURATION_DELETED, facts, after=(first,))
-    body = service_object(
-        snapshot, resolution, effective, wanted_cell, config_annotations(live, resolution, rendered.hash, draft)
-    )
-    is_changed = live is not None and annotation(live, names.HASH) != rendered.hash
-    reason = Reason.OBJECT_CREATED if live is None else Reason.OBJECT_UPDATED
-    if is_changed or live is None:
+        draft.delete(each, ConfigurationDeleted(service=service.name, node=node), after=(first,))
+    kind, name = service.profile_kind, desired.resolution.value
+    message: ServiceMessage = ObjectUpdated(service=service.name, node=node)
+    if live is None:
+        message = ObjectCreated(service=service.name, node=node, kind=kind, profile=name)
+    elif annotation(live, names.HASH) != rendered.hash:
+        message = ObjectReconfigured(service=service.name, node=node, kind=kind, profile=name, hash=rendered.hash)
+    if not isinstance(message, ObjectUpdated):
         draft.wake(draft.now + timedelta(seconds=deadline_seconds(service, profile)))
-    draft.apply(
-        live,
-        body,
-        Reason.OBJECT_RECONFIGURED if is_changed else reason,
-        facts,
-        disrupts=(node.name,) if is_disruptive(live, rendered.hash, ignores=service.name in snapshot.ignored) else (),
-        after=(first,),
-    )
+    draft.apply(live, body, message, disrupts=(node,) if is_disrupting else (), after=(first,))
 
 
 @memoize

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nodeyard.apply.outcome import Outcome, Result
-from nodeyard.capabilities.profiles.messages import text
 from nodeyard.capabilities.profiles.planning.services import node_ref, role_ref
 from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.report.status import NOTICES, WAITING
@@ -34,17 +33,17 @@ def events(snapshot: NodeSnapshot, plan: Plan, outcome: Outcome) -> Sequence[Eve
     for each in outcome.results:
         action = each.action
         if each.result is Result.DONE and action.reason in _REPORTED:
-            found.append(Event(ref, NORMAL, action.reason, text(action.reason, action.facts)))
+            found.append(Event(ref, NORMAL, action.reason, action.facts.past_text()))
         elif each.result in _BAD:
             found.append(Event(ref, WARNING, f"{action.reason}{FAILED}", f"{action.object}: {each.message}"))
-    messages = dict.fromkeys(text(each.reason, each.facts) for each in plan.blocked if each.reason == _NEEDS_APPROVAL)
+    messages = dict.fromkeys(each.facts.text() for each in plan.blocked if each.reason == _NEEDS_APPROVAL)
     found += [
         Event(_approver(snapshot), WARNING, _NEEDS_APPROVAL.value, message, is_standing=True) for message in messages
     ]
     for blocked in plan.blocked:
         if blocked.reason not in NOTICES and blocked.reason != _NEEDS_APPROVAL:
             kind = NORMAL if blocked.reason in _SELF_RESOLVING else WARNING
-            found.append(Event(ref, kind, blocked.reason, text(blocked.reason, blocked.facts), is_standing=True))
+            found.append(Event(ref, kind, blocked.reason, blocked.facts.text(), is_standing=True))
     return found
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nodeyard.apply.outcome import Outcome
-from nodeyard.capabilities.profiles.profile_status import ProfileSnapshot
+from nodeyard.capabilities.profiles.snapshot import ProfileSnapshot
 from nodeyard.plan.model import Plan
 from nodeyard.process.metrics import Metrics
 

@@ -9,7 +9,14 @@ import msgspec
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.messages import text
+from nodeyard.capabilities.profiles.messages.base import ServiceMessage
+from nodeyard.capabilities.profiles.messages.states import (
+    AwaitsReady,
+    AwaitsReport,
+    Pinned,
+    ProgressIgnored,
+    Reconciled,
+)
 from nodeyard.capabilities.profiles.planning.availability import annotation, is_available, reported_hash, whole_number
 from nodeyard.capabilities.profiles.planning.inheritance import effective_spec
 from nodeyard.capabilities.profiles.planning.resolution import Resolution, resolve, unknown_keys
@@ -20,6 +27,7 @@ from nodeyard.capabilities.profiles.types import Choice, NodeStatus
 from nodeyard.kube.conditions import FALSE, TRUE, to_wire, with_condition
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Condition
+from nodeyard.plan.message import Message
 from nodeyard.plan.model import Blocked, Plan
 from nodeyard.plan.reasons import EngineReason
 from nodeyard.runtime.capability import StatusWrite
@@ -65,7 +73,7 @@ def status(snapshot: NodeSnapshot, plan: Plan, outcome: Outcome, now: datetime) 
 def _status_of(snapshot: NodeSnapshot, plan: Plan, outcome: Outcome, now: datetime) -> NodeStatus:
     node, objects = snapshot.node, _after(snapshot, outcome)
     resolutions = resolve(snapshot)
-    pinned = {each.facts.get("service") for each in plan.blocked if each.reason == Reason.PINNED}
+    pinned = {each.facts.service for each in plan.blocked if isinstance(each.facts, Pinned)}
     choices = {
         name: _choice(resolution, objects.get(name), _service_message(plan.blocked, name), is_pinned=name in pinned)
         for name, resolution in resolutions.items()
@@ -97,8 +105,8 @@ def _after(snapshot: NodeSnapshot, outcome: Outcome) -> Mapping[str, Object]:
 
 def _service_message(blocked: Sequence[Blocked], service: str) -> str:
     """Return the first blocking message of a service."""
-    found = (each for each in blocked if each.facts.get("service") == service)
-    return next((text(each.reason, each.facts) for each in found), "")
+    messages = (each.facts for each in blocked if isinstance(each.facts, ServiceMessage))
+    return next((each.text() for each in messages if each.service == service), "")
 
 
 def _choice(resolution: Resolution, obj: Object | None, message: str, *, is_pinned: bool) -> Choice:
@@ -146,12 +154,12 @@ def _conditions(
 def _condition_for(kind: str, blocked: Sequence[Blocked], reasons: Container[str]) -> Condition:
     for each in blocked:
         if each.reason in reasons:
-            return Condition(type=kind, status=FALSE, reason=each.reason, message=text(each.reason, each.facts))
-    return _true(kind)
+            return _condition(kind, FALSE, each.facts)
+    return _condition(kind, TRUE, Reconciled())
 
 
-def _true(kind: str) -> Condition:
-    return Condition(type=kind, status=TRUE, reason=Reason.RECONCILED.value, message=text(Reason.RECONCILED, {}))
+def _condition(kind: str, status: str, message: Message) -> Condition:
+    return Condition(type=kind, status=status, reason=message.reason, message=message.text())
 
 
 def _rollout(snapshot: NodeSnapshot, blocked: Sequence[Blocked], objects: Mapping[str, Object]) -> Condition:
@@ -161,19 +169,18 @@ def _rollout(snapshot: NodeSnapshot, blocked: Sequence[Blocked], objects: Mappin
     for name, obj in sorted(objects.items()):
         ignores = name in snapshot.ignored
         if not is_available(obj, ignores=ignores):
-            hash = annotation(obj, names.HASH)
-            is_reported = ignores or reported_hash(obj) == hash
-            facts = {"node": snapshot.node.name, "service": name, "hash": hash, "is_reported": is_reported}
-            message = text(Reason.ROLLING, facts)
-            return Condition(type=ROLLOUT_DONE, status=FALSE, reason=Reason.ROLLING.value, message=message)
+            node, hash = snapshot.node.name, annotation(obj, names.HASH)
+            if ignores or reported_hash(obj) == hash:
+                return _condition(ROLLOUT_DONE, FALSE, AwaitsReady(service=name, node=node))
+            return _condition(ROLLOUT_DONE, FALSE, AwaitsReport(service=name, node=node, hash=hash))
     # Available, but with an earlier generation of the profile.
     pinned = _condition_for(ROLLOUT_DONE, blocked, {Reason.PINNED})
     if pinned.status == FALSE:
         return msgspec.structs.replace(pinned, status=TRUE)
     if ignored := sorted(snapshot.ignored & objects.keys()):
-        message = text(Reason.PROGRESS_IGNORED, {"node": snapshot.node.name, "services": ignored})
-        return Condition(type=ROLLOUT_DONE, status=TRUE, reason=Reason.PROGRESS_IGNORED.value, message=message)
-    return _true(ROLLOUT_DONE)
+        message = ProgressIgnored(node=snapshot.node.name, services=tuple(ignored))
+        return _condition(ROLLOUT_DONE, TRUE, message)
+    return _condition(ROLLOUT_DONE, TRUE, Reconciled())
 
 
 def _ready(parts: Sequence[Condition], failures: Sequence[ActionResult]) -> Condition:
@@ -185,7 +192,7 @@ def _ready(parts: Sequence[Condition], failures: Sequence[ActionResult]) -> Cond
         if part.status == FALSE:
             return Condition(type=READY, status=FALSE, reason=part.reason, message=part.message)
     drifting = next((part for part in parts if part.reason == Reason.PINNED), None)
-    return _true(READY) if drifting is None else msgspec.structs.replace(drifting, type=READY)
+    return _condition(READY, TRUE, Reconciled()) if drifting is None else msgspec.structs.replace(drifting, type=READY)
 
 
 # serialization

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from nodeyard.capabilities.profiles import names, watched
-from nodeyard.capabilities.profiles.collect import load_registry
+from nodeyard.capabilities.profiles.collect.rollout_counts import rollout_count
 from nodeyard.capabilities.profiles.configuration.objects import SECRET
 from nodeyard.capabilities.profiles.configuration.validation import validate_profile
-from nodeyard.capabilities.profiles.messages import count_nodes, text
+from nodeyard.capabilities.profiles.messages.base import count_nodes
+from nodeyard.capabilities.profiles.messages.faults import SecretsNotGranted
 from nodeyard.capabilities.profiles.planning.resolution import resolve
-from nodeyard.capabilities.profiles.reasons import Reason
-from nodeyard.capabilities.profiles.rollout_counts import rollout_count
+from nodeyard.capabilities.profiles.registry import load_registry
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Profile, Service
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode, OpenStackDataPlaneRole, Source, annotation_of
-from nodeyard.capabilities.profiles.users import list_choosing_nodes
 from nodeyard.client.resources import SECRETS
 from nodeyard.kube.json import Object, json_equal
 from nodeyard.runtime.capability import View
@@ -93,8 +92,10 @@ def _secret_faults(target: _Target, profile: Object, view: View) -> Iterator[str
         return
     kind = watched.configuration_kind(SECRETS, target.namespace)
     if not view.is_synced(kind) and FORBIDDEN in view.watch_error(kind):
-        facts = {"kind": target.service.profile_kind, "profile": target.name, "namespace": target.namespace}
-        yield text(Reason.SECRETS_NOT_GRANTED, facts)
+        service, namespace = target.service, target.namespace
+        yield SecretsNotGranted(
+            service=service.name, kind=service.profile_kind, profile=target.name, namespace=namespace
+        ).text()
 
 
 def _selection_changes(target: _Target, old: Object, new: Object, view: View) -> Iterator[str]:
@@ -141,7 +142,7 @@ def _nodes_using(target: _Target, profile: Object | None, view: View) -> list[st
     """Return the nodes of a profile: by their annotation, by their role, or by its nodeSelector."""
     chosen = (
         view.get(names.NODE_KIND, name, target.namespace)
-        for name in list_choosing_nodes(view, target.service, target.namespace, target.name)
+        for name in watched.list_choosing_nodes(view, target.service, target.namespace, target.name)
     )
     selected = _selected(target, profile, view) if profile is not None else ()
     return sorted({node.name for node in (*chosen, *selected) if node is not None and not node.is_deleting})

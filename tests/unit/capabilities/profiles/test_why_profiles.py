@@ -9,9 +9,8 @@ from tests.builders.profile_views import ProfilesView
 from tests.builders.profiles import NAMESPACE, NOW, SHARED, compute_profile_body, node_body, role_body
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.explain import plan_status
-from nodeyard.capabilities.profiles.messages import text
-from nodeyard.capabilities.profiles.profile_status import collect_profile, collect_role
+from nodeyard.capabilities.profiles.collect.profiles import collect_profile, collect_role
+from nodeyard.capabilities.profiles.planning.profiles import plan_status
 from nodeyard.kube.json import Object
 from nodeyard.plan.model import Decision, ObjectRef
 
@@ -46,7 +45,7 @@ def explained(snapshot: Any, api_version: str, kind: str, name: str) -> Decision
 
 
 def said(decision: Decision) -> dict[str, str]:
-    return {each.name: text(each.reason, each.facts) for each in decision.candidates}
+    return {each.name: each.facts.text() for each in decision.candidates}
 
 
 def test_a_profile_names_the_roles_and_nodes_that_have_it() -> None:
@@ -64,7 +63,7 @@ def test_a_profile_that_cannot_be_read_says_so_first() -> None:
 
 def test_a_role_says_for_how_many_of_its_nodes_its_choice_counts() -> None:
     decision = why_role("r", *FLEET)
-    assert text(decision.rule, decision.facts).startswith("Role r has 2 nodes")
+    assert decision.facts.text().startswith("Role r has 2 nodes")
     assert said(decision)[names.NOVA] == "ComputeProfile p, for 1 of its 2 nodes"
     assert said(decision)[names.NEUTRON].startswith(f"Role r has no annotation {names.NETWORK_PROFILE}")
 

@@ -18,7 +18,7 @@ from tests.builders.profiles import (
 
 from nodeyard.apply.outcome import Outcome
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.collect import collect_node
+from nodeyard.capabilities.profiles.collect.nodes import collect_node
 from nodeyard.capabilities.profiles.controller import PROFILES
 from nodeyard.capabilities.profiles.plan import plan
 from nodeyard.capabilities.profiles.report.events import events

@@ -4,29 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 from nodeyard.capabilities.profiles import names, watched
-from nodeyard.capabilities.profiles.budgets import budgets
-from nodeyard.capabilities.profiles.bulk_removal import find_removals
+from nodeyard.capabilities.profiles.collect.budgets import budgets
+from nodeyard.capabilities.profiles.collect.removals import find_removals
+from nodeyard.capabilities.profiles.collect.rollout_counts import ignores_progress
+from nodeyard.capabilities.profiles.messages.faults import Forbidden, KindFault, NotNamespaced, NotServed
 from nodeyard.capabilities.profiles.planning.resolution import resolve
-from nodeyard.capabilities.profiles.reasons import Reason
-from nodeyard.capabilities.profiles.registry import Registry, build_registry
-from nodeyard.capabilities.profiles.rollout_counts import ignores_progress
-from nodeyard.capabilities.profiles.snapshot import Budget, KindError, NodeSnapshot, Profile, Removal, Service
+from nodeyard.capabilities.profiles.registry import load_registry
+from nodeyard.capabilities.profiles.snapshot import Budget, NodeSnapshot, Profile, Removal, Service
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode, OpenStackDataPlaneRole, annotation_of
 from nodeyard.client.resources import CONFIG_MAPS, SECRETS, Resource
 from nodeyard.kube.json import Object
 from nodeyard.runtime.capability import View, WatchNotSynced
 from nodeyard.watch.reflector import FORBIDDEN
-
-_BUILT_IN: Final = build_registry(())
-
-
-def load_registry(view: View) -> Registry:
-    """Return the built-in services and those that ProfileServices declare now."""
-    declared = view.all(names.SERVICE_KIND)
-    return build_registry(declared) if declared else _BUILT_IN
 
 
 def collect_node(view: View, namespace: str, name: str, now: datetime) -> NodeSnapshot | None:
@@ -37,8 +29,8 @@ def collect_node(view: View, namespace: str, name: str, now: datetime) -> NodeSn
     role: OpenStackDataPlaneRole | None = (
         view.get(names.ROLE_KIND, node.wanted.role, namespace) if node.wanted.role else None
     )
-    kind_errors = _find_kind_errors(view, services.services)
-    visible = [service for service in services.services if service.name not in kind_errors]
+    kind_faults = _find_kind_faults(view, services.services)
+    visible = [service for service in services.services if service.name not in kind_faults]
     ignored: set[str] = set()
     budget_by_service: dict[str, Budget] = {}
     removal_by_service: dict[str, Removal] = {}
@@ -52,7 +44,7 @@ def collect_node(view: View, namespace: str, name: str, now: datetime) -> NodeSn
         configurations=_configurations(view, node, visible),
         budgets=budget_by_service,
         removals=removal_by_service,
-        kind_errors=kind_errors,
+        kind_faults=kind_faults,
         ignored=ignored,
         has_config_maps=_can_read(view, CONFIG_MAPS, namespace),
         has_secrets=_can_read(view, SECRETS, namespace),
@@ -65,8 +57,8 @@ def collect_node(view: View, namespace: str, name: str, now: datetime) -> NodeSn
     return snapshot
 
 
-def _find_kind_errors(view: View, services: Sequence[Service]) -> Mapping[str, KindError]:
-    """Return errors of declared kinds, by service: not served, cluster-scoped, or forbidden."""
+def _find_kind_faults(view: View, services: Sequence[Service]) -> Mapping[str, KindFault]:
+    """Return faults of declared kinds, by service: not served, cluster-scoped, or forbidden."""
     found = {}
     for service in services:
         if service.is_built_in:
@@ -75,9 +67,9 @@ def _find_kind_errors(view: View, services: Sequence[Service]) -> Mapping[str, K
         if service.makes_object:
             kinds.append((service.object_api_version, service.object_kind))
         for api_version, kind in kinds:
-            kind_error = _find_kind_error(view, api_version, kind)
-            if kind_error is not None:
-                found[service.name] = kind_error
+            fault = _find_kind_fault(view, service.name, api_version, kind)
+            if fault is not None:
+                found[service.name] = fault
     return found
 
 
@@ -93,23 +85,20 @@ def _can_read(view: View, resource: Resource[Any], namespace: str) -> bool:
 
 def scope_fault(view: View, service: Service) -> str:
     """Return the fault of a service whose kinds are cluster-scoped, which only discovery knows."""
-    kind_errors = _find_kind_errors(view, (service,)).values()
-    return next((each.message for each in kind_errors if each.reason is Reason.NOT_NAMESPACED), "")
+    faults = _find_kind_faults(view, (service,)).values()
+    return next((each.error for each in faults if isinstance(each, NotNamespaced)), "")
 
 
-def _cluster_scoped(kind: str) -> str:
-    return f"{kind} is cluster-scoped, but profiles and service objects live in the namespace of their node"
-
-
-def _find_kind_error(view: View, api_version: str, kind: str) -> KindError | None:
+def _find_kind_fault(view: View, service: str, api_version: str, kind: str) -> KindFault | None:
     viewed, group = watched.kind_name(api_version, kind), api_version.rpartition("/")[0]
     if not view.versions(group, kind):
-        return KindError(Reason.NOT_SERVED, f"the API server does not serve {viewed}")
+        return NotServed(service=service, error=f"the API server does not serve {viewed}")
     if not view.is_namespaced(viewed):
-        return KindError(Reason.NOT_NAMESPACED, _cluster_scoped(viewed))
+        error = f"{viewed} is cluster-scoped, but profiles and service objects live in the namespace of their node"
+        return NotNamespaced(service=service, error=error)
     if view.is_synced(viewed):
         return None
-    return KindError(Reason.FORBIDDEN, view.watch_error(viewed) or f"{viewed} is not synced yet")
+    return Forbidden(service=service, error=view.watch_error(viewed) or f"{viewed} is not synced yet")
 
 
 def _profiles(

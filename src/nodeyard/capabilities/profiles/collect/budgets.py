@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from nodeyard.capabilities.profiles import names, watched
+from nodeyard.capabilities.profiles.collect.rollout_counts import due, rollout_count
 from nodeyard.capabilities.profiles.planning.availability import (
     annotation,
     deadline_seconds,
@@ -19,9 +20,7 @@ from nodeyard.capabilities.profiles.planning.availability import (
 from nodeyard.capabilities.profiles.planning.resolution import Resolution, resolve
 from nodeyard.capabilities.profiles.planning.rollout import is_disruptive
 from nodeyard.capabilities.profiles.planning.services import awaits_role, desired_config
-from nodeyard.capabilities.profiles.rollout_counts import rollout_count
 from nodeyard.capabilities.profiles.snapshot import Budget, NodeSnapshot, Service
-from nodeyard.capabilities.profiles.users import count_users
 from nodeyard.runtime.capability import View
 
 
@@ -45,10 +44,10 @@ def _budget(view: View, snapshot: NodeSnapshot, resolution: Resolution, now: dat
     namespace, name = snapshot.node.metadata.namespace, profile.name if profile else ""
     ignores = service.name in snapshot.ignored
     rollout = rollout_count(view, service, namespace, name, ignores=ignores)
-    total = max(rollout.total, count_users(view, service, namespace, name) if profile else 0)
+    total = max(rollout.total, watched.count_users(view, service, namespace, name) if profile else 0)
     deadline = timedelta(seconds=deadline_seconds(service, profile))
-    due = rollout.due(deadline)
-    is_late = due is not None and due <= now
+    first = due(rollout, deadline)
+    is_late = first is not None and first <= now
     budget, own_key = names.budget(service.name, namespace, name), names.node_key(namespace, snapshot.node.name)
     unavailable, allowed, reserved = rollout.total - rollout.available, limit(service, profile, total), 0
     if unavailable + len(others := view.reserved(budget)) >= allowed:
@@ -63,7 +62,7 @@ def _budget(view: View, snapshot: NodeSnapshot, resolution: Resolution, now: dat
         if is_late
         else "",
         # Objects that are not written yet have no deadline before this.
-        due=due or now + deadline,
+        due=first or now + deadline,
     )
 
 

@@ -6,44 +6,21 @@ One event costs the same with ten nodes and with thousands.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from nodeyard.capabilities.profiles import names, watched
 from nodeyard.capabilities.profiles.planning.availability import annotation, is_available, parse_time, reported_hash
-from nodeyard.capabilities.profiles.snapshot import Profile, Service
+from nodeyard.capabilities.profiles.snapshot import Profile, RolloutCount, Service
 from nodeyard.capabilities.profiles.types import Progress
 from nodeyard.kube.json import Object
 from nodeyard.runtime.capability import Aggregate, View
 
 
-@dataclass(frozen=True)
-class RolloutCount:
-    total: int = 0
-    available: int = 0
-    """Objects that run their desired configuration."""
-    generations: Mapping[str, int] = field(default_factory=dict)
-    """Number of objects by generation of the profile."""
-    unavailable_since: Mapping[str, int] = field(default_factory=dict)
-    """Number of unavailable objects by the time of their last write."""
-    ready: int = 0
-    """Objects that are available if reports are ignored."""
-    unready_since: Mapping[str, int] = field(default_factory=dict)
-    """Number of the other objects by the time of their last write."""
-
-    @property
-    def is_done(self) -> bool:
-        return self.available == self.total
-
-    def ignoring_reports(self) -> RolloutCount:
-        """Return the counters for a rollout that ignores reports."""
-        return replace(self, available=self.ready, unavailable_since=self.unready_since)
-
-    def due(self, deadline: timedelta) -> datetime | None:
-        """Return the earliest progress deadline of the unavailable objects."""
-        written = (parse_time(text) for text in self.unavailable_since)
-        first = min((each for each in written if each is not None), default=None)
-        return None if first is None else first + deadline
+def due(rollout: RolloutCount, deadline: timedelta) -> datetime | None:
+    """Return the earliest progress deadline of the unavailable objects."""
+    written = (parse_time(text) for text in rollout.unavailable_since)
+    first = min((each for each in written if each is not None), default=None)
+    return None if first is None else first + deadline
 
 
 def rollout_count(view: View, service: Service, namespace: str, profile: str, *, ignores: bool = False) -> RolloutCount:

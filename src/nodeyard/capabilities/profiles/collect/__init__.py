@@ -1,0 +1,1 @@
+"""Read snapshots from the cache: of nodes, and of profiles, roles and ProfileServices."""

@@ -1,0 +1,180 @@
+"""Plan and explain profiles, roles and ProfileServices: the nodes that use them, and how many nodes follow a role.
+
+These keys have a status, and no actions but the removal of approvals from a role whose removals are complete.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from nodeyard.capabilities.profiles import names
+from nodeyard.capabilities.profiles.configuration import validation
+from nodeyard.capabilities.profiles.configuration.validation import ValidationResult
+from nodeyard.capabilities.profiles.messages.actions import ApprovalRemoved
+from nodeyard.capabilities.profiles.messages.choices import ProfileInvalid, ProfileNotFound
+from nodeyard.capabilities.profiles.messages.faults import ConfigurationInvalid, ConfigurationWarning, ServiceInvalid
+from nodeyard.capabilities.profiles.messages.remedies import AnnotateNode, AnnotateRole
+from nodeyard.capabilities.profiles.messages.states import (
+    NoProfileOnRole,
+    Reconciled,
+    RoleHasNodes,
+    RolledOut,
+    RollingOut,
+    SetForNodes,
+    Stalled,
+    UsedByNode,
+    UsedByRole,
+    UsedBySelector,
+    WithoutObjects,
+)
+from nodeyard.capabilities.profiles.planning.services import role_ref
+from nodeyard.capabilities.profiles.snapshot import (
+    ProfileSnapshot,
+    ProfileUser,
+    RoleChoice,
+    RoleSnapshot,
+    ServiceSnapshot,
+    StatusSnapshot,
+)
+from nodeyard.capabilities.profiles.types import Source, annotation_of
+from nodeyard.kube.names import APPROVE, subdomain_faults
+from nodeyard.plan.builder import PlanBuilder
+from nodeyard.plan.message import Message
+from nodeyard.plan.model import Candidate, Decision, FieldChange, ObjectRef, Planned, Verb, Write
+
+_REMOVALS: Final = timedelta(seconds=30)
+"""Interval to check if an approved removal is complete."""
+
+
+def plan_status(snapshot: StatusSnapshot, now: datetime, explain: Sequence[ObjectRef] = ()) -> Planned:
+    """Plan a status-only key: requeue a profile at its progress deadline, and remove completed approvals of a role."""
+    draft = PlanBuilder(now)
+    if isinstance(snapshot, ProfileSnapshot) and snapshot.due is not None and snapshot.due > now:
+        draft.wake(snapshot.due)
+    if isinstance(snapshot, RoleSnapshot):
+        _end_approvals(draft, snapshot)
+    return draft.planned(names.CAPABILITY, _key_of(snapshot), tuple(_decide(ref, snapshot) for ref in explain))
+
+
+def _end_approvals(draft: PlanBuilder, snapshot: RoleSnapshot) -> None:
+    """Remove completed approvals: an approval is for one edit, and the same edit later needs a new one."""
+    if snapshot.has_removals:
+        draft.wake(draft.now + _REMOVALS)
+    if snapshot.approved is None:
+        return
+    metadata = snapshot.role.metadata
+    before, after = annotation_of(snapshot.role, APPROVE), snapshot.approved or None
+    draft.act(
+        Verb.PATCH,
+        role_ref(snapshot.role),
+        ApprovalRemoved(role=metadata.name),
+        Write(body={"metadata": {"annotations": {APPROVE: after}}}, resource_version=metadata.resource_version),
+        diff=(FieldChange(path=f"metadata.annotations[{APPROVE}]", from_=before, to=after),),
+    )
+
+
+def _key_of(snapshot: StatusSnapshot) -> str:
+    match snapshot:
+        case ProfileSnapshot():
+            metadata = snapshot.raw["metadata"]
+            return names.profile_key(snapshot.service.name, metadata["namespace"], metadata["name"])
+        case RoleSnapshot():
+            return f"role/{snapshot.role.metadata.namespace}/{snapshot.role.metadata.name}"
+        case ServiceSnapshot():
+            return f"service/{snapshot.service.metadata.name}"
+
+
+# messages
+
+
+def config_message(snapshot: ProfileSnapshot, result: ValidationResult) -> Message:
+    service, profile = snapshot.service, snapshot.profile.name
+    message = ConfigurationInvalid if result.faults else ConfigurationWarning
+    error = "; ".join(result.faults or result.warnings)
+    return message(service=service.name, kind=service.profile_kind, profile=profile, error=error)
+
+
+def rollout_message(snapshot: ProfileSnapshot) -> Message:
+    """Return the state of the rollout; without service objects there is nothing to roll out."""
+    service, profile, rollout = snapshot.service, snapshot.profile.name, snapshot.rollout
+    if not service.makes_object:
+        return WithoutObjects(
+            service=service.name, kind=service.profile_kind, profile=profile, nodes=snapshot.node_count
+        )
+    if snapshot.stalled:
+        return Stalled(service=service.name, profile=profile, object=snapshot.stalled)
+    is_done = rollout.is_done and snapshot.updated + snapshot.pinned >= rollout.total
+    return (RolledOut if is_done else RollingOut)(
+        service=service.name,
+        kind=service.profile_kind,
+        profile=profile,
+        updated=snapshot.updated,
+        total=rollout.total,
+        pinned=snapshot.pinned,
+        ignored=service.object_kind if snapshot.ignores and rollout.total else "",
+    )
+
+
+# why
+
+
+def _decide(ref: ObjectRef, snapshot: StatusSnapshot) -> Decision:
+    match snapshot:
+        case ProfileSnapshot():
+            return _decide_profile(ref, snapshot)
+        case RoleSnapshot():
+            role, choices = snapshot.role.metadata.name, snapshot.choices
+            keys = tuple(each.service.annotation_key for each in choices)
+            candidates = (
+                Candidate.of(each.service.name, _role_choice(snapshot, each), is_taken=each.exists) for each in choices
+            )
+            message = RoleHasNodes(role=role, nodes=snapshot.nodes)
+            return Decision.of(ref, message, candidates, [AnnotateRole(keys=keys, role=role)])
+        case ServiceSnapshot():
+            return Decision.of(ref, ServiceInvalid(error=snapshot.fault) if snapshot.fault else Reconciled())
+
+
+def _decide_profile(ref: ObjectRef, snapshot: ProfileSnapshot) -> Decision:
+    result = validation.validate_profile(snapshot.service, snapshot.profile.name, snapshot.profile.config)
+    has_message = result.faults or result.warnings
+    key = snapshot.service.annotation_key
+    return Decision.of(
+        ref,
+        config_message(snapshot, result) if has_message else rollout_message(snapshot),
+        (
+            Candidate.of(
+                f"role {each.name}" if each.source is Source.ROLE else each.name, _user(each, key), is_taken=True
+            )
+            for each in snapshot.used_by
+        ),
+        (AnnotateNode(keys=(key,)), AnnotateRole(keys=(key,))),
+    )
+
+
+def _user(user: ProfileUser, key: str) -> Message:
+    match user.source:
+        case Source.NODE:
+            return UsedByNode(key=key)
+        case Source.ROLE:
+            return UsedByRole(key=key, nodes=user.nodes, followers=user.followers)
+        case Source.SELECTOR:
+            return UsedBySelector()
+
+
+def _role_choice(snapshot: RoleSnapshot, choice: RoleChoice) -> Message:
+    service, metadata = choice.service, snapshot.role.metadata
+    name, kind, key, value = service.name, service.profile_kind, service.annotation_key, choice.value
+    if not value:
+        return NoProfileOnRole(role=metadata.name, key=key, kind=kind, is_empty=value == "")
+    role, by = metadata.name, Source.ROLE.value
+    if faults := subdomain_faults(value):
+        return ProfileInvalid(service=name, kind=kind, profile=value, key=key, role=role, source=by, error=faults[0])
+    if not choice.exists:
+        namespace = metadata.namespace
+        return ProfileNotFound(
+            service=name, kind=kind, profile=value, key=key, role=role, source=by, namespace=namespace
+        )
+    nodes, followers = snapshot.nodes, choice.followers
+    return SetForNodes(service=name, kind=kind, profile=value, nodes=nodes, followers=followers)
