@@ -10,7 +10,7 @@ import msgspec
 from tests.builders.profiles import as_stored
 
 from nodeyard.capabilities.profiles import names, watched
-from nodeyard.capabilities.profiles.collect.rollout_counts import add, aggregate, reporting
+from nodeyard.capabilities.profiles.collect.rollouts import add, aggregate, reporting
 from nodeyard.capabilities.profiles.registry import BUILT_IN
 from nodeyard.capabilities.profiles.snapshot import RolloutCount
 from nodeyard.kube.json import Object

@@ -15,7 +15,7 @@ from nodeyard.capabilities.profiles import definition, names, watched
 from nodeyard.capabilities.profiles.collect import removals
 from nodeyard.capabilities.profiles.collect.nodes import collect_node
 from nodeyard.capabilities.profiles.collect.profiles import collect_profile, collect_role, collect_service
-from nodeyard.capabilities.profiles.collect.rollout_counts import (
+from nodeyard.capabilities.profiles.collect.rollouts import (
     aggregate,
     ignores_progress,
     reporting,
@@ -23,8 +23,8 @@ from nodeyard.capabilities.profiles.collect.rollout_counts import (
 )
 from nodeyard.capabilities.profiles.messages.base import text
 from nodeyard.capabilities.profiles.plan import plan
-from nodeyard.capabilities.profiles.planning.availability import annotation, is_available, reported_hash
 from nodeyard.capabilities.profiles.planning.profiles import plan_status
+from nodeyard.capabilities.profiles.planning.rollout import annotation, is_available, reported_hash
 from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.registry import NEUTRON, NOVA, TELEMETRY, load_registry
 from nodeyard.capabilities.profiles.report.events import events

@@ -10,7 +10,7 @@ from heapq import merge
 from typing import Any, Final
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.planning.availability import as_mapping, is_available
+from nodeyard.capabilities.profiles.planning.rollout import as_mapping, is_available
 from nodeyard.capabilities.profiles.snapshot import Profile, Service
 from nodeyard.capabilities.profiles.types import (
     OpenStackDataPlaneNode,

@@ -22,7 +22,7 @@ from tests.builders.profiles import (
 
 from nodeyard.capabilities.profiles import names, watched
 from nodeyard.capabilities.profiles.controller import PROFILES
-from nodeyard.capabilities.profiles.planning.availability import format_time, is_available
+from nodeyard.capabilities.profiles.planning.rollout import format_time, is_available
 from nodeyard.capabilities.profiles.snapshot import Budget
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode
 from nodeyard.kube.json import Object

@@ -7,7 +7,7 @@ import pytest
 
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.plan import plan
-from nodeyard.capabilities.profiles.planning.availability import limit
+from nodeyard.capabilities.profiles.planning.rollout import limit
 from nodeyard.capabilities.profiles.snapshot import Budget, Profile, Service
 from nodeyard.plan.model import Disruption
 

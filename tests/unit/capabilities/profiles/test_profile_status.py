@@ -19,8 +19,8 @@ from tests.builders.profiles import (
 
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.collect.profiles import collect_profile
-from nodeyard.capabilities.profiles.planning.availability import format_time
 from nodeyard.capabilities.profiles.planning.profiles import plan_status
+from nodeyard.capabilities.profiles.planning.rollout import format_time
 from nodeyard.capabilities.profiles.report.profiles import report_status
 from nodeyard.capabilities.profiles.snapshot import ProfileSnapshot
 from nodeyard.kube.json import Object

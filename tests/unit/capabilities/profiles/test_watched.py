@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nodeyard.capabilities.profiles import names, watched
-from nodeyard.capabilities.profiles.planning.availability import deadline_seconds, is_available
+from nodeyard.capabilities.profiles.planning.rollout import deadline_seconds, is_available
 from nodeyard.kube.json import Object
 
 from ....builders.profiles import service

@@ -7,9 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from nodeyard.capabilities.profiles import names, watched
-from nodeyard.capabilities.profiles.collect.budgets import budgets
 from nodeyard.capabilities.profiles.collect.removals import find_removals
-from nodeyard.capabilities.profiles.collect.rollout_counts import ignores_progress
+from nodeyard.capabilities.profiles.collect.rollouts import find_budgets, ignores_progress
 from nodeyard.capabilities.profiles.messages.faults import Forbidden, KindFault, NotNamespaced, NotServed
 from nodeyard.capabilities.profiles.planning.resolution import resolve
 from nodeyard.capabilities.profiles.registry import load_registry
@@ -39,9 +38,9 @@ def collect_node(view: View, namespace: str, name: str, now: datetime) -> NodeSn
         role=role,
         services=services.services,
         key_conflicts=services.key_conflicts,
-        profiles={service.name: _profiles(view, service, node, role) for service in visible},
-        objects=_objects(view, node, visible),
-        configurations=_configurations(view, node, visible),
+        profiles={service.name: _find_profiles(view, service, node, role) for service in visible},
+        objects=_find_objects(view, node, visible),
+        configurations=_find_configurations(view, node, visible),
         budgets=budget_by_service,
         removals=removal_by_service,
         kind_faults=kind_faults,
@@ -52,7 +51,7 @@ def collect_node(view: View, namespace: str, name: str, now: datetime) -> NodeSn
     # These three depend on the resolved profiles, which are computed from the rest of the snapshot.
     chosen = [resolve(snapshot)[service.name] for service in visible]
     ignored.update(each.service.name for each in chosen if ignores_progress(view, each.service, each.profile))
-    budget_by_service.update(budgets(view, snapshot, now))
+    budget_by_service.update(find_budgets(view, snapshot, now))
     removal_by_service.update(find_removals(view, snapshot, now))
     return snapshot
 
@@ -101,7 +100,7 @@ def _find_kind_fault(view: View, service: str, api_version: str, kind: str) -> K
     return Forbidden(service=service, error=view.watch_error(viewed) or f"{viewed} is not synced yet")
 
 
-def _profiles(
+def _find_profiles(
     view: View, service: Service, node: OpenStackDataPlaneNode, role: OpenStackDataPlaneRole | None
 ) -> Mapping[str, Profile]:
     kind, namespace = watched.kind_name(service.profile_api_version, service.profile_kind), node.metadata.namespace
@@ -111,7 +110,7 @@ def _profiles(
     return {each["metadata"]["name"]: watched.parse_profile(service, each) for each in found if each is not None}
 
 
-def _objects(view: View, node: OpenStackDataPlaneNode, services: Sequence[Service]) -> Mapping[str, Object]:
+def _find_objects(view: View, node: OpenStackDataPlaneNode, services: Sequence[Service]) -> Mapping[str, Object]:
     found = {
         service.name: view.get(
             watched.kind_name(service.object_api_version, service.object_kind), node.name, node.metadata.namespace
@@ -122,7 +121,7 @@ def _objects(view: View, node: OpenStackDataPlaneNode, services: Sequence[Servic
     return {name: each for name, each in found.items() if each is not None}
 
 
-def _configurations(
+def _find_configurations(
     view: View, node: OpenStackDataPlaneNode, services: Sequence[Service]
 ) -> Mapping[str, Sequence[Object]]:
     """Find configuration objects by name: a copy made by a user has the same labels."""

@@ -8,12 +8,15 @@ from itertools import islice
 from typing import Final
 
 from nodeyard.capabilities.profiles import names, watched
-from nodeyard.capabilities.profiles.collect.budgets import stalled_object
 from nodeyard.capabilities.profiles.collect.nodes import scope_fault
 from nodeyard.capabilities.profiles.collect.removals import running_removals
-from nodeyard.capabilities.profiles.collect.rollout_counts import due as earliest_deadline
-from nodeyard.capabilities.profiles.collect.rollout_counts import ignores_progress, rollout_count
-from nodeyard.capabilities.profiles.planning.availability import deadline_seconds
+from nodeyard.capabilities.profiles.collect.rollouts import (
+    first_deadline,
+    ignores_progress,
+    rollout_count,
+    stalled_object,
+)
+from nodeyard.capabilities.profiles.planning.rollout import deadline_seconds
 from nodeyard.capabilities.profiles.registry import load_registry
 from nodeyard.capabilities.profiles.snapshot import (
     ProfileSnapshot,
@@ -43,7 +46,7 @@ def collect_profile(view: View, service_name: str, namespace: str, name: str, no
     ignores = ignores_progress(view, service, profile)
     rollout = rollout_count(view, service, namespace, name, ignores=ignores)
     deadline = timedelta(seconds=deadline_seconds(service, profile))
-    due = earliest_deadline(rollout, deadline)
+    due = first_deadline(rollout, deadline)
     is_late = due is not None and due <= now
     return ProfileSnapshot(
         service,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Final
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.planning.availability import annotation, as_mapping
 from nodeyard.capabilities.profiles.planning.inheritance import Effective
 from nodeyard.capabilities.profiles.planning.resolution import Resolution
+from nodeyard.capabilities.profiles.planning.rollout import annotation, as_mapping
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Service
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import ObjectMeta

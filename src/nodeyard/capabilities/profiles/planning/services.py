@@ -34,7 +34,6 @@ from nodeyard.capabilities.profiles.messages.faults import (
     SecretsNotGranted,
 )
 from nodeyard.capabilities.profiles.messages.states import Pinned
-from nodeyard.capabilities.profiles.planning.availability import annotation, as_mapping, deadline_seconds, whole_number
 from nodeyard.capabilities.profiles.planning.builder import NO_GROUP, ApprovalGroup, PlanBuilder, ref_to
 from nodeyard.capabilities.profiles.planning.inheritance import Effective, effective_spec
 from nodeyard.capabilities.profiles.planning.objects import (
@@ -54,7 +53,16 @@ from nodeyard.capabilities.profiles.planning.resolution import (
     resolve,
     wants_object,
 )
-from nodeyard.capabilities.profiles.planning.rollout import config_annotations, find_stall, find_wait, is_disruptive
+from nodeyard.capabilities.profiles.planning.rollout import (
+    annotation,
+    as_mapping,
+    config_annotations,
+    deadline_seconds,
+    find_stall,
+    find_wait,
+    is_disruptive,
+    whole_number,
+)
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Profile, Service, memoize
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneRole, State, UpdatePolicy
 from nodeyard.kube.json import Object

@@ -17,9 +17,9 @@ from nodeyard.capabilities.profiles.messages.states import (
     ProgressIgnored,
     Reconciled,
 )
-from nodeyard.capabilities.profiles.planning.availability import annotation, is_available, reported_hash, whole_number
 from nodeyard.capabilities.profiles.planning.inheritance import effective_spec
 from nodeyard.capabilities.profiles.planning.resolution import Resolution, resolve, unknown_keys
+from nodeyard.capabilities.profiles.planning.rollout import annotation, is_available, reported_hash, whole_number
 from nodeyard.capabilities.profiles.planning.services import node_ref
 from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from nodeyard.capabilities.profiles import names, watched
-from nodeyard.capabilities.profiles.collect.rollout_counts import rollout_count
+from nodeyard.capabilities.profiles.collect.rollouts import rollout_count
 from nodeyard.capabilities.profiles.configuration.objects import SECRET
 from nodeyard.capabilities.profiles.configuration.validation import validate_profile
 from nodeyard.capabilities.profiles.messages.base import count_nodes

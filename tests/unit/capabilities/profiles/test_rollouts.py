@@ -13,7 +13,7 @@ from tests.builders.profile_views import counted
 
 from nodeyard.apiserver.server import Server
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.collect.rollout_counts import add, aggregate, remove, rollout_count
+from nodeyard.capabilities.profiles.collect.rollouts import add, aggregate, remove, rollout_count
 from nodeyard.capabilities.profiles.controller import PROFILES
 from nodeyard.capabilities.profiles.snapshot import RolloutCount
 from nodeyard.kube.json import Object
