@@ -45,12 +45,6 @@ from nodeyard.plan.model import ObjectRef, Plan, Planned
 from nodeyard.runtime.annotations import approved_on
 from nodeyard.runtime.capability import Capability, Event, Key, Kind, Rule, StatusWrite, View, Watch
 
-NODE: Final = "node"
-PROFILE: Final = "profile"
-ROLE: Final = "role"
-SERVICE: Final = "service"
-
-
 # event to keys
 
 
@@ -70,7 +64,7 @@ def _node_keys(view: View, old: OpenStackDataPlaneNode | None, new: OpenStackDat
         yield _node_key(node)
         namespace, role_name = node.metadata.namespace, node.wanted.role
         if role_name:
-            yield f"{ROLE}/{namespace}/{role_name}"
+            yield names.role_key(namespace, role_name)
         role = view.get(names.ROLE_KIND, role_name, namespace) if role_name else None
         yield from _profile_keys_of(services, namespace, (node, role))
 
@@ -93,7 +87,7 @@ def _role_keys(view: View, old: OpenStackDataPlaneRole | None, new: OpenStackDat
     if old is not None and new is not None and old.metadata.is_alike(new.metadata) and json_equal(old.spec, new.spec):
         return
     namespace = role.metadata.namespace
-    yield f"{ROLE}/{namespace}/{role.metadata.name}"
+    yield names.role_key(namespace, role.metadata.name)
     for node in view.indexed(names.NODE_KIND, names.BY_ROLE, f"{namespace}/{role.metadata.name}"):
         yield _node_key(node)
     yield from _profile_keys_of(load_registry(view).services, namespace, (old, new))
@@ -181,7 +175,8 @@ def _becomes_available(old: Object, new: Object | None, *, ignores: bool) -> boo
 
 
 def _configuration_keys(old: Object | None, new: Object | None) -> Iterable[Key]:
-    return [f"{NODE}/{value}" for obj in (old, new) if obj is not None for value in watched.by_node(obj)]
+    nodes = (value.split("/") for obj in (old, new) if obj is not None for value in watched.by_node(obj))
+    return [names.node_key(namespace, node) for namespace, node in nodes]
 
 
 def _service_keys(view: View, old: ProfileService | None, new: ProfileService | None) -> Iterable[Key]:
@@ -189,7 +184,7 @@ def _service_keys(view: View, old: ProfileService | None, new: ProfileService | 
     if old is not None and new is not None and json_equal(old.spec, new.spec) and _same_approvals(old, new):
         return
     yield from (_node_key(node) for node in view.all(names.NODE_KIND))
-    yield from (f"{SERVICE}/{each.metadata.name}" for each in view.all(names.SERVICE_KIND))
+    yield from (names.service_key(each.metadata.name) for each in view.all(names.SERVICE_KIND))
 
 
 # watches
@@ -261,10 +256,9 @@ def _events(snapshot: Any, planned: Plan, outcome: Outcome) -> Sequence[Event]:
 
 
 def _roots(view: View, key: Key) -> Sequence[Any]:
-    kind, _, rest = key.partition("/")
-    if kind != NODE:
+    if not names.is_node_key(key):
         return ()
-    namespace, _, name = rest.partition("/")
+    _, namespace, name = key.split("/")
     found = view.get(names.NODE_KIND, name, namespace)
     return () if found is None else (found,)
 
@@ -304,23 +298,23 @@ def _managed_nodes(snapshot: Any) -> int:
 def _all_keys(view: View) -> Iterable[Key]:
     yield from (_node_key(node) for node in view.all(names.NODE_KIND))
     for role in view.all(names.ROLE_KIND):
-        yield f"{ROLE}/{role.metadata.namespace}/{role.metadata.name}"
+        yield names.role_key(role.metadata.namespace, role.metadata.name)
     for service in load_registry(view).services:
         kind = watched.kind_name(service.profile_api_version, service.profile_kind)
         if service.is_built_in:
             for profile in view.all(kind):
                 metadata = profile["metadata"]
                 yield names.profile_key(service.name, metadata["namespace"], metadata["name"])
-    yield from (f"{SERVICE}/{each.metadata.name}" for each in view.all(names.SERVICE_KIND))
+    yield from (names.service_key(each.metadata.name) for each in view.all(names.SERVICE_KIND))
 
 
 def _keys_of(view: View, ref: ObjectRef) -> Iterable[Key]:
     """Return the keys that explain an object; a service object is explained by its node."""
-    own = {names.NODE_KIND: NODE, names.ROLE_KIND: ROLE}.get(ref.kind)
+    own = {names.NODE_KIND: names.node_key, names.ROLE_KIND: names.role_key}.get(ref.kind)
     if own is not None and ref.api_version == names.DATAPLANE_API_VERSION:
-        return (f"{own}/{ref.namespace}/{ref.name}",)
+        return (own(ref.namespace, ref.name),)
     if (ref.kind, ref.api_version) == (names.SERVICE_KIND, names.SERVICE_API_VERSION):
-        return (f"{SERVICE}/{ref.name}",)
+        return (names.service_key(ref.name),)
     found = []
     for service in load_registry(view).services:
         if (ref.kind, ref.api_version) == (service.object_kind, service.object_api_version):

@@ -87,6 +87,14 @@ def is_node_key(key: str) -> bool:
     return key.startswith("node/")
 
 
+def role_key(namespace: str, name: str) -> str:
+    return f"role/{namespace}/{name}"
+
+
+def service_key(name: str) -> str:
+    return f"service/{name}"
+
+
 def profile_key(service: str, namespace: str, name: str) -> str:
     return f"profile/{service}/{namespace}/{name}"
 

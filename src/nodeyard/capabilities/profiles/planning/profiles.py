@@ -81,9 +81,9 @@ def _key_of(snapshot: StatusSnapshot) -> str:
             metadata = snapshot.raw["metadata"]
             return names.profile_key(snapshot.service.name, metadata["namespace"], metadata["name"])
         case RoleSnapshot():
-            return f"role/{snapshot.role.metadata.namespace}/{snapshot.role.metadata.name}"
+            return names.role_key(snapshot.role.metadata.namespace, snapshot.role.metadata.name)
         case ServiceSnapshot():
-            return f"service/{snapshot.service.metadata.name}"
+            return names.service_key(snapshot.service.metadata.name)
 
 
 # messages
