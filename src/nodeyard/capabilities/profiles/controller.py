@@ -162,7 +162,7 @@ def _keys_of_all(view: View, service: Service) -> Iterable[Key]:
 
 
 def _next_ignoring(view: View, service: Service, written: Object) -> Iterable[Key]:
-    """Return waiting keys if reports are ignored: a slot is free as soon as the object is written."""
+    """Return waiting keys if reports are ignored: the budget has room again as soon as the object is written."""
     namespace, name = watched.namespace_of(written), watched.spec_string(written, service.profile_field)
     kind = watched.kind_name(service.profile_api_version, service.profile_kind)
     profile = view.get(kind, name, namespace) if watched.is_synced(view, kind) else None
