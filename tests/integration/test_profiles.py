@@ -239,6 +239,33 @@ def test_an_edit_of_a_role_writes_the_status_of_each_node_once(plane, operator):
     assert written() - before == len(nodes) + 2, "those that still wait are not written again"
 
 
+def test_an_edit_of_a_role_writes_the_status_of_each_node_once_also_if_reports_are_ignored(plane, operator):
+    """Nodes that wait for nothing but the writes of others are as in the queue: that is not reported."""
+    running = operator(PROFILES)
+    for name, text in (("p", SHARED), ("q", DEDICATED)):
+        plane.compute_profile(name, text, maxUnavailable=1, progress="Ignore")
+    plane.role(annotations={names.CELL: "nova-cell1", names.COMPUTE_PROFILE: "p"})
+    nodes = [plane.node(f"n{number}") for number in range(12)]
+    for node in nodes:
+        plane.until(lambda node=node: plane.hash_of(node), f"{node} has been told")
+        plane.report(node, is_hashed=False)
+
+    def reported():
+        """Return the hashes that the nodes report."""
+        return {plane.choice(node, "nova").get("hash") for node in nodes}
+
+    def written():
+        return running.written()[f"patch {names.NODE_PLURAL}.{names.DATAPLANE_GROUP}"]
+
+    before = plane.hash_of("n0")
+    plane.until(lambda: reported() == {before}, "nothing is left to be told")
+    known = written()
+    plane.annotate(ROLE, "edpm-compute", {names.COMPUTE_PROFILE: "q"})
+
+    plane.until(lambda: before not in reported() and len(reported()) == 1, "all are told and say so")
+    assert written() - known == len(nodes)
+
+
 def is_reported(plane, node):
     obj = plane.see(COMPUTE, node)
     return (obj.get("status") or {}).get("hash", {}).get(names.REPORTED_HASH) == plane.hash_of(node)

@@ -90,12 +90,22 @@ class Budget:
     limit: int = 1
     """Number of objects that may be unavailable at once."""
     unavailable: int = 0
-    """Number of objects that are unavailable; if that may spend the budget, also of those that the plans of other nodes
-    are about to make unavailable."""
+    """Number of objects that are unavailable."""
+    reserved: int = 0
+    """Number of objects of other nodes whose writes are under way; counted only if that may spend the budget."""
     stalled: str = ""
     """Name of an object that is past its progress deadline, which stops the rollout; empty if there is none."""
     due: datetime | None = None
     """Time of the next progress deadline."""
+
+    @property
+    def is_spent(self) -> bool:
+        return self.unavailable + self.reserved >= self.limit
+
+    @property
+    def is_reserved(self) -> bool:
+        """True if only writes that are under way spend the budget."""
+        return self.is_spent and self.unavailable < self.limit
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,10 @@ from tests.builders.profiles import (
     role_body,
 )
 
+from nodeyard.apply.outcome import Outcome
 from nodeyard.capabilities.profiles import names, watched
 from nodeyard.capabilities.profiles.controller import PROFILES
-from nodeyard.capabilities.profiles.planning.rollout import format_time, is_available
+from nodeyard.capabilities.profiles.planning.rollout import BRIEF, format_time, is_available
 from nodeyard.capabilities.profiles.snapshot import Budget
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode
 from nodeyard.kube.json import Object
@@ -98,7 +99,7 @@ def test_as_many_are_let_through_at_once_as_the_profile_allows(namespace: str, l
 def test_who_waits_is_told_how_many_are_before_it_also_of_those_who_have_not_written_yet(namespace: str) -> None:
     seen = view(namespace, compute("n0", namespace, NEW), limit=2)
     assert begin(seen, namespace, 1)
-    assert budget(seen, namespace, 2).unavailable == 2
+    assert (budget(seen, namespace, 2).unavailable, budget(seen, namespace, 2).reserved) == (1, 1)
 
 
 def test_who_has_been_told_and_does_not_run_it_yet_counts(namespace: str) -> None:
@@ -164,9 +165,7 @@ def test_a_written_object_counts_once_as_soon_as_the_cache_shows_it(namespace: s
 def test_the_budget_holds_also_if_reports_are_ignored_and_only_the_nodes_own_text_has_changed(namespace: str) -> None:
     """The generation of the profile is the same before and after such a write."""
     given = {names.HASH: "old", names.GENERATION: "1"}
-    silent = [{**compute(f"n{number}", namespace, given), "status": ready("old")} for number in range(4)]
-    for each in silent:
-        del each["status"]["hash"]
+    silent = [stored(compute(f"n{number}", namespace, given), reports=False) for number in range(4)]
     assert granted(view(namespace, *silent), namespace) == [True, False, False, False]
 
 
@@ -175,7 +174,7 @@ def test_reading_a_snapshot_changes_nothing(namespace: str) -> None:
     first, second = (PROFILES.collect(seen, key(namespace, 0), NOW) for _ in range(2))  # type: ignore[arg-type]
     assert first == second
     for number in range(4):
-        assert budget(seen, namespace, number).unavailable == 0
+        assert (budget(seen, namespace, number).unavailable, budget(seen, namespace, number).reserved) == (0, 0)
     assert not seen.reservations.reserved(names.budget(names.NOVA, namespace, "p"))
 
 
@@ -184,6 +183,36 @@ def test_a_paused_node_keeps_nobody_waiting(namespace: str) -> None:
     seen = view(namespace, annotations=paused)
     assert budget(seen, namespace, 0) == Budget()
     assert begin(view(namespace), namespace, 1)
+
+
+def outcome_of(seen: ProfilesView, namespace: str, number: int) -> tuple[bool, bool, datetime | None]:
+    """Return if a waiting node reports, if it records events, and when it is planned again."""
+    snapshot = PROFILES.collect(seen, key(namespace, number), NOW)  # type: ignore[arg-type]
+    plan = PROFILES.plan(snapshot, NOW, ()).plan
+    assert [each.reason for each in plan.blocked] == ["MaxUnavailable"]
+    status, events = PROFILES.status(snapshot, plan, Outcome(), NOW), PROFILES.events(snapshot, plan, Outcome())
+    return bool(status), bool(events), plan.wake_at
+
+
+def test_a_wait_for_the_writes_of_others_is_not_reported_if_reports_are_ignored(namespace: str) -> None:
+    silent = [stored(compute(f"n{number}", namespace), reports=False) for number in range(4)]
+    seen = view(namespace, *silent)
+    assert begin(seen, namespace, 0)
+    assert outcome_of(seen, namespace, 1) == (False, False, NOW + BRIEF)
+
+
+def test_a_wait_for_objects_that_are_not_ready_is_reported(namespace: str) -> None:
+    silent = [stored(compute(f"n{number}", namespace), reports=False) for number in range(4)]
+    failing = {**silent[0], "status": {"conditions": [{"type": "Ready", "status": "False"}]}}
+    reports, records, at = outcome_of(view(namespace, failing, *silent[1:]), namespace, 1)
+    assert (reports, records) == (True, True)
+    assert at != NOW + BRIEF
+
+
+def test_a_wait_for_the_writes_of_others_is_reported_if_they_become_unavailable(namespace: str) -> None:
+    seen = view(namespace)
+    assert begin(seen, namespace, 0)
+    assert outcome_of(seen, namespace, 1)[:2] == (True, True)
 
 
 # who is counted
@@ -228,13 +257,14 @@ def test_the_first_report_of_a_service_and_the_end_of_the_last_are_heard_by_all_
 
 @pytest.mark.parametrize("seed", range(20))
 @pytest.mark.parametrize("limit", [1, 3])
+@pytest.mark.parametrize("reports", [True, False], ids=["reporting", "silent"])
 def test_in_any_order_of_passes_writes_and_reports_the_limit_holds_and_every_node_is_written(
-    namespace: str, seed: int, limit: int
+    namespace: str, seed: int, limit: int, *, reports: bool
 ) -> None:
     """Passes overlap: a node may be planned while the writes of others are under way, and some writes fail."""
     random, nodes = Random(seed), [f"n{number}" for number in range(8)]
     profile = compute_profile_body("p", DEDICATED, spec={"maxUnavailable": limit}, namespace=namespace)
-    objects = {node: compute(node, namespace) for node in nodes}
+    objects = {node: stored(compute(node, namespace), reports=reports) for node in nodes}
     reservations, under_way, failures = Reservations(), dict[str, str](), 5
     queue = [names.node_key(namespace, node) for node in nodes]
 
@@ -249,7 +279,7 @@ def test_in_any_order_of_passes_writes_and_reports_the_limit_holds_and_every_nod
         queue.extend(keys_of(names.COMPUTE_KIND, seen(), before, obj) & {names.node_key(namespace, n) for n in nodes})
 
     for _ in range(2000):
-        silent = [n for n, each in objects.items() if each["metadata"]["annotations"] != OLD and is_down(each)]
+        silent = [n for n, each in objects.items() if is_written(each) and is_down(each)]
         steps = ["plan"] * bool(queue) + ["answer"] * bool(under_way) + ["report"] * bool(silent)
         if not steps:
             break
@@ -271,15 +301,24 @@ def test_in_any_order_of_passes_writes_and_reports_the_limit_holds_and_every_nod
                     failures -= 1
                     queue += [*reservations.release(key), key]
                     continue
-                show(node, compute(node, namespace, {**NEW, names.HASH: hash}))
+                show(node, stored(compute(node, namespace, {**NEW, names.HASH: hash}), reports=reports))
                 reservations.release(key)
             case "report":
                 node = random.choice(silent)
                 obj = objects[node]
                 show(node, {**obj, "status": ready(obj["metadata"]["annotations"][names.HASH])})
         assert sum(map(is_down, objects.values())) + len(under_way) <= limit
-    assert all(each["metadata"]["annotations"] != OLD and not is_down(each) for each in objects.values())
+    assert all(is_written(each) and not is_down(each) for each in objects.values())
+
+
+def stored(obj: Object, *, reports: bool) -> Object:
+    """Return the object of an operator that reports hashes, or only condition Ready."""
+    return obj if reports else {**obj, "status": {"conditions": ready("")["conditions"]}}
+
+
+def is_written(obj: Object) -> bool:
+    return bool(obj["metadata"]["annotations"] != OLD)
 
 
 def is_down(obj: Object) -> bool:
-    return not is_available(obj)
+    return not is_available(obj, ignores=not obj["status"].get("hash"))

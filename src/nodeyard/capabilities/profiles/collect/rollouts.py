@@ -161,7 +161,8 @@ def _budget(view: View, snapshot: NodeSnapshot, resolution: Resolution, now: dat
         name=budget,
         total=total,
         limit=allowed,
-        unavailable=unavailable + reserved,
+        unavailable=unavailable,
+        reserved=reserved,
         stalled=stalled_object(view, service, f"{namespace}/{name}", now - deadline, ignores=ignores)
         if is_late
         else "",

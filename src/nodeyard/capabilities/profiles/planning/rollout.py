@@ -21,12 +21,15 @@ from nodeyard.capabilities.profiles.snapshot import (
     DEFAULT_DEADLINE_SECONDS,
     DEFAULT_MAX_UNAVAILABLE,
     Budget,
+    NodeSnapshot,
     Profile,
     Service,
 )
 from nodeyard.kube.json import Object
 
 _FORM = "%Y-%m-%dT%H:%M:%SZ"
+BRIEF: Final = timedelta(seconds=5)
+"""Time after which a node that waits for writes of other nodes is planned again: their objects may be unavailable."""
 _DIGITS: Final = 18
 """Number of digits that always fit into an int64 of the API server."""
 _LONGEST: Final = 2**31 - 1
@@ -135,7 +138,7 @@ def find_wait(node: str, resolution: Resolution, budget: Budget) -> ServiceMessa
     service, profile = resolution.service, resolution.value
     if budget.stalled:
         return Stalled(service=service.name, profile=profile, object=budget.stalled)
-    if budget.unavailable < budget.limit:
+    if not budget.is_spent:
         return None
     return BudgetSpent(
         service=service.name,
@@ -145,6 +148,17 @@ def find_wait(node: str, resolution: Resolution, budget: Budget) -> ServiceMessa
         limit=budget.limit,
         total=budget.total,
     )
+
+
+def is_brief(message: object, snapshot: NodeSnapshot) -> bool:
+    """Check if a node waits only for writes of other nodes, and not for their objects to become available.
+
+    If reports are ignored, such a wait ends when the server has answered. It is neither reported nor recorded, so that
+    a change over many nodes writes the status of each node once.
+    """
+    if not isinstance(message, BudgetSpent) or message.service not in snapshot.ignored:
+        return False
+    return snapshot.budgets[message.service].is_reserved
 
 
 def config_annotations(live: Object | None, resolution: Resolution, hash: str, draft: PlanBuilder) -> dict[str, str]:

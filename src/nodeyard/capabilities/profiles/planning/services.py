@@ -54,12 +54,14 @@ from nodeyard.capabilities.profiles.planning.resolution import (
     wants_object,
 )
 from nodeyard.capabilities.profiles.planning.rollout import (
+    BRIEF,
     annotation,
     as_mapping,
     config_annotations,
     deadline_seconds,
     find_stall,
     find_wait,
+    is_brief,
     is_disruptive,
     whole_number,
 )
@@ -196,6 +198,8 @@ def _reconcile_object(
             draft.waits_for.append(budget.name)
             if budget.due is not None and budget.due > draft.now:
                 draft.wake(budget.due)
+            if is_brief(wait, snapshot):
+                draft.wake(draft.now + BRIEF)
             draft.block(ref, wait)
             return
         draft.reserves[budget.name] = hash

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nodeyard.apply.outcome import Outcome, Result
+from nodeyard.capabilities.profiles.planning.rollout import is_brief
 from nodeyard.capabilities.profiles.planning.services import node_ref, role_ref
 from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.report.status import NOTICES, WAITING
@@ -41,7 +42,8 @@ def events(snapshot: NodeSnapshot, plan: Plan, outcome: Outcome) -> Sequence[Eve
         Event(_approver(snapshot), WARNING, _NEEDS_APPROVAL.value, message, is_standing=True) for message in messages
     ]
     for blocked in plan.blocked:
-        if blocked.reason not in NOTICES and blocked.reason != _NEEDS_APPROVAL:
+        is_notice = blocked.reason in NOTICES or is_brief(blocked.facts, snapshot)
+        if not is_notice and blocked.reason != _NEEDS_APPROVAL:
             kind = NORMAL if blocked.reason in _SELF_RESOLVING else WARNING
             found.append(Event(ref, kind, blocked.reason, blocked.facts.text(), is_standing=True))
     return found

@@ -19,7 +19,13 @@ from nodeyard.capabilities.profiles.messages.states import (
 )
 from nodeyard.capabilities.profiles.planning.inheritance import effective_spec
 from nodeyard.capabilities.profiles.planning.resolution import Resolution, resolve, unknown_keys
-from nodeyard.capabilities.profiles.planning.rollout import annotation, is_available, reported_hash, whole_number
+from nodeyard.capabilities.profiles.planning.rollout import (
+    annotation,
+    is_available,
+    is_brief,
+    reported_hash,
+    whole_number,
+)
 from nodeyard.capabilities.profiles.planning.services import node_ref
 from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot
@@ -63,6 +69,8 @@ _BAD = (Result.DENIED, Result.FAILED, Result.UNKNOWN)
 
 def status(snapshot: NodeSnapshot, plan: Plan, outcome: Outcome, now: datetime) -> Sequence[StatusWrite]:
     if snapshot.node.is_deleting:
+        return ()
+    if outcome.is_complete and any(is_brief(each.facts, snapshot) for each in plan.blocked):
         return ()
     after = _status_of(snapshot, plan, outcome, now)
     if after == snapshot.node.status:
