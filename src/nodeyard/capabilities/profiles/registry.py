@@ -85,18 +85,14 @@ def service_from(each: ProfileService) -> Service:
         node_field=spec.node_field,
         profile_field=spec.profile_field,
         config_field=spec.config_field,
-        config_format=_format(spec.config_format),
+        # An unknown format is not validated.
+        config_format=ConfigFormat.INI if spec.config_format in ("", ConfigFormat.INI) else ConfigFormat.TEXT,
         create_when=spec.create_when_annotation,
         max_unavailable=spec.max_unavailable,
         deadline_seconds=spec.progress_deadline_seconds,
         progress=spec.progress,
         is_built_in=False,
     )
-
-
-def _format(given: str) -> ConfigFormat:
-    """Parse the format; an unknown format is not validated."""
-    return ConfigFormat.INI if given in ("", ConfigFormat.INI) else ConfigFormat.TEXT
 
 
 def build_registry(declarations: Sequence[ProfileService]) -> Registry:

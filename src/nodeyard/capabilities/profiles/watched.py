@@ -169,11 +169,13 @@ def by_profile(field: str) -> Any:
 
 def unavailable(field: str) -> Any:
     """Index service objects that are unavailable with or without reports ignored."""
-    return lambda obj: () if _is_both(obj) else (f"{namespace_of(obj)}/{spec_string(obj, field)}",)
 
+    def index(obj: Object) -> Iterable[str]:
+        if is_available(obj) and is_available(obj, ignores=True):
+            return ()
+        return (f"{namespace_of(obj)}/{spec_string(obj, field)}",)
 
-def _is_both(obj: Object) -> bool:
-    return is_available(obj) and is_available(obj, ignores=True)
+    return index
 
 
 def spec_string(obj: Object, field: str) -> str:

@@ -58,7 +58,8 @@ def parse(text: str) -> frozenset[int]:
 def format_cpus(cpus: Iterable[int]) -> str:
     """Format a set in its shortest form."""
     runs = groupby(enumerate(sorted(cpus)), key=lambda each: each[1] - each[0])
-    return ",".join(_run([cpu for _, cpu in run]) for _, run in runs)
+    bounds = ((cpus[0], cpus[-1]) for cpus in ([cpu for _, cpu in run] for _, run in runs))
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in bounds)
 
 
 def faults(checked: Checked) -> list[str]:
@@ -140,7 +141,3 @@ def _fault(value: str) -> str:
 def _parse_or_empty(value: str) -> frozenset[int]:
     """Parse a set; empty if unset, or if malformed, which `faults` reports."""
     return frozenset() if not value or _fault(value) else parse(value)
-
-
-def _run(cpus: Sequence[int]) -> str:
-    return str(cpus[0]) if len(cpus) == 1 else f"{cpus[0]}-{cpus[-1]}"

@@ -66,7 +66,7 @@ def _entries(text: str) -> Mapping[str, tuple[yaml.Node, yaml.Node]]:
         raise VariablesError(f"is not YAML{where}") from None
     except yaml.YAMLError:
         raise VariablesError("is not YAML") from None
-    if document is None or _is_null(document):
+    if document is None or document.tag == "tag:yaml.org,2002:null":
         return {}
     if not isinstance(document, yaml.MappingNode):
         raise VariablesError("is not a mapping of variables to values")
@@ -84,7 +84,3 @@ def _check_depth(text: str) -> None:
             depth -= 1
         if depth > _DEEPEST:
             raise VariablesError(f"is nested more than {_DEEPEST} levels deep")
-
-
-def _is_null(node: yaml.Node) -> bool:
-    return bool(node.tag == "tag:yaml.org,2002:null")
