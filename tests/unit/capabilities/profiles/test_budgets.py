@@ -23,15 +23,16 @@ from tests.builders.profiles import (
 from nodeyard.apply.outcome import Outcome
 from nodeyard.capabilities.profiles import names, watched
 from nodeyard.capabilities.profiles.controller import PROFILES
-from nodeyard.capabilities.profiles.planning.rollout import BRIEF, format_time, is_available
+from nodeyard.capabilities.profiles.planning.rollout import BRIEF, is_available
 from nodeyard.capabilities.profiles.snapshot import Budget
 from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode
 from nodeyard.kube.json import Object
+from nodeyard.kube.timestamps import format_rfc3339
 from nodeyard.watch.reservations import Reservations
 
 CHOICE = {names.CELL: "nova-cell1", names.COMPUTE_PROFILE: "p"}
 COMPUTES = watched.kind_name(names.NOVA_API_VERSION, names.COMPUTE_KIND)
-OLD, NEW = {names.HASH: "old"}, {names.HASH: "new", names.WRITTEN: format_time(NOW)}
+OLD, NEW = {names.HASH: "old"}, {names.HASH: "new", names.WRITTEN: format_rfc3339(NOW)}
 
 
 @pytest.fixture
@@ -108,13 +109,13 @@ def test_who_has_been_told_and_does_not_run_it_yet_counts(namespace: str) -> Non
 
 
 def test_the_first_deadline_of_those_who_are_awaited_wakes_the_others(namespace: str) -> None:
-    told = compute("n0", namespace, {**NEW, names.WRITTEN: format_time(NOW - timedelta(seconds=570))})
+    told = compute("n0", namespace, {**NEW, names.WRITTEN: format_rfc3339(NOW - timedelta(seconds=570))})
     found = budget(view(namespace, told), namespace, 1)
     assert (found.unavailable, found.due) == (1, NOW + timedelta(seconds=30))
 
 
 def test_past_a_deadline_nobody_is_let_through_and_who_stands_in_the_way_is_named(namespace: str) -> None:
-    told = compute("n2", namespace, {**NEW, names.WRITTEN: format_time(NOW - timedelta(seconds=600))})
+    told = compute("n2", namespace, {**NEW, names.WRITTEN: format_rfc3339(NOW - timedelta(seconds=600))})
     found = budget(view(namespace, told, limit="100%"), namespace, 1)
     assert found.stalled == "n2"
     assert not begin(view(namespace, told, limit="100%"), namespace, 1)

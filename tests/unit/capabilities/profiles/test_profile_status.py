@@ -20,10 +20,10 @@ from tests.builders.profiles import (
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.collect.profiles import collect_profile
 from nodeyard.capabilities.profiles.planning.profiles import plan_status
-from nodeyard.capabilities.profiles.planning.rollout import format_time
 from nodeyard.capabilities.profiles.report.profiles import report_status
 from nodeyard.capabilities.profiles.snapshot import ProfileSnapshot
 from nodeyard.kube.json import Object
+from nodeyard.kube.timestamps import format_rfc3339
 
 
 def collected(service: str, body: Object, *others: Object, now: datetime = NOW) -> ProfileSnapshot:
@@ -74,7 +74,7 @@ def test_an_option_that_is_set_twice_is_told_with_its_lines() -> None:
 
 
 def test_a_profile_is_on_its_way_until_a_deadline_and_then_says_who_stopped_it() -> None:
-    told = compute_body("n0", "p", annotations={names.HASH: "new", names.WRITTEN: format_time(NOW)})
+    told = compute_body("n0", "p", annotations={names.HASH: "new", names.WRITTEN: format_rfc3339(NOW)})
     profile, late = compute_profile_body("p", SHARED, progress="Report"), NOW + timedelta(seconds=600)
 
     before = collected(names.NOVA, profile, told)
@@ -89,7 +89,7 @@ def test_a_profile_is_on_its_way_until_a_deadline_and_then_says_who_stopped_it()
 
 
 def test_a_rollout_waits_for_reports_once_an_object_of_the_service_has_reported() -> None:
-    told = {names.HASH: "new", names.GENERATION: "1", names.WRITTEN: format_time(NOW)}
+    told = {names.HASH: "new", names.GENERATION: "1", names.WRITTEN: format_rfc3339(NOW)}
     silent = compute_body("n0", "p", annotations=told)
     reporting = {**compute_body("n1", "other", annotations=told), "status": {"hash": {"profile": "old"}}}
     profile = compute_profile_body("p", SHARED)
@@ -104,7 +104,7 @@ def test_a_rollout_waits_for_reports_once_an_object_of_the_service_has_reported(
 
 
 def test_an_object_that_says_it_is_not_ready_is_waited_for_though_reports_are_ignored() -> None:
-    told = {names.HASH: "new", names.GENERATION: "1", names.WRITTEN: format_time(NOW)}
+    told = {names.HASH: "new", names.GENERATION: "1", names.WRITTEN: format_rfc3339(NOW)}
     failing = {"conditions": [{"type": "Ready", "status": "False"}]}
     compute = {**compute_body("n0", "p", annotations=told), "status": failing}
     assert condition("Progressing", collected(names.NOVA, compute_profile_body("p", SHARED), compute))[0] == "True"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final
 
@@ -26,8 +26,8 @@ from nodeyard.capabilities.profiles.snapshot import (
     Service,
 )
 from nodeyard.kube.json import Object
+from nodeyard.kube.timestamps import format_rfc3339, parse_rfc3339_or_none
 
-_FORM = "%Y-%m-%dT%H:%M:%SZ"
 BRIEF: Final = timedelta(seconds=5)
 """Time after which a node that waits for writes of other nodes is planned again: their objects may be unavailable."""
 _DIGITS: Final = 18
@@ -80,18 +80,8 @@ def written_at(obj: Object) -> datetime | None:
     return parse_time(annotation(obj, names.WRITTEN))
 
 
-@lru_cache(maxsize=1024)
-def parse_time(text: str) -> datetime | None:
-    """Parse a timestamp; None if it is invalid. Cached: many objects are written in the same second."""
-    try:
-        found = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return found if found.tzinfo else None
-
-
-def format_time(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime(_FORM)
+parse_time: Final = lru_cache(maxsize=1024)(parse_rfc3339_or_none)
+"""Parses a timestamp. Cached: many objects are written in the same second."""
 
 
 def deadline_seconds(service: Service, profile: Profile | None) -> int:
@@ -164,7 +154,7 @@ def is_brief(message: object, snapshot: NodeSnapshot) -> bool:
 def config_annotations(live: Object | None, resolution: Resolution, hash: str, draft: PlanBuilder) -> dict[str, str]:
     """Return the annotations with the desired hash, the generation, and the time of the last change."""
     generation = str(resolution.profile.generation if resolution.profile is not None else 0)
-    since = format_time(draft.now)
+    since = format_rfc3339(draft.now)
     if live is not None and annotation(live, names.HASH) == hash:
         since = annotation(live, names.WRITTEN) or since
     return {names.HASH: hash, names.GENERATION: generation, names.WRITTEN: since}
