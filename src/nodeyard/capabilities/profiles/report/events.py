@@ -8,7 +8,7 @@ from nodeyard.apply.outcome import Outcome, Result
 from nodeyard.capabilities.profiles.planning.rollout import is_brief
 from nodeyard.capabilities.profiles.planning.services import node_ref, role_ref
 from nodeyard.capabilities.profiles.reasons import Reason
-from nodeyard.capabilities.profiles.report.status import NOTICES, WAITING
+from nodeyard.capabilities.profiles.report.status import BAD, NOTICES, WAITING
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot
 from nodeyard.plan.model import ObjectRef, Plan
 from nodeyard.plan.reasons import EngineReason
@@ -25,7 +25,6 @@ _REPORTED = frozenset(
 _NEEDS_APPROVAL = EngineReason.NEEDS_APPROVAL
 _SELF_RESOLVING = WAITING - {Reason.STALLED}
 """Waits that end without user action; their events are Normal."""
-_BAD = (Result.DENIED, Result.FAILED, Result.UNKNOWN)
 
 
 def events(snapshot: NodeSnapshot, plan: Plan, outcome: Outcome) -> Sequence[Event]:
@@ -35,7 +34,7 @@ def events(snapshot: NodeSnapshot, plan: Plan, outcome: Outcome) -> Sequence[Eve
         action = each.action
         if each.result is Result.DONE and action.reason in _REPORTED:
             found.append(Event(ref, NORMAL, action.reason, action.facts.past_text()))
-        elif each.result in _BAD:
+        elif each.result in BAD:
             found.append(Event(ref, WARNING, f"{action.reason}{FAILED}", f"{action.object}: {each.message}"))
     messages = dict.fromkeys(each.facts.text() for each in plan.blocked if each.reason == _NEEDS_APPROVAL)
     found += [

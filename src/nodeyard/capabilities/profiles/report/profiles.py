@@ -14,16 +14,15 @@ from nodeyard.capabilities.profiles.messages.faults import ServiceInvalid
 from nodeyard.capabilities.profiles.messages.states import Reconciled, RollingOut
 from nodeyard.capabilities.profiles.planning.profiles import config_message, rollout_message
 from nodeyard.capabilities.profiles.planning.services import role_ref
+from nodeyard.capabilities.profiles.report.status import READY, condition_of
 from nodeyard.capabilities.profiles.snapshot import ProfileSnapshot, RoleSnapshot, ServiceSnapshot, StatusSnapshot
 from nodeyard.capabilities.profiles.types import ProfileStatus
 from nodeyard.kube.conditions import FALSE, TRUE, to_wire, with_condition
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Condition
-from nodeyard.plan.message import Message
 from nodeyard.plan.model import ObjectRef
 from nodeyard.runtime.capability import StatusWrite
 
-READY = "Ready"
 PROGRESSING = "Progressing"
 
 
@@ -35,10 +34,6 @@ def report_status(snapshot: StatusSnapshot, now: datetime) -> list[StatusWrite]:
             return _role_status(snapshot, now)
         case ServiceSnapshot():
             return _service_status(snapshot, now)
-
-
-def _condition(kind: str, status: str, message: Message) -> Condition:
-    return Condition(type=kind, status=status, reason=message.reason, message=message.text())
 
 
 # profiles
@@ -86,14 +81,14 @@ def _decode_status(status: object) -> ProfileStatus:
 
 def _ready_condition(snapshot: ProfileSnapshot, result: ValidationResult) -> Condition:
     if not result.faults and not result.warnings:
-        return _condition(READY, TRUE, Reconciled())
-    return _condition(READY, FALSE if result.faults else TRUE, config_message(snapshot, result))
+        return condition_of(READY, TRUE, Reconciled())
+    return condition_of(READY, FALSE if result.faults else TRUE, config_message(snapshot, result))
 
 
 def _progressing_condition(snapshot: ProfileSnapshot) -> Condition:
     """Return condition Progressing: true while the rollout runs."""
     message = rollout_message(snapshot)
-    return _condition(PROGRESSING, TRUE if isinstance(message, RollingOut) else FALSE, message)
+    return condition_of(PROGRESSING, TRUE if isinstance(message, RollingOut) else FALSE, message)
 
 
 def _profile_wire(status: ProfileStatus) -> Object:
@@ -113,7 +108,7 @@ def _profile_wire(status: ProfileStatus) -> Object:
 
 def _role_status(snapshot: RoleSnapshot, now: datetime) -> list[StatusWrite]:
     metadata, before = snapshot.role.metadata, snapshot.role.status
-    ready = msgspec.structs.replace(_condition(READY, TRUE, Reconciled()), observed_generation=metadata.generation)
+    ready = msgspec.structs.replace(condition_of(READY, TRUE, Reconciled()), observed_generation=metadata.generation)
     conditions = with_condition(before.conditions, ready, now)
     after = _role_wire(metadata.generation, snapshot.nodes, conditions)
     if after == _role_wire(before.observed_generation, before.node_count, before.conditions):
@@ -127,9 +122,9 @@ def _role_wire(generation: int, nodes: int, conditions: tuple[Condition, ...]) -
 
 def _service_status(snapshot: ServiceSnapshot, now: datetime) -> list[StatusWrite]:
     metadata, before = snapshot.service.metadata, snapshot.service.status
-    ready = _condition(READY, TRUE, Reconciled())
+    ready = condition_of(READY, TRUE, Reconciled())
     if snapshot.fault:
-        ready = _condition(READY, FALSE, ServiceInvalid(error=snapshot.fault))
+        ready = condition_of(READY, FALSE, ServiceInvalid(error=snapshot.fault))
     ready = msgspec.structs.replace(ready, observed_generation=metadata.generation)
     conditions = with_condition(before.conditions, ready, now)
     if (before.observed_generation, before.conditions) == (metadata.generation, conditions):

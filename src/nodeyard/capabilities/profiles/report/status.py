@@ -64,7 +64,7 @@ PROFILE_FAULTS = frozenset(
 ROLE_FAULTS = frozenset({Reason.ROLE_NOT_FOUND, Reason.ATTACHMENTS_DIFFER, Reason.VARS_INVALID})
 WAITING = frozenset({Reason.BUDGET_SPENT, Reason.STALLED, EngineReason.NEEDS_APPROVAL})
 NOTICES = frozenset({Reason.PINNED, Reason.DELETING})
-_BAD = (Result.DENIED, Result.FAILED, Result.UNKNOWN)
+BAD = (Result.DENIED, Result.FAILED, Result.UNKNOWN)
 
 
 def status(snapshot: NodeSnapshot, plan: Plan, outcome: Outcome, now: datetime) -> Sequence[StatusWrite]:
@@ -86,7 +86,7 @@ def _status_of(snapshot: NodeSnapshot, plan: Plan, outcome: Outcome, now: dateti
         name: _choice(resolution, objects.get(name), _service_message(plan.blocked, name), is_pinned=name in pinned)
         for name, resolution in resolutions.items()
     }
-    failures = [each for each in outcome.results if each.result in _BAD]
+    failures = [each for each in outcome.results if each.result in BAD]
     return NodeStatus(
         observed_generation=node.metadata.generation,
         profiles=dict(sorted(choices.items())),
@@ -162,11 +162,11 @@ def _conditions(
 def _condition_for(kind: str, blocked: Sequence[Blocked], reasons: Container[str]) -> Condition:
     for each in blocked:
         if each.reason in reasons:
-            return _condition(kind, FALSE, each.facts)
-    return _condition(kind, TRUE, Reconciled())
+            return condition_of(kind, FALSE, each.facts)
+    return condition_of(kind, TRUE, Reconciled())
 
 
-def _condition(kind: str, status: str, message: Message) -> Condition:
+def condition_of(kind: str, status: str, message: Message) -> Condition:
     return Condition(type=kind, status=status, reason=message.reason, message=message.text())
 
 
@@ -179,16 +179,16 @@ def _rollout(snapshot: NodeSnapshot, blocked: Sequence[Blocked], objects: Mappin
         if not is_available(obj, ignores=ignores):
             node, hash = snapshot.node.name, annotation(obj, names.HASH)
             if ignores or reported_hash(obj) == hash:
-                return _condition(ROLLOUT_DONE, FALSE, AwaitsReady(service=name, node=node))
-            return _condition(ROLLOUT_DONE, FALSE, AwaitsReport(service=name, node=node, hash=hash))
+                return condition_of(ROLLOUT_DONE, FALSE, AwaitsReady(service=name, node=node))
+            return condition_of(ROLLOUT_DONE, FALSE, AwaitsReport(service=name, node=node, hash=hash))
     # Available, but with an earlier generation of the profile.
     pinned = _condition_for(ROLLOUT_DONE, blocked, {Reason.PINNED})
     if pinned.status == FALSE:
         return msgspec.structs.replace(pinned, status=TRUE)
     if ignored := sorted(snapshot.ignored & objects.keys()):
         message = ProgressIgnored(node=snapshot.node.name, services=tuple(ignored))
-        return _condition(ROLLOUT_DONE, TRUE, message)
-    return _condition(ROLLOUT_DONE, TRUE, Reconciled())
+        return condition_of(ROLLOUT_DONE, TRUE, message)
+    return condition_of(ROLLOUT_DONE, TRUE, Reconciled())
 
 
 def _ready(parts: Sequence[Condition], failures: Sequence[ActionResult]) -> Condition:
@@ -200,7 +200,9 @@ def _ready(parts: Sequence[Condition], failures: Sequence[ActionResult]) -> Cond
         if part.status == FALSE:
             return Condition(type=READY, status=FALSE, reason=part.reason, message=part.message)
     drifting = next((part for part in parts if part.reason == Reason.PINNED), None)
-    return _condition(READY, TRUE, Reconciled()) if drifting is None else msgspec.structs.replace(drifting, type=READY)
+    return (
+        condition_of(READY, TRUE, Reconciled()) if drifting is None else msgspec.structs.replace(drifting, type=READY)
+    )
 
 
 # serialization
