@@ -25,43 +25,43 @@ from nodeyard.plan.model import ObjectRef, Plan, Planned
 
 
 def plan(snapshot: NodeSnapshot, now: datetime, explain: Sequence[ObjectRef] = ()) -> Planned:
-    draft = PlanBuilder(now, names.MANAGER)
+    builder = PlanBuilder(now, names.MANAGER)
     node, ref = snapshot.node, node_ref(snapshot)
     resolutions = resolve(snapshot)
     if node.is_deleting:
-        draft.block(ref, NodeDeleting(node=node.name))
+        builder.block(ref, NodeDeleting(node=node.name))
     else:
-        _block_node_faults(draft, snapshot, ref)
+        _block_node_faults(builder, snapshot, ref)
         effective = effective_spec(snapshot)
         for fault in effective.faults:
-            draft.block(ref, fault)
+            builder.block(ref, fault)
         for _name, resolution in sorted(resolutions.items()):
-            plan_service(draft, snapshot, resolution, effective)
-    decisions = [decide(each, snapshot, resolutions, draft.blocked) for each in explain]
+            plan_service(builder, snapshot, resolution, effective)
+    decisions = [decide(each, snapshot, resolutions, builder.blocked) for each in explain]
     return Planned(
         plan=Plan(
             capability=names.CAPABILITY,
             key=names.node_key(node.metadata.namespace, node.name),
-            actions=tuple(draft.actions),
-            blocked=tuple(draft.blocked),
+            actions=tuple(builder.actions),
+            blocked=tuple(builder.blocked),
             decisions=tuple(decision for decision in decisions if decision is not None),
-            wake_at=draft.wake_at,
+            wake_at=builder.wake_at,
         ),
-        writes=draft.writes,
-        is_final=not draft.blocked,
-        reserves=draft.reserves,
-        waits_for=tuple(draft.waits_for),
+        writes=builder.writes,
+        is_final=not builder.blocked,
+        reserves=builder.reserves,
+        waits_for=tuple(builder.waits_for),
     )
 
 
-def _block_node_faults(draft: PlanBuilder, snapshot: NodeSnapshot, ref: ObjectRef) -> None:
+def _block_node_faults(builder: PlanBuilder, snapshot: NodeSnapshot, ref: ObjectRef) -> None:
     """Block on faults of the node itself; its services are still planned."""
     node = snapshot.node
     if node.wanted.role and snapshot.role is None:
-        draft.block(ref, RoleNotFound(node=node.name, role=node.wanted.role))
+        builder.block(ref, RoleNotFound(node=node.name, role=node.wanted.role))
     given = {**(snapshot.role.metadata.annotations if snapshot.role else {}), **node.metadata.annotations}
     for key in unknown_keys(snapshot):
-        draft.block(ref, UnknownService(key=key))
+        builder.block(ref, UnknownService(key=key))
     for key, services in sorted(snapshot.key_conflicts.items()):
         if key in given:
-            draft.block(ref, KeyConflict(key=key, services=tuple(services)))
+            builder.block(ref, KeyConflict(key=key, services=tuple(services)))

@@ -50,23 +50,23 @@ _REMOVALS: Final = timedelta(seconds=30)
 
 def plan_status(snapshot: StatusSnapshot, now: datetime, explain: Sequence[ObjectRef] = ()) -> Planned:
     """Plan a status-only key: requeue a profile at its progress deadline, and remove completed approvals of a role."""
-    draft = PlanBuilder(now)
+    builder = PlanBuilder(now)
     if isinstance(snapshot, ProfileSnapshot) and snapshot.due is not None and snapshot.due > now:
-        draft.wake(snapshot.due)
+        builder.wake(snapshot.due)
     if isinstance(snapshot, RoleSnapshot):
-        _end_approvals(draft, snapshot)
-    return draft.planned(names.CAPABILITY, _key_of(snapshot), tuple(_decide(ref, snapshot) for ref in explain))
+        _end_approvals(builder, snapshot)
+    return builder.planned(names.CAPABILITY, _key_of(snapshot), tuple(_decide(ref, snapshot) for ref in explain))
 
 
-def _end_approvals(draft: PlanBuilder, snapshot: RoleSnapshot) -> None:
+def _end_approvals(builder: PlanBuilder, snapshot: RoleSnapshot) -> None:
     """Remove completed approvals: an approval is for one edit, and the same edit later needs a new one."""
     if snapshot.has_removals:
-        draft.wake(draft.now + _REMOVALS)
+        builder.wake(builder.now + _REMOVALS)
     if snapshot.approved is None:
         return
     metadata = snapshot.role.metadata
     before, after = annotation_of(snapshot.role, APPROVE), snapshot.approved or None
-    draft.act(
+    builder.act(
         Verb.PATCH,
         role_ref(snapshot.role),
         ApprovalRemoved(role=metadata.name),

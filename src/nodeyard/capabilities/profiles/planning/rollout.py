@@ -151,16 +151,16 @@ def is_brief(message: object, snapshot: NodeSnapshot) -> bool:
     return snapshot.budgets[message.service].is_reserved
 
 
-def config_annotations(live: Object | None, resolution: Resolution, hash: str, draft: PlanBuilder) -> dict[str, str]:
+def config_annotations(live: Object | None, resolution: Resolution, hash: str, builder: PlanBuilder) -> dict[str, str]:
     """Return the annotations with the desired hash, the generation, and the time of the last change."""
     generation = str(resolution.profile.generation if resolution.profile is not None else 0)
-    since = format_rfc3339(draft.now)
+    since = format_rfc3339(builder.now)
     if live is not None and annotation(live, names.HASH) == hash:
         since = annotation(live, names.WRITTEN) or since
     return {names.HASH: hash, names.GENERATION: generation, names.WRITTEN: since}
 
 
-def find_stall(draft: PlanBuilder, live: Object | None, resolution: Resolution, *, ignores: bool) -> Stalled | None:
+def find_stall(builder: PlanBuilder, live: Object | None, resolution: Resolution, *, ignores: bool) -> Stalled | None:
     """Return a message if an object is past its progress deadline; requeue the node at the deadline."""
     if live is None or is_available(live, ignores=ignores):
         return None
@@ -168,7 +168,7 @@ def find_stall(draft: PlanBuilder, live: Object | None, resolution: Resolution, 
     if since is None:
         return None
     deadline = since + timedelta(seconds=deadline_seconds(resolution.service, resolution.profile))
-    if draft.now < deadline:
-        draft.wake(deadline)
+    if builder.now < deadline:
+        builder.wake(deadline)
         return None
     return Stalled(service=resolution.service.name, profile=resolution.value, object=live["metadata"]["name"])

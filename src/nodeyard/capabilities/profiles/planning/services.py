@@ -102,31 +102,31 @@ def _ref(kind: str, metadata: ObjectMeta) -> ObjectRef:
     )
 
 
-def plan_service(draft: PlanBuilder, snapshot: NodeSnapshot, resolution: Resolution, effective: Effective) -> None:
+def plan_service(builder: PlanBuilder, snapshot: NodeSnapshot, resolution: Resolution, effective: Effective) -> None:
     """Plan the object and the configuration of one service."""
     service, ref = resolution.service, node_ref(snapshot)
     kind_fault = snapshot.kind_faults.get(service.name)
     if kind_fault is not None:
         if resolution.state is not State.NONE:
-            draft.block(ref, kind_fault)
+            builder.block(ref, kind_fault)
         return
     if resolution.state in _UNCLEAR:
-        draft.block(ref, resolution.message)
+        builder.block(ref, resolution.message)
         return
     if not service.makes_object:
         return
     live, node = snapshot.objects.get(service.name), snapshot.node
     if live is not None and not is_for_node(snapshot, service, live):
-        draft.block(ref, OwnedByOtherNode(service=service.name, node=node.name, object=str(ref_to(live))))
+        builder.block(ref, OwnedByOtherNode(service=service.name, node=node.name, object=str(ref_to(live))))
     elif awaits_role(snapshot, service):
-        draft.block(ref, RoleSettingsUnknown(service=service.name, node=node.name, role=node.wanted.role))
+        builder.block(ref, RoleSettingsUnknown(service=service.name, node=node.name, role=node.wanted.role))
     elif not snapshot.has_config_maps and (live is not None or wants_object(snapshot, resolution)):
         namespace = node.metadata.namespace
-        draft.block(ref, NamespaceNotGranted(service=service.name, node=node.name, namespace=namespace))
+        builder.block(ref, NamespaceNotGranted(service=service.name, node=node.name, namespace=namespace))
     elif wants_object(snapshot, resolution):
-        _reconcile_object(draft, snapshot, resolution, effective, live)
+        _reconcile_object(builder, snapshot, resolution, effective, live)
     else:
-        _remove(draft, snapshot, resolution, live)
+        _remove(builder, snapshot, resolution, live)
 
 
 def awaits_role(snapshot: NodeSnapshot, service: Service) -> bool:
@@ -137,14 +137,14 @@ def awaits_role(snapshot: NodeSnapshot, service: Service) -> bool:
     return service.name == names.NOVA and service.name in snapshot.objects and is_role_missing(snapshot)
 
 
-def _remove(draft: PlanBuilder, snapshot: NodeSnapshot, resolution: Resolution, live: Object | None) -> None:
+def _remove(builder: PlanBuilder, snapshot: NodeSnapshot, resolution: Resolution, live: Object | None) -> None:
     """Remove the object and configuration of a service that nothing requests any more."""
     service = resolution.service
-    gone = "" if live is None or is_deleting(live) else _remove_object(draft, snapshot, service, live)
+    gone = "" if live is None or is_deleting(live) else _remove_object(builder, snapshot, service, live)
     message = ConfigurationDeleted(service=service.name, node=snapshot.node.name)
     for configuration in snapshot.configurations.get(service.name, ()):
         if not is_of_other_node(snapshot, configuration):
-            draft.delete(configuration, message, after=(gone,))
+            builder.delete(configuration, message, after=(gone,))
 
 
 def removal_group(service: str, cause: str) -> str:
@@ -152,64 +152,72 @@ def removal_group(service: str, cause: str) -> str:
     return f"remove {service} {cause}"
 
 
-def _remove_object(draft: PlanBuilder, snapshot: NodeSnapshot, service: Service, live: Object) -> str:
+def _remove_object(builder: PlanBuilder, snapshot: NodeSnapshot, service: Service, live: Object) -> str:
     """Delete the object, or release it if Nodeyard did not create it; return the action id, or an empty string."""
     removal, node = snapshot.removals.get(service.name), snapshot.node.name
     group = (
         ApprovalGroup(removal_group(service.name, removal.cause), removal.nodes, removal.root) if removal else NO_GROUP
     )
     if is_created_for(snapshot.node.metadata, service, live):
-        return draft.delete(live, ObjectDeleted(service=service.name, node=node), disrupts=(node,), group=group)
+        return builder.delete(live, ObjectDeleted(service=service.name, node=node), disrupts=(node,), group=group)
     released = ObjectReleased(service=service.name, node=node)
-    return draft.apply(live, released_body(live), released, disrupts=(node,), group=group)
+    return builder.apply(live, released_body(live), released, disrupts=(node,), group=group)
 
 
 def _reconcile_object(
-    draft: PlanBuilder, snapshot: NodeSnapshot, resolution: Resolution, effective: Effective, live: Object | None
+    builder: PlanBuilder, snapshot: NodeSnapshot, resolution: Resolution, effective: Effective, live: Object | None
 ) -> None:
     service, node, ref = resolution.service, snapshot.node, node_ref(snapshot)
     wanted_cell, source = _wanted_cell(snapshot, resolution)
     if fault := _cell_fault(snapshot, service, live, wanted_cell, source):
-        draft.block(ref, fault)
+        builder.block(ref, fault)
         return
     for configuration in snapshot.configurations.get(service.name, ()):
         if is_of_other_node(snapshot, configuration):
-            draft.block(ref, OwnedByOtherNode(service=service.name, node=node.name, object=str(ref_to(configuration))))
+            builder.block(
+                ref, OwnedByOtherNode(service=service.name, node=node.name, object=str(ref_to(configuration)))
+            )
             return
     desired = desired_config(snapshot, service.name)
     profile, hash = desired.resolution.profile, desired.rendered.hash
     if desired.is_pinned:
         pinned = Pinned(service=service.name, node=node.name, kind=service.profile_kind, profile=resolution.value)
-        draft.block(ref, pinned)
+        builder.block(ref, pinned)
     if desired.rendered.faults:
         error = "; ".join(str(fault) for fault in desired.rendered.faults)
         kind, chosen = service.profile_kind, resolution.value
-        draft.block(ref, ConfigurationInvalid(service=service.name, kind=kind, profile=chosen, error=error))
+        builder.block(ref, ConfigurationInvalid(service=service.name, kind=kind, profile=chosen, error=error))
         return
     if profile is not None and profile.render_as == SECRET and not snapshot.has_secrets:
         kind, namespace = service.profile_kind, node.metadata.namespace
-        draft.block(ref, SecretsNotGranted(service=service.name, kind=kind, profile=profile.name, namespace=namespace))
+        builder.block(
+            ref, SecretsNotGranted(service=service.name, kind=kind, profile=profile.name, namespace=namespace)
+        )
         return
     ignores, budget = service.name in snapshot.ignored, snapshot.budgets.get(service.name)
     is_disrupting = is_disruptive(live, hash, ignores=ignores)
     if is_disrupting and budget is not None:
         wait = find_wait(node.name, resolution, budget)
         if wait is not None:
-            draft.waits_for.append(budget.name)
-            if budget.due is not None and budget.due > draft.now:
-                draft.wake(budget.due)
+            builder.waits_for.append(budget.name)
+            if budget.due is not None and budget.due > builder.now:
+                builder.wake(budget.due)
             if is_brief(wait, snapshot):
-                draft.wake(draft.now + BRIEF)
-            draft.block(ref, wait)
+                builder.wake(builder.now + BRIEF)
+            builder.block(ref, wait)
             return
-        draft.reserves[budget.name] = hash
+        builder.reserves[budget.name] = hash
     body = service_object(
-        snapshot, desired.resolution, effective, wanted_cell, config_annotations(live, desired.resolution, hash, draft)
+        snapshot,
+        desired.resolution,
+        effective,
+        wanted_cell,
+        config_annotations(live, desired.resolution, hash, builder),
     )
-    _write(draft, snapshot, desired, body, live, is_disrupting=is_disrupting)
-    stall = find_stall(draft, live, resolution, ignores=ignores)
+    _write(builder, snapshot, desired, body, live, is_disrupting=is_disrupting)
+    stall = find_stall(builder, live, resolution, ignores=ignores)
     if stall is not None:
-        draft.block(ref, stall)
+        builder.block(ref, stall)
 
 
 def _cell_fault(
@@ -227,7 +235,7 @@ def _cell_fault(
 
 
 def _write(
-    draft: PlanBuilder,
+    builder: PlanBuilder,
     snapshot: NodeSnapshot,
     desired: DesiredConfig,
     body: Object,
@@ -242,9 +250,9 @@ def _write(
     present = {each["kind"]: each for each in snapshot.configurations.get(service.name, ())}
     kept = present.pop(configuration["kind"], None)
     written = ConfigurationWritten(service=service.name, node=node)
-    first = draft.apply(kept, configuration, written, is_first=kept is None)
+    first = builder.apply(kept, configuration, written, is_first=kept is None)
     for each in present.values():
-        draft.delete(each, ConfigurationDeleted(service=service.name, node=node), after=(first,))
+        builder.delete(each, ConfigurationDeleted(service=service.name, node=node), after=(first,))
     kind, name = service.profile_kind, desired.resolution.value
     message: ServiceMessage = ObjectUpdated(service=service.name, node=node)
     if live is None:
@@ -252,8 +260,8 @@ def _write(
     elif annotation(live, names.HASH) != rendered.hash:
         message = ObjectReconfigured(service=service.name, node=node, kind=kind, profile=name, hash=rendered.hash)
     if not isinstance(message, ObjectUpdated):
-        draft.wake(draft.now + timedelta(seconds=deadline_seconds(service, profile)))
-    draft.apply(live, body, message, disrupts=(node,) if is_disrupting else (), after=(first,))
+        builder.wake(builder.now + timedelta(seconds=deadline_seconds(service, profile)))
+    builder.apply(live, body, message, disrupts=(node,) if is_disrupting else (), after=(first,))
 
 
 @memoize
