@@ -7,7 +7,14 @@ import subprocess
 import pytest
 from tests.builders.dataplanes import Dataplane
 from tests.builders.lattices import PROGRAM
-from tests.builders.profiles import DEDICATED, DPDK, SEED_NODE_ANNOTATIONS, SEED_ROLE_ANNOTATIONS, SHARED
+from tests.builders.profiles import (
+    DEDICATED,
+    DPDK,
+    SEED_NODE_ANNOTATIONS,
+    SEED_ROLE_ANNOTATIONS,
+    SHARED,
+    compute_profile_body,
+)
 
 from nodeyard.capabilities.profiles import names
 from nodeyard.capabilities.profiles.controller import PROFILES
@@ -583,3 +590,16 @@ def test_plan_shows_which_nodes_an_edit_would_reconfigure_and_changes_nothing(ap
 
     assert planned(api, story, "-f", str(file)) == {"edpm-compute-0", "edpm-compute-0-nova-config"}
     assert story.see(ROLE, "edpm-compute")["metadata"]["resourceVersion"] == role["metadata"]["resourceVersion"]
+
+
+def test_plan_shows_as_many_nodes_as_may_be_unavailable_at_once(api, plane, operator, tmp_path):
+    operator(PROFILES)
+    plane.compute_profile("p", SHARED, maxUnavailable=2)
+    plane.role(annotations={names.CELL: "nova-cell1", names.COMPUTE_PROFILE: "p"})
+    for node in [plane.node(f"n{number}") for number in range(4)]:
+        plane.settled(node, "p")
+    plane.until(lambda: planned(api, plane) == set(), "nothing is left to do")
+    file = tmp_path / "profile.json"
+    file.write_text(json.dumps(compute_profile_body("p", DEDICATED, namespace=plane.namespace, maxUnavailable=2)))
+
+    assert planned(api, plane, "-f", str(file)) == {"n0", "n0-nova-config", "n1", "n1-nova-config"}
