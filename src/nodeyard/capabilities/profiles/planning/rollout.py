@@ -28,8 +28,9 @@ from nodeyard.capabilities.profiles.snapshot import (
 from nodeyard.kube.json import Object
 from nodeyard.kube.timestamps import format_rfc3339, parse_rfc3339_or_none
 
-BRIEF: Final = timedelta(seconds=5)
-"""Time after which a node that waits for writes of other nodes is planned again: their objects may be unavailable."""
+BRIEF: Final = timedelta(seconds=30)
+"""Time after which a node that waits for writes of other nodes is planned again: their objects may be unavailable then.
+Not shorter, because thousands of nodes may wait."""
 _DIGITS: Final = 18
 """Number of digits that always fit into an int64 of the API server."""
 _LONGEST: Final = 2**31 - 1
