@@ -54,7 +54,7 @@ class ProfileMessage(ServiceMessage, frozen=True, kw_only=True):
 
     @property
     def named(self) -> str:
-        return f"{self.kind} {self.profile}".rstrip()
+        return f"{self.kind} {self.profile}" if self.profile else f"no {self.kind}"
 
 
 class NodeProfileMessage(ProfileMessage, frozen=True, kw_only=True):

@@ -100,7 +100,9 @@ class ConfigurationInvalid(ProfileMessage, frozen=True):
     error: str
 
     def text(self) -> str:
-        return f"The configuration of {self.named} is invalid: {self.error}. {capitalize(KEPT)}"
+        # A node without a profile has configuration of its own.
+        subject = self.named if self.profile else self.service
+        return f"The configuration of {subject} is invalid: {self.error}. {capitalize(KEPT)}"
 
 
 class ConfigurationWarning(ProfileMessage, frozen=True):
