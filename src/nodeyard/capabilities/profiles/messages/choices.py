@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.messages.base import KEPT, NodeServiceMessage, ProfileMessage, capitalize
+from nodeyard.capabilities.profiles.messages.base import KEPT, NodeServiceMessage, ProfileMessage
 from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.types import Source
 from nodeyard.plan.message import Message
@@ -110,7 +110,7 @@ class ProfileNotFound(ChoiceMessage, frozen=True):
 
     def text(self) -> str:
         return (
-            f"{capitalize(self.named)} does not exist in namespace {self.namespace}, but {self.key} on "
+            f"{self.named} does not exist in namespace {self.namespace}, but {self.key} on "
             f"{self.annotated} names it. Create the profile or name another; {KEPT}"
         )
 

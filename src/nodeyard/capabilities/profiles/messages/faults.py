@@ -169,7 +169,7 @@ class SecretsNotGranted(ProfileMessage, frozen=True):
 
     def text(self) -> str:
         return (
-            f"{capitalize(self.named)} has spec.renderAs: Secret, but Nodeyard may not write Secrets in namespace "
+            f"{self.named} has spec.renderAs: Secret, but Nodeyard may not write Secrets in namespace "
             f"{self.namespace}. Set spec.renderAs to ConfigMap, or "
             f"{grant_remedy(names.CAPABILITY, names.SECRETS_GRANT, self.namespace)}; {KEPT}"
         )

@@ -93,7 +93,7 @@ class RollingOut(ProgressMessage, frozen=True):
     reason = Reason.ROLLING
 
     def text(self) -> str:
-        return f"{capitalize(self.named)} is rolling out: {self.progress}"
+        return f"{self.named} is rolling out: {self.progress}"
 
 
 class RolledOut(ProgressMessage, frozen=True):
@@ -101,8 +101,8 @@ class RolledOut(ProgressMessage, frozen=True):
 
     def text(self) -> str:
         if not self.total:
-            return f"{capitalize(self.named)} is not deployed on any node"
-        return f"{capitalize(self.named)} is rolled out: {self.progress}"
+            return f"{self.named} is not deployed on any node"
+        return f"{self.named} is rolled out: {self.progress}"
 
 
 class WithoutObjects(ProfileMessage, frozen=True):
@@ -113,7 +113,7 @@ class WithoutObjects(ProfileMessage, frozen=True):
 
     def text(self) -> str:
         return (
-            f"{capitalize(self.named)} is chosen for {count(self.nodes, 'node')}; {self.service} has no service "
+            f"{self.named} is chosen for {count(self.nodes, 'node')}; {self.service} has no service "
             "objects to roll out to"
         )
 
@@ -167,7 +167,7 @@ class SetForNodes(ProfileMessage, frozen=True):
     followers: int
 
     def text(self) -> str:
-        return f"{capitalize(self.named)}, for {self.followers} of its {count(self.nodes, 'node')}"
+        return f"{self.named}, for {self.followers} of its {count(self.nodes, 'node')}"
 
 
 class NoProfileOnRole(Message, frozen=True):
