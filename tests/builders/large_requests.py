@@ -31,6 +31,8 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 THINGS = "/apis/x.io/v1/things"
 RULED = "/apis/x.io/v1/ruleds"
 SQUARED = "/apis/x.io/v1/squareds"
+JUDGED = "/apis/x.io/v1/judgeds"
+REGISTRATIONS = "/apis/admissionregistration.k8s.io/v1"
 REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 
 Json = Any
@@ -110,7 +112,7 @@ _SQUARED = {
 
 def install(server: MeasuredServer) -> None:
     """Define the kinds that cases use."""
-    schemas = {"Thing": _OPEN, "Ruled": _RULED, "Squared": _SQUARED}
+    schemas = {"Thing": _OPEN, "Ruled": _RULED, "Squared": _SQUARED, "Judged": _OPEN}
     for kind, schema in schemas.items():
         assert server.ask("POST", CRDS, encoded(_definition(f"{kind.lower()}s", kind, schema)))[0] == 201
     server.idle()
@@ -251,12 +253,129 @@ def written(yaml_size: int) -> Iterator[Case]:
     yield Case("POST with 10,000 faults", creates(lambda: refused, "refused", "Ruled", RULED))
     unknown = items(200 * 1024).replace(b"name", b"n" * 200)
     yield Case("POST with 10,000 warnings", creates(lambda: unknown, "unknown", "Ruled", RULED))
+    many = items(BODY).replace(b':"n', b':"N')
+    yield Case("POST with 150,000 faults", creates(lambda: many, "many", "Ruled", RULED))
+    unread = items(BODY).replace(b"name", b"n")
+    strict = f"{RULED}?fieldValidation=Strict"
+    yield Case("POST with 150,000 unknown fields", creates(lambda: unread, "unread", "Ruled", strict))
     yield Case("small patch with schema and CEL", patches(f"{RULED}/ruled", b'{"metadata":{"labels":{"a":"b"}}}'))
     yield Case(
         "POST with a rule that compares all items", creates(lambda: items(16 * 1024), "squared", "Squared", SQUARED)
     )
     yield Case("POST a large CRD", sends("POST", CRDS, large_definition))
     yield Case("POST a review, 300 KB", sends("POST", REVIEWS, large_review))
+
+
+_POLICIES = {
+    "linear": ["object.spec.all(k, k.size() > 0)"],
+    "squared": ["object.spec.all(k, object.spec.all(l, l.size() > 0))"] * 20,
+    "squares": ["object.spec.all(k, object.spec.all(l, l.size() > 0))"],
+    "equal": ["object.spec.all(k, object.spec == oldObject.spec || true)"],
+    "distinct": ["object.spec.map(k, k).distinct().size() > 0"],
+    "sets": ["sets.equivalent(object.spec.map(k, k), object.spec.map(k, k))"],
+    "replace": ["object.spec.a.replace('a', object.spec.a).size() > 0"],
+    "chained": [f"variables.v{number} > 0" for number in range(20)],
+}
+"""Validations of a policy by the name of the objects that it is for."""
+_VARIABLES = [
+    {"name": f"v{number}", "expression": f"object.spec.filter(k, k.size() > {number}).size() + 1"}
+    for number in range(20)
+]
+
+
+def policy(name: str, expressions: list[str], object_name: str = "") -> Json:
+    rule = {"apiGroups": ["x.io"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["judgeds"]}
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingAdmissionPolicy",
+        "metadata": {"name": name},
+        "spec": {
+            "matchConstraints": {"resourceRules": [{**rule, "resourceNames": [object_name or name]}]},
+            "variables": _VARIABLES if name == "chained" else [],
+            "validations": [{"expression": expression} for expression in expressions],
+        },
+    }
+
+
+def binding(name: str) -> Json:
+    return {"metadata": {"name": name}, "spec": {"policyName": name, "validationActions": ["Deny"]}}
+
+
+def webhook(name: str, conditions: list[str]) -> Json:
+    """A webhook that its last condition keeps from being called."""
+    rule = {"apiGroups": ["x.io"], "apiVersions": ["v1"], "operations": ["*"], "resources": ["judgeds"]}
+    return {
+        "name": f"{name}.x.io",
+        "clientConfig": {"url": "https://127.0.0.1:1/"},
+        "rules": [rule],
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "matchConditions": [
+            {"name": f"c{number}", "expression": each} for number, each in enumerate([*conditions, "false"])
+        ],
+    }
+
+
+def with_policies(server: MeasuredServer) -> None:
+    fill(
+        server,
+        f"{REGISTRATIONS}/validatingadmissionpolicies",
+        (policy(name, expressions) for name, expressions in _POLICIES.items()),
+    )
+    fill(server, f"{REGISTRATIONS}/validatingadmissionpolicybindings", map(binding, _POLICIES))
+
+
+def with_webhook(kind: str) -> Ask:
+    squared = "object.spec.all(k, object.spec.all(l, l.size() > 0))"
+    condition = f"object.metadata.name != 'asked' || {squared}"
+
+    def prepare(server: MeasuredServer) -> None:
+        body = {"metadata": {"name": "costly"}, "webhooks": [webhook("costly", [condition])]}
+        fill(server, f"{REGISTRATIONS}/{kind}webhookconfigurations", [body])
+
+    return prepare
+
+
+def large_policy() -> bytes:
+    expressions = [f"object.spec.all(k, k.size() > {number} || k != 'key-{number}')" for number in range(1500)]
+    return encoded(policy("large", expressions))
+
+
+def large_configuration() -> bytes:
+    conditions = [f"object.spec.all(k, k.size() > {number} || k != 'key-{number}')" for number in range(60)]
+    webhooks = [webhook(f"w{number}", conditions) for number in range(25)]
+    return encoded({"metadata": {"name": "large"}, "webhooks": webhooks})
+
+
+def judged() -> Iterator[Case]:
+    """Expressions of admission policies and webhooks that cost much, on large objects and on small ones."""
+
+    def post(name: str, spec: Callable[[], bytes]) -> Ask:
+        return creates(spec, name, "Judged", JUDGED)
+
+    def put(name: str, spec: bytes) -> Ask:
+        return patches(f"{JUDGED}/{name}", b'{"spec":%s}' % spec)
+
+    small = small_keys(20_000)
+    yield Case("policy, large object", post("linear", lambda: small_keys(OWNED)), with_policies)
+    yield Case("policy that spends its budget, large object", post("squared", lambda: small_keys(OWNED)))
+    yield Case("policy that costs much, small object", post("squares", lambda: small))
+    yield Case("policy that compares small objects often", put("equal", b'{"k":1}'), post("equal", lambda: small))
+    yield Case("policy with distinct, large object", post("distinct", lambda: small_keys(OWNED)))
+    yield Case("policy with sets, small object", post("sets", lambda: small_keys(60_000)))
+    yield Case("policy with a long replacement", post("replace", lambda: b'{"a":"%s"}' % (b"a" * 60_000)))
+    yield Case("policy with many variables", post("chained", lambda: small_keys(40_000)))
+    for kind in ("validating", "mutating"):
+        yield Case(f"matchCondition, {kind} webhook", post("asked", lambda: small), with_webhook(kind))
+        yield Case("DELETE what it is for", sends("DELETE", f"{JUDGED}/asked"))
+    yield Case("POST a large policy", sends("POST", f"{REGISTRATIONS}/validatingadmissionpolicies", large_policy))
+    bound = sends("POST", f"{REGISTRATIONS}/validatingadmissionpolicybindings", lambda: encoded(binding("large")))
+    yield Case("POST what it is for", post("large", lambda: b'{"k":1}'), bound)
+    yield Case("DELETE a large policy", sends("DELETE", f"{REGISTRATIONS}/validatingadmissionpolicies/large"))
+    path = f"{REGISTRATIONS}/validatingwebhookconfigurations"
+    yield Case("POST a large webhook configuration", sends("POST", path, large_configuration))
+    yield Case("POST what its webhooks are for", post("other", lambda: b'{"k":1}'))
+    yield Case("DELETE a large webhook configuration", sends("DELETE", f"{path}/large"))
 
 
 def built_in() -> Iterator[Case]:
@@ -316,6 +435,7 @@ def deleted(count: int) -> Iterator[Case]:
 def cases(count: int = 5000, yaml_size: int = BODY) -> Iterator[Case]:
     """All of them; `count` is of how many objects many are."""
     yield from written(yaml_size)
+    yield from judged()
     yield from built_in()
     yield from patched()
     yield from read(count)

@@ -1,8 +1,10 @@
 """The embedded server on an event loop that measures its own turns.
 
-A turn is what the loop does between two looks at its sockets: nobody else is served meanwhile. It is measured in CPU
-time of the loop's thread, which other processes on a busy machine do not lengthen. What other threads of the process
-compute during a turn is counted apart: the loop may have waited for them to release the interpreter.
+A turn is what the loop does between two polls of its sockets: no other request is served meanwhile. It is measured in
+CPU time of the loop's thread, which other processes on a busy machine do not lengthen.
+
+The loop also waits while another thread holds the GIL. A heartbeat makes the loop poll at least once a millisecond, so
+the CPU time that the other threads of the process spend between two turns is the time for which they kept the GIL.
 """
 
 from __future__ import annotations
@@ -20,38 +22,44 @@ from urllib.parse import urlsplit
 from nodeyard.testing.embedded import EmbeddedServer
 
 _PIECE = 1 << 20
+_HEARTBEAT = 0.001
 
 
 @dataclass(slots=True)
 class Turns:
-    """The longest turn since `Selector.reset`: seconds of the loop's own CPU time, and of other threads' during one."""
+    """The longest since `Selector.reset`: a turn, and a wait for the GIL, both in seconds of CPU time."""
 
     own: float = 0.0
-    others: float = 0.0
+    wait: float = 0.0
     count: int = 0
 
 
 class Selector(selectors.DefaultSelector):
-    """Ends a turn of the loop where the loop asks for events, and begins the next where it gets them."""
+    """Ends a turn of the loop where the loop polls for events, and begins the next where it gets them."""
 
     def __init__(self) -> None:
         super().__init__()
         self.turns = Turns()
-        self._own = self._process = 0.0
+        self._own = self._other = 0.0
 
     def reset(self) -> None:
         self.turns = Turns()
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        own, process = time.thread_time(), time.process_time()
-        if self._own:
-            turns, spent = self.turns, own - self._own
-            turns.own = max(turns.own, spent)
-            turns.others = max(turns.others, process - self._process - spent)
-            turns.count += 1
+        own, others = time.thread_time(), self._others()
+        turns = self.turns
+        turns.own = max(turns.own, own - self._own)
+        turns.wait = max(turns.wait, others - self._other)
+        turns.count += 1
+        self._other = others
         found = super().select(timeout)
-        self._own, self._process = time.thread_time(), time.process_time()
+        self._own, others = time.thread_time(), self._others()
+        turns.wait = max(turns.wait, others - self._other)
+        self._other = others
         return found
+
+    def _others(self) -> float:
+        return time.process_time() - time.thread_time()
 
 
 class MeasuredServer(EmbeddedServer):
@@ -62,7 +70,14 @@ class MeasuredServer(EmbeddedServer):
         self._loop.close()
         self.selector = Selector()
         self._loop = asyncio.SelectorEventLoop(self.selector)
-        self._thread = threading.Thread(target=self._loop.run_forever, name="embedded-apiserver", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="embedded-apiserver", daemon=True)
+
+    def _run(self) -> None:
+        def beat() -> None:
+            self._loop.call_later(_HEARTBEAT, beat)
+
+        self._loop.call_soon(beat)
+        self._loop.run_forever()
 
     def idle(self) -> None:
         """Wait until no controller has anything left to do."""
@@ -73,7 +88,9 @@ class MeasuredServer(EmbeddedServer):
         self.selector.reset()
         work()
         self.idle()
-        return self.selector.turns
+        turns = self.selector.turns
+        self.selector.reset()
+        return turns
 
     def ask(
         self, method: str, path: str, body: bytes = b"", kind: str = "application/json", **headers: str

@@ -1,23 +1,36 @@
-"""No request holds the event loop of the embedded server: others are served meanwhile."""
+"""No request holds the event loop of the embedded server: it answers other requests meanwhile."""
 
 from __future__ import annotations
 
 from ..builders.large_requests import cases, install
-from ..builders.loop_turns import MeasuredServer
+from ..builders.loop_turns import MeasuredServer, Turns
 
 LONGEST = 0.1
-"""Seconds of the loop's own CPU time in one turn."""
+"""Seconds of CPU time: of the loop in one turn, and of another thread that keeps the GIL from it."""
 OBJECTS = 1000
 YAML_SIZE = 1 << 20
+ATTEMPTS = 3
+"""A wait for the GIL counts if it repeats: on a busy machine the loop may also wait for a processor."""
 
 
-def test_no_request_holds_the_event_loop_for_100_ms():
-    longest: dict[str, float] = {}
+def measure() -> dict[str, Turns]:
+    turns: dict[str, Turns] = {}
     with MeasuredServer() as server:
         install(server)
         for case in cases(OBJECTS, YAML_SIZE):
             case.prepare(server)
             server.idle()
-            longest[case.name] = server.measure(lambda case=case: case.ask(server)).own
+            turns[case.name] = server.measure(lambda case=case: case.ask(server))
+    return turns
 
-    assert {name: seconds for name, seconds in longest.items() if seconds > LONGEST} == {}
+
+def test_no_request_holds_the_event_loop_for_100_ms():
+    measured = measure()
+    waits = {name: turns.wait for name, turns in measured.items() if turns.wait > LONGEST}
+    for _ in range(ATTEMPTS - 1):
+        if waits:
+            again = measure()
+            waits = {name: again[name].wait for name in waits if again[name].wait > LONGEST}
+
+    assert {name: turns.own for name, turns in measured.items() if turns.own > LONGEST} == {}
+    assert waits == {}

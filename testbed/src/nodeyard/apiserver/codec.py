@@ -6,6 +6,7 @@ here the strategy's. Custom resources are what the schema of their CRD says; onl
 
 from __future__ import annotations
 
+from nodeyard.apiserver.cel.cost import Budget
 from nodeyard.apiserver.crds.defaults import default as schema_default
 from nodeyard.apiserver.kinds.decoding import MalformedError, decode
 from nodeyard.apiserver.kinds.table import definition_of
@@ -76,12 +77,12 @@ def validate(
     warnings: list[str],
     *,
     is_status: bool = False,
-    trial: int = 0,
+    budget: Budget | None = None,
 ) -> list[FieldError]:
     """What a custom resource's schema and rules say; the strategy's own checks come beside it.
 
-    A rule that the object violated before and violates still is only warned about. `trial` is a budget for the rules:
-    CostlyError where they need more.
+    A rule that the object violated before and violates still is only warned about. The rules are paid from the
+    budget; CostlyError if it is a trial and they need more.
     """
     if not resource.is_custom:
         return []
@@ -95,4 +96,4 @@ def validate(
     if typed.rules is None:
         return faults
     blocked = validation.rules_blocked(faults)
-    return [*faults, blocked] if blocked else faults + typed.rules.evaluate(obj, old, warnings, trial)
+    return [*faults, blocked] if blocked else faults + typed.rules.evaluate(obj, old, warnings, budget)

@@ -56,9 +56,10 @@ class Deleter:
             stored = self._store.get(resource.key, namespace, name)
             if stored is None:
                 raise errors.not_found(resource.group, resource.plural, name)
-            old = await call.work.run(len(stored.raw) > LARGE, partial(call.read, stored))
+            is_large = len(stored.raw) > LARGE
+            old = await call.work.run(is_large, partial(call.read, stored))
             _check(call, old, options)
-            attributes = self._attributes(call, namespace, "" if is_one_of_many else name, old, options)
+            attributes = self._attributes(call, namespace, "" if is_one_of_many else name, old, options, is_large)
             await self._admission.mutate(attributes)
             await self._admission.validate(attributes)
             try:
@@ -154,7 +155,7 @@ class Deleter:
         }
 
     def _attributes(
-        self, call: RequestContext, namespace: str, name: str, old: Object, options: DeleteOptions
+        self, call: RequestContext, namespace: str, name: str, old: Object, options: DeleteOptions, is_large: bool
     ) -> Attributes:
         return Attributes(
             operation="DELETE",
@@ -166,6 +167,8 @@ class Deleter:
             object=None,
             old=old,
             user=call.user,
+            work=call.work,
+            is_large=is_large,
             dry_run=options.dry_run,
             options=options.as_object(),
             warnings=call.warnings,

@@ -8,6 +8,7 @@ from typing import Any
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Object
 
+CAUSES_MAX = 1000
 _LARGE = 64 * 1024
 
 
@@ -116,8 +117,12 @@ def modified(group: str, resource: str, name: str) -> ApiError:
 
 
 def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> ApiError:
-    causes = [{"reason": e.type.reason, "message": e.message, "field": e.field} for e in errors]
-    unique = list(dict.fromkeys(str(error) for error in errors))
+    """A 422 that names at most `CAUSES_MAX` errors, because megabytes of them would delay other requests."""
+    shown = errors[:CAUSES_MAX]
+    causes = [{"reason": e.type.reason, "message": e.message, "field": e.field} for e in shown]
+    unique = list(dict.fromkeys(str(error) for error in shown))
+    if len(errors) > len(shown):
+        unique.append(f"and {len(errors) - len(shown)} more")
     text = unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"
     return ApiError(
         422,

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple
 
+from nodeyard.apiserver.cel.rules import CompiledRules
 from nodeyard.kube.ages import age
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Json, Object
@@ -66,14 +67,6 @@ class Scale:
     selector_path: str = ""
 
 
-class Rules(Protocol):
-    """What schema.cel compiles x-kubernetes-validations to."""
-
-    def evaluate(
-        self, obj: Object, old: Object | None, warnings: list[str] | None = None, trial: int = 0
-    ) -> list[FieldError]: ...
-
-
 @dataclass(slots=True)
 class Version:
     name: str
@@ -86,7 +79,7 @@ class Version:
     scale: Scale | None = None
     deprecation: str = ""
     """The Warning header's text; empty when the version is not deprecated."""
-    rules: Rules | None = None
+    rules: CompiledRules | None = None
     """The compiled CEL rules of a custom resource."""
 
 

@@ -39,6 +39,8 @@ class Posted:
             object=self.object,
             old=None,
             user=self.call.user,
+            work=self.call.work,
+            is_large=self.call.is_large,
             dry_run=self.dry_run,
             options=options,
             kind=kind,

@@ -22,6 +22,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Self, TypeVar
 
+from nodeyard.apiserver.cel.cost import Budget, CostlyError
+
 LARGE = 64 * 1024
 """Bytes of a body or of a stored object from which on it is worked on beside the loop: less takes 20 ms at worst."""
 BATCH = 256 * 1024
@@ -71,10 +73,11 @@ class Offload:
 class Work:
     """What one request has worked on beside the loop, and what that has made."""
 
-    __slots__ = ("_executor", "_made", "_offload")
+    __slots__ = ("_executor", "_made", "_offload", "_trial")
 
-    def __init__(self, offload: Offload) -> None:
+    def __init__(self, offload: Offload, trial: Budget | None = None) -> None:
         self._offload = offload
+        self._trial = trial or Budget.trial()
         self._executor: ThreadPoolExecutor | None = None
         self._made: list[object] = []
 
@@ -88,9 +91,21 @@ class Work:
         self._made.append(made)
         return made
 
+    async def evaluate(self, is_large: bool, work: Callable[[Budget | None], T]) -> T:
+        """Do work that evaluates expressions: at once with a trial budget, off the loop if that is not enough.
+
+        All such work of a request shares one trial budget. The work may be done twice, so it must have no side effects.
+        """
+        if not is_large and not self._trial.is_closed:
+            try:
+                return work(self._trial)
+            except CostlyError:
+                self._trial.is_closed = True
+        return await self.run(True, lambda: work(None))
+
     def part(self) -> Work:
         """For one of many objects of a request, so that not all of them are kept to its end."""
-        return Work(self._offload)
+        return Work(self._offload, self._trial)
 
     def __enter__(self) -> Self:
         return self

@@ -12,14 +12,13 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain
 from random import Random
 from typing import Protocol
 
 from nodeyard.apiserver import codec, errors, managed_fields, metadata
 from nodeyard.apiserver.admission.attributes import Attributes, Operation
-from nodeyard.apiserver.cel.rules import CostlyError
+from nodeyard.apiserver.cel.cost import Budget
 from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.options import WriteOptions, manager_name
 from nodeyard.apiserver.request_context import RequestContext
@@ -37,8 +36,6 @@ MAX_OBJECT_BYTES = 1536 * 1024
 """As much as etcd takes in one request."""
 MAX_LEVELS = 250
 TOO_DEEP = f"the object is nested too deeply: this server takes {MAX_LEVELS} levels"
-RULES_TRIAL = 50_000
-"""What CEL rules may cost on the event loop: about 20 ms."""
 _NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 _NAME_ATTEMPTS = 8
 _GENERATED_PREFIX_MAX = 58
@@ -85,17 +82,17 @@ class Writer:
             unowned = obj
             obj = await call.work.run(call.is_large, lambda: self._own(call, None, unowned, options))
         obj = self._begin_life(call, obj)
-        attributes = self._attributes(call, "CREATE", obj, None, options)
+        attributes = self._attributes(call, "CREATE", obj, None, options, is_large=call.is_large)
         named = self._name(call, await self._mutate(call, attributes, call.is_large))
 
-        def judge(trial: int) -> Object:
+        def judge(budget: Budget | None) -> Object:
             prepared = strategy.prepare_create(named, self._clock.now())
-            if faults := _create_faults(call, prepared, trial):
+            if faults := _create_faults(call, prepared, budget):
                 raise errors.invalid(resource.group, resource.kind, prepared["metadata"].get("name", ""), faults)
             call.warnings.extend(strategy.warnings(prepared, None))
             return _with_whole_numbers(call, prepared)
 
-        obj = await _judged(call, call.is_large, judge)
+        obj = await call.work.evaluate(call.is_large, judge)
         attributes.object = obj
         attributes.name = obj["metadata"]["name"]
         await self._admission.validate(attributes)
@@ -196,18 +193,18 @@ class Writer:
         self, call: RequestContext, stored: Stored, old: Object, new: Object, options: WriteOptions, subresource: str
     ) -> Written:
         resource, strategy, is_large = call.resource, call.resource.strategy, call.makes_large(stored)
-        attributes = self._attributes(call, "UPDATE", new, old, options, subresource)
+        attributes = self._attributes(call, "UPDATE", new, old, options, subresource, is_large=is_large)
         mutated = self._keep_identity(await self._mutate(call, attributes, is_large), old)
 
-        def judge(trial: int) -> Object:
+        def judge(budget: Budget | None) -> Object:
             prepared = _prepared(strategy, mutated, old, subresource)
             prepared = self._generation(call, prepared, old, is_status=subresource == "status")
-            if faults := _update_faults(call, prepared, old, subresource, trial):
+            if faults := _update_faults(call, prepared, old, subresource, budget):
                 raise errors.invalid(resource.group, resource.kind, call.name, faults)
             call.warnings.extend(strategy.warnings(prepared, old))
             return _with_whole_numbers(call, prepared)
 
-        judged = await _judged(call, is_large, judge)
+        judged = await call.work.evaluate(is_large, judge)
         attributes.object = judged
         await self._admission.validate(attributes)
 
@@ -307,6 +304,8 @@ class Writer:
         old: Object | None,
         options: WriteOptions,
         subresource: str = "",
+        *,
+        is_large: bool,
     ) -> Attributes:
         return Attributes(
             operation=operation,
@@ -318,6 +317,8 @@ class Writer:
             object=obj,
             old=old,
             user=call.user,
+            work=call.work,
+            is_large=is_large,
             dry_run=options.dry_run,
             options=options.as_object(),
             warnings=call.warnings,
@@ -347,29 +348,19 @@ def _with_whole_numbers(call: RequestContext, obj: Object) -> Object:
     return found
 
 
-async def _judged(call: RequestContext, is_large: bool, judge: Callable[[int], Object]) -> Object:
-    """Judge a small object at once, unless its CEL rules turn out to cost much: those, too, are left to the thread."""
-    if not is_large:
-        try:
-            return judge(RULES_TRIAL)
-        except CostlyError:
-            pass
-    return await call.work.run(True, partial(judge, 0))
-
-
-def _create_faults(call: RequestContext, obj: Object, trial: int) -> list[fields.FieldError]:
+def _create_faults(call: RequestContext, obj: Object, budget: Budget | None) -> list[fields.FieldError]:
     resource = call.resource
     faults = metadata.create_faults(resource, obj)
-    faults += codec.validate(resource, call.version, obj, None, call.warnings, trial=trial)
+    faults += codec.validate(resource, call.version, obj, None, call.warnings, budget=budget)
     return faults + resource.strategy.validate_create(obj)
 
 
 def _update_faults(
-    call: RequestContext, new: Object, old: Object, subresource: str, trial: int
+    call: RequestContext, new: Object, old: Object, subresource: str, budget: Budget | None
 ) -> list[fields.FieldError]:
     resource, strategy, is_status = call.resource, call.resource.strategy, subresource == "status"
     faults = metadata.update_faults(resource, new, old)
-    faults += codec.validate(resource, call.version, new, old, call.warnings, is_status=is_status, trial=trial)
+    faults += codec.validate(resource, call.version, new, old, call.warnings, is_status=is_status, budget=budget)
     return faults + (strategy.validate_status(new, old) if is_status else strategy.validate_update(new, old))
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from nodeyard.apiserver.cel import CompileError, Composition, EvaluationError, Expression
 from nodeyard.apiserver.cel.admission import NAMESPACE, REQUEST
+from nodeyard.apiserver.cel.cost import Budget
 from nodeyard.apiserver.cel.declarations import Functions, member
 from nodeyard.apiserver.cel.library import FUNCTIONS
 from nodeyard.apiserver.cel.types import BOOL, DYN, INT, NULL, STRING, list_of, parse_type
@@ -119,20 +120,20 @@ def test_variables_build_on_each_other() -> None:
     composition = composed(names="object.spec.containers.map(c, c.image)", count="variables.names.size()")
     expression = Expression.compile("variables.count == 2 && variables.names[0] == 'a:1'", composition.scope, [BOOL])
 
-    assert expression.evaluate(composition.bind({"object": POD})) is True
+    assert expression.evaluate(composition.bind({"object": POD}, Budget())) is True
 
 
 def test_a_variable_nobody_asks_for_is_not_evaluated() -> None:
     composition = composed(broken="object.nope", fine="1")
     expression = Expression.compile("variables.fine == 1", composition.scope, [BOOL])
 
-    assert expression.evaluate(composition.bind({"object": POD})) is True
+    assert expression.evaluate(composition.bind({"object": POD}, Budget())) is True
 
 
 def test_a_variable_that_fails_fails_each_time_it_is_asked_for() -> None:
     composition = composed(broken="object.nope")
     expression = Expression.compile("variables.broken == 1", composition.scope, [BOOL])
-    bindings = composition.bind({"object": POD})
+    bindings = composition.bind({"object": POD}, Budget())
 
     for _ in range(2):
         with pytest.raises(
@@ -145,7 +146,7 @@ def test_a_variable_may_be_absorbed_like_any_error() -> None:
     composition = composed(broken="object.nope")
     expression = Expression.compile("variables.broken == 1 || true", composition.scope, [BOOL])
 
-    assert expression.evaluate(composition.bind({"object": POD})) is True
+    assert expression.evaluate(composition.bind({"object": POD}, Budget())) is True
 
 
 def test_a_variable_knows_only_those_before_it() -> None:
@@ -165,7 +166,7 @@ def test_a_variable_is_worked_out_once() -> None:
     composition.declare("n", "box.count()")
     expression = Expression.compile("variables.n + variables.n == 10", composition.scope, [BOOL], functions)
 
-    assert expression.evaluate(composition.bind({"box": Box()})) is True
+    assert expression.evaluate(composition.bind({"box": Box()}, Budget())) is True
     assert calls == [1]
 
 
@@ -173,4 +174,4 @@ def test_to_later_expressions_a_library_value_is_anything() -> None:
     composition = composed(limit="quantity('1Gi')")
     expression = Expression.compile("variables.limit.isGreaterThan(quantity('1G'))", composition.scope, [BOOL])
 
-    assert expression.evaluate(composition.bind({"object": POD})) is True
+    assert expression.evaluate(composition.bind({"object": POD}, Budget())) is True

@@ -9,6 +9,7 @@ from nodeyard.apiserver.admission.validation import ExpressionCheck
 from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.resources import Resource, Strategy, Version
 from nodeyard.apiserver.transport import User
+from nodeyard.apiserver.worker_thread import Offload
 from nodeyard.schema.model import Schema
 
 
@@ -26,6 +27,7 @@ async def check(kind: str, old: dict[str, Any] | None = None, **content: Any) ->
             object={"metadata": {"name": "p"}, **content},
             old=old,
             user=User("alice"),
+            work=Offload().work(),
         )
     )
 

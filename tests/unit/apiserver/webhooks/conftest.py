@@ -24,6 +24,7 @@ from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.resources import GroupResource, Resource, Strategy, Version
 from nodeyard.apiserver.store import Store
 from nodeyard.apiserver.transport import User
+from nodeyard.apiserver.worker_thread import Offload
 from nodeyard.schema.model import Schema
 
 AdmissionRequest = dict[str, Any]
@@ -144,6 +145,7 @@ class Cluster:
             "object": None if operation == "DELETE" else obj,
             "old": None if operation == "CREATE" else obj,
             "user": User("alice", ("dev",), uid="a-1", extra={"scopes": ("x",)}),
+            "work": Offload().work(),
             "options": {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"},
         }
         return Attributes(**{**fields, **more})

@@ -1,5 +1,6 @@
 """Which writes a webhook is called for."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -13,11 +14,13 @@ from nodeyard.apiserver.admission.webhooks.client import WebhookClient
 from nodeyard.apiserver.admission.webhooks.configurations import VALIDATING, Configurations
 from nodeyard.apiserver.admission.webhooks.endpoints import Services
 from nodeyard.apiserver.admission.webhooks.reviews import question
+from nodeyard.apiserver.cel.cost import Budget
 from nodeyard.apiserver.cel.errors import EvaluationError
 from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.resources import GroupResource, GroupVersionKind, Resource, Strategy, Version
 from nodeyard.apiserver.store import Store
 from nodeyard.apiserver.transport import User
+from nodeyard.apiserver.worker_thread import Offload
 from nodeyard.schema.model import Schema
 
 NAMESPACES = GroupResource("", "namespaces")
@@ -54,6 +57,7 @@ def write(what: Resource = PODS, operation: str = "CREATE", **more: Any) -> Attr
         "object": obj,
         "old": None,
         "user": User("alice"),
+        "work": Offload().work(),
     }
     return Attributes(**{**fields, **more})
 
@@ -64,7 +68,7 @@ class Fixed:
     def __init__(self, source: str) -> None:
         self.source = source
 
-    def evaluate(self, variables: Any) -> Any:
+    def evaluate(self, variables: Any, budget: Budget | None = None) -> Any:
         if self.source.startswith("fail"):
             raise EvaluationError(f"no such key: {self.source}")
         return self.source == "true"
@@ -88,8 +92,11 @@ class Cluster:
         self.put(VALIDATING, {"metadata": {"name": configuration}, "webhooks": [entry]})
 
     def called(self, attributes: Attributes) -> list[str]:
-        candidates = self.configurations.candidates(attributes)
-        return [each.webhook.name for each in candidates if self.caller.is_meant(each, attributes)]
+        async def called() -> list[str]:
+            candidates = self.configurations.candidates(attributes)
+            return [each.webhook.name for each in candidates if await self.caller.matches(each, attributes)]
+
+        return asyncio.run(called())
 
     def is_called(self, attributes: Attributes) -> bool:
         return bool(self.called(attributes))
@@ -286,7 +293,7 @@ def test_a_false_condition_decides_whatever_fails_beside_it(cluster: Cluster) ->
 
 def test_one_failure_is_told_without_brackets() -> None:
     with pytest.raises(ConditionError) as caught:
-        Conditions(conditions("fail", "true"), Fixed).hold({})
+        Conditions(conditions("fail", "true"), Fixed).hold({}, None)
     assert str(caught.value) == "expression 'fail' resulted in error: no such key: fail"
 
 

@@ -7,6 +7,7 @@ from typing import Literal, Protocol
 
 from nodeyard.apiserver.resources import GroupVersionKind, Resource
 from nodeyard.apiserver.transport import User
+from nodeyard.apiserver.worker_thread import Work
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import qualified_name_faults
 
@@ -26,6 +27,9 @@ class Attributes:
     object: Object | None
     old: Object | None
     user: User
+    work: Work
+    is_large: bool = False
+    """Whether `object` or `old` is so large that plugins work on it off the event loop."""
     dry_run: bool = False
     options: Object = field(default_factory=dict)
     """The CreateOptions, UpdateOptions, PatchOptions or DeleteOptions of the request."""

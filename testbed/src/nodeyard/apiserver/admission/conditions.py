@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
+from nodeyard.apiserver.cel.cost import PER_MATCH, Budget
 from nodeyard.apiserver.cel.errors import EvaluationError
 from nodeyard.kube.json import Object
 
@@ -12,10 +13,12 @@ Bindings = Mapping[str, Any]
 
 
 class Program(Protocol):
-    """A compiled expression; evaluation raises EvaluationError."""
+    """A compiled expression; evaluation raises EvaluationError, or CostlyError if a trial budget is spent."""
 
-    def evaluate(self, variables: Bindings) -> Any: ...
+    def evaluate(self, variables: Bindings, budget: Budget | None = None) -> Any: ...
 
+
+OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
 
 Compile = Callable[[str], Program]
 
@@ -25,20 +28,33 @@ class ConditionError(Exception):
 
 
 class Conditions:
+    """They are compiled when they are first evaluated, which may be off the event loop."""
+
     def __init__(self, conditions: Iterable[Object], compile_: Compile) -> None:
-        self._programs = [(each["expression"], compile_(each["expression"])) for each in conditions]
+        self._sources: list[str] = [each["expression"] for each in conditions]
+        self._compile = compile_
+        self._programs: list[Program] | None = None
 
     def __bool__(self) -> bool:
-        return bool(self._programs)
+        return bool(self._sources)
 
-    def hold(self, bindings: Bindings) -> bool:
-        """One that is false decides, whatever the others do; otherwise one that fails does."""
+    def hold(self, bindings: Bindings, trial: Budget | None) -> bool:
+        """One that is false decides, whatever the others do; otherwise one that fails does.
+
+        They are paid from the trial budget, or from one of their own.
+        """
         faults = []
-        for source, program in self._programs:
+        budget = trial or Budget(PER_MATCH)
+        if self._programs is None:
+            budget.spend_on_compiling(self._sources)
+            self._programs = [self._compile(source) for source in self._sources]
+        for source, program in zip(self._sources, self._programs, strict=True):
             try:
-                if program.evaluate(bindings) is not True:
+                if program.evaluate(bindings, budget) is not True:
                     return False
             except EvaluationError as fault:
+                if budget.is_spent:
+                    raise ConditionError(OUT_OF_BUDGET) from fault
                 faults.append(f"expression '{source}' resulted in error: {fault}")
         if faults:
             raise ConditionError(aggregate(faults))

@@ -22,6 +22,7 @@ from nodeyard.apiserver.admission.webhooks.reviews import admission_request, in_
 from nodeyard.apiserver.authorization import Authorizer
 from nodeyard.apiserver.cel.admission import NAMESPACE, REQUEST
 from nodeyard.apiserver.cel.composition import Composition
+from nodeyard.apiserver.cel.cost import Budget
 from nodeyard.apiserver.cel.declarations import Functions
 from nodeyard.apiserver.cel.errors import CompileError, EvaluationError
 from nodeyard.apiserver.cel.expressions import Expression
@@ -47,7 +48,7 @@ class Broken:
     def __init__(self, fault: str) -> None:
         self.fault = fault
 
-    def evaluate(self, bindings: Mapping[str, Any]) -> Any:
+    def evaluate(self, bindings: Mapping[str, Any], budget: Budget | None = None) -> Any:
         raise EvaluationError(self.fault)
 
 
@@ -93,9 +94,9 @@ class PolicyScope:
     def annotation(self, source: str) -> Compiled:
         return _compile(source, self._without_authorizer, STRING, NULL)
 
-    def complete(self, bindings: Bindings) -> Bindings:
-        """The bindings with `variables`, each of which is worked out when it is first looked at."""
-        return self._composition.bind(bindings) if self._composition else bindings
+    def complete(self, bindings: Bindings, budget: Budget) -> Bindings:
+        """The bindings with `variables`, each of which is evaluated when it is first used."""
+        return self._composition.bind(bindings, budget) if self._composition else bindings
 
     def _declare(self, name: str, source: str) -> None:
         if self._composition is None:

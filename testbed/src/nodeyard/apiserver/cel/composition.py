@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from nodeyard.apiserver.cel.cost import Budget
 from nodeyard.apiserver.cel.declarations import Functions
 from nodeyard.apiserver.cel.errors import EvaluationError
 from nodeyard.apiserver.cel.expressions import Expression
@@ -44,10 +45,10 @@ class Composition:
         self._fields.types[name] = _field_type(expression.result)
         return expression
 
-    def bind(self, bindings: Mapping[str, Any]) -> dict[str, Any]:
-        """The bindings together with `variables`, for the evaluation of one request."""
+    def bind(self, bindings: Mapping[str, Any], budget: Budget) -> dict[str, Any]:
+        """The bindings together with `variables`, which are paid from the budget, for the evaluation of one request."""
         bound = dict(bindings)
-        bound[NAME] = ObjectValue({}, _Lazy(self._expressions, bound))
+        bound[NAME] = ObjectValue({}, _Lazy(self._expressions, bound, budget))
         return bound
 
 
@@ -61,9 +62,10 @@ def _field_type(t: Type) -> Type:
 class _Lazy:
     """The shape of `variables`: a field's value is its expression's, worked out once."""
 
-    def __init__(self, expressions: Mapping[str, Expression], bindings: Mapping[str, Any]) -> None:
+    def __init__(self, expressions: Mapping[str, Expression], bindings: Mapping[str, Any], budget: Budget) -> None:
         self._expressions = expressions
         self._bindings = bindings
+        self._budget = budget
         self._values: dict[str, Any] = {}
         self._faults: dict[str, EvaluationError] = {}
 
@@ -79,7 +81,7 @@ class _Lazy:
         if expression is None:
             return MISSING
         try:
-            return expression.evaluate(self._bindings)
+            return expression.evaluate(self._bindings, self._budget)
         except EvaluationError as error:
             fault = EvaluationError(f"composited variable {quote(name)} fails to evaluate: {error}")
             self._faults[name] = fault

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from nodeyard.apiserver.cel.cost import Budget
 from nodeyard.apiserver.cel.declarations import Functions
 from nodeyard.apiserver.cel.environment import Compiled, compile_expression
 from nodeyard.apiserver.cel.errors import CompileError, InstantiationError
@@ -43,9 +44,9 @@ class Expression:
         _check_result(compiled.result, tuple(results))
         return cls(source, compiled)
 
-    def evaluate(self, bindings: Mapping[str, Any]) -> Any:
-        """The value for these variables; JSON is bound as it is. Raises EvaluationError."""
-        return self._program.evaluate(bindings)
+    def evaluate(self, bindings: Mapping[str, Any], budget: Budget | None = None) -> Any:
+        """The value for these variables; JSON is bound as it is. Raises EvaluationError and CostlyError."""
+        return self._program.evaluate(bindings, budget)
 
 
 def _check_result(result: Type, wanted: tuple[Type, ...]) -> None:

@@ -45,20 +45,25 @@ def build_fold(fold: Fold, builder: Builder) -> Evaluator:
     if _is_binding(fold):
         result = builder.build_within(fold.result, {fold.accumulator: accumulator})
         return _binding(initial, accumulator, result)
-    loop = _Loop(fold, builder, accumulator)
+    first, second = builder.new_slot(), builder.new_slot() if fold.second_variable else 0
+    names = {fold.accumulator: accumulator, fold.variable: first}
+    if fold.second_variable:
+        names[fold.second_variable] = second
+    loop = _Loop(first, second, sum(1 for _ in walk(fold.step)))
     condition, then = _split(fold.step)
+    predicate = None if condition is None else builder.build_within(condition, names)
     match then:
         case Call(function="_&&_"):
-            return _quantifier(items, loop, loop.build(then.arguments[1]), decisive=False)
+            return _quantifier(items, loop, builder.build_within(then.arguments[1], names), decisive=False)
         case Call(function="_||_"):
-            return _quantifier(items, loop, loop.build(then.arguments[1]), decisive=True)
+            return _quantifier(items, loop, builder.build_within(then.arguments[1], names), decisive=True)
         case Call(function="_+_", arguments=(_, ListNode(elements=(element,)))):
-            return _collector(items, loop, loop.condition(condition), loop.build(element))
-        case Call(function="_+_") if condition is not None:
-            return _exactly_one(items, loop, loop.condition(condition))
+            return _collector(items, loop, predicate, builder.build_within(element, names))
+        case Call(function="_+_") if predicate is not None:
+            return _exactly_one(items, loop, predicate)
         case Call() if then.function == MAP_INSERT:
-            parts = [loop.build(argument) for argument in then.arguments[1:]]
-            return _inserter(items, loop, loop.condition(condition), parts)
+            parts = [builder.build_within(argument, names) for argument in then.arguments[1:]]
+            return _inserter(items, loop, predicate, parts)
         case _:
             raise TypeError(f"no macro makes {fold!r}")
 
@@ -76,37 +81,28 @@ def _split(step: Node) -> tuple[Node | None, Node]:
 
 
 class _Loop:
-    """The variables of a loop and the way over its items."""
+    """The slots of a loop's variables, and what each of its steps costs."""
 
-    def __init__(self, fold: Fold, builder: Builder, accumulator: int) -> None:
-        self._builder = builder
-        self._first = builder.new_slot()
-        self._second = builder.new_slot() if fold.second_variable else 0
-        self._names = {fold.accumulator: accumulator, fold.variable: self._first}
-        if fold.second_variable:
-            self._names[fold.second_variable] = self._second
-        self._weight = sum(1 for _ in walk(fold.step))
-
-    def build(self, node: Node) -> Evaluator:
-        return self._builder.build_within(node, self._names)
-
-    def condition(self, node: Node | None) -> Evaluator | None:
-        return None if node is None else self.build(node)
+    def __init__(self, first: int, second: int, weight: int) -> None:
+        self._first = first
+        self._second = second
+        self._weight = weight
 
     def over(self, container: Any, frame: Frame) -> Iterator[None]:
         """Sets the variables for one item after the other."""
         first, second, weight = self._first, self._second, self._weight
+        budget = frame[0]
         if not second:
             for item in _items(container):
-                frame[0] -= weight
-                if frame[0] < 0:
+                budget.left -= weight
+                if budget.left < 0:
                     raise CostExceeded
                 frame[first] = item
                 yield
             return
         for key, item in _pairs(container):
-            frame[0] -= weight
-            if frame[0] < 0:
+            budget.left -= weight
+            if budget.left < 0:
                 raise CostExceeded
             frame[first] = key
             frame[second] = item

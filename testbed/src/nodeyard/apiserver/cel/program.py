@@ -1,9 +1,9 @@
 """A checked tree turned into Python closures.
 
-Each node becomes a function of a frame: a list whose first slot is what is left of the cost limit and whose others hold
-the variables. Types that are known beforehand pick the plain Python operation; where they are not, the values are
-looked at. An error is an exception, save where the language lets a definite answer win over it: `&&`, `||` and the
-quantifiers built from them.
+Each node becomes a function of a frame: a list whose first slot is the budget and whose others hold the variables.
+Types that are known beforehand pick the plain Python operation; where they are not, the values are inspected. An error
+is an exception, save where the language lets a definite answer win over it: `&&`, `||` and the quantifiers built from
+them.
 """
 
 from __future__ import annotations
@@ -21,12 +21,23 @@ from nodeyard.apiserver.cel.access import (
     select_from_optional,
     whole,
 )
-from nodeyard.apiserver.cel.budgets import PER_EXPRESSION, Budget
 from nodeyard.apiserver.cel.checking import Checked
+from nodeyard.apiserver.cel.cost import Budget, Cost, CostlyError, call_cost
 from nodeyard.apiserver.cel.declarations import Overload, call_overload, mismatch
 from nodeyard.apiserver.cel.errors import CostExceeded, EvaluationError, no_such_key, no_such_overload
 from nodeyard.apiserver.cel.folding import Evaluator, Frame, build_fold
-from nodeyard.apiserver.cel.syntax import Call, Fold, Ident, ListNode, Literal, MapNode, Node, Select, qualified_name
+from nodeyard.apiserver.cel.syntax import (
+    Call,
+    Fold,
+    Ident,
+    ListNode,
+    Literal,
+    MapNode,
+    Node,
+    Select,
+    qualified_name,
+    walk,
+)
 from nodeyard.apiserver.cel.types import BOOL, INT, STRING, Kind, Type, is_dyn_or_error, unwrap_optional
 from nodeyard.apiserver.cel.values import MISSING, NONE, Optional
 
@@ -53,22 +64,27 @@ class Program:
         self._evaluate = builder.build(checked.root)
         self._slots = builder.variables
         self._size = builder.size
+        self._cost = sum(1 for _ in walk(checked.root))
 
     def evaluate(self, variables: Mapping[str, Any], budget: Budget | None = None) -> Any:
-        """The value, paid from the budget if there is one. Raises EvaluationError."""
-        limit = PER_EXPRESSION if budget is None else min(PER_EXPRESSION, budget.remaining)
-        frame: Frame = [limit] + [None] * self._size
+        """The value, paid from the budget. Raises EvaluationError, and CostlyError where a trial budget is spent."""
+        budget = budget or Budget()
+        frame: Frame = [budget] + [None] * self._size
         for name, slot in self._slots.items():
             if name not in variables:
                 raise EvaluationError(f"no such attribute(s): {name}")
             frame[slot] = variables[name]
+        is_outermost = budget.begin()
         try:
+            budget.spend(self._cost)
             return self._evaluate(frame)
         except CostExceeded as error:
+            if budget.is_trial:
+                raise CostlyError from None
             raise EvaluationError(str(error)) from None
         finally:
-            if budget is not None:
-                budget.remaining -= limit - frame[0]
+            if is_outermost:
+                budget.end()
 
 
 class _Builder:
@@ -152,15 +168,19 @@ class _Builder:
         arguments = list(node.arguments)
         if node in self._checked.receivers and node.target is not None:
             arguments.insert(0, node.target)
-        implementation = self._implementation(node, arguments)
-        return _apply(implementation, [self.build(argument) for argument in arguments], self._complaint(node))
-
-    def _implementation(self, node: Call, arguments: list[Node]) -> Callable[..., Any]:
-        overloads = self._checked.calls[node]
+        evaluators = [self.build(argument) for argument in arguments]
         types = [self._type(argument) for argument in arguments]
         plain = _PLAIN_OPERATORS.get(node.function)
         if plain is not None and types[0] == types[1] and types[0] in plain[1]:
-            return plain[0]
+            return _apply(plain[0], evaluators, self._complaint(node))
+        implementation = self._implementation(node, types)
+        cost = call_cost(self._checked.calls[node][0].name, types)
+        if cost is None:
+            return _apply(implementation, evaluators, self._complaint(node))
+        return _charge(implementation, evaluators, self._complaint(node), cost)
+
+    def _implementation(self, node: Call, types: list[Type]) -> Callable[..., Any]:
+        overloads = self._checked.calls[node]
         first = overloads[0]
         if first.is_total or (len(overloads) == 1 and not any(map(_mentions_dyn, types))):
             return first.implementation
@@ -269,6 +289,22 @@ def _apply(implementation: Callable[..., Any], arguments: list[Evaluator], compl
             raise complain(*values) from None
 
     return call_any
+
+
+def _charge(
+    implementation: Callable[..., Any], arguments: list[Evaluator], complain: _Complaint, cost: Cost
+) -> Evaluator:
+    """The same for a call whose cost depends on its arguments."""
+
+    def call(frame: Frame) -> Any:
+        values = [argument(frame) for argument in arguments]
+        frame[0].spend(cost(values))
+        try:
+            return implementation(*values)
+        except _BROKEN_PROMISE:
+            raise complain(*values) from None
+
+    return call
 
 
 # Forms that do not evaluate all their arguments, or that mind errors in them.

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
-from nodeyard.apiserver.cel.budgets import Budget
 from nodeyard.apiserver.cel.correlation import Correlation, OldItems
+from nodeyard.apiserver.cel.cost import Budget
 from nodeyard.apiserver.cel.rules_at_node import Outcome, Site, compile_site
 from nodeyard.apiserver.cel.schemas import declare
 from nodeyard.kube.fields import FieldError, FieldErrorType, child, index, key
@@ -24,10 +24,6 @@ _UNTYPED = (
     "internal error: failed to construct type information for x-kubernetes-validations rules: "
     "unable to convert structural schema to CEL declarations"
 )
-
-
-class CostlyError(Exception):
-    """The rules need more than they were given on trial."""
 
 
 @dataclass(slots=True)
@@ -51,19 +47,17 @@ class CompiledRules:
         return self._root is not None
 
     def evaluate(
-        self, obj: Object, old: Object | None, warnings: list[str] | None = None, trial: int = 0
+        self, obj: Object, old: Object | None, warnings: list[str] | None = None, budget: Budget | None = None
     ) -> list[FieldError]:
         """What the rules object to, in the order of the schema. `old` is None when the object is created.
 
-        What is wrong but unchanged is no error; it is added to `warnings`. `trial` is a smaller budget to try first:
-        CostlyError where it is spent.
+        What is wrong but unchanged is no error; it is added to `warnings`. Raises CostlyError if a trial budget is
+        spent.
         """
         if self._root is None:
             return []
-        outcome = Outcome(budget=Budget(trial)) if trial else Outcome()
+        outcome = Outcome(budget=budget or Budget())
         _visit(self._root, "", obj, old, Correlation(self._root.schema, obj, old), outcome)
-        if trial and outcome.budget.is_spent:
-            raise CostlyError
         if warnings is not None:
             warnings += outcome.warnings
         return outcome.errors

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from nodeyard.apiserver.cel.access import whole
-from nodeyard.apiserver.cel.budgets import Budget
 from nodeyard.apiserver.cel.correlation import Correlation
+from nodeyard.apiserver.cel.cost import Budget
 from nodeyard.apiserver.cel.environment import Compiled, compile_expression
 from nodeyard.apiserver.cel.errors import CompileError, EvaluationError, InstantiationError
 from nodeyard.apiserver.cel.field_paths import FieldPathError, resolve
@@ -88,7 +88,7 @@ class Site:
                 continue
             if holds is True:
                 continue
-            refusal = self._refusal(path, rule, new, bound)
+            refusal = self._refusal(path, rule, new, bound, outcome.budget)
             if rule.uses_old or not correlation.is_unchanged:
                 outcome.errors.append(refusal)
             else:
@@ -126,20 +126,22 @@ class Site:
             detail = f"{error} evaluating rule: {rule.text}"
         return fields.invalid(path or NOWHERE, self._schema.type, detail)
 
-    def _refusal(self, path: str, rule: CompiledRule, value: Json, bindings: Mapping[str, Any]) -> FieldError:
+    def _refusal(
+        self, path: str, rule: CompiledRule, value: Json, bindings: Mapping[str, Any], budget: Budget
+    ) -> FieldError:
         """A rule that does not hold."""
         path = (fields.child(path, rule.field_path) if rule.field_path else path) or NOWHERE
         shown = fields.OMITTED if self._schema.type in ("object", "array") else value
         kind = _TYPES.get(rule.rule.reason, FieldErrorType.INVALID)
         if kind is FieldErrorType.DUPLICATE:
             return FieldError(kind, path, shown)
-        return FieldError(kind, path, shown, _message(rule, bindings))
+        return FieldError(kind, path, shown, _message(rule, bindings, budget))
 
 
-def _message(rule: CompiledRule, bindings: Mapping[str, Any]) -> str:
+def _message(rule: CompiledRule, bindings: Mapping[str, Any], budget: Budget) -> str:
     if rule.message is not None:
         try:
-            text = str(rule.message.program.evaluate(bindings)).strip()
+            text = str(rule.message.program.evaluate(bindings, budget)).strip()
         except EvaluationError:
             text = ""
         if text and "\n" not in text and len(text.encode()) <= _LONGEST_MESSAGE:

@@ -115,16 +115,22 @@ class Shape(Protocol):
 
 
 class ObjectValue:
-    """An object with a schema, whose fields are converted when they are looked at."""
+    """An object with a schema, whose fields are converted when they are read; lists and maps only once."""
 
-    __slots__ = ("raw", "shape")
+    __slots__ = ("_converted", "raw", "shape")
 
     def __init__(self, raw: dict[str, Any], shape: Shape) -> None:
         self.raw = raw
         self.shape = shape
+        self._converted: dict[str, Any] | None = None
 
     def find(self, name: Any) -> Any:
-        return self.shape.field(self.raw, name)
+        if self._converted is not None and name in self._converted:
+            return self._converted[name]
+        value = self.shape.field(self.raw, name)
+        if isinstance(value, list | dict):
+            self._converted = {**(self._converted or {}), name: value}
+        return value
 
     def __len__(self) -> int:
         return len(self.raw)

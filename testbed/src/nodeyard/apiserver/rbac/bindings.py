@@ -1,7 +1,7 @@
 """Who holds which role: bindings, found by subject.
 
 A request asks for one user and a handful of groups in at most one namespace; each is one look-up, so the number of
-bindings in the cluster does not matter.
+bindings in the cluster does not matter. Expressions ask from the worker thread, too.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ class Bindings:
     def held_by(self, user: User, namespace: str) -> Iterator[Grant]:
         """Cluster-wide grants first, then those of the namespace."""
         for scope in ("", namespace) if namespace else ("",):
-            yield from self._grants.get(_Subject(scope, "User", user.name), _NONE).values()
+            yield from tuple(self._grants.get(_Subject(scope, "User", user.name), _NONE).values())
             for group in user.groups:
-                yield from self._grants.get(_Subject(scope, "Group", group), _NONE).values()
+                yield from tuple(self._grants.get(_Subject(scope, "Group", group), _NONE).values())
 
 
 _NONE: dict[Key, Grant] = {}

@@ -2,11 +2,12 @@
 
 An aggregated ClusterRole holds the rules of all ClusterRoles that its selectors match, which may be aggregated too
 (`admin` gathers `edit`, which gathers `view`). The union is made when it is first asked for and forgotten when any
-ClusterRole changes.
+ClusterRole changes. A lock guards it: expressions ask from the worker thread, too.
 """
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import NamedTuple
 
 from nodeyard.apiserver.rbac.rules import Permissions, Rule, read_rules
@@ -46,25 +47,30 @@ class Roles:
     def __init__(self) -> None:
         self._roles: dict[RoleKey, _Role] = {}
         self._aggregated: dict[RoleKey, _Role] = {}
+        self._lock = Lock()
 
     def put(self, key: RoleKey, obj: Object) -> None:
-        self._forget(key)
-        role = self._roles[key] = _Role(obj)
-        if role.selectors:
-            self._aggregated[key] = role
+        role = _Role(obj)
+        with self._lock:
+            self._forget(key)
+            self._roles[key] = role
+            if role.selectors:
+                self._aggregated[key] = role
 
     def remove(self, key: RoleKey) -> None:
-        self._forget(key)
-        self._roles.pop(key, None)
+        with self._lock:
+            self._forget(key)
+            self._roles.pop(key, None)
 
     def permissions(self, key: RoleKey) -> Permissions | None:
         """What the role allows; None where there is no such role."""
-        role = self._roles.get(key)
-        if role is None:
-            return None
-        if role.permissions is None:
-            role.permissions = Permissions(self.rules(key))
-        return role.permissions
+        with self._lock:
+            role = self._roles.get(key)
+            if role is None:
+                return None
+            if role.permissions is None:
+                role.permissions = Permissions(self.rules(key))
+            return role.permissions
 
     def rules(self, key: RoleKey) -> tuple[Rule, ...]:
         return tuple(self._gather(key, frozenset()))

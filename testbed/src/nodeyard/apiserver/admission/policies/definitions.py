@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import msgspec
@@ -12,6 +13,7 @@ from nodeyard.apiserver.admission.expressions import PolicyScope
 from nodeyard.apiserver.admission.namespaces import Namespaces
 from nodeyard.apiserver.admission.rules import Endpoint, Match, Rules, first_match
 from nodeyard.apiserver.admission.selectors import ObjectScope
+from nodeyard.apiserver.cel.cost import Budget
 from nodeyard.kube.json import Object
 
 
@@ -75,16 +77,46 @@ class ParamKind:
         return f"{self.api_version}, Kind={self.kind}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+class Expressions:
+    """The compiled expressions of a policy."""
+
+    def __init__(self, spec: Object) -> None:
+        self.scope = PolicyScope(has_params=spec.get("paramKind") is not None, variables=spec.get("variables") or ())
+        self.conditions = Conditions(spec.get("matchConditions") or (), self.scope.match_condition)
+        self.validations = [_read_validation(entry, self.scope) for entry in spec.get("validations") or ()]
+        self.annotations = [
+            AuditAnnotation(entry["key"], entry["valueExpression"], self.scope.annotation(entry["valueExpression"]))
+            for entry in spec.get("auditAnnotations") or ()
+        ]
+
+
 class Policy:
-    name: str
-    constraint: Constraint
-    is_ignoring_failure: bool
-    param_kind: ParamKind | None
-    scope: PolicyScope
-    conditions: Conditions
-    validations: tuple[Validation, ...]
-    annotations: tuple[AuditAnnotation, ...]
+    def __init__(self, name: str, spec: Object) -> None:
+        kind = spec.get("paramKind")
+        self.name = name
+        self.constraint = Constraint(spec.get("matchConstraints") or {})
+        self.is_ignoring_failure = spec.get("failurePolicy", "Fail") == "Ignore"
+        self.param_kind = ParamKind(kind.get("apiVersion", ""), kind.get("kind", "")) if kind else None
+        self._spec = spec
+        self._expressions: Expressions | None = None
+
+    def expressions(self, budget: Budget) -> Expressions:
+        """The expressions, compiled at the first call, which may be off the event loop."""
+        if self._expressions is None:
+            budget.spend_on_compiling(policy_sources(self._spec))
+            self._expressions = Expressions(self._spec)
+        return self._expressions
+
+
+def policy_sources(spec: Object) -> Iterator[str]:
+    """All expressions of a policy but its matchConditions."""
+    for variable in spec.get("variables") or ():
+        yield variable.get("expression") or ""
+    for validation in spec.get("validations") or ():
+        yield validation.get("expression") or ""
+        yield validation.get("messageExpression") or ""
+    for annotation in spec.get("auditAnnotations") or ():
+        yield annotation.get("valueExpression") or ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,24 +126,6 @@ class Binding:
     constraint: Constraint | None
     param_ref: Object | None
     actions: tuple[str, ...]
-
-
-def read_policy(name: str, spec: Object) -> Policy:
-    kind = spec.get("paramKind")
-    scope = PolicyScope(has_params=kind is not None, variables=spec.get("variables") or ())
-    return Policy(
-        name=name,
-        constraint=Constraint(spec.get("matchConstraints") or {}),
-        is_ignoring_failure=spec.get("failurePolicy", "Fail") == "Ignore",
-        param_kind=ParamKind(kind.get("apiVersion", ""), kind.get("kind", "")) if kind else None,
-        scope=scope,
-        conditions=Conditions(spec.get("matchConditions") or (), scope.match_condition),
-        validations=tuple(_read_validation(entry, scope) for entry in spec.get("validations") or ()),
-        annotations=tuple(
-            AuditAnnotation(entry["key"], entry["valueExpression"], scope.annotation(entry["valueExpression"]))
-            for entry in spec.get("auditAnnotations") or ()
-        ),
-    )
 
 
 def _read_validation(entry: Object, scope: PolicyScope) -> Validation:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from nodeyard.apiserver.admission.conditions import Bindings, ConditionError
+from nodeyard.apiserver.admission.conditions import OUT_OF_BUDGET, Bindings, ConditionError
 from nodeyard.apiserver.admission.policies.definitions import AuditAnnotation, Policy, Validation
+from nodeyard.apiserver.cel.cost import Budget
 from nodeyard.apiserver.cel.errors import EvaluationError
 
 _LONGEST_MESSAGE = 5 * 1024
@@ -29,41 +30,49 @@ class Verdict:
     audit: dict[str, str] = field(default_factory=dict)
 
 
-def evaluate(policy: Policy, bindings: Bindings) -> Verdict:
-    """`bindings` are what the expressions see; `authorizer` among them is kept from messages and annotations."""
+def evaluate(policy: Policy, bindings: Bindings, trial: Budget | None = None) -> Verdict:
+    """Evaluate the expressions; `authorizer` among the bindings is kept from messages and annotations.
+
+    They are paid from the trial budget, which may be shared with other policies, or from budgets of their own.
+    """
+    budget = trial or Budget()
+    expressions = policy.expressions(budget)
+    bindings = expressions.scope.complete(bindings, budget)
     verdict = Verdict()
     try:
-        if not policy.conditions.hold(bindings):
+        if not expressions.conditions.hold(bindings, trial):
             return verdict
     except ConditionError as fault:
         if not policy.is_ignoring_failure:
             verdict.failures.append(Failure(0, str(fault)))
         return verdict
-    for index, validation in enumerate(policy.validations):
-        failure = _judge(policy, index, validation, bindings)
+    for index, validation in enumerate(expressions.validations):
+        failure = _judge(policy, index, validation, bindings, budget)
+        if budget.is_spent:
+            return Verdict([] if policy.is_ignoring_failure else [Failure(0, OUT_OF_BUDGET)])
         if failure is not None:
             verdict.failures.append(failure)
-    for annotation in policy.annotations:
-        _annotate(policy, annotation, bindings, verdict)
+    for annotation in expressions.annotations:
+        _annotate(policy, annotation, bindings, verdict, budget)
     return verdict
 
 
-def _judge(policy: Policy, index: int, validation: Validation, bindings: Bindings) -> Failure | None:
+def _judge(policy: Policy, index: int, validation: Validation, bindings: Bindings, budget: Budget) -> Failure | None:
     try:
-        if validation.program.evaluate(bindings) is True:
+        if validation.program.evaluate(bindings, budget) is True:
             return None
     except EvaluationError as fault:
         if policy.is_ignoring_failure:
             return None
         return Failure(index, _described(validation.source, fault))
-    return Failure(index, _message(validation, bindings), validation.reason)
+    return Failure(index, _message(validation, bindings, budget), validation.reason)
 
 
-def _message(validation: Validation, bindings: Bindings) -> str:
+def _message(validation: Validation, bindings: Bindings, budget: Budget) -> str:
     """What the message expression says, if it says something of use; else the message; else the expression."""
     if validation.message_program is not None:
         try:
-            said = validation.message_program.evaluate(bindings)
+            said = validation.message_program.evaluate(bindings, budget)
         except EvaluationError:
             said = None
         said = said.strip() if isinstance(said, str) else ""
@@ -72,9 +81,11 @@ def _message(validation: Validation, bindings: Bindings) -> str:
     return validation.message or f"failed expression: {validation.source.strip()}"
 
 
-def _annotate(policy: Policy, annotation: AuditAnnotation, bindings: Bindings, verdict: Verdict) -> None:
+def _annotate(
+    policy: Policy, annotation: AuditAnnotation, bindings: Bindings, verdict: Verdict, budget: Budget
+) -> None:
     try:
-        value = annotation.program.evaluate(bindings)
+        value = annotation.program.evaluate(bindings, budget)
     except EvaluationError as fault:
         if not policy.is_ignoring_failure:
             verdict.refusals.append(_described(annotation.source, fault))

@@ -1,11 +1,11 @@
-"""Which policies concern a write: compiled when they are written, found by endpoint, remembered until one changes."""
+"""The policies and bindings that match a write, found by endpoint and cached until one changes."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from nodeyard.apiserver.admission.attributes import Attributes
-from nodeyard.apiserver.admission.policies.definitions import Binding, Coverage, Policy, read_binding, read_policy
+from nodeyard.apiserver.admission.policies.definitions import Binding, Coverage, Policy, read_binding
 from nodeyard.apiserver.admission.rules import ADMISSION_GROUP, Endpoint, endpoint
 from nodeyard.apiserver.resources import GroupResource
 from nodeyard.apiserver.store import Event, Store, Stored
@@ -80,6 +80,6 @@ class PolicyIndex:
     def _put(self, resource: GroupResource, stored: Stored) -> None:
         name, spec = stored.key.name, stored.object().get("spec") or {}
         if resource == POLICIES:
-            self._policies[name] = read_policy(name, spec)
+            self._policies[name] = Policy(name, spec)
         else:
             self._bindings[name] = read_binding(name, spec)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from nodeyard.apiserver.admission.policies.definitions import Binding, ParamKind
 from nodeyard.apiserver.resources import GroupResource, Resource
 from nodeyard.apiserver.store import Key, Store, Stored
+from nodeyard.apiserver.worker_thread import LARGE
 from nodeyard.kube.json import Object
 from nodeyard.kube.selectors import from_object
 
@@ -18,6 +19,11 @@ class Kinds(Protocol):
     """The registry, as far as parameters need it."""
 
     def by_kind(self, group: str, kind: str) -> Resource | None: ...
+
+
+class ParamObject(NamedTuple):
+    object: Object | None
+    is_large: bool
 
 
 class ConfigurationError(Exception):
@@ -38,17 +44,20 @@ class Params:
             raise ConfigurationError(f"failed to find resource referenced by paramKind: '{kind}'")
         return resource
 
-    def collect(self, kind: ParamKind | None, binding: Binding, namespace: str) -> list[Object | None]:
-        """Each the parameters of one evaluation; None stands for an evaluation without any."""
+    def collect(self, kind: ParamKind | None, binding: Binding, namespace: str) -> list[ParamObject]:
+        """The parameters of each evaluation, without an object for an evaluation without any."""
         reference = binding.param_ref
         if kind is None or reference is None:
-            return [None]
+            return [ParamObject(None, is_large=False)]
         resource = self.resource(kind)
         where = _namespace(resource, reference, namespace)
-        found = [self._decode(resource, kind, stored) for stored in self._find(resource, reference, where)]
+        found = [
+            ParamObject(self._decode(resource, kind, stored), len(stored.raw) > LARGE)
+            for stored in self._find(resource, reference, where)
+        ]
         if not found and reference.get("parameterNotFoundAction") == "Deny":
             raise ConfigurationError("no params found for policy binding with `Deny` parameterNotFoundAction")
-        return list(found)
+        return found
 
     def _find(self, resource: Resource, reference: Object, namespace: str) -> Iterator[Stored]:
         name = reference.get("name")

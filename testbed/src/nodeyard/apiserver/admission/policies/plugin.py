@@ -1,8 +1,9 @@
-"""The ValidatingAdmissionPolicy plugin: every policy that concerns a write speaks, and the first refusal is heard."""
+"""The ValidatingAdmissionPolicy plugin: evaluates every policy that matches a write, and answers the first denial."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
@@ -18,6 +19,7 @@ from nodeyard.apiserver.admission.policies.evaluation import Failure, Verdict, e
 from nodeyard.apiserver.admission.policies.index import BoundPolicy, PolicyIndex
 from nodeyard.apiserver.admission.policies.params import ConfigurationError, Params
 from nodeyard.apiserver.admission.rules import is_exempt
+from nodeyard.apiserver.cel.cost import Budget
 from nodeyard.apiserver.errors import ApiError
 from nodeyard.kube.json import Object
 
@@ -38,6 +40,15 @@ class _Denial(NamedTuple):
         return f"ValidatingAdmissionPolicy '{self.policy}'{by} denied request: {self.message}"
 
 
+class _Evaluation(NamedTuple):
+    """A policy to evaluate for one binding and one object of parameters."""
+
+    policy: Policy
+    binding: Binding
+    bindings: Bindings
+    has_large_params: bool
+
+
 class ValidatingPolicies(Validating):
     def __init__(self, index: PolicyIndex, params: Params, namespaces: Namespaces, bind: Bind) -> None:
         self._index = index
@@ -49,42 +60,49 @@ class ValidatingPolicies(Validating):
         concerning = self._index.concerning(attributes)
         if not concerning or is_exempt(attributes):
             return
+        steps = [step for bound in concerning for step in self._steps(bound, attributes)]
+        evaluations = [step for step in steps if isinstance(step, _Evaluation)]
+        is_large = attributes.is_large or any(step.has_large_params for step in evaluations)
+        verdicts = iter(await attributes.work.evaluate(is_large, partial(_evaluate, evaluations)))
         denials: list[_Denial] = []
-        for bound in concerning:
-            denials.extend(self._judge(bound, attributes))
+        annotations: dict[str, dict[str, None]] = {}
+        for step in steps:
+            if isinstance(step, _Denial):
+                denials.append(step)
+                continue
+            verdict = next(verdicts)
+            denials += _outcome(step.policy, step.binding, verdict, attributes)
+            for key, value in verdict.audit.items():
+                annotations.setdefault(f"{step.policy.name}/{key}", {})[value] = None
+        for key, values in annotations.items():
+            attributes.annotate(key, ", ".join(values))
         if denials:
             raise _refusal(attributes, denials[0])
 
-    def _judge(self, bound: BoundPolicy, attributes: Attributes) -> list[_Denial]:
+    def _steps(self, bound: BoundPolicy, attributes: Attributes) -> Iterator[_Evaluation | _Denial]:
+        """The evaluations of a policy that the write needs, and refusals because it cannot be evaluated."""
         policy = bound.policy
         version = policy.constraint.match(attributes, bound.coverage, self._namespaces)
         if version is None:
-            return []
+            return
         try:
             if policy.param_kind is not None:
                 self._params.resource(policy.param_kind)
         except ConfigurationError as fault:
-            return _misconfigured(policy, None, fault)
-        denials: list[_Denial] = []
-        annotations: dict[str, dict[str, None]] = {}
+            yield from _misconfigured(policy, None, fault)
+            return
         seen: Bindings | None = None
         for binding, coverage in bound.bindings:
             if not self._applies(binding, coverage, attributes):
                 continue
             try:
-                params = self._params.collect(policy.param_kind, binding, namespace_of(attributes))
+                found = self._params.collect(policy.param_kind, binding, namespace_of(attributes))
             except ConfigurationError as fault:
-                denials += _misconfigured(policy, binding, fault)
+                yield from _misconfigured(policy, binding, fault)
                 continue
-            for param in params:
+            for params in found:
                 seen = seen or {**self._bind(attributes, version), "namespaceObject": self._namespace(attributes)}
-                verdict = evaluate(policy, policy.scope.complete({**seen, "params": param}))
-                denials += _outcome(policy, binding, verdict, attributes)
-                for key, value in verdict.audit.items():
-                    annotations.setdefault(key, {})[value] = None
-        for key, values in annotations.items():
-            attributes.annotate(f"{policy.name}/{key}", ", ".join(values))
-        return denials
+                yield _Evaluation(policy, binding, {**seen, "params": params.object}, params.is_large)
 
     def _applies(self, binding: Binding, coverage: Coverage | None, attributes: Attributes) -> bool:
         if binding.constraint is None or coverage is None:
@@ -97,6 +115,10 @@ class ValidatingPolicies(Validating):
             return None
         namespace = self._namespaces.get(attributes.namespace)
         return namespace_value(namespace.object()) if namespace else None
+
+
+def _evaluate(evaluations: Sequence[_Evaluation], trial: Budget | None) -> list[Verdict]:
+    return [evaluate(each.policy, each.bindings, trial) for each in evaluations]
 
 
 def _outcome(policy: Policy, binding: Binding, verdict: Verdict, attributes: Attributes) -> list[_Denial]:

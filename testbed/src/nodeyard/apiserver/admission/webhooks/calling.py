@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
+from functools import partial
 
 from nodeyard.apiserver import errors
 from nodeyard.apiserver.admission.attributes import Attributes
@@ -26,15 +27,16 @@ class Caller:
         self._client = client
         self._bind = bind
 
-    def is_meant(self, candidate: Candidate, attributes: Attributes) -> bool:
-        """Whether the webhook wants to see this write, beyond its rules."""
+    async def matches(self, candidate: Candidate, attributes: Attributes) -> bool:
+        """Whether selectors and matchConditions of the webhook match the write; its rules do."""
         webhook = candidate.webhook
         if not webhook.scope.includes(attributes, self._namespaces):
             return False
         if not webhook.conditions:
             return True
+        bindings = self._bind(attributes, candidate.version)
         try:
-            return webhook.conditions.hold(self._bind(attributes, candidate.version))
+            return await attributes.work.evaluate(attributes.is_large, partial(webhook.conditions.hold, bindings))
         except ConditionError as fault:
             if webhook.is_ignoring_failure:
                 return False

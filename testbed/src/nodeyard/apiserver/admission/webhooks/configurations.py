@@ -1,7 +1,7 @@
-"""Webhook configurations, compiled when they are written and found by endpoint.
+"""Webhook configurations, found by endpoint.
 
-A write that no webhook is for costs one look-up: which webhooks an endpoint concerns is worked out once and remembered
-until a configuration changes.
+A write that no webhook matches costs one lookup: the webhooks that match an endpoint are cached until a configuration
+changes.
 """
 
 from __future__ import annotations

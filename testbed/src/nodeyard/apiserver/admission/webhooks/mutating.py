@@ -76,7 +76,7 @@ class MutatingWebhooks(Mutating):
                 await self._call(candidate, attributes, rounds)
 
     async def _call(self, candidate: Candidate, attributes: Attributes, rounds: _Rounds) -> None:
-        if not self._caller.is_meant(candidate, attributes):
+        if not await self._caller.matches(candidate, attributes):
             return
         place = f"round_{rounds.number}_index_{candidate.position}"
         has_changed = False

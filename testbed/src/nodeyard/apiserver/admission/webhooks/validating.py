@@ -22,7 +22,7 @@ class ValidatingWebhooks(Validating):
         candidates = self._configurations.candidates(attributes)
         if not candidates or is_exempt(attributes):
             return
-        meant = [candidate for candidate in candidates if self._caller.is_meant(candidate, attributes)]
+        meant = [candidate for candidate in candidates if await self._caller.matches(candidate, attributes)]
         calls = [self._caller.call(candidate, attributes, is_mutating=False) for candidate in meant]
         # All are awaited even after a refusal: their warnings belong to the answer, and no call is left behind.
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
