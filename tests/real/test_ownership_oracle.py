@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from nodeyard.apiserver.managed_fields import ApplyConflict, ApplyError, apply, update
-from nodeyard.apiserver.strategic import strategic_merge_patch
+from nodeyard.apiserver.strategic_merge import strategic_merge_patch
 from nodeyard.kube.patch import PatchError, json_patch, merge_patch
 from nodeyard.kube.timestamps import parse_rfc3339
 from nodeyard.testing import ControlPlane, waiting

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from nodeyard.apiserver.bodies import PROTOBUF
 from nodeyard.apiserver.kinds import decoding, protobuf, table
+from nodeyard.apiserver.request_body import PROTOBUF
 from nodeyard.testing import ControlPlane, generate_protobuf_table, versions
 from nodeyard.testing.session import JSON, Answer, Session
 from nodeyard.testing.waiting import until

@@ -17,7 +17,7 @@ from nodeyard.apiserver.registry import Registry
 from nodeyard.apiserver.resources import GroupResource, Resource, Strategy, Version
 from nodeyard.apiserver.store import Store
 from nodeyard.apiserver.transport import User
-from nodeyard.apiserver.worker_thread import Offload
+from nodeyard.apiserver.worker_thread import WorkerThread
 from nodeyard.process.clock import VirtualClock
 from nodeyard.schema.model import Schema
 
@@ -57,7 +57,7 @@ class Host:
             object={"metadata": {"name": "x"}, **obj},
             old=None,
             user=User("alice"),
-            work=Offload().work(),
+            work=WorkerThread().work(),
         )
         await self.chain.mutate(attributes)
         await self.chain.validate(attributes)

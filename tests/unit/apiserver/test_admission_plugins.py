@@ -13,7 +13,7 @@ from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.resources import Resource, Strategy, Version
 from nodeyard.apiserver.store import Store
 from nodeyard.apiserver.transport import User
-from nodeyard.apiserver.worker_thread import Offload
+from nodeyard.apiserver.worker_thread import WorkerThread
 from nodeyard.schema.model import Schema
 
 
@@ -36,7 +36,7 @@ def write(what: Resource, operation: str = "CREATE", **more: Any) -> Attributes:
         "object": {"metadata": {"name": "x"}, "spec": more.pop("spec", {})},
         "old": None,
         "user": User("alice"),
-        "work": Offload().work(),
+        "work": WorkerThread().work(),
     }
     return Attributes(**{**fields, **more})
 

@@ -6,7 +6,7 @@ import pytest
 
 from nodeyard.apiserver.authentication import Authenticator
 from nodeyard.apiserver.errors import ApiError
-from nodeyard.apiserver.serviceaccounts import ServiceAccountTokens
+from nodeyard.apiserver.service_accounts import ServiceAccountTokens
 from nodeyard.apiserver.store import Store
 from nodeyard.apiserver.transport import Peer, Request, User
 from nodeyard.apiserver.user_file import KnownUser, UserFileError, read_user_file

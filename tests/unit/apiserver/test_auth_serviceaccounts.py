@@ -6,7 +6,7 @@ import pytest
 
 from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.resources import GroupResource
-from nodeyard.apiserver.serviceaccounts import ServiceAccountTokens
+from nodeyard.apiserver.service_accounts import ServiceAccountTokens
 from nodeyard.apiserver.store import Store, Stored
 from nodeyard.apiserver.tokens import TokenSigner
 from nodeyard.process.clock import VirtualClock

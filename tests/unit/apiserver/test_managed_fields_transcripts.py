@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nodeyard.apiserver.managed_fields import ApplyConflict, ApplyError, apply, update
-from nodeyard.apiserver.strategic import strategic_merge_patch
+from nodeyard.apiserver.strategic_merge import strategic_merge_patch
 from nodeyard.kube.patch import json_patch, merge_patch
 
 from ...builders.ownership_stories import MOMENT, Move, Story, stories, stripped

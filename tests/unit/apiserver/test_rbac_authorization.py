@@ -6,8 +6,8 @@ import pytest
 
 from nodeyard.apiserver.authorization import Authorizer
 from nodeyard.apiserver.errors import ApiError
+from nodeyard.apiserver.rbac.bootstrap_policy import default_policy
 from nodeyard.apiserver.rbac.index import RbacIndex
-from nodeyard.apiserver.rbac.policy import default_policy
 from nodeyard.apiserver.request_info import parse
 from nodeyard.apiserver.resources import GroupResource
 from nodeyard.apiserver.store import Store, Stored

@@ -12,7 +12,7 @@ from nodeyard.apiserver.rbac.index import RbacIndex
 from nodeyard.apiserver.resources import GroupResource, Resource, Strategy, Version
 from nodeyard.apiserver.store import Store
 from nodeyard.apiserver.transport import User
-from nodeyard.apiserver.worker_thread import Offload
+from nodeyard.apiserver.worker_thread import WorkerThread
 from nodeyard.schema.model import Schema
 
 GROUP = "rbac.authorization.k8s.io"
@@ -56,7 +56,7 @@ class Cluster:
                 object=obj,
                 old=old,
                 user=user,
-                work=Offload().work(),
+                work=WorkerThread().work(),
             )
         )
 

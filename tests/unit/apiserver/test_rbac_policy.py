@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from nodeyard.apiserver.errors import ApiError, already_exists
-from nodeyard.apiserver.rbac.policy import bootstrap, default_policy
+from nodeyard.apiserver.rbac.bootstrap_policy import bootstrap, default_policy
 from nodeyard.apiserver.rbac.rules import Rule
 from nodeyard.apiserver.user_file import KnownUser
 

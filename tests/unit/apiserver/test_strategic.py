@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nodeyard.apiserver.kinds.compiler import schema
-from nodeyard.apiserver.strategic import strategic_merge_patch
+from nodeyard.apiserver.strategic_merge import strategic_merge_patch
 from nodeyard.kube.patch import PatchError
 
 DEPLOYMENT = schema("io.k8s.api.apps.v1.Deployment")

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from aiohttp import web
 
-from nodeyard.apiserver.front import serve
+from nodeyard.apiserver.listener import serve
 from nodeyard.apiserver.streams import Stream
 from nodeyard.apiserver.transport import Response
 from nodeyard.testing.ports import LOOPBACK
@@ -59,11 +59,11 @@ async def test_a_stream_to_somebody_who_has_gone_is_let_go(monkeypatch):
         raise ConnectionResetError
 
     monkeypatch.setattr(web.StreamResponse, "prepare", gone)
-    front = await serve(Streaming(), LOOPBACK, 0, None)
-    _, writer = await asyncio.open_connection(LOOPBACK, front.port)
+    listener = await serve(Streaming(), LOOPBACK, 0, None)
+    _, writer = await asyncio.open_connection(LOOPBACK, listener.port)
     writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 
     await asyncio.wait_for(source.released.wait(), 10)
 
     writer.close()
-    await front.close()
+    await listener.close()

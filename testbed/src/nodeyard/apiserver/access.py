@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nodeyard.apiserver.accessreviews import Reviews
+from nodeyard.apiserver.access_reviews import Reviews
 from nodeyard.apiserver.authentication import Authenticator
 from nodeyard.apiserver.authorization import Authorizer
 from nodeyard.apiserver.impersonation import impersonate
 from nodeyard.apiserver.rbac.index import RbacIndex
 from nodeyard.apiserver.request_info import RequestInfo
-from nodeyard.apiserver.serviceaccounts import ServiceAccountTokens
+from nodeyard.apiserver.service_accounts import ServiceAccountTokens
 from nodeyard.apiserver.store import Store
 from nodeyard.apiserver.transport import Request, User
 from nodeyard.apiserver.user_file import KnownUser

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
-from nodeyard.apiserver.accessreviews import user_info
+from nodeyard.apiserver.access_reviews import user_info
 from nodeyard.apiserver.request_info import RequestInfo
 from nodeyard.apiserver.transport import Request, Response, User
 from nodeyard.kube.json import Object

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from nodeyard.apiserver.errors import unauthorized
 from nodeyard.apiserver.rbac.rules import quoted
-from nodeyard.apiserver.serviceaccounts import ServiceAccountTokens
+from nodeyard.apiserver.service_accounts import ServiceAccountTokens
 from nodeyard.apiserver.tokens import ISSUER
 from nodeyard.apiserver.transport import Request, User
 from nodeyard.apiserver.user_file import KnownUser

@@ -18,7 +18,7 @@ from nodeyard.apiserver.resources import Resource, Strategy
 from nodeyard.apiserver.responses import canonical
 from nodeyard.apiserver.selection import selectable
 from nodeyard.apiserver.store import StaleError, Store, Stored
-from nodeyard.apiserver.worker_thread import BATCH, LARGE, STEP, Offload
+from nodeyard.apiserver.worker_thread import BATCH, LARGE, STEP, WorkerThread
 from nodeyard.apiserver.writes import ATTEMPTS, Admission
 from nodeyard.kube.json import Object, json_equal
 from nodeyard.kube.timestamps import format_rfc3339, parse_rfc3339
@@ -82,12 +82,12 @@ class Deleter:
                 else:
                     yield deleted.object
 
-    async def discard(self, resource: Resource, offload: Offload) -> None:
+    async def discard(self, resource: Resource, worker_thread: WorkerThread) -> None:
         """Delete all objects of a kind that is going, asking nobody: it may not even be served any more."""
         async for listed in in_turns(list(self._store.list(resource.key))):
             is_done = False
             while not is_done and (stored := self._store.get(resource.key, *listed.key)):
-                with offload.work() as work, suppress(StaleError):
+                with worker_thread.work() as work, suppress(StaleError):
                     old = await work.run(len(stored.raw) > LARGE, stored.object)
                     self._carry_out(resource, stored, old, DeleteOptions())
                     is_done = True

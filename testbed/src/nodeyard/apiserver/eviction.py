@@ -216,7 +216,7 @@ async def _delete(server: Server, stored: Stored, options: Object) -> None:
     asked = request("DELETE", f"/api/v1/namespaces/{namespace}/pods/{name}")
     parsed = delete_options(asked, options)
     deleter = Deleter(server.store, server.clock, _Unopposed())
-    with server.offload.work() as work:
+    with server.worker_thread.work() as work:
         call = RequestContext(asked, parse(asked), _SERVER, pods, "v1", negotiate(""), server.clock, work)
         if parsed.dry_run:
             await deleter.delete(call, namespace, name, parsed)

@@ -10,7 +10,7 @@ from itertools import islice
 
 import msgspec
 
-from nodeyard.apiserver import errors, jsontext
+from nodeyard.apiserver import errors, json_syntax_errors
 from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.negotiation import Form, Shape
 from nodeyard.apiserver.options import ListOptions, bad_revision, parse_revision
@@ -134,7 +134,7 @@ def _read_token(options: ListOptions) -> _Token:
         raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
         token = msgspec.json.decode(raw, type=_Token)
     except (ValueError, msgspec.DecodeError) as fault:
-        why = (jsontext.fault(raw) if raw else None) or fault
+        why = (json_syntax_errors.fault(raw) if raw else None) or fault
         raise errors.bad_request(f"invalid continue token: continue key is not valid: {why}") from fault
     if options.resource_version not in ("", "0"):
         raise errors.bad_request("specifying resource version is not allowed when using continue")

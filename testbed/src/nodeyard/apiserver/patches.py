@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from nodeyard.apiserver import errors, kind_check, managed_fields
-from nodeyard.apiserver.bodies import (
+from nodeyard.apiserver.errors import ApiError
+from nodeyard.apiserver.options import FieldValidation, WriteOptions, write_options
+from nodeyard.apiserver.request_body import (
     APPLY_PATCH,
     Document,
     StrictError,
@@ -22,12 +24,10 @@ from nodeyard.apiserver.bodies import (
     settle_posted,
     yaml_refusal,
 )
-from nodeyard.apiserver.errors import ApiError
-from nodeyard.apiserver.options import FieldValidation, WriteOptions, write_options
 from nodeyard.apiserver.request_context import RequestContext
 from nodeyard.apiserver.resources import GroupVersionKind
 from nodeyard.apiserver.responses import encode
-from nodeyard.apiserver.strategic import strategic_merge_patch
+from nodeyard.apiserver.strategic_merge import strategic_merge_patch
 from nodeyard.apiserver.writes import Transform, Writer, Written
 from nodeyard.kube import fields
 from nodeyard.kube.goformat import plain

@@ -17,7 +17,7 @@ from nodeyard.apiserver.admission.attributes import Plugin
 from nodeyard.apiserver.audit import AuditSink, to_file
 from nodeyard.apiserver.certificates import server_context
 from nodeyard.apiserver.controllers import DEFAULT_CONTROLLERS
-from nodeyard.apiserver.front import Front, serve
+from nodeyard.apiserver.listener import Listener, serve
 from nodeyard.apiserver.server import Server
 from nodeyard.apiserver.user_file import KnownUser
 from nodeyard.cli.failures import Failure
@@ -43,7 +43,7 @@ class Serving:
 
 
 @asynccontextmanager
-async def running(serving: Serving, kubeconfig: Path) -> AsyncIterator[tuple[Server, Front]]:
+async def running(serving: Serving, kubeconfig: Path) -> AsyncIterator[tuple[Server, Listener]]:
     """The server, reachable, with the administrator's kubeconfig written; it ends with the block."""
     authority = Authority()
     token = secrets.token_hex(16)
@@ -58,13 +58,13 @@ async def running(serving: Serving, kubeconfig: Path) -> AsyncIterator[tuple[Ser
     try:
         reached_by = _local_names() if serving.bind in _WILDCARDS else [serving.bind]
         hosts = dict.fromkeys((_WILDCARDS.get(serving.bind, serving.bind), *_HOSTS, *reached_by))
-        front = await _listen(server, serving, server_context(authority, *hosts))
+        listener = await _listen(server, serving, server_context(authority, *hosts))
         try:
             host = _WILDCARDS.get(serving.bind, serving.bind)
-            write_kubeconfig(kubeconfig, f"https://{_bracketed(host)}:{front.port}", authority.pem, token)
-            yield server, front
+            write_kubeconfig(kubeconfig, f"https://{_bracketed(host)}:{listener.port}", authority.pem, token)
+            yield server, listener
         finally:
-            await front.close()
+            await listener.close()
     finally:
         await server.stop()
 
@@ -86,7 +86,7 @@ def _audit(path: Path | None) -> AuditSink | None:
     return to_file(path)
 
 
-async def _listen(server: Server, serving: Serving, context: ssl.SSLContext) -> Front:
+async def _listen(server: Server, serving: Serving, context: ssl.SSLContext) -> Listener:
     try:
         return await serve(server, serving.bind, serving.port, context)
     except OSError as error:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from random import Random
 
-from nodeyard.apiserver import bodies, errors, responses
+from nodeyard.apiserver import errors, request_body, responses
 from nodeyard.apiserver.access import AccessControl
 from nodeyard.apiserver.admission.attributes import Plugin
 from nodeyard.apiserver.admission.chain import Chain
@@ -26,18 +26,18 @@ from nodeyard.apiserver.deletion import Deleter
 from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.events import Events
 from nodeyard.apiserver.kinds.catalogue import resources
-from nodeyard.apiserver.nonresources import NonResources
-from nodeyard.apiserver.rbac.policy import bootstrap
+from nodeyard.apiserver.nonresource_handler import NonResourceHandler
+from nodeyard.apiserver.rbac.bootstrap_policy import bootstrap
 from nodeyard.apiserver.registry import Registry
 from nodeyard.apiserver.request_context import value_response
 from nodeyard.apiserver.request_info import parse
-from nodeyard.apiserver.resourceapi import ResourceApi
+from nodeyard.apiserver.resource_handler import ResourceHandler
 from nodeyard.apiserver.store import Store
 from nodeyard.apiserver.transport import Request, Response, User, request
 from nodeyard.apiserver.user_file import KnownUser
 from nodeyard.apiserver.users import MASTERS
 from nodeyard.apiserver.watches import Hub
-from nodeyard.apiserver.worker_thread import LARGE, Offload
+from nodeyard.apiserver.worker_thread import LARGE, WorkerThread
 from nodeyard.apiserver.writes import TOO_DEEP, Writer
 from nodeyard.kube.json import Json
 from nodeyard.process.clock import Clock, SystemClock, settle
@@ -74,13 +74,13 @@ class Server:
         self.access = AccessControl(self.store, self.clock, self._users)
         self.admission = Chain(self, services or {}, plugins)
         self.definitions = DefinitionController(self)
-        self.offload = Offload()
+        self.worker_thread = WorkerThread()
         self.writer = Writer(self.store, self.clock, self.admission, Random(seed))
         self.deleter = Deleter(self.store, self.clock, self.admission)
         self.controllers = Controllers(self)
-        self._nonresources = NonResources(self.registry, address)
-        self._resources = ResourceApi(self)
-        self._own = ResourceApi(self, is_privileged=True)
+        self._nonresource_handler = NonResourceHandler(self.registry, address)
+        self._resources = ResourceHandler(self)
+        self._own = ResourceHandler(self, is_privileged=True)
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, controllers: Iterable[str] = DEFAULT_CONTROLLERS) -> None:
@@ -99,7 +99,7 @@ class Server:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._tasks.clear()
-        self.offload.close()
+        self.worker_thread.close()
 
     async def idle(self) -> None:
         """Wait until no controller has anything to do: what a write causes has happened."""
@@ -118,16 +118,16 @@ class Server:
         return response
 
     async def _answer(self, asked: Request, trail: Trail | None) -> Response:
-        work = self.offload.work()
+        work = self.worker_thread.work()
         try:
             info = parse(asked)
             user = self.access.check(asked, info)
             if trail is not None:
                 trail.info, trail.user = info, user
             if not info.is_resource:
-                return self._nonresources.answer(asked, info)
+                return self._nonresource_handler.answer(asked, info)
             if len(asked.body) > LARGE:
-                asked = await work.run(True, lambda: bodies.read_ahead(asked))
+                asked = await work.run(True, lambda: request_body.read_ahead(asked))
             return await self._resources.answer(asked, info, user, work, None if trail is None else trail.annotations)
         except ApiError as error:
             error.__traceback__ = None  # Its frames hold what the request has made.
@@ -147,7 +147,7 @@ class Server:
     ) -> Json:
         """An in-process call with the server's own rights, signed by `user`; raises ApiError."""
         asked = request(method, url, b"" if body is None else body, user=user, content_type=content_type)
-        with self.offload.work() as work:
+        with self.worker_thread.work() as work:
             response = await self._own.answer(asked, parse(asked), user, work)
             payload = response.payload()
             return await work.run(len(payload) > LARGE, lambda: responses.decode(payload)) if payload else None

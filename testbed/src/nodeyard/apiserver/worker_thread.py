@@ -34,7 +34,7 @@ STEP = 4 * 1024
 T = TypeVar("T")
 
 
-class Offload:
+class WorkerThread:
     def __init__(self) -> None:
         self._executor: ThreadPoolExecutor | None = None
         self._at_work = 0
@@ -73,10 +73,10 @@ class Offload:
 class Work:
     """What one request has worked on beside the loop, and what that has made."""
 
-    __slots__ = ("_executor", "_made", "_offload", "_trial")
+    __slots__ = ("_executor", "_made", "_trial", "_worker_thread")
 
-    def __init__(self, offload: Offload, trial: Budget | None = None) -> None:
-        self._offload = offload
+    def __init__(self, worker_thread: WorkerThread, trial: Budget | None = None) -> None:
+        self._worker_thread = worker_thread
         self._trial = trial or Budget.trial()
         self._executor: ThreadPoolExecutor | None = None
         self._made: list[object] = []
@@ -86,7 +86,7 @@ class Work:
         if not is_large:
             return work()
         if self._executor is None:
-            self._executor = self._offload.begin()
+            self._executor = self._worker_thread.begin()
         made = await asyncio.get_running_loop().run_in_executor(self._executor, _tidy(work))
         self._made.append(made)
         return made
@@ -105,7 +105,7 @@ class Work:
 
     def part(self) -> Work:
         """For one of many objects of a request, so that not all of them are kept to its end."""
-        return Work(self._offload, self._trial)
+        return Work(self._worker_thread, self._trial)
 
     def __enter__(self) -> Self:
         return self
@@ -123,10 +123,10 @@ class Work:
         try:
             freed = self._executor.submit(self._made.clear)
         except RuntimeError:  # the server has stopped
-            self._offload.end()
+            self._worker_thread.end()
             return
         loop = asyncio.get_running_loop()
-        freed.add_done_callback(lambda _: _call(loop, self._offload.end))
+        freed.add_done_callback(lambda _: _call(loop, self._worker_thread.end))
 
 
 def _call(loop: asyncio.AbstractEventLoop, function: Callable[[], None]) -> None:

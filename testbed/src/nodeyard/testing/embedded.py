@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from nodeyard.apiserver.audit import to_file
 from nodeyard.apiserver.certificates import server_context
 from nodeyard.apiserver.controllers import NAMES
-from nodeyard.apiserver.front import Front, serve
+from nodeyard.apiserver.listener import Listener, serve
 from nodeyard.apiserver.server import Server
 from nodeyard.apiserver.user_file import KnownUser
 from nodeyard.process.certificates import Authority
@@ -50,7 +50,7 @@ class EmbeddedServer(Background):
         self._services = services
         self._audit_log = self.directory / "audit.log"
         self._has_audit = audit
-        self._front: Front
+        self._listener: Listener
         self.server: Server
 
     def start(self) -> Self:
@@ -68,11 +68,11 @@ class EmbeddedServer(Background):
 
     async def _listen(self, port: int) -> None:
         context = server_context(self.authority, LOOPBACK, "localhost")
-        self._front = await serve(self.server, LOOPBACK, port, context)
+        self._listener = await serve(self.server, LOOPBACK, port, context)
 
     def kill(self) -> None:
         """Hang up on everybody, and let nobody in until `restart`. What is stored stays."""
-        self.run(self._front.close())
+        self.run(self._listener.close())
 
     def restart(self) -> Self:
         """Listen again, at the same address."""
@@ -87,11 +87,11 @@ class EmbeddedServer(Background):
 
     async def _stop(self) -> None:
         await self.server.stop()
-        await self._front.close()
+        await self._listener.close()
 
     @property
     def url(self) -> str:
-        return self._front.url
+        return self._listener.url
 
     @property
     def ca_file(self) -> Path:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodeyard.apiserver.cel import CompileError
-from nodeyard.apiserver.cel.parsing import parse
+from nodeyard.apiserver.cel.parser import parse
 from nodeyard.apiserver.cel.syntax import Call, Fold, Ident, ListNode, Literal, MapNode, Node, Select, Struct, depth
 from nodeyard.apiserver.cel.values import UInt
 

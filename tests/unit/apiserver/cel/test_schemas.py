@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nodeyard.apiserver.cel import EvaluationError
-from nodeyard.apiserver.cel.naming import escape
+from nodeyard.apiserver.cel.identifiers import escape
 from nodeyard.apiserver.cel.schemas import adapter, declare
 from nodeyard.apiserver.cel.values import MISSING, Duration, MapList, ObjectValue, SetList, Timestamp
 from nodeyard.schema.compile import compile_schema

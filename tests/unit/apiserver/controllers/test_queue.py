@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from nodeyard.apiserver.controllers.queue import WorkQueue
+from nodeyard.apiserver.controllers.workqueue import WorkQueue
 from nodeyard.process.clock import VirtualClock, settle
 
 

@@ -16,7 +16,7 @@ from nodeyard.apiserver.registry import Registry
 from nodeyard.apiserver.resources import GroupResource, Resource, Strategy, Version
 from nodeyard.apiserver.store import Store
 from nodeyard.apiserver.transport import User
-from nodeyard.apiserver.worker_thread import Offload
+from nodeyard.apiserver.worker_thread import WorkerThread
 from nodeyard.process.clock import VirtualClock
 from nodeyard.schema.model import Schema
 
@@ -76,7 +76,7 @@ class Cluster:
             "object": obj,
             "old": None,
             "user": User("alice", ("dev",)),
-            "work": Offload().work(),
+            "work": WorkerThread().work(),
         }
         attributes = Attributes(**{**fields, **more})
         await self.plugin.validate(attributes)

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from nodeyard.apiserver.admission.attributes import Attributes
-from nodeyard.apiserver.admission.validation import ExpressionCheck
+from nodeyard.apiserver.admission.expression_check import ExpressionCheck
 from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.resources import Resource, Strategy, Version
 from nodeyard.apiserver.transport import User
-from nodeyard.apiserver.worker_thread import Offload
+from nodeyard.apiserver.worker_thread import WorkerThread
 from nodeyard.schema.model import Schema
 
 
@@ -27,7 +27,7 @@ async def check(kind: str, old: dict[str, Any] | None = None, **content: Any) ->
             object={"metadata": {"name": "p"}, **content},
             old=old,
             user=User("alice"),
-            work=Offload().work(),
+            work=WorkerThread().work(),
         )
     )
 

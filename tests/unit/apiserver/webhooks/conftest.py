@@ -14,9 +14,9 @@ from aiohttp import web
 
 from nodeyard.apiserver.admission.attributes import Attributes, Operation
 from nodeyard.apiserver.admission.namespaces import Namespaces
-from nodeyard.apiserver.admission.webhooks.calling import Caller
 from nodeyard.apiserver.admission.webhooks.client import WebhookClient
 from nodeyard.apiserver.admission.webhooks.configurations import MUTATING, VALIDATING, Configurations
+from nodeyard.apiserver.admission.webhooks.dispatcher import Dispatcher
 from nodeyard.apiserver.admission.webhooks.endpoints import Services
 from nodeyard.apiserver.admission.webhooks.mutating import MutatingWebhooks
 from nodeyard.apiserver.admission.webhooks.validating import ValidatingWebhooks
@@ -24,7 +24,7 @@ from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.resources import GroupResource, Resource, Strategy, Version
 from nodeyard.apiserver.store import Store
 from nodeyard.apiserver.transport import User
-from nodeyard.apiserver.worker_thread import Offload
+from nodeyard.apiserver.worker_thread import WorkerThread
 from nodeyard.schema.model import Schema
 
 AdmissionRequest = dict[str, Any]
@@ -102,9 +102,9 @@ class Cluster:
         self.services = Services(self.store)
         self.client = WebhookClient(self.services)
         self.put(GroupResource("", "namespaces"), {"metadata": {"name": "ns", "labels": {"team": "a"}}})
-        caller = Caller(Namespaces(self.store), self.client, lambda attributes, version: {})
-        self.mutating = MutatingWebhooks(Configurations(self.store, MUTATING, self.no_expressions), caller)
-        self.validating = ValidatingWebhooks(Configurations(self.store, VALIDATING, self.no_expressions), caller)
+        dispatcher = Dispatcher(Namespaces(self.store), self.client, lambda attributes, version: {})
+        self.mutating = MutatingWebhooks(Configurations(self.store, MUTATING, self.no_expressions), dispatcher)
+        self.validating = ValidatingWebhooks(Configurations(self.store, VALIDATING, self.no_expressions), dispatcher)
 
     @staticmethod
     def no_expressions(source: str) -> Any:
@@ -145,7 +145,7 @@ class Cluster:
             "object": None if operation == "DELETE" else obj,
             "old": None if operation == "CREATE" else obj,
             "user": User("alice", ("dev",), uid="a-1", extra={"scopes": ("x",)}),
-            "work": Offload().work(),
+            "work": WorkerThread().work(),
             "options": {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"},
         }
         return Attributes(**{**fields, **more})

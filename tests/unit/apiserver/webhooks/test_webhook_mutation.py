@@ -8,8 +8,8 @@ import pytest
 
 from nodeyard.apiserver.admission.attributes import Attributes
 from nodeyard.apiserver.admission.namespaces import Namespaces
-from nodeyard.apiserver.admission.webhooks.calling import Caller
 from nodeyard.apiserver.admission.webhooks.configurations import MUTATING, Configurations
+from nodeyard.apiserver.admission.webhooks.dispatcher import Dispatcher
 from nodeyard.apiserver.admission.webhooks.mutating import MutatingWebhooks
 
 FAILED = 'failed calling webhook "h.example.com": '
@@ -102,8 +102,8 @@ async def test_the_built_in_plugins_run_again_between_the_rounds(cluster, server
 
     stamp = Stamp()
     configurations = Configurations(cluster.store, MUTATING, cluster.no_expressions)
-    caller = Caller(Namespaces(cluster.store), cluster.client, lambda attributes, version: {})
-    webhooks = MutatingWebhooks(configurations, caller, before=[stamp])
+    dispatcher = Dispatcher(Namespaces(cluster.store), cluster.client, lambda attributes, version: {})
+    webhooks = MutatingWebhooks(configurations, dispatcher, before=[stamp])
     cluster.hook(
         url=server.on("/only", adding("x")), is_mutating=True, at="only.example.com", reinvocationPolicy="IfNeeded"
     )

@@ -9,9 +9,9 @@ from nodeyard.apiserver.admission.attributes import Attributes
 from nodeyard.apiserver.admission.conditions import ConditionError, Conditions
 from nodeyard.apiserver.admission.namespaces import Namespaces
 from nodeyard.apiserver.admission.rules import is_exempt
-from nodeyard.apiserver.admission.webhooks.calling import Caller
 from nodeyard.apiserver.admission.webhooks.client import WebhookClient
 from nodeyard.apiserver.admission.webhooks.configurations import VALIDATING, Configurations
+from nodeyard.apiserver.admission.webhooks.dispatcher import Dispatcher
 from nodeyard.apiserver.admission.webhooks.endpoints import Services
 from nodeyard.apiserver.admission.webhooks.reviews import question
 from nodeyard.apiserver.cel.cost import Budget
@@ -20,7 +20,7 @@ from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.resources import GroupResource, GroupVersionKind, Resource, Strategy, Version
 from nodeyard.apiserver.store import Store
 from nodeyard.apiserver.transport import User
-from nodeyard.apiserver.worker_thread import Offload
+from nodeyard.apiserver.worker_thread import WorkerThread
 from nodeyard.schema.model import Schema
 
 NAMESPACES = GroupResource("", "namespaces")
@@ -57,7 +57,7 @@ def write(what: Resource = PODS, operation: str = "CREATE", **more: Any) -> Attr
         "object": obj,
         "old": None,
         "user": User("alice"),
-        "work": Offload().work(),
+        "work": WorkerThread().work(),
     }
     return Attributes(**{**fields, **more})
 
@@ -79,7 +79,7 @@ class Cluster:
         self.store = Store()
         self.configurations = Configurations(self.store, VALIDATING, Fixed)
         client = WebhookClient(Services(self.store))
-        self.caller = Caller(Namespaces(self.store), client, lambda attributes, version: {})
+        self.dispatcher = Dispatcher(Namespaces(self.store), client, lambda attributes, version: {})
         self.put(NAMESPACES, {"metadata": {"name": "ns", "labels": {"team": "a"}}})
 
     def put(self, key: GroupResource, obj: dict[str, Any]) -> None:
@@ -94,7 +94,7 @@ class Cluster:
     def called(self, attributes: Attributes) -> list[str]:
         async def called() -> list[str]:
             candidates = self.configurations.candidates(attributes)
-            return [each.webhook.name for each in candidates if await self.caller.matches(each, attributes)]
+            return [each.webhook.name for each in candidates if await self.dispatcher.matches(each, attributes)]
 
         return asyncio.run(called())
 

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from nodeyard.apiserver.access import AccessControl
 from nodeyard.apiserver.admission.attributes import Attributes, Plugin
+from nodeyard.apiserver.admission.expression_check import ExpressionCheck
 from nodeyard.apiserver.admission.expressions import Binder, webhook_condition
 from nodeyard.apiserver.admission.lifecycle import NamespaceLifecycle
 from nodeyard.apiserver.admission.namespaces import Namespaces
@@ -18,10 +19,9 @@ from nodeyard.apiserver.admission.pods import DefaultTolerationSeconds, Priority
 from nodeyard.apiserver.admission.policies.index import PolicyIndex
 from nodeyard.apiserver.admission.policies.params import Kinds, Params
 from nodeyard.apiserver.admission.policies.plugin import ValidatingPolicies
-from nodeyard.apiserver.admission.validation import ExpressionCheck
-from nodeyard.apiserver.admission.webhooks.calling import Caller
 from nodeyard.apiserver.admission.webhooks.client import WebhookClient
 from nodeyard.apiserver.admission.webhooks.configurations import MUTATING, VALIDATING, Configurations
+from nodeyard.apiserver.admission.webhooks.dispatcher import Dispatcher
 from nodeyard.apiserver.admission.webhooks.endpoints import Services, read_address
 from nodeyard.apiserver.admission.webhooks.mutating import MutatingWebhooks
 from nodeyard.apiserver.admission.webhooks.validating import ValidatingWebhooks
@@ -53,7 +53,7 @@ class Chain:
         namespaces, binder = Namespaces(store), Binder(authorizer)
         self.services = Services(store, {name: read_address(text) for name, text in (services or {}).items()})
         self._client = WebhookClient(self.services)
-        caller = Caller(namespaces, self._client, binder)
+        dispatcher = Dispatcher(namespaces, self._client, binder)
         built_in: tuple[Plugin, ...] = (
             NamespaceLifecycle(namespaces),
             TaintNodesByCondition(),
@@ -63,11 +63,11 @@ class Chain:
         )
         self._plugins: tuple[Plugin, ...] = (
             *built_in,
-            MutatingWebhooks(Configurations(store, MUTATING, webhook_condition), caller, before=built_in),
+            MutatingWebhooks(Configurations(store, MUTATING, webhook_condition), dispatcher, before=built_in),
             EscalationGuard(authorizer),
             ExpressionCheck(),
             ValidatingPolicies(PolicyIndex(store), Params(store, host.registry), namespaces, binder),
-            ValidatingWebhooks(Configurations(store, VALIDATING, webhook_condition), caller),
+            ValidatingWebhooks(Configurations(store, VALIDATING, webhook_condition), dispatcher),
         )
 
     async def mutate(self, attributes: Attributes) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from nodeyard.apiserver.admission.attributes import Attributes
-from nodeyard.apiserver.admission.authorizing import (
+from nodeyard.apiserver.admission.authorizer_library import (
     AUTHORIZER,
     OVERLOADS,
     RESOURCE_CHECK,

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from nodeyard.apiserver.cel.checking import Scope, check
+from nodeyard.apiserver.cel.checker import Scope, check
 from nodeyard.apiserver.cel.declarations import Functions
 from nodeyard.apiserver.cel.errors import compile_error
 from nodeyard.apiserver.cel.library import FUNCTIONS, TYPE_NAMES
 from nodeyard.apiserver.cel.literals import check_constants, check_literals
-from nodeyard.apiserver.cel.parsing import parse
+from nodeyard.apiserver.cel.parser import parse
 from nodeyard.apiserver.cel.program import Program
 from nodeyard.apiserver.cel.types import Type
 

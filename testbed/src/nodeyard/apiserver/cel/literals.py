@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from nodeyard.apiserver.cel.checking import Checked
+from nodeyard.apiserver.cel.checker import Checked
 from nodeyard.apiserver.cel.declarations import call_overload
 from nodeyard.apiserver.cel.errors import EvaluationError, InstantiationError, Issue
 from nodeyard.apiserver.cel.library.conversions import CONVERSIONS
-from nodeyard.apiserver.cel.library.formatting import Clause, complaint, scan
 from nodeyard.apiserver.cel.library.regex import WITH_PATTERN, compiled
+from nodeyard.apiserver.cel.library.string_format import Clause, complaint, scan
 from nodeyard.apiserver.cel.syntax import Call, ListNode, Literal, MapNode, Node, children, walk
 from nodeyard.apiserver.cel.timestamps import from_seconds, parse_duration, parse_timestamp
 from nodeyard.apiserver.cel.types import Kind, Type, is_dyn, unwrap_optional

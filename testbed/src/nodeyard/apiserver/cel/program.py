@@ -21,11 +21,11 @@ from nodeyard.apiserver.cel.access import (
     select_from_optional,
     whole,
 )
-from nodeyard.apiserver.cel.checking import Checked
+from nodeyard.apiserver.cel.checker import Checked
+from nodeyard.apiserver.cel.comprehensions import Evaluator, Frame, build_fold
 from nodeyard.apiserver.cel.cost import Budget, Cost, CostlyError, call_cost
 from nodeyard.apiserver.cel.declarations import Overload, call_overload, mismatch
 from nodeyard.apiserver.cel.errors import CostExceeded, EvaluationError, no_such_key, no_such_overload
-from nodeyard.apiserver.cel.folding import Evaluator, Frame, build_fold
 from nodeyard.apiserver.cel.syntax import (
     Call,
     Fold,

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from nodeyard.apiserver.cel.errors import EvaluationError
-from nodeyard.apiserver.cel.naming import escape
+from nodeyard.apiserver.cel.identifiers import escape
 from nodeyard.apiserver.cel.timestamps import parse_date, parse_duration_field, parse_timestamp
 from nodeyard.apiserver.cel.types import (
     BOOL,

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 import structlog
 
-from nodeyard.apiserver.controllers.queue import WorkQueue
+from nodeyard.apiserver.controllers.workqueue import WorkQueue
 from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.registry import Registry
 from nodeyard.apiserver.resources import GroupResource, Resource

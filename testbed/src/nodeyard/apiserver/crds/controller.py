@@ -24,7 +24,7 @@ from nodeyard.apiserver.registry import Registry
 from nodeyard.apiserver.resources import GroupResource
 from nodeyard.apiserver.store import Event, Store, Stored
 from nodeyard.apiserver.watches import Hub
-from nodeyard.apiserver.worker_thread import BATCH, STEP, Offload
+from nodeyard.apiserver.worker_thread import BATCH, STEP, WorkerThread
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.timestamps import format_rfc3339
 from nodeyard.process.clock import Clock
@@ -42,7 +42,7 @@ class Host(Protocol):
     clock: Clock
     hub: Hub
     deleter: Deleter
-    offload: Offload
+    worker_thread: WorkerThread
 
     async def call(self, method: str, url: str, body: Json = None) -> Json: ...
 
@@ -146,7 +146,7 @@ class DefinitionController:
     async def _reprune_rest(self, key: GroupResource) -> None:
         while left := self._to_reprune.get(key):
             reprune, batch = left[0]
-            with self._host.offload.work() as work:
+            with self._host.worker_thread.work() as work:
                 read = await work.run(True, partial(_reprune_batch, reprune, batch))
                 if self._to_reprune.get(key) is left:
                     self._host.store.reread(key, read)
@@ -215,7 +215,7 @@ class DefinitionController:
         spec, name = definition["spec"], definition["metadata"]["name"]
         resource = self._host.registry.get(spec["group"], spec["names"]["plural"])
         if resource is not None:
-            await self._host.deleter.discard(resource, self._host.offload)
+            await self._host.deleter.discard(resource, self._host.worker_thread)
             if self._host.store.count(resource.key):
                 return
         finalizers = [each for each in definition["metadata"].get("finalizers") or () if each != CLEANUP]

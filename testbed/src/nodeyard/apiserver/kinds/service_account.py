@@ -1,4 +1,4 @@
-"""ServiceAccounts. The token subresource is in `nodeyard.apiserver.serviceaccounts`."""
+"""ServiceAccounts. The token subresource is in `nodeyard.apiserver.service_accounts`."""
 
 from __future__ import annotations
 

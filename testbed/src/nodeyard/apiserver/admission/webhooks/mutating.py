@@ -14,8 +14,8 @@ import msgspec
 from nodeyard.apiserver.admission.attributes import Attributes, Plugin
 from nodeyard.apiserver.admission.plugins import Mutating
 from nodeyard.apiserver.admission.rules import is_exempt
-from nodeyard.apiserver.admission.webhooks.calling import Caller
 from nodeyard.apiserver.admission.webhooks.configurations import Candidate, Configurations, Webhook
+from nodeyard.apiserver.admission.webhooks.dispatcher import Dispatcher
 from nodeyard.apiserver.admission.webhooks.errors import CallError
 from nodeyard.apiserver.admission.webhooks.reviews import in_version
 from nodeyard.apiserver.errors import internal
@@ -50,10 +50,10 @@ class _Rounds:
 
 
 class MutatingWebhooks(Mutating):
-    def __init__(self, configurations: Configurations, caller: Caller, before: Sequence[Plugin] = ()) -> None:
+    def __init__(self, configurations: Configurations, dispatcher: Dispatcher, before: Sequence[Plugin] = ()) -> None:
         """`before` are the built-in plugins that have run already and run again between the rounds."""
         self._configurations = configurations
-        self._caller = caller
+        self._dispatcher = dispatcher
         self._before = tuple(before)
 
     async def mutate(self, attributes: Attributes) -> None:
@@ -76,12 +76,12 @@ class MutatingWebhooks(Mutating):
                 await self._call(candidate, attributes, rounds)
 
     async def _call(self, candidate: Candidate, attributes: Attributes, rounds: _Rounds) -> None:
-        if not await self._caller.matches(candidate, attributes):
+        if not await self._dispatcher.matches(candidate, attributes):
             return
         place = f"round_{rounds.number}_index_{candidate.position}"
         has_changed = False
         try:
-            answer = await self._caller.call(candidate, attributes, is_mutating=True)
+            answer = await self._dispatcher.call(candidate, attributes, is_mutating=True)
             if answer is None:
                 attributes.annotate(f"failed-open.{_AUDIT}/{place}", candidate.webhook.name)
             elif answer.patch:

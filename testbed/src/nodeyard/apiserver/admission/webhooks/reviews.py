@@ -7,7 +7,7 @@ from binascii import Error as Base64Error
 
 import msgspec
 
-from nodeyard.apiserver.accessreviews import user_info
+from nodeyard.apiserver.access_reviews import user_info
 from nodeyard.apiserver.admission.attributes import Attributes
 from nodeyard.apiserver.admission.namespaces import namespace_of
 from nodeyard.apiserver.admission.webhooks.errors import CallError

@@ -7,23 +7,23 @@ import asyncio
 from nodeyard.apiserver.admission.attributes import Attributes
 from nodeyard.apiserver.admission.plugins import Validating
 from nodeyard.apiserver.admission.rules import is_exempt
-from nodeyard.apiserver.admission.webhooks.calling import Caller
 from nodeyard.apiserver.admission.webhooks.configurations import Configurations
+from nodeyard.apiserver.admission.webhooks.dispatcher import Dispatcher
 
 _FAILED_OPEN = "failed-open.validating.webhook.admission.k8s.io"
 
 
 class ValidatingWebhooks(Validating):
-    def __init__(self, configurations: Configurations, caller: Caller) -> None:
+    def __init__(self, configurations: Configurations, dispatcher: Dispatcher) -> None:
         self._configurations = configurations
-        self._caller = caller
+        self._dispatcher = dispatcher
 
     async def validate(self, attributes: Attributes) -> None:
         candidates = self._configurations.candidates(attributes)
         if not candidates or is_exempt(attributes):
             return
-        meant = [candidate for candidate in candidates if await self._caller.matches(candidate, attributes)]
-        calls = [self._caller.call(candidate, attributes, is_mutating=False) for candidate in meant]
+        meant = [candidate for candidate in candidates if await self._dispatcher.matches(candidate, attributes)]
+        calls = [self._dispatcher.call(candidate, attributes, is_mutating=False) for candidate in meant]
         # All are awaited even after a refusal: their warnings belong to the answer, and no call is left behind.
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
         for position, (candidate, outcome) in enumerate(zip(meant, outcomes, strict=True)):

@@ -9,7 +9,7 @@ from typing import Any
 
 from nodeyard.apiserver.cel.declarations import Overload, function, member, operators
 from nodeyard.apiserver.cel.errors import EvaluationError, no_such_overload
-from nodeyard.apiserver.cel.library.formatting import format_string
+from nodeyard.apiserver.cel.library.string_format import format_string
 
 _SPACE = (
     " \t\n\v\f\r\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a"

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import msgspec
 
-from nodeyard.apiserver import codec, errors, jsontext, kind_check, request_info, yamltext
+from nodeyard.apiserver import codec, errors, json_syntax_errors, kind_check, request_info, yaml_decoder
 from nodeyard.apiserver.duplicate_keys import duplicate_fields
 from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.kinds import protobuf
@@ -54,9 +54,9 @@ def _parse_json(raw: bytes) -> tuple[Json, bool]:
     except UnicodeDecodeError:
         return _parse_json(_readable(raw))
     except msgspec.DecodeError as fault:
-        raise ValueError(jsontext.fault(raw) or str(fault)) from fault
+        raise ValueError(json_syntax_errors.fault(raw) or str(fault)) from fault
     except RecursionError as fault:
-        raise ValueError(jsontext.fault(raw) or "exceeded max depth") from fault
+        raise ValueError(json_syntax_errors.fault(raw) or "exceeded max depth") from fault
 
 
 def _decode(raw: bytes) -> tuple[Json, bool]:
@@ -137,7 +137,7 @@ def _read_yaml(raw: bytes) -> tuple[Json, list[str]]:
                 return value, []
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             pass
-    return yamltext.load(raw)
+    return yaml_decoder.load(raw)
 
 
 def document(request: Request) -> Document:

@@ -22,7 +22,7 @@ _ALIVE = ("ping", "log", "etcd", "poststarthook/crd-informer-synced", "poststart
 _HEALTH = {"/healthz": _ALIVE, "/livez": _ALIVE, "/readyz": (*_ALIVE, "informer-sync", "shutdown")}
 
 
-class NonResources:
+class NonResourceHandler:
     def __init__(self, registry: Registry, address: str) -> None:
         self._registry = registry
         self._address = address

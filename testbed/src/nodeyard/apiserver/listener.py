@@ -28,7 +28,7 @@ _JSON_HEADERS = {"Cache-Control": "no-cache, private"}
 
 
 @dataclass(slots=True)
-class Front:
+class Listener:
     """A listening server; `url` is where."""
 
     host: str
@@ -43,7 +43,7 @@ class Front:
         await self._runner.cleanup()
 
 
-async def serve(server: Server, host: str, port: int, context: ssl.SSLContext | None) -> Front:
+async def serve(server: Server, host: str, port: int, context: ssl.SSLContext | None) -> Listener:
     """Listen; port 0 takes a free one."""
 
     async def handler(incoming: BaseRequest) -> web.StreamResponse:
@@ -60,7 +60,7 @@ async def serve(server: Server, host: str, port: int, context: ssl.SSLContext | 
     site = web.TCPSite(runner, host, port, ssl_context=context, backlog=1024, reuse_address=True)
     await site.start()
     bound = runner.addresses[0]
-    return Front(host, bound[1], runner)
+    return Listener(host, bound[1], runner)
 
 
 async def _answer(server: Server, incoming: BaseRequest) -> web.StreamResponse:

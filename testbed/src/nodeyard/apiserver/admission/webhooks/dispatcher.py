@@ -19,7 +19,7 @@ Bind = Callable[[Attributes, str], Bindings]
 """What expressions see of a write, with the object in a version."""
 
 
-class Caller:
+class Dispatcher:
     """Asks webhooks."""
 
     def __init__(self, namespaces: Namespaces, client: WebhookClient, bind: Bind) -> None:

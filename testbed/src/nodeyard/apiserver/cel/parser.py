@@ -10,9 +10,9 @@ import re
 from functools import lru_cache
 
 from nodeyard.apiserver.cel.errors import CompileError, Issue, compile_error
-from nodeyard.apiserver.cel.lexing import LexicalError, Token, literal_value, tokenize
+from nodeyard.apiserver.cel.identifiers import RESERVED
+from nodeyard.apiserver.cel.lexer import LexicalError, Token, literal_value, tokenize
 from nodeyard.apiserver.cel.macros import MacroError, expand
-from nodeyard.apiserver.cel.naming import RESERVED
 from nodeyard.apiserver.cel.syntax import Call, Entry, Ident, ListNode, Literal, MapNode, Node, Select, Struct, depth
 from nodeyard.apiserver.cel.values import INT_MAX
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from nodeyard.apiserver import bodies, errors, patches, routes
+from nodeyard.apiserver import errors, patches, request_body, routes
 from nodeyard.apiserver.binding import bind
 from nodeyard.apiserver.deletion import Deleted
 from nodeyard.apiserver.discovery import VIRTUAL
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 _VIRTUAL = {(group, version, plural): (kind, namespaced) for group, version, plural, kind, namespaced in VIRTUAL}
 
 
-class ResourceApi:
+class ResourceHandler:
     """`is_privileged`: whoever asks acts with the rights of the server itself."""
 
     def __init__(self, server: Server, *, is_privileged: bool = False) -> None:
@@ -158,7 +158,7 @@ class ResourceApi:
         raise errors.method_not_allowed()
 
     async def _read(self, call: RequestContext, options: WriteOptions) -> Object:
-        return await call.work.run(call.is_large, lambda: bodies.read_object(call, options.field_validation))
+        return await call.work.run(call.is_large, lambda: request_body.read_object(call, options.field_validation))
 
     async def _update(self, call: RequestContext, subresource: str) -> Written:
         options = write_options(call.request, "UpdateOptions")
@@ -197,7 +197,7 @@ class ResourceApi:
     async def _delete_body(self, call: RequestContext) -> Object | None:
         if not call.request.body:
             return None
-        return await call.work.run(call.is_large, lambda: bodies.read_delete_options(call.request))
+        return await call.work.run(call.is_large, lambda: request_body.read_delete_options(call.request))
 
     def _deleted(self, call: RequestContext, deleted: Deleted, options: DeleteOptions) -> Response:
         if not deleted.is_gone or call.resource.strategy.returns_deleted:
@@ -289,7 +289,7 @@ class ResourceApi:
         return await call.work.run(is_large, lambda: call.answer(scale_of(call, _seen(call, written), paths)))
 
     async def _read_posted(self, call: RequestContext, wanted: GroupVersionKind, *others: str) -> Object:
-        return await call.work.run(call.is_large, lambda: bodies.read_posted(call.request, wanted, *others))
+        return await call.work.run(call.is_large, lambda: request_body.read_posted(call.request, wanted, *others))
 
     async def _evict(self, call: RequestContext) -> Response:
         body = await self._read_posted(call, EVICTION, RETIRED_EVICTION)
@@ -310,7 +310,7 @@ class ResourceApi:
         return call.finish(value_response(call.request, outcome, 201))
 
     def _review(self, asked: Request, info: RequestInfo, user: User, kind: str) -> Response:
-        body = bodies.read_posted(asked, GroupVersionKind(info.group, info.version, kind))
+        body = request_body.read_posted(asked, GroupVersionKind(info.group, info.version, kind))
         if info.namespace:
             body = placed(body, info.namespace)
         return value_response(asked, self._server.access.reviews.review(kind, body, user, info.namespace), 201)
