@@ -60,35 +60,35 @@ class Trail:
     annotations: dict[str, str] = field(default_factory=dict)
 
 
-def audit_event(trail: Trail, asked: Request, response: Response, now: datetime) -> Object:
-    query = urlencode([(name, value) for name, values in asked.query.items() for value in values])
+def audit_event(trail: Trail, request: Request, response: Response, now: datetime) -> Object:
+    query = urlencode([(name, value) for name, values in request.query.items() for value in values])
     event: Object = {
         "kind": "Event",
         "apiVersion": "audit.k8s.io/v1",
         "level": "Metadata",
         "auditID": str(uuid.uuid4()),
         "stage": "ResponseComplete",
-        "requestURI": f"{asked.path}?{query}" if query else asked.path,
-        "verb": trail.info.verb if trail.info else asked.method.lower(),
+        "requestURI": f"{request.path}?{query}" if query else request.path,
+        "verb": trail.info.verb if trail.info else request.method.lower(),
         "user": user_info(trail.user) if trail.user else {},
         "responseStatus": _status(response),
         "requestReceivedTimestamp": format_rfc3339_micro(trail.received),
         "stageTimestamp": format_rfc3339_micro(now),
     }
-    if agent := asked.headers.get("user-agent"):
+    if agent := request.headers.get("user-agent"):
         event["userAgent"] = agent
     if trail.info and trail.info.is_resource:
-        event["objectRef"] = _reference(trail.info, asked)
+        event["objectRef"] = _reference(trail.info, request)
     if trail.annotations:
         event["annotations"] = dict(trail.annotations)
     return event
 
 
-def _reference(info: RequestInfo, asked: Request) -> Object:
+def _reference(info: RequestInfo, request: Request) -> Object:
     reference = {
         "resource": info.resource,
         "namespace": info.namespace,
-        "name": info.name or (_posted_name(asked) if info.verb == "create" else ""),
+        "name": info.name or (_posted_name(request) if info.verb == "create" else ""),
         "apiGroup": info.group,
         "apiVersion": info.version,
         "subresource": info.subresource,
@@ -96,10 +96,10 @@ def _reference(info: RequestInfo, asked: Request) -> Object:
     return {key: value for key, value in reference.items() if value}
 
 
-def _posted_name(asked: Request) -> str:
+def _posted_name(request: Request) -> str:
     """Of a large body too nothing but its name is decoded."""
     try:
-        return _decode_named(asked.body).metadata.name
+        return _decode_named(request.body).metadata.name
     except (msgspec.DecodeError, RecursionError):
         return ""
 

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 _SUCCESS: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
 
-async def bind(server: Server, call: RequestContext, name: str, binding: Object, dry_run: bool) -> Object:
+async def bind(server: Server, context: RequestContext, name: str, binding: Object, dry_run: bool) -> Object:
     """What POST on a pod's `binding` does, and on the old `bindings`, where the name is that in the body."""
-    namespace = call.namespace
-    asked = placed(binding, namespace)
-    attributes = Posted(call, name, asked, dry_run).attributes(server, "binding", BINDING)
+    namespace = context.namespace
+    binding = placed(binding, namespace)
+    attributes = Posted(context, name, binding, dry_run).attributes(server, "binding", BINDING)
     await server.admission.mutate(attributes)
-    asked = attributes.object or asked
-    if asked["metadata"].get("name", "") != name:
+    binding = attributes.object or binding
+    if binding["metadata"].get("name", "") != name:
         raise errors.bad_request("name in URL does not match name in Binding object")
-    _check_target(asked.get("target") or {})
+    _check_target(binding.get("target") or {})
     if not name:
         raise errors.bad_request("Name parameter required.")
     await server.admission.validate(attributes)
@@ -40,8 +40,8 @@ async def bind(server: Server, call: RequestContext, name: str, binding: Object,
     stored = server.store.get(pods.key, namespace, name)
     if stored is None:
         raise errors.not_found("", "pods", name)
-    _check_preconditions(stored, asked["metadata"])
-    bound = _bound(server, stored.object(), asked)
+    _check_preconditions(stored, binding["metadata"])
+    bound = _bound(server, stored.object(), binding)
     if not dry_run:
         server.store.commit(pods.key, bound, selectable(pods, bound), expect=stored)
     return dict(_SUCCESS)

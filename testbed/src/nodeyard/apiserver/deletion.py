@@ -48,18 +48,24 @@ class Deleter:
         self._admission = admission
 
     async def delete(
-        self, call: RequestContext, namespace: str, name: str, options: DeleteOptions, *, is_one_of_many: bool = False
+        self,
+        context: RequestContext,
+        namespace: str,
+        name: str,
+        options: DeleteOptions,
+        *,
+        is_one_of_many: bool = False,
     ) -> Deleted:
         """One of many that a request deletes is admitted as that request is: without a name."""
-        resource = call.resource
+        resource = context.resource
         for _ in range(ATTEMPTS):
             stored = self._store.get(resource.key, namespace, name)
             if stored is None:
                 raise errors.not_found(resource.group, resource.plural, name)
             is_large = len(stored.raw) > LARGE
-            old = await call.work.run(is_large, partial(call.read, stored))
-            _check(call, old, options)
-            attributes = self._attributes(call, namespace, "" if is_one_of_many else name, old, options, is_large)
+            old = await context.work.run(is_large, partial(context.read, stored))
+            _check(context, old, options)
+            attributes = self._attributes(context, namespace, "" if is_one_of_many else name, old, options, is_large)
             await self._admission.mutate(attributes)
             await self._admission.validate(attributes)
             try:
@@ -69,13 +75,13 @@ class Deleter:
         raise errors.modified(resource.group, resource.plural, name)
 
     async def delete_collection(
-        self, call: RequestContext, chosen: Sequence[Stored], options: DeleteOptions
+        self, context: RequestContext, chosen: Sequence[Stored], options: DeleteOptions
     ) -> AsyncIterator[Object]:
         """Each of these objects; one that vanished meanwhile is as good as deleted."""
         async for stored in in_turns(chosen):
-            with call.work.part() as work:
+            with context.work.part() as work:
                 try:
-                    deleted = await self.delete(replace(call, work=work), *stored.key, options, is_one_of_many=True)
+                    deleted = await self.delete(replace(context, work=work), *stored.key, options, is_one_of_many=True)
                 except ApiError as error:
                     if error.code != 404:
                         raise
@@ -155,24 +161,24 @@ class Deleter:
         }
 
     def _attributes(
-        self, call: RequestContext, namespace: str, name: str, old: Object, options: DeleteOptions, is_large: bool
+        self, context: RequestContext, namespace: str, name: str, old: Object, options: DeleteOptions, is_large: bool
     ) -> Attributes:
         return Attributes(
             operation="DELETE",
-            resource=call.resource,
-            version=call.version,
+            resource=context.resource,
+            version=context.version,
             subresource="",
             namespace=namespace,
             name=name,
             object=None,
             old=old,
-            user=call.user,
-            work=call.work,
+            user=context.user,
+            work=context.work,
             is_large=is_large,
             dry_run=options.dry_run,
             options=options.as_object(),
-            warnings=call.warnings,
-            audit=call.audit,
+            warnings=context.warnings,
+            audit=context.audit,
         )
 
 
@@ -207,9 +213,9 @@ def _finalizers(current: list[str], propagation: str) -> list[str]:
     return [*kept, wanted] if wanted else kept
 
 
-def _check(call: RequestContext, old: Object, options: DeleteOptions) -> None:
+def _check(context: RequestContext, old: Object, options: DeleteOptions) -> None:
     """The preconditions of the caller."""
-    resource, given = call.resource, old["metadata"]
+    resource, given = context.resource, old["metadata"]
     if options.uid and options.uid != given["uid"]:
         raise errors.conflict(
             resource.group,

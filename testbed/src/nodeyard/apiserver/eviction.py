@@ -44,11 +44,11 @@ _DISRUPTED_MAX: Final = 2000
 _VIOLATION: Final = "Cannot evict pod as it would violate the pod's disruption budget."
 
 
-async def evict(server: Server, call: RequestContext, eviction: Object, dry_run: bool) -> Object:
+async def evict(server: Server, context: RequestContext, eviction: Object, dry_run: bool) -> Object:
     """What POST on a pod's `eviction` does; answers a Status."""
-    namespace, name = call.namespace, call.name
-    asked = placed(eviction, namespace)
-    attributes = Posted(call, name, asked, dry_run).attributes(server, "eviction", EVICTION)
+    namespace, name = context.namespace, context.name
+    eviction = placed(eviction, namespace)
+    attributes = Posted(context, name, eviction, dry_run).attributes(server, "eviction", EVICTION)
     await server.admission.mutate(attributes)
     options = _options(attributes, name, dry_run)
     await server.admission.validate(attributes)
@@ -67,7 +67,7 @@ async def evict(server: Server, call: RequestContext, eviction: Object, dry_run:
     return dict(_SUCCESS)
 
 
-# what is asked
+# options
 
 
 def _options(attributes: Attributes, name: str, dry_run: bool) -> Object:
@@ -213,18 +213,18 @@ class _Unopposed:
 
 async def _delete(server: Server, stored: Stored, options: Object) -> None:
     pods, (namespace, name) = pods_resource(server), stored.key
-    asked = request("DELETE", f"/api/v1/namespaces/{namespace}/pods/{name}")
-    parsed = delete_options(asked, options)
+    deletion = request("DELETE", f"/api/v1/namespaces/{namespace}/pods/{name}")
+    parsed = delete_options(deletion, options)
     deleter = Deleter(server.store, server.clock, _Unopposed())
     with server.worker_thread.work() as work:
-        call = RequestContext(asked, parse(asked), _SERVER, pods, "v1", negotiate(""), server.clock, work)
+        context = RequestContext(deletion, parse(deletion), _SERVER, pods, "v1", negotiate(""), server.clock, work)
         if parsed.dry_run:
-            await deleter.delete(call, namespace, name, parsed)
+            await deleter.delete(context, namespace, name, parsed)
             return
         _check_preconditions(stored, options)
         _announce(server, pods, stored)
         free = {key: value for key, value in options.items() if key != "preconditions"}
-        await deleter.delete(call, namespace, name, delete_options(asked, free))
+        await deleter.delete(context, namespace, name, delete_options(deletion, free))
 
 
 async def _delete_spared(server: Server, stored: Stored, options: Object, budget: str) -> None:

@@ -65,7 +65,7 @@ async def serve(server: Server, host: str, port: int, context: ssl.SSLContext | 
 
 async def _answer(server: Server, incoming: BaseRequest) -> web.StreamResponse:
     body = await _body(incoming)
-    asked = Request(
+    request = Request(
         method=incoming.method,
         path=incoming.path,
         query=_query(incoming),
@@ -73,7 +73,7 @@ async def _answer(server: Server, incoming: BaseRequest) -> web.StreamResponse:
         body=body or b"",
         peer=_peer(incoming),
     )
-    response = error_response(asked, errors.too_large()) if body is None else await server.handle(asked)
+    response = error_response(request, errors.too_large()) if body is None else await server.handle(request)
     if response.stream is not None:
         return await _stream(incoming, response)
     return await _whole(incoming, response)

@@ -28,34 +28,34 @@ class NonResourceHandler:
         self._address = address
         self._documents = Documents(registry, f"{MAJOR}.{MINOR}")
 
-    def answer(self, asked: Request, info: RequestInfo) -> Response:
+    def answer(self, request: Request, info: RequestInfo) -> Response:
         """Most of these pages do not care about the method; the rest are for GET alone."""
-        path = asked.path.rstrip("/") or "/"
+        path = request.path.rstrip("/") or "/"
         page, _, check = path[1:].partition("/")
         if checks := _HEALTH.get(f"/{page}"):
             if check and check not in checks:
                 raise errors.no_page()
-            return _health(asked, page, () if check else checks)
+            return _health(request, page, () if check else checks)
         if path == "/version":
-            _check_get(asked)
-            return value_response(asked, version())
+            _check_get(request)
+            return value_response(request, version())
         parts = path.strip("/").split("/")
         if parts[0] in ("api", "apis"):
-            return self._discover(asked, parts)
+            return self._discover(request, parts)
         if path == "/openapi/v2":
-            return _openapi_v2(asked)
+            return _openapi_v2(request)
         if parts[:2] == ["openapi", "v3"]:
             return self._openapi(parts[2:])
         if path == "/":
-            return value_response(asked, {"paths": self._paths()})
+            return value_response(request, {"paths": self._paths()})
         raise errors.no_page()
 
-    def _discover(self, asked: Request, parts: list[str]) -> Response:
+    def _discover(self, request: Request, parts: list[str]) -> Response:
         is_core = parts[0] == "api"
         if len(parts) == 1:
-            form = negotiate(asked.headers.get("accept", ""))
+            form = negotiate(request.headers.get("accept", ""))
             if form.shape is Shape.DISCOVERY:
-                return self._aggregated(asked, is_core=is_core)
+                return self._aggregated(request, is_core=is_core)
             found: Object | None = (
                 discovery.api_versions(self._address) if is_core else discovery.group_list(self._registry)
             )
@@ -68,17 +68,17 @@ class NonResourceHandler:
         if found is None:
             raise self._missing(parts)
         if is_core or len(parts) > 2:
-            _check_get(asked)
-        return value_response(asked, found)
+            _check_get(request)
+        return value_response(request, found)
 
     def _missing(self, parts: list[str]) -> errors.ApiError:
         is_known = parts[0] == "api" or discovery.group(self._registry, parts[1]) is not None
         return errors.unknown_path() if is_known else errors.no_page()
 
-    def _aggregated(self, asked: Request, *, is_core: bool) -> Response:
+    def _aggregated(self, request: Request, *, is_core: bool) -> Response:
         body, tag = discovery.aggregated(self._registry, core=is_core)
         headers = [("ETag", tag), ("Vary", "Accept"), ("Cache-Control", "public")]
-        if asked.headers.get("if-none-match") == tag:
+        if request.headers.get("if-none-match") == tag:
             # clients that cache replace the headers they have by these, the content type too
             return Response(304, content_type=_DISCOVERY_TYPE, headers=headers)
         return Response(200, body, content_type=_DISCOVERY_TYPE, headers=headers)
@@ -94,25 +94,25 @@ class NonResourceHandler:
         return sorted([*_HEALTH, "/api", "/api/v1", "/apis", *groups, "/openapi/v3", "/version"])
 
 
-def _openapi_v2(asked: Request) -> Response:
+def _openapi_v2(request: Request) -> Response:
     """A document without paths and definitions.
 
     kubectl asks for it where OpenAPI v3 does not describe a kind (a List, or one that is not served), finds nothing to
     validate by and goes on, to an error that tells what is wrong.
     """
-    if "protobuf" not in asked.headers.get("accept", ""):
+    if "protobuf" not in request.headers.get("accept", ""):
         info = {"title": "Kubernetes", "version": f"v{MAJOR}.{MINOR}.0"}
-        return value_response(asked, {"swagger": "2.0", "info": info, "paths": {}, "definitions": {}})
+        return value_response(request, {"swagger": "2.0", "info": info, "paths": {}, "definitions": {}})
     # Field 1 is the version of the format, field 2 the info with title and version.
     body = b"\x0a\x032.0\x12\x12\x0a\x0aKubernetes\x12\x04v1.0"
     return Response(200, body, content_type="application/com.github.proto-openapi.spec.v2.v1.0+protobuf")
 
 
-def _health(asked: Request, page: str, checks: tuple[str, ...]) -> Response:
+def _health(request: Request, page: str, checks: tuple[str, ...]) -> Response:
     """One word, or with `verbose` a line for each check; those that are excluded count as passed."""
-    if not checks or "verbose" not in asked.query:
+    if not checks or "verbose" not in request.query:
         return Response(200, b"ok", content_type=_TEXT)
-    excluded = asked.query.get("exclude", ())
+    excluded = request.query.get("exclude", ())
     lines = [f"[+]{check} excluded: ok" if check in excluded else f"[+]{check} ok" for check in checks]
     if unknown := sorted({*excluded} - {*checks}):
         named = ", ".join(f'"{each}"' for each in unknown)
@@ -120,8 +120,8 @@ def _health(asked: Request, page: str, checks: tuple[str, ...]) -> Response:
     return Response(200, "\n".join([*lines, f"{page} check passed", ""]).encode(), content_type=_TEXT)
 
 
-def _check_get(asked: Request) -> None:
-    if asked.method != "GET":
+def _check_get(request: Request) -> None:
+    if request.method != "GET":
         raise errors.method_not_allowed()
 
 

@@ -52,17 +52,17 @@ class Patch(NamedTuple):
         return self.kind == APPLY_PATCH
 
 
-def read_patch(call: RequestContext) -> Patch:
-    kind = media_type(call.request)
+def read_patch(context: RequestContext) -> Patch:
+    kind = media_type(context.request)
     if kind not in _ALL:
         raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", details={})
-    if kind == STRATEGIC_PATCH and call.resource.is_custom:
+    if kind == STRATEGIC_PATCH and context.resource.is_custom:
         raise errors.unsupported_media_type((JSON_PATCH, MERGE_PATCH, APPLY_PATCH))
-    options = write_options(call.request, "PatchOptions", is_apply=kind == APPLY_PATCH)
+    options = write_options(context.request, "PatchOptions", is_apply=kind == APPLY_PATCH)
     if kind == APPLY_PATCH:
-        return Patch(kind, _apply_body(call, options.field_validation), options)
-    read = _read(call, kind)
-    call.is_growing = kind == JSON_PATCH and has_copies(read.value)
+        return Patch(kind, _apply_body(context, options.field_validation), options)
+    read = _read(context, kind)
+    context.is_growing = kind == JSON_PATCH and has_copies(read.value)
     return Patch(kind, read.value, options, _complaints(kind, read, options.field_validation), read.has_floats)
 
 
@@ -76,9 +76,9 @@ def _complaints(kind: str, read: Document, validation: FieldValidation) -> list[
     return [f'json patch {fault} field "{path}"' for fault, path in faults]
 
 
-def _read(call: RequestContext, kind: str) -> Document:
+def _read(context: RequestContext, kind: str) -> Document:
     try:
-        read = document(call.request)
+        read = document(context.request)
     except ValueError as fault:
         raise errors.bad_request(f"error decoding patch: {fault}") from fault
     body = read.value
@@ -94,16 +94,16 @@ def _read(call: RequestContext, kind: str) -> Document:
     return read
 
 
-def _apply_body(call: RequestContext, validation: FieldValidation) -> Object:
+def _apply_body(context: RequestContext, validation: FieldValidation) -> Object:
     try:
-        read = document(call.request)
+        read = document(context.request)
     except ValueError as fault:
         raise errors.bad_request(f"error decoding YAML: error converting YAML to JSON: {fault}") from fault
     if read.repeated and validation == "Strict":
         why = yaml_refusal(read.repeated)
         raise errors.bad_request(f"error strict decoding YAML: error converting YAML to JSON: {why}")
     if validation == "Warn":
-        call.warnings.extend(read.repeated)
+        context.warnings.extend(read.repeated)
     body = read.value
     if body is None:
         return {}
@@ -115,23 +115,23 @@ def _apply_body(call: RequestContext, validation: FieldValidation) -> Object:
     return body
 
 
-async def patch(writer: Writer, call: RequestContext, given: Patch, subresource: str = "") -> Written:
+async def patch(writer: Writer, context: RequestContext, given: Patch, subresource: str = "") -> Written:
     if not given.is_apply:
-        return await writer.change(call, _transform(call, given), given.options, subresource=subresource)
-    return await _apply(writer, call, given, subresource)
+        return await writer.change(context, _transform(context, given), given.options, subresource=subresource)
+    return await _apply(writer, context, given, subresource)
 
 
-def _transform(call: RequestContext, given: Patch) -> Transform:
+def _transform(context: RequestContext, given: Patch) -> Transform:
     def transform(old: Object) -> Object:
-        new = patched(call, given, old)
+        new = patched(context, given, old)
         if new is old and not given.complaints:
             return old
-        return _settled(call, new, given)
+        return _settled(context, new, given)
 
     return transform
 
 
-def patched(call: RequestContext, given: Patch, old: Object) -> Object:
+def patched(context: RequestContext, given: Patch, old: Object) -> Object:
     """The value that a JSON, merge or strategic patch makes of another."""
     try:
         if given.kind == MERGE_PATCH:
@@ -139,7 +139,7 @@ def patched(call: RequestContext, given: Patch, old: Object) -> Object:
         elif given.kind == JSON_PATCH:
             new = json_patch(old, given.body)
         else:
-            new = strategic_merge_patch(call.typed.schema, old, given.body)
+            new = strategic_merge_patch(context.typed.schema, old, given.body)
     except PatchError as fault:
         raise _refused(fault) from fault
     if not isinstance(new, dict):
@@ -155,28 +155,28 @@ def _unprocessable() -> ApiError:
     return ApiError(422, "Invalid", "the server rejected our request due to an error in our request", details={})
 
 
-def _settled(call: RequestContext, new: Object, given: Patch) -> Object:
+def _settled(context: RequestContext, new: Object, given: Patch) -> Object:
     """Read like a body; but what a patch makes is refused as a bad patch, not as a bad object."""
-    if call.resource.is_custom:
-        kind_check.check_custom(new, call.resource.gvk(call.version))
+    if context.resource.is_custom:
+        kind_check.check_custom(new, context.resource.gvk(context.version))
     elif why := mistyped(new):
         raise _bad_patch(new, why)
     try:
-        if not call.resource.is_custom:
-            new = kind_check.built_in(new, call.resource.gvk(call.version))
-        return settle(call, new, given.options.field_validation, given.complaints, has_floats=given.has_floats)
+        if not context.resource.is_custom:
+            new = kind_check.built_in(new, context.resource.gvk(context.version))
+        return settle(context, new, given.options.field_validation, given.complaints, has_floats=given.has_floats)
     except StrictError as fault:
         shown = plain(given.body) if given.kind == STRATEGIC_PATCH else None
         raise _bad_patch(new, fault.text, shown) from fault
     except ApiError as fault:
-        if fault.code != 400 or call.resource.is_custom:
+        if fault.code != 400 or context.resource.is_custom:
             raise
         raise _bad_patch(new, _reason(fault)) from fault
 
 
-def patched_posted(call: RequestContext, given: Patch, old: Object, wanted: GroupVersionKind) -> Object:
+def patched_posted(context: RequestContext, given: Patch, old: Object, wanted: GroupVersionKind) -> Object:
     """The same of an object that is shown but not stored, a Scale."""
-    new = patched(call, given, old)
+    new = patched(context, given, old)
     if why := mistyped(new):
         raise _bad_patch(new, why)
     try:
@@ -194,66 +194,66 @@ def _bad_patch(new: Object, why: str, shown: str | None = None) -> ApiError:
     return errors.invalid("", "", "", [fields.invalid("patch", encode(new).decode() if shown is None else shown, why)])
 
 
-async def _apply(writer: Writer, call: RequestContext, given: Patch, subresource: str) -> Written:
-    config = _configuration(call, given.body)
+async def _apply(writer: Writer, context: RequestContext, given: Patch, subresource: str) -> Written:
+    config = _configuration(context, given.body)
     options = given.options
 
     def merged(live: Object | None) -> Object:
         try:
             result = managed_fields.apply(
-                call.typed.schema,
+                context.typed.schema,
                 live,
                 config,
                 manager=options.field_manager,
                 force=bool(options.force),
-                api_version=call.api_version,
+                api_version=context.api_version,
                 subresource=subresource,
-                now=call.clock.now(),
-                reset=call.resource.strategy.reset_fields(subresource),
+                now=context.clock.now(),
+                reset=context.resource.strategy.reset_fields(subresource),
             )
         except managed_fields.ApplyConflict as conflict:
             raise _conflict(conflict) from conflict
         except managed_fields.ApplyError as fault:
             raise ApiError(fault.code, fault.reason, str(fault)) from fault
-        return result if result is live else settle(call, result, "Ignore")
+        return result if result is live else settle(context, result, "Ignore")
 
     try:
-        return await writer.change(call, merged, options, subresource=subresource, is_owned=True)
+        return await writer.change(context, merged, options, subresource=subresource, is_owned=True)
     except ApiError as fault:
         if fault.code != 404 or subresource:
             raise
     if not config["metadata"].get("name"):
         raise errors.bad_request(
-            f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
+            f"the name of the object ({context.name} based on URL) was undeterminable: name must be provided"
         )
     if uid := config["metadata"].get("uid"):
         why = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
-        raise errors.conflict(call.resource.group, call.resource.plural, call.name, why)
-    made = await call.work.run(call.is_large, lambda: merged(None))
-    return await writer.create(call, made, options, is_owned=True)
+        raise errors.conflict(context.resource.group, context.resource.plural, context.name, why)
+    made = await context.work.run(context.is_large, lambda: merged(None))
+    return await writer.create(context, made, options, is_owned=True)
 
 
-def _configuration(call: RequestContext, body: Object) -> Object:
+def _configuration(context: RequestContext, body: Object) -> Object:
     kind, api_version = body.get("kind", ""), body.get("apiVersion", "")
-    if (kind, api_version) != (call.resource.kind, call.api_version):
+    if (kind, api_version) != (context.resource.kind, context.api_version):
         group, _, version = str(api_version).rpartition("/")
         raise errors.bad_request(f"invalid object type: {group}/{version}, Kind={kind}")
     given = body.get("metadata")
     if given is not None and not isinstance(given, dict):
-        raise _untyped(call, f".metadata: expected map, got &{{{plain(given)}}}")
+        raise _untyped(context, f".metadata: expected map, got &{{{plain(given)}}}")
     given = given or {}
     if not isinstance(given.get("name", ""), str):
         shown = f"&value.valueUnstructured{{Value:{plain(given['name'])}}}"
-        raise _untyped(call, f".metadata.name: expected string, got {shown}")
-    if given.get("name", call.name) != call.name:
+        raise _untyped(context, f".metadata.name: expected string, got {shown}")
+    if given.get("name", context.name) != context.name:
         raise errors.bad_request(
-            f"the name of the object ({given['name']}) does not match the name on the URL ({call.name})"
+            f"the name of the object ({given['name']}) does not match the name on the URL ({context.name})"
         )
     return {**body, "metadata": given}
 
 
-def _untyped(call: RequestContext, why: str) -> ApiError:
-    kind = f"{call.resource.group}/{call.version}, Kind={call.resource.kind}"
+def _untyped(context: RequestContext, why: str) -> ApiError:
+    kind = f"{context.resource.group}/{context.version}, Kind={context.resource.kind}"
     return ApiError(500, "", f"failed to create typed patch object (/; {kind}): {why}")
 
 

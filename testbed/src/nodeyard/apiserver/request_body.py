@@ -202,17 +202,17 @@ def _parse_protobuf(request: Request, kind: str) -> Object:
         raise errors.bad_request(f"{'' if kind == _OPTIONS else where}{fault}") from fault
 
 
-def read_object(call: RequestContext, validation: FieldValidation) -> Object:
+def read_object(context: RequestContext, validation: FieldValidation) -> Object:
     """The object in the body of a create or update: of the right kind, pruned and defaulted."""
-    request, kind = call.request, call.resource.kind
+    request, kind = context.request, context.resource.kind
     if media_type(request) == PROTOBUF:
-        return settle(call, of_kind(call, _parse_protobuf(request, kind)), validation)
+        return settle(context, of_kind(context, _parse_protobuf(request, kind)), validation)
     read = _parse(request, kind)
-    obj = of_kind(call, _object(request, read.value, kind))
+    obj = of_kind(context, _object(request, read.value, kind))
     complaints = read.complaints(validation)
-    if read.is_yaml or call.resource.is_custom:
-        return settle(call, obj, validation, complaints, has_floats=read.has_floats)
-    return settle(call, obj, validation, (), complaints)
+    if read.is_yaml or context.resource.is_custom:
+        return settle(context, obj, validation, complaints, has_floats=read.has_floats)
+    return settle(context, obj, validation, (), complaints)
 
 
 def read_delete_options(request: Request) -> Object:
@@ -254,16 +254,16 @@ def mistyped(obj: Object) -> str:
     return ""
 
 
-def of_kind(call: RequestContext, obj: Object) -> Object:
+def of_kind(context: RequestContext, obj: Object) -> Object:
     """With kind and apiVersion of the endpoint; 400 where the object says otherwise."""
     if why := mistyped(obj):
-        raise _unrecognized(call.request, call.resource.kind, why)
-    wanted = call.resource.gvk(call.version)
-    if not call.resource.is_custom:
+        raise _unrecognized(context.request, context.resource.kind, why)
+    wanted = context.resource.gvk(context.version)
+    if not context.resource.is_custom:
         return kind_check.built_in(obj, wanted)
     if not obj.get("kind"):
-        text = call.request.body.decode(errors="replace")
-        raise _unrecognized(call.request, call.resource.kind, f"Object 'Kind' is missing in '{text}'")
+        text = context.request.body.decode(errors="replace")
+        raise _unrecognized(context.request, context.resource.kind, f"Object 'Kind' is missing in '{text}'")
     kind_check.check_custom(obj, wanted)
     return obj
 
@@ -274,7 +274,7 @@ def json_type(value: Json) -> str:
 
 
 def settle(
-    call: RequestContext,
+    context: RequestContext,
     obj: Object,
     validation: FieldValidation,
     first: Sequence[str] = (),
@@ -286,30 +286,31 @@ def settle(
 
     `first` and `last` are complaints that stand before and after those about unknown fields.
     """
-    call.has_floats |= has_floats
+    context.has_floats |= has_floats
     try:
-        obj, unknown = codec.read(call.resource, call.version, obj)
+        obj, unknown = codec.read(context.resource, context.version, obj)
     except codec.UnreadableError as fault:
+        kind = context.resource.kind
         raise errors.bad_request(
-            f'{call.resource.kind} in version "{call.version}" cannot be handled as a {call.resource.kind}: {fault}'
+            f'{kind} in version "{context.version}" cannot be handled as a {kind}: {fault}'
         ) from fault
     complaints = [*first, *(f'unknown field "{path}"' for path in unknown), *last]
     if complaints and validation == "Strict":
-        raise StrictError(call, complaints)
+        raise StrictError(context, complaints)
     if complaints and validation == "Warn":
-        call.warnings.extend(complaints)
+        context.warnings.extend(complaints)
     return obj
 
 
 class StrictError(ApiError):
     """Unknown or duplicate fields where fieldValidation=Strict allows none."""
 
-    def __init__(self, call: RequestContext, complaints: list[str]) -> None:
+    def __init__(self, context: RequestContext, complaints: list[str]) -> None:
         self.text = f"strict decoding error: {', '.join(complaints)}"
         super().__init__(
             400,
             "BadRequest",
-            f'{call.resource.kind} in version "{call.version}" cannot be handled as a {call.resource.kind}: '
+            f'{context.resource.kind} in version "{context.version}" cannot be handled as a {context.resource.kind}: '
             f"{self.text}",
         )
 

@@ -48,42 +48,42 @@ class ResourceHandler:
         self._is_privileged = is_privileged
 
     async def answer(
-        self, asked: Request, info: RequestInfo, user: User, work: Work, audit: dict[str, str] | None = None
+        self, request: Request, info: RequestInfo, user: User, work: Work, audit: dict[str, str] | None = None
     ) -> Response:
         """`audit` takes what admission has to say for the audit log."""
         virtual = _VIRTUAL.get((info.group, info.version, info.resource))
         if virtual is not None:
             kind, namespaced = virtual
-            routes.check_virtual(asked, info, namespaced=namespaced)
+            routes.check_virtual(request, info, namespaced=namespaced)
             if not _is_binding(info):
-                return await work.run(len(asked.body) > LARGE, lambda: self._review(asked, info, user, kind))
+                return await work.run(len(request.body) > LARGE, lambda: self._review(request, info, user, kind))
         resource = pods_resource(self._server) if _is_binding(info) else self._find(info)
-        form = negotiate(asked.headers.get("accept", ""))
-        call = RequestContext(asked, info, user, resource, info.version, form, self._server.clock, work)
+        form = negotiate(request.headers.get("accept", ""))
+        context = RequestContext(request, info, user, resource, info.version, form, self._server.clock, work)
         if audit is not None:
-            call.audit = audit
-        if call.typed.deprecation:
-            call.warnings.append(call.typed.deprecation)
+            context.audit = audit
+        if context.typed.deprecation:
+            context.warnings.append(context.typed.deprecation)
         try:
-            return await self._route(call)
+            return await self._route(context)
         except ApiError as error:
-            error.headers.extend(call.warning_headers())
+            error.headers.extend(context.warning_headers())
             raise
 
-    async def _route(self, call: RequestContext) -> Response:
-        info = call.info
+    async def _route(self, context: RequestContext) -> Response:
+        info = context.info
         if _is_binding(info):
-            return await self._bind(call, "")
-        routes.check(call)
-        if call.resource.plural == "events":
+            return await self._bind(context, "")
+        routes.check(context)
+        if context.resource.plural == "events":
             self._server.events.expire()
         if info.subresource:
-            return await self._subresource(call)
+            return await self._subresource(context)
         if info.verb in ("list", "watch"):
-            return await self._list(call) if info.verb == "list" else self._watch(call)
+            return await self._list(context) if info.verb == "list" else self._watch(context)
         if info.verb == "get":
-            return await self._get(call)
-        return await self._write(call)
+            return await self._get(context)
+        return await self._write(context)
 
     def _find(self, info: RequestInfo) -> Resource:
         registry = self._server.registry
@@ -97,223 +97,232 @@ class ResourceHandler:
 
     # reading
 
-    async def _get(self, call: RequestContext) -> Response:
-        check_revision(self._server.store, call.request.param("resourceVersion"))
-        stored = self._server.store.get(call.resource.key, call.namespace, call.name)
+    async def _get(self, context: RequestContext) -> Response:
+        check_revision(self._server.store, context.request.param("resourceVersion"))
+        stored = self._server.store.get(context.resource.key, context.namespace, context.name)
         if stored is None:
-            raise errors.not_found(call.resource.group, call.resource.plural, call.name)
-        return await self._answer_stored(call, stored)
+            raise errors.not_found(context.resource.group, context.resource.plural, context.name)
+        return await self._answer_stored(context, stored)
 
-    async def _answer_stored(self, call: RequestContext, stored: Stored, status: int = 200) -> Response:
-        if len(stored.raw) <= LARGE or call.is_plain:
-            return call.answer_stored(stored, status)
-        return await call.work.run(True, lambda: call.answer_stored(stored, status))
+    async def _answer_stored(self, context: RequestContext, stored: Stored, status: int = 200) -> Response:
+        if len(stored.raw) <= LARGE or context.is_plain:
+            return context.answer_stored(stored, status)
+        return await context.work.run(True, lambda: context.answer_stored(stored, status))
 
-    async def _list(self, call: RequestContext) -> Response:
-        options = list_options(call.request, is_watch=False)
-        selection = select(call.resource, call.namespace, options)
-        found = page(self._server.store, call.resource, selection, options)
-        now, include = self._server.clock.now(), call.request.param("includeObject")
+    async def _list(self, context: RequestContext) -> Response:
+        options = list_options(context.request, is_watch=False)
+        selection = select(context.resource, context.namespace, options)
+        found = page(self._server.store, context.resource, selection, options)
+        now, include = self._server.clock.now(), context.request.param("includeObject")
 
         def render() -> Response:
-            chunks = list_chunks(call.resource, call.version, call.form, found, now, include)
-            if call.form.is_yaml or call.request.param("pretty"):
-                return call.answer_bytes(b"".join(chunks))
-            return call.finish(Response(200, chunks=chunks))
+            chunks = list_chunks(context.resource, context.version, context.form, found, now, include)
+            if context.form.is_yaml or context.request.param("pretty"):
+                return context.answer_bytes(b"".join(chunks))
+            return context.finish(Response(200, chunks=chunks))
 
-        is_large = not call.is_plain and sum(len(stored.raw) for stored in found.items) > LARGE
-        return await call.work.run(is_large, render)
+        is_large = not context.is_plain and sum(len(stored.raw) for stored in found.items) > LARGE
+        return await context.work.run(is_large, render)
 
-    def _watch(self, call: RequestContext) -> Response:
-        options = list_options(call.request, is_watch=True)
-        selection = select(call.resource, call.namespace, options)
-        if len(call.info.parts) > 1:
-            selection = _only(selection, call.info.parts[1])
-        include = call.request.param("includeObject")
-        if call.form.shape is Shape.TABLE:
+    def _watch(self, context: RequestContext) -> Response:
+        options = list_options(context.request, is_watch=True)
+        selection = select(context.resource, context.namespace, options)
+        if len(context.info.parts) > 1:
+            selection = _only(selection, context.info.parts[1])
+        include = context.request.param("includeObject")
+        if context.form.shape is Shape.TABLE:
             include_object(include)  # Else it would be refused when the answer has begun.
-        query = Query(call.resource, call.version, selection, options, call.form, include)
+        query = Query(context.resource, context.version, selection, options, context.form, include)
         try:
             stream = self._server.hub.watch(query)
         except InStreamError as error:
             stream = _single(error.line)
-        return call.finish(Response(200, stream=Stream(stream), content_type="application/json"))
+        return context.finish(Response(200, stream=Stream(stream), content_type="application/json"))
 
     # writing
 
-    async def _write(self, call: RequestContext) -> Response:
-        verb = call.info.verb
+    async def _write(self, context: RequestContext) -> Response:
+        verb = context.info.verb
         if verb == "create":
-            options = write_options(call.request, "CreateOptions")
-            obj = await self._read(call, options)
-            return await self._written(call, await self._server.writer.create(call, obj, options))
+            options = write_options(context.request, "CreateOptions")
+            obj = await self._read(context, options)
+            return await self._written(context, await self._server.writer.create(context, obj, options))
         if verb == "update":
-            return await self._written(call, await self._update(call, ""))
+            return await self._written(context, await self._update(context, ""))
         if verb == "patch":
-            return await self._patch(call, "")
+            return await self._patch(context, "")
         if verb == "delete":
-            return await self._delete(call)
+            return await self._delete(context)
         if verb == "deletecollection":
-            return await self._delete_collection(call)
+            return await self._delete_collection(context)
         raise errors.method_not_allowed()
 
-    async def _read(self, call: RequestContext, options: WriteOptions) -> Object:
-        return await call.work.run(call.is_large, lambda: request_body.read_object(call, options.field_validation))
+    async def _read(self, context: RequestContext, options: WriteOptions) -> Object:
+        return await context.work.run(
+            context.is_large, lambda: request_body.read_object(context, options.field_validation)
+        )
 
-    async def _update(self, call: RequestContext, subresource: str) -> Written:
-        options = write_options(call.request, "UpdateOptions")
-        obj = await self._read(call, options)
-        check_name(call, obj)
-        if not subresource and call.resource.strategy.allows_create_on_update and self._is_missing(call):
-            self._check_may_create(call)
-            return await self._server.writer.create_by_update(call, obj, options)
-        return await self._server.writer.change(call, lambda _: obj, options, subresource=subresource)
+    async def _update(self, context: RequestContext, subresource: str) -> Written:
+        options = write_options(context.request, "UpdateOptions")
+        obj = await self._read(context, options)
+        check_name(context, obj)
+        if not subresource and context.resource.strategy.allows_create_on_update and self._is_missing(context):
+            self._check_may_create(context)
+            return await self._server.writer.create_by_update(context, obj, options)
+        return await self._server.writer.change(context, lambda _: obj, options, subresource=subresource)
 
-    async def _patch(self, call: RequestContext, subresource: str) -> Response:
-        given = await call.work.run(call.is_large, lambda: patches.read_patch(call))
+    async def _patch(self, context: RequestContext, subresource: str) -> Response:
+        given = await context.work.run(context.is_large, lambda: patches.read_patch(context))
         if given.is_apply and not subresource:
-            self._check_may_create(call)
-        return await self._written(call, await patches.patch(self._server.writer, call, given, subresource))
+            self._check_may_create(context)
+        return await self._written(context, await patches.patch(self._server.writer, context, given, subresource))
 
-    def _check_may_create(self, call: RequestContext) -> None:
+    def _check_may_create(self, context: RequestContext) -> None:
         """A write that makes the object needs the right to create it as well."""
-        if not self._is_privileged and self._is_missing(call):
-            self._server.access.authorizer.check(call.user, msgspec.structs.replace(call.info, verb="create"))
+        if not self._is_privileged and self._is_missing(context):
+            self._server.access.authorizer.check(context.user, msgspec.structs.replace(context.info, verb="create"))
 
-    def _is_missing(self, call: RequestContext) -> bool:
-        return self._server.store.get(call.resource.key, call.namespace, call.name) is None
+    def _is_missing(self, context: RequestContext) -> bool:
+        return self._server.store.get(context.resource.key, context.namespace, context.name) is None
 
-    async def _written(self, call: RequestContext, written: Written) -> Response:
+    async def _written(self, context: RequestContext, written: Written) -> Response:
         status = 201 if written.created else 200
         if written.stored is not None:
-            return await self._answer_stored(call, written.stored, status)
-        return await call.work.run(call.is_large, lambda: call.answer(written.object, status))
+            return await self._answer_stored(context, written.stored, status)
+        return await context.work.run(context.is_large, lambda: context.answer(written.object, status))
 
-    async def _delete(self, call: RequestContext) -> Response:
-        options = delete_options(call.request, await self._delete_body(call))
-        deleted = await self._server.deleter.delete(call, call.namespace, call.name, options)
-        return await call.work.run(deleted.is_large, lambda: self._deleted(call, deleted, options))
+    async def _delete(self, context: RequestContext) -> Response:
+        options = delete_options(context.request, await self._delete_body(context))
+        deleted = await self._server.deleter.delete(context, context.namespace, context.name, options)
+        return await context.work.run(deleted.is_large, lambda: self._deleted(context, deleted, options))
 
-    async def _delete_body(self, call: RequestContext) -> Object | None:
-        if not call.request.body:
+    async def _delete_body(self, context: RequestContext) -> Object | None:
+        if not context.request.body:
             return None
-        return await call.work.run(call.is_large, lambda: request_body.read_delete_options(call.request))
+        return await context.work.run(context.is_large, lambda: request_body.read_delete_options(context.request))
 
-    def _deleted(self, call: RequestContext, deleted: Deleted, options: DeleteOptions) -> Response:
-        if not deleted.is_gone or call.resource.strategy.returns_deleted:
+    def _deleted(self, context: RequestContext, deleted: Deleted, options: DeleteOptions) -> Response:
+        if not deleted.is_gone or context.resource.strategy.returns_deleted:
             status = 202 if options.asked_to_cascade and not deleted.is_gone else 200
-            return call.answer(deleted.object, status)
+            return context.answer(deleted.object, status)
         metadata = deleted.object["metadata"]
         details: Object = {"name": metadata["name"]}
-        if call.resource.group:
-            details["group"] = call.resource.group
-        details |= {"kind": call.resource.plural, "uid": metadata["uid"]}
+        if context.resource.group:
+            details["group"] = context.resource.group
+        details |= {"kind": context.resource.plural, "uid": metadata["uid"]}
         status_body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details}
-        return call.finish(value_response(call.request, status_body))
+        return context.finish(value_response(context.request, status_body))
 
-    async def _delete_collection(self, call: RequestContext) -> Response:
-        options = delete_options(call.request, await self._delete_body(call))
-        listed = list_options(call.request, is_watch=False)
-        found = page(self._server.store, call.resource, select(call.resource, call.namespace, listed), listed)
-        omitted = () if call.resource.is_custom else ("kind", "apiVersion")
+    async def _delete_collection(self, context: RequestContext) -> Response:
+        options = delete_options(context.request, await self._delete_body(context))
+        listed = list_options(context.request, is_watch=False)
+        found = page(self._server.store, context.resource, select(context.resource, context.namespace, listed), listed)
+        omitted = () if context.resource.is_custom else ("kind", "apiVersion")
         items: list[Chunk] = []
         size = 0
-        async for obj in self._server.deleter.delete_collection(call, found.items, options):
+        async for obj in self._server.deleter.delete_collection(context, found.items, options):
             items.append(encode({name: value for name, value in obj.items() if name not in omitted}))
             size += len(items[-1])
-        chunks = joined(call.resource.list_kind, call.api_version, found.metadata(), items)
-        if not call.request.param("pretty"):
-            return call.finish(Response(200, chunks=chunks))
-        response = await call.work.run(size > LARGE, lambda: json_response(call.request, b"".join(chunks)))
-        return call.finish(response)
+        chunks = joined(context.resource.list_kind, context.api_version, found.metadata(), items)
+        if not context.request.param("pretty"):
+            return context.finish(Response(200, chunks=chunks))
+        response = await context.work.run(size > LARGE, lambda: json_response(context.request, b"".join(chunks)))
+        return context.finish(response)
 
     # subresources
 
-    async def _subresource(self, call: RequestContext) -> Response:
+    async def _subresource(self, context: RequestContext) -> Response:
         """Which there are, and with which verbs, `endpoints` has checked."""
-        name = call.info.subresource
+        name = context.info.subresource
         if name == "status":
-            return await self._status(call)
+            return await self._status(context)
         if name == "scale":
-            return await self._scale(call)
+            return await self._scale(context)
         if name == "finalize":
-            return await self._written(call, await self._update(call, "finalize"))
+            return await self._written(context, await self._update(context, "finalize"))
         if name == "eviction":
-            return await self._evict(call)
+            return await self._evict(context)
         if name == "binding":
-            return await self._bind(call, call.name)
-        return await self._token(call)
+            return await self._bind(context, context.name)
+        return await self._token(context)
 
-    async def _status(self, call: RequestContext) -> Response:
-        verb = call.info.verb
+    async def _status(self, context: RequestContext) -> Response:
+        verb = context.info.verb
         if verb == "get":
-            return await self._get(call)
+            return await self._get(context)
         if verb == "update":
-            return await self._written(call, await self._update(call, "status"))
-        return await self._patch(call, "status")
+            return await self._written(context, await self._update(context, "status"))
+        return await self._patch(context, "status")
 
-    async def _scale(self, call: RequestContext) -> Response:
-        paths, verb = call.typed.scale, call.info.verb
+    async def _scale(self, context: RequestContext) -> Response:
+        paths, verb = context.typed.scale, context.info.verb
         assert paths is not None
-        body = await self._read_posted(call, SCALE) if verb == "update" else {}
+        body = await self._read_posted(context, SCALE) if verb == "update" else {}
         if verb == "update":
-            check_name(call, body)
-        stored = self._server.store.get(call.resource.key, call.namespace, call.name)
+            check_name(context, body)
+        stored = self._server.store.get(context.resource.key, context.namespace, context.name)
         if stored is None:
-            raise errors.not_found(call.resource.group, call.resource.plural, call.name)
+            raise errors.not_found(context.resource.group, context.resource.plural, context.name)
         if verb == "get":
-            return await call.work.run(
-                call.makes_large(stored), lambda: call.answer(scale_of(call, call.read(stored), paths))
+            return await context.work.run(
+                context.makes_large(stored), lambda: context.answer(scale_of(context, context.read(stored), paths))
             )
         if verb == "update":
-            options = write_options(call.request, "UpdateOptions")
+            options = write_options(context.request, "UpdateOptions")
             written = await self._server.writer.change(
-                call, lambda old: scaled(call, old, placed(body, call.namespace), paths), options, subresource="scale"
+                context,
+                lambda old: scaled(context, old, placed(body, context.namespace), paths),
+                options,
+                subresource="scale",
             )
-            return await self._scaled(call, written, paths)
-        given = await call.work.run(call.is_large, lambda: patches.read_patch(call))
+            return await self._scaled(context, written, paths)
+        given = await context.work.run(context.is_large, lambda: patches.read_patch(context))
         if given.is_apply:
             raise errors.unsupported_media_type((patches.JSON_PATCH, patches.MERGE_PATCH))
 
         def transform(old: Object) -> Object:
             plain = given._replace(kind=patches.MERGE_PATCH) if given.kind == patches.STRATEGIC_PATCH else given
-            new = patches.patched_posted(call, plain, scale_of(call, old, paths), SCALE)
-            check_name(call, new)
-            return scaled(call, old, placed(new, call.namespace), paths)
+            new = patches.patched_posted(context, plain, scale_of(context, old, paths), SCALE)
+            check_name(context, new)
+            return scaled(context, old, placed(new, context.namespace), paths)
 
-        written = await self._server.writer.change(call, transform, given.options, subresource="scale")
-        return await self._scaled(call, written, paths)
+        written = await self._server.writer.change(context, transform, given.options, subresource="scale")
+        return await self._scaled(context, written, paths)
 
-    async def _scaled(self, call: RequestContext, written: Written, paths: Scale) -> Response:
+    async def _scaled(self, context: RequestContext, written: Written, paths: Scale) -> Response:
         is_large = written.stored is not None and len(written.stored.raw) > LARGE
-        return await call.work.run(is_large, lambda: call.answer(scale_of(call, _seen(call, written), paths)))
+        return await context.work.run(
+            is_large, lambda: context.answer(scale_of(context, _seen(context, written), paths))
+        )
 
-    async def _read_posted(self, call: RequestContext, wanted: GroupVersionKind, *others: str) -> Object:
-        return await call.work.run(call.is_large, lambda: request_body.read_posted(call.request, wanted, *others))
+    async def _read_posted(self, context: RequestContext, wanted: GroupVersionKind, *others: str) -> Object:
+        return await context.work.run(
+            context.is_large, lambda: request_body.read_posted(context.request, wanted, *others)
+        )
 
-    async def _evict(self, call: RequestContext) -> Response:
-        body = await self._read_posted(call, EVICTION, RETIRED_EVICTION)
-        options = write_options(call.request, "CreateOptions")
-        outcome = await evict(self._server, call, body, options.dry_run)
-        return call.finish(value_response(call.request, outcome, 201))
+    async def _evict(self, context: RequestContext) -> Response:
+        body = await self._read_posted(context, EVICTION, RETIRED_EVICTION)
+        options = write_options(context.request, "CreateOptions")
+        outcome = await evict(self._server, context, body, options.dry_run)
+        return context.finish(value_response(context.request, outcome, 201))
 
-    async def _bind(self, call: RequestContext, name: str) -> Response:
-        body = await self._read_posted(call, BINDING)
-        options = write_options(call.request, "CreateOptions")
+    async def _bind(self, context: RequestContext, name: str) -> Response:
+        body = await self._read_posted(context, BINDING)
+        options = write_options(context.request, "CreateOptions")
         name = name or body["metadata"].get("name", "")
-        outcome = await bind(self._server, call, name, body, options.dry_run)
-        return call.finish(value_response(call.request, outcome, 201))
+        outcome = await bind(self._server, context, name, body, options.dry_run)
+        return context.finish(value_response(context.request, outcome, 201))
 
-    async def _token(self, call: RequestContext) -> Response:
-        body = placed(await self._read_posted(call, TOKEN_REQUEST), call.namespace)
-        outcome = self._server.access.tokens.create(call.namespace, call.name, body)
-        return call.finish(value_response(call.request, outcome, 201))
+    async def _token(self, context: RequestContext) -> Response:
+        body = placed(await self._read_posted(context, TOKEN_REQUEST), context.namespace)
+        outcome = self._server.access.tokens.create(context.namespace, context.name, body)
+        return context.finish(value_response(context.request, outcome, 201))
 
-    def _review(self, asked: Request, info: RequestInfo, user: User, kind: str) -> Response:
-        body = request_body.read_posted(asked, GroupVersionKind(info.group, info.version, kind))
+    def _review(self, request: Request, info: RequestInfo, user: User, kind: str) -> Response:
+        body = request_body.read_posted(request, GroupVersionKind(info.group, info.version, kind))
         if info.namespace:
             body = placed(body, info.namespace)
-        return value_response(asked, self._server.access.reviews.review(kind, body, user, info.namespace), 201)
+        return value_response(request, self._server.access.reviews.review(kind, body, user, info.namespace), 201)
 
 
 def _is_binding(info: RequestInfo) -> bool:
@@ -321,8 +330,8 @@ def _is_binding(info: RequestInfo) -> bool:
     return (info.group, info.version, info.resource) == ("", "v1", "bindings")
 
 
-def _seen(call: RequestContext, written: Written) -> Object:
-    return call.read(written.stored) if written.stored is not None else written.object
+def _seen(context: RequestContext, written: Written) -> Object:
+    return context.read(written.stored) if written.stored is not None else written.object
 
 
 def _only(selection: Selection, name: str) -> Selection:

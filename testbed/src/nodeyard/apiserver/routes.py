@@ -15,15 +15,15 @@ _METHODS = {"create": "POST", "get": "GET", "update": "PUT", "patch": "PATCH"}
 _VIRTUAL_GROUPS = frozenset(group for group, *_ in VIRTUAL)
 
 
-def check(call: RequestContext) -> None:
+def check(context: RequestContext) -> None:
     """404 or 405 where there is no such endpoint or it does not take the method."""
-    if call.resource.is_custom:
-        _check_custom(call)
+    if context.resource.is_custom:
+        _check_custom(context)
         return
-    methods = _methods(call)
+    methods = _methods(context)
     if methods is None:
         raise errors.unknown_path()
-    if call.request.method not in methods:
+    if context.request.method not in methods:
         raise errors.method_not_allowed()
 
 
@@ -41,47 +41,47 @@ def missing(registry: Registry, info: RequestInfo) -> ApiError:
     return errors.unknown_path() if is_own else errors.no_page()
 
 
-def _check_custom(call: RequestContext) -> None:
+def _check_custom(context: RequestContext) -> None:
     """Custom resources are routed by hand on the real server, with answers of their own."""
-    info, depth = call.info, len(call.info.parts)
-    if call.resource.namespaced and not info.namespace and info.verb not in ("list", "watch"):
+    info, depth = context.info, len(context.info.parts)
+    if context.resource.namespaced and not info.namespace and info.verb not in ("list", "watch"):
         raise errors.no_page()
-    if info.verb not in _custom_verbs(call):
-        kind = f"{call.resource.plural}.{call.resource.group}"
+    if info.verb not in _custom_verbs(context):
+        kind = f"{context.resource.plural}.{context.resource.group}"
         text = f'{info.verb} is not supported on resources of kind "{kind}"'
-        raise ApiError(405, "MethodNotAllowed", text, details={"group": call.resource.group, "kind": info.resource})
+        raise ApiError(405, "MethodNotAllowed", text, details={"group": context.resource.group, "kind": info.resource})
     if depth == 1 and info.verb in ("update", "patch"):
         raise errors.bad_request("name must be provided")
     if depth == 2 and info.verb == "create":
         raise errors.method_not_allowed()
 
 
-def _custom_verbs(call: RequestContext) -> tuple[str, ...]:
-    if not call.info.subresource:
+def _custom_verbs(context: RequestContext) -> tuple[str, ...]:
+    if not context.info.subresource:
         return ("get", "list", "watch", "create", "update", "patch", "delete", "deletecollection")
-    if _subresource(call) is None:
-        raise errors.not_found(call.resource.group, call.resource.plural, call.name)
+    if _subresource(context) is None:
+        raise errors.not_found(context.resource.group, context.resource.plural, context.name)
     return ("get", "update", "patch")
 
 
-def _methods(call: RequestContext) -> tuple[str, ...] | None:
+def _methods(context: RequestContext) -> tuple[str, ...] | None:
     """What may be asked of the endpoint; None where there is no such endpoint."""
-    info, depth = call.info, len(call.info.parts)
-    if depth > 3 or info.verb == "proxy" or (call.resource.namespaced and not info.namespace and depth > 1):
+    info, depth = context.info, len(context.info.parts)
+    if depth > 3 or info.verb == "proxy" or (context.resource.namespaced and not info.namespace and depth > 1):
         return None
     if depth == 3:
-        return None if info.has_verb else _subresource(call)
+        return None if info.has_verb else _subresource(context)
     if info.verb == "watch":
         return ("GET",)
     if depth == 2:
         return (*_CHANGED, "DELETE")
-    if call.resource.namespaced and not info.namespace:
+    if context.resource.namespaced and not info.namespace:
         return ("GET",)
-    return ("GET", "POST", "DELETE") if call.resource.strategy.allows_delete_collection else ("GET", "POST")
+    return ("GET", "POST", "DELETE") if context.resource.strategy.allows_delete_collection else ("GET", "POST")
 
 
-def _subresource(call: RequestContext) -> tuple[str, ...] | None:
-    for subresource in call.resource.subresources(call.typed.name):
-        if subresource.name == call.info.subresource:
+def _subresource(context: RequestContext) -> tuple[str, ...] | None:
+    for subresource in context.resource.subresources(context.typed.name):
+        if subresource.name == context.info.subresource:
             return tuple(_METHODS[verb] for verb in subresource.verbs)
     return None

@@ -14,10 +14,10 @@ _INT32_MAX = 2**31 - 1
 _METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
-def scale_of(call: RequestContext, obj: Object, paths: Scale) -> Object:
+def scale_of(context: RequestContext, obj: Object, paths: Scale) -> Object:
     """A custom resource that does not say how many it wants can be scaled, but not read."""
     replicas = _at(obj, paths.spec_path)
-    if replicas is None and call.resource.is_custom and call.info.verb == "get":
+    if replicas is None and context.resource.is_custom and context.info.verb == "get":
         raise errors.internal(f'the spec replicas field "{paths.spec_path}" does not exist')
     status: Object = {"replicas": _at(obj, paths.status_path) or 0}
     selector = _selector(_at(obj, paths.selector_path)) if paths.selector_path else ""
@@ -33,11 +33,11 @@ def scale_of(call: RequestContext, obj: Object, paths: Scale) -> Object:
     }
 
 
-def scaled(call: RequestContext, obj: Object, scale: Object, paths: Scale) -> Object:
+def scaled(context: RequestContext, obj: Object, scale: Object, paths: Scale) -> Object:
     """The object with the replicas of a Scale that was written; keeps its revision as a precondition."""
     replicas = scale["spec"].get("replicas", 0)
     if replicas < 0:
-        raise _negative(call, replicas, paths)
+        raise _negative(context, replicas, paths)
     given = {**obj["metadata"]}
     for name in ("uid", "resourceVersion"):
         if scale["metadata"].get(name):
@@ -58,13 +58,13 @@ def count_faults(obj: Object, paths: Scale) -> list[FieldError]:
     return found
 
 
-def _negative(call: RequestContext, replicas: int, paths: Scale) -> errors.ApiError:
-    resource = call.resource
+def _negative(context: RequestContext, replicas: int, paths: Scale) -> errors.ApiError:
+    resource = context.resource
     if resource.is_custom:
         fault = fields.invalid(paths.spec_path, replicas, "should be a non-negative integer")
-        return errors.invalid(resource.group, resource.kind, call.name, [fault])
+        return errors.invalid(resource.group, resource.kind, context.name, [fault])
     fault = fields.invalid("spec.replicas", replicas, "must be greater than or equal to 0")
-    return errors.invalid("autoscaling", "Scale", call.name, [fault])
+    return errors.invalid("autoscaling", "Scale", context.name, [fault])
 
 
 def _at(obj: Object, path: str) -> Json:

@@ -109,35 +109,35 @@ class Server:
             if self.definitions.is_idle():
                 return
 
-    async def handle(self, asked: Request) -> Response:
+    async def handle(self, request: Request) -> Response:
         if self._audit is None:
-            return await self._answer(asked, None)
+            return await self._answer(request, None)
         trail = Trail(self.clock.now())
-        response = await self._answer(asked, trail)
-        self._audit(audit_event(trail, asked, response, self.clock.now()))
+        response = await self._answer(request, trail)
+        self._audit(audit_event(trail, request, response, self.clock.now()))
         return response
 
-    async def _answer(self, asked: Request, trail: Trail | None) -> Response:
+    async def _answer(self, request: Request, trail: Trail | None) -> Response:
         work = self.worker_thread.work()
         try:
-            info = parse(asked)
-            user = self.access.check(asked, info)
+            info = parse(request)
+            user = self.access.check(request, info)
             if trail is not None:
                 trail.info, trail.user = info, user
             if not info.is_resource:
-                return self._nonresource_handler.answer(asked, info)
-            if len(asked.body) > LARGE:
-                asked = await work.run(True, lambda: request_body.read_ahead(asked))
-            return await self._resources.answer(asked, info, user, work, None if trail is None else trail.annotations)
+                return self._nonresource_handler.answer(request, info)
+            if len(request.body) > LARGE:
+                request = await work.run(True, lambda: request_body.read_ahead(request))
+            return await self._resources.answer(request, info, user, work, None if trail is None else trail.annotations)
         except ApiError as error:
             error.__traceback__ = None  # Its frames hold what the request has made.
-            return await work.run(error.is_large, partial(error_response, asked, error))
+            return await work.run(error.is_large, partial(error_response, request, error))
         except RecursionError:
-            return error_response(asked, errors.bad_request(TOO_DEEP))
+            return error_response(request, errors.bad_request(TOO_DEEP))
         except Exception:
-            LOG.exception("answering %s %s", asked.method, asked.path)
+            LOG.exception("request failed: %s %s", request.method, request.path)
             return error_response(
-                asked, errors.internal(f"{asked.method} {asked.path} failed; the server's log says why")
+                request, errors.internal(f"{request.method} {request.path} failed; the server's log says why")
             )
         finally:
             work.close()
@@ -146,9 +146,9 @@ class Server:
         self, method: str, url: str, body: Json = None, *, user: User = SYSTEM, content_type: str = "application/json"
     ) -> Json:
         """An in-process call with the server's own rights, signed by `user`; raises ApiError."""
-        asked = request(method, url, b"" if body is None else body, user=user, content_type=content_type)
+        internal = request(method, url, b"" if body is None else body, user=user, content_type=content_type)
         with self.worker_thread.work() as work:
-            response = await self._own.answer(asked, parse(asked), user, work)
+            response = await self._own.answer(internal, parse(internal), user, work)
             payload = response.payload()
             return await work.run(len(payload) > LARGE, lambda: responses.decode(payload)) if payload else None
 
@@ -162,9 +162,9 @@ class Server:
                 raise
 
 
-def error_response(asked: Request, error: ApiError) -> Response:
+def error_response(request: Request, error: ApiError) -> Response:
     if error.plain:
         return Response(error.code, error.message.encode(), content_type="text/plain; charset=utf-8")
-    response = value_response(asked, error.status(), error.code)
+    response = value_response(request, error.status(), error.code)
     response.headers.extend(error.headers)
     return response

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Posted:
     """Who asks what of which pod."""
 
-    call: RequestContext
+    context: RequestContext
     name: str
     object: Object
     dry_run: bool
@@ -34,18 +34,18 @@ class Posted:
             resource=pods_resource(server),
             version="v1",
             subresource=subresource,
-            namespace=self.call.namespace,
+            namespace=self.context.namespace,
             name=self.name,
             object=self.object,
             old=None,
-            user=self.call.user,
-            work=self.call.work,
-            is_large=self.call.is_large,
+            user=self.context.user,
+            work=self.context.work,
+            is_large=self.context.is_large,
             dry_run=self.dry_run,
             options=options,
             kind=kind,
-            warnings=self.call.warnings,
-            audit=self.call.audit,
+            warnings=self.context.warnings,
+            audit=self.context.audit,
         )
 
 

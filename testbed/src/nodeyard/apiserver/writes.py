@@ -68,67 +68,67 @@ class Writer:
     # create
 
     async def create(
-        self, call: RequestContext, obj: Object, options: WriteOptions, *, is_owned: bool = False
+        self, context: RequestContext, obj: Object, options: WriteOptions, *, is_owned: bool = False
     ) -> Written:
         """Store a new object. `is_owned`: server-side apply has recorded its ownership already."""
-        resource, strategy = call.resource, call.resource.strategy
+        resource, strategy = context.resource, context.resource.strategy
         if resource.terminating:
             raise errors.method_not_allowed()
-        obj = self._place(call, obj)
+        obj = self._place(context, obj)
         if _names_revision(obj) and not options.dry_run:
             raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
-        obj = _with_distinct_owners(call, obj)
+        obj = _with_distinct_owners(context, obj)
         if not is_owned:
             unowned = obj
-            obj = await call.work.run(call.is_large, lambda: self._own(call, None, unowned, options))
-        obj = self._begin_life(call, obj)
-        attributes = self._attributes(call, "CREATE", obj, None, options, is_large=call.is_large)
-        named = self._name(call, await self._mutate(call, attributes, call.is_large))
+            obj = await context.work.run(context.is_large, lambda: self._own(context, None, unowned, options))
+        obj = self._begin_life(context, obj)
+        attributes = self._attributes(context, "CREATE", obj, None, options, is_large=context.is_large)
+        named = self._name(context, await self._mutate(context, attributes, context.is_large))
 
         def judge(budget: Budget | None) -> Object:
             prepared = strategy.prepare_create(named, self._clock.now())
-            if faults := _create_faults(call, prepared, budget):
+            if faults := _create_faults(context, prepared, budget):
                 raise errors.invalid(resource.group, resource.kind, prepared["metadata"].get("name", ""), faults)
-            call.warnings.extend(strategy.warnings(prepared, None))
-            return _with_whole_numbers(call, prepared)
+            context.warnings.extend(strategy.warnings(prepared, None))
+            return _with_whole_numbers(context, prepared)
 
-        obj = await call.work.evaluate(call.is_large, judge)
+        obj = await context.work.evaluate(context.is_large, judge)
         attributes.object = obj
         attributes.name = obj["metadata"]["name"]
         await self._admission.validate(attributes)
-        if self._store.get(resource.key, call.namespace, obj["metadata"]["name"]) is not None:
+        if self._store.get(resource.key, context.namespace, obj["metadata"]["name"]) is not None:
             raise errors.already_exists(resource.group, resource.plural, obj["metadata"]["name"])
         if options.dry_run:
             return Written(obj, None, created=True)
         try:
-            return await self._commit(call, obj, None, call.is_large)
+            return await self._commit(context, obj, None, context.is_large)
         except StaleError:
             raise errors.already_exists(resource.group, resource.plural, obj["metadata"]["name"]) from None
 
-    async def create_by_update(self, call: RequestContext, obj: Object, options: WriteOptions) -> Written:
+    async def create_by_update(self, context: RequestContext, obj: Object, options: WriteOptions) -> Written:
         """Store what an update found missing, of a kind that allows it: a revision means nothing, a uid a mistake."""
         given = obj["metadata"]
         if uid := given.get("uid"):
-            raise _other_uid(call, uid, "")
+            raise _other_uid(context, uid, "")
         _check_number(given.get("resourceVersion") or "0")
         metadata = {name: value for name, value in given.items() if name != "resourceVersion"}
-        return await self.create(call, {**obj, "metadata": metadata}, replace(options, kind="CreateOptions"))
+        return await self.create(context, {**obj, "metadata": metadata}, replace(options, kind="CreateOptions"))
 
-    def _place(self, call: RequestContext, obj: Object) -> Object:
+    def _place(self, context: RequestContext, obj: Object) -> Object:
         """In the namespace of the URL; 400 where the object says otherwise."""
         given = obj.get("metadata") or {}
         namespace = given.get("namespace", "")
-        if call.resource.namespaced:
-            if namespace and namespace != call.namespace:
+        if context.resource.namespaced:
+            if namespace and namespace != context.namespace:
                 raise errors.bad_request(
                     "the namespace of the provided object does not match the namespace sent on the request"
                 )
-            given = {**given, "namespace": call.namespace}
+            given = {**given, "namespace": context.namespace}
         elif namespace:
             given = {name: value for name, value in given.items() if name != "namespace"}
         return {**obj, "metadata": given}
 
-    def _begin_life(self, call: RequestContext, obj: Object) -> Object:
+    def _begin_life(self, context: RequestContext, obj: Object) -> Object:
         """The metadata that only the server sets."""
         given = {
             name: value
@@ -137,22 +137,22 @@ class Writer:
         }
         given["uid"] = str(uuid.UUID(int=self._random.getrandbits(128), version=4))
         given["creationTimestamp"] = format_rfc3339(self._clock.now())
-        if call.resource.strategy.uses_generation:
+        if context.resource.strategy.uses_generation:
             given["generation"] = 1
         return {**obj, "metadata": given}
 
-    def _name(self, call: RequestContext, obj: Object) -> Object:
+    def _name(self, context: RequestContext, obj: Object) -> Object:
         """With the name that only a prefix was given for."""
         given = obj["metadata"]
         if given.get("name") or not given.get("generateName"):
             return obj
-        return {**obj, "metadata": {**given, "name": self._generate_name(call, given["generateName"])}}
+        return {**obj, "metadata": {**given, "name": self._generate_name(context, given["generateName"])}}
 
-    def _generate_name(self, call: RequestContext, base: str) -> str:
+    def _generate_name(self, context: RequestContext, base: str) -> str:
         for _ in range(_NAME_ATTEMPTS):
             suffix = "".join(self._random.choices(_NAME_LETTERS, k=5))
             name = base[:_GENERATED_PREFIX_MAX] + suffix
-            if self._store.get(call.resource.key, call.namespace, name) is None:
+            if self._store.get(context.resource.key, context.namespace, name) is None:
                 return name
         return name
 
@@ -160,7 +160,7 @@ class Writer:
 
     async def change(
         self,
-        call: RequestContext,
+        context: RequestContext,
         transform: Transform,
         options: WriteOptions,
         *,
@@ -169,42 +169,42 @@ class Writer:
     ) -> Written:
         """Read, transform, store; again when someone else was faster and the caller named no revision."""
         for _ in range(ATTEMPTS):
-            stored = self._store.get(call.resource.key, call.namespace, call.name)
+            stored = self._store.get(context.resource.key, context.namespace, context.name)
             if stored is None:
-                raise errors.not_found(call.resource.group, call.resource.plural, call.name)
+                raise errors.not_found(context.resource.group, context.resource.plural, context.name)
 
             def prepare(stored: Stored = stored) -> tuple[Object, Object, bool]:
-                old = call.read(stored)
+                old = context.read(stored)
                 new = transform(old)
-                names_revision = self._check_identity(call, new, old)
-                if call.request.method == "PUT":
-                    new = _with_distinct_owners(call, new)
-                return old, new if is_owned else self._own(call, old, new, options, subresource), names_revision
+                names_revision = self._check_identity(context, new, old)
+                if context.request.method == "PUT":
+                    new = _with_distinct_owners(context, new)
+                return old, new if is_owned else self._own(context, old, new, options, subresource), names_revision
 
-            old, new, names_revision = await call.work.run(call.makes_large(stored), prepare)
+            old, new, names_revision = await context.work.run(context.makes_large(stored), prepare)
             try:
-                return await self._replace(call, stored, old, new, options, subresource)
+                return await self._replace(context, stored, old, new, options, subresource)
             except StaleError:
                 if names_revision:
                     break
-        raise errors.modified(call.resource.group, call.resource.plural, call.name)
+        raise errors.modified(context.resource.group, context.resource.plural, context.name)
 
     async def _replace(
-        self, call: RequestContext, stored: Stored, old: Object, new: Object, options: WriteOptions, subresource: str
+        self, context: RequestContext, stored: Stored, old: Object, new: Object, options: WriteOptions, subresource: str
     ) -> Written:
-        resource, strategy, is_large = call.resource, call.resource.strategy, call.makes_large(stored)
-        attributes = self._attributes(call, "UPDATE", new, old, options, subresource, is_large=is_large)
-        mutated = self._keep_identity(await self._mutate(call, attributes, is_large), old)
+        resource, strategy, is_large = context.resource, context.resource.strategy, context.makes_large(stored)
+        attributes = self._attributes(context, "UPDATE", new, old, options, subresource, is_large=is_large)
+        mutated = self._keep_identity(await self._mutate(context, attributes, is_large), old)
 
         def judge(budget: Budget | None) -> Object:
             prepared = _prepared(strategy, mutated, old, subresource)
-            prepared = self._generation(call, prepared, old, is_status=subresource == "status")
-            if faults := _update_faults(call, prepared, old, subresource, budget):
-                raise errors.invalid(resource.group, resource.kind, call.name, faults)
-            call.warnings.extend(strategy.warnings(prepared, old))
-            return _with_whole_numbers(call, prepared)
+            prepared = self._generation(context, prepared, old, is_status=subresource == "status")
+            if faults := _update_faults(context, prepared, old, subresource, budget):
+                raise errors.invalid(resource.group, resource.kind, context.name, faults)
+            context.warnings.extend(strategy.warnings(prepared, old))
+            return _with_whole_numbers(context, prepared)
 
-        judged = await call.work.evaluate(is_large, judge)
+        judged = await context.work.evaluate(is_large, judge)
         attributes.object = judged
         await self._admission.validate(attributes)
 
@@ -212,8 +212,8 @@ class Writer:
             timed = managed_fields.keep_times(old, judged)
             return timed, json_equal(timed, old)
 
-        new, is_same = await call.work.run(is_large, conclude)
-        if self._store.get(resource.key, call.namespace, call.name) is not stored:
+        new, is_same = await context.work.run(is_large, conclude)
+        if self._store.get(resource.key, context.namespace, context.name) is not stored:
             raise StaleError
         if is_same:
             return Written(old, stored)
@@ -222,29 +222,29 @@ class Writer:
         if is_over(strategy.holds(new), new):
             self._store.remove(resource.key, stored)  # watchers see what was stored, only the writer what it wrote
             return Written(new, None)
-        return await self._commit(call, new, stored, is_large)
+        return await self._commit(context, new, stored, is_large)
 
-    def _check_identity(self, call: RequestContext, new: Object, old: Object) -> bool:
+    def _check_identity(self, context: RequestContext, new: Object, old: Object) -> bool:
         """Name, uid and revision against what is stored; whether the writer named a revision of its own."""
-        resource = call.resource
+        resource = context.resource
         given, current = new.get("metadata") or {}, old["metadata"]
-        check_name(call, new)
-        if given.get("namespace", call.namespace) not in ("", call.namespace):
+        check_name(context, new)
+        if given.get("namespace", context.namespace) not in ("", context.namespace):
             raise errors.bad_request(
                 "the namespace of the provided object does not match the namespace sent on the request"
             )
         uid, revision = given.get("uid"), given.get("resourceVersion")
         if revision == "0":
             revision = None  # the same as none at all
-        if uid and uid != current["uid"] and call.request.method == "PUT":
-            raise _other_uid(call, uid, current["uid"])
+        if uid and uid != current["uid"] and context.request.method == "PUT":
+            raise _other_uid(context, uid, current["uid"])
         if not revision and not resource.strategy.allows_unconditional_update:
             fault = fields.invalid("metadata.resourceVersion", 0, "must be specified for an update")
-            raise errors.invalid(resource.group, resource.plural, call.name, [fault])
+            raise errors.invalid(resource.group, resource.plural, context.name, [fault])
         if revision and revision != current["resourceVersion"]:
             _check_number(revision)
-            raise errors.modified(resource.group, resource.plural, call.name)
-        return call.request.method == "PUT" and bool(revision)
+            raise errors.modified(resource.group, resource.plural, context.name)
+        return context.request.method == "PUT" and bool(revision)
 
     def _keep_identity(self, new: Object, old: Object) -> Object:
         """The metadata that no update changes, where the writer left it out."""
@@ -257,8 +257,8 @@ class Writer:
         given.pop("selfLink", None)
         return new if given == new.get("metadata") else {**new, "metadata": given}
 
-    def _generation(self, call: RequestContext, new: Object, old: Object, *, is_status: bool) -> Object:
-        strategy = call.resource.strategy
+    def _generation(self, context: RequestContext, new: Object, old: Object, *, is_status: bool) -> Object:
+        strategy = context.resource.strategy
         current = old["metadata"].get("generation")
         if not is_status and strategy.uses_generation and strategy.changes_generation(new, old):
             current = (current or 0) + 1
@@ -271,34 +271,34 @@ class Writer:
     # both
 
     def _own(
-        self, call: RequestContext, old: Object | None, new: Object, options: WriteOptions, subresource: str = ""
+        self, context: RequestContext, old: Object | None, new: Object, options: WriteOptions, subresource: str = ""
     ) -> Object:
         return managed_fields.update(
-            call.typed.schema,
+            context.typed.schema,
             old,
             new,
-            manager=manager_name(options, call.request),
-            api_version=call.api_version,
+            manager=manager_name(options, context.request),
+            api_version=context.api_version,
             subresource=subresource,
             now=self._clock.now(),
-            reset=call.resource.strategy.reset_fields(subresource),
+            reset=context.resource.strategy.reset_fields(subresource),
         )
 
-    async def _mutate(self, call: RequestContext, attributes: Attributes, is_large: bool) -> Object:
+    async def _mutate(self, context: RequestContext, attributes: Attributes, is_large: bool) -> Object:
         before = attributes.object
         await self._admission.mutate(attributes)
         after = attributes.object
         if after is None:
             raise errors.internal("admission removed the object")
         if after is not before:
-            call.has_floats = True
+            context.has_floats = True
             changed = after
-            after = await call.work.run(is_large, lambda: codec.read(call.resource, call.version, changed)[0])
-        return _with_distinct_owners(call, after, " after mutating admission happens")
+            after = await context.work.run(is_large, lambda: codec.read(context.resource, context.version, changed)[0])
+        return _with_distinct_owners(context, after, " after mutating admission happens")
 
     def _attributes(
         self,
-        call: RequestContext,
+        context: RequestContext,
         operation: Operation,
         obj: Object,
         old: Object | None,
@@ -309,58 +309,58 @@ class Writer:
     ) -> Attributes:
         return Attributes(
             operation=operation,
-            resource=call.resource,
-            version=call.version,
+            resource=context.resource,
+            version=context.version,
             subresource=subresource,
-            namespace=call.namespace,
+            namespace=context.namespace,
             name=obj["metadata"].get("name", ""),
             object=obj,
             old=old,
-            user=call.user,
-            work=call.work,
+            user=context.user,
+            work=context.work,
             is_large=is_large,
             dry_run=options.dry_run,
             options=options.as_object(),
-            warnings=call.warnings,
-            audit=call.audit,
+            warnings=context.warnings,
+            audit=context.audit,
         )
 
-    async def _commit(self, call: RequestContext, obj: Object, expect: Stored | None, is_large: bool) -> Written:
-        kept, key = self._canonical(call, obj), call.resource.key
-        found = selectable(call.resource, obj)
+    async def _commit(self, context: RequestContext, obj: Object, expect: Stored | None, is_large: bool) -> Written:
+        kept, key = self._canonical(context, obj), context.resource.key
+        found = selectable(context.resource, obj)
         if is_large:
-            encoded = await call.work.run(True, lambda: _encoded(kept))
+            encoded = await context.work.run(True, lambda: _encoded(kept))
             stored = self._store.commit(key, kept, found, expect=expect, encoded=encoded)
         else:
             stored = self._store.commit(key, kept, found, expect=expect, check=_check_limits)
         return Written(obj, stored, created=expect is None)
 
-    def _canonical(self, call: RequestContext, obj: Object) -> Object:
-        resource = call.resource
+    def _canonical(self, context: RequestContext, obj: Object) -> Object:
+        resource = context.resource
         return canonical(obj, resource.kind, resource.api_version(resource.storage_version))
 
 
-def _with_whole_numbers(call: RequestContext, obj: Object) -> Object:
+def _with_whole_numbers(context: RequestContext, obj: Object) -> Object:
     """3.0 of a custom resource is stored as 3, after it was judged as the number that was sent."""
-    if not (call.resource.is_custom and call.has_floats):
+    if not (context.resource.is_custom and context.has_floats):
         return obj
     found: Object = with_whole_numbers(obj)
     return found
 
 
-def _create_faults(call: RequestContext, obj: Object, budget: Budget | None) -> list[fields.FieldError]:
-    resource = call.resource
+def _create_faults(context: RequestContext, obj: Object, budget: Budget | None) -> list[fields.FieldError]:
+    resource = context.resource
     faults = metadata.create_faults(resource, obj)
-    faults += codec.validate(resource, call.version, obj, None, call.warnings, budget=budget)
+    faults += codec.validate(resource, context.version, obj, None, context.warnings, budget=budget)
     return faults + resource.strategy.validate_create(obj)
 
 
 def _update_faults(
-    call: RequestContext, new: Object, old: Object, subresource: str, budget: Budget | None
+    context: RequestContext, new: Object, old: Object, subresource: str, budget: Budget | None
 ) -> list[fields.FieldError]:
-    resource, strategy, is_status = call.resource, call.resource.strategy, subresource == "status"
+    resource, strategy, is_status = context.resource, context.resource.strategy, subresource == "status"
     faults = metadata.update_faults(resource, new, old)
-    faults += codec.validate(resource, call.version, new, old, call.warnings, is_status=is_status, budget=budget)
+    faults += codec.validate(resource, context.version, new, old, context.warnings, is_status=is_status, budget=budget)
     return faults + (strategy.validate_status(new, old) if is_status else strategy.validate_update(new, old))
 
 
@@ -385,10 +385,10 @@ def _check_limits(obj: Object, raw: bytes) -> None:
     raise errors.bad_request(TOO_DEEP)
 
 
-def _with_distinct_owners(call: RequestContext, obj: Object, when: str = "") -> Object:
+def _with_distinct_owners(context: RequestContext, obj: Object, when: str = "") -> Object:
     obj, repeated = metadata.distinct_owners(obj)
     if repeated:
-        call.warnings.append(
+        context.warnings.append(
             f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, "
             "and may reject such requests as early as 1.24; please fix your requests; "
             f"duplicate UID(s) observed: {', '.join(repeated)}"
@@ -396,23 +396,23 @@ def _with_distinct_owners(call: RequestContext, obj: Object, when: str = "") -> 
     return obj
 
 
-def check_name(call: RequestContext, obj: Object) -> None:
+def check_name(context: RequestContext, obj: Object) -> None:
     """400 where the object does not have the name in the URL."""
     name = (obj.get("metadata") or {}).get("name", "")
     if not name:
         raise errors.bad_request(
-            f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
+            f"the name of the object ({context.name} based on URL) was undeterminable: name must be provided"
         )
-    if name != call.name:
-        raise errors.bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
+    if name != context.name:
+        raise errors.bad_request(f"the name of the object ({name}) does not match the name on the URL ({context.name})")
 
 
-def _other_uid(call: RequestContext, uid: str, current: str) -> ApiError:
-    where = "/".join(part for part in (call.resource.plural, call.namespace, call.name) if part)
+def _other_uid(context: RequestContext, uid: str, current: str) -> ApiError:
+    where = "/".join(part for part in (context.resource.plural, context.namespace, context.name) if part)
     return errors.conflict(
-        call.resource.group,
-        call.resource.plural,
-        call.name,
+        context.resource.group,
+        context.resource.plural,
+        context.name,
         f"StorageError: invalid object, Code: 4, Key: /registry/{where}, ResourceVersion: 0, "
         f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {current}",
     )
