@@ -5,10 +5,13 @@ from typing import Any
 import pytest
 
 from nodeyard.apiserver.admission.attributes import Attributes
-from nodeyard.apiserver.admission.lifecycle import NamespaceLifecycle
 from nodeyard.apiserver.admission.namespaces import NAMESPACES, Namespaces
-from nodeyard.apiserver.admission.nodes import TaintNodesByCondition
-from nodeyard.apiserver.admission.pods import DefaultTolerationSeconds, Priority
+from nodeyard.apiserver.admission.plugins import (
+    DefaultTolerationSeconds,
+    NamespaceLifecycle,
+    Priority,
+    TaintNodesByCondition,
+)
 from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.resources import Resource, Strategy, Version
 from nodeyard.apiserver.store import Store

@@ -8,8 +8,8 @@ import pytest
 from aiohttp import web
 
 from nodeyard.apiserver.listener import serve
-from nodeyard.apiserver.streams import Stream
 from nodeyard.apiserver.transport import Response
+from nodeyard.apiserver.watches import Stream
 from nodeyard.testing.ports import LOOPBACK
 
 

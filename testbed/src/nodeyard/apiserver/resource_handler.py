@@ -25,11 +25,10 @@ from nodeyard.apiserver.responses import encode
 from nodeyard.apiserver.scale import scale_of, scaled
 from nodeyard.apiserver.selection import Selection, select
 from nodeyard.apiserver.store import Stored
-from nodeyard.apiserver.streams import Stream
 from nodeyard.apiserver.tables import include_object
 from nodeyard.apiserver.transport import Chunk, Request, Response, User
 from nodeyard.apiserver.unstored_kinds import placed, pods_resource
-from nodeyard.apiserver.watches import InStreamError, Query
+from nodeyard.apiserver.watches import InStreamError, Query, Stream
 from nodeyard.apiserver.worker_thread import LARGE, Work
 from nodeyard.apiserver.writes import Written, check_name
 from nodeyard.kube.json import Object

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -290,3 +290,32 @@ def _bookmark_line(query: Query, bookmark: Bookmark) -> bytes:
     else:
         shown = encode({"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": metadata})
     return b'{"type":"BOOKMARK","object":%s}\n' % shown
+
+
+class Stream:
+    """An asynchronous generator that releases its resources even if it is closed before it is read.
+
+    Python closes a generator that has not started without running any of it.
+    """
+
+    def __init__(self, chunks: AsyncIterator[bytes]) -> None:
+        self._chunks = chunks
+        self._is_begun = False
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    def __anext__(self) -> Awaitable[bytes]:
+        self._is_begun = True
+        return anext(self._chunks)
+
+    async def aclose(self) -> None:
+        if not self._is_begun:
+            await self._begin()
+        await self._chunks.aclose()  # type: ignore[attr-defined]
+
+    async def _begin(self) -> None:
+        """Run it to its first chunk, or until it first waits."""
+        reading = asyncio.ensure_future(anext(self._chunks, b""))
+        reading.get_loop().call_soon(reading.cancel)
+        await asyncio.wait([reading])

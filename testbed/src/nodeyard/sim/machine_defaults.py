@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from nodeyard.apiserver.admission.attributes import Attributes
-from nodeyard.apiserver.admission.plugins import Mutating
+from nodeyard.apiserver.admission.attributes import Attributes, Mutating
 from nodeyard.apiserver.errors import bad_request
 from nodeyard.apiserver.resources import GroupResource
 from nodeyard.kube.json import Json, Object

@@ -1,7 +1,7 @@
 import pytest
 
 from nodeyard.apiserver.controllers.node_facts import Taint
-from nodeyard.apiserver.controllers.tolerations import FOREVER, Toleration, seconds_tolerated
+from nodeyard.apiserver.controllers.taint_eviction import FOREVER, Toleration, seconds_tolerated
 
 TAINT = Taint("key", "value", "NoExecute")
 

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime
-from types import SimpleNamespace
 from typing import Any
 
 from nodeyard.apiserver import errors, metadata
-from nodeyard.apiserver.admission.pods import Priority
+from nodeyard.apiserver.admission.attributes import Attributes, Operation
+from nodeyard.apiserver.admission.plugins import Priority
 from nodeyard.apiserver.kinds.catalogue import resources
 from nodeyard.apiserver.kinds.decoding import MalformedError, decode
 from nodeyard.apiserver.kinds.table import definition_of
 from nodeyard.apiserver.resources import Resource
+from nodeyard.apiserver.transport import User
+from nodeyard.apiserver.worker_thread import WorkerThread
 from nodeyard.kube.fields import FieldError
 from nodeyard.kube.json import Json, Object
 
@@ -71,10 +73,22 @@ def update(resource: Resource, old: Object, body: Object, *, is_status: bool = F
     return _accepted(resource, obj, faults)
 
 
-def _with_priority(resource: Resource, operation: str, obj: Object, old: Object | None = None) -> Object:
+def _with_priority(resource: Resource, operation: Operation, obj: Object, old: Object | None = None) -> Object:
     name = obj["metadata"].get("name", "")
-    attributes = SimpleNamespace(resource=resource, subresource="", operation=operation, name=name, object=obj, old=old)
+    attributes = Attributes(
+        operation=operation,
+        resource=resource,
+        version=resource.storage_version,
+        subresource="",
+        namespace=obj["metadata"].get("namespace", ""),
+        name=name,
+        object=obj,
+        old=old,
+        user=User("alice"),
+        work=WorkerThread().work(),
+    )
     asyncio.run(Priority().mutate(attributes))
+    assert attributes.object is not None
     return attributes.object
 
 

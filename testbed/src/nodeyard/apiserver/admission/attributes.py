@@ -1,10 +1,12 @@
-"""What admission is told about a write, and what it may add to the answer."""
+"""The admission attributes of a write, and the interface of plugins."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from nodeyard.apiserver import errors
+from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.resources import GroupVersionKind, Resource
 from nodeyard.apiserver.transport import User
 from nodeyard.apiserver.worker_thread import Work
@@ -44,9 +46,15 @@ class Attributes:
         return self.kind or self.resource.gvk(self.version)
 
     def annotate(self, key: str, value: str) -> None:
-        """Have the audit log say this; what was said first stays, and a key that is no qualified name says nothing."""
+        """Add an audit annotation unless the key is annotated already or is no qualified name."""
         if not qualified_name_faults(key):
             self.audit.setdefault(key, value)
+
+    def forbidden(self, why: str) -> ApiError:
+        """A 403 that names the object, also one whose name is still to be generated."""
+        metadata = (self.object or {}).get("metadata") or {}
+        name = self.name or metadata.get("name") or metadata.get("generateName") or "Unknown"
+        return errors.forbidden(self.resource.group, self.resource.plural, name, why)
 
 
 class Plugin(Protocol):
@@ -56,3 +64,17 @@ class Plugin(Protocol):
         """Replace `attributes.object` by what it shall be."""
 
     async def validate(self, attributes: Attributes) -> None: ...
+
+
+class Mutating:
+    """Base class of plugins that do not validate."""
+
+    async def validate(self, attributes: Attributes) -> None:
+        return
+
+
+class Validating:
+    """Base class of plugins that do not mutate."""
+
+    async def mutate(self, attributes: Attributes) -> None:
+        return

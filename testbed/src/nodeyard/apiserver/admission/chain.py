@@ -12,10 +12,13 @@ from nodeyard.apiserver.access import AccessControl
 from nodeyard.apiserver.admission.attributes import Attributes, Plugin
 from nodeyard.apiserver.admission.expression_check import ExpressionCheck
 from nodeyard.apiserver.admission.expressions import Binder, webhook_condition
-from nodeyard.apiserver.admission.lifecycle import NamespaceLifecycle
 from nodeyard.apiserver.admission.namespaces import Namespaces
-from nodeyard.apiserver.admission.nodes import TaintNodesByCondition
-from nodeyard.apiserver.admission.pods import DefaultTolerationSeconds, Priority
+from nodeyard.apiserver.admission.plugins import (
+    DefaultTolerationSeconds,
+    NamespaceLifecycle,
+    Priority,
+    TaintNodesByCondition,
+)
 from nodeyard.apiserver.admission.policies.index import PolicyIndex
 from nodeyard.apiserver.admission.policies.params import Kinds, Params
 from nodeyard.apiserver.admission.policies.plugin import ValidatingPolicies

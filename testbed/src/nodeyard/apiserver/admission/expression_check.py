@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from functools import partial
 
 from nodeyard.apiserver import errors
-from nodeyard.apiserver.admission.attributes import Attributes
+from nodeyard.apiserver.admission.attributes import Attributes, Validating
 from nodeyard.apiserver.admission.expressions import Broken, Compiled, PolicyScope, webhook_condition
-from nodeyard.apiserver.admission.plugins import Validating
 from nodeyard.apiserver.admission.policies.definitions import policy_sources
 from nodeyard.apiserver.admission.rules import ADMISSION_GROUP
 from nodeyard.apiserver.cel.cost import Budget

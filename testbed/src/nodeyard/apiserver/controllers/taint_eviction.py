@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Final, Literal, NamedTuple
 
 import msgspec
@@ -12,9 +13,39 @@ from nodeyard.apiserver.controllers.metadata import NODES, PODS
 from nodeyard.apiserver.controllers.node_facts import Taint, decode_node
 from nodeyard.apiserver.controllers.node_taints import NO_EXECUTE
 from nodeyard.apiserver.controllers.pod_facts import DISRUPTION_TARGET, PodsByNode, node_of
-from nodeyard.apiserver.controllers.tolerations import FOREVER, Toleration, seconds_tolerated
 from nodeyard.apiserver.resources import GroupResource
 from nodeyard.apiserver.store import Event, Key
+
+FOREVER = float("inf")
+
+
+class Toleration(msgspec.Struct, frozen=True, rename="camel"):
+    key: str = ""
+    operator: str = ""
+    value: str = ""
+    effect: str = ""
+    toleration_seconds: int | None = None
+
+    def covers(self, taint: Taint) -> bool:
+        if self.effect and self.effect != taint.effect:
+            return False
+        if self.key and self.key != taint.key:
+            return False
+        if self.operator == "Exists":
+            return True
+        return self.operator in ("", "Equal") and self.value == taint.value
+
+
+def seconds_tolerated(taints: Iterable[Taint], tolerations: Sequence[Toleration]) -> float:
+    """Seconds that a pod may stay: none if a taint is not tolerated, else the shortest tolerationSeconds."""
+    shortest = FOREVER
+    for taint in taints:
+        used = next((toleration for toleration in tolerations if toleration.covers(taint)), None)
+        if used is None:
+            return 0.0
+        if used.toleration_seconds is not None:
+            shortest = min(shortest, max(used.toleration_seconds, 0))
+    return shortest
 
 
 class _Metadata(msgspec.Struct, rename="camel"):
@@ -32,7 +63,7 @@ class _Pod(msgspec.Struct):
 
 
 _EVICTS: Final = b'"effect":"NoExecute"'
-"""What a node has in its bytes, surely, if it has such a taint; looking for it is cheaper than decoding."""
+"""A node with such a taint contains these bytes; searching for them is cheaper than decoding."""
 
 _decode_pod = msgspec.json.Decoder(_Pod).decode
 

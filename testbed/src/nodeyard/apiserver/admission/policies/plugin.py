@@ -8,12 +8,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from nodeyard.apiserver.admission import refusals
-from nodeyard.apiserver.admission.attributes import Attributes
+from nodeyard.apiserver.admission.attributes import Attributes, Validating
 from nodeyard.apiserver.admission.conditions import Bindings
 from nodeyard.apiserver.admission.expressions import namespace_value
 from nodeyard.apiserver.admission.namespaces import NAMESPACES, Namespaces, namespace_of
-from nodeyard.apiserver.admission.plugins import Validating
 from nodeyard.apiserver.admission.policies.definitions import Binding, Coverage, Policy
 from nodeyard.apiserver.admission.policies.evaluation import Failure, Verdict, evaluate
 from nodeyard.apiserver.admission.policies.index import BoundPolicy, PolicyIndex
@@ -157,7 +155,7 @@ def _misconfigured(policy: Policy, binding: Binding | None, fault: Configuration
 
 
 def _refusal(attributes: Attributes, denial: _Denial) -> ApiError:
-    error = refusals.forbidden(attributes, str(denial))
+    error = attributes.forbidden(str(denial))
     error.reason = denial.reason
     error.code = _CODES.get(denial.reason, 422)
     error.details = {**(error.details or {}), "causes": [{"message": str(denial)}]}

@@ -11,8 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from nodeyard.apiserver.admission.attributes import Attributes, Plugin
-from nodeyard.apiserver.admission.plugins import Mutating
+from nodeyard.apiserver.admission.attributes import Attributes, Mutating, Plugin
 from nodeyard.apiserver.admission.rules import is_exempt
 from nodeyard.apiserver.admission.webhooks.configurations import Candidate, Configurations, Webhook
 from nodeyard.apiserver.admission.webhooks.dispatcher import Dispatcher

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from nodeyard.apiserver.admission.attributes import Attributes
-from nodeyard.apiserver.admission.plugins import Validating
+from nodeyard.apiserver.admission.attributes import Attributes, Validating
 from nodeyard.apiserver.admission.rules import is_exempt
 from nodeyard.apiserver.admission.webhooks.configurations import Configurations
 from nodeyard.apiserver.admission.webhooks.dispatcher import Dispatcher

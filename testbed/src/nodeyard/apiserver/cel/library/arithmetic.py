@@ -8,8 +8,9 @@ from typing import Any
 
 from nodeyard.apiserver.cel.access import index, optional_index, optional_select
 from nodeyard.apiserver.cel.comparison import checked_int, compare, contains, equal
-from nodeyard.apiserver.cel.declarations import Overload, operators
+from nodeyard.apiserver.cel.declarations import Overload, function, operators
 from nodeyard.apiserver.cel.errors import EvaluationError, no_such_overload
+from nodeyard.apiserver.cel.macros import MAP_INSERT
 from nodeyard.apiserver.cel.timestamps import EARLIEST, LATEST
 from nodeyard.apiserver.cel.values import (
     MISSING,
@@ -264,6 +265,8 @@ OVERLOADS: list[Overload] = [
         optional_index,
     ),
     *operators("_?._", "dyn, string -> optional(A)", optional_select),
+    function(MAP_INSERT, "map(K, V), K, V -> map(K, V)", _special),
+    function(MAP_INSERT, "map(K, V), map(K, V) -> map(K, V)", _special),
     *operators("@in", "A, list(A) -> bool\nA, map(A, B) -> bool", is_in),
     *operators("size", _SIZED, size),
     *operators("size", _SIZED, size, is_member=True),
