@@ -1,7 +1,7 @@
-"""An embedded Kubernetes API server: a transport-free core, `Server.handle(request)`, under a thin HTTP front.
+"""An embedded Kubernetes API server: a core without transport, `Server.handle(request)`, behind an HTTPS listener.
 
     request ─▶ authenticate ─▶ authorize ─▶ route ─▶ decode ─▶ patch/apply ─▶ mutate ─▶ validate ─▶ admit ─▶ store
                                                                                              watchers ◀─┘
 
-It serves demo, simulation and tests. What it claims it does as kube-apiserver does; docs/apiserver.md lists where not.
+It serves the demo, the simulation and tests. docs/apiserver.md lists the differences to kube-apiserver.
 """

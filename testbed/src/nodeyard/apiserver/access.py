@@ -1,4 +1,4 @@
-"""Everything that decides who may do what on one server, put together."""
+"""Authentication, impersonation and authorization of one server."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nodeyard.process.clock import Clock
 
 
 class AccessControl:
-    """Authentication, impersonation and authorization of one store's cluster."""
+    """Access control of one store's cluster."""
 
     def __init__(self, store: Store, clock: Clock, users: Iterable[KnownUser] = ()) -> None:
         self.tokens = ServiceAccountTokens(store, clock)
@@ -27,7 +27,7 @@ class AccessControl:
         self.reviews = Reviews(self.authenticator, self.authorizer, clock)
 
     def check(self, request: Request, info: RequestInfo) -> User:
-        """Whom the request is made as, once all three let it pass; else the 401, 400 or 403 as ApiError."""
+        """Return the user the request acts as; raise the 401, 400 or 403 as ApiError."""
         user = self.authenticator.authenticate(request)
         user = impersonate(request, info, user, self.authorizer)
         self.authorizer.check(user, info)

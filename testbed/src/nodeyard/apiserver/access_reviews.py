@@ -1,4 +1,4 @@
-"""Questions about access, asked and answered as objects that are never stored: may I, who am I, whose token is this."""
+"""Access reviews: SubjectAccessReview and its kin, SelfSubjectReview, TokenReview. They are answered, never stored."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AUTHENTICATION = "authentication.k8s.io"
 
 
 class Reviews:
-    """Answers every kind of review. The answer is the body of a 201."""
+    """Answers reviews of every kind with the body of a 201."""
 
     def __init__(self, authenticator: Authenticator, authorizer: Authorizer, clock: Clock) -> None:
         self._authenticator = authenticator
@@ -48,7 +48,7 @@ class Reviews:
         """`namespace` is that of the URL, which LocalSubjectAccessReview has."""
         return self._answers[kind](body, user, namespace)
 
-    # may
+    # access
 
     def _self_subject_access(self, body: Object, user: User, namespace: str) -> Object:
         errors = [*_spec_errors(body), *_metadata_errors(body, "must be empty")]
@@ -93,7 +93,7 @@ class Reviews:
             status["evaluationError"] = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
         return _answer(AUTHORIZATION, "SelfSubjectRulesReview", {"spec": {}}, status)
 
-    # who
+    # identity
 
     def _self(self, body: Object, user: User, namespace: str) -> Object:
         return {
@@ -162,7 +162,7 @@ def _asked(spec: Object) -> RequestInfo:
 
 
 def _selected_name(verb: str, selector: Object | None) -> str:
-    """A list or watch of one name is judged as that name, here as on a real request."""
+    """A list or watch of one name is authorized for that name, as in a request."""
     if verb not in ("list", "watch") or not selector:
         return ""
     try:
@@ -176,7 +176,7 @@ def _shown(rule: Rule, *keys: str) -> Object:
     return {key: list(written[key]) for key in ("verbs", *keys) if key in written}
 
 
-# what can be wrong with a question
+# validation
 
 
 def _spec_errors(body: Object) -> list[FieldError]:
@@ -219,5 +219,5 @@ def _scope_errors(body: Object) -> list[FieldError]:
 
 
 def _internal(other: Object) -> Json:
-    """The server's own form of the attributes, which its message shows."""
+    """The attributes as kube-apiserver's internal type prints them."""
     return {"Path": other.get("path", ""), "Verb": other.get("verb", "")}

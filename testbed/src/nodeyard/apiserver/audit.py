@@ -1,7 +1,6 @@
-"""The audit log: who did what, how it ended, and what admission had to say about it.
+"""The audit log: one event for each answered request, in the form of audit.k8s.io/v1.
 
-One event for each request that was answered, in the form of audit.k8s.io/v1 at level Metadata, stage ResponseComplete:
-bodies are not in it. Webhooks and policies put their remarks among the annotations.
+The level is Metadata and the stage ResponseComplete, so bodies are left out. Webhooks and policies add annotations.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ _decode_kind = msgspec.json.Decoder(_Kind).decode
 
 @dataclass(slots=True)
 class Trail:
-    """What is noted of a request on its way. Without info it made no sense, without user it got no further."""
+    """A request in progress: `info` is None if it did not parse, `user` if it was not authenticated."""
 
     received: datetime
     info: RequestInfo | None = None
@@ -97,7 +96,7 @@ def _reference(info: RequestInfo, request: Request) -> Object:
 
 
 def _posted_name(request: Request) -> str:
-    """Of a large body too nothing but its name is decoded."""
+    """Decode the name alone, which is quick for a large body too."""
     try:
         return _decode_named(request.body).metadata.name
     except (msgspec.DecodeError, RecursionError):
@@ -105,7 +104,7 @@ def _posted_name(request: Request) -> str:
 
 
 def _status(response: Response) -> Object:
-    """A Status as it was answered, of anything else the code alone."""
+    """The answered Status, or the code alone if the answer is no Status."""
     status: Object = {"metadata": {}}
     if response.stream is None and response.chunks is None and _kind(response.body) == "Status":
         said = msgspec.json.decode(response.body)

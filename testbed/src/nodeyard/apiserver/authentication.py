@@ -1,7 +1,6 @@
-"""Who asks: a client certificate, a known bearer token, a service account's token, or nobody.
+"""Authentication: client certificates, bearer tokens of the users file, service account tokens, or anonymous.
 
-Credentials that are shown and not recognised are refused (401); none at all is `system:anonymous`, whom authorization
-lets see little.
+Unknown credentials are refused with a 401. A request without any is made by `system:anonymous`.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from nodeyard.apiserver.users import ANONYMOUS, AUTHENTICATED, with_group
 
 
 class Authenticator:
-    """Knows the users of a file and the service accounts of a store."""
+    """Authenticates the users of a file and the service accounts of a store."""
 
     def __init__(self, accounts: ServiceAccountTokens, users: Iterable[KnownUser] = ()) -> None:
         self._accounts = accounts
@@ -27,7 +26,7 @@ class Authenticator:
             self.add(known)
 
     def add(self, known: KnownUser) -> None:
-        """Let one more user in, from now on."""
+        """Add a user to those of the file."""
         self._users[known.token] = with_group(known.user, AUTHENTICATED)
 
     def authenticate(self, request: Request) -> User:
@@ -44,18 +43,18 @@ class Authenticator:
         return user
 
     def identify(self, token: str, audiences: tuple[str, ...] = (ISSUER,)) -> User | None:
-        """Who a token speaks for; users of the file are known to the API server's own audience alone."""
+        """Return the user of a token; tokens of the file are valid for the API server's audience only."""
         known = self._users.get(token)
         if known is not None:
             return known if ISSUER in audiences else None
         return self._accounts.identify(token, audiences)
 
     def audiences(self, token: str) -> tuple[str, ...]:
-        """Whom a token is meant for."""
+        """Return the audiences of a token."""
         return (ISSUER,) if token in self._users else self._accounts.audiences(token)
 
     def fault(self, token: str, audiences: tuple[str, ...]) -> str:
-        """Why `identify` did not take a token, in the words of a TokenReview."""
+        """Why `identify` refused a token, as a TokenReview says it."""
         meant = self._accounts.audiences(token)
         if not meant or set(meant) & set(audiences):
             return "invalid bearer token"
@@ -64,6 +63,6 @@ class Authenticator:
 
 
 def bearer_token(request: Request) -> str:
-    """The token of the Authorization header; another scheme, or two blanks before the token, count as none."""
+    """The bearer token of the Authorization header; empty for another scheme or two blanks before it."""
     words = request.headers.get("authorization", "").strip().split(" ", 2)
     return words[1] if len(words) > 1 and words[0].lower() == "bearer" else ""

@@ -1,4 +1,4 @@
-"""Whether a user may do what a request asks, by RBAC; `system:masters` may do anything."""
+"""RBAC authorization of requests; `system:masters` may do anything."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from nodeyard.kube.goformat import quote
 class Decision(NamedTuple):
     is_allowed: bool
     reason: str = ""
-    """Who allows it, or what was wrong with the roles that could have."""
+    """The binding that allows it, or the errors of roles that might have."""
 
 
 _UNLIMITED = Decision(True)
 
 
 class Authorizer:
-    """Judges requests by the roles and bindings of a store."""
+    """Authorizes requests by the roles and bindings of a store."""
 
     def __init__(self, rbac: RbacIndex) -> None:
         self.rbac = rbac
@@ -40,7 +40,7 @@ class Authorizer:
         return Decision(False, f"RBAC: {_aggregate(list(faults))}" if faults else "")
 
     def check(self, user: User, info: RequestInfo) -> None:
-        """Raises the 403 that the server answers with."""
+        """Raise a 403 if the request is not allowed."""
         decision = self.authorize(user, info)
         if not decision.is_allowed:
             raise refusal(user, info, decision.reason)
@@ -61,7 +61,7 @@ def _describe(user: User, info: RequestInfo) -> str:
 
 
 def _escape(text: str) -> str:
-    """The message holds what a stranger sent and may end up in a browser."""
+    """Escape HTML: the message contains text of the client and may be shown by a browser."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 

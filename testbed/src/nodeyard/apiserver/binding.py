@@ -1,4 +1,4 @@
-"""Binding: giving a pod its node, once."""
+"""The binding subresource of pods: sets the node of a pod, once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nodeyard.apiserver.kinds.pod.strategy import BINDING
 from nodeyard.apiserver.request_context import RequestContext
 from nodeyard.apiserver.selection import selectable
 from nodeyard.apiserver.store import Stored
-from nodeyard.apiserver.unstored_kinds import Posted, placed, pods_resource
+from nodeyard.apiserver.unstored_kinds import Posted, pods_resource, set_namespace
 from nodeyard.kube import fields
 from nodeyard.kube.fields import FieldError, FieldErrorType
 from nodeyard.kube.json import Object
@@ -23,9 +23,9 @@ _SUCCESS: Final = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status
 
 
 async def bind(server: Server, context: RequestContext, name: str, binding: Object, dry_run: bool) -> Object:
-    """What POST on a pod's `binding` does, and on the old `bindings`, where the name is that in the body."""
+    """Handle POST of a pod's `binding`, and of the deprecated `bindings`, where the body has the name."""
     namespace = context.namespace
-    binding = placed(binding, namespace)
+    binding = set_namespace(binding, namespace)
     attributes = Posted(context, name, binding, dry_run).attributes(server, "binding", BINDING)
     await server.admission.mutate(attributes)
     binding = attributes.object or binding
@@ -78,7 +78,7 @@ def _storage_conflict(stored: Stored, what: str) -> ApiError:
 
 
 def _bound(server: Server, pod: Object, binding: Object) -> Object:
-    """The pod on its node, with the labels and annotations of the binding; refuses what is not free to be bound."""
+    """Return the pod with its node and the binding's labels and annotations; raise if it cannot be bound."""
     metadata, spec, status = pod["metadata"], pod["spec"], pod.get("status") or {}
     name = metadata["name"]
     if metadata.get("deletionTimestamp"):

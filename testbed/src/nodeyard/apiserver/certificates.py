@@ -1,4 +1,4 @@
-"""TLS of the HTTP front: a fresh serving certificate, and client certificates of the same authority as users."""
+"""The TLS context of the listener: a serving certificate, and client certificates of the same authority."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def server_context(authority: Authority, *hosts: str) -> ssl.SSLContext:
 
 
 def _load(context: ssl.SSLContext, pair: Pair) -> None:
-    """Python's ssl reads certificates from files only: one that nobody else can read, for a moment."""
+    """Load the pair from a temporary private file: Python's ssl reads certificates from files only."""
     handle, path = tempfile.mkstemp(suffix=".pem")
     try:
         with os.fdopen(handle, "wb") as file:

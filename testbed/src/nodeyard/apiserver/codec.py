@@ -1,7 +1,7 @@
-"""How objects of a kind are read and judged.
+"""Decoding and validation of objects by their kind.
 
-Built-in kinds are Go types on the real server: reading refuses wrong types and fills in defaults, validation is code,
-here the strategy's. Custom resources are what the schema of their CRD says; only their metadata is a built-in type.
+Built-in kinds are Go types on the real server: decoding refuses wrong types and fills in defaults, and the strategy
+validates. Custom resources follow the schema of their CRD; only their metadata is a built-in type.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"
 
 
 class UnreadableError(ValueError):
-    """The object does not fit its type; the text is the reason within the 400."""
+    """The object does not fit its type. The text is part of the 400."""
 
 
 def read(resource: Resource, version: str, obj: Object) -> tuple[Object, list[str]]:
-    """The object as its type has it: what is unknown dropped and named, defaults filled in."""
+    """Return the object without unknown fields and with defaults, and the paths of the unknown fields."""
     if resource.is_custom:
         return _read_custom(resource, version, obj)
     definition = definition_of(resource.group, version, resource.kind)
@@ -38,7 +38,7 @@ def read(resource: Resource, version: str, obj: Object) -> tuple[Object, list[st
 
 
 def read_unstored(kind: GroupVersionKind, body: Object) -> Object:
-    """What comes in a body though no object of its kind is stored: options, reviews, a Scale."""
+    """Decode a kind that is never stored: options, reviews, a Scale."""
     definition = definition_of(*kind)
     assert definition is not None, f"{kind.kind} is not in the table of built-in types"
     try:
@@ -48,7 +48,7 @@ def read_unstored(kind: GroupVersionKind, body: Object) -> Object:
 
 
 def _with_reset(decoded: Object, given: Object) -> Object:
-    """An empty managedFields is a wish, to forget who owns what: it must survive decoding, which drops empty lists."""
+    """Keep an empty managedFields, which resets ownership; decoding drops empty lists."""
     metadata = given.get("metadata")
     if not metadata or metadata.get("managedFields") != []:
         return decoded
@@ -79,9 +79,9 @@ def validate(
     is_status: bool = False,
     budget: Budget | None = None,
 ) -> list[FieldError]:
-    """What a custom resource's schema and rules say; the strategy's own checks come beside it.
+    """Validate a custom resource by its schema and CEL rules.
 
-    A rule that the object violated before and violates still is only warned about. The rules are paid from the
+    A rule that the object violated before and violates still is only a warning. The rules are paid from the
     budget; CostlyError if it is a trial and they need more.
     """
     if not resource.is_custom:

@@ -1,4 +1,4 @@
-"""Deletion: at once, after a grace period, or when the last finalizer is gone."""
+"""Deletion: at once, after a grace period, or when the last finalizer has been removed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FOREGROUND = "foregroundDeletion"
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """`object` as the answer shows it; `is_gone` when nothing is left of it."""
+    """`object` as the answer shows it; `is_gone` if it is no longer stored."""
 
     object: Object
     is_gone: bool
@@ -56,7 +56,7 @@ class Deleter:
         *,
         is_one_of_many: bool = False,
     ) -> Deleted:
-        """One of many that a request deletes is admitted as that request is: without a name."""
+        """Delete an object. In a deletecollection admission sees no name, as on the real server."""
         resource = context.resource
         for _ in range(ATTEMPTS):
             stored = self._store.get(resource.key, namespace, name)
@@ -77,7 +77,7 @@ class Deleter:
     async def delete_collection(
         self, context: RequestContext, chosen: Sequence[Stored], options: DeleteOptions
     ) -> AsyncIterator[Object]:
-        """Each of these objects; one that vanished meanwhile is as good as deleted."""
+        """Delete each of these objects; one that has gone meanwhile is skipped."""
         async for stored in in_turns(chosen):
             with context.work.part() as work:
                 try:
@@ -89,7 +89,7 @@ class Deleter:
                     yield deleted.object
 
     async def discard(self, resource: Resource, worker_thread: WorkerThread) -> None:
-        """Delete all objects of a kind that is going, asking nobody: it may not even be served any more."""
+        """Delete all objects of a kind whose CRD is deleted, without admission."""
         async for listed in in_turns(list(self._store.list(resource.key))):
             is_done = False
             while not is_done and (stored := self._store.get(resource.key, *listed.key)):
@@ -119,7 +119,7 @@ class Deleter:
         return Deleted(_at({**kept, "apiVersion": old["apiVersion"]}, committed), is_gone=False, stored=committed)
 
     def _marked(self, strategy: Strategy, old: Object, options: DeleteOptions) -> Object | None:
-        """The object with its deletion written on it, or None where it can go at once."""
+        """Return the object with its deletionTimestamp, or None if it can be removed at once."""
         given = dict(old["metadata"])
         finalizers = _finalizers(given.get("finalizers") or [], options.propagation)
         if finalizers:
@@ -143,14 +143,14 @@ class Deleter:
         return {**old, "metadata": given}
 
     def _ended(self, given: Object) -> Object:
-        """The metadata of what might have had a grace period and had none: only the one who deletes it sees this."""
+        """The metadata in the answer to a deletion without grace period of a kind that may have one."""
         ended = {**given, "deletionTimestamp": format_rfc3339(self._clock.now()), "deletionGracePeriodSeconds": 0}
         if given.get("generation") and "deletionTimestamp" not in given:
             ended["generation"] += 1
         return ended
 
     def _shortened(self, given: Object, grace: int) -> Object:
-        """A second delete may bring the end nearer, never push it away."""
+        """Shorten the grace period; a second delete never extends it."""
         if grace >= given.get("deletionGracePeriodSeconds", 0):
             return given
         begun = parse_rfc3339(given["deletionTimestamp"]) - _span(given["deletionGracePeriodSeconds"])
@@ -183,7 +183,7 @@ class Deleter:
 
 
 async def in_turns(chosen: Sequence[Stored]) -> AsyncIterator[Stored]:
-    """The objects one by one; every now and then others on the event loop have their turn."""
+    """Yield the objects, and yield to the event loop every few objects."""
     size = 0
     for stored in chosen:
         yield stored
@@ -194,18 +194,18 @@ async def in_turns(chosen: Sequence[Stored]) -> AsyncIterator[Stored]:
 
 
 def _at(obj: Object, stored: Stored) -> Object:
-    """The object at the revision that it was stored with."""
+    """The object with the resourceVersion of its stored version."""
     return {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(stored.revision)}}
 
 
 def _span(seconds: int) -> timedelta:
-    """In nanoseconds of 64 bits, as the real server counts: beyond 292 years a period overflows, and may be past."""
+    """A duration of 64-bit nanoseconds, as in Go: a period of over 292 years overflows."""
     nanoseconds = (seconds * 10**9 + 2**63) % 2**64 - 2**63
     return timedelta(microseconds=nanoseconds // 1000)
 
 
 def _finalizers(current: list[str], propagation: str) -> list[str]:
-    """Orphaning and foreground deletion are finalizers that the garbage collector removes when it is done."""
+    """Set the finalizer of the propagation policy, which the garbage collector removes when it is done."""
     if not propagation:
         return current
     kept = [finalizer for finalizer in current if finalizer not in (ORPHAN, FOREGROUND)]
@@ -214,7 +214,7 @@ def _finalizers(current: list[str], propagation: str) -> list[str]:
 
 
 def _check(context: RequestContext, old: Object, options: DeleteOptions) -> None:
-    """The preconditions of the caller."""
+    """Check the preconditions of the request."""
     resource, given = context.resource, old["metadata"]
     if options.uid and options.uid != given["uid"]:
         raise errors.conflict(

@@ -1,4 +1,4 @@
-"""Discovery: which groups, versions and resources there are, in the plain and in the aggregated form."""
+"""Discovery: the groups, versions and resources that are served, in the plain and in the aggregated form."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ VIRTUAL: tuple[tuple[str, str, str, str, bool], ...] = (
     ("authorization.k8s.io", "v1", "selfsubjectrulesreviews", "SelfSubjectRulesReview", False),
     ("authorization.k8s.io", "v1", "subjectaccessreviews", "SubjectAccessReview", False),
 )
-"""What can only be created: group, version, plural, kind, whether in a namespace."""
+"""Resources that are created and never stored: group, version, plural, kind, whether namespaced."""
 
 
 def _versions(registry: Registry) -> dict[str, list[str]]:
-    """The served versions of every group, the preferred one first."""
+    """Return the served versions of every group, the preferred one first."""
     found: dict[str, set[str]] = {group: {version} for group, version, *_ in VIRTUAL}
     for resource in registry:
         served = {name for name, version in resource.versions.items() if version.served}
@@ -36,7 +36,7 @@ def _versions(registry: Registry) -> dict[str, list[str]]:
 
 
 def priority(version: str) -> tuple[int, int, int, str]:
-    """Kubernetes' order of versions: v2, v1, v1beta2, v1beta1, v1alpha1, then anything else by name."""
+    """The sort key of Kubernetes' version priority: v2, v1, v1beta2, v1beta1, v1alpha1, then others by name."""
     number, stage, revision = _parts(version)
     if number is None:
         return (3, 0, 0, version)
@@ -78,7 +78,7 @@ def _group(name: str, versions: list[str]) -> Object:
 
 
 def resource_list(registry: Registry, group_name: str, version: str) -> Object | None:
-    """The resources of a group version; None when it is not served."""
+    """Return the resources of a group version, or None if it is not served."""
     if version not in _versions(registry).get(group_name, ()):
         return None
     shown: list[Object] = []

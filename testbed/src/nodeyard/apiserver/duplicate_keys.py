@@ -1,7 +1,6 @@
-"""Fields that a JSON document gives more than once: decoding keeps the last, strict decoding names them.
+"""Duplicate keys of a JSON document: decoding keeps the last, strict decoding reports them.
 
-Nearly every document has none, so that is found out first and cheaply: what a parser reads and writes back unchanged
-has nothing twice.
+Nearly every document has none, which is checked first: a document that is equal to its re-encoding has no duplicates.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ _encode = msgspec.json.Encoder().encode
 
 
 class _Pairs(list[tuple[str, Json]]):
-    """An object as it is written."""
+    """An object with all its members."""
 
 
 def duplicate_fields(raw: bytes, decoded: Json = UNSET) -> list[str]:
-    """Their paths in the order of the document, each once and at most a hundred. `decoded` saves reading it again."""
+    """Return the paths in the order of the document, at most a hundred. Pass `decoded` to save a decode."""
     if _encode(_decode(raw) if decoded is UNSET else decoded) == raw or not _has_duplicates(raw):
         return []
     found = dict.fromkeys(_paths(json.loads(raw, object_pairs_hook=_Pairs), ""))

@@ -1,4 +1,4 @@
-"""What goes wrong, as the Status that kube-apiserver answers with."""
+"""API errors as the Status that kube-apiserver answers with."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LARGE = 64 * 1024
 
 
 class ApiError(Exception):
-    """An answer other than success. `status()` is the body."""
+    """An error answer; `status()` is its body."""
 
     def __init__(
         self,
@@ -31,13 +31,13 @@ class ApiError(Exception):
         self.details = details
         self.headers = list(headers)
         self.plain = False
-        """Said as text, not as a Status: paths outside every API."""
+        """Whether the body is plain text instead of a Status: for paths outside every API."""
         self.list_metadata: Object = {}
-        """What stands in the Status' own metadata; only an expired continue token has something there."""
+        """The metadata of the Status; only an expired continue token sets it."""
 
     @property
     def is_large(self) -> bool:
-        """Whether the Status has so many causes that it is encoded beside the loop."""
+        """Whether the Status is so large that it is encoded off the event loop."""
         return len(self.message) > _LARGE
 
     def status(self) -> Object:
@@ -80,12 +80,12 @@ def not_found(group: str, resource: str, name: str) -> ApiError:
 
 
 def unknown_path() -> ApiError:
-    """What the server says to a path that no API serves: the text that kubectl looks for."""
+    """The 404 of a path in a served group; kubectl looks for this text."""
     return ApiError(404, "NotFound", "the server could not find the requested resource", details={})
 
 
 def no_page() -> ApiError:
-    """A path that belongs to no API group."""
+    """The 404 of a path outside every API group."""
     error = ApiError(404, "NotFound", "404 page not found\n")
     error.plain = True
     return error

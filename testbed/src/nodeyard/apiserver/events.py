@@ -1,8 +1,8 @@
-"""Events: one collection under two groups, each entry gone an hour after it was last written.
+"""Events: one collection under two groups, each Event removed an hour after its last write.
 
-core/v1 and events.k8s.io/v1 call the fields of an Event differently. Whatever is written in one group stands in the
-other at the same revision, so that both can be read, listed, selected and watched. etcd forgets events by itself; here
-they are removed when somebody next reads or writes any.
+core/v1 and events.k8s.io/v1 name the fields of an Event differently. An Event written in one group is stored in the
+other at the same revision, so that both can be read, listed, selected and watched. etcd expires events by a lease;
+here a read or write of events removes the expired ones.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _OWN_TO_CORE = {own: core for core, own in _CORE_TO_OWN.items()}
 
 
 class Events:
-    """Keeps the two groups alike, and forgets what is old."""
+    """Mirrors events between the two groups and removes expired ones."""
 
     def __init__(self, store: Store, registry: Registry, clock: Clock) -> None:
         core, own = registry.get(*CORE), registry.get(*OWN)
@@ -46,13 +46,13 @@ class Events:
         self._store = store
         self._clock = clock
         self._written: deque[tuple[datetime, Key, int]] = deque()
-        """When each was written, under which name and revision; the oldest first."""
+        """Write time, key and revision of each, the oldest first."""
         store.pair(CORE, OWN, lambda obj: _converted(obj, own, _CORE_TO_OWN))
         store.pair(OWN, CORE, lambda obj: _converted(obj, core, _OWN_TO_CORE))
         store.listen(self._note)
 
     def expire(self) -> None:
-        """Remove what was last written an hour ago or earlier."""
+        """Remove the events that were last written an hour ago or earlier."""
         until = self._clock.now() - TTL
         while self._written and self._written[0][0] <= until:
             _, key, revision = self._written.popleft()
@@ -66,7 +66,7 @@ class Events:
 
 
 def _converted(obj: Object, into: Resource, names: Mapping[str, str]) -> tuple[Object, Mapping[str, str]]:
-    """The event as the other group has it, and what it can be selected by."""
+    """Convert an event to the other group, with its selectable fields."""
     renamed = {names.get(name, name): value for name, value in obj.items() if value not in (None, "", {}, 0)}
     version = into.storage_version
     read = codec.read(into, version, renamed)[0]

@@ -1,7 +1,7 @@
-"""Eviction: deleting a pod if its disruption budget allows.
+"""The eviction subresource: deletes a pod if its PodDisruptionBudget allows.
 
-A pod that does no work (pending, finished, on its way out) goes without asking. For one that does, the budget is asked
-and charged first: its status is written with the eviction counted in, and only who wins that write may delete.
+A pod that is pending, finished or terminating is deleted without a check. Otherwise the eviction is first counted in
+the budget's status by a conditional write; only if that succeeds is the pod deleted.
 
 As on the real server, admission sees the eviction and not the deletion that follows from it.
 """
@@ -24,7 +24,7 @@ from nodeyard.apiserver.request_info import parse
 from nodeyard.apiserver.resources import GroupResource, Resource
 from nodeyard.apiserver.store import Stored
 from nodeyard.apiserver.transport import User, request
-from nodeyard.apiserver.unstored_kinds import Posted, placed, pods_resource
+from nodeyard.apiserver.unstored_kinds import Posted, pods_resource, set_namespace
 from nodeyard.apiserver.users import MASTERS
 from nodeyard.kube import fields
 from nodeyard.kube.json import Object
@@ -45,9 +45,9 @@ _VIOLATION: Final = "Cannot evict pod as it would violate the pod's disruption b
 
 
 async def evict(server: Server, context: RequestContext, eviction: Object, dry_run: bool) -> Object:
-    """What POST on a pod's `eviction` does; answers a Status."""
+    """Handle POST of a pod's `eviction`; return a Status."""
     namespace, name = context.namespace, context.name
-    eviction = placed(eviction, namespace)
+    eviction = set_namespace(eviction, namespace)
     attributes = Posted(context, name, eviction, dry_run).attributes(server, "eviction", EVICTION)
     await server.admission.mutate(attributes)
     options = _options(attributes, name, dry_run)
@@ -58,11 +58,11 @@ async def evict(server: Server, context: RequestContext, eviction: Object, dry_r
     budget = None if _is_idle(pod) else _budget_of(server, stored)
     if budget is None:
         await _delete(server, stored, options)
-    elif _is_spared(pod, budget):
-        await _delete_spared(server, stored, options, budget["metadata"]["name"])
+    elif _is_unguarded(pod, budget):
+        await _delete_unguarded(server, stored, options, budget["metadata"]["name"])
     else:
         await _charge(server, stored, budget["metadata"]["name"], is_dry=bool(options.get("dryRun")))
-        # Charging the budget took a write, and the pod may have changed meanwhile.
+        # The write of the budget's status has yielded, so the pod may have changed.
         await _delete(server, _pod(server, namespace, name), options)
     return dict(_SUCCESS)
 
@@ -71,7 +71,7 @@ async def evict(server: Server, context: RequestContext, eviction: Object, dry_r
 
 
 def _options(attributes: Attributes, name: str, dry_run: bool) -> Object:
-    """The DeleteOptions of the eviction, with the dry run of the request."""
+    """Return the DeleteOptions of the eviction, with the dry run of the request."""
     eviction = attributes.object or {}
     if (eviction.get("metadata") or {}).get("name") != name:
         raise errors.bad_request("name in URL does not match name in Eviction object")
@@ -95,11 +95,11 @@ def _pod(server: Server, namespace: str, name: str) -> Stored:
     return stored
 
 
-# whether it may be
+# budgets
 
 
 def _is_idle(pod: Object) -> bool:
-    """Whether nobody would miss the pod."""
+    """Whether the pod does no work: pending, finished or terminating."""
     phase = (pod.get("status") or {}).get("phase")
     return phase in ("Pending", "Succeeded", "Failed") or bool(pod["metadata"].get("deletionTimestamp"))
 
@@ -123,8 +123,8 @@ def _covers(budget: Object, pod: Stored) -> bool:
         return False
 
 
-def _is_spared(pod: Object, budget: Object) -> bool:
-    """Whether the budget does not guard this pod: it is not ready, and the others are well or must not matter."""
+def _is_unguarded(pod: Object, budget: Object) -> bool:
+    """Whether unhealthyPodEvictionPolicy lets the pod be evicted without counting it."""
     if is_true((pod.get("status") or {}).get("conditions"), "Ready"):
         return False
     if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
@@ -135,7 +135,7 @@ def _is_spared(pod: Object, budget: Object) -> bool:
 
 
 async def _charge(server: Server, pod: Stored, name: str, *, is_dry: bool) -> None:
-    """Count the eviction in, or refuse it."""
+    """Count the eviction in the budget's status, or raise a 429."""
     where = f"/apis/policy/v1/namespaces/{pod.key.namespace}/poddisruptionbudgets/{name}/status"
     for _ in range(_ATTEMPTS):
         stored = server.store.get(_BUDGETS, pod.key.namespace, name)
@@ -156,10 +156,10 @@ async def _charge(server: Server, pod: Stored, name: str, *, is_dry: bool) -> No
 
 
 def _charged(server: Server, budget: Object, pod: str) -> Object:
-    """The budget with one disruption less; raises where there is none left."""
+    """The budget with one disruption less; raises if none is allowed."""
     name, status = budget["metadata"]["name"], budget.get("status") or {}
     if status.get("observedGeneration", 0) < budget["metadata"].get("generation", 0):
-        raise _unsettled(name)
+        raise _changed_meanwhile(name)
     allowed, disrupted = status.get("disruptionsAllowed", 0), status.get("disruptedPods") or {}
     if allowed < 0:
         raise errors.forbidden("policy", "poddisruptionbudget", name, "pdb disruptions allowed is negative")
@@ -194,15 +194,15 @@ def _refused(message: str, *, retry_after: int = 0) -> ApiError:
     return errors.too_many_requests(_VIOLATION, causes=causes, retry_after=retry_after)
 
 
-def _unsettled(name: str) -> ApiError:
+def _changed_meanwhile(name: str) -> ApiError:
     return _refused(f"The disruption budget {name} is still being processed by the server.", retry_after=10)
 
 
-# the deed
+# deletion
 
 
-class _Unopposed:
-    """Admission has judged the eviction already."""
+class _NoAdmission:
+    """Admission of the deletion: none, because admission has seen the eviction."""
 
     async def mutate(self, attributes: Attributes) -> None:
         return
@@ -215,31 +215,31 @@ async def _delete(server: Server, stored: Stored, options: Object) -> None:
     pods, (namespace, name) = pods_resource(server), stored.key
     deletion = request("DELETE", f"/api/v1/namespaces/{namespace}/pods/{name}")
     parsed = delete_options(deletion, options)
-    deleter = Deleter(server.store, server.clock, _Unopposed())
+    deleter = Deleter(server.store, server.clock, _NoAdmission())
     with server.worker_thread.work() as work:
         context = RequestContext(deletion, parse(deletion), _SERVER, pods, "v1", negotiate(""), server.clock, work)
         if parsed.dry_run:
             await deleter.delete(context, namespace, name, parsed)
             return
         _check_preconditions(stored, options)
-        _announce(server, pods, stored)
+        _set_disruption_target(server, pods, stored)
         free = {key: value for key, value in options.items() if key != "preconditions"}
         await deleter.delete(context, namespace, name, delete_options(deletion, free))
 
 
-async def _delete_spared(server: Server, stored: Stored, options: Object, budget: str) -> None:
-    """The pod goes as it was judged, not ready; where that cannot be kept the caller shall ask again."""
+async def _delete_unguarded(server: Server, stored: Stored, options: Object, budget: str) -> None:
+    """Delete a pod that is not ready at the version that was checked; a 429 if it has changed."""
     try:
         await _delete(server, stored, options)
     except ApiError as error:
         names_revision = bool((options.get("preconditions") or {}).get("resourceVersion"))
         if error.code == 409 and not names_revision:
-            raise _unsettled(budget) from error
+            raise _changed_meanwhile(budget) from error
         raise
 
 
 def _check_preconditions(stored: Stored, options: Object) -> None:
-    """Before the pod is told: our own write of its status changes its revision."""
+    """Check the preconditions before the condition is written, which changes the resourceVersion."""
     wanted, revision = options.get("preconditions") or {}, str(stored.revision)
     if (uid := wanted.get("uid")) and uid != stored.uid:
         why = (
@@ -255,8 +255,8 @@ def _check_preconditions(stored: Stored, options: Object) -> None:
         raise errors.conflict("", "Pod", stored.key.name, why)
 
 
-def _announce(server: Server, pods: Resource, stored: Stored) -> None:
-    """Tell the pod, in its status, why it ends."""
+def _set_disruption_target(server: Server, pods: Resource, stored: Stored) -> None:
+    """Set the condition DisruptionTarget of the pod."""
     pod = stored.object()
     status = pod.get("status") or {}
     told = {

@@ -1,9 +1,8 @@
-"""Acting as someone else: the `Impersonate-*` headers.
+"""Impersonation: the `Impersonate-*` headers.
 
-Two ways lead to it. Constrained impersonation asks for two rights, to impersonate that kind of user and to do this
-request while impersonating, so that a role can allow the one without the other. Impersonation as it always was asks for
-the verb `impersonate` alone and then allows everything. The constrained one is tried first, and if neither is allowed
-its refusal is the answer.
+There are two modes. Constrained impersonation needs two rights: to impersonate that kind of user, and to do this
+request while impersonating. Legacy impersonation needs the verb `impersonate` alone. The constrained mode is tried
+first; if neither is allowed, its refusal is the answer.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _NODE_MODE = "arbitrary-node"
 
 
 def impersonate(request: Request, info: RequestInfo, requestor: User, authorizer: Authorizer) -> User:
-    """Whom the request is made as: the requestor, unless headers name another whom the requestor may be."""
+    """Return the user the request acts as: the requestor, or the user of the headers if that is allowed."""
     wanted = _wanted(request)
     if wanted is None:
         return requestor
@@ -57,7 +56,7 @@ def impersonate(request: Request, info: RequestInfo, requestor: User, authorizer
 
 
 def _wanted(request: Request) -> User | None:
-    """The user as the headers say; repeated headers come joined by line feeds, which no value can hold."""
+    """The user of the headers. Repeated headers are joined by line feeds, which no value can contain."""
     headers = request.headers
     name, uid = headers.get(_USER, ""), headers.get(_UID, "")
     groups = tuple(headers[_GROUP].split("\n")) if _GROUP in headers else ()
@@ -75,7 +74,7 @@ def _wanted(request: Request) -> User | None:
 
 @dataclass(frozen=True, slots=True)
 class _Mode:
-    """One way to impersonate; the old one has no name."""
+    """A mode of impersonation; the legacy mode has no name."""
 
     name: str
 
@@ -84,7 +83,7 @@ class _Mode:
         return f"impersonate:{self.name}" if self.name else "impersonate"
 
     def rights(self, wanted: User, requestor: User) -> Iterator[RequestInfo]:
-        """What has to be allowed for each thing that the headers ask for."""
+        """The requests to authorize, one for each impersonated attribute."""
         group = _AUTHENTICATION if self.name else ""
         account, node = parse_service_account(wanted.name), parse_node(wanted.name)
         if account:
@@ -115,7 +114,7 @@ class _Mode:
         return user if UNAUTHENTICATED in groups else with_group(user, AUTHENTICATED)
 
     def _limit(self, wanted: User, requestor: User) -> None:
-        """What the constrained way never allows, whatever the roles say."""
+        """Refuse what constrained impersonation never allows."""
         if not self.name:
             return
         right = self._right(_AUTHENTICATION, "groups", "")
@@ -152,7 +151,7 @@ def _modes(wanted: User) -> Iterator[_Mode]:
 
 
 def _go_syntax(user: User) -> str:
-    """A user as Go's %#v prints it, which is what the answer holds."""
+    """A user in Go's %#v format, which the answer contains."""
     extra = ", ".join(f"{quote(key)}:{_go_strings(values)}" for key, values in sorted(user.extra.items()))
     extras = f"map[string][]string{{{extra}}}" if extra else "map[string][]string(nil)"
     name, uid, groups = quote(user.name), quote(user.uid), _go_strings(user.groups)

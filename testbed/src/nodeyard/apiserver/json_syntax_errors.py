@@ -1,7 +1,6 @@
-"""What is wrong with a text that is not JSON, in the words of the real server's parser.
+"""JSON syntax errors as Go's parser reports them.
 
-Runs only where the fast parser has given up. It walks the text byte by byte, as Go's scanner does, to the first byte
-that cannot stand where it stands.
+It runs only after the fast parser has failed, and walks the text byte by byte to the first invalid one.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ _END = "unexpected end of JSON input"
 
 
 class _FaultError(Exception):
-    """Found."""
+    """A syntax error; ends the walk."""
 
 
 def fault(text: bytes) -> str | None:
-    """The complaint; None where Go would have none."""
+    """Return the error, or None if Go accepts the text."""
     try:
         _Scanner(text).document()
     except _FaultError as found:
@@ -37,7 +36,7 @@ class _Scanner:
         self._open = bytearray()
 
     def document(self) -> None:
-        """Values and what stands between them, without recursion: nesting may be deep."""
+        """Scan values and separators without recursion, because nesting may be deep."""
         while True:
             if self._value():
                 continue
@@ -51,7 +50,7 @@ class _Scanner:
             raise self._invalid("after top-level value")
 
     def _value(self) -> bool:
-        """Take what begins a value; whether another value has to follow inside it."""
+        """Scan the beginning of a value; return whether a value must follow inside it."""
         byte = self._next()
         if byte in b"{[":
             return self._enter(byte)
@@ -87,7 +86,7 @@ class _Scanner:
             raise self._invalid("after object key", back=1)
 
     def _between(self) -> bool:
-        """After a value in an object or array; whether another follows, else it is closed."""
+        """Scan the separator or end after a value; return whether another value follows."""
         is_object = self._open[-1] == ord("{")
         byte = self._next()
         if byte == ord(","):
@@ -155,7 +154,7 @@ class _Scanner:
             self._at += 1
 
     def _next(self) -> int:
-        """The next byte that is no space."""
+        """Return the next byte that is no white space."""
         self._skip()
         return self._byte()
 
@@ -165,7 +164,7 @@ class _Scanner:
         return self._inside()
 
     def _inside(self) -> int:
-        """The next byte of a number, word or escape: Go reads a space at the end, which can never stand in one."""
+        """Return the next byte of a token. At the end it is a space, as in Go, which is never part of a token."""
         self._at += 1
         return self._text[self._at - 1]
 
@@ -174,7 +173,7 @@ class _Scanner:
 
 
 def _shown(byte: int) -> str:
-    """A byte as if it were a character, in single quotes."""
+    """The byte as a character in single quotes."""
     if byte == ord("'"):
         return "'\\''"
     return "'\"'" if byte == ord('"') else f"'{quote(chr(byte))[1:-1]}'"

@@ -1,8 +1,8 @@
-"""What kind a body says it is, against the kind its endpoint takes.
+"""Check of a body's kind and apiVersion against those of its endpoint.
 
-The real server first looks for the Go type that kind and apiVersion stand for, what is missing taken from the endpoint,
-then converts it to the type it works with, and only then compares versions. Each step has its own refusal. Custom
-resources have no Go type: their apiVersion is compared at once, their kind is validated like any field.
+The real server looks for the Go type of the kind and apiVersion, taking missing ones from the endpoint, converts it to
+the internal type, and only then compares versions. Each step has its own error. Custom resources have no Go type: their
+apiVersion is compared at once, their kind is validated like any field.
 """
 
 from __future__ import annotations
@@ -27,28 +27,28 @@ _RETIRED = {
     "policy": ("v1beta1",),
     "rbac.authorization.k8s.io": ("v1alpha1", "v1beta1"),
 }
-"""Versions that are no longer served though their types are still known."""
+"""Versions that are no longer served but have types."""
 _MOVED = {"extensions": "apps", "events.k8s.io": ""}
-"""Groups whose kinds are another group's inside."""
+"""Groups whose internal types are another group's."""
 
 
-def built_in(body: Object, wanted: GroupVersionKind) -> Object:
-    """The body with kind and apiVersion of the endpoint; 400 where it says otherwise."""
+def check_built_in(body: Object, wanted: GroupVersionKind) -> Object:
+    """Return the body with kind and apiVersion of the endpoint; raise a 400 if it has others."""
     kind, api_version = body.get("kind") or wanted.kind, body.get("apiVersion") or wanted.api_version
     if kind == wanted.kind and api_version == wanted.api_version:
         return body if "kind" in body and "apiVersion" in body else {**body, "kind": kind, "apiVersion": api_version}
     group, _, version = api_version.rpartition("/")
-    told = GroupVersionKind(group, version, kind)
-    if not _is_known(told, wanted):
-        raise _mistaken(told, wanted, unknown_kind(kind, api_version))
+    given = GroupVersionKind(group, version, kind)
+    if not _is_known(given, wanted):
+        raise _mistaken(given, wanted, unknown_kind(kind, api_version))
     if kind != wanted.kind or _inside(group) != _inside(wanted.group):
         target = f"{_package(wanted.group)}.{wanted.kind}"
-        raise _mistaken(told, wanted, f"converting ({version}.{kind}) to ({target}): unknown conversion")
+        raise _mistaken(given, wanted, f"converting ({version}.{kind}) to ({target}): unknown conversion")
     raise wrong_version(api_version, wanted)
 
 
 def check_custom(body: Object, wanted: GroupVersionKind) -> None:
-    """400 or 422 where a custom resource says it is another's."""
+    """Raise a 400 or 422 if a custom resource has another kind or apiVersion."""
     kind, api_version = body.get("kind"), body.get("apiVersion", "")
     if api_version != wanted.api_version:
         raise wrong_version(api_version, wanted)
@@ -69,18 +69,18 @@ def wrong_version(api_version: str, wanted: GroupVersionKind) -> ApiError:
     )
 
 
-def _mistaken(told: GroupVersionKind, wanted: GroupVersionKind, why: str) -> ApiError:
-    return errors.bad_request(f'{told.kind} in version "{told.version}" cannot be handled as a {wanted.kind}: {why}')
+def _mistaken(given: GroupVersionKind, wanted: GroupVersionKind, why: str) -> ApiError:
+    return errors.bad_request(f'{given.kind} in version "{given.version}" cannot be handled as a {wanted.kind}: {why}')
 
 
-def _is_known(told: GroupVersionKind, wanted: GroupVersionKind) -> bool:
-    """Whether there is a Go type of that name where the endpoint looks; definitions of kinds are looked at apart."""
-    if (told.group == _EXTENSIONS) != (wanted.group == _EXTENSIONS):
+def _is_known(given: GroupVersionKind, wanted: GroupVersionKind) -> bool:
+    """Whether the scheme of the endpoint has this Go type; CRDs have a scheme of their own."""
+    if (given.group == _EXTENSIONS) != (wanted.group == _EXTENSIONS):
         return False
-    kind = told.kind.removesuffix("List") or told.kind
-    if told.version in _RETIRED.get(told.group, ()):
-        return definition_of(_MOVED.get(told.group, told.group), "v1", kind) is not None
-    return definition_of(*told) is not None or definition_of(told.group, told.version, kind) is not None
+    kind = given.kind.removesuffix("List") or given.kind
+    if given.version in _RETIRED.get(given.group, ()):
+        return definition_of(_MOVED.get(given.group, given.group), "v1", kind) is not None
+    return definition_of(*given) is not None or definition_of(given.group, given.version, kind) is not None
 
 
 def _inside(group: str) -> str:

@@ -1,7 +1,6 @@
-"""The HTTP front: sockets and TLS around `Server.handle`.
+"""The HTTPS listener around `Server.handle`.
 
-Thin on purpose: it reads a whole request, hands it over, and writes the answer: in one piece, in chunks, or as a
-stream. Nothing here knows what a pod is.
+It reads a whole request, passes it on, and writes the answer: in one piece, in chunks, or as a stream.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _JSON_HEADERS = {"Cache-Control": "no-cache, private"}
 
 @dataclass(slots=True)
 class Listener:
-    """A listening server; `url` is where."""
+    """A listening server."""
 
     host: str
     port: int
@@ -44,13 +43,13 @@ class Listener:
 
 
 async def serve(server: Server, host: str, port: int, context: ssl.SSLContext | None) -> Listener:
-    """Listen; port 0 takes a free one."""
+    """Listen; port 0 picks a free one."""
 
     async def handler(incoming: BaseRequest) -> web.StreamResponse:
         try:
-            return await _answer(server, incoming)
+            return await _handle(server, incoming)
         except ConnectionResetError:
-            # Whoever asked did not wait for the answer.
+            # The client has disconnected.
             return web.Response()
 
     runner = web.ServerRunner(
@@ -63,26 +62,26 @@ async def serve(server: Server, host: str, port: int, context: ssl.SSLContext | 
     return Listener(host, bound[1], runner)
 
 
-async def _answer(server: Server, incoming: BaseRequest) -> web.StreamResponse:
+async def _handle(server: Server, incoming: BaseRequest) -> web.StreamResponse:
     body = await _body(incoming)
     request = Request(
         method=incoming.method,
         path=incoming.path,
         query=_query(incoming),
-        headers=_received(incoming),
+        headers=_headers_of(incoming),
         body=body or b"",
         peer=_peer(incoming),
     )
     response = error_response(request, errors.too_large()) if body is None else await server.handle(request)
     if response.stream is not None:
-        return await _stream(incoming, response)
-    return await _whole(incoming, response)
+        return await _write_stream(incoming, response)
+    return await _write_response(incoming, response)
 
 
 async def _body(incoming: BaseRequest) -> bytes | None:
-    """The body, or None where it is larger than the server takes.
+    """Read the body; None if it is too large.
 
-    One too large is still read, to the point of absurdity: a client that is cut off while it sends never sees the 413.
+    A body that is too large is read on, up to 64 MB: a client that is cut off while it sends never sees the 413.
     """
     if not incoming.can_read_body:
         return b""
@@ -97,8 +96,8 @@ async def _body(incoming: BaseRequest) -> bytes | None:
     return b"".join(parts) if size <= BODY_MAX else None
 
 
-def _received(incoming: BaseRequest) -> dict[str, str]:
-    """Headers by lower-case name; one that comes several times is one text of several lines."""
+def _headers_of(incoming: BaseRequest) -> dict[str, str]:
+    """Headers by lower-case name; values of a repeated header are joined by line feeds."""
     headers: dict[str, str] = {}
     for name, value in incoming.headers.items():
         name = name.lower()
@@ -123,13 +122,13 @@ def _peer(incoming: BaseRequest) -> Peer | None:
     return Peer(common, tuple(value for name, value in names if name == "organizationName"))
 
 
-async def _whole(incoming: BaseRequest, response: Response) -> web.StreamResponse:
+async def _write_response(incoming: BaseRequest, response: Response) -> web.StreamResponse:
     chunks: Iterable[Chunk] = response.chunks if response.chunks is not None else (response.body,)
     size = sum(len(chunk) for chunk in chunks)
     answer = web.StreamResponse(status=response.status, headers=_headers(response))
     answer.headers["Content-Type"] = response.content_type
     if size >= GZIP_FROM and "gzip" in incoming.headers.get("Accept-Encoding", ""):
-        return await _zipped(incoming, answer, chunks)
+        return await _write_compressed(incoming, answer, chunks)
     answer.content_length = size
     await answer.prepare(incoming)
     if incoming.method != "HEAD" and response.status != 304:
@@ -139,16 +138,16 @@ async def _whole(incoming: BaseRequest, response: Response) -> web.StreamRespons
 
 
 async def _write(answer: web.StreamResponse, chunks: Iterable[Chunk]) -> None:
-    """Write piece by piece. Others have their turn in between: a client that reads fast never makes a write wait."""
+    """Write in pieces and yield to the loop between them: writes to a fast reader never wait."""
     is_first = True
-    for piece in _gathered(chunks):
+    for piece in _pieces(chunks):
         if not is_first:
             await asyncio.sleep(0)
         await answer.write(piece)
         is_first = False
 
 
-def _cut(chunks: Iterable[Chunk]) -> Iterable[Chunk]:
+def _split(chunks: Iterable[Chunk]) -> Iterable[Chunk]:
     for chunk in chunks:
         if len(chunk) <= _WRITE_SIZE:
             yield chunk
@@ -156,11 +155,11 @@ def _cut(chunks: Iterable[Chunk]) -> Iterable[Chunk]:
             yield from (chunk[at : at + _WRITE_SIZE] for at in range(0, len(chunk), _WRITE_SIZE))
 
 
-def _gathered(chunks: Iterable[Chunk]) -> Iterable[bytes]:
-    """Pieces that are worth a write each, and none so large that it would take long."""
+def _pieces(chunks: Iterable[Chunk]) -> Iterable[bytes]:
+    """Join or split the chunks into pieces of the size of one write."""
     pending: list[Chunk] = []
     size = 0
-    for chunk in _cut(chunks):
+    for chunk in _split(chunks):
         pending.append(chunk)
         size += len(chunk)
         if size >= _WRITE_SIZE:
@@ -170,14 +169,16 @@ def _gathered(chunks: Iterable[Chunk]) -> Iterable[bytes]:
         yield b"".join(pending)
 
 
-async def _zipped(incoming: BaseRequest, answer: web.StreamResponse, chunks: Iterable[Chunk]) -> web.StreamResponse:
-    """Compressed off the loop, as it is written."""
+async def _write_compressed(
+    incoming: BaseRequest, answer: web.StreamResponse, chunks: Iterable[Chunk]
+) -> web.StreamResponse:
+    """Write compressed; the compression runs off the loop."""
     answer.headers["Content-Encoding"] = "gzip"
     answer.headers["Vary"] = "Accept-Encoding"
     answer.enable_chunked_encoding()
     await answer.prepare(incoming)
     packer = zlib.compressobj(1, zlib.DEFLATED, 31)
-    for piece in _gathered(chunks):
+    for piece in _pieces(chunks):
         packed = await asyncio.to_thread(packer.compress, piece)
         if packed:
             await answer.write(packed)
@@ -186,7 +187,7 @@ async def _zipped(incoming: BaseRequest, answer: web.StreamResponse, chunks: Ite
     return answer
 
 
-async def _stream(incoming: BaseRequest, response: Response) -> web.StreamResponse:
+async def _write_stream(incoming: BaseRequest, response: Response) -> web.StreamResponse:
     assert response.stream is not None
     answer = web.StreamResponse(status=response.status, headers=_headers(response))
     answer.headers["Content-Type"] = response.content_type

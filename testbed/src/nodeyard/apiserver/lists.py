@@ -1,4 +1,4 @@
-"""Lists: consistent pages over one revision, in the form asked for."""
+"""Lists: consistent pages of one revision, in the requested form."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TOO_OLD = (
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Part of a list: its items, the revision it shows, and where the next part begins."""
+    """A page: its items, the revision of the list, and where the next page begins."""
 
     items: list[Stored]
     revision: int
@@ -64,7 +64,7 @@ def page(store: Store, resource: Resource, selection: Selection, options: ListOp
         raise _continue_expired(store, after) from None
     chosen = _narrow(objects, selection)
     if options.limit <= 0 or options.resource_version == "0":
-        return Page(list(chosen), revision)  # of what is at hand everything, as a watch cache gives it
+        return Page(list(chosen), revision)  # the whole list, as the watch cache serves it
     items = list(islice(chosen, options.limit))
     rest = sum(1 for _ in chosen)
     if not rest:
@@ -78,7 +78,7 @@ def _narrow(objects: Iterable[Stored], selection: Selection) -> Iterator[Stored]
 
 
 def _position(store: Store, options: ListOptions) -> tuple[int, Key | None]:
-    """The revision to show, and the key after which to go on."""
+    """Return the revision of the list, and the key after which the page begins."""
     if options.continue_token:
         token = _read_token(options)
         if token.revision > store.revision:
@@ -87,7 +87,7 @@ def _position(store: Store, options: ListOptions) -> tuple[int, Key | None]:
     asked = _revision(options.resource_version)
     if asked > store.revision:
         raise too_large(asked, store.revision)
-    # A page of a named revision is a page of exactly that, unless newer will do.
+    # A limit makes a revision exact, unless resourceVersionMatch is set.
     is_exact = options.match == "Exact" or bool(asked and options.limit > 0 and not options.match)
     return (asked if is_exact else store.revision), None
 
@@ -100,7 +100,7 @@ def _revision(text: str) -> int:
 
 
 def check_revision(store: Store, text: str) -> None:
-    """Whether an object can be shown no older than this; a number that is none is an internal error here."""
+    """Raise if the revision is not reached yet; an invalid number is an internal error here."""
     try:
         asked = parse_revision(text)
     except ValueError as fault:
@@ -152,14 +152,14 @@ def _key(start: str) -> Key:
 
 
 def _continue_expired(store: Store, after: Key) -> ApiError:
-    """410, with a token that goes on at the present revision, for those who can live with that."""
+    """A 410 with a token that continues at the current revision, inconsistently."""
     error = errors.expired(_TOO_OLD)
     error.list_metadata = {"continue": _token(-1, after)}
     return error
 
 
 def list_chunks(resource: Resource, version: str, form: Form, found: Page, now: datetime, include: str) -> list[Chunk]:
-    """The body of a list, in pieces."""
+    """Return the body of a list, in pieces."""
     if form.shape is Shape.TABLE:
         objects = (stored.object() for stored in found.items)
         shown = table(resource, version, objects, now=now, include=include_object(include), metadata=found.metadata())
@@ -175,7 +175,7 @@ def list_chunks(resource: Resource, version: str, form: Form, found: Page, now: 
 
 
 def joined(kind: str, api_version: str, metadata: Object, items: Sequence[Chunk], opening: bytes = b"") -> list[Chunk]:
-    """A list of items that are encoded, in pieces; `opening` is how every item begins."""
+    """Return a list of encoded items, in pieces; `opening` is the beginning of every item."""
     head = b'{"kind":%s,"apiVersion":%s,"metadata":%s,"items":[' % (encode(kind), encode(api_version), encode(metadata))
     chunks: list[Chunk] = [head + opening if items else head]
     between = b"," + opening

@@ -1,4 +1,4 @@
-"""What every object's metadata must be, whatever its kind."""
+"""Validation of ObjectMeta."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ IMMUTABLE = "field is immutable"
 _PATH = "metadata"
 _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds")
 _STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
-# Built-in kinds whose finalizers the real server leaves alone, by group or as a resource.
+# Built-in kinds whose finalizers the real server does not validate, by group or as a resource.
 _FREE_FINALIZERS = (
     "admissionregistration.k8s.io",
     "apiextensions.k8s.io",
@@ -40,7 +40,7 @@ Faults = Callable[[str], list[str]]
 
 
 def create_faults(resource: Resource, obj: Object) -> list[FieldError]:
-    """Everything wrong with the metadata of a new object."""
+    """Validate the metadata of a new object."""
     metadata = obj.get("metadata") or {}
     errors = name_errors(metadata, resource.strategy.validate_name)
     errors += _namespace_errors(metadata, resource.namespaced)
@@ -51,7 +51,7 @@ def create_faults(resource: Resource, obj: Object) -> list[FieldError]:
 
 
 def update_faults(resource: Resource, new: Object, old: Object) -> list[FieldError]:
-    """Everything wrong with the metadata of a changed object."""
+    """Validate the metadata of a changed object."""
     metadata, before = new.get("metadata") or {}, old.get("metadata") or {}
     errors = _content_errors(_changed(metadata, before))
     if before.get("deletionTimestamp"):
@@ -65,12 +65,12 @@ def update_faults(resource: Resource, new: Object, old: Object) -> list[FieldErr
 
 
 def _changed(metadata: Mapping[str, Any], before: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What is as it was has been checked when it came."""
+    """The changed fields; unchanged ones were validated before."""
     return {field: value for field, value in metadata.items() if value != before.get(field)}
 
 
 def distinct_owners(obj: Object) -> tuple[Object, list[str]]:
-    """The object with each owner named once, and the uids of those that were named again."""
+    """Return the object without duplicate ownerReferences, and the uids of the duplicates."""
     owners = (obj.get("metadata") or {}).get("ownerReferences") or ()
     if len(owners) < 2:
         return obj, []
@@ -97,7 +97,7 @@ def name_errors(metadata: Mapping[str, Any], faults: Faults, path: str = _PATH) 
 
 
 def _without_dash(prefix: str) -> str:
-    """A prefix may end with a dash: what the server appends comes after it."""
+    """Validate a generateName, which may end with a dash."""
     return f"{prefix[:-2]}a" if len(prefix) > 1 and prefix.endswith("-") else prefix
 
 
@@ -173,7 +173,7 @@ def _one_owner_errors(owner: Object, path: str) -> list[FieldError]:
 
 
 def _written(owners: Object | list[Object]) -> msgspec.Raw:
-    """As Go writes the struct, fields in their order there."""
+    """The reference as Go prints the struct."""
     many = owners if isinstance(owners, list) else [owners]
     order = ("apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion")
     ordered = [{field: owner[field] for field in order if field in owner} for owner in many]
@@ -188,7 +188,7 @@ def _finalizer_errors(finalizers: list[str], path: str) -> list[FieldError]:
 
 
 def _kube_finalizer_errors(resource: Resource, metadata: Mapping[str, Any]) -> list[FieldError]:
-    """Most built-in kinds take only finalizers that say whose they are."""
+    """Most built-in kinds take only qualified finalizers."""
     finalizers = metadata.get("finalizers")
     is_free = resource.is_custom or resource.group in _FREE_FINALIZERS or resource.key in _FREE_FINALIZERS
     if not finalizers or is_free:

@@ -1,4 +1,4 @@
-"""In which form an answer is wanted: the object itself, a Table for kubectl, or its metadata alone."""
+"""Content negotiation: the object itself, a Table for kubectl, or its metadata alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Form(NamedTuple):
     shape: Shape = Shape.OBJECT
     is_yaml: bool = False
     version: str = ""
-    """Of the shape's own API, as asked for: v1 of meta.k8s.io, v2 of apidiscovery.k8s.io."""
+    """The requested version of the shape's API: v1 of meta.k8s.io, v2 of apidiscovery.k8s.io."""
 
 
 _SHAPES = {shape.value: shape for shape in Shape}
@@ -34,7 +34,7 @@ _SHAPES = {shape.value: shape for shape in Shape}
 
 @lru_cache(maxsize=512)
 def negotiate(accept: str) -> Form:
-    """The first media type of the Accept header that can be served."""
+    """Return the first media type of the Accept header that can be served; raise a 406 if there is none."""
     if not accept.strip():
         return Form()
     for offer in accept.split(","):

@@ -1,4 +1,4 @@
-"""Paths that are not objects: health, version, discovery, OpenAPI."""
+"""Non-resource URLs: health, version, discovery, OpenAPI."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAJOR, MINOR = "1", "36"
 _DISCOVERY_TYPE = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _TEXT = "text/plain; charset=utf-8"
 _ALIVE = ("ping", "log", "etcd", "poststarthook/crd-informer-synced", "poststarthook/rbac/bootstrap-roles")
-# The checks of each page. All of them pass: the server listens when it has started, and not before.
+# The checks of each endpoint. All of them pass, because the server listens only when it has started.
 _HEALTH = {"/healthz": _ALIVE, "/livez": _ALIVE, "/readyz": (*_ALIVE, "informer-sync", "shutdown")}
 
 
@@ -29,7 +29,7 @@ class NonResourceHandler:
         self._documents = Documents(registry, f"{MAJOR}.{MINOR}")
 
     def answer(self, request: Request, info: RequestInfo) -> Response:
-        """Most of these pages do not care about the method; the rest are for GET alone."""
+        """Answer a request. Most of these endpoints accept any method, the rest only GET."""
         path = request.path.rstrip("/") or "/"
         page, _, check = path[1:].partition("/")
         if checks := _HEALTH.get(f"/{page}"):
@@ -79,7 +79,7 @@ class NonResourceHandler:
         body, tag = discovery.aggregated(self._registry, core=is_core)
         headers = [("ETag", tag), ("Vary", "Accept"), ("Cache-Control", "public")]
         if request.headers.get("if-none-match") == tag:
-            # clients that cache replace the headers they have by these, the content type too
+            # caching clients replace their headers with these, including the content type
             return Response(304, content_type=_DISCOVERY_TYPE, headers=headers)
         return Response(200, body, content_type=_DISCOVERY_TYPE, headers=headers)
 
@@ -109,7 +109,7 @@ def _openapi_v2(request: Request) -> Response:
 
 
 def _health(request: Request, page: str, checks: tuple[str, ...]) -> Response:
-    """One word, or with `verbose` a line for each check; those that are excluded count as passed."""
+    """Answer `ok`, or with `verbose` a line for each check. Excluded checks count as passed."""
     if not checks or "verbose" not in request.query:
         return Response(200, b"ok", content_type=_TEXT)
     excluded = request.query.get("exclude", ())
@@ -126,7 +126,7 @@ def _check_get(request: Request) -> None:
 
 
 def version() -> Object:
-    """Compatible with this Kubernetes version, and honest about being none of its builds."""
+    """Return the Kubernetes version that the server is compatible with; gitVersion names this build."""
     return {
         "major": MAJOR,
         "minor": MINOR,

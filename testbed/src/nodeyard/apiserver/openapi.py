@@ -17,7 +17,7 @@ _KIND = "The kind of this object."
 
 
 class Documents:
-    """The documents of a registry, made on first use and again after it changed."""
+    """The documents of a registry, built on first use and after each change."""
 
     def __init__(self, registry: Registry, version: str) -> None:
         self._registry = registry
@@ -26,7 +26,7 @@ class Documents:
         self._cache: dict[str, bytes] = {}
 
     def index(self) -> bytes:
-        """`/openapi/v3`: every document with a hash by which clients cache it."""
+        """The index at `/openapi/v3`: every document, with a hash for the clients' cache."""
         paths = {}
         for path in self._paths():
             body = self.document(path)
@@ -35,7 +35,7 @@ class Documents:
         return encode({"paths": paths})
 
     def document(self, path: str) -> bytes | None:
-        """`api/v1` or `apis/GROUP/VERSION`; None when that is not served."""
+        """The document `api/v1` or `apis/GROUP/VERSION`; None if it is not served."""
         if self._generation != self._registry.generation:
             self._cache.clear()
             self._generation = self._registry.generation
@@ -78,7 +78,7 @@ def _document(registry: Registry, group: str, version: str, server_version: str)
 
 
 def _definition(resource: Resource, version: str) -> str:
-    """`dev.nodeyard.v1.Thing`: the group backwards, as published for custom resources."""
+    """The name of a definition, `dev.nodeyard.v1.Thing`: the group is reversed, as on the real server."""
     return ".".join([*reversed(resource.group.split(".")), version, resource.kind])
 
 

@@ -1,4 +1,4 @@
-"""What the query string of a call may ask for, checked as the real server checks it."""
+"""Options in the query string, validated as on the real server."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MANAGER_MAX = 128
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """CreateOptions, UpdateOptions and PatchOptions in one: they differ in their name and in `force`."""
+    """CreateOptions, UpdateOptions and PatchOptions, which differ in kind and `force`."""
 
     kind: str
     dry_run: bool
@@ -28,10 +28,10 @@ class WriteOptions:
     field_validation: FieldValidation
     force: bool | None = None
     asked_validation: str = ""
-    """fieldValidation as the caller gave it; left out means Warn."""
+    """The requested fieldValidation; the default is Warn."""
 
     def as_object(self) -> Object:
-        """The form in which admission webhooks are shown them."""
+        """The options as admission webhooks receive them."""
         shown: Object = {"kind": self.kind, "apiVersion": "meta.k8s.io/v1"}
         if self.dry_run:
             shown["dryRun"] = ["All"]
@@ -84,7 +84,7 @@ def manager_faults(manager: str) -> list[FieldError]:
 
 
 def manager_name(options: WriteOptions, request: Request) -> str:
-    """The field manager of a write: as asked, else the first word of the user agent."""
+    """The field manager of a write: the requested one, else the first part of the user agent."""
     return options.field_manager or request.headers.get("user-agent", "unknown").split("/", 1)[0][:_MANAGER_MAX]
 
 
@@ -135,7 +135,7 @@ def _parse_integer(text: str) -> int:
 
 
 def _number(text: str) -> int | None:
-    """None where there are more digits than any number here has: Python reads only so many."""
+    """Parse a number; None if it has too many digits."""
     sign, digits = text.rstrip("0123456789"), text.lstrip("+-").lstrip("0")
     return int(f"{sign}{digits or 0}") if len(digits) <= _DIGITS_MAX else None
 
@@ -191,7 +191,7 @@ class DeleteOptions:
     uid: str = ""
     resource_version: str = ""
     asked_to_cascade: bool = False
-    """`orphanDependents: false`, the old spelling: then a deletion that takes its time answers 202."""
+    """Whether `orphanDependents: false` was given, for which a pending deletion answers 202."""
 
     def as_object(self) -> Object:
         shown: Object = {"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"}
@@ -211,7 +211,7 @@ _POLICIES = ("Foreground", "Background", "Orphan")
 
 
 def delete_options(request: Request, body: Object | None) -> DeleteOptions:
-    """From the body where there is one, else from the query."""
+    """Read DeleteOptions from the body, or from the query if there is no body."""
     given = body if body is not None else _delete_query(request)
     faults: list[FieldError] = []
     dry_run = given.get("dryRun") or []
@@ -256,7 +256,7 @@ def _delete_query(request: Request) -> Object:
 
 
 def parse_revision(text: str) -> int:
-    """A resourceVersion; empty is 0."""
+    """Parse a resourceVersion; empty is 0."""
     if not text:
         return 0
     is_number = text.isascii() and text.isdigit()

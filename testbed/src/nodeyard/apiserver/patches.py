@@ -1,7 +1,7 @@
-"""The four kinds of patch, each as a transform of the object as it is.
+"""The four kinds of patch, each as a transform of the current object.
 
 JSON patch and merge patch work on plain values, strategic merge patch on the merge keys of built-in types, server-side
-apply on field ownership. What they give is then read like the body of an update: typed, pruned and defaulted.
+apply on field ownership. The result is then decoded like the body of an update: typed, pruned and defaulted.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from nodeyard.apiserver.request_body import (
     APPLY_PATCH,
     Document,
     StrictError,
+    decode_object,
+    decode_unstored,
     document,
     json_type,
     media_type,
     mistyped,
-    settle,
-    settle_posted,
     yaml_refusal,
 )
 from nodeyard.apiserver.request_context import RequestContext
@@ -67,7 +67,7 @@ def read_patch(context: RequestContext) -> Patch:
 
 
 def _complaints(kind: str, read: Document, validation: FieldValidation) -> list[str]:
-    """What field validation says of the patch itself."""
+    """The field validation errors of the patch itself."""
     if kind != JSON_PATCH or validation == "Ignore":
         return read.complaints(validation)
     faults = [("duplicate", path) for path in read.repeated]
@@ -126,13 +126,13 @@ def _transform(context: RequestContext, given: Patch) -> Transform:
         new = patched(context, given, old)
         if new is old and not given.complaints:
             return old
-        return _settled(context, new, given)
+        return _decode(context, new, given)
 
     return transform
 
 
 def patched(context: RequestContext, given: Patch, old: Object) -> Object:
-    """The value that a JSON, merge or strategic patch makes of another."""
+    """Apply a JSON, merge or strategic patch to a value."""
     try:
         if given.kind == MERGE_PATCH:
             new = merge_patch(old, given.body)
@@ -155,16 +155,18 @@ def _unprocessable() -> ApiError:
     return ApiError(422, "Invalid", "the server rejected our request due to an error in our request", details={})
 
 
-def _settled(context: RequestContext, new: Object, given: Patch) -> Object:
-    """Read like a body; but what a patch makes is refused as a bad patch, not as a bad object."""
+def _decode(context: RequestContext, new: Object, given: Patch) -> Object:
+    """Decode the patched object; errors are those of a bad patch, not of a bad object."""
     if context.resource.is_custom:
         kind_check.check_custom(new, context.resource.gvk(context.version))
     elif why := mistyped(new):
         raise _bad_patch(new, why)
     try:
         if not context.resource.is_custom:
-            new = kind_check.built_in(new, context.resource.gvk(context.version))
-        return settle(context, new, given.options.field_validation, given.complaints, has_floats=given.has_floats)
+            new = kind_check.check_built_in(new, context.resource.gvk(context.version))
+        return decode_object(
+            context, new, given.options.field_validation, given.complaints, has_floats=given.has_floats
+        )
     except StrictError as fault:
         shown = plain(given.body) if given.kind == STRATEGIC_PATCH else None
         raise _bad_patch(new, fault.text, shown) from fault
@@ -174,19 +176,19 @@ def _settled(context: RequestContext, new: Object, given: Patch) -> Object:
         raise _bad_patch(new, _reason(fault)) from fault
 
 
-def patched_posted(context: RequestContext, given: Patch, old: Object, wanted: GroupVersionKind) -> Object:
-    """The same of an object that is shown but not stored, a Scale."""
+def patch_unstored(context: RequestContext, given: Patch, old: Object, wanted: GroupVersionKind) -> Object:
+    """Apply a patch to an object that is not stored, a Scale."""
     new = patched(context, given, old)
     if why := mistyped(new):
         raise _bad_patch(new, why)
     try:
-        return settle_posted(kind_check.built_in(new, wanted), wanted)
+        return decode_unstored(kind_check.check_built_in(new, wanted), wanted)
     except ApiError as fault:
         raise _bad_patch(new, _reason(fault)) from fault
 
 
 def _reason(fault: ApiError) -> str:
-    """What is wrong with an object, without the word on which object."""
+    """The reason in a message, without the name of the object."""
     return fault.message.partition(": ")[2]
 
 
@@ -215,7 +217,7 @@ async def _apply(writer: Writer, context: RequestContext, given: Patch, subresou
             raise _conflict(conflict) from conflict
         except managed_fields.ApplyError as fault:
             raise ApiError(fault.code, fault.reason, str(fault)) from fault
-        return result if result is live else settle(context, result, "Ignore")
+        return result if result is live else decode_object(context, result, "Ignore")
 
     try:
         return await writer.change(context, merged, options, subresource=subresource, is_owned=True)

@@ -1,4 +1,4 @@
-"""Starting the embedded API server in this process: TLS by an authority of its own, an administrator, a kubeconfig."""
+"""Start of the embedded API server in this process: TLS by its own authority, an administrator, a kubeconfig."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WILDCARDS = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 @dataclass(frozen=True, slots=True)
 class Serving:
-    """Where to listen, who may come in, what runs inside, where it is put on record."""
+    """The settings of `nodeyard apiserver`."""
 
     bind: str = "127.0.0.1"
     port: int = 0
@@ -39,12 +39,12 @@ class Serving:
     controllers: tuple[str, ...] = DEFAULT_CONTROLLERS
     audit_log: Path | None = None
     plugins: tuple[Plugin, ...] = ()
-    """Further admission plugins: webhooks of projects that are only played."""
+    """Further admission plugins, in place of webhooks of simulated projects."""
 
 
 @asynccontextmanager
 async def running(serving: Serving, kubeconfig: Path) -> AsyncIterator[tuple[Server, Listener]]:
-    """The server, reachable, with the administrator's kubeconfig written; it ends with the block."""
+    """Run the server, and write the administrator's kubeconfig; the server ends with the block."""
     authority = Authority()
     token = secrets.token_hex(16)
     administrator = KnownUser("admin", token, groups=("system:masters",))
@@ -96,7 +96,7 @@ async def _listen(server: Server, serving: Serving, context: ssl.SSLContext) -> 
 
 
 def _local_names() -> list[str]:
-    """Every name and address of this machine, as far as Linux tells: who listens on all is reached by any of them."""
+    """The names and addresses of this machine, all of which reach a listener on a wildcard address."""
     names = [socket.gethostname()]
     for source, read in (("/proc/net/fib_trie", _LOCAL_IPV4.findall), ("/proc/net/if_inet6", _ipv6_addresses)):
         with suppress(OSError):

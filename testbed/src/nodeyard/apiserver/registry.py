@@ -1,4 +1,4 @@
-"""The resources that are served right now: the built-in ones, and those that CRDs add and take away."""
+"""The served resources: the built-in ones, and those of CRDs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Registry:
         self._resources: dict[GroupResource, Resource] = {}
         self._kinds: dict[tuple[str, str], Resource] = {}
         self.generation = 0
-        """Counts changes, so that what is derived (discovery, OpenAPI) knows when to be made anew."""
+        """Counts changes, so that discovery and OpenAPI know when to rebuild."""
         for resource in resources:
             self.add(resource)
 

@@ -1,4 +1,4 @@
-"""From the bytes of a request to an object: of the right kind, nothing unknown unless that is allowed.
+"""Request bodies: from bytes to an object of the right kind, with field validation.
 
 Built-in kinds may also come as protocol buffers, as Go's typed clients send them.
 """
@@ -28,13 +28,13 @@ PROTOBUF = "application/vnd.kubernetes.protobuf"
 APPLY_PATCH = "application/apply-patch+yaml"
 _ACCEPTED = (JSON, YAML, PROTOBUF)
 
-# The one kind that is not told to be unrecognized: its parser's words stand alone.
+# The one kind whose parse errors come without "the object provided is unrecognized".
 _OPTIONS = "DeleteOptions"
 _DELETE_OPTIONS = GroupVersionKind("", "v1", _OPTIONS)
-# As much of a body as a complaint shows.
+# The number of bytes of a body that an error shows.
 _SHOWN = 30
 
-# Bytes for each comma, from which on a body is deep rather than long.
+# A body with more bytes for each comma is deep rather than long.
 _SPARSE = 64
 _decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 _decode_items = msgspec.json.Decoder(list[msgspec.Raw]).decode
@@ -48,7 +48,7 @@ def media_type(request: Request) -> str:
 
 
 def _parse_json(raw: bytes) -> tuple[Json, bool]:
-    """The value, and whether there are floats in it; raises ValueError with the parser's words."""
+    """Return the value, and whether it contains floats; raise ValueError with the parser's message."""
     try:
         return _decode(raw)
     except UnicodeDecodeError:
@@ -86,12 +86,12 @@ def _decode_in_pieces(raw: bytes | msgspec.Raw, decode: Callable[[bytes | msgspe
 
 
 def _readable(raw: bytes) -> bytes:
-    """With a replacement character for what is no UTF-8."""
+    """Replace invalid UTF-8 with the replacement character."""
     return raw.decode(errors="replace").encode()
 
 
 class Document:
-    """A body in JSON or YAML that was read; ValueError with the parser's words where that is not possible."""
+    """A decoded body in JSON or YAML. ValueError, with the parser's message, if it cannot be decoded."""
 
     def __init__(self, raw: bytes, *, is_yaml: bool) -> None:
         self.is_yaml = is_yaml
@@ -106,7 +106,7 @@ class Document:
 
     @property
     def repeated(self) -> list[str]:
-        """Fields that are set more than once: their paths in JSON, the parser's words in YAML."""
+        """Duplicate fields: their paths in JSON, the parser's messages in YAML."""
         if self._repeated is None:
             try:
                 self._repeated = duplicate_fields(self._raw, self.value)
@@ -115,7 +115,7 @@ class Document:
         return self._repeated
 
     def complaints(self, validation: FieldValidation) -> list[str]:
-        """What field validation says of repeated fields: in YAML one complaint that lists them, or a warning each."""
+        """The field validation errors of duplicate fields: in YAML one error that lists them, or a warning each."""
         if validation == "Ignore" or not self.repeated:
             return []
         if not self.is_yaml:
@@ -124,12 +124,12 @@ class Document:
 
 
 def yaml_refusal(repeated: list[str]) -> str:
-    """Repeated keys in the words of Go's strict YAML parser."""
+    """The error of Go's strict YAML parser for duplicate keys."""
     return "yaml: unmarshal errors:\n  " + "\n  ".join(repeated)
 
 
 def _read_yaml(raw: bytes) -> tuple[Json, list[str]]:
-    """JSON is YAML, and is what most clients apply: it is read a hundred times as fast."""
+    """Decode YAML. Most clients apply JSON, which is also YAML and decodes a hundred times as fast."""
     if raw.lstrip()[:1] == b"{":
         try:
             value, _ = _decode(raw)
@@ -141,7 +141,7 @@ def _read_yaml(raw: bytes) -> tuple[Json, list[str]]:
 
 
 def document(request: Request) -> Document:
-    """Read the body, unless that was done ahead."""
+    """Return the decoded body, decoding it unless `read_ahead` has."""
     ahead = request.document
     if isinstance(ahead, ValueError):
         raise ahead
@@ -152,7 +152,7 @@ def document(request: Request) -> Document:
 
 
 def read_ahead(request: Request) -> Request:
-    """With the body read, for whoever asks for it later; pure, so that it can be done beside the loop."""
+    """Return the request with its decoded body; pure, so that it can run off the loop."""
     if media_type(request) == PROTOBUF:
         return request
     outcome: Document | ValueError
@@ -165,7 +165,7 @@ def read_ahead(request: Request) -> Request:
 
 
 def _parse(request: Request, kind: str) -> Document:
-    """The body as a document; 415 for a format that is not served, 400 for one that does not parse."""
+    """Return the decoded body; raise a 415 for another format, a 400 if it does not parse."""
     found = media_type(request)
     if found not in (JSON, YAML):
         raise errors.unsupported_media_type(_ACCEPTED)
@@ -176,9 +176,9 @@ def _parse(request: Request, kind: str) -> Document:
 
 
 def parse_object(request: Request, kind: str) -> Object:
-    """The body as an object; null is one without fields."""
+    """Return the body as an object; null is an empty object."""
     if media_type(request) == PROTOBUF:
-        return _parse_protobuf(request, kind)
+        return _decode_protobuf(request, kind)
     return _object(request, _parse(request, kind).value, kind)
 
 
@@ -190,7 +190,7 @@ def _object(request: Request, value: Json, kind: str) -> Object:
     return value
 
 
-def _parse_protobuf(request: Request, kind: str) -> Object:
+def _decode_protobuf(request: Request, kind: str) -> Object:
     info = request_info.parse(request)
     try:
         return protobuf.decode(request.body, protobuf.Kind(info.group, info.version, kind))
@@ -203,20 +203,20 @@ def _parse_protobuf(request: Request, kind: str) -> Object:
 
 
 def read_object(context: RequestContext, validation: FieldValidation) -> Object:
-    """The object in the body of a create or update: of the right kind, pruned and defaulted."""
+    """Return the object of a create or update: of the right kind, pruned and defaulted."""
     request, kind = context.request, context.resource.kind
     if media_type(request) == PROTOBUF:
-        return settle(context, of_kind(context, _parse_protobuf(request, kind)), validation)
+        return decode_object(context, check_kind(context, _decode_protobuf(request, kind)), validation)
     read = _parse(request, kind)
-    obj = of_kind(context, _object(request, read.value, kind))
+    obj = check_kind(context, _object(request, read.value, kind))
     complaints = read.complaints(validation)
     if read.is_yaml or context.resource.is_custom:
-        return settle(context, obj, validation, complaints, has_floats=read.has_floats)
-    return settle(context, obj, validation, (), complaints)
+        return decode_object(context, obj, validation, complaints, has_floats=read.has_floats)
+    return decode_object(context, obj, validation, (), complaints)
 
 
 def read_delete_options(request: Request) -> Object:
-    """The DeleteOptions in the body of a delete; any apiVersion will do."""
+    """Return the DeleteOptions of a delete; any apiVersion is accepted."""
     body = parse_object(request, _OPTIONS)
     kind, api_version = body.get("kind") or _OPTIONS, body.get("apiVersion") or "meta.k8s.io/v1"
     if kind != _OPTIONS:
@@ -227,17 +227,17 @@ def read_delete_options(request: Request) -> Object:
         raise errors.bad_request(str(fault)) from fault
 
 
-def read_posted(request: Request, wanted: GroupVersionKind, *others: str) -> Object:
-    """An object of a kind that is never stored, as its type has it; `others` are apiVersions that will do as well."""
+def read_unstored(request: Request, wanted: GroupVersionKind, *others: str) -> Object:
+    """Return an object of a kind that is never stored; `others` are further accepted apiVersions."""
     body = parse_object(request, wanted.kind)
     if why := mistyped(body):
         raise _unrecognized(request, wanted.kind, why)
     if body.get("kind") != wanted.kind or body.get("apiVersion") not in others:
-        body = kind_check.built_in(body, wanted)
-    return settle_posted(body, wanted)
+        body = kind_check.check_built_in(body, wanted)
+    return decode_unstored(body, wanted)
 
 
-def settle_posted(body: Object, wanted: GroupVersionKind) -> Object:
+def decode_unstored(body: Object, wanted: GroupVersionKind) -> Object:
     try:
         return codec.read_unstored(wanted, body)
     except codec.UnreadableError as fault:
@@ -246,7 +246,7 @@ def settle_posted(body: Object, wanted: GroupVersionKind) -> Object:
 
 
 def mistyped(obj: Object) -> str:
-    """What is wrong with a kind or an apiVersion that is no text; empty where nothing is."""
+    """Return the error of a kind or apiVersion that is no string, else an empty string."""
     for name in ("apiVersion", "kind"):
         if not isinstance(obj.get(name) or "", str):
             found = json_type(obj[name])
@@ -254,13 +254,13 @@ def mistyped(obj: Object) -> str:
     return ""
 
 
-def of_kind(context: RequestContext, obj: Object) -> Object:
-    """With kind and apiVersion of the endpoint; 400 where the object says otherwise."""
+def check_kind(context: RequestContext, obj: Object) -> Object:
+    """Return the object with kind and apiVersion of the endpoint; raise a 400 if it has others."""
     if why := mistyped(obj):
         raise _unrecognized(context.request, context.resource.kind, why)
     wanted = context.resource.gvk(context.version)
     if not context.resource.is_custom:
-        return kind_check.built_in(obj, wanted)
+        return kind_check.check_built_in(obj, wanted)
     if not obj.get("kind"):
         text = context.request.body.decode(errors="replace")
         raise _unrecognized(context.request, context.resource.kind, f"Object 'Kind' is missing in '{text}'")
@@ -269,11 +269,11 @@ def of_kind(context: RequestContext, obj: Object) -> Object:
 
 
 def json_type(value: Json) -> str:
-    """The type of a value as Go's JSON names it."""
+    """The name of the value's type in Go's JSON errors."""
     return {dict: "object", list: "array", str: "string", bool: "bool", type(None): "null"}.get(type(value), "number")
 
 
-def settle(
+def decode_object(
     context: RequestContext,
     obj: Object,
     validation: FieldValidation,
@@ -282,9 +282,9 @@ def settle(
     *,
     has_floats: bool = True,
 ) -> Object:
-    """What decoding does to any object on its way in: fields that do not exist go, defaults come.
+    """Prune and default an object, and apply field validation.
 
-    `first` and `last` are complaints that stand before and after those about unknown fields.
+    `first` and `last` are errors that come before and after those of unknown fields.
     """
     context.has_floats |= has_floats
     try:
@@ -303,7 +303,7 @@ def settle(
 
 
 class StrictError(ApiError):
-    """Unknown or duplicate fields where fieldValidation=Strict allows none."""
+    """Unknown or duplicate fields under fieldValidation=Strict."""
 
     def __init__(self, context: RequestContext, complaints: list[str]) -> None:
         self.text = f"strict decoding error: {', '.join(complaints)}"

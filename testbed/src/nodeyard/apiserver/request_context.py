@@ -1,4 +1,4 @@
-"""One request on its way through the server, and how its answer is put together."""
+"""The context of one request for a resource, and the encoding of its answer."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ class RequestContext:
     form: Form
     clock: Clock
     work: Work
-    """What this request has worked on beside the loop."""
+    """The request's work in the worker thread."""
     warnings: list[str] = field(default_factory=list)
     audit: dict[str, str] = field(default_factory=dict)
-    """What admission wants the audit log to say."""
+    """Audit annotations of admission."""
     is_growing: bool = False
-    """Set for a patch that can make far more than it says."""
+    """Set for a patch whose result may be far larger than the patch."""
     has_floats: bool = False
-    """Whether there may be floats in what was sent: those without a fraction are stored as integers."""
+    """Whether the body may contain floats; those without a fraction are stored as integers."""
 
     @property
     def is_large(self) -> bool:
-        """Whether what was sent is worked on beside the loop."""
+        """Whether the body is so large that it is handled in the worker thread."""
         return self.is_growing or len(self.request.body) > LARGE
 
     def makes_large(self, stored: Stored) -> bool:
-        """Whether a change of this object is worked on beside the loop."""
+        """Whether a change of this object is handled in the worker thread."""
         return self.is_large or len(stored.raw) > LARGE
 
     @property
     def is_plain(self) -> bool:
-        """Whether the answer is the JSON of the object: what is stored can be sent as it is."""
+        """Whether the stored bytes are the answer: the object as plain JSON."""
         return self.form.shape is Shape.OBJECT and not self.form.is_yaml and not self.request.param("pretty")
 
     @property
@@ -72,7 +72,7 @@ class RequestContext:
         return self.resource.api_version(self.version)
 
     def read(self, stored: Stored) -> Object:
-        """A stored object in the version of this request."""
+        """Return a stored object in the version of this request."""
         obj = stored.object()
         obj["apiVersion"] = self.api_version
         return obj
@@ -83,7 +83,7 @@ class RequestContext:
         return self.answer(self.read(stored), status)
 
     def answer(self, obj: Object, status: int = 200) -> Response:
-        """An object that is not, or not yet, stored: a dry run's, a Scale, a Status."""
+        """Answer an object that is not stored: of a dry run, a Scale, a Status."""
         shape = self.form.shape
         if shape is Shape.TABLE and obj.get("kind") == self.resource.kind:
             obj = table(
@@ -123,7 +123,7 @@ def value_response(request: Request, value: Json, status: int = 200) -> Response
 
 
 def _within_limit(warnings: list[str]) -> list[str]:
-    """As many warnings as the real server sends; beyond its limit they are cut short, and the rest is left out.
+    """Truncate and drop warnings beyond the limit, as the real server does.
 
     See https://github.com/kubernetes/kubernetes/blob/master/staging/src/k8s.io/apiserver/pkg/endpoints/filters/warning.go
     """
@@ -142,7 +142,7 @@ def _within_limit(warnings: list[str]) -> list[str]:
 
 
 def warning_header(text: str) -> str:
-    """RFC 7234's 299, the agent left out as the real server does."""
+    """Format a warning of RFC 7234 with code 299 and without agent, as the real server does."""
     printable = "".join(character if character.isprintable() else " " for character in text)
     escaped = printable.replace("\\", "\\\\").replace('"', '\\"')
     return f'299 - "{escaped}"'

@@ -1,8 +1,7 @@
-"""What a request is about: verb, group, version, namespace, resource, name, subresource.
+"""RequestInfo: verb, group, version, namespace, resource, name and subresource of a request.
 
-Authorization judges this, routing follows it. The rules are those of the real server, with its odd corners: a namespace
-is both the scope of a path and a resource of its own, `/watch/` may stand in front of the resource, and a list that a
-field selector narrows to one name is judged as if it named that object.
+Authorization and routing use it. It follows the real server's rules: a namespace is both the scope of a path and a
+resource, `/watch/` may precede the resource, and a list whose field selector names one object is authorized for it.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from nodeyard.kube.selectors import SelectorError, parse_fields
 
 
 class RequestInfo(msgspec.Struct, frozen=True, gc=False):
-    """`name` of a list or watch is what its field selector demands; route such a request by its verb."""
+    """`name` of a list or watch comes from its field selector; route such a request by its verb."""
 
     path: str
     verb: str
@@ -29,11 +28,11 @@ class RequestInfo(msgspec.Struct, frozen=True, gc=False):
     subresource: str = ""
     name: str = ""
     parts: tuple[str, ...] = ()
-    """The path from the resource on: resource, name, subresource and what follows them."""
+    """The path from the resource on: resource, name, subresource and the rest."""
     has_scope: bool = False
-    """A namespace stands before the resource; a namespace asked for by its own path has none."""
+    """Whether a namespace precedes the resource; false for the path of a Namespace."""
     has_verb: bool = False
-    """The verb stands before the resource, as in `/watch/nodes`."""
+    """Whether a verb precedes the resource, as in `/watch/nodes`."""
 
 
 _VERBS = {"POST": "create", "GET": "get", "HEAD": "get", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
@@ -42,7 +41,7 @@ _NAMESPACE_SUBRESOURCES = frozenset({"status", "finalize"})
 
 
 def parse(request: Request) -> RequestInfo:
-    """Raises ApiError for the one kind of path that means nothing: a bare `/api/v1/watch`."""
+    """Parse a request; raise ApiError for a bare `/api/v1/watch`."""
     path = request.path
     other = RequestInfo(path, request.method.lower())
     parts = path.strip("/").split("/")
@@ -94,12 +93,12 @@ def parse(request: Request) -> RequestInfo:
 
 
 def asks_for_watch(request: Request) -> bool:
-    """Anything but `false` and `0` means yes, also the empty string."""
+    """Whether a parameter is set: anything but `false` and `0`, also the empty string."""
     return request.param("watch", "false").lower() not in ("false", "0")
 
 
 def _selected_name(selector: str) -> str:
-    """The name that a field selector demands; nothing when it demands none or does not parse."""
+    """The name that a field selector requires; empty if there is none or it does not parse."""
     if not selector:
         return ""
     try:

@@ -1,4 +1,4 @@
-"""Requests for objects: from verb and path to the part of the server that answers."""
+"""Requests for resources, dispatched by verb."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from nodeyard.apiserver.request_context import RequestContext, json_response, va
 from nodeyard.apiserver.request_info import RequestInfo
 from nodeyard.apiserver.resources import SCALE, GroupVersionKind, Resource, Scale
 from nodeyard.apiserver.responses import encode
-from nodeyard.apiserver.scale import scale_of, scaled
+from nodeyard.apiserver.scale import to_scale, with_replicas
 from nodeyard.apiserver.selection import Selection, select
 from nodeyard.apiserver.store import Stored
 from nodeyard.apiserver.tables import include_object
 from nodeyard.apiserver.transport import Chunk, Request, Response, User
-from nodeyard.apiserver.unstored_kinds import placed, pods_resource
+from nodeyard.apiserver.unstored_kinds import pods_resource, set_namespace
 from nodeyard.apiserver.watches import InStreamError, Query, Stream
 from nodeyard.apiserver.worker_thread import LARGE, Work
 from nodeyard.apiserver.writes import Written, check_name
@@ -40,7 +40,7 @@ _VIRTUAL = {(group, version, plural): (kind, namespaced) for group, version, plu
 
 
 class ResourceHandler:
-    """`is_privileged`: whoever asks acts with the rights of the server itself."""
+    """Handles requests for resources. `is_privileged`: they have the rights of the server itself."""
 
     def __init__(self, server: Server, *, is_privileged: bool = False) -> None:
         self._server = server
@@ -49,7 +49,7 @@ class ResourceHandler:
     async def answer(
         self, request: Request, info: RequestInfo, user: User, work: Work, audit: dict[str, str] | None = None
     ) -> Response:
-        """`audit` takes what admission has to say for the audit log."""
+        """Answer a request; admission adds its annotations to `audit`."""
         virtual = _VIRTUAL.get((info.group, info.version, info.resource))
         if virtual is not None:
             kind, namespaced = virtual
@@ -94,7 +94,7 @@ class ResourceHandler:
             raise routes.missing(registry, info)
         return resource
 
-    # reading
+    # reads
 
     async def _get(self, context: RequestContext) -> Response:
         check_revision(self._server.store, context.request.param("resourceVersion"))
@@ -130,7 +130,7 @@ class ResourceHandler:
             selection = _only(selection, context.info.parts[1])
         include = context.request.param("includeObject")
         if context.form.shape is Shape.TABLE:
-            include_object(include)  # Else it would be refused when the answer has begun.
+            include_object(include)  # Raise now: later the answer has begun.
         query = Query(context.resource, context.version, selection, options, context.form, include)
         try:
             stream = self._server.hub.watch(query)
@@ -138,7 +138,7 @@ class ResourceHandler:
             stream = _single(error.line)
         return context.finish(Response(200, stream=Stream(stream), content_type="application/json"))
 
-    # writing
+    # writes
 
     async def _write(self, context: RequestContext) -> Response:
         verb = context.info.verb
@@ -177,7 +177,7 @@ class ResourceHandler:
         return await self._written(context, await patches.patch(self._server.writer, context, given, subresource))
 
     def _check_may_create(self, context: RequestContext) -> None:
-        """A write that makes the object needs the right to create it as well."""
+        """Check the right to create, which a write of a missing object needs as well."""
         if not self._is_privileged and self._is_missing(context):
             self._server.access.authorizer.check(context.user, msgspec.structs.replace(context.info, verb="create"))
 
@@ -231,19 +231,20 @@ class ResourceHandler:
     # subresources
 
     async def _subresource(self, context: RequestContext) -> Response:
-        """Which there are, and with which verbs, `endpoints` has checked."""
-        name = context.info.subresource
-        if name == "status":
-            return await self._status(context)
-        if name == "scale":
-            return await self._scale(context)
-        if name == "finalize":
-            return await self._written(context, await self._update(context, "finalize"))
-        if name == "eviction":
-            return await self._evict(context)
-        if name == "binding":
-            return await self._bind(context, context.name)
-        return await self._token(context)
+        """Handle a subresource that `routes` has found, with a verb that it takes."""
+        match context.info.subresource:
+            case "status":
+                return await self._status(context)
+            case "scale":
+                return await self._scale(context)
+            case "finalize":
+                return await self._written(context, await self._update(context, "finalize"))
+            case "eviction":
+                return await self._evict(context)
+            case "binding":
+                return await self._bind(context, context.name)
+            case _:
+                return await self._token(context)
 
     async def _status(self, context: RequestContext) -> Response:
         verb = context.info.verb
@@ -256,7 +257,7 @@ class ResourceHandler:
     async def _scale(self, context: RequestContext) -> Response:
         paths, verb = context.typed.scale, context.info.verb
         assert paths is not None
-        body = await self._read_posted(context, SCALE) if verb == "update" else {}
+        body = await self._read_unstored(context, SCALE) if verb == "update" else {}
         if verb == "update":
             check_name(context, body)
         stored = self._server.store.get(context.resource.key, context.namespace, context.name)
@@ -264,13 +265,13 @@ class ResourceHandler:
             raise errors.not_found(context.resource.group, context.resource.plural, context.name)
         if verb == "get":
             return await context.work.run(
-                context.makes_large(stored), lambda: context.answer(scale_of(context, context.read(stored), paths))
+                context.makes_large(stored), lambda: context.answer(to_scale(context, context.read(stored), paths))
             )
         if verb == "update":
             options = write_options(context.request, "UpdateOptions")
             written = await self._server.writer.change(
                 context,
-                lambda old: scaled(context, old, placed(body, context.namespace), paths),
+                lambda old: with_replicas(context, old, set_namespace(body, context.namespace), paths),
                 options,
                 subresource="scale",
             )
@@ -281,9 +282,9 @@ class ResourceHandler:
 
         def transform(old: Object) -> Object:
             plain = given._replace(kind=patches.MERGE_PATCH) if given.kind == patches.STRATEGIC_PATCH else given
-            new = patches.patched_posted(context, plain, scale_of(context, old, paths), SCALE)
+            new = patches.patch_unstored(context, plain, to_scale(context, old, paths), SCALE)
             check_name(context, new)
-            return scaled(context, old, placed(new, context.namespace), paths)
+            return with_replicas(context, old, set_namespace(new, context.namespace), paths)
 
         written = await self._server.writer.change(context, transform, given.options, subresource="scale")
         return await self._scaled(context, written, paths)
@@ -291,41 +292,41 @@ class ResourceHandler:
     async def _scaled(self, context: RequestContext, written: Written, paths: Scale) -> Response:
         is_large = written.stored is not None and len(written.stored.raw) > LARGE
         return await context.work.run(
-            is_large, lambda: context.answer(scale_of(context, _seen(context, written), paths))
+            is_large, lambda: context.answer(to_scale(context, _seen(context, written), paths))
         )
 
-    async def _read_posted(self, context: RequestContext, wanted: GroupVersionKind, *others: str) -> Object:
+    async def _read_unstored(self, context: RequestContext, wanted: GroupVersionKind, *others: str) -> Object:
         return await context.work.run(
-            context.is_large, lambda: request_body.read_posted(context.request, wanted, *others)
+            context.is_large, lambda: request_body.read_unstored(context.request, wanted, *others)
         )
 
     async def _evict(self, context: RequestContext) -> Response:
-        body = await self._read_posted(context, EVICTION, RETIRED_EVICTION)
+        body = await self._read_unstored(context, EVICTION, RETIRED_EVICTION)
         options = write_options(context.request, "CreateOptions")
         outcome = await evict(self._server, context, body, options.dry_run)
         return context.finish(value_response(context.request, outcome, 201))
 
     async def _bind(self, context: RequestContext, name: str) -> Response:
-        body = await self._read_posted(context, BINDING)
+        body = await self._read_unstored(context, BINDING)
         options = write_options(context.request, "CreateOptions")
         name = name or body["metadata"].get("name", "")
         outcome = await bind(self._server, context, name, body, options.dry_run)
         return context.finish(value_response(context.request, outcome, 201))
 
     async def _token(self, context: RequestContext) -> Response:
-        body = placed(await self._read_posted(context, TOKEN_REQUEST), context.namespace)
+        body = set_namespace(await self._read_unstored(context, TOKEN_REQUEST), context.namespace)
         outcome = self._server.access.tokens.create(context.namespace, context.name, body)
         return context.finish(value_response(context.request, outcome, 201))
 
     def _review(self, request: Request, info: RequestInfo, user: User, kind: str) -> Response:
-        body = request_body.read_posted(request, GroupVersionKind(info.group, info.version, kind))
+        body = request_body.read_unstored(request, GroupVersionKind(info.group, info.version, kind))
         if info.namespace:
-            body = placed(body, info.namespace)
+            body = set_namespace(body, info.namespace)
         return value_response(request, self._server.access.reviews.review(kind, body, user, info.namespace), 201)
 
 
 def _is_binding(info: RequestInfo) -> bool:
-    """The old collection that bindings were posted to before pods had a subresource for them."""
+    """Whether the path is the deprecated collection of bindings."""
     return (info.group, info.version, info.resource) == ("", "v1", "bindings")
 
 
@@ -334,7 +335,7 @@ def _seen(context: RequestContext, written: Written) -> Object:
 
 
 def _only(selection: Selection, name: str) -> Selection:
-    """The legacy watch of one object."""
+    """The selection of a legacy watch of one object."""
     inner = selection.matches
     return Selection(
         selection.namespace, name, lambda stored: stored.key.name == name and (inner is None or inner(stored))

@@ -1,7 +1,7 @@
-"""What the server serves: one `Resource` per kind, built in or made by a CRD.
+"""The served resources: one `Resource` per kind, built in or of a CRD.
 
-A resource knows its names, its versions and their schemas. What is particular to a kind beyond its schema (defaults,
-what a status write may touch, validation, columns) is its `Strategy`; custom resources use the base class as it is.
+A resource has names, versions and their schemas. Behaviour beyond the schema (defaults, fields that a status write may
+change, validation, columns) is its `Strategy`; custom resources use the base class.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from nodeyard.schema.model import Schema
 
 
 class GroupResource(NamedTuple):
-    """The key under which objects are stored; the version does not matter there."""
+    """The key under which objects are stored, in whatever version."""
 
     group: str
     plural: str
@@ -60,7 +60,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """Where the scale subresource reads and writes; paths as in a CRD, `.spec.replicas`."""
+    """The paths of the scale subresource as in a CRD, `.spec.replicas`."""
 
     spec_path: str
     status_path: str
@@ -72,58 +72,58 @@ class Version:
     name: str
     schema: Schema
     openapi: Json = None
-    """The OpenAPI v3 form that is published; built-in kinds share definitions by reference."""
+    """The published OpenAPI v3 schema; built-in kinds share definitions by reference."""
     served: bool = True
     columns: tuple[Column, ...] = ()
     has_status: bool = False
     scale: Scale | None = None
     deprecation: str = ""
-    """The Warning header's text; empty when the version is not deprecated."""
+    """The text of the Warning header; empty if the version is not deprecated."""
     rules: CompiledRules | None = None
     """The compiled CEL rules of a custom resource."""
 
 
 class Strategy:
-    """What is particular to a kind. Objects given are never changed in place; changed ones are returned."""
+    """The behaviour of a kind. Methods never change objects in place."""
 
     uses_generation = True
-    """Whether metadata.generation is kept; Node, Pod (before 1.33), Secret and the like have none."""
+    """Whether objects have metadata.generation; Node, Pod (before 1.33), Secret and others do not."""
     allows_unconditional_update = True
-    """Whether an update without resourceVersion is taken (built-in kinds: mostly yes; custom resources: no)."""
+    """Whether an update without resourceVersion is allowed, as for most built-in kinds."""
     allows_create_on_update = False
-    """Whether an update makes the object where there is none."""
+    """Whether an update creates a missing object."""
     allows_delete_collection = True
     subresources: ClassVar[tuple[Subresource, ...]] = ()
     """Subresources beside status and scale."""
     has_own_field_labels: ClassVar[bool] = False
-    """Whether the kind says itself which fields can be selected by: the real server words its refusal differently."""
+    """Whether the kind lists its field selectors, for which the real server has another error."""
 
     def default(self, obj: Object) -> Object:
-        """Defaults beyond those in the schema."""
+        """Set defaults beyond those of the schema."""
         return obj
 
     def prepare_create(self, obj: Object, now: datetime) -> Object:
-        """Drop what a creator may not set (status, where it is a subresource)."""
+        """Drop fields that a create may not set, such as status."""
         return obj
 
     def prepare_update(self, new: Object, old: Object) -> Object:
-        """Keep what this endpoint may not change (status, where it is a subresource)."""
+        """Keep fields that an update may not change, such as status."""
         return new
 
     def prepare_status(self, new: Object, old: Object) -> Object:
-        """A write to /status: keep everything but status (and, as the real one does, metadata's labels etc.)."""
+        """Keep everything that a write to /status may not change."""
         return new
 
     def prepare_finalize(self, new: Object, old: Object) -> Object:
-        """A write to /finalize, which only namespaces have: spec.finalizers, and nothing else."""
+        """Keep everything but spec.finalizers, for a write to /finalize, which only namespaces have."""
         return {**old, "metadata": new["metadata"], "spec": new.get("spec") or {}}
 
     def changes_generation(self, new: Object, old: Object) -> bool:
-        """Whether this update counts as a change of what is wanted."""
+        """Whether this update increments the generation."""
         return False
 
     def reset_fields(self, subresource: str) -> tuple[tuple[str, ...], ...]:
-        """Paths that a write to this endpoint does not touch, and so does not own."""
+        """Paths that a write to this endpoint does not change and so does not own."""
         return ()
 
     def validate_create(self, obj: Object) -> list[FieldError]:
@@ -136,7 +136,7 @@ class Strategy:
         return []
 
     def validate_name(self, name: str) -> list[str]:
-        """Faults of metadata.name in words; the default is a DNS subdomain."""
+        """Validate metadata.name; the default is a DNS subdomain."""
         from nodeyard.kube.names import subdomain_faults
 
         return subdomain_faults(name)
@@ -145,7 +145,7 @@ class Strategy:
         return []
 
     def selectable(self, obj: Object) -> Mapping[str, str]:
-        """Fields beyond metadata.name and metadata.namespace that a field selector may name."""
+        """Selectable fields beyond metadata.name and metadata.namespace."""
         return {}
 
     def field_labels(self) -> frozenset[str]:
@@ -153,28 +153,28 @@ class Strategy:
         return frozenset()
 
     def unknown_field_label(self, label: str) -> str:
-        """The refusal of a field selector on anything else."""
+        """The error of a field selector on another field."""
         return f'"{label}" is not a known field selector: only "metadata.name", "metadata.namespace"'
 
     def prepare_delete(self, obj: Object, now: datetime) -> Object | None:
-        """What deletion does to the object beyond setting its timestamp; None where nothing is special."""
+        """Change an object that is being deleted; None if nothing but its timestamp changes."""
         return None
 
     def holds(self, obj: Object) -> bool:
-        """Whether something beyond metadata.finalizers keeps a deleted object (a namespace's spec.finalizers)."""
+        """Whether more than metadata.finalizers keeps a deleted object: a namespace's spec.finalizers."""
         return False
 
     is_graceful = False
-    """Whether objects of this kind may have a grace period; else they are gone without a mark of it."""
+    """Whether deletion of this kind has a grace period."""
     returns_deleted = False
-    """Whether a delete that takes effect at once answers with the object rather than a Status."""
+    """Whether an immediate delete answers with the object rather than a Status."""
 
     def grace_period(self, obj: Object, asked: int | None) -> int:
-        """Seconds between the delete call and the object's end; only pods have any."""
+        """The grace period in seconds; only pods have one."""
         return 0
 
     def cells(self, obj: Object, now: datetime) -> list[Json]:
-        """The row of a Table, one cell per column of the version: name and age where a kind has nothing to add."""
+        """The cells of a Table row, one per column of the version; by default name and age."""
         metadata = obj["metadata"]
         return [metadata["name"], age(metadata.get("creationTimestamp"), now)]
 
@@ -187,7 +187,7 @@ class Resource:
     singular: str
     namespaced: bool
     versions: dict[str, Version]
-    """In the order of preference."""
+    """The versions in the order of preference."""
     storage_version: str
     strategy: Strategy
     short_names: tuple[str, ...] = ()
@@ -195,9 +195,9 @@ class Resource:
     list_kind: str = ""
     is_custom: bool = False
     selectable_fields: Mapping[str, Callable[[Object], str]] = field(default_factory=dict)
-    """Of a CRD's selectableFields: dotted path to reader."""
+    """A CRD's selectableFields: dotted path to reader."""
     terminating: bool = False
-    """The CRD is being deleted: creates are refused, the rest is served."""
+    """Whether the CRD is being deleted: creates are refused, other verbs are served."""
 
     def __post_init__(self) -> None:
         self.list_kind = self.list_kind or f"{self.kind}List"

@@ -1,7 +1,7 @@
-"""From what is stored to what is sent, touching as few bytes as possible.
+"""Encoding of stored objects into answers with as little copying as possible.
 
 Stored bytes begin with kind and apiVersion, in that order (see `canonical`). So another version of a custom resource
-(conversion None) is another beginning, and an item of a built-in list, which carries neither, is the rest.
+(conversion None) differs in its beginning, and an item of a built-in list, which carries neither, is the rest.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _METADATA_PREFIX = b'{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v
 
 
 def canonical(obj: Object, kind: str, api_version: str) -> Object:
-    """The object with kind, apiVersion and metadata first."""
+    """Return the object with kind, apiVersion and metadata first."""
     rest = {name: value for name, value in obj.items() if name not in ("kind", "apiVersion", "metadata")}
     return {"kind": kind, "apiVersion": api_version, "metadata": obj["metadata"], **rest}
 
@@ -35,23 +35,23 @@ def prefix(resource: Resource, version: str) -> bytes:
 
 
 def object_bytes(resource: Resource, stored: Stored, version: str) -> bytes:
-    """The whole object in a version."""
+    """Return the bytes of the object in a version."""
     wanted = prefix(resource, version)
     return stored.raw if stored.raw.startswith(wanted) else wanted + _body(stored)
 
 
 def _body(stored: Stored) -> bytes:
-    """What follows kind and apiVersion; the latter is that of the version which was stored then."""
+    """Return the bytes after kind and apiVersion of the stored version."""
     return stored.raw[stored.raw.index(b'"metadata":') :]
 
 
 def unopened(stored: Stored) -> memoryview:
-    """A built-in object as an item of a list, without its opening brace; not a copy, for a list may be large."""
+    """A view of a built-in object as a list item, without its opening brace."""
     return memoryview(stored.raw)[stored.raw.index(b'"metadata":') :]
 
 
 def metadata_bytes(stored: Stored) -> bytes:
-    """Its PartialObjectMetadata."""
+    """Return the PartialObjectMetadata."""
     return _METADATA_PREFIX + b'"metadata":' + bytes(_Metadata.decode(stored.raw).metadata) + b"}"
 
 
@@ -67,7 +67,7 @@ def partial(obj: Object) -> Object:
 
 
 def pretty(value: bytes) -> bytes:
-    """Indented, as `?pretty=true` asks for."""
+    """Indent JSON, for `?pretty=true`."""
     return msgspec.json.format(value, indent=2) + b"\n"
 
 

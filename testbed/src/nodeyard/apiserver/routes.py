@@ -1,4 +1,4 @@
-"""Which endpoints there are, and which methods each takes: asked before anything else is looked at."""
+"""The endpoints and the methods that each takes; checked before the request is handled."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _VIRTUAL_GROUPS = frozenset(group for group, *_ in VIRTUAL)
 
 
 def check(context: RequestContext) -> None:
-    """404 or 405 where there is no such endpoint or it does not take the method."""
+    """Raise a 404 if there is no such endpoint, or a 405 if it does not take the method."""
     if context.resource.is_custom:
         _check_custom(context)
         return
@@ -28,7 +28,7 @@ def check(context: RequestContext) -> None:
 
 
 def check_virtual(request: Request, info: RequestInfo, *, namespaced: bool) -> None:
-    """The same for what can only be posted, to a collection that keeps nothing."""
+    """Raise the same for a resource that is created and never stored."""
     if len(info.parts) > 1 or info.has_verb or info.has_scope != namespaced:
         raise errors.unknown_path()
     if request.method != "POST":
@@ -36,13 +36,13 @@ def check_virtual(request: Request, info: RequestInfo, *, namespaced: bool) -> N
 
 
 def missing(registry: Registry, info: RequestInfo) -> ApiError:
-    """The answer about a path where nothing is: a Status in groups of the server's own, else a plain page."""
+    """The 404 of a path: a Status in a built-in group, else a plain page."""
     is_own = info.group in _VIRTUAL_GROUPS or any(each.group == info.group and not each.is_custom for each in registry)
     return errors.unknown_path() if is_own else errors.no_page()
 
 
 def _check_custom(context: RequestContext) -> None:
-    """Custom resources are routed by hand on the real server, with answers of their own."""
+    """Custom resources have a handler and answers of their own on the real server."""
     info, depth = context.info, len(context.info.parts)
     if context.resource.namespaced and not info.namespace and info.verb not in ("list", "watch"):
         raise errors.no_page()
@@ -65,7 +65,7 @@ def _custom_verbs(context: RequestContext) -> tuple[str, ...]:
 
 
 def _methods(context: RequestContext) -> tuple[str, ...] | None:
-    """What may be asked of the endpoint; None where there is no such endpoint."""
+    """The methods of the endpoint; None if there is no such endpoint."""
     info, depth = context.info, len(context.info.parts)
     if depth > 3 or info.verb == "proxy" or (context.resource.namespaced and not info.namespace and depth > 1):
         return None

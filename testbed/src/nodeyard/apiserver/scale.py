@@ -1,4 +1,4 @@
-"""The scale subresource: one number of an object, under a type of its own."""
+"""The scale subresource: reads and writes the replicas of an object as a Scale."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _INT32_MAX = 2**31 - 1
 _METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
-def scale_of(context: RequestContext, obj: Object, paths: Scale) -> Object:
-    """A custom resource that does not say how many it wants can be scaled, but not read."""
+def to_scale(context: RequestContext, obj: Object, paths: Scale) -> Object:
+    """Return the Scale of an object. A custom resource without replicas can be with_replicas, but not read."""
     replicas = _at(obj, paths.spec_path)
     if replicas is None and context.resource.is_custom and context.info.verb == "get":
         raise errors.internal(f'the spec replicas field "{paths.spec_path}" does not exist')
@@ -33,8 +33,8 @@ def scale_of(context: RequestContext, obj: Object, paths: Scale) -> Object:
     }
 
 
-def scaled(context: RequestContext, obj: Object, scale: Object, paths: Scale) -> Object:
-    """The object with the replicas of a Scale that was written; keeps its revision as a precondition."""
+def with_replicas(context: RequestContext, obj: Object, scale: Object, paths: Scale) -> Object:
+    """Return the object with the replicas of a Scale, and its uid and resourceVersion as preconditions."""
     replicas = scale["spec"].get("replicas", 0)
     if replicas < 0:
         raise _negative(context, replicas, paths)
@@ -47,7 +47,7 @@ def scaled(context: RequestContext, obj: Object, scale: Object, paths: Scale) ->
 
 
 def count_faults(obj: Object, paths: Scale) -> list[FieldError]:
-    """What makes an object unfit to be scaled, whichever way it is written."""
+    """Validate the scale fields of a custom resource."""
     found = []
     for path in (paths.spec_path, paths.status_path):
         value = _at(obj, path)
@@ -83,5 +83,5 @@ def _with(obj: Object, path: list[str], value: Json) -> Object:
 
 
 def _selector(value: Json) -> str:
-    """A custom resource keeps it as text, a built-in kind as an object."""
+    """The selector: a custom resource has it as a string, a built-in kind as an object."""
     return value if isinstance(value, str) else str(from_object(value)) if value else ""

@@ -1,4 +1,4 @@
-"""Which of the stored objects a list or watch means."""
+"""The selection of a list or watch: namespace and selectors."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from nodeyard.kube.selectors import FieldSelector, LabelSelector, SelectorError,
 
 
 class Selection(NamedTuple):
-    """Namespace and selectors; `matches` is None where everything in the namespace is meant."""
+    """Namespace and selectors; `matches` is None if the whole namespace is selected."""
 
     namespace: str
     name: str
-    """The only name that can match, where a field selector says so."""
+    """The only name that can match, if a field selector names one."""
     matches: Callable[[Stored], bool] | None
 
     def includes(self, stored: Stored) -> bool:
@@ -39,7 +39,7 @@ def select(resource: Resource, namespace: str, options: ListOptions) -> Selectio
 
 
 def selectable(resource: Resource, obj: Object) -> dict[str, str]:
-    """Every field of an object that a selector may name, with its value."""
+    """Return every selectable field of an object with its value."""
     metadata = obj["metadata"]
     found = {"metadata.name": metadata["name"]}
     if resource.namespaced:

@@ -1,9 +1,9 @@
-"""The API server: `handle(request)` is all of it, whatever carries the request.
+"""The API server: `handle(request)` over any transport.
 
     parse ─▶ authenticate, authorize ─▶ route ─▶ read or write ─▶ answer ─▶ audit
 
-One `Server` is one cluster; a process may hold several. `start` runs the controllers that users rely on, `call` is how
-they, and whoever embeds the server, act on it with the rights of the server itself.
+One `Server` is one cluster; a process may have several. `start` runs the controllers. `call` makes requests with the
+rights of the server itself, for the controllers and for programs that embed the server.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ class Server:
         audit: AuditSink | None = None,
         plugins: Sequence[Plugin] = (),
     ) -> None:
-        """`seed` makes uids and generated names repeatable; `services` tells where webhooks' NAME.NAMESPACE listen.
+        """`seed` makes uids and generated names repeatable; `services` are the addresses of webhooks' Services.
 
-        `audit` is given an audit event for every request that was answered. `plugins` are asked in admission after the
-        server's own.
+        `audit` gets an audit event for every answered request. `plugins` run in admission after the built-in
+        ones.
         """
         self.clock: Clock = clock or SystemClock()
         self._users = tuple(users)
@@ -84,7 +84,7 @@ class Server:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self, controllers: Iterable[str] = DEFAULT_CONTROLLERS) -> None:
-        """Make what every cluster has, and start the controllers."""
+        """Create the default namespaces and roles, and start the controllers."""
         self._tasks.append(asyncio.create_task(self.definitions.run()))
         for name in NAMESPACES:
             await self._ensure_namespace(name)
@@ -102,7 +102,7 @@ class Server:
         self.worker_thread.close()
 
     async def idle(self) -> None:
-        """Wait until no controller has anything to do: what a write causes has happened."""
+        """Wait until no controller has anything to do."""
         while True:
             await settle()
             await self.controllers.idle()
@@ -130,7 +130,7 @@ class Server:
                 request = await work.run(True, lambda: request_body.read_ahead(request))
             return await self._resources.answer(request, info, user, work, None if trail is None else trail.annotations)
         except ApiError as error:
-            error.__traceback__ = None  # Its frames hold what the request has made.
+            error.__traceback__ = None  # Its frames keep the objects of the request alive.
             return await work.run(error.is_large, partial(error_response, request, error))
         except RecursionError:
             return error_response(request, errors.bad_request(TOO_DEEP))
@@ -145,7 +145,7 @@ class Server:
     async def call(
         self, method: str, url: str, body: Json = None, *, user: User = SYSTEM, content_type: str = "application/json"
     ) -> Json:
-        """An in-process call with the server's own rights, signed by `user`; raises ApiError."""
+        """Make an in-process request as `user` with the server's own rights; raises ApiError."""
         internal = request(method, url, b"" if body is None else body, user=user, content_type=content_type)
         with self.worker_thread.work() as work:
             response = await self._own.answer(internal, parse(internal), user, work)

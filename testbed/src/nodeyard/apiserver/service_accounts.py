@@ -1,7 +1,7 @@
-"""Service accounts as users: TokenRequest, and who a token speaks for.
+"""Service account tokens: TokenRequest, and authentication by token.
 
-A token is good while its service account, and the pod, secret or node it is bound to, are the very ones it was made
-for: deleted and created again is another one.
+A token is valid as long as its service account exists, and the pod, secret or node it is bound to. An object that was
+deleted and created again has another uid and does not count.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _EXTRA = "authentication.kubernetes.io/"
 
 
 class ServiceAccountTokens:
-    """Makes tokens for the service accounts of a store, and recognises them."""
+    """Issues and validates tokens for the service accounts of a store."""
 
     def __init__(self, store: Store, clock: Clock, signer: TokenSigner | None = None) -> None:
         self._store = store
@@ -38,7 +38,7 @@ class ServiceAccountTokens:
         self._signer = signer or TokenSigner()
 
     def create(self, namespace: str, name: str, request: Object) -> Object:
-        """`POST serviceaccounts/NAME/token`: the TokenRequest with its token."""
+        """Handle POST of `serviceaccounts/NAME/token`; return the TokenRequest with its token."""
         metadata, spec = request.get("metadata") or {}, request.get("spec") or {}
         _check_url(namespace, name, metadata)
         account = self._store.get(_ACCOUNTS, namespace, name)
@@ -74,7 +74,7 @@ class ServiceAccountTokens:
         }
 
     def identify(self, token: str, audiences: tuple[str, ...] = (ISSUER,)) -> User | None:
-        """Who the token speaks for, when it is ours, in force and meant for one of these audiences."""
+        """Return the user of a valid token for one of these audiences, else None."""
         claims = self._signer.read(token, self._clock.now())
         if claims is None or not set(audiences) & set(claims.aud):
             return None

@@ -1,11 +1,11 @@
-"""Objects in memory, with revisions and their history.
+"""Objects in memory, with revisions and history.
 
-An object is kept as the bytes of its JSON: 10,000 nodes of 11 KB are then 110 MB rather than a gigabyte of dicts, a
-list is a join of what is there already, and a watch event costs no encoding. Beside the bytes stand only the few things
-by which objects are found (labels, selectable fields) and judged (uid, resourceVersion).
+An object is stored as the bytes of its JSON: 10,000 nodes of 11 KB take 110 MB instead of a gigabyte of dicts, a list
+joins bytes, and a watch event needs no encoding. Only labels, selectable fields, uid and resourceVersion are kept
+beside the bytes.
 
 One process, one thread: a commit is atomic because nothing awaits in it. `Store.commit` checks the revision that the
-writer read, so that writers which awaited in between (webhooks) notice that they lost.
+writer has read, so a writer that awaited meanwhile (for webhooks) detects a conflict.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Key(NamedTuple):
 
 
 def _path(key: Key) -> str:
-    """What lists are ordered by: the key in etcd."""
+    """The sort key of lists: the key in etcd."""
     return f"{key.namespace}/{key.name}"
 
 
@@ -51,7 +51,7 @@ class Stored(msgspec.Struct, frozen=True, gc=False):
     fields: dict[str, str]
 
     def object(self) -> Object:
-        """A fresh decode: whoever asks may keep it."""
+        """Decode the object; the caller owns the result."""
         decoded: Object = _decode(self.raw)
         return decoded
 
@@ -64,7 +64,7 @@ class Encoded(NamedTuple):
 
     @classmethod
     def of(cls, obj: Object) -> Encoded:
-        """Pure, so that large objects can be encoded ahead, beside the loop."""
+        """Encode an object. Pure, so that large objects can be encoded in the worker thread."""
         mark = uuid4().hex
         raw = _encode({**obj, "metadata": {**obj["metadata"], "resourceVersion": mark}})
         before, _, after = raw.partition(mark.encode())
@@ -78,7 +78,7 @@ _decode_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def restamp(raw: bytes, revision: int) -> bytes:
-    """The same object at another revision, without decoding more of it than its metadata."""
+    """Return the object at another revision; only its metadata is decoded."""
     members = _decode_members(raw)
     metadata = _decode_members(members["metadata"])
     metadata["resourceVersion"] = msgspec.Raw(b'"%d"' % revision)
@@ -87,7 +87,7 @@ def restamp(raw: bytes, revision: int) -> bytes:
 
 
 class Event(msgspec.Struct, frozen=True, gc=False):
-    """One change. `previous` lets a filtered watch tell entering and leaving from changing."""
+    """One change. With `previous` a filtered watch tells added and deleted from modified."""
 
     type: EventType
     revision: int
@@ -96,16 +96,16 @@ class Event(msgspec.Struct, frozen=True, gc=False):
 
 
 class CompactedError(Exception):
-    """The history asked for is no longer there."""
+    """The requested history has been compacted."""
 
 
 class StaleError(Exception):
-    """The object is not at the revision the writer read."""
+    """The object is no longer at the revision that the writer has read."""
 
 
 Listener = Callable[[GroupResource, Event], None]
 Convert = Callable[[Object], tuple[Object, Mapping[str, str]]]
-"""From an object of one resource to that of another, with the fields it can be selected by."""
+"""Converts an object to one of another resource, with its selectable fields."""
 Events: TypeAlias = list[Event]
 Keys: TypeAlias = list[Key]
 
@@ -116,9 +116,9 @@ class _Table:
     history: deque[Event]
     history_bytes: int = 0
     compacted: int = 0
-    """Events up to this revision have been forgotten."""
+    """Events up to this revision have been compacted."""
     ordered: list[Key] | None = None
-    """Keys in list order; None after one was added or removed."""
+    """Keys in list order; None after one has been added or removed."""
 
 
 class Store:
@@ -133,21 +133,21 @@ class Store:
         self._compacted = 0
         self.revision = 1
 
-    # reading
+    # reads
 
     def get(self, resource: GroupResource, namespace: str, name: str) -> Stored | None:
         table = self._tables.get(resource)
         return table.objects.get(Key(namespace, name)) if table else None
 
     def list(self, resource: GroupResource, namespace: str = "") -> Iterator[Stored]:
-        """In the order of keys; all namespaces when none is named."""
+        """List objects in the order of keys, of one namespace or of all."""
         table = self._tables.get(resource)
         return self._walk(table.objects, self._order(table), namespace, None) if table else iter(())
 
     def at(
         self, resource: GroupResource, revision: int, namespace: str = "", after: Key | None = None
     ) -> Iterator[Stored]:
-        """The list as it was at a revision, beginning after a key; raises CompactedError when that is forgotten."""
+        """The list at a revision, beginning after a key; raises CompactedError if that is compacted."""
         changed = self.since(resource, revision)
         table = self._tables.get(resource)
         if table is None:
@@ -167,7 +167,7 @@ class Store:
         return len(table.objects) if table else 0
 
     def since(self, resource: GroupResource, revision: int) -> Events:
-        """What happened after this revision; raises CompactedError when that is no longer known."""
+        """The events after this revision; raises CompactedError if they are compacted."""
         table = self._tables.get(resource)
         if revision < max(self._compacted, table.compacted if table else 0):
             raise CompactedError
@@ -184,7 +184,7 @@ class Store:
     def resources(self) -> Iterable[GroupResource]:
         return [resource for resource, table in self._tables.items() if table.objects]
 
-    # writing
+    # writes
 
     def commit(
         self,
@@ -196,9 +196,9 @@ class Store:
         check: Callable[[Object, bytes], None] | None = None,
         encoded: Encoded | None = None,
     ) -> Stored:
-        """Create (`expect` is None) or replace what the writer read. Sets metadata.resourceVersion.
+        """Create (`expect` is None) or replace the version that the writer has read. Sets metadata.resourceVersion.
 
-        `check` may refuse the object, by raising, as it would be stored. `encoded` is the object where that was done
+        `check` may refuse the encoded object by raising. Pass `encoded` if the object was encoded
         ahead.
         """
         metadata = obj["metadata"]
@@ -220,7 +220,7 @@ class Store:
         return stored
 
     def pair(self, resource: GroupResource, other: GroupResource, convert: Convert) -> None:
-        """Keep every object of a resource under another as well, converted, at the same revisions."""
+        """Mirror every object of a resource to another one, converted, at the same revisions."""
         self._pairs[resource] = other, convert
 
     def _put_other(self, pair: tuple[GroupResource, Convert], key: Key, obj: Object) -> None:
@@ -233,7 +233,7 @@ class Store:
         self._record(other, table, Event("ADDED" if current is None else "MODIFIED", self.revision, stored, current))
 
     def remove(self, resource: GroupResource, expect: Stored) -> Stored:
-        """Take an object out; returns it as watchers see it last, at the revision of its end."""
+        """Remove an object; return its last version at the revision of the deletion."""
         table = self._table(resource)
         if table.objects.get(expect.key) is not expect:
             raise StaleError
@@ -252,25 +252,25 @@ class Store:
         return last
 
     def reread(self, resource: GroupResource, read: Iterable[tuple[Stored, Stored]]) -> None:
-        """Keep what objects are read as from now on, unless they have changed; at their revisions, nobody is told."""
+        """Replace stored versions that have not changed, at their revisions and without events."""
         objects = self._table(resource).objects
         for old, new in read:
             if objects.get(old.key) is old:
                 objects[old.key] = new
 
     def compact(self) -> None:
-        """Forget all history, as etcd does every five minutes: older watches and continue tokens answer 410."""
+        """Compact the history, as etcd does every five minutes: older watches and continue tokens answer 410."""
         self._compacted = self.revision
         for table in self._tables.values():
             table.history.clear()
             table.history_bytes = 0
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Call on every change, right after it; returns how to stop. Listeners must be quick and must not write."""
+        """Call the listener after every change; return a function that removes it. Listeners must not write."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    # inside
+    # internals
 
     def _table(self, resource: GroupResource) -> _Table:
         table = self._tables.get(resource)

@@ -38,7 +38,7 @@ def strategic_merge_patch(schema: Schema, target: Object, patch: Json) -> Object
 
 
 def _failure(message: str) -> PatchError:
-    """What the server did not foresee as the client's fault: 500, without a reason."""
+    """An error that the server does not attribute to the client: 500, without a reason."""
     return PatchError(500, "", message)
 
 
@@ -73,7 +73,7 @@ def _unknown_directive(directive: Json, patch: Object) -> PatchError:
 
 
 def _retained(original: Object, patch: Object) -> Object:
-    """A copy of the original, without the members that `$retainKeys` does not list."""
+    """A copy of the original without the members that `$retainKeys` does not list."""
     if RETAIN_KEYS not in patch:
         return dict(original)
     fault = malformed("invalid patch format of retainKeys")
@@ -115,7 +115,7 @@ def _put(result: Object, name: str, value: Json) -> None:
 
 
 def _without_directives(value: Json) -> Json:
-    """A value that meets nothing to merge with; objects that only give an order are not there at all."""
+    """A value of the patch that has no original; objects that only give an order are dropped."""
     if isinstance(value, dict):
         if DIRECTIVE in value:
             return _ABSENT
@@ -154,7 +154,7 @@ def _list_field(schema: Schema, name: str) -> Schema:
 
 
 def _strategy(schema: Schema) -> str:
-    """The field's strategy, where `retainKeys` does not count: that one speaks to whoever makes the patch."""
+    """The field's strategy without `retainKeys`, which is for the client that makes the patch."""
     return ",".join(part for part in schema.patch_strategy.split(",") if part != "retainKeys")
 
 
@@ -188,7 +188,7 @@ def _element_type(*lists: list[Json]) -> type:
 
 
 def _obeyed(original: list[Json], patch: list[Json], key: str) -> tuple[list[Json], list[Json]]:
-    """Original and patch after the directives among the patch's items were followed."""
+    """Return original and patch after the directives among the patch's items."""
     plain_items, replaces = [], False
     for item in patch:
         directive = item.get(DIRECTIVE, _ABSENT)
@@ -227,7 +227,7 @@ def _merge_items(schema: Schema, original: list[Json], patch: list[Json], key: s
 
 
 def _key_of(item: Json, key: str) -> bytes:
-    """What tells an item from the others: its merge key, or itself where it is a scalar."""
+    """The identity of an item: its merge key, or the item itself if it is a scalar."""
     if not key:
         return _identity(item)
     if not isinstance(item, dict):
@@ -262,7 +262,7 @@ def _arranged(merged: list[Json], order: list[Json], live: list[Json], key: str)
 
 
 def _merge_ordered(schema: Schema, result: Object, patch: Object, directive: str, order: Json) -> None:
-    """Merge one list and give it the order the patch wants; the list is then done and leaves the patch."""
+    """Merge one list in the order of the patch, and remove it from the patch."""
     if not isinstance(order, list):
         raise _failure(f"expected a []interface {{}}, but received a {type_name(order)}")
     name = _field_of(directive, SET_ORDER, "invalid patch format of setElementOrder list")
@@ -288,7 +288,7 @@ def _merge_ordered(schema: Schema, result: Object, patch: Object, directive: str
 
 
 def _check_order(changes: list[Json], order: list[Json], key: str) -> None:
-    """Whatever the patch sets must stand in the order, and in the same sequence."""
+    """Check that the items of the patch are in the order, in the same sequence."""
     if not changes or not order:
         return
     remaining = iter(order)

@@ -1,4 +1,4 @@
-"""Objects as rows: what `kubectl get` prints.
+"""Tables: objects as rows, as `kubectl get` prints them.
 
 Built-in kinds compute their cells; those of custom resources are read by the JSONPaths of their printer columns.
 """

@@ -1,7 +1,7 @@
-"""Signed service-account tokens: JSON web tokens that this server issues and only this server reads.
+"""Signed service account tokens: JSON web tokens that this server issues and only this server validates.
 
-They are signed with a key that lives as long as the server (HS256): nobody else needs to verify them, and checking one
-costs microseconds.
+They are signed with a key of the server's lifetime (HS256), because nobody else validates them; a check takes
+microseconds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import msgspec
 from nodeyard.apiserver.users import ServiceAccountName
 
 ISSUER = "https://kubernetes.default.svc"
-"""Also the one audience that the API server itself takes tokens for."""
+"""Also the audience of the API server itself."""
 
 
 class Reference(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -27,7 +27,7 @@ class Reference(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Binding(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The objects a token lives and dies with."""
+    """The objects that a token is bound to."""
 
     namespace: str
     serviceaccount: Reference
@@ -51,7 +51,7 @@ _decode_claims = msgspec.json.Decoder(Claims).decode
 
 
 class TokenSigner:
-    """Issues and reads tokens with one key."""
+    """Issues and validates tokens with one key."""
 
     def __init__(self, key: bytes | None = None) -> None:
         self._key = key or secrets.token_bytes(32)
@@ -66,7 +66,7 @@ class TokenSigner:
         return f"{content}.{self._sign(content)}"
 
     def read(self, token: str, now: datetime) -> Claims | None:
-        """The claims of a token of ours that is in force; anything else is nothing."""
+        """Return the claims of a valid token, else None."""
         if not token.isascii():
             return None
         content, _, signature = token.rpartition(".")

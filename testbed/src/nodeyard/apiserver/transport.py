@@ -1,6 +1,6 @@
-"""Request and response, without a transport.
+"""Request and response, independent of a transport.
 
-The HTTP front turns sockets into these; tests, `simulate` and `plan -f` make them by hand.
+The listener makes them from sockets; tests, the simulation and `plan -f` make them in process.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Peer:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who asks, as authentication found out."""
+    """The authenticated user."""
 
     name: str
     groups: tuple[str, ...] = ()
@@ -41,20 +41,20 @@ class Request:
     path: str
     query: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     headers: Mapping[str, str] = field(default_factory=dict)
-    """Names in lower case."""
+    """The names are in lower case."""
     body: bytes = b""
     peer: Peer | None = None
     document: Any = None
-    """What a large body was read as, off the loop; see `bodies`."""
+    """The decoded body of a large request; see `request_body.read_ahead`."""
     user: User | None = None
-    """Set by in-process callers, who are trusted to say who they are; the HTTP front never sets it."""
+    """Set by in-process callers, who are trusted; never set by the listener."""
 
     def param(self, name: str, default: str = "") -> str:
         values = self.query.get(name)
         return values[0] if values else default
 
     def flag(self, name: str) -> bool:
-        """Anything but `false` and `0` means yes, also the empty string; left out means no."""
+        """Whether a parameter is given and neither `false` nor `0`; an empty one counts as set."""
         return self.param(name, "false").lower() not in ("false", "0")
 
 
@@ -67,7 +67,7 @@ def request(
     content_type: str = "application/json",
     accept: str = "application/json",
 ) -> Request:
-    """A request from a URL with query; a body that is not bytes is sent as JSON."""
+    """Make a request from a URL with query; a body that is not bytes is encoded as JSON."""
     parts = urlsplit(url)
     query: dict[str, tuple[str, ...]] = {}
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
@@ -86,9 +86,9 @@ class Response:
     content_type: str = "application/json"
     headers: list[tuple[str, str]] = field(default_factory=list)
     stream: AsyncIterator[bytes] | None = None
-    """Chunks sent as they come, for a watch; `body` is then empty. Whoever takes them closes them, read or not."""
+    """The chunks of a watch; `body` is then empty. The consumer must close it, read or not."""
     chunks: list[Chunk] | None = None
-    """A large body in pieces, so that a list is never joined in memory twice."""
+    """A large body in pieces, so that a list is never copied."""
 
     def payload(self) -> bytes:
         return b"".join(self.chunks) if self.chunks is not None else self.body

@@ -1,4 +1,4 @@
-"""Objects that are stored nowhere: Eviction, Binding and the like. What they need before they are obeyed."""
+"""Requests whose objects are never stored: Eviction, Binding and the like."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """Who asks what of which pod."""
+    """A request for a pod with such an object."""
 
     context: RequestContext
     name: str
@@ -25,7 +25,7 @@ class Posted:
     dry_run: bool
 
     def attributes(self, server: Server, subresource: str, kind: GroupVersionKind) -> Attributes:
-        """What admission is told."""
+        """Return the attributes for admission."""
         options: Object = {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1"}
         if self.dry_run:
             options["dryRun"] = ["All"]
@@ -49,8 +49,8 @@ class Posted:
         )
 
 
-def placed(body: Object, namespace: str) -> Object:
-    """The object in the namespace of the URL; 400 where it says otherwise."""
+def set_namespace(body: Object, namespace: str) -> Object:
+    """Return the object in the namespace of the URL; raise a 400 if it has another one."""
     metadata = body.get("metadata") or {}
     if metadata.get("namespace", "") not in ("", namespace):
         text = "the namespace of the provided object does not match the namespace sent on the request"

@@ -30,7 +30,7 @@ from nodeyard.apiserver.users import parse_service_account
 
 
 class UserFileError(ValueError):
-    """The file cannot be used; the text says which entry is wrong, and how."""
+    """The file is invalid; the text names the entry and the error."""
 
 
 class KnownUser(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -1,4 +1,4 @@
-"""The users and groups that mean something to the server itself, and what a service account is called."""
+"""The users and groups that have a meaning for the server, and the names of service accounts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ServiceAccountName(NamedTuple):
 
 
 def parse_service_account(username: str) -> ServiceAccountName | None:
-    """The service account that a user name means, if it means one."""
+    """Return the service account of a user name, or None."""
     if not username.startswith(_SERVICE_ACCOUNT_PREFIX):
         return None
     namespace, colon, name = username.removeprefix(_SERVICE_ACCOUNT_PREFIX).partition(":")
@@ -43,13 +43,13 @@ def parse_service_account(username: str) -> ServiceAccountName | None:
 
 
 def parse_node(username: str) -> str | None:
-    """The node that a user name means, if it means one."""
+    """Return the node of a user name, or None."""
     name = username.removeprefix(NODE_PREFIX)
     return name if name != username and not subdomain_faults(name) else None
 
 
 def with_group(user: User, group: str) -> User:
-    """The user as a member of this group too."""
+    """Return the user with this group."""
     if group in user.groups:
         return user
     return User(user.name, (*user.groups, group), user.uid, user.extra)

@@ -1,8 +1,8 @@
-"""Watches: the changes of a resource, filtered, as a stream of lines.
+"""Watches: the events of a resource, filtered, as a stream of lines.
 
-A watcher is fed synchronously by the store, so nothing between a list and its watch is lost; it is read by the HTTP
-front at the client's pace. One that falls too far behind is cut off, as the real server does: the client comes back
-with the last revision it saw.
+The store feeds a watcher synchronously, so no event between a list and its watch is lost; the listener reads it at the
+client's pace. A watcher that falls too far behind is closed, as on the real server: the client resumes from the last
+revision it saw.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 class Bookmark(NamedTuple):
-    """Everything up to this revision has been sent; taken when it is queued, not when it is read."""
+    """A bookmark: all events up to this revision precede it in the queue."""
 
     revision: int
     ends_initial: bool = False
@@ -46,7 +46,7 @@ Line = tuple[EventType, Stored] | Bookmark
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is watched, and how it is shown."""
+    """The resource, the selection and the form of a watch."""
 
     resource: Resource
     version: str
@@ -57,7 +57,7 @@ class Query:
 
 
 class Hub:
-    """All watchers of one server, found by resource."""
+    """All watchers of a server by resource."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
@@ -66,7 +66,7 @@ class Hub:
         self._stop_listening = store.listen(self._dispatch)
 
     def watch(self, query: Query) -> AsyncIterator[bytes]:
-        """Begin at once; raises ApiError where the answer is not a stream."""
+        """Start a watch; raises ApiError if the answer is not a stream."""
         watcher = _Watcher(self._begin(query))
         watchers = self._watchers.setdefault(query.resource.key, set())
         watcher.query = query
@@ -121,7 +121,7 @@ class Hub:
     def _dispatch(self, key: GroupResource, event: Event) -> None:
         for watcher in self._watchers.get(key, ()):
             if event.revision <= watcher.after:
-                continue  # it asked for what comes later still
+                continue  # it watches from a later revision
             line = seen(watcher.query.selection, event)
             if line is not None:
                 watcher.put(line)
@@ -164,7 +164,7 @@ class Hub:
 
 
 class InStreamError(Exception):
-    """The watch answers 200 and says in its stream why there is nothing to see."""
+    """The watch answers 200, with an error event in its stream."""
 
     def __init__(self, line: bytes) -> None:
         super().__init__(line)
@@ -176,7 +176,7 @@ class InStreamError(Exception):
 
 
 class _Watcher:
-    """The lines one client has yet to be sent."""
+    """The lines that are queued for one client."""
 
     __slots__ = ("_closed", "_lines", "_wake", "after", "query")
 
@@ -203,7 +203,7 @@ class _Watcher:
         self._wake.set()
 
     async def take(self, most: int = 500) -> list[Line]:
-        """What there is, at least one line; nothing when the watch is over."""
+        """Return the queued lines, at least one; none if the watch has ended."""
         while not self._lines:
             if self._closed:
                 return []
@@ -213,7 +213,7 @@ class _Watcher:
 
 
 def seen(selection: Selection, event: Event) -> tuple[EventType, Stored] | None:
-    """What a change is to someone who sees only the selection: entering is ADDED, leaving is DELETED."""
+    """The event type for a selection: entering it is ADDED, leaving it is DELETED."""
     if event.type == "DELETED":
         return ("DELETED", event.stored) if selection.includes(event.previous or event.stored) else None
     is_in = selection.includes(event.stored)
@@ -226,7 +226,7 @@ def seen(selection: Selection, event: Event) -> tuple[EventType, Stored] | None:
 
 
 def _at_revision(stored: Stored, revision: int) -> Stored:
-    """The object as it last was, under the revision at which it left the selection."""
+    """The last version of the object, at the revision at which it left the selection."""
     return msgspec.structs.replace(stored, revision=revision, raw=restamp(stored.raw, revision))
 
 

@@ -1,16 +1,14 @@
-"""Work on large requests, in one thread beside the event loop.
+"""A worker thread for large requests.
 
-Reading, merging and validating megabytes takes seconds in Python. In a thread it shares the interpreter with the loop,
-which goes on serving everybody else. There is one thread: under the GIL more of them would not be faster, and large
-requests wait for each other rather than for their turn at the interpreter. Values are persistent and belong to one
-request; optimistic locking in the store notices an object that has changed meanwhile.
+Reading, merging and validating megabytes takes seconds in Python. In a thread it shares the interpreter with the event
+loop, which goes on serving other requests. There is one thread: under the GIL more would not be faster. Values are
+immutable and belong to one request; optimistic locking in the store detects objects that have changed meanwhile.
 
-Two things would bring the cost back to the loop:
+Two things would move the cost back to the loop:
 
-- Freeing a million values takes a while too. `Work` keeps what the thread has made until the request is answered, and
-  has it freed in the thread.
-- The garbage collector would look through those values on the loop's time, and none of them is garbage. It rests until
-  they are freed.
+- Freeing a million values takes long. `Work` keeps what the thread has made until the request is answered, and frees
+  it in the thread.
+- The garbage collector would traverse these values on the loop. It is disabled until they are freed.
 """
 
 from __future__ import annotations
@@ -25,11 +23,11 @@ from typing import Self, TypeVar
 from nodeyard.apiserver.cel.cost import Budget, CostlyError
 
 LARGE = 64 * 1024
-"""Bytes of a body or of a stored object from which on it is worked on beside the loop: less takes 20 ms at worst."""
+"""Bytes above which a body or stored object is handled in the thread: a smaller one takes at most 20 ms."""
 BATCH = 256 * 1024
-"""Bytes after which a loop over many objects lets others have their turn."""
+"""Bytes after which a loop over many objects yields to the event loop."""
 STEP = 4 * 1024
-"""What an object counts in a batch beside its own bytes."""
+"""What an object counts in a batch beyond its own bytes."""
 
 T = TypeVar("T")
 
@@ -41,11 +39,11 @@ class WorkerThread:
         self._had_collector = True
 
     def work(self) -> Work:
-        """For one request, as a context manager around all of it."""
+        """Return the work of one request, a context manager around all of it."""
         return Work(self)
 
     def begin(self) -> ThreadPoolExecutor:
-        """Have the thread, and the collector rest, until `end` was called as often."""
+        """Start the thread and disable the garbage collector, until `end` has been called as often."""
         if self._executor is None:
             self._executor = ThreadPoolExecutor(max_workers=1, thread_name_prefix="apiserver-large")
         if self._at_work == 0:
@@ -55,14 +53,14 @@ class WorkerThread:
         return self._executor
 
     def end(self) -> None:
-        if self._at_work == 0:  # closed meanwhile
+        if self._at_work == 0:  # has been closed
             return
         self._at_work -= 1
         if self._at_work == 0 and self._had_collector:
             gc.enable()
 
     def close(self) -> None:
-        """Let go of the thread; work that has not begun is dropped."""
+        """Stop the thread; work that has not begun is dropped."""
         if self._executor is not None:
             self._executor.shutdown(wait=False, cancel_futures=True)
             self._executor = None
@@ -71,7 +69,7 @@ class WorkerThread:
 
 
 class Work:
-    """What one request has worked on beside the loop, and what that has made."""
+    """The work of one request in the thread, and its results."""
 
     __slots__ = ("_executor", "_made", "_trial", "_worker_thread")
 
@@ -82,17 +80,17 @@ class Work:
         self._made: list[object] = []
 
     async def run(self, is_large: bool, work: Callable[[], T]) -> T:
-        """Do the work at once, or where it is large beside the loop."""
+        """Do the work inline, or in the thread if it is large."""
         if not is_large:
             return work()
         if self._executor is None:
             self._executor = self._worker_thread.begin()
-        made = await asyncio.get_running_loop().run_in_executor(self._executor, _tidy(work))
+        made = await asyncio.get_running_loop().run_in_executor(self._executor, _clear_frames_on_error(work))
         self._made.append(made)
         return made
 
     async def evaluate(self, is_large: bool, work: Callable[[Budget | None], T]) -> T:
-        """Do work that evaluates expressions: at once with a trial budget, off the loop if that is not enough.
+        """Do work that evaluates expressions: inline with a trial budget, in the thread if that is not enough.
 
         All such work of a request shares one trial budget. The work may be done twice, so it must have no side effects.
         """
@@ -104,7 +102,7 @@ class Work:
         return await self.run(True, lambda: work(None))
 
     def part(self) -> Work:
-        """For one of many objects of a request, so that not all of them are kept to its end."""
+        """Return work for one of many objects of a request, whose results are freed earlier."""
         return Work(self._worker_thread, self._trial)
 
     def __enter__(self) -> Self:
@@ -114,7 +112,7 @@ class Work:
         self.close()
 
     def close(self) -> None:
-        """Have everything freed that the thread has made, once the request's own frames are gone."""
+        """Free the results in the thread, once the request's own frames are gone."""
         if self._executor is not None:
             asyncio.get_running_loop().call_soon(self._free)
 
@@ -130,15 +128,15 @@ class Work:
 
 
 def _call(loop: asyncio.AbstractEventLoop, function: Callable[[], None]) -> None:
-    """Call it on the loop, or at once where there is none any more."""
+    """Call the function on the loop, or at once if the loop is closed."""
     try:
         loop.call_soon_threadsafe(function)
     except RuntimeError:
         function()
 
 
-def _tidy(work: Callable[[], T]) -> Callable[[], T]:
-    """The same work; where it fails, the frames in the traceback let go of their values in the thread."""
+def _clear_frames_on_error(work: Callable[[], T]) -> Callable[[], T]:
+    """Wrap the work so that a failure clears the frames of its traceback in the thread."""
 
     def run() -> T:
         try:

@@ -1,10 +1,10 @@
-"""Creates and changes: the one path that every write takes, whatever verb it came by.
+"""Creates and updates: the one path of every write, whatever its verb.
 
     create:  place ─▶ own ─▶ mutate ─▶ name, uid, prepare ─▶ validate ─▶ admit ─▶ commit
-    change:  read ─▶ transform ─▶ own ─▶ mutate ─▶ prepare ─▶ validate ─▶ admit ─▶ commit, or start again if it moved
+    change:  read ─▶ transform ─▶ own ─▶ mutate ─▶ prepare ─▶ validate ─▶ admit ─▶ commit, or retry after a conflict
 
-Nothing awaits between the last look at the store and the commit; webhooks may take their time before. So may the steps
-of a large request, each of which is worked on beside the event loop.
+Nothing awaits between the last read of the store and the commit. Webhooks, and the steps of a large request in the
+worker thread, await before it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from nodeyard.process.clock import Clock
 
 ATTEMPTS = 5
 MAX_OBJECT_BYTES = 1536 * 1024
-"""As much as etcd takes in one request."""
+"""The limit of etcd for one request."""
 MAX_LEVELS = 250
 TOO_DEEP = f"the object is nested too deeply: this server takes {MAX_LEVELS} levels"
 _NAME_LETTERS = "bcdfghjklmnpqrstvwxz2456789"
@@ -51,7 +51,7 @@ class Admission(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The outcome: what is stored now, or, after a dry run, what would have been."""
+    """The result: the stored object, or the object of a dry run."""
 
     object: Object
     stored: Stored | None
@@ -106,7 +106,7 @@ class Writer:
             raise errors.already_exists(resource.group, resource.plural, obj["metadata"]["name"]) from None
 
     async def create_by_update(self, context: RequestContext, obj: Object, options: WriteOptions) -> Written:
-        """Store what an update found missing, of a kind that allows it: a revision means nothing, a uid a mistake."""
+        """Create an object by an update, ignoring its resourceVersion; a uid is a conflict."""
         given = obj["metadata"]
         if uid := given.get("uid"):
             raise _other_uid(context, uid, "")
@@ -115,7 +115,7 @@ class Writer:
         return await self.create(context, {**obj, "metadata": metadata}, replace(options, kind="CreateOptions"))
 
     def _place(self, context: RequestContext, obj: Object) -> Object:
-        """In the namespace of the URL; 400 where the object says otherwise."""
+        """Set the namespace of the URL; raise a 400 if the object has another one."""
         given = obj.get("metadata") or {}
         namespace = given.get("namespace", "")
         if context.resource.namespaced:
@@ -129,7 +129,7 @@ class Writer:
         return {**obj, "metadata": given}
 
     def _begin_life(self, context: RequestContext, obj: Object) -> Object:
-        """The metadata that only the server sets."""
+        """Set the metadata that only the server sets."""
         given = {
             name: value
             for name, value in obj["metadata"].items()
@@ -142,7 +142,7 @@ class Writer:
         return {**obj, "metadata": given}
 
     def _name(self, context: RequestContext, obj: Object) -> Object:
-        """With the name that only a prefix was given for."""
+        """Generate the name if only generateName is given."""
         given = obj["metadata"]
         if given.get("name") or not given.get("generateName"):
             return obj
@@ -167,7 +167,7 @@ class Writer:
         subresource: str = "",
         is_owned: bool = False,
     ) -> Written:
-        """Read, transform, store; again when someone else was faster and the caller named no revision."""
+        """Read, transform and store; retry after a conflict if the request names no resourceVersion."""
         for _ in range(ATTEMPTS):
             stored = self._store.get(context.resource.key, context.namespace, context.name)
             if stored is None:
@@ -197,7 +197,7 @@ class Writer:
         mutated = self._keep_identity(await self._mutate(context, attributes, is_large), old)
 
         def judge(budget: Budget | None) -> Object:
-            prepared = _prepared(strategy, mutated, old, subresource)
+            prepared = _prepare(strategy, mutated, old, subresource)
             prepared = self._generation(context, prepared, old, is_status=subresource == "status")
             if faults := _update_faults(context, prepared, old, subresource, budget):
                 raise errors.invalid(resource.group, resource.kind, context.name, faults)
@@ -220,12 +220,12 @@ class Writer:
         if options.dry_run:
             return Written(new, None)
         if is_over(strategy.holds(new), new):
-            self._store.remove(resource.key, stored)  # watchers see what was stored, only the writer what it wrote
+            self._store.remove(resource.key, stored)  # watchers see the stored version, only the writer the written one
             return Written(new, None)
         return await self._commit(context, new, stored, is_large)
 
     def _check_identity(self, context: RequestContext, new: Object, old: Object) -> bool:
-        """Name, uid and revision against what is stored; whether the writer named a revision of its own."""
+        """Check name, uid and resourceVersion; return whether the writer named a resourceVersion."""
         resource = context.resource
         given, current = new.get("metadata") or {}, old["metadata"]
         check_name(context, new)
@@ -235,7 +235,7 @@ class Writer:
             )
         uid, revision = given.get("uid"), given.get("resourceVersion")
         if revision == "0":
-            revision = None  # the same as none at all
+            revision = None  # the same as none
         if uid and uid != current["uid"] and context.request.method == "PUT":
             raise _other_uid(context, uid, current["uid"])
         if not revision and not resource.strategy.allows_unconditional_update:
@@ -247,7 +247,7 @@ class Writer:
         return context.request.method == "PUT" and bool(revision)
 
     def _keep_identity(self, new: Object, old: Object) -> Object:
-        """The metadata that no update changes, where the writer left it out."""
+        """Keep the metadata that no update changes, if the writer left it out."""
         given, current = dict(new.get("metadata") or {}), old["metadata"]
         given["resourceVersion"] = current["resourceVersion"]
         for name in ("namespace", "uid", "deletionGracePeriodSeconds"):
@@ -341,7 +341,7 @@ class Writer:
 
 
 def _with_whole_numbers(context: RequestContext, obj: Object) -> Object:
-    """3.0 of a custom resource is stored as 3, after it was judged as the number that was sent."""
+    """Turn 3.0 of a custom resource into 3, after validation as the float that was sent."""
     if not (context.resource.is_custom and context.has_floats):
         return obj
     found: Object = with_whole_numbers(obj)
@@ -371,7 +371,7 @@ def _encoded(obj: Object) -> Encoded:
 
 
 def _check_limits(obj: Object, raw: bytes) -> None:
-    """Refuse what is larger than etcd takes, or deeper than whoever reads it here can descend."""
+    """Refuse an object that is too large for etcd or too deep for recursion."""
     if len(raw) > MAX_OBJECT_BYTES:
         raise ApiError(500, "", "etcdserver: request is too large")
     if raw.count(b"{") + raw.count(b"[") <= MAX_LEVELS:
@@ -397,7 +397,7 @@ def _with_distinct_owners(context: RequestContext, obj: Object, when: str = "") 
 
 
 def check_name(context: RequestContext, obj: Object) -> None:
-    """400 where the object does not have the name in the URL."""
+    """Raise a 400 if the object does not have the name in the URL."""
     name = (obj.get("metadata") or {}).get("name", "")
     if not name:
         raise errors.bad_request(
@@ -424,12 +424,12 @@ def _check_number(revision: str) -> None:
 
 
 def _names_revision(obj: Object) -> bool:
-    """Whether a new object claims to have been stored before; what is no number counts as nothing."""
+    """Whether a new object has a resourceVersion; one that is no number counts as none."""
     return str(obj["metadata"].get("resourceVersion") or "0").lstrip("0").isdigit()
 
 
-def _prepared(strategy: Strategy, new: Object, old: Object, subresource: str) -> Object:
-    """What this endpoint may change, on the object as it was."""
+def _prepare(strategy: Strategy, new: Object, old: Object, subresource: str) -> Object:
+    """Apply the changes that this endpoint may make."""
     if subresource == "status":
         return strategy.prepare_status(new, old)
     if subresource == "finalize":
@@ -438,7 +438,7 @@ def _prepared(strategy: Strategy, new: Object, old: Object, subresource: str) ->
 
 
 def is_over(is_held: bool, obj: Object) -> bool:
-    """Whether a deleted object has nothing left that keeps it."""
+    """Whether a deleted object can be removed: no finalizers, no grace period."""
     given = obj["metadata"]
     if not given.get("deletionTimestamp") or given.get("finalizers") or is_held:
         return False

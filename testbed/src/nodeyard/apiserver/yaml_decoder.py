@@ -1,4 +1,4 @@
-"""Bodies in YAML: read as the real server reads them, and its words for what is wrong with them."""
+"""YAML bodies, decoded as on the real server, with its error messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ALIAS = re.compile(rb"\*([\w.-]+)")
 def load(body: bytes) -> tuple[Json, list[str]]:
     """Read the first document, whatever follows it, and name its repeated keys.
 
-    Raises ValueError with the real server's words.
+    Raises ValueError with the real server's message.
     """
     try:
         return manifests.load_first(body)
