@@ -15,7 +15,7 @@ _METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
 def to_scale(context: RequestContext, obj: Object, paths: Scale) -> Object:
-    """Return the Scale of an object. A custom resource without replicas can be with_replicas, but not read."""
+    """Return the Scale of an object. A custom resource without replicas can be scaled, but not read."""
     replicas = _at(obj, paths.spec_path)
     if replicas is None and context.resource.is_custom and context.info.verb == "get":
         raise errors.internal(f'the spec replicas field "{paths.spec_path}" does not exist')

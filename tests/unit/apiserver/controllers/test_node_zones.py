@@ -39,15 +39,15 @@ def test_a_large_disrupted_zone_releases_one_node_in_a_hundred_seconds():
 
 def test_nothing_is_released_when_no_node_anywhere_is_ready():
     zones = zones_with(lost=2)
-    assert zones.is_cut_off
+    assert zones.is_fully_disrupted
     assert zones.release("z", now=0) == (None, None)
     zones.set("elsewhere", "y", is_ready=True)
-    assert not zones.is_cut_off
+    assert not zones.is_fully_disrupted
     assert zones.release("z", now=0) == ("z-lost-0", 10)
 
 
 def test_no_nodes_at_all_is_not_a_disruption():
-    assert not NodeZones().is_cut_off
+    assert not NodeZones().is_fully_disrupted
 
 
 def test_a_node_that_moves_or_goes_is_no_longer_counted_where_it_was():

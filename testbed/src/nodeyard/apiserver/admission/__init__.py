@@ -1,1 +1,1 @@
-"""Admission: what is asked about every write before it is stored. Mutating first, then validating."""
+"""Admission: plugins that mutate and validate every write before it is stored."""

@@ -39,7 +39,7 @@ class Attributes:
     """The kind of `object` where it is not the resource's own: Eviction, Binding, Scale."""
     warnings: list[str] = field(default_factory=list)
     audit: dict[str, str] = field(default_factory=dict)
-    """What the audit log shall say of the write; see `annotate`."""
+    """Audit annotations; see `annotate`."""
 
     @property
     def gvk(self) -> GroupVersionKind:
@@ -58,10 +58,10 @@ class Attributes:
 
 
 class Plugin(Protocol):
-    """One admission plugin. Refusal is an ApiError."""
+    """An admission plugin; it refuses a write by raising ApiError."""
 
     async def mutate(self, attributes: Attributes) -> None:
-        """Replace `attributes.object` by what it shall be."""
+        """Replace `attributes.object`."""
 
     async def validate(self, attributes: Attributes) -> None: ...
 

@@ -1,8 +1,8 @@
-"""`authorizer` in expressions: may the user who asks do something else too?
+"""The authorizer library of CEL: `authorizer` in expressions.
 
     authorizer.group('apps').resource('deployments').namespace('x').check('create').allowed()
 
-The checks are values, refined step by step; only `check` asks.
+Checks are values that are refined step by step; only `check` authorizes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ RESOURCE_CHECK = parse_type(f"{_TYPES}ResourceCheck")
 
 @dataclass(frozen=True, slots=True)
 class AuthorizerValue(Opaque):
-    """Whom to ask, and about whom."""
+    """The authorizer, and the user it authorizes."""
 
     authorizer: Authorizer
     user: User
@@ -67,7 +67,7 @@ class DecisionValue(Opaque):
 
 
 def request_resource(asking: AuthorizerValue, attributes: Attributes) -> ResourceCheck:
-    """`authorizer.requestResource`: a check of the very resource that is written."""
+    """Return `authorizer.requestResource`: a check of the resource of the request."""
     resource = attributes.resource
     info = RequestInfo(
         "",
@@ -109,7 +109,7 @@ def _refining(field: str) -> Implementation:
 
 
 def _unrefined(check: ResourceCheck, selector: str) -> ResourceCheck:
-    """RBAC does not look at selectors."""
+    """Ignore the selector, as RBAC does."""
     return check
 
 
@@ -124,7 +124,7 @@ def _check_resource(check: ResourceCheck, verb: str) -> DecisionValue:
 
 
 def _declare(name: str, signature: str, implementation: Implementation) -> Overload:
-    """A signature in which capitalised words are the types of this library."""
+    """Declare an overload; capitalised words in its signature are the types of this library."""
     return member(name, re.sub(r"[A-Z]\w+", lambda word: _TYPES + word[0], signature), implementation)
 
 

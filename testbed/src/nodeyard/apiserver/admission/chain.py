@@ -1,6 +1,6 @@
-"""The admission plugins in their order: all of them change what comes in, then all of them judge what came out.
+"""The admission chain: all plugins mutate, then all validate.
 
-lifecycle ─▶ nodes, pods ─▶ mutating webhooks ─▶ escalation │ expressions ─▶ policies ─▶ validating webhooks
+built-in plugins ─▶ mutating webhooks ─▶ RBAC escalation │ CEL expressions ─▶ policies ─▶ validating webhooks
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from nodeyard.apiserver.store import Store
 
 
 class Host(Protocol):
-    """The server, as far as admission needs it."""
+    """What admission needs of the server."""
 
     @property
     def store(self) -> Store: ...
@@ -46,9 +46,9 @@ class Host(Protocol):
 
 
 class Chain:
-    """`services` says where Services that webhooks name really listen: `NAME.NAMESPACE` to `HOST:PORT`.
+    """`services` maps Services of webhooks to addresses: `NAME.NAMESPACE` to `HOST:PORT`.
 
-    `further` are plugins of whoever embeds the server, such as what stands in for another project's webhooks.
+    `further` are plugins of the embedding program, such as substitutes for another project's webhooks.
     """
 
     def __init__(self, host: Host, services: Mapping[str, str] | None = None, further: Sequence[Plugin] = ()) -> None:
@@ -82,5 +82,5 @@ class Chain:
             await plugin.validate(attributes)
 
     async def close(self) -> None:
-        """Let the connections to webhooks go."""
+        """Close the connections to webhooks."""
         await self._client.close()

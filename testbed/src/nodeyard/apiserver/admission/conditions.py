@@ -1,4 +1,4 @@
-"""matchConditions: expressions that must all hold before a webhook is called or a policy speaks."""
+"""matchConditions: expressions that must all be true before a webhook is called or a policy evaluated."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Compile = Callable[[str], Program]
 
 
 class ConditionError(Exception):
-    """Whether the conditions hold cannot be said."""
+    """The conditions could not be evaluated."""
 
 
 class Conditions:
-    """They are compiled when they are first evaluated, which may be off the event loop."""
+    """The matchConditions of a webhook or policy, compiled at their first evaluation, perhaps off the loop."""
 
     def __init__(self, conditions: Iterable[Object], compile_: Compile) -> None:
         self._sources: list[str] = [each["expression"] for each in conditions]
@@ -39,7 +39,7 @@ class Conditions:
         return bool(self._sources)
 
     def hold(self, bindings: Bindings, trial: Budget | None) -> bool:
-        """One that is false decides, whatever the others do; otherwise one that fails does.
+        """Whether all are true. A false one decides; else ConditionError if one fails.
 
         They are paid from the trial budget, or from one of their own.
         """
@@ -62,6 +62,6 @@ class Conditions:
 
 
 def aggregate(faults: list[str]) -> str:
-    """Several errors as one text, each once."""
+    """Join the distinct errors into one text."""
     unique = list(dict.fromkeys(faults))
     return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"

@@ -1,4 +1,4 @@
-"""Expressions are checked when the object that holds them is written: one that does not compile never gets in."""
+"""Refuses webhook configurations and policies whose expressions do not compile."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from nodeyard.kube.json import Object, json_equal
 
 
 class ExpressionCheck(Validating):
-    """Refuses webhook configurations and policies with expressions that could never be evaluated."""
+    """The plugin; it compiles the expressions of a write."""
 
     async def validate(self, attributes: Attributes) -> None:
         resource, obj = attributes.resource, attributes.object
@@ -25,7 +25,7 @@ class ExpressionCheck(Validating):
             return
         is_policy = resource.kind == "ValidatingAdmissionPolicy"
         faults = await attributes.work.evaluate(attributes.is_large, partial(_faults, obj, is_policy=is_policy))
-        # What was accepted once stays acceptable, so that an update which leaves it alone can be made.
+        # Unchanged expressions are not refused, so that other fields can be updated.
         old = attributes.old or {}
         if faults and all(json_equal(old.get(part), obj.get(part)) for part in ("spec", "webhooks")):
             return

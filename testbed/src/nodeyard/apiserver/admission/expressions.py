@@ -1,7 +1,7 @@
-"""Expressions about a write: what they may refer to, how they are compiled, and what they are shown.
+"""CEL expressions of admission: their variables, their compilation, and the bindings of a write.
 
-An expression that does not compile is refused when the object that holds it is written (`validation.py`); should one
-be there nevertheless, every evaluation of it fails, and the failure policy decides.
+An invalid expression is refused when its object is written (`expression_check.py`). If one is stored nevertheless, each
+evaluation of it fails, and failurePolicy decides.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _WITH_AUTHORIZER = {**_WITHOUT_AUTHORIZER, "authorizer": AUTHORIZER, _REQUEST_RE
 
 
 class Broken:
-    """A source that does not compile, where a program is wanted."""
+    """An expression that does not compile; its evaluation fails."""
 
     def __init__(self, fault: str) -> None:
         self.fault = fault
@@ -63,12 +63,12 @@ def _compile(source: str, variables: Mapping[str, Type], *results: Type) -> Comp
 
 
 def webhook_condition(source: str) -> Compiled:
-    """A matchCondition of a webhook."""
+    """Compile a matchCondition of a webhook."""
     return _compile(source, _WITH_AUTHORIZER, BOOL)
 
 
 class PolicyScope:
-    """What the expressions of one policy may refer to: the write, perhaps parameters, and the policy's variables."""
+    """The declarations for the expressions of one policy: request, parameters and variables."""
 
     def __init__(self, *, has_params: bool, variables: Iterable[Object] = ()) -> None:
         params: Mapping[str, Type] = {"params": DYN} if has_params else {}
@@ -77,12 +77,12 @@ class PolicyScope:
         self._unvaried = self._with_authorizer
         self._composition: Composition | None = None
         self.faults: list[str] = []
-        """Of each variable in turn; empty where it compiles."""
+        """The compile error of each variable, or an empty string."""
         for variable in variables:
             self._declare(variable["name"], variable["expression"])
 
     def match_condition(self, source: str) -> Compiled:
-        """Decided before there are variables."""
+        """Compile a matchCondition, which has no variables."""
         return _compile(source, self._unvaried, BOOL)
 
     def condition(self, source: str) -> Compiled:
@@ -95,7 +95,7 @@ class PolicyScope:
         return _compile(source, self._without_authorizer, STRING, NULL)
 
     def complete(self, bindings: Bindings, budget: Budget) -> Bindings:
-        """The bindings with `variables`, each of which is evaluated when it is first used."""
+        """Add `variables` to the bindings; each is evaluated when it is first used."""
         return self._composition.bind(bindings, budget) if self._composition else bindings
 
     def _declare(self, name: str, source: str) -> None:
@@ -112,7 +112,7 @@ class PolicyScope:
 
 
 class Binder:
-    """Shows a write to expressions."""
+    """Makes the bindings of a write."""
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
@@ -130,7 +130,7 @@ class Binder:
 
 
 def namespace_value(namespace: Object) -> Object:
-    """A Namespace as `namespaceObject`: without what is not for expressions, moments as moments."""
+    """Return a Namespace as `namespaceObject`: without hidden fields, times as timestamps."""
     metadata = {
         key: value for key, value in namespace["metadata"].items() if key not in ("managedFields", "ownerReferences")
     }

@@ -1,4 +1,4 @@
-"""The cluster's namespaces as admission needs them: their labels and whether they are going away, without decoding."""
+"""A cache of the namespaces for admission: labels and phase, without decoding."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Namespace:
 
 
 class Namespaces:
-    """Every namespace of a store, kept up by its events."""
+    """Every namespace of a store, updated by its events."""
 
     def __init__(self, store: Store) -> None:
         self._known: dict[str, Namespace] = {}
@@ -48,7 +48,7 @@ class Namespaces:
 
 
 def namespace_of(attributes: Attributes) -> str:
-    """The namespace a write belongs to. A Namespace counts as its own, as the real server's admission sees it."""
+    """The namespace of a write. A Namespace is in its own, as on the real server."""
     if attributes.resource.key == NAMESPACES:
         return attributes.name
     return attributes.namespace

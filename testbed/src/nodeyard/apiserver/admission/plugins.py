@@ -82,7 +82,7 @@ class DefaultTolerationSeconds(Mutating):
 
 
 class Priority(Mutating):
-    """The number behind `priorityClassName`. Only the two classes every cluster has are known."""
+    """Sets `priority` from `priorityClassName`. Only the two system classes are known."""
 
     async def mutate(self, attributes: Attributes) -> None:
         pod = _pod(attributes)
@@ -100,7 +100,7 @@ class Priority(Mutating):
 
 
 def _pod(attributes: Attributes) -> Object | None:
-    """The pod that a create or update brings, as far as the plugins above care about it."""
+    """Return the pod of a create or update, else None."""
     if attributes.resource.key != _PODS or attributes.subresource or attributes.operation not in ("CREATE", "UPDATE"):
         return None
     pod = attributes.object

@@ -1,7 +1,7 @@
-"""Which writes a webhook or policy is for, by operation, group, version, resource and scope.
+"""The rules of webhooks and policies: operation, group, version, resource and scope.
 
-All of that is known from the endpoint, so whoever holds many rules asks once for each endpoint and remembers the answer
-(`Rules.find`); what depends on the object, its namespace or its name is judged each time.
+Only the endpoint decides whether a rule matches, so the result of `Rules.find` is cached for each endpoint. Selectors
+and names are checked for each write.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ ADMISSION_GROUP = "admissionregistration.k8s.io"
 
 
 def is_exempt(attributes: Attributes) -> bool:
-    """Whether the write configures admission itself: nothing may stand in the way of mending it."""
+    """Whether the write configures admission itself: no webhook or policy may prevent its repair."""
     resource = attributes.resource
     return resource.group == ADMISSION_GROUP and resource.kind in EXEMPT_KINDS
 
 
 class Endpoint(msgspec.Struct, frozen=True, gc=False):
-    """What of a write does not depend on the object."""
+    """The attributes of a write that do not depend on the object."""
 
     operation: str
     resource: str
@@ -43,7 +43,7 @@ class Endpoint(msgspec.Struct, frozen=True, gc=False):
     subresource: str
     is_namespaced: bool
     equivalents: tuple[str, ...]
-    """The other versions in which the same object could have come."""
+    """The other versions in which the same object could be written."""
 
 
 def endpoint(attributes: Attributes) -> Endpoint:
@@ -109,14 +109,14 @@ def read_rule(rule: Object) -> Rule:
 
 
 class Match(msgspec.Struct, frozen=True):
-    """A rule that covers an endpoint, and the version in which it wants the object."""
+    """The version that a rule matches an endpoint in, and the rule's resourceNames."""
 
     version: str
     names: frozenset[str]
 
 
 class Rules:
-    """Rules of which one must match; the exact version first, then, if so asked, equivalent ones."""
+    """Rules of which one must match: the exact version first, then equivalent ones if matchPolicy allows it."""
 
     def __init__(self, rules: Iterable[Object], *, is_equivalent: bool) -> None:
         self._rules = [read_rule(rule) for rule in rules]
@@ -126,7 +126,7 @@ class Rules:
         return bool(self._rules)
 
     def find(self, where: Endpoint) -> tuple[Match, ...]:
-        """The rules that cover the endpoint, in the order in which they count."""
+        """Return the rules that match the endpoint, by precedence."""
         found = [Match(where.version, rule.names) for rule in self._rules if rule.covers(where, where.version)]
         if self._is_equivalent:
             found.extend(
@@ -139,7 +139,7 @@ class Rules:
 
 
 def first_match(matches: tuple[Match, ...], name: str) -> Match | None:
-    """The first that is about this name; without names a rule is about every one."""
+    """Return the first match for this name; a rule without resourceNames matches every name."""
     for match in matches:
         if not match.names or name in match.names:
             return match

@@ -1,4 +1,4 @@
-"""Which objects a webhook or policy is for, by the labels of the object and of its namespace."""
+"""The namespaceSelector and objectSelector of webhooks and policies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ EVERYTHING = LabelSelector()
 
 
 class ObjectScope:
-    """A namespaceSelector and an objectSelector. One that makes no sense fails the writes it would have to judge."""
+    """A namespaceSelector and an objectSelector. An invalid one fails the writes that it is evaluated for."""
 
     __slots__ = ("_fault", "_namespace", "_object")
 
@@ -26,7 +26,7 @@ class ObjectScope:
             self._fault = str(fault)
 
     def includes(self, attributes: Attributes, namespaces: Namespaces) -> bool:
-        """Raises the 404 of a namespace that would have to be looked at and is not there."""
+        """Whether the write matches; raises a 404 if its namespace is needed and missing."""
         if self._fault:
             raise errors.internal(self._fault)
         return self._includes_object(attributes) and self._includes_namespace(attributes, namespaces)
@@ -43,7 +43,7 @@ class ObjectScope:
             if attributes.object is not None and not attributes.subresource:
                 return _selects(selector, attributes.object)
         elif not attributes.namespace:
-            # Objects outside namespaces cannot be selected by one, and are never exempt by it.
+            # Cluster-scoped objects match every namespaceSelector.
             return True
         name = namespace_of(attributes)
         namespace = namespaces.get(name)

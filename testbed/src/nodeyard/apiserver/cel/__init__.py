@@ -1,13 +1,12 @@
-"""Expressions in CEL, the Common Expression Language, as the Kubernetes API server knows it.
+"""The Common Expression Language (CEL) with Kubernetes' types, functions and cost budget.
 
-Two things are asked of it. Rules of custom resources: `compile_rules(schema)` gives `CompiledRules`, whose
-`evaluate(obj, old)` says what they object to. Expressions of admission policies and match conditions:
-`Expression.compile(source, variables, results)` gives an `Expression` to `evaluate(bindings)`, and a `Composition` the
-`variables` of a policy.
+Rules of custom resources: `compile_rules(schema)` returns `CompiledRules`, whose `evaluate(obj, old)` returns the
+errors. Expressions of admission policies and match conditions: `Expression.compile(source, variables, results)` returns
+an `Expression` to `evaluate(bindings)`, and a `Composition` holds the `variables` of a policy.
 
-Inside: `parsing` reads the source with the CEL engine's grammar into the tree of `syntax`; `checking` gives every node
-a type, from `declarations` of functions in `library` and, for `self`, from a schema through `schemas`; `program` makes
-closures of it that run on the `values` JSON already is.
+`parser` turns the source into the tree of `syntax`. `checker` gives every node a type, from the `declarations` of
+functions in `library` and, for `self`, from a schema through `schemas`. `program` turns the tree into closures that run
+on JSON values and on those of `values`.
 """
 
 from __future__ import annotations

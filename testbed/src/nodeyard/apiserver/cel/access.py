@@ -1,7 +1,6 @@
-"""Getting at what is inside a value: fields, keys, positions, plain and optional.
+"""Access to fields, keys and indexes of values, plain and optional.
 
-What is asked of a value that has no inside depends on how it is asked: a plain access is an error, a test is false, an
-optional access is nothing.
+For a value without fields a plain access is an error, a test is false, and an optional access is none.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from nodeyard.apiserver.cel.values import MISSING, NONE, Optional, UInt, find, i
 
 
 def whole(value: Any) -> Any:
-    """A value that its schema says is an integer: JSON may hold 1.0 there, which the API server does not take for 1."""
+    """Return an integer; raise for 1.0, which JSON may contain and the API server does not take for 1."""
     if value.__class__ is float:
         raise EvaluationError("invalid data, expected int, got float64")
     return value
@@ -85,7 +84,7 @@ def _position(key: Any) -> int:
 
 
 def _shown(key: Any) -> str:
-    """A key as it stands in an error."""
+    """Format a key for an error."""
     if key.__class__ is bool:
         return "true" if key else "false"
     if key.__class__ is float and key.is_integer():

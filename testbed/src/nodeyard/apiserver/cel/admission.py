@@ -1,4 +1,4 @@
-"""The types of what admission expressions see: `request`, `namespaceObject`. `object` and its like may be anything."""
+"""The declared types of admission variables: `request` and `namespaceObject`. `object` and `oldObject` are dynamic."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Record:
 
 
 def record(name: str, /, **fields: Type) -> Type:
-    """An object type with these fields."""
+    """Declare an object type with these fields."""
     return object_type(f"kubernetes.{name}", _Record(fields))
 
 

@@ -1,7 +1,7 @@
-"""Type checking: every name declared, every field known, every call fitting an overload.
+"""The type checker: declared names, known fields, and an overload for every call.
 
-The rules and the wording are those of the API server's checker. What is learnt on the way (the type of each node, the
-overloads a call may mean) is what the program is then built from.
+Rules and errors are those of the API server's checker. The types of nodes and the possible overloads of calls are the
+input of the program.
 """
 
 from __future__ import annotations
@@ -63,26 +63,26 @@ _LOGICAL = {"_&&_", "_||_"}
 
 @dataclass
 class Scope:
-    """What an expression may refer to."""
+    """The declarations that an expression may use."""
 
     variables: Mapping[str, Type]
     functions: Functions
     type_names: Mapping[str, Type]
-    """Types that may be named, under the name they have at run time: `int`, `google.protobuf.Duration`."""
+    """Type names in expressions: `int`, `google.protobuf.Duration`."""
 
 
 @dataclass
 class Checked:
-    """A tree and what checking found out about it."""
+    """A checked tree."""
 
     root: Node
     types: dict[Node, Type] = field(default_factory=dict)
     calls: dict[Call, tuple[Overload, ...]] = field(default_factory=dict)
     receivers: set[Call] = field(default_factory=set)
-    """Calls whose target is a value, not part of the function's name."""
+    """Calls whose target is a receiver, not part of the function's name."""
     constants: dict[Node, TypeValue] = field(default_factory=dict)
     variables: set[str] = field(default_factory=set)
-    """Declared variables that are referred to; a name may have dots, as `authorizer.requestResource`."""
+    """The used variables; a name may have dots, as `authorizer.requestResource`."""
 
     @property
     def result(self) -> Type:
@@ -232,7 +232,7 @@ class _Checker:
         return result
 
     def _instantiate(self, overload: Overload) -> tuple[list[Type], Type]:
-        """The overload's types with type parameters of their own, so that two calls do not mix."""
+        """Return the overload's types with fresh type parameters."""
         if not overload.type_parameters:
             return list(overload.parameters), overload.result
         renamed = Substitution()
@@ -293,7 +293,7 @@ class _Checker:
         return self.known.apply(result)
 
     def _iterated(self, node: Fold, items: Type) -> tuple[Type, Type]:
-        """The types of the one or two iteration variables."""
+        """Return the types of the one or two iteration variables."""
         if items.kind is Kind.LIST:
             element = items.parameters[0]
             return (INT, element) if node.second_variable else (element, DYN)
@@ -317,7 +317,7 @@ class _Checker:
         yield
         self._locals.pop()
 
-    # faults
+    # errors
 
     def _mismatch(self, node: Node, wanted: Type, found: Type) -> Type:
         return self._fault(node, f"expected type '{wanted}' but found '{found}'")

@@ -1,7 +1,7 @@
 """Equality and order of values.
 
-Numbers compare across their types, everything else only with its own. Lists that are sets or maps by their schema are
-equal in any order, objects are equal field by field as their schema sees the fields.
+Numbers compare across their types, other values only with their own type. Lists with list-type set or map are equal in
+any order, objects are equal field by field as their schema converts the fields.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _equal_objects(left: ObjectValue, right: Any) -> bool:
 
 
 def _equal_undeclared(left: ObjectValue, right: ObjectValue) -> bool:
-    """Fields that the schema does not name (unknown ones that are preserved) count where both objects have them."""
+    """Compare preserved unknown fields that both objects have."""
     names = left.shape.undeclared(left.raw)
     return all(json_equal(left.raw[name], right.raw[name]) for name in names if name in right.raw)
 
@@ -114,7 +114,7 @@ def contains(items: list[Any], wanted: Any) -> bool:
 
 
 def compare(left: Any, right: Any, operator: str = "") -> int:
-    """-1, 0 or 1; an error where the two have no order, which may name the operator."""
+    """Return -1, 0 or 1; raise an error, with the operator's name if given, if there is no order."""
     kind, other = left.__class__, right.__class__
     if kind in _NUMBERS and other in _NUMBERS:
         return _compare_numbers(left, right)
@@ -129,7 +129,7 @@ def _compare_numbers(left: Any, right: Any) -> int:
     if left.__class__ is float or right.__class__ is float:
         if math.isnan(left) or math.isnan(right):
             raise EvaluationError("NaN values cannot be ordered")
-        # Compared as doubles, as the API server does, save where an int is out of a double's range.
+        # As doubles, as on the API server.
         left, right = float(left), float(right)
     return int(left > right) - int(left < right)
 

@@ -1,6 +1,6 @@
-"""`variables` of a policy: named expressions that later ones may use, each evaluated when it is first asked for.
+"""The `variables` of a policy: named expressions for later ones, each evaluated on first use.
 
-The type of `variables` grows as they are compiled in order, so that an expression knows those before it and no others.
+The type of `variables` grows while they are compiled in order, so an expression sees only the variables before it.
 """
 
 from __future__ import annotations
@@ -29,38 +29,38 @@ class _Fields:
 
 
 class Composition:
-    """Variables declared one after the other over what all expressions of a policy see."""
+    """The variables of a policy, declared one after the other."""
 
     def __init__(self, scope: Mapping[str, Type], functions: Functions = FUNCTIONS) -> None:
         self._fields = _Fields()
         self._functions = functions
         self._expressions: dict[str, Expression] = {}
         self.scope: Mapping[str, Type] = {**scope, NAME: object_type("kubernetes.variables", self._fields)}
-        """For expressions that use the variables."""
+        """The declarations for expressions that use the variables."""
 
     def declare(self, name: str, source: str) -> Expression:
-        """Raises CompileError."""
+        """Declare a variable. Raises CompileError."""
         expression = Expression.compile(source, self.scope, functions=self._functions)
         self._expressions[name] = expression
         self._fields.types[name] = _field_type(expression.result)
         return expression
 
     def bind(self, bindings: Mapping[str, Any], budget: Budget) -> dict[str, Any]:
-        """The bindings together with `variables`, which are paid from the budget, for the evaluation of one request."""
+        """Add `variables`, which are paid from the budget, to the bindings of one request."""
         bound = dict(bindings)
         bound[NAME] = ObjectValue({}, _Lazy(self._expressions, bound, budget))
         return bound
 
 
 def _field_type(t: Type) -> Type:
-    """What later expressions know of a variable: types of libraries and objects are anything to them."""
+    """Return the declared type of a variable; objects and library types are dynamic."""
     if t.kind in (Kind.LIST, Kind.MAP):
         return Type(t.kind, t.name, tuple(map(_field_type, t.parameters)))
     return t if t.kind in (Kind.SCALAR, Kind.NULL) else DYN
 
 
 class _Lazy:
-    """The shape of `variables`: a field's value is its expression's, worked out once."""
+    """The shape of `variables`: each field is the cached value of its expression."""
 
     def __init__(self, expressions: Mapping[str, Expression], bindings: Mapping[str, Any], budget: Budget) -> None:
         self._expressions = expressions

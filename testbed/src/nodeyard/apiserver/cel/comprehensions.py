@@ -1,7 +1,7 @@
-"""Loops: what the macros over lists and maps became.
+"""Evaluation of comprehensions, which the macros over lists and maps expand to.
 
-A fold can be run as it is written, one step after the other. The ones that the macros make are known by their shape and
-run as the loop they stand for: a quantifier that stops at the first decisive item, a list that is appended to.
+A fold is not run step by step: the shapes that macros make are recognized and run as the loops they stand for, such as
+a quantifier that stops at the first decisive item.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Evaluator: TypeAlias = Callable[[Frame], Any]
 
 
 class Builder(Protocol):
-    """What builds the parts of a fold."""
+    """Builds the parts of a fold."""
 
     def new_slot(self) -> int: ...
 
@@ -69,19 +69,19 @@ def build_fold(fold: Fold, builder: Builder) -> Evaluator:
 
 
 def _is_binding(fold: Fold) -> bool:
-    """A fold over nothing only gives its initial value a name."""
+    """Whether a fold over nothing only binds its initial value to a name."""
     return isinstance(fold.condition, Literal) and fold.condition.value is False
 
 
 def _split(step: Node) -> tuple[Node | None, Node]:
-    """A step that is taken on a condition only: the condition, and what is done then."""
+    """Split a conditional step into its condition and its step."""
     if isinstance(step, Call) and step.function == "_?_:_":
         return step.arguments[0], step.arguments[1]
     return None, step
 
 
 class _Loop:
-    """The slots of a loop's variables, and what each of its steps costs."""
+    """The slots of a loop's variables, and the cost of each iteration."""
 
     def __init__(self, first: int, second: int, weight: int) -> None:
         self._first = first
@@ -89,7 +89,7 @@ class _Loop:
         self._weight = weight
 
     def over(self, container: Any, frame: Frame) -> Iterator[None]:
-        """Sets the variables for one item after the other."""
+        """Iterate over the container, and set the variables of each item."""
         first, second, weight = self._first, self._second, self._weight
         budget = frame[0]
         if not second:
@@ -124,7 +124,7 @@ def _pairs(container: Any) -> Iterable[tuple[Any, Any]]:
     raise EvaluationError(f"unsupported comprehension range type: {_native_name(container)}")
 
 
-# What the API server's own language calls the kinds of values that have no items.
+# Go types of values that cannot be iterated over, for errors.
 _NATIVE_NAMES: dict[type, str] = {
     str: "types.String",
     int: "types.Int",
@@ -153,7 +153,7 @@ def _binding(initial: Evaluator, slot: int, result: Evaluator) -> Evaluator:
 
 
 def _quantifier(items: Evaluator, loop: _Loop, predicate: Evaluator, *, decisive: bool) -> Evaluator:
-    """`all` (decided by a false) and `exists` (by a true): an error counts only if no item decides."""
+    """Build `all` (decided by false) or `exists` (by true): an error counts only if no item decides."""
 
     def evaluate(frame: Frame) -> bool:
         failure: EvaluationError | None = None
@@ -190,7 +190,7 @@ def _collector(items: Evaluator, loop: _Loop, predicate: Evaluator | None, eleme
 
 
 def _inserter(items: Evaluator, loop: _Loop, predicate: Evaluator | None, parts: list[Evaluator]) -> Evaluator:
-    """Collects into a map: a key and a value each time, or a map of several."""
+    """Build a collection into a map, from keys and values or from maps."""
     holds = _checked(predicate)
 
     def evaluate(frame: Frame) -> dict[Any, Any]:

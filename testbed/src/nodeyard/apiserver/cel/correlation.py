@@ -1,8 +1,7 @@
-"""What a value was before: which old item belongs to a new one, and whether anything around it changed.
+"""Correlation of new and old values, for ratcheting.
 
-Rules see the old value as `oldSelf` where there is one to be found: fields and map entries by name, list items by the
-keys of a list of type map. A rule that fails on what did not change is let pass, so that a stricter schema does not
-lock objects that were stored before.
+`oldSelf` is the old value: of fields and map entries by name, of list items by the keys of a list of type map. A rule
+that fails on an unchanged value is tolerated, so that a stricter schema does not block updates of stored objects.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from nodeyard.schema.ratcheting import Pair, is_unchanged
 
 
 class Correlation:
-    """A value and its old one, or nothing old; below it remembers the last pair that was matched."""
+    """A value and its old value, if any, and the correlation of its parent."""
 
     def __init__(self, schema: Schema, new: Any, old: Any, parent: Correlation | None = None) -> None:
         self._pair = Pair(schema, new, old)
@@ -24,14 +23,14 @@ class Correlation:
 
     @cached_property
     def is_unchanged(self) -> bool:
-        """Whether the value, or else the nearest value around it that has an old one, is as it was."""
+        """Whether the value, or its nearest ancestor with an old value, is unchanged."""
         if self._is_matched:
             return is_unchanged(self._pair)
         return self._parent is not None and self._parent.is_unchanged
 
 
 class OldItems:
-    """The old items of a list, found by the keys of new ones."""
+    """The old items of a list by the keys of new ones."""
 
     def __init__(self, schema: Schema, old: Any) -> None:
         self._keys = schema.list_map_keys if schema.list_type == "map" else ()
@@ -45,7 +44,7 @@ class OldItems:
         return self._items.get(key) if key is not None else None
 
     def _key(self, item: Any) -> Any:
-        """None for what has no key: a part is missing or not a scalar."""
+        """Return the key of an item, or None if a part is missing or not a scalar."""
         if not self._keys or not isinstance(item, dict):
             return None
         values = [item.get(name) for name in self._keys]

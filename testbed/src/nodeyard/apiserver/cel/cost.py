@@ -1,9 +1,9 @@
-"""The cost of expressions: what they may spend, and what a call of a function costs.
+"""The cost of expressions: budgets, and the cost of calls.
 
-The API server stops an expression at a cost of 1,000,000, and all rules of an object together at ten times that. Its
-unit is about a step of the interpreter. Here a loop is charged for every node of its body, evaluated or not, so the
-same work costs more, and the limits are four times as high. A call is charged before it runs, by the size of its
-arguments. See https://github.com/kubernetes/kubernetes/blob/master/staging/src/k8s.io/apiserver/pkg/cel/library/cost.go
+The API server cancels an expression at a cost of 1,000,000, and all rules of an object at ten times that. Here a loop
+is charged for every node of its body, evaluated or not, so the same work costs more and the limits are four times as
+high. A call is charged before it runs, by the size of its arguments. See
+https://github.com/kubernetes/kubernetes/blob/master/staging/src/k8s.io/apiserver/pkg/cel/library/cost.go
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from nodeyard.apiserver.cel.values import ObjectValue, SetList
 PER_EXPRESSION: Final = 4_000_000
 PER_OBJECT: Final = 10 * PER_EXPRESSION
 PER_MATCH: Final = PER_OBJECT // 4
-"""For the matchConditions of one webhook or policy."""
+"""The budget of the matchConditions of one webhook or policy."""
 TRIAL: Final = 50_000
-"""What expressions may spend on the event loop for one request: about 20 ms."""
+"""The budget of the expressions of one request on the event loop: about 20 ms."""
 _PER_CHARACTER: Final = 5
-"""What it costs to compile one character."""
+"""The cost of compiling one character."""
 _CHARACTERS_BITS: Final = 4
 """One unit pays for 16 characters."""
 
@@ -36,17 +36,17 @@ class CostlyError(Exception):
 
 
 class Budget:
-    """What the expressions about one object may still spend. Once it is closed, nothing more is evaluated."""
+    """The remaining budget of the expressions for one object. Once it is closed, nothing more is evaluated."""
 
     __slots__ = ("_is_running", "_limit", "is_closed", "is_trial", "left", "remaining")
 
     def __init__(self, remaining: int = PER_OBJECT, *, is_trial: bool = False) -> None:
         self.remaining = remaining
         self.left = 0
-        """What the running expression may still spend."""
+        """The remaining budget of the running expression."""
         self.is_closed = False
         self.is_trial = is_trial
-        """Whether running out is a CostlyError instead of an answer."""
+        """Whether exceeding it raises CostlyError instead of failing the expression."""
         self._limit = 0
         self._is_running = False
 
@@ -59,7 +59,7 @@ class Budget:
         return self.remaining <= 0 and not self.is_trial
 
     def begin(self) -> bool:
-        """Begin an expression; False if it is evaluated within another one, whose limit it shares."""
+        """Begin an expression; return False for a nested one, which shares the limit of the outer one."""
         if self._is_running:
             return False
         self._limit = self.left = min(PER_EXPRESSION, self.remaining)
@@ -76,7 +76,7 @@ class Budget:
             raise CostExceeded
 
     def spend_on_compiling(self, sources: Iterable[str]) -> None:
-        """Compiling is free of charge, but a trial is for less than 10,000 characters of it."""
+        """Charge the compilation of these sources, which only a trial budget pays for."""
         if self.is_trial:
             self.remaining -= _PER_CHARACTER * sum(map(len, sources))
             if self.remaining < 0:
@@ -84,7 +84,7 @@ class Budget:
 
 
 def call_cost(name: str, parameters: Sequence[Type]) -> Cost | None:
-    """The cost of a function with parameters of these types, None if it does not depend on the arguments."""
+    """Return the cost of a function with these parameter types, or None if it is constant."""
     if name == "lists.range":
         return _range
     if name in _CONSTANT or all(map(_is_small, parameters)):
@@ -107,14 +107,14 @@ def _length(values: Sequence[Any]) -> int:
 
 
 def _size(value: Any) -> int:
-    """What one walk over a value costs, without what its items contain."""
+    """The cost of one iteration over a value."""
     if value.__class__ is str or value.__class__ is bytes:
         return len(value) >> _CHARACTERS_BITS
     return len(value) if isinstance(value, list | dict) else 0
 
 
 def _deep_size(value: Any) -> int:
-    """What a walk over a value and all that it contains costs."""
+    """The cost of a walk over a value and all nested values."""
     total, pending = 0, [value]
     while pending:
         value = pending.pop()

@@ -1,4 +1,4 @@
-"""How functions are declared: a name, what may be passed, what comes back, and the Python function that does it."""
+"""Declarations of functions: name, parameter types, result type and Python implementation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Implementation = Callable[..., Any]
 
 @dataclass(frozen=True, eq=False)
 class Overload:
-    """One way to call a function. For a member the first parameter is the receiver."""
+    """One overload of a function. For a member the first parameter is the receiver."""
 
     name: str
     parameters: tuple[Type, ...]
@@ -24,7 +24,7 @@ class Overload:
     is_member: bool
     implementation: Implementation
     is_total: bool = False
-    """Whether the implementation may be handed anything and says itself what it does not take."""
+    """Whether the implementation checks the types of its arguments itself."""
 
     @cached_property
     def type_parameters(self) -> frozenset[str]:
@@ -34,7 +34,7 @@ class Overload:
         return frozenset(found)
 
     def accepts(self, arguments: Sequence[Any]) -> bool:
-        """Whether these values may be passed, judged by what they are at run time."""
+        """Whether the overload accepts these values by their run-time types."""
         return len(arguments) == len(self.parameters) and all(map(is_instance, arguments, self.parameters))
 
 
@@ -63,12 +63,12 @@ class Functions:
 
 
 def mismatch(name: str, values: Sequence[Any]) -> EvaluationError:
-    """What is said of values that no overload of a function takes."""
+    """Return the error of values that no overload accepts."""
     return no_such_overload(f"{name}({', '.join(map(type_name, values))})")
 
 
 def call_overload(overloads: Sequence[Overload], values: Sequence[Any]) -> Any:
-    """Call the first overload that takes the values."""
+    """Call the first overload that accepts the values."""
     for overload in overloads:
         if overload.is_total or overload.accepts(values):
             return overload.implementation(*values)
@@ -76,17 +76,17 @@ def call_overload(overloads: Sequence[Overload], values: Sequence[Any]) -> Any:
 
 
 def function(name: str, signature: str, implementation: Implementation) -> Overload:
-    """A function `name(...)`; the signature reads `string, int -> bool`."""
+    """Declare a function `name(...)` with a signature such as `string, int -> bool`."""
     return _overload(name, signature, implementation, is_member=False)
 
 
 def member(name: str, signature: str, implementation: Implementation) -> Overload:
-    """A function `receiver.name(...)`; the signature names the receiver first."""
+    """Declare a member `receiver.name(...)`; the receiver is first in the signature."""
     return _overload(name, signature, implementation, is_member=True)
 
 
 def operators(name: str, signatures: str, implementation: Implementation, *, is_member: bool = False) -> list[Overload]:
-    """A function with one implementation for all its overloads, written one a line."""
+    """Declare overloads with one implementation, one signature per line."""
     return [
         _overload(name, line, implementation, is_member=is_member, is_total=True)
         for line in signatures.strip().splitlines()
@@ -102,7 +102,7 @@ def _overload(
 
 
 def _split(text: str) -> list[str]:
-    """Split at the commas that are outside of parentheses."""
+    """Split at commas outside of parentheses."""
     parts, depth, current = [], 0, ""
     for character in text:
         depth += (character == "(") - (character == ")")
@@ -135,7 +135,7 @@ _CLASSES: dict[str, type] = {
 
 
 def is_instance(value: Any, t: Type) -> bool:
-    """Whether the value is of the type. Of lists and maps the first element stands for all, as on the API server."""
+    """Whether the value is of the type. Only the first element of a list is checked, as on the API server."""
     match t.kind:
         case Kind.SCALAR:
             return value.__class__ is _CLASSES[t.name]

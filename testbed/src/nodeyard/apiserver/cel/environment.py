@@ -1,4 +1,4 @@
-"""From source to program: parse, check, look at the constants, build."""
+"""Compilation: parse, check types and constants, build the program."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Compiled:
     program: Program
     result: Type
     variables: frozenset[str]
-    """The variables that the expression refers to."""
+    """The variables that the expression uses."""
 
 
 def compile_expression(source: str, variables: Mapping[str, Type], functions: Functions = FUNCTIONS) -> Compiled:
-    """Raises CompileError for what does not parse or check, InstantiationError for a constant without value."""
+    """Compile an expression. Raises CompileError, or InstantiationError for an invalid constant."""
     root = parse(source)
     checked, issues = check(root, Scope(variables, functions, TYPE_NAMES))
     if not issues:

@@ -1,7 +1,7 @@
-"""What can go wrong with an expression: it does not compile, or it fails while it runs.
+"""Errors of expressions: compile errors, and evaluation errors.
 
-Compile errors are shown the way the API server shows them: one `ERROR: <input>:line:column: message` for each issue, in
-the order of the source, each followed by the line and a caret under the place.
+Compile errors have the API server's format: one `ERROR: <input>:line:column: message` for each issue, in the order of
+the source, each followed by the line and a caret under the position.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _MOST_ISSUES = 100
 
 @dataclass(frozen=True, slots=True)
 class Issue:
-    """One fault at one place: a zero-based offset into the source, in code points."""
+    """One issue, at a zero-based offset into the source in code points."""
 
     offset: int
     message: str
@@ -33,7 +33,7 @@ class Issue:
 
 
 class CompileError(Exception):
-    """The expression is refused. `str()` is what the API server says after `compilation failed: `."""
+    """The expression does not compile. `str()` is the API server's text after `compilation failed: `."""
 
 
 def compile_error(source: str, issues: Sequence[Issue]) -> CompileError:
@@ -45,15 +45,15 @@ def compile_error(source: str, issues: Sequence[Issue]) -> CompileError:
 
 
 class InstantiationError(Exception):
-    """The expression is well typed, but a constant in it has no value: `int('x')`."""
+    """The expression is well typed, but a conversion of a constant fails: `int('x')`."""
 
 
 class EvaluationError(Exception):
-    """The expression came to no value for this input. `str()` is the API server's text."""
+    """The evaluation failed. `str()` is the API server's text."""
 
 
 class CostExceeded(Exception):
-    """The expression ran longer than any expression may. No `||` makes up for it."""
+    """The cost limit is exceeded. `||` and `&&` do not absorb it."""
 
     def __init__(self) -> None:
         super().__init__("operation cancelled: actual cost limit exceeded")

@@ -1,4 +1,4 @@
-"""One expression of a policy or a match condition, compiled once and evaluated for each request."""
+"""The compiled expression of a policy or match condition."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from nodeyard.apiserver.cel.types import DYN, Type
 
 
 class Expression:
-    """`result` is the type it was found to have."""
+    """A compiled expression; `result` is its type."""
 
     def __init__(self, source: str, compiled: Compiled) -> None:
         self.source = source
@@ -30,7 +30,7 @@ class Expression:
         results: Iterable[Type] = (),
         functions: Functions = FUNCTIONS,
     ) -> Expression:
-        """Raises CompileError in the words of the API server. Variables without a type may be anything.
+        """Compile an expression. Raises CompileError with the API server's text. Variables without a type are dynamic.
 
         The result must be of one of `results`, if any are given.
         """
@@ -45,7 +45,7 @@ class Expression:
         return cls(source, compiled)
 
     def evaluate(self, bindings: Mapping[str, Any], budget: Budget | None = None) -> Any:
-        """The value for these variables; JSON is bound as it is. Raises EvaluationError and CostlyError."""
+        """Evaluate with these JSON values. Raises EvaluationError and CostlyError."""
         return self._program.evaluate(bindings, budget)
 
 
@@ -58,7 +58,7 @@ def _check_result(result: Type, wanted: tuple[Type, ...]) -> None:
 
 
 def runtime_name(t: Type) -> str:
-    """A type as messages outside of the checker name it."""
+    """The run-time name of a type."""
     names = {"duration": "google.protobuf.Duration", "timestamp": "google.protobuf.Timestamp", "null": "null_type"}
     name = names.get(t.name, t.name)
     if not t.parameters:

@@ -1,4 +1,4 @@
-"""Paths as CEL rules and selectable fields write them: `.spec.ports['http'].name`."""
+"""Field paths of CEL rules and selectable fields: `.spec.ports['http'].name`."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v
 
 
 class FieldPathError(ValueError):
-    """A path that leads nowhere; the text says why."""
+    """An invalid path; the text is the error."""
 
 
 class Resolved(NamedTuple):
     path: str
-    """As errors write it: `spec.ports[http].name`."""
+    """The path in the format of errors: `spec.ports[http].name`."""
     schema: Schema
 
 
 def resolve(path: str, schema: Schema, *, allows_brackets: bool = True) -> Resolved:
-    """What a path leads to in a schema. Raises FieldPathError."""
+    """Resolve a path in a schema. Raises FieldPathError."""
     tokens = _TOKEN.findall(path)
     written = ""
     position = 0
@@ -64,7 +64,7 @@ def _unquoted(token: str) -> str:
 
 
 def _step(schema: Schema, name: str) -> tuple[Schema, bool]:
-    """The field of that name, or the entry with that key."""
+    """Return the schema of a field, or of a map entry."""
     if schema.properties:
         below = schema.properties.get(name)
         if below is not None:

@@ -1,8 +1,7 @@
-"""Field names as expressions spell them.
+"""Escaping of property names to CEL identifiers.
 
-A property whose name is no identifier is reached under an escaped one: `app.kubernetes.io/name` as
-`app__dot__kubernetes__dot__io__slash__name`, `namespace` as `__namespace__`. Names that cannot be escaped cannot be
-reached.
+A property whose name is no identifier has an escaped one: `app.kubernetes.io/name` is
+`app__dot__kubernetes__dot__io__slash__name`, `namespace` is `__namespace__`. Other names are not accessible.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-# Words the language keeps for itself. As names of fields they are escaped, as identifiers refused.
+# Reserved words: escaped as names of fields, refused as identifiers.
 RESERVED = frozenset(
     re.findall(
         r"\w+",
@@ -26,7 +25,7 @@ _ESCAPES = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__sl
 
 @lru_cache(maxsize=4096)
 def escape(name: str) -> str | None:
-    """The name in expressions, None if it has none."""
+    """Return the identifier of a property, or None if it has none."""
     if name in RESERVED or name in _KEYWORDS:
         return f"__{name}__"
     if "__" not in name and _PLAIN.fullmatch(name):

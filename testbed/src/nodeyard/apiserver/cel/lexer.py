@@ -1,4 +1,4 @@
-"""Source text to tokens, and literals to what they mean."""
+"""The lexer: source text to tokens, and the values of literals."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nodeyard.apiserver.cel.values import INT_MAX, UINT_MAX, UInt
 
 
 class LexicalError(Exception):
-    """Something that is no token, or a literal that means nothing."""
+    """An invalid token or literal."""
 
     def __init__(self, text: str, offset: int = -1) -> None:
         super().__init__(f"token recognition error at: '{text}'")
@@ -76,7 +76,7 @@ def tokenize(source: str) -> Iterator[Token]:
 
 
 def _quoted(source: str, opening: re.Match[str]) -> str:
-    """The whole literal, from its prefix to its closing quote."""
+    """Return the whole literal, from its prefix to its closing quote."""
     prefix = opening[0].rstrip("\"'")
     bodies = _RAW_BODIES if "r" in prefix.lower() else _BODIES
     closing = bodies[opening[0][len(prefix) :]].match(source, opening.end())
@@ -86,7 +86,7 @@ def _quoted(source: str, opening: re.Match[str]) -> str:
 
 
 def literal_value(token: Token) -> Any:
-    """What a number, string or bytes literal stands for. Raises LexicalError."""
+    """Return the value of a number, string or bytes literal. Raises LexicalError."""
     text = token.text
     if token.kind == "float":
         return float(text)
@@ -105,7 +105,7 @@ def literal_value(token: Token) -> Any:
 
 def _integer(text: str, most: int) -> int:
     value = int(text, 16) if text.startswith("0x") else int(text)
-    # One more than fits: what a minus makes the smallest integer of. Without one it does not pass.
+    # One more than fits: with a minus it is the smallest integer. Without one the parser refuses it.
     if value > most + 1:
         raise LexicalError(text)
     return value

@@ -1,4 +1,4 @@
-"""What can be said against constants before anything runs.
+"""Checks of constants at compile time.
 
 `duration('x')` and `'a'.matches('(')` never have a value, a list literal has elements of one type, and a constant
 format string fits its arguments.
@@ -20,7 +20,7 @@ from nodeyard.apiserver.cel.timestamps import from_seconds, parse_duration, pars
 from nodeyard.apiserver.cel.types import Kind, Type, is_dyn, unwrap_optional
 from nodeyard.apiserver.cel.values import MISSING
 
-# A list of arguments to format is the one that may be mixed.
+# Only the list of format arguments may have mixed types.
 _MIXED_ALLOWED = "format"
 _ACCEPTED = {
     "d": {"int", "uint"},
@@ -154,11 +154,11 @@ def _runtime_name(t: Type) -> str:
     return names.get(t.name, t.name) if t.kind is not Kind.OBJECT else t.name
 
 
-# constants that are worked out beforehand
+# constant conversions and patterns
 
 
 def check_constants(checked: Checked) -> None:
-    """Conversions of constants and constant patterns must have a value. Raises InstantiationError."""
+    """Raise InstantiationError for a conversion of a constant, or a constant pattern, that fails."""
     try:
         for node in walk(checked.root):
             if isinstance(node, Call):
@@ -176,7 +176,7 @@ def _check_pattern(call: Call, checked: Checked) -> None:
 
 
 def _constant(node: Node, checked: Checked) -> Any:
-    """The value of a node that is made of constants and conversions only, else MISSING."""
+    """Return the value of a node of constants and conversions only, else MISSING."""
     if node in checked.constants:
         return checked.constants[node]
     match node:

@@ -1,7 +1,7 @@
-"""Macros: calls that stand for something the language itself has no words for.
+"""Macros: `has`, `all`, `exists`, `map`, `filter` and others, expanded while parsing.
 
-`has(a.b)` tests for a field; `all`, `exists`, `map`, `filter` and their like are loops, with one variable or, over
-index and item or key and value, with two; `optMap` and `sortBy` give a value a name.
+`has(a.b)` tests for a field. Most others are loops with one variable, or with two: index and item, or key and value.
+`optMap` and `sortBy` bind a value to a name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _UNUSED = "#unused"
 
 
 class MacroError(Exception):
-    """A macro that was called with something it cannot expand."""
+    """A macro with arguments that it cannot expand."""
 
     def __init__(self, offset: int, message: str) -> None:
         super().__init__(message)
@@ -28,7 +28,7 @@ class MacroError(Exception):
 
 
 def expand(call: Call) -> Node:
-    """What the call stands for if it is a macro, else the call."""
+    """Return the expansion of a macro; any other call is returned as it is."""
     if call.target is None:
         return _has(call) if call.function == "has" and len(call.arguments) == 1 else call
     macro = _MACROS.get((call.function, len(call.arguments)))
@@ -42,12 +42,12 @@ def _has(call: Call) -> Node:
     return Select(call.offset, argument.operand, argument.field, is_test=True)
 
 
-# loops
+# comprehensions
 
 
 @dataclass(frozen=True, slots=True)
 class _Loop:
-    """A loop in the making: where it stands, what it goes over, the names for each item."""
+    """The parts of a comprehension: position, range and names of the iteration variables."""
 
     at: int
     items: Node
@@ -74,7 +74,7 @@ class _Loop:
         )
 
     def collect(self, initial: Node, step: Node, condition: Node | None) -> Fold:
-        """Take the step for each item, or for those that the condition holds for."""
+        """Return the fold over all items, or over those for which the condition is true."""
         if condition is not None:
             step = self.call("_?_:_", condition, step, self.accumulated)
         return self.fold(initial, step)
@@ -97,7 +97,7 @@ def _exists_one(loop: _Loop, predicate: Node, *_: Node) -> Node:
 
 
 def _map(loop: _Loop, *parts: Node) -> Node:
-    """With two parts the first is a filter; so it is with the transformations below."""
+    """With two arguments the first is a filter, as in the transformations below."""
     return _append(loop, parts[-1], parts[0] if len(parts) == 2 else None)
 
 
@@ -124,7 +124,7 @@ Macro = Callable[[Call, Node], Node]
 
 
 def _looping(expander: Callable[..., Node], variables: int, complaint: str) -> Macro:
-    """A macro whose first arguments name the variables."""
+    """Declare a macro whose first arguments name the variables."""
 
     def macro(call: Call, target: Node) -> Node:
         names = tuple(_name(argument, complaint) for argument in call.arguments[:variables])
@@ -143,11 +143,11 @@ def _name(argument: Node, complaint: str) -> str:
     return argument.name
 
 
-# names
+# bindings
 
 
 def _binding(at: int, name: str, value: Node, result: Node) -> Fold:
-    """`result` with the value known under a name: a loop over nothing."""
+    """Bind a value to a name in `result`: a fold over nothing."""
     return Fold(
         at,
         items=ListNode(at, ()),
@@ -166,7 +166,7 @@ def _opt_map(call: Call, target: Node) -> Node:
 
 
 def _opt_flat_map(call: Call, target: Node, wrap: Callable[[int, Node], Node] | None = None) -> Node:
-    """The expression over the value if there is one, else nothing."""
+    """Expand `optMap` and `optFlatMap`: the expression if the optional has a value, else none."""
     at = call.offset
     variable, body = call.arguments
     if not isinstance(variable, Ident):
@@ -177,7 +177,7 @@ def _opt_flat_map(call: Call, target: Node, wrap: Callable[[int, Node], Node] | 
 
 
 def _sort_by(call: Call, target: Node) -> Node:
-    """The list is mapped to its keys and sorted by them."""
+    """Expand `sortBy`: the list is mapped to its keys and sorted by them."""
     at = call.offset
     variable, key = call.arguments
     loop = _Loop(at, Ident(at, _SORT_INPUT), (_name(variable, "argument is not an identifier"),))

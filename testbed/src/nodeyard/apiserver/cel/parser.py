@@ -1,7 +1,7 @@
-"""Source text to syntax tree.
+"""The parser: source text to syntax tree.
 
-A descent through the grammar, one method for each rule of it. What is wrong is told at the place where the API server
-tells it, and in its words; but only the first such place.
+It descends through the grammar, with one method per rule. Errors have the API server's position and text, but only the
+first one is reported.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nodeyard.apiserver.cel.values import INT_MAX
 
 _CONSTANTS = {"true": True, "false": False, "null": None}
 _LITERALS = {"int", "uint", "float", "string", "bytes"}
-# Functions of operators, and how tightly they bind.
+# Functions and precedence of operators.
 _BINARY = {
     **{sign: (f"_{sign}_", 0) for sign in ("<", "<=", ">", ">=", "==", "!=")},
     "in": ("@in", 0),
@@ -27,12 +27,12 @@ _BINARY = {
 }
 _PREFIXES = {"!": "!_", "-": "-_"}
 
-# The API server descends to 250. Here each level takes several frames of Python's stack, which holds a thousand.
+# The API server's limit is 250. Here each level takes several frames of Python's stack of a thousand.
 _DEEPEST = 120
 _MOST_BRACKETS = 50
 
 _EXPECTED = {"end": "<EOF>", "name": "IDENTIFIER"}
-# What an expression may begin with, in the order of the grammar; the bracket and the mark only in some places.
+# The first tokens of an expression, in the order of the grammar.
 _STARTS = (
     *("'['", "'{'", "'('", "')'", "'.'", "'-'", "'!'", "'?'", "'true'", "'false'", "'null'"),
     *("NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER"),
@@ -42,7 +42,7 @@ _SOMETIMES = ("')'", "'?'")
 
 @lru_cache(maxsize=1024)
 def parse(source: str) -> Node:
-    """The tree of the expression, or CompileError."""
+    """Parse an expression; raises CompileError."""
     if "`" in source:
         _refuse_quoted_names(source)
     try:
@@ -59,17 +59,17 @@ def parse(source: str) -> Node:
 
 
 def _refuse_quoted_names(source: str) -> None:
-    """a.`b-c` is in the grammar, but the API server does not allow it."""
+    """Refuse a.`b-c`, which is in the grammar but not allowed by the API server."""
     quoted = re.search(r"\.\s*(`[A-Za-z0-9_./ -]+`)", source)
     if quoted:
         raise compile_error(source, [Issue(quoted.start(1), "unsupported syntax: '`'")])
 
 
 class _SyntaxError(Exception):
-    """A token that cannot stand where it stands."""
+    """Return the error of an unexpected token."""
 
     def __init__(self, token: Token, expected: str = "", *, after: str = "") -> None:
-        """Name what was expected instead, or what stands before it that nothing can follow so."""
+        """Return the error with the expected tokens, or with the input that has no alternative."""
         found = "<EOF>" if token.kind == "end" else token.text
         says = f"mismatched input '{found}' expecting {expected}" if expected else f"mismatched input '{found}'"
         super().__init__(f"no viable alternative at input '{after}{token.text}'" if after else says)
@@ -77,7 +77,7 @@ class _SyntaxError(Exception):
 
 
 class _NestingError(Exception):
-    """The expression is deeper than Python can descend into."""
+    """Raise the error of an expression that is nested too deeply."""
 
 
 class _Parser:
@@ -86,7 +86,7 @@ class _Parser:
         self._position = 0
         self._nesting = 0
         self._may_follow = ""
-        """What may stand at this place beside an expression."""
+        """The tokens that are allowed here beside an expression."""
 
     def parse(self) -> Node:
         node = self._expression()
@@ -116,7 +116,7 @@ class _Parser:
     def _follows(self, kind: str) -> bool:
         return self._tokens[min(self._position + 1, len(self._tokens) - 1)].kind == kind
 
-    # operators, from the loosest to the tightest
+    # operators by precedence
 
     def _expression(self) -> Node:
         self._nesting += 1
@@ -136,7 +136,7 @@ class _Parser:
         return Call(question.offset, "_?_:_", (condition, then, self._expression()))
 
     def _logical(self, sign: str, function: str) -> Node:
-        """A chain of one operator, made a balanced tree: a long one shall not be deep."""
+        """Parse a chain of one operator to a balanced tree, so that a long chain is not deep."""
         terms, offsets = [self._conjunct(sign)], []
         while operator := self._accept(sign):
             offsets.append(operator.offset)
@@ -147,7 +147,7 @@ class _Parser:
         return self._logical("&&", "_&&_") if sign == "||" else self._binary(0)
 
     def _binary(self, loosest: int) -> Node:
-        """Relations, sums and products: operands of operators that bind at least so tightly."""
+        """Parse relations, sums and products of at least this precedence."""
         node = self._unary()
         while (operator := _BINARY.get(self._next.kind)) and operator[1] >= loosest:
             function, tightness = operator
@@ -250,7 +250,7 @@ class _Parser:
         return struct if struct is not None else Ident(name.offset, dot + name.text)
 
     def _struct(self, name: str) -> Node | None:
-        """`a.b.Name{field: value}`, if that is what stands here; otherwise nothing is taken."""
+        """Parse `a.b.Name{field: value}`; anything else consumes no token."""
         start = self._position
         while self._next.kind == "." and self._follows("name"):
             self._take()

@@ -1,9 +1,8 @@
-"""A checked tree turned into Python closures.
+"""Programs: a checked tree compiled to Python closures.
 
-Each node becomes a function of a frame: a list whose first slot is the budget and whose others hold the variables.
-Types that are known beforehand pick the plain Python operation; where they are not, the values are inspected. An error
-is an exception, save where the language lets a definite answer win over it: `&&`, `||` and the quantifiers built from
-them.
+Each node becomes a function of a frame: a list with the budget in its first slot and the variables in the others. If
+the types are known at compile time, the plain Python operation is used; otherwise the values are inspected. An error is
+an exception, unless the language lets a definite answer absorb it: `&&`, `||` and the quantifiers.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from nodeyard.apiserver.cel.types import BOOL, INT, STRING, Kind, Type, is_dyn_o
 from nodeyard.apiserver.cel.values import MISSING, NONE, Optional
 
 _Complaint: TypeAlias = Callable[..., EvaluationError]
-"""What is said of values that a function does not take."""
+"""Makes the error of values that a function does not accept."""
 _BROKEN_PROMISE = (TypeError, AttributeError)
 
 _COMPARABLE = (STRING, INT)
@@ -57,7 +56,7 @@ _PLAIN_OPERATORS: dict[str, tuple[Callable[[Any, Any], Any], tuple[Type, ...]]] 
 
 
 class Program:
-    """An expression ready to run."""
+    """A compiled expression."""
 
     def __init__(self, checked: Checked) -> None:
         builder = _Builder(checked)
@@ -67,7 +66,7 @@ class Program:
         self._cost = sum(1 for _ in walk(checked.root))
 
     def evaluate(self, variables: Mapping[str, Any], budget: Budget | None = None) -> Any:
-        """The value, paid from the budget. Raises EvaluationError, and CostlyError where a trial budget is spent."""
+        """Evaluate, paid from the budget. Raises EvaluationError, or CostlyError if a trial budget is spent."""
         budget = budget or Budget()
         frame: Frame = [budget] + [None] * self._size
         for name, slot in self._slots.items():
@@ -122,7 +121,7 @@ class _Builder:
                 raise TypeError(f"no program for {node!r}")
 
     def build_within(self, node: Node, names: dict[str, int]) -> Evaluator:
-        """Build a node that sees more variables."""
+        """Build a node with additional variables."""
         self._locals.append(names)
         evaluator = self.build(node)
         self._locals.pop()
@@ -248,15 +247,15 @@ def _mentions_dyn(t: Type) -> bool:
 
 
 def _dispatch(overloads: tuple[Overload, ...]) -> Callable[..., Any]:
-    """Choose the overload by the values."""
+    """Choose the overload at run time by the values."""
     return lambda *values: call_overload(overloads, values)
 
 
 def _apply(implementation: Callable[..., Any], arguments: list[Evaluator], complain: _Complaint) -> Evaluator:
-    """A call of a function that takes what the types promise.
+    """Build a call of an implementation that relies on the checked types.
 
-    A null where a string or number should be (an item of a list of nullable ones) breaks the promise, and shows as
-    what Python says to it.
+    A null instead of a string or number (an item of a list of nullable ones) raises a TypeError or AttributeError,
+    which becomes the error of the call.
     """
     if len(arguments) == 1:
         only = arguments[0]
@@ -294,7 +293,7 @@ def _apply(implementation: Callable[..., Any], arguments: list[Evaluator], compl
 def _charge(
     implementation: Callable[..., Any], arguments: list[Evaluator], complain: _Complaint, cost: Cost
 ) -> Evaluator:
-    """The same for a call whose cost depends on its arguments."""
+    """Build a call whose cost depends on its arguments."""
 
     def call(frame: Frame) -> Any:
         values = [argument(frame) for argument in arguments]
@@ -307,7 +306,7 @@ def _charge(
     return call
 
 
-# Forms that do not evaluate all their arguments, or that mind errors in them.
+# Forms that do not evaluate all their arguments, or that absorb errors.
 
 
 def _and(left: Evaluator, right: Evaluator) -> Evaluator:
@@ -319,7 +318,7 @@ def _or(left: Evaluator, right: Evaluator) -> Evaluator:
 
 
 def _logical(left: Evaluator, right: Evaluator, *, decisive: bool) -> Evaluator:
-    """The decisive value wins from either side, also over an error on the other."""
+    """The decisive value of either side wins, also over an error of the other."""
 
     def evaluate(frame: Frame) -> bool:
         try:

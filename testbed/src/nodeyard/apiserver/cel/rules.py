@@ -1,7 +1,7 @@
-"""x-kubernetes-validations: the rules of a schema, compiled, and what they say of an object.
+"""x-kubernetes-validations: the compiled rules of a schema, and their evaluation.
 
-`compile_rules` walks the schema and compiles every rule where it stands; `CompiledRules.evaluate` walks an object and
-its old version along the parts of the schema that hold rules. A schema without rules compiles to nothing at all.
+`compile_rules` compiles every rule at its node of the schema. `CompiledRules.evaluate` walks an object and its old
+version along the nodes that have rules. A schema without rules compiles to nothing.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _UNTYPED = (
 
 @dataclass(slots=True)
 class _Node:
-    """A place in the schema with rules at it or below it."""
+    """A node of the schema with rules at it or below it."""
 
     schema: Schema
     site: Site | None = None
@@ -38,7 +38,7 @@ class _Node:
 
 
 class CompiledRules:
-    """The rules of a kind. Cheap to ask where there are none."""
+    """The rules of a kind; evaluation is free if there are none."""
 
     def __init__(self, root: _Node | None) -> None:
         self._root = root
@@ -49,9 +49,9 @@ class CompiledRules:
     def evaluate(
         self, obj: Object, old: Object | None, warnings: list[str] | None = None, budget: Budget | None = None
     ) -> list[FieldError]:
-        """What the rules object to, in the order of the schema. `old` is None when the object is created.
+        """Return the errors in the order of the schema. `old` is None on create.
 
-        What is wrong but unchanged is no error; it is added to `warnings`. Raises CostlyError if a trial budget is
+        Errors of unchanged values are added to `warnings` instead. Raises CostlyError if a trial budget is
         spent.
         """
         if self._root is None:
@@ -64,9 +64,9 @@ class CompiledRules:
 
 
 def compile_rules(schema: Schema, path: str = ROOT) -> tuple[CompiledRules, list[FieldError]]:
-    """The rules that compile, and what is wrong with the others. `path` is where the schema stands in the CRD.
+    """Return the compiled rules, and the errors of the others. `path` is the path of the schema in the CRD.
 
-    The definition is taken to be sound otherwise: `definition_faults` is asked first.
+    The schema must be valid otherwise, see `definition_faults`.
     """
     compiler = _Compiler()
     root = compiler.visit(_Place(schema, path, is_root=True))
@@ -74,7 +74,7 @@ def compile_rules(schema: Schema, path: str = ROOT) -> tuple[CompiledRules, list
 
 
 def rule_faults(root: str = ROOT) -> Callable[[Object, str, str | None], list[FieldError]]:
-    """What `definition_faults` asks about the rules of a single node; `root` is the path of the whole schema."""
+    """Return the check of a single node's rules for `definition_faults`; `root` is the path of the schema."""
 
     def faults(node: Object, path: str, unmatched: str | None) -> list[FieldError]:
         compiler = _Compiler()
@@ -90,14 +90,14 @@ def _is_resource(node: Object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where the compiler is."""
+    """The position of the compiler."""
 
     schema: Schema
     path: str
     is_root: bool = False
-    """Whether an object begins here: the resource itself, or one embedded in it."""
+    """Whether this is the root of a resource, perhaps of an embedded one."""
     uncorrelatable: str = ""
-    """Path of the list around here whose items have no identity, so that there is no oldSelf."""
+    """The path of an enclosing list whose items have no keys, so that there is no oldSelf."""
 
 
 class _Compiler:
@@ -105,7 +105,7 @@ class _Compiler:
         self.errors: list[FieldError] = []
 
     def visit(self, place: _Place) -> _Node | None:
-        """Parts are visited before the place itself, as the API server reports them."""
+        """Visit children before the node itself, in the order of the API server's errors."""
         node = _Node(place.schema)
         schema = place.schema
         if schema.additional is not None:
@@ -147,7 +147,7 @@ def _visit(node: _Node, path: str, new: Json, old: Json, correlation: Correlatio
 
 
 def _parts(node: _Node, path: str, new: Json, old: Json) -> Iterator[tuple[_Node, str, Json, Json]]:
-    """What of a value has rules: each with its path, and what it was before."""
+    """Yield the children of a value that have rules, each with its path and old value."""
     if isinstance(new, dict):
         before = old if isinstance(old, dict) else {}
         if node.additional is not None:

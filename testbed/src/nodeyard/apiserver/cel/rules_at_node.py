@@ -1,4 +1,4 @@
-"""The rules at one place of a schema, and what they say of one value."""
+"""The rules at one node of a schema, and their evaluation for one value."""
 
 from __future__ import annotations
 
@@ -48,17 +48,17 @@ class CompiledRule:
 
     @property
     def text(self) -> str:
-        """What names the rule in errors."""
+        """The name of the rule in errors."""
         return (self.rule.message or self.rule.rule).strip()
 
 
 @dataclass
 class Outcome:
-    """What the rules came to, and what is left to find out more."""
+    """The result of the rules, and the remaining budget."""
 
     errors: list[FieldError] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
-    """Errors in what did not change: told, but not held against the object."""
+    """Errors of unchanged values, which do not fail the write."""
     budget: Budget = field(default_factory=Budget)
 
 
@@ -95,7 +95,7 @@ class Site:
                 outcome.warnings.append(str(refusal))
 
     def _bindings(self, new: Json, old: Json) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-        """For rules that know oldSelf as it is, and for those that know it as an optional."""
+        """Return the bindings of rules without and with optionalOldSelf."""
         current = self._adapted(new)
         if not self._uses_old:
             return {SELF: current}, {SELF: current}
@@ -107,7 +107,7 @@ class Site:
         return value if self._adapt is None else self._adapt(value)
 
     def _failure(self, path: str, rule: CompiledRule, error: str, budget: Budget) -> FieldError:
-        """A rule that came to no answer."""
+        """Return the error of a rule whose evaluation failed."""
         if error.startswith(_CANCELLED):
             budget.is_closed = True
         if budget.is_spent:
@@ -129,7 +129,7 @@ class Site:
     def _refusal(
         self, path: str, rule: CompiledRule, value: Json, bindings: Mapping[str, Any], budget: Budget
     ) -> FieldError:
-        """A rule that does not hold."""
+        """Return the error of a rule that is false."""
         path = (fields.child(path, rule.field_path) if rule.field_path else path) or NOWHERE
         shown = fields.OMITTED if self._schema.type in ("object", "array") else value
         kind = _TYPES.get(rule.rule.reason, FieldErrorType.INVALID)
@@ -152,7 +152,7 @@ def _message(rule: CompiledRule, bindings: Mapping[str, Any], budget: Budget) ->
 def compile_site(
     schema: Schema, declared: Type, path: str, *, is_root: bool, uncorrelatable: str
 ) -> tuple[Site, list[FieldError]]:
-    """Compile the rules that stand at a path of the CRD. `declared` is the type of `self`."""
+    """Compile the rules at a path of the CRD. `declared` is the type of `self`."""
     compiled: list[CompiledRule] = []
     errors: list[FieldError] = []
     for position, rule in enumerate(schema.rules):
@@ -221,7 +221,7 @@ class _RuleCompiler:
 
 
 def _shown(rule: Rule) -> msgspec.Raw:
-    """The rule as the API server prints it: its own form, in its own order."""
+    """The rule as the API server prints the Go struct."""
     parts = {
         "Rule": rule.rule,
         "Message": rule.message,

@@ -1,8 +1,8 @@
-"""Schemas seen by expressions: the type of `self`, and how JSON becomes a value of that type.
+"""Schemas in CEL: the type of `self`, and the conversion of JSON to values of that type.
 
-Only what has a type is visible. An object has the fields its schema declares, under escaped names; a null field is an
-absent one. Objects at the root of a resource always show `apiVersion`, `kind`, `metadata.name` and
-`metadata.generateName`, and of the metadata nothing else.
+Only what has a type is visible. An object has the declared fields, under escaped names; a null field is absent.
+Objects at the root of a resource have `apiVersion`, `kind`, `metadata.name` and `metadata.generateName`, and no other
+metadata.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _NAMES = ("name", "generateName")
 
 
 def with_object_meta(schema: Schema) -> Schema:
-    """The schema of a resource's root: with kind, apiVersion and the two names, whatever it says itself."""
+    """Return the schema of a resource's root with kind, apiVersion and the two names."""
     metadata = schema.properties.get("metadata")
     if (
         metadata is not None
@@ -61,7 +61,7 @@ def _is_string(schema: Schema | None) -> bool:
 
 
 def _is_map(schema: Schema) -> bool:
-    """Whether keys are free and their values have a schema: `additionalProperties: true` has none to offer."""
+    """Whether the schema is a map with a value schema; `additionalProperties: true` has none."""
     value = schema.additional
     return value is not None and (bool(value.type) or value.int_or_string or value.preserve_unknown)
 
@@ -70,7 +70,7 @@ def _is_map(schema: Schema) -> bool:
 
 
 def declare(schema: Schema, name: str, *, is_root: bool = False) -> Type | None:
-    """The type of values with this schema, None if expressions may not see them."""
+    """Return the type of values with this schema, or None if expressions cannot access them."""
     if schema.int_or_string:
         return DYN
     if is_root or schema.embedded:
@@ -89,7 +89,7 @@ def declare(schema: Schema, name: str, *, is_root: bool = False) -> Type | None:
 
 
 class _SchemaFields:
-    """The fields of an object type, declared when an expression asks for them."""
+    """The fields of an object type, declared on first use."""
 
     def __init__(self, schema: Schema, name: str) -> None:
         self._name = name
@@ -107,7 +107,7 @@ class _SchemaFields:
 
 
 def adapter(schema: Schema, *, is_root: bool = False) -> Adapter | None:
-    """What turns JSON with this schema into a value, None if it is one already."""
+    """Return the conversion of JSON with this schema, or None if it needs none."""
     if schema.int_or_string:
         return None
     if is_root or schema.embedded:
@@ -144,7 +144,7 @@ def _object_adapter(schema: Schema) -> Adapter | None:
 
 
 def _is_plain(schema: Schema) -> bool:
-    """Whether objects may be used as they are: all fields declared, named as they are reached, never null."""
+    """Whether objects need no conversion: all fields are declared, not escaped and never null."""
     if schema.preserve_unknown or schema.additional is not None:
         return False
     return all(
@@ -154,7 +154,7 @@ def _is_plain(schema: Schema) -> bool:
 
 
 class _ObjectShape:
-    """Fields by escaped name, with what converts them."""
+    """The fields of objects by escaped name, with their conversions."""
 
     def __init__(self, schema: Schema) -> None:
         self._schemas = schema.properties

@@ -1,7 +1,7 @@
-"""The tree of an expression.
+"""The syntax tree of an expression.
 
-Macros are already expanded in it: `all`, `map` and their kin are `Fold`s, `has()` is a `Select` that only tests. Nodes
-are compared by identity: the checker keeps what it learns about a node by the node itself.
+Macros are expanded: `all`, `map` and others are `Fold`s, `has()` is a `Select` that tests. Nodes are compared by
+identity, because the checker keeps its results by node.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class MapNode:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Struct:
-    """`Name{field: value}`: parsed, but no type of the Kubernetes environments can be made this way."""
+    """`Name{field: value}`: parsed, but no type of Kubernetes can be constructed."""
 
     offset: int
     name: str
@@ -71,7 +71,7 @@ class Struct:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fold:
-    """`result` after `accumulator`, begun as `initial`, was stepped over the items while `condition` held."""
+    """A comprehension: `accumulator` starts as `initial` and takes each `step` while `condition` is true."""
 
     offset: int
     items: Node
@@ -104,14 +104,14 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """The node and everything below it, parents first."""
+    """Yield the node and its descendants, parents first."""
     yield node
     for child in children(node):
         yield from walk(child)
 
 
 def depth(node: Node) -> int:
-    """Nodes on the longest way down."""
+    """Return the depth of the tree."""
     levels, level = 0, [node]
     while level:
         levels += 1
@@ -120,7 +120,7 @@ def depth(node: Node) -> int:
 
 
 def qualified_name(node: Node) -> str | None:
-    """`a.b.c` where the node is nothing but a chain of names."""
+    """Return `a.b.c` if the node is a chain of names, else an empty string."""
     if isinstance(node, Ident):
         return node.name
     if isinstance(node, Select) and not node.is_test:

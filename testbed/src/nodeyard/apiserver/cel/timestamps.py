@@ -1,4 +1,4 @@
-"""Timestamps and durations as text: RFC 3339, and durations as Go writes them (`1h30m`)."""
+"""Text formats of timestamps and durations: RFC 3339, and Go's durations (`1h30m`)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LATEST = 253_402_300_800 * NANOSECONDS - 1
 _RFC3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:(Z)|([+-])(\d\d):(\d\d))", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 
-# Durations in CRD fields may also be written in words: `2 days`. The last spelling of each is also a prefix.
+# Durations in CRD fields may also have words: `2 days`. The last spelling of each unit is also a prefix.
 _WORDS = {
     "nanosecond": ("ns", "nano"),
     "microsecond": ("us", "micro"),
@@ -46,7 +46,7 @@ def parse_duration(text: str) -> Duration | None:
 
 
 def parse_duration_field(text: str) -> Duration | None:
-    """A string with `format: duration`."""
+    """Parse a string with `format: duration`."""
     parsed = parse_duration(text)
     if parsed is not None:
         return parsed
@@ -104,11 +104,11 @@ def format_timestamp(timestamp: Timestamp) -> str:
 
 
 def to_datetime(timestamp: Timestamp, zone: tzinfo) -> datetime:
-    """The moment on a clock in the zone, without what is finer than a second."""
+    """Return the time in the zone, in whole seconds."""
     utc = _EPOCH + timedelta(seconds=timestamp.nanoseconds // NANOSECONDS)
     return utc.astimezone(zone)
 
 
 def format_duration(duration: Duration) -> str:
-    """`5400s`: always in seconds, as precise as a double is."""
+    """Format a duration in seconds with the precision of a double: `5400s`."""
     return decimal(duration.nanoseconds / NANOSECONDS) + "s"

@@ -1,7 +1,7 @@
-"""The types of the expression language, as the checker sees them.
+"""The types of CEL as the checker sees them.
 
-A type is a kind, a name and parameters. Object types are compared by name alone; what fields they have is told by the
-`Fields` they carry, which may be worked out lazily from a schema.
+A type is a kind, a name and parameters. Object types are compared by name alone; they carry `Fields`, which may declare
+their fields lazily from a schema.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Kind(Enum):
 
 
 class Fields(Protocol):
-    """What an object type knows about its fields."""
+    """The fields of an object type."""
 
     def find(self, name: str) -> Type | None: ...
 
@@ -91,7 +91,7 @@ def object_type(name: str, fields: Fields) -> Type:
 
 
 def unwrap_optional(t: Type) -> tuple[Type, bool]:
-    """The type inside an optional and True, or the type itself and False."""
+    """Return the type inside an optional and True, or the type itself and False."""
     if t.kind is Kind.OPAQUE and t.name == _OPTIONAL:
         return t.parameters[0], True
     return t, False
@@ -106,12 +106,12 @@ def is_dyn_or_error(t: Type) -> bool:
 
 
 _TOKEN = re.compile(r"\s*([\w.]+|[(),])")
-# Named types of the Kubernetes libraries that are objects without fields; any other dotted name is opaque.
+# Types of the Kubernetes libraries that are objects without fields; any other dotted name is opaque.
 _OBJECT_PREFIX = "kubernetes."
 
 
 def parse_type(text: str) -> Type:
-    """A type from its notation in library declarations: `list(A)`, `map(string, int)`, `optional(V)`, `net.IP`.
+    """Parse a type of library declarations: `list(A)`, `map(string, int)`, `optional(V)`, `net.IP`.
 
     A single capital letter is a type parameter.
     """

@@ -1,7 +1,6 @@
-"""Whether a type may stand where another is wanted, and what that says about type parameters.
+"""Unification of types and type parameters.
 
-A `Substitution` maps type parameters to the types they were found to stand for. A question that is answered yes may
-extend it; answered no, it leaves it as it was.
+A `Substitution` maps type parameters to types. A successful question may extend it; a failed one leaves it unchanged.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from collections.abc import Sequence
 
 from nodeyard.apiserver.cel.types import DYN, Kind, Type, is_dyn, is_dyn_or_error
 
-# Kinds and scalars that null may stand for.
+# Kinds and scalars that null is assignable to.
 _NULLABLE_KINDS = {Kind.OPAQUE, Kind.OBJECT, Kind.NULL}
 _NULLABLE_SCALARS = {"duration", "timestamp"}
 
@@ -20,7 +19,7 @@ class Substitution:
         self._types: dict[str, Type] = {}
 
     def assignable(self, given: Sequence[Type], wanted: Sequence[Type]) -> bool:
-        """Whether each given type fits the wanted one; learns parameters only if all do."""
+        """Whether each type is assignable to the wanted one; binds parameters only if all are."""
         before = dict(self._types)
         if self._all_fit(given, wanted):
             return True
@@ -62,7 +61,7 @@ class Substitution:
         return self._all_fit(given.parameters, wanted.parameters)
 
     def _bind(self, parameter: Type, t: Type) -> tuple[bool, bool]:
-        """Let the parameter stand for the type. Returns whether it can, and whether it was bound before."""
+        """Bind the parameter to the type. Return whether that works, and whether it was bound before."""
         if parameter == t:
             return True, True
         known = self._types.get(parameter.name)
@@ -90,7 +89,7 @@ class Substitution:
 
 
 def more_general(left: Type, right: Type) -> Type:
-    """The less specific of two types that fit each other."""
+    """Return the more general of two types that are assignable to each other."""
     return left if _is_as_general(left, right) else right
 
 

@@ -1,9 +1,8 @@
-"""What an expression computes with.
+"""The values of expressions.
 
-Most values are what JSON already is: `bool`, `int`, `float`, `str`, `None`, `list`, `dict`. A JSON object reaches an
-expression as it is, without a copy, wherever its schema lets it. The rest is here: unsigned integers, points in time
-and spans of it, optionals, types as values, lists that are sets or maps by their schema, objects whose fields need
-converting, and the opaque values of the Kubernetes libraries.
+Most are JSON values: `bool`, `int`, `float`, `str`, `None`, `list`, `dict`. A JSON object is used without a copy unless
+its schema needs a conversion. Here are the others: unsigned integers, timestamps, durations, optionals, types, lists
+with list-type set or map, objects whose fields are converted, and opaque values of the Kubernetes libraries.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ UINT_MAX = (1 << 64) - 1
 
 
 class _Missing:
-    """No value: told apart from null."""
+    """No value; different from null."""
 
 
 MISSING: Final = _Missing()
@@ -38,7 +37,7 @@ class Duration:
 
 @dataclass(frozen=True, slots=True)
 class Timestamp:
-    """A moment, in nanoseconds since 1970; the zone it was written in matters only when it is printed."""
+    """Nanoseconds since 1970. The zone of its text matters only for printing."""
 
     nanoseconds: int
     zone_minutes: int = 0
@@ -52,7 +51,7 @@ class Timestamp:
 
 @dataclass(frozen=True, slots=True)
 class TypeValue:
-    """A type used as a value: the result of `type(x)`, the meaning of `int`."""
+    """A type as a value: the result of `type(x)`, or `int`."""
 
     name: str
 
@@ -74,7 +73,7 @@ NONE: Final = Optional()
 
 
 class Opaque:
-    """A value of a library's own type: no fields, only functions."""
+    """A value of a library's type: it has functions and no fields."""
 
     __slots__ = ()
     type_name: ClassVar[str]
@@ -102,16 +101,16 @@ class MapList(list[Any]):
 
 
 class Shape(Protocol):
-    """How the fields of an object become values. Names are those of expressions, escaped."""
+    """Converts the fields of an object. Names are escaped, as in expressions."""
 
     def field(self, raw: dict[str, Any], name: str) -> Any:
-        """The field's value, or MISSING."""
+        """Return the field's value, or MISSING."""
 
     def names(self, raw: dict[str, Any]) -> Iterator[str]:
-        """The declared fields that are there."""
+        """Yield the declared fields that are set."""
 
     def undeclared(self, raw: dict[str, Any]) -> Iterator[str]:
-        """The fields of the object, by their own names, that the schema does not declare."""
+        """Yield the unescaped names of undeclared fields."""
 
 
 class ObjectValue:
@@ -165,7 +164,7 @@ def type_name(value: Any) -> str:
 
 
 def find(container: Any, key: Any) -> Any:
-    """The value of a key in a map or object, or MISSING."""
+    """Return the value of a key in a map or object, or MISSING."""
     if container.__class__ is not dict:
         return container.find(key)
     if key.__class__ is not str and not _has_key(container, key):
@@ -174,7 +173,7 @@ def find(container: Any, key: Any) -> Any:
 
 
 def _has_key(container: dict[Any, Any], key: Any) -> bool:
-    """Whether it is there, and not true for 1, which a dict takes for the same."""
+    """Whether the key exists; unlike in a dict, true is not 1."""
     try:
         if key not in container:
             return False

@@ -1,7 +1,6 @@
-"""The controllers that a cluster is not one without.
+"""The controllers that clusters need: namespace, garbage collector, disruption, node lifecycle and taint eviction.
 
-They empty namespaces, collect garbage, count for disruption budgets, watch over nodes and act on their taints. Each can
-be switched off, as kube-controller-manager's can.
+Each can be switched off, as in kube-controller-manager.
 """
 
 from nodeyard.apiserver.controllers.manager import DEFAULT_CONTROLLERS, NAMES, Controllers, chosen

@@ -1,4 +1,4 @@
-"""Setting one condition among many, as the API's own helpers do: the time of transition moves only with the status."""
+"""Conditions of objects: lastTransitionTime changes only with the status."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def find(conditions: Conditions | None, kind: str) -> Object | None:
 
 
 def with_condition(conditions: Conditions | None, wanted: Object, now: datetime) -> list[Object]:
-    """The conditions with this one set; an absent one is appended. Unchanged ones are shared."""
+    """Return the conditions with this one set or appended."""
     current = find(conditions, wanted["type"])
     transition = format_rfc3339(now)
     if current is not None and current.get("status") == wanted["status"] and current.get("lastTransitionTime"):
@@ -28,7 +28,7 @@ def with_condition(conditions: Conditions | None, wanted: Object, now: datetime)
 
 
 def with_pod_condition(conditions: Conditions | None, wanted: Object, now: datetime) -> list[Object] | None:
-    """The same for a pod, whose conditions also carry a probe time; None where nothing changes."""
+    """The same for a pod, whose conditions also have lastProbeTime; None if nothing changes."""
     wanted = {"lastProbeTime": None, **wanted}
     current = find(conditions, wanted["type"])
     updated = with_condition(conditions, wanted, now)

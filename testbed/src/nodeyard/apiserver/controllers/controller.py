@@ -1,8 +1,8 @@
-"""What all controllers share: they hear of changes, note a key, and make one key right after the other.
+"""The base of all controllers: events add keys to a queue, and one worker reconciles one key after the other.
 
-`observe` is called inside a commit and does constant work. `reconcile` reads the store, acts through the API as the
-controller's own user, and may be called at any time and again: it compares what is with what should be. A key that
-fails is logged once and tried again, ever more slowly, until it succeeds; the others never notice.
+`observe` is called within a commit and does constant work. `reconcile` reads the store, acts through the API as the
+controller's own user, and is idempotent. A key that fails is logged once and retried with backoff; other keys are not
+affected.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _BACKOFF_FIRST = 0.05
 _BACKOFF_LONGEST = 60.0
 _SHORTEST_DELAY = 0.01
 _BATCH = 64
-"""Keys after which others on the event loop get their turn: a call inside the process may never wait for anything."""
+"""Keys after which the worker yields to the event loop: an in-process call may never await."""
 
 log = structlog.get_logger(__name__)
 
@@ -53,18 +53,18 @@ class Cluster(Protocol):
 
 
 def service_account(name: str) -> User:
-    """The user that one of kube-controller-manager's controllers acts as."""
+    """The user of one of kube-controller-manager's controllers."""
     account = ServiceAccountName("kube-system", name)
     return User(account.username, (*account.groups, AUTHENTICATED))
 
 
 class Controller(ABC, Generic[K]):
-    """Base of all controllers; `K` is what the queue holds."""
+    """Base class of controllers; `K` is the type of keys."""
 
     name: ClassVar[str]
     user: ClassVar[User]
     watches: ClassVar[frozenset[GroupResource] | None] = None
-    """The resources it hears of; None for all."""
+    """The resources whose events it gets; None for all."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -75,14 +75,14 @@ class Controller(ABC, Generic[K]):
 
     @abstractmethod
     def observe(self, resource: GroupResource, event: Event) -> None:
-        """Note what a change concerns. Called inside the commit: quick, and never a write."""
+        """Queue the keys of an event. It is called within the commit and must not write."""
 
     @abstractmethod
     async def reconcile(self, key: K) -> float | None:
-        """Make one key right; answers after how many seconds to look again without a change, if at all."""
+        """Reconcile one key; return the seconds after which to requeue it, if at all."""
 
     def seed(self) -> None:
-        """Hear of everything that is there already."""
+        """Observe all existing objects."""
         resources: Iterable[GroupResource] = self.store.resources()
         for resource in resources:
             if self.watches is None or resource in self.watches:
@@ -90,7 +90,7 @@ class Controller(ABC, Generic[K]):
                     self.observe(resource, Event("ADDED", stored.revision, stored, None))
 
     async def run(self) -> None:
-        """Work until cancelled."""
+        """Reconcile keys until cancelled."""
         for number in itertools.count(1):
             key = await self.queue.get()
             try:
@@ -105,7 +105,7 @@ class Controller(ABC, Generic[K]):
                 await asyncio.sleep(0)
 
     async def _attempt(self, key: K) -> float | None:
-        """What is gone needs nothing more."""
+        """Reconcile one key; an object that has been deleted meanwhile is no failure."""
         try:
             return await self.reconcile(key)
         except ApiError as error:
@@ -117,10 +117,12 @@ class Controller(ABC, Generic[K]):
         count = self._failures.get(key, 0)
         self._failures[key] = count + 1
         if count == 0 and not is_conflict(error):
-            log.warning("retrying", controller=self.name, key=str(key), reason=str(error), exc_info=_trace(error))
+            log.warning(
+                "reconcile failed", controller=self.name, key=str(key), reason=str(error), exc_info=_trace(error)
+            )
         self.queue.add_after(key, min(_BACKOFF_FIRST * 2**count, _BACKOFF_LONGEST))
 
-    # acting
+    # requests
 
     @property
     def now(self) -> datetime:
@@ -135,7 +137,7 @@ class Controller(ABC, Generic[K]):
         return await self.call("PATCH", url, patch, content_type=MERGE_PATCH)
 
     def url(self, key: GroupResource, where: Key, subresource: str = "") -> str:
-        """Where an object is served; raises LookupError when its kind no longer is."""
+        """The URL of an object; raises LookupError if its kind is not served."""
         resource = self.cluster.registry.get(key.group, key.plural)
         if resource is None:
             raise LookupError(f"{key.plural}.{key.group} is not served")
@@ -143,7 +145,7 @@ class Controller(ABC, Generic[K]):
 
 
 def object_url(resource: Resource, where: Key, subresource: str = "") -> str:
-    """The path of an object, or of a collection when the key has no name."""
+    """The path of an object, or of a collection if the key has no name."""
     version = next((version.name for version in resource.versions.values() if version.served), resource.storage_version)
     path = f"/apis/{resource.group}/{version}" if resource.group else f"/api/{version}"
     if resource.namespaced:
@@ -163,5 +165,5 @@ def is_gone(error: Exception) -> bool:
 
 
 def _trace(error: Exception) -> bool:
-    """A refusal by the API explains itself; anything else is a fault of ours and shows where."""
+    """Whether to log a traceback; the message of an API error explains it."""
     return not isinstance(error, (ApiError, LookupError))

@@ -1,8 +1,7 @@
-"""Keeps the status of PodDisruptionBudgets: how many pods are healthy, and how many may go.
+"""The disruption controller: the status of PodDisruptionBudgets.
 
-Pods are indexed only in namespaces that have a budget, by the few facts that matter; a change of a pod that leaves
-these alone costs nothing more. A pod that was told it would be disrupted and lives on after two minutes is told
-otherwise.
+Pods are indexed only in namespaces that have a budget, by the few facts that count; a pod event that leaves these alone
+costs nothing more. The condition DisruptionTarget of a pod that still runs after two minutes is reset.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _STALE_AFTER = timedelta(minutes=2)
 
 
 class Task(NamedTuple):
-    """A budget whose status is due, or a pod whose announced disruption may not have come."""
+    """A budget to reconcile, or a pod with a DisruptionTarget condition to check."""
 
     what: Literal["budget", "pod"]
     key: Key

@@ -1,4 +1,4 @@
-"""The status of a PodDisruptionBudget, from the pods it covers: pure counting."""
+"""The status of a PodDisruptionBudget, computed from its pods. Pure."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from nodeyard.kube.timestamps import parse_rfc3339
 ALLOWED: Final = "DisruptionAllowed"
 SYNC_FAILED: Final = "SyncFailed"
 DELETION_TIMEOUT: Final = timedelta(minutes=2)
-"""How long an eviction that was granted may take to show on the pod before it counts as not having happened."""
+"""How long an allowed eviction may take to delete the pod before it is dropped from the count."""
 
 
 class ScaleError(Exception):
-    """The number of pods that should be there cannot be known."""
+    """The expected number of pods cannot be computed."""
 
 
 class Counts(NamedTuple):
     expected: int
     desired: int
-    """How many of them must be healthy."""
+    """The number of pods that must be healthy."""
 
 
 class Disrupted(NamedTuple):
-    """Evictions granted whose pods are not yet being deleted, and when to look again."""
+    """Allowed evictions whose pods are not being deleted yet, and when to check again."""
 
     pods: dict[str, str]
     recheck_at: datetime | None
 
 
 def count(spec: Object, pods: Mapping[str, PodFacts], scales: Mapping[str, tuple[str, int] | None]) -> Counts:
-    """`scales`: what the owner of each managed pod scales to, by the owner's uid."""
+    """Compute the counts. `scales` has the replicas of each pod's controller by uid."""
     if spec.get("maxUnavailable") is not None:
         expected = _expected(pods, scales)
         return Counts(expected, max(expected - scaled(spec["maxUnavailable"], expected), 0))
@@ -52,7 +52,7 @@ def needs_scales(spec: Object) -> bool:
 
 
 def _expected(pods: Mapping[str, PodFacts], scales: Mapping[str, tuple[str, int] | None]) -> int:
-    """The sum over the controllers of all pods. Pods that nobody manages are not counted."""
+    """The replicas of all controllers of the pods. Pods without a controller do not count."""
     found: dict[str, int] = {}
     for name, pod in pods.items():
         if pod.controller is None:
@@ -65,7 +65,7 @@ def _expected(pods: Mapping[str, PodFacts], scales: Mapping[str, tuple[str, int]
 
 
 def scaled(value: int | str, total: int) -> int:
-    """A number, or a percentage of the total, rounded up."""
+    """Return an absolute number, or a percentage of the total rounded up."""
     if isinstance(value, int):
         return value
     try:
@@ -88,12 +88,12 @@ def disrupted(granted: Mapping[str, str], pods: Mapping[str, PodFacts], now: dat
 
 
 def healthy(pods: Mapping[str, PodFacts], granted: Mapping[str, str]) -> int:
-    """Pods that are ready and will stay."""
+    """The pods that are ready and not about to be deleted."""
     return sum(1 for name, pod in pods.items() if pod.is_ready and not pod.is_deleting and name not in granted)
 
 
 def status(budget: Object, counts: Counts, currently: int, granted: Mapping[str, str], now: datetime) -> Object:
-    """The status as it should be; the same object where nothing changes."""
+    """Return the status; the same object if nothing changes."""
     before = budget.get("status") or {}
     spare = currently - counts.desired
     generation = budget["metadata"].get("generation", 0)
@@ -118,7 +118,7 @@ def with_allowed(conditions: Sequence[Object] | None, allowed: int, generation: 
 
 
 def failed(budget: Object, why: str, now: datetime) -> Object:
-    """What the status says when it cannot be known: nothing may be evicted."""
+    """Return the status of a failed computation: no disruption is allowed."""
     before = budget.get("status") or {}
     wanted = {"type": ALLOWED, "status": "False", "reason": SYNC_FAILED, "message": why}
     conditions = _with_generation(before.get("conditions"), wanted, before.get("observedGeneration", 0), now)
@@ -142,7 +142,7 @@ def _with_generation(
 
 
 def sync_failure(conditions: Sequence[Object] | None) -> str:
-    """Why the last computation failed, if it did."""
+    """Return the error of the last computation, if it failed."""
     condition = find(conditions, ALLOWED)
     if condition and condition.get("status") == "False" and condition.get("reason") == SYNC_FAILED:
         return str(condition.get("message", ""))

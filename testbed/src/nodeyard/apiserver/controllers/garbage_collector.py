@@ -1,8 +1,8 @@
-"""Deletes what has lost its owners, and lets owners go when their dependents have.
+"""The garbage collector: deletes dependents of missing owners, and releases owners when their dependents have gone.
 
-Three ways to die are told apart by finalizers. In the background the owner goes at once, and each dependent is looked
-at when it has gone. In the foreground (`foregroundDeletion`) the owner stays until the dependents that block it are
-gone. With `orphan` it stays until the dependents no longer name it.
+Finalizers tell three deletions apart. In the background the owner is removed at once, and each dependent is checked
+after it. In the foreground (`foregroundDeletion`) the owner waits for the dependents that block it. With `orphan` it
+waits until its dependents no longer refer to it.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from nodeyard.kube.json import Json
 _IGNORED: Final = frozenset((GroupResource("", "events"), GroupResource("events.k8s.io", "events")))
 
 
-class _Judgement(NamedTuple):
-    """The owners of an object by what has become of them."""
+class _OwnerStates(NamedTuple):
+    """The owners of an object by their state."""
 
     solid: Owners
     dangling: Owners
     waiting: Owners
-    """Being deleted in the foreground: they wait for this object to go."""
+    """Owners that are being deleted in the foreground and wait for this object."""
 
 
-class _UnknowableError(Exception):
-    """An owner's kind is not served, or cannot own this object: hands off."""
+class _UnresolvedError(Exception):
+    """An owner's kind is not served or cannot own this object, which is then left alone."""
 
 
 class GarbageCollector(Controller[ObjectId]):
@@ -53,8 +53,8 @@ class GarbageCollector(Controller[ObjectId]):
         self._graph = OwnershipGraph()
         self._foreground: dict[str, ObjectId] = {}
         """Owners that wait for their dependents, by uid."""
-        self._unknowable: dict[str, ObjectId] = {}
-        """Dependents of owners of a kind that is not served (yet)."""
+        self._unresolved: dict[str, ObjectId] = {}
+        """Dependents of owners whose kind is not served (yet)."""
 
     def observe(self, resource: GroupResource, event: Event) -> None:
         if resource in _IGNORED:
@@ -68,15 +68,15 @@ class GarbageCollector(Controller[ObjectId]):
         if may_be_deleting(stored.raw):
             self._observe_deletion(ObjectId(resource, stored.key, stored.uid), metadata_of(stored.raw))
         if resource == CRDS:
-            self._look_again()
+            self._requeue_unresolved()
 
     def _observe_end(self, uid: str) -> None:
-        self._unknowable.pop(uid, None)
+        self._unresolved.pop(uid, None)
         self._foreground.pop(uid, None)
         for dependent in self._graph.dependents(uid):
             self.queue.add(dependent)
         for owner in self._graph.forget(uid):
-            self._look_at_waiting(owner.uid)
+            self._requeue_waiting(owner.uid)
 
     def _observe_owners(self, dependent: ObjectId, owners: Owners) -> None:
         before = self._graph.owners(dependent.uid)
@@ -84,7 +84,7 @@ class GarbageCollector(Controller[ObjectId]):
             return
         self._graph.replace(dependent, owners)
         for uid in unblocked(before, owners):
-            self._look_at_waiting(uid)
+            self._requeue_waiting(uid)
         self.queue.add(dependent)
 
     def _observe_deletion(self, found: ObjectId, metadata: Metadata) -> None:
@@ -98,14 +98,14 @@ class GarbageCollector(Controller[ObjectId]):
                 self.queue.add(dependent)
             self.queue.add(found)
 
-    def _look_at_waiting(self, uid: str) -> None:
+    def _requeue_waiting(self, uid: str) -> None:
         waiting = self._foreground.get(uid)
         if waiting is not None:
             self.queue.add(waiting)
 
-    def _look_again(self) -> None:
-        """A kind may be served now that was not before."""
-        for dependent in self._unknowable.values():
+    def _requeue_unresolved(self) -> None:
+        """Requeue the dependents of kinds that were not served before."""
+        for dependent in self._unresolved.values():
             self.queue.add(dependent)
 
     async def reconcile(self, key: ObjectId) -> float | None:
@@ -121,16 +121,16 @@ class GarbageCollector(Controller[ObjectId]):
             await self._await_dependents(key, metadata)
         return None
 
-    # an object whose owners may be gone
+    # dependents
 
     async def _collect(self, found: ObjectId, metadata: Metadata) -> None:
-        self._unknowable.pop(found.uid, None)
+        self._unresolved.pop(found.uid, None)
         if not metadata.owners:
             return
         try:
-            judgement = self._judge(found, metadata.owners)
-        except _UnknowableError:
-            self._unknowable[found.uid] = found
+            judgement = self._classify(found, metadata.owners)
+        except _UnresolvedError:
+            self._unresolved[found.uid] = found
             return
         if judgement.solid:
             if judgement.dangling or judgement.waiting:
@@ -141,7 +141,7 @@ class GarbageCollector(Controller[ObjectId]):
         else:
             await self._delete(found, _inherited_policy(metadata), metadata.resource_version)
 
-    def _judge(self, found: ObjectId, owners: Owners) -> _Judgement:
+    def _classify(self, found: ObjectId, owners: Owners) -> _OwnerStates:
         solid, dangling, waiting = [], [], []
         for owner in owners:
             metadata = self._owner_metadata(found, owner)
@@ -151,13 +151,13 @@ class GarbageCollector(Controller[ObjectId]):
                 waiting.append(owner)
             else:
                 solid.append(owner)
-        return _Judgement(tuple(solid), tuple(dangling), tuple(waiting))
+        return _OwnerStates(tuple(solid), tuple(dangling), tuple(waiting))
 
     def _owner_metadata(self, found: ObjectId, owner: OwnerReference) -> Metadata | None:
-        """The owner as it is; None when it is gone, or another now has its name."""
+        """Return the owner; None if it is gone or another object has its name."""
         resource = self._kind(owner)
         if resource.namespaced and not found.key.namespace:
-            raise _UnknowableError
+            raise _UnresolvedError
         namespace = found.key.namespace if resource.namespaced else ""
         stored = self.store.get(resource.key, namespace, owner.name)
         if stored is None or stored.uid != owner.uid:
@@ -168,16 +168,16 @@ class GarbageCollector(Controller[ObjectId]):
         resource = self.cluster.registry.by_kind(owner.group, owner.kind)
         version = resource.versions.get(owner.version) if resource else None
         if resource is None or version is None or not version.served:
-            raise _UnknowableError
+            raise _UnresolvedError
         return resource
 
     async def _break_cycle(self, found: ObjectId, metadata: Metadata) -> None:
-        """Two objects that own each other would wait for each other: this one stops blocking its owners."""
+        """Unblock the owners of an object that owns them: they would wait for each other."""
         if any(dependent.uid in self._foreground for dependent in self._graph.dependents(found.uid)):
             free = tuple(msgspec.structs.replace(owner, block_owner_deletion=False) for owner in metadata.owners)
             await self._set_owners(found, metadata, free)
 
-    # an object that waits for its dependents
+    # owners
 
     async def _await_dependents(self, found: ObjectId, metadata: Metadata) -> None:
         blocking = self._graph.blocking_dependents(found.uid)
@@ -219,7 +219,7 @@ class GarbageCollector(Controller[ObjectId]):
 
 
 def _inherited_policy(metadata: Metadata) -> str:
-    """A finalizer that somebody set beforehand decides how the dependents of this object fare."""
+    """Return the propagation policy; a finalizer of the object takes precedence."""
     if metadata.has_finalizer(ORPHAN):
         return "Orphan"
     if metadata.has_finalizer(FOREGROUND):

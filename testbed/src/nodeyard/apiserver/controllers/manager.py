@@ -1,4 +1,4 @@
-"""All controllers of one server: which of them run, how they start and stop, and when they have nothing left to do."""
+"""The controller manager of one server: it starts, feeds and stops the controllers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ log = structlog.get_logger(__name__)
 
 
 def chosen(names: Iterable[str]) -> list[str]:
-    """What `--controllers` means: `*` all, `name` this one, `-name` not this one; ValueError for an unknown name."""
+    """Parse `--controllers`: `*` all, `name` this one, `-name` not this one; ValueError for an unknown name."""
     given = [_full_name(name) for name in names]
     unknown = [name for name in given if name.removeprefix("-") not in (*NAMES, "*")]
     if unknown:
@@ -54,7 +54,7 @@ def _full_name(name: str) -> str:
 
 
 class Controllers:
-    """Starts, feeds and stops controllers. Each has its own queue and task: one that stumbles holds up no other."""
+    """Runs the controllers. Each has a queue and a task of its own, so a failure does not affect others."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -66,11 +66,11 @@ class Controllers:
 
     @property
     def names(self) -> list[str]:
-        """Those that run."""
+        """The running controllers."""
         return [controller.name for controller in self._running]
 
     async def start(self, names: Iterable[str] = DEFAULT_CONTROLLERS) -> None:
-        """What happens in the store from here on is seen, and what is there already too."""
+        """Start the controllers; they observe existing objects and all events from here on."""
         wanted = chosen(names)
         if self._stop_listening is not None or not wanted:
             return
@@ -94,7 +94,7 @@ class Controllers:
         self._tasks, self._running = [], []
 
     async def idle(self) -> None:
-        """Until no controller has anything to do at this moment; what is due later is not waited for."""
+        """Wait until no controller has anything to do now; keys that are due later do not count."""
         while busy := [controller for controller in self._running if not controller.queue.is_idle]:
             await busy[0].queue.quiet()
 
@@ -106,7 +106,7 @@ class Controllers:
         }
 
     def _dispatch(self, resource: GroupResource, event: Event) -> None:
-        """Called inside a commit: who writes must not suffer from who watches."""
+        """Called within a commit; an error of a controller must not fail the write."""
         for controller in self._routes.get(resource, self._everything):
             try:
                 controller.observe(resource, event)

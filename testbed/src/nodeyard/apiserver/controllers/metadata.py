@@ -1,7 +1,7 @@
-"""The few fields that controllers read of every object, decoded without the rest.
+"""The metadata fields that controllers need, decoded without the rest of an object.
 
-A node is eleven kilobytes of JSON, of which a controller wants a dozen values: decoding into these structs skips
-everything else and costs a fraction of a full decode.
+A node is eleven kilobytes of JSON, of which a controller needs a dozen values; decoding into these structs costs a
+fraction of a full decode.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CRDS = GroupResource("apiextensions.k8s.io", "customresourcedefinitions")
 
 
 class ObjectId(NamedTuple):
-    """One object in time: another with the same name has another uid."""
+    """The identity of an object: a new one with the same name has another uid."""
 
     resource: GroupResource
     key: Key
@@ -70,7 +70,7 @@ class Metadata(msgspec.Struct, frozen=True, rename="camel"):
 
     @property
     def controller(self) -> OwnerReference | None:
-        """The owner that manages this object; the API lets there be one at most."""
+        """Return the controller of this object; the API allows at most one."""
         return next((owner for owner in self.owners if owner.controller), None)
 
 
@@ -86,7 +86,7 @@ def metadata_of(raw: bytes) -> Metadata:
 
 
 def may_be_deleting(raw: bytes) -> bool:
-    """False only when the object certainly has no deletionTimestamp; reading the bytes is cheaper than decoding."""
+    """Whether the bytes may contain a deletionTimestamp; searching them is cheaper than decoding."""
     return b'"deletionTimestamp"' in raw
 
 

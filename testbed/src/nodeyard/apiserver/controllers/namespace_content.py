@@ -1,4 +1,4 @@
-"""What is left in a namespace that is being deleted, and how its status says so."""
+"""The remaining content of a namespace that is being deleted, and its conditions."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _FINE: Final = {
 
 @dataclass(slots=True)
 class Content:
-    """What one pass over a namespace found."""
+    """The content that one pass over a namespace found."""
 
     remaining: Counter[GroupResource] = field(default_factory=Counter)
     finalizers: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
     wait: int = 0
-    """Seconds in which the rest may go by itself."""
+    """Seconds in which the rest may be deleted by itself."""
 
     def conditions(self, current: Sequence[Object], now: datetime, *, says_remaining: bool) -> list[Object]:
-        """The conditions of the namespace. The real server does not say what remains while it waits for pods."""
+        """Return the conditions of the namespace. As on the real server they omit the content while pods remain."""
         troubles = {}
         if self.failures:
             failures = ", ".join(sorted(self.failures))

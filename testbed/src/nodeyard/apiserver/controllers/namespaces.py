@@ -1,7 +1,7 @@
-"""Empties namespaces that are being deleted, and then lets them go.
+"""The namespace controller: deletes the content of a terminating namespace, then removes the namespace.
 
-Pods go first, everything else when no pod is left. What stays (finalizers, pods in their grace period) is waited for:
-its end is an event, and the last one brings the namespace back here.
+Pods are deleted first, everything else when no pod is left. Objects with finalizers and pods in their grace period are
+awaited: their deletion events queue the namespace again.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _decode_pod = msgspec.json.Decoder(_Pod).decode
 
 
 class ContentRemainsError(Exception):
-    """The namespace cannot be emptied as things are."""
+    """The content of the namespace cannot be deleted now."""
 
 
 class NamespaceController(Controller[str]):
@@ -51,7 +51,7 @@ class NamespaceController(Controller[str]):
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
         self._leaving: dict[str, set[tuple[GroupResource, Key]]] = {}
-        """Namespaces that are being deleted, with what was left in them after the last pass."""
+        """Terminating namespaces, with their remaining content after the last pass."""
 
     def observe(self, resource: GroupResource, event: Event) -> None:
         if resource == NAMESPACES:
@@ -106,7 +106,7 @@ class NamespaceController(Controller[str]):
         return None
 
     def _resources(self) -> list[Resource]:
-        """What is served, lives in namespaces and has objects."""
+        """The served namespaced resources that have objects."""
         served = (self.cluster.registry.get(*key) for key in self.store.resources() if key != PODS)
         return [resource for resource in served if resource is not None and resource.namespaced]
 
@@ -143,7 +143,7 @@ class NamespaceController(Controller[str]):
         return f"unexpected items still remain in namespace: {namespace} for gvr: {what}"
 
     def _grace(self, pods: list[Stored], namespace: Object) -> int:
-        """How long the pods may take to end, counted from the deletion of the namespace; 0 once that has passed."""
+        """The remaining grace period of the pods, from the deletion of the namespace; 0 if it is over."""
         longest = 0
         for stored in pods:
             pod = _decode_pod(stored.raw)
@@ -164,7 +164,7 @@ class NamespaceController(Controller[str]):
         return answer
 
     async def _release(self, namespace: Object) -> None:
-        """Take our finalizer away: the namespace goes, unless somebody else holds it."""
+        """Remove our finalizer; the namespace is removed unless it has others."""
         spec = namespace.get("spec") or {}
         kept = sorted(finalizer for finalizer in spec.get("finalizers") or () if finalizer != _FINALIZER)
         changed = {**namespace, "spec": {**spec, "finalizers": kept}}

@@ -1,4 +1,4 @@
-"""What the node controllers read of a node, decoded without the rest."""
+"""The fields of a node that the node controllers need, decoded without the rest."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class NodeFacts(msgspec.Struct):
 
     @property
     def zone(self) -> str:
-        """Region and zone in one; empty where the node names neither."""
+        """The region and zone as one string; empty if the node has neither."""
         labels = self.metadata.labels or {}
         region = labels.get(REGION) or labels.get(_OLD_REGION, "")
         zone = labels.get(ZONE) or labels.get(_OLD_ZONE, "")
@@ -73,7 +73,7 @@ class NodeFacts(msgspec.Struct):
         return _EXCLUDED in (self.metadata.labels or {})
 
     def outdated_labels(self) -> dict[str, str]:
-        """The old names of labels, where they lag behind the new ones."""
+        """The deprecated labels that differ from the current ones."""
         labels = self.metadata.labels or {}
         return {old: labels[new] for new, old in _RECONCILED if new in labels and labels.get(old) != labels[new]}
 

@@ -1,8 +1,7 @@
-"""When nodes were last heard of.
+"""The heartbeats of nodes.
 
-A node speaks by renewing its lease and by posting its Ready condition with a new heartbeat; what counts is when we
-heard it, not what its clock says. A renewal is a dictionary write: the deadline that was set for the node stays where
-it is, and is looked at again when it comes.
+A heartbeat is a renewed Lease or a posted Ready condition; its time is when the server saw it, not the node's clock.
+A renewal is a dictionary write: the node's deadline stays queued and is checked when it is due.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from nodeyard.process.clock import Clock
 
 MONITOR_GRACE: Final = 50.0
 STARTUP_GRACE: Final = 60.0
-"""For a node that has never posted its status."""
+"""The grace period of a node that has never posted its status."""
 
 
 class _LeaseSpec(msgspec.Struct, rename="camel"):
@@ -37,7 +36,7 @@ _decode_lease = msgspec.json.Decoder(_Lease).decode
 @dataclass(slots=True)
 class _Pulse:
     heard: float
-    """Monotonic."""
+    """Monotonic time."""
     heartbeat: str | None = None
     has_ready: bool = False
 
@@ -47,7 +46,7 @@ class NodeHealth:
         self._clock = clock
         self._pulses: dict[str, _Pulse] = {}
         self._renewals: dict[str, tuple[str, float]] = {}
-        """Node to renew time, and when we heard of it."""
+        """Renew time by node, and when we saw it."""
 
     def observe_lease(self, event: Event) -> None:
         name = event.stored.key.name
@@ -73,14 +72,14 @@ class NodeHealth:
     def forget(self, name: str) -> None:
         self._pulses.pop(name, None)
 
-    def hear_all(self) -> None:
-        """Count every node as heard of now."""
+    def reset(self) -> None:
+        """Take now as a heartbeat of every node."""
         now = self._clock.monotonic()
         for pulse in self._pulses.values():
             pulse.heard = now
 
     def remaining(self, name: str) -> float:
-        """Seconds until the node counts as lost; zero and less when it does."""
+        """Seconds until the node counts as lost; zero or less if it is lost."""
         pulse = self._pulses[name]
         _, renewed = self._renewals.get(name, ("", float("-inf")))
         grace = MONITOR_GRACE if pulse.has_ready else STARTUP_GRACE

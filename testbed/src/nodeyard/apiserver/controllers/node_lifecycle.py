@@ -1,8 +1,8 @@
-"""Notices nodes that have fallen silent, and taints nodes by their condition.
+"""The node lifecycle controller: detects lost nodes, and taints nodes by their conditions.
 
-A node not heard of for 50 seconds gets its conditions set to Unknown, and the pods on it count as not ready. The taints
-that keep new pods away follow the conditions at once; those that drive pods off are added at the rate that the zones
-allow. Nothing is evicted here: that is for whoever acts on taints.
+The conditions of a node without a heartbeat for 50 seconds become Unknown, and its pods are no longer ready. NoSchedule
+taints follow the conditions at once; NoExecute taints are added at the rate of the node's zone. The taint eviction
+controller evicts.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from nodeyard.kube.timestamps import format_rfc3339
 
 _POSTED: Final = ("Ready", "MemoryPressure", "DiskPressure", "PIDPressure")
 _TAINTING_PERIOD: Final = 0.1
-"""Nodes that are lost in the same moment are counted before the first of them is emptied."""
+"""A delay, so that nodes that are lost together are counted before the first of them is tainted."""
 
 
 class Task(NamedTuple):
-    """A node to look at, a zone that may have a node to empty, or a node whose pods shall not count as ready."""
+    """A node to check, a zone that may have a node to taint, or a node whose pods become not ready."""
 
     what: Literal["node", "zone", "pods"]
     name: str
@@ -55,7 +55,7 @@ class NodeLifecycleController(Controller[Task]):
         self._zones = NodeZones()
         self._pods = PodsByNode()
         self._was_ready: dict[str, bool] = {}
-        self._is_cut_off = False
+        self._is_fully_disrupted = False
 
     def observe(self, resource: GroupResource, event: Event) -> None:
         if resource == NODES:
@@ -74,7 +74,7 @@ class NodeLifecycleController(Controller[Task]):
             return await self._mark_pods(key.name)
         return await self._look(key.name)
 
-    # one node
+    # nodes
 
     async def _look(self, name: str) -> float | None:
         stored = self.store.get(NODES, "", name)
@@ -114,7 +114,7 @@ class NodeLifecycleController(Controller[Task]):
     def _forget(self, name: str) -> None:
         self._zones.forget(name)
         self._was_ready.pop(name, None)
-        self._mind_cut_off()
+        self._update_disruption()
 
     def _count(self, name: str, facts: NodeFacts) -> None:
         is_ready = facts.ready is not None and facts.ready.status == "True"
@@ -122,19 +122,19 @@ class NodeLifecycleController(Controller[Task]):
             self._zones.forget(name)
         else:
             self._zones.set(name, facts.zone, is_ready=is_ready)
-        self._mind_cut_off()
+        self._update_disruption()
         if self._was_ready.get(name, False) and not is_ready:
             self.queue.add(Task("pods", name))
         self._was_ready[name] = is_ready
 
-    def _mind_cut_off(self) -> None:
-        """When the last node is lost, what drives pods off is taken back; when one returns, all start anew."""
-        is_cut_off = self._zones.is_cut_off
-        if is_cut_off == self._is_cut_off:
+    def _update_disruption(self) -> None:
+        """Remove all NoExecute taints when the last node is lost; start anew when one returns."""
+        is_fully_disrupted = self._zones.is_fully_disrupted
+        if is_fully_disrupted == self._is_fully_disrupted:
             return
-        self._is_cut_off = is_cut_off
-        if not is_cut_off:
-            self._health.hear_all()
+        self._is_fully_disrupted = is_fully_disrupted
+        if not is_fully_disrupted:
+            self._health.reset()
         for node in self._zones.nodes():
             self.queue.add(Task("node", node))
 
@@ -155,9 +155,9 @@ class NodeLifecycleController(Controller[Task]):
             await self._patch(name, facts, change)
 
     def _with_evicting(self, name: str, facts: NodeFacts, taints: list[Taint], now: str) -> list[Taint]:
-        """Take the evicting taint away, or exchange it, at once; a first one has to wait its turn."""
+        """Remove or replace the NoExecute taint at once; a first one waits for the zone's rate."""
         key = evicting_key(facts.ready.status) if facts.ready else None
-        if key is None or self._is_cut_off:
+        if key is None or self._is_fully_disrupted:
             self._zones.stop_waiting(name)
             return with_no_execute(taints, None, now)
         if has_evicting(taints):
@@ -178,7 +178,7 @@ class NodeLifecycleController(Controller[Task]):
         return again
 
     async def _patch(self, name: str, facts: NodeFacts, change: Object) -> None:
-        """Taints are one value: a write by somebody else in between must not be undone."""
+        """Write the taints with optimistic locking, because they are one atomic list."""
         metadata = {**change.get("metadata", {}), "resourceVersion": facts.metadata.resource_version}
         await self.patch(self.url(NODES, Key("", name)), {**change, "metadata": metadata})
 

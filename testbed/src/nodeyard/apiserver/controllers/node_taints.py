@@ -1,4 +1,4 @@
-"""Which taints a node has by its condition, and how they are put among those it has otherwise. Pure."""
+"""The taints of a node by its conditions. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EVICTING: Final = (TAINT_NOT_READY, TAINT_UNREACHABLE)
 
 
 def no_schedule_keys(conditions: Iterable[Condition], *, is_unschedulable: bool) -> list[str]:
-    """What shall keep new pods away."""
+    """The NoSchedule taints of a node."""
     keys = [
         _BY_CONDITION[condition.type, condition.status]
         for condition in conditions
@@ -34,12 +34,12 @@ def no_schedule_keys(conditions: Iterable[Condition], *, is_unschedulable: bool)
 
 
 def evicting_key(ready: str) -> str | None:
-    """The NoExecute taint that goes with the status of Ready."""
+    """The NoExecute taint for the status of Ready."""
     return {"False": TAINT_NOT_READY, "Unknown": TAINT_UNREACHABLE}.get(ready)
 
 
 def has_evicting(taints: Iterable[Taint], key: str | None = None) -> bool:
-    """Whether a node is being emptied for not being ready: by this taint, or by any."""
+    """Whether a node has this NoExecute taint, or any of them."""
     return any(t.effect == NO_EXECUTE and t.key in _EVICTING and key in (None, t.key) for t in taints)
 
 
@@ -50,7 +50,7 @@ def with_no_schedule(taints: Sequence[Taint], keys: Sequence[str], now: str) -> 
 
 
 def with_no_execute(taints: Sequence[Taint], key: str | None, now: str) -> list[Taint]:
-    """With exactly this one of the evicting taints, or with none."""
+    """Return the taints with exactly this NoExecute taint, or with none."""
     kept = [t for t in taints if t.effect != NO_EXECUTE or t.key not in _EVICTING or t.key == key]
     if key is None or has_evicting(kept, key):
         return kept

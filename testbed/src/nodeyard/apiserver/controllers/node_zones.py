@@ -1,8 +1,8 @@
-"""How fast nodes that are lost may be emptied, zone by zone.
+"""The rate at which lost nodes are tainted for eviction, by zone.
 
-One lost node is a broken node; many at once are more likely a broken network, and emptying them all would do more harm
-than waiting. In a healthy zone one node is released in ten seconds; where most are lost, none, or one in a hundred
-seconds in a large zone; and when no node anywhere is ready, it is we who are cut off, and nothing is done at all.
+One lost node is a broken node; many at once are more likely a network failure, in which eviction does harm. A healthy
+zone releases one node in ten seconds; a disrupted one none, or one in a hundred seconds if it is large. If no node is
+ready anywhere, the server itself is cut off and nothing is evicted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Zone:
     ready: int = 0
     lost: int = 0
     waiting: dict[str, None] = field(default_factory=dict)
-    """Nodes to be emptied, in the order they were lost."""
+    """Lost nodes in the order of their loss."""
     next_at: float = 0.0
 
     @property
@@ -70,7 +70,7 @@ class NodeZones:
             self._drop_waiting(node, known[0])
 
     @property
-    def is_cut_off(self) -> bool:
+    def is_fully_disrupted(self) -> bool:
         """Whether no node is ready in any zone."""
         return bool(self._nodes) and not self._ready
 
@@ -89,9 +89,9 @@ class NodeZones:
             self._drop_waiting(node, known[0])
 
     def release(self, zone: str, now: float) -> tuple[str | None, float | None]:
-        """The next node that may be emptied now, if any, and when to ask again."""
+        """Return the next node to evict now, if any, and when to ask again."""
         found = self._zones.get(zone)
-        if found is None or not found.waiting or self.is_cut_off or not found.rate:
+        if found is None or not found.waiting or self.is_fully_disrupted or not found.rate:
             return None, None
         if now < found.next_at:
             return None, found.next_at - now

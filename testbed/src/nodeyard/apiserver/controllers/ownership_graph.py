@@ -1,7 +1,7 @@
-"""Who depends on whom, by uid.
+"""The graph of owners and dependents, by uid.
 
-Only objects that name an owner stand in it; whether an owner exists is asked of the store, which always knows. So the
-graph costs nothing for the objects without owners, and each change of an object is a change of its own edges.
+It contains only objects with an owner; the store answers whether an owner exists. So objects without owners cost
+nothing, and an event of an object changes only its own edges.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ class OwnershipGraph:
     def __init__(self) -> None:
         self._owners: dict[str, tuple[ObjectId, Owners]] = {}
         self._dependents: dict[str, dict[str, bool]] = {}
-        """Owner's uid to dependents' uids, and whether the dependent blocks the owner's deletion."""
+        """Dependents by owner uid, with whether they block the owner's deletion."""
 
     def __contains__(self, uid: str) -> bool:
         return uid in self._owners
@@ -35,7 +35,7 @@ class OwnershipGraph:
             blocks[dependent.uid] = bool(owner.block_owner_deletion) or blocks.get(dependent.uid, False)
 
     def forget(self, uid: str) -> Owners:
-        """Take an object out as a dependent; answers the owners it had."""
+        """Remove an object as a dependent; return the owners it had."""
         _, owners = self._owners.pop(uid, (None, ()))
         for owner in owners:
             dependents = self._dependents.get(owner.uid)
@@ -53,6 +53,6 @@ class OwnershipGraph:
 
 
 def unblocked(before: Owners, after: Owners) -> list[str]:
-    """The uids of owners whose deletion was blocked and is no longer."""
+    """The uids of owners whose deletion is no longer blocked."""
     still = {owner.uid for owner in after if owner.block_owner_deletion}
     return [owner.uid for owner in before if owner.block_owner_deletion and owner.uid not in still]

@@ -1,4 +1,4 @@
-"""What controllers judge pods by, decoded without the rest, and which pods are on which node."""
+"""The fields of a pod that controllers need, decoded without the rest, and the pods of each node."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class _Pod(msgspec.Struct):
 
 
 class PodFacts(msgspec.Struct, frozen=True):
-    """What a disruption budget counts by: two pods with equal facts are alike to it."""
+    """The facts that disruption budgets count by."""
 
     labels: dict[str, str]
     is_ready: bool
@@ -62,7 +62,7 @@ def facts_of(raw: bytes) -> PodFacts:
 
 
 def disruption_announced(raw: bytes) -> float | None:
-    """When a pod was told that it will be disrupted, as a timestamp; None where it was not, or the end has begun."""
+    """The transition time of DisruptionTarget; None without it or if the pod is being deleted."""
     if DISRUPTION_TARGET.encode() not in raw:
         return None
     pod = _decode(raw)
@@ -77,7 +77,7 @@ def disruption_announced(raw: bytes) -> float | None:
 
 
 class PodsByNode:
-    """An index kept from events; the node of a pod is one of its selectable fields and needs no decoding."""
+    """An index updated by events; spec.nodeName is a selectable field, so nothing is decoded."""
 
     def __init__(self) -> None:
         self._pods: dict[str, dict[Key, None]] = {}

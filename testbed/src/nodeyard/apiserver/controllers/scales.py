@@ -1,4 +1,4 @@
-"""How many pods the manager of a pod wants: its replicas, those of the Deployment in place of its ReplicaSets."""
+"""The expected replicas of a pod's controller; those of the Deployment for a pod of its ReplicaSet."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BUILT_IN: Final = {
 }
 
 Scale = tuple[str, int]
-"""The uid of the controller, and how many pods it wants."""
+"""The uid of a controller, and its replicas."""
 
 
 class _Spec(msgspec.Struct):
@@ -40,7 +40,7 @@ _decode = msgspec.json.Decoder(_Workload).decode
 
 
 async def scale_of(cluster: Cluster, owner: OwnerReference, namespace: str, user: User) -> Scale | None:
-    """None when the controller is gone; ScaleError when it is of a kind that has no scale."""
+    """None if the controller is gone; ScaleError if its kind has no scale."""
     built_in = _BUILT_IN.get((owner.group, owner.kind))
     if built_in is not None:
         found = _find(cluster, built_in, namespace, owner)

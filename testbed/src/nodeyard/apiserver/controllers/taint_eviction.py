@@ -1,4 +1,4 @@
-"""Deletes pods that do not tolerate a NoExecute taint of their node, each when its time has come."""
+"""The taint eviction controller: deletes pods that do not tolerate a NoExecute taint of their node, at their time."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class TaintEvictionController(Controller[Task]):
         self._tainted: dict[str, tuple[Taint, ...]] = {}
         self._pods = PodsByNode()
         self._ends: dict[Key, float] = {}
-        """When the time of a pod runs out. A change of taints meanwhile neither extends nor shortens it."""
+        """The time at which a pod is deleted. Later changes of taints do not move it."""
 
     def observe(self, resource: GroupResource, event: Event) -> None:
         key = event.stored.key
@@ -121,7 +121,7 @@ class TaintEvictionController(Controller[Task]):
             self.queue.add(Task("pod", pod))
 
     async def _judge(self, key: Key) -> float | None:
-        """Delete the pod, or say when to look again."""
+        """Delete the pod, or return when to requeue it."""
         stored = self.store.get(PODS, *key)
         pod = _decode_pod(stored.raw) if stored else None
         if pod is None or pod.metadata.deletion_timestamp is not None:

@@ -1,7 +1,7 @@
-"""A queue of keys: each waits at most once, now or at a moment to come.
+"""A work queue: each key is queued at most once, now or at a later time.
 
-What is added while it is worked on comes again afterwards, so that no change is missed and no key is worked on twice at
-once. Keys of later sleep in a heap, and one alarm on the clock is set for the earliest.
+A key that is added while it is processed is processed again afterwards, so no event is lost and no key is processed
+twice at once. Later keys wait in a heap, with one timer for the earliest.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class WorkQueue(Generic[K]):
-    """For one worker: `get` hands out a key and counts as busy until the next `get`."""
+    """The queue of one worker: `get` returns a key, which is processed until the next `get`."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -34,7 +34,7 @@ class WorkQueue(Generic[K]):
         self._alarm_at = float("inf")
 
     def add(self, key: K) -> None:
-        """As soon as the worker is free."""
+        """Queue a key now."""
         self._due.pop(key, None)
         if key not in self._ready:
             self._ready[key] = None
@@ -42,7 +42,7 @@ class WorkQueue(Generic[K]):
             self._wake.set()
 
     def add_after(self, key: K, seconds: float) -> None:
-        """After this time, or earlier where the key waits already."""
+        """Queue a key after this time, or earlier if it is queued for an earlier time."""
         if key in self._ready:
             return
         if seconds <= 0:
@@ -56,17 +56,17 @@ class WorkQueue(Generic[K]):
         self._set_alarm()
 
     def discard(self, key: K) -> None:
-        """Forget a key that waits."""
+        """Remove a queued key."""
         self._ready.pop(key, None)
         self._due.pop(key, None)
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is to be done at this moment; what waits for a later one does not count."""
+        """Whether no key is due now; keys for later do not count."""
         return not self._ready and not self._is_busy
 
     async def quiet(self) -> None:
-        """Until the queue is idle."""
+        """Wait until the queue is idle."""
         while not self.is_idle:
             await self._quiet.wait()
 
@@ -95,7 +95,7 @@ class WorkQueue(Generic[K]):
         self._quiet.set()
 
     def _promote(self) -> None:
-        """Move what has become due to what is ready."""
+        """Move due keys to the ready ones."""
         now = self._clock.monotonic()
         while self._heap and (self._heap[0][0] <= now or self._due.get(self._heap[0][2]) != self._heap[0][0]):
             deadline, _, key = heapq.heappop(self._heap)

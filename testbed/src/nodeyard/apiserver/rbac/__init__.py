@@ -1,1 +1,1 @@
-"""Role-based access control: rules, who holds them, what nobody may grant, and the roles every cluster starts with."""
+"""RBAC: rules, roles, bindings, escalation checks and the bootstrap policy."""

@@ -1,7 +1,7 @@
-"""Who holds which role: bindings, found by subject.
+"""Bindings by subject.
 
-A request asks for one user and a handful of groups in at most one namespace; each is one look-up, so the number of
-bindings in the cluster does not matter. Expressions ask from the worker thread, too.
+A request looks up one user and its groups in at most one namespace, so its cost does not depend on the number of
+bindings. Expressions call this from the worker thread, too.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from nodeyard.kube.json import Object
 
 
 class Grant(NamedTuple):
-    """That one binding gives one subject one role."""
+    """A role that a binding grants to a subject."""
 
     binding: Key
     role: RoleKey
     source: str
-    """The binding in words, for the reason of a decision."""
+    """The description of the binding in the reason of a decision."""
 
 
 class _Subject(NamedTuple):
     namespace: str
-    """Of the binding; empty for a ClusterRoleBinding."""
+    """The namespace of the binding; empty for a ClusterRoleBinding."""
     kind: str
     name: str
 
@@ -60,7 +60,7 @@ class Bindings:
                     del self._grants[subject]
 
     def held_by(self, user: User, namespace: str) -> Iterator[Grant]:
-        """Cluster-wide grants first, then those of the namespace."""
+        """Yield the grants of a user: cluster-wide first, then those of the namespace."""
         for scope in ("", namespace) if namespace else ("",):
             yield from tuple(self._grants.get(_Subject(scope, "User", user.name), _NONE).values())
             for group in user.groups:

@@ -1,4 +1,4 @@
-"""The roles and bindings that a cluster starts with, and those of the users it was started with."""
+"""The bootstrap policy: default roles and bindings, and those of the users file."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _DEFAULTS: Object = {
 
 
 class Caller(Protocol):
-    """The server, as far as seeding needs it."""
+    """What bootstrapping needs of the server."""
 
     async def call(self, method: str, url: str, body: Json = None) -> Json: ...
 
 
 async def bootstrap(server: Caller, users: Iterable[KnownUser] = ()) -> None:
-    """Create what is missing. The namespaces a cluster starts with must be there; what exists stays as it is."""
+    """Create missing roles and bindings; existing ones are not changed. The namespaces must exist."""
     for manifest in default_policy():
         await _create(server, _url(manifest), manifest)
     for user in users:
@@ -44,7 +44,7 @@ async def bootstrap(server: Caller, users: Iterable[KnownUser] = ()) -> None:
 
 @cache
 def default_policy() -> tuple[Object, ...]:
-    """ClusterRoles first, then ClusterRoleBindings, as manifests."""
+    """Return the manifests: ClusterRoles first, then ClusterRoleBindings."""
     text = resources.files(__package__).joinpath("policy.yaml").read_text()
     loaded = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     return (
@@ -54,7 +54,7 @@ def default_policy() -> tuple[Object, ...]:
 
 
 def user_policy(user: KnownUser) -> Iterator[Object]:
-    """A ClusterRole with the rules of a user's entry in the users file, and its binding."""
+    """Yield a ClusterRole with the rules of a user of the users file, and its binding."""
     if not user.rules:
         return
     name = f"nodeyard:user:{user.name}"

@@ -1,8 +1,8 @@
-"""Nobody hands out more than they hold.
+"""Privilege escalation checks of roles and bindings.
 
-Who writes a role must hold every right in it, or the right to `escalate` that role; who writes a binding must hold the
-rights of the role it names, or the right to `bind` it. The check stands at the end of mutation: what is judged is what
-would be stored, and a refusal comes before validation speaks, as on the real server.
+A user who writes a role must hold all its rules or the right to `escalate`; one who writes a binding must hold the
+rules of its role or the right to `bind`. The check runs last among mutating plugins, so it sees the object to be stored
+and refuses before validation, as on the real server.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class EscalationGuard:
 
     def _check_role(self, attributes: Attributes, role: Object) -> None:
         user, plural = attributes.user, attributes.resource.plural
-        # A create does not name the object in its path, and a right limited to names does not cover it.
+        # A create has no name in its path, so rules with resourceNames do not apply.
         name = attributes.name if attributes.operation == "UPDATE" else ""
         if self._may(user, "escalate", plural, name, attributes.namespace):
             return
@@ -101,7 +101,7 @@ def _aggregates(role: Object) -> bool:
 
 
 def _changes_only_collection(new: Object, old: Object) -> bool:
-    """Whether the update touches only what garbage collection needs to touch."""
+    """Whether the update changes only fields that the garbage collector changes."""
     return _without_collected(new) == _without_collected(old)
 
 

@@ -1,4 +1,4 @@
-"""RBAC as the store has it at this moment: roles and bindings, kept up by its events."""
+"""The RBAC index: roles and bindings of a store, updated by its events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BINDING_KINDS = (ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS)
 
 
 class RbacIndex:
-    """Every role and binding of a store, ready to be asked."""
+    """All roles and bindings of a store."""
 
     def __init__(self, store: Store) -> None:
         self.roles = Roles()
@@ -31,7 +31,7 @@ class RbacIndex:
         return self.bindings.held_by(user, namespace)
 
     def rules_for(self, user: User, namespace: str) -> tuple[list[Rule], list[str]]:
-        """All rules a user holds in a namespace, and what could not be resolved, in words."""
+        """Return all rules of a user in a namespace, and the errors of unresolved roles."""
         rules: list[Rule] = []
         faults: list[str] = []
         for _, role in dict.fromkeys((grant.binding, grant.role) for grant in self.grants(user, namespace)):

@@ -1,8 +1,8 @@
-"""Roles as they are judged by: compiled, and with aggregated ClusterRoles gathered.
+"""Roles with compiled rules, and aggregated ClusterRoles.
 
-An aggregated ClusterRole holds the rules of all ClusterRoles that its selectors match, which may be aggregated too
-(`admin` gathers `edit`, which gathers `view`). The union is made when it is first asked for and forgotten when any
-ClusterRole changes. A lock guards it: expressions ask from the worker thread, too.
+An aggregated ClusterRole has the rules of all ClusterRoles that its selectors match, which may be aggregated too
+(`admin` includes `edit`, which includes `view`). The union is computed on first use and dropped when any ClusterRole
+changes. A lock guards it, because expressions call this from the worker thread, too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from nodeyard.kube.selectors import LabelSelector, from_object
 
 
 class RoleKey(NamedTuple):
-    """Of a Role; a ClusterRole has no namespace."""
+    """The key of a role; a ClusterRole has no namespace."""
 
     namespace: str
     name: str
@@ -63,7 +63,7 @@ class Roles:
             self._roles.pop(key, None)
 
     def permissions(self, key: RoleKey) -> Permissions | None:
-        """What the role allows; None where there is no such role."""
+        """Return the permissions of a role; None if there is no such role."""
         with self._lock:
             role = self._roles.get(key)
             if role is None:
@@ -76,7 +76,7 @@ class Roles:
         return tuple(self._gather(key, frozenset()))
 
     def aggregated(self) -> list[RoleKey]:
-        """The ClusterRoles whose rules come from others."""
+        """The aggregated ClusterRoles."""
         return sorted(self._aggregated)
 
     def _forget(self, key: RoleKey) -> None:
@@ -86,7 +86,7 @@ class Roles:
                 role.permissions = None
 
     def _gather(self, key: RoleKey, above: frozenset[RoleKey]) -> dict[Rule, None]:
-        """The rules in order and each once. Roles that gather one another in a circle end it."""
+        """Return the distinct rules in order. Cycles of aggregation are cut."""
         role = self._roles[key]
         if not role.selectors:
             return dict.fromkeys(role.rules)

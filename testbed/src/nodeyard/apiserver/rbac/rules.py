@@ -1,8 +1,8 @@
-"""What a rule allows, and whether some rules contain others.
+"""Rules: whether they allow a request, and whether they cover other rules.
 
-A role's rules are compiled to one table keyed by verb, group and resource, so that a request is judged by at most
-twelve look-ups however many rules the role has. `uncovered` answers the other question: which part of some rules a
-person does not hold, and so may not hand on.
+A role's rules are compiled to one table by verb, group and resource, so that a request needs at most twelve lookups,
+however many rules the role has. `uncovered` returns the part of some rules that a user does not hold and so may not
+grant.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Rule(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     non_resource_urls: tuple[str, ...] = msgspec.field(default=(), name="nonResourceURLs")
 
     def __str__(self) -> str:
-        """As the server words it when it refuses to let someone grant it."""
+        """Format the rule as the escalation error does."""
         parts = [
             ("APIGroups", self.api_groups),
             ("Resources", self.resources),
@@ -45,18 +45,18 @@ def read_rules(role: Object) -> tuple[Rule, ...]:
 
 
 def quoted(values: Iterable[str]) -> str:
-    """A list of strings in the manner of Go's %q: `["get" "list"]`."""
+    """Format strings as Go's %q: `["get" "list"]`."""
     return "[" + " ".join(map(quote, values)) + "]"
 
 
 class Permissions:
-    """Some rules, compiled."""
+    """Compiled rules."""
 
     __slots__ = ("_resources", "_urls", "rules")
 
     def __init__(self, rules: tuple[Rule, ...]) -> None:
         self.rules = rules
-        # The names that verb, group and resource are allowed on; None for every name.
+        # The allowed names by verb, group and resource; None for every name.
         self._resources: dict[tuple[str, str, str], frozenset[str] | None] = {}
         self._urls: list[tuple[frozenset[str], str]] = []
         for rule in rules:
@@ -92,18 +92,18 @@ _NO_NAMES: frozenset[str] = frozenset()
 
 
 def url_covers(owned: str, path: str) -> bool:
-    """Whether a non-resource URL of a rule, perhaps with a star at its end, takes in this path."""
+    """Whether a nonResourceURL, perhaps with a trailing star, matches this path."""
     return owned == path or (owned.endswith(ALL) and path.startswith(owned.rstrip(ALL)))
 
 
 def uncovered(owned: Iterable[Rule], wanted: Iterable[Rule]) -> list[Rule]:
-    """What of the wanted rules no owned rule contains: one verb, group, resource and name each."""
+    """Return the wanted rules that no owned rule covers: one verb, group, resource and name each."""
     holdings = list(owned)
     return [atom for rule in wanted for atom in _atoms(rule) if not any(_covers(own, atom) for own in holdings)]
 
 
 def compact(atoms: Iterable[Rule]) -> list[Rule]:
-    """Atoms that differ in the verb alone, joined: shorter to read in a refusal."""
+    """Join rules that differ only in the verb, for a shorter error."""
     joined: dict[tuple[object, ...], list[str]] = {}
     rest: list[Rule] = []
     for atom in atoms:
@@ -131,7 +131,7 @@ def _covers(own: Rule, atom: Rule) -> bool:
     if not (ALL in own.verbs or atom.verbs[0] in own.verbs):
         return False
     if atom.non_resource_urls:
-        # An owned rule with names never covers a URL: it is about particular objects.
+        # An owned rule with resourceNames never covers a URL.
         return not own.resource_names and any(
             url_covers(url, atom.non_resource_urls[0]) for url in own.non_resource_urls
         )

@@ -1,1 +1,1 @@
-"""ValidatingAdmissionPolicy: rules about objects, written as expressions and judged inside the server."""
+"""ValidatingAdmissionPolicy: CEL validations of writes."""

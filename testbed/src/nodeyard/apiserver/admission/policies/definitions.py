@@ -1,4 +1,4 @@
-"""Policies and their bindings, compiled."""
+"""Policies and bindings, with their compiled expressions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nodeyard.kube.json import Object
 
 
 class Coverage(msgspec.Struct, frozen=True):
-    """What of a constraint an endpoint decides: the rules that take it in, and those that leave it out."""
+    """The rules of a constraint that include an endpoint, and those that exclude it."""
 
     included: tuple[Match, ...]
     excluded: tuple[Match, ...]
@@ -34,12 +34,12 @@ class Constraint:
         self._scope = ObjectScope(spec)
 
     def cover(self, where: Endpoint) -> Coverage | None:
-        """None where no write to this endpoint can match. Without rules every one can."""
+        """Return the matching rules, or None if no write to this endpoint can match. Without rules all match."""
         included = self._included.find(where) if self._included else (Match(where.version, frozenset()),)
         return Coverage(included, self._excluded.find(where)) if included else None
 
     def match(self, attributes: Attributes, coverage: Coverage, namespaces: Namespaces) -> str | None:
-        """The version in which the object is to be judged, where the write matches."""
+        """Return the version in which the object is evaluated if the write matches."""
         if not self._scope.includes(attributes, namespaces):
             return None
         if first_match(coverage.excluded, attributes.name) is not None:
@@ -101,7 +101,7 @@ class Policy:
         self._expressions: Expressions | None = None
 
     def expressions(self, budget: Budget) -> Expressions:
-        """The expressions, compiled at the first call, which may be off the event loop."""
+        """Return the expressions; the first call compiles them, perhaps off the event loop."""
         if self._expressions is None:
             budget.spend_on_compiling(policy_sources(self._spec))
             self._expressions = Expressions(self._spec)
@@ -109,7 +109,7 @@ class Policy:
 
 
 def policy_sources(spec: Object) -> Iterator[str]:
-    """All expressions of a policy but its matchConditions."""
+    """Yield all expressions of a policy but its matchConditions."""
     for variable in spec.get("variables") or ():
         yield variable.get("expression") or ""
     for validation in spec.get("validations") or ():

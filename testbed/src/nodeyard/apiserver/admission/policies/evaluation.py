@@ -1,4 +1,4 @@
-"""One policy, one write, one set of parameters: what its expressions say."""
+"""The evaluation of one policy for one write and one object of parameters."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LONGEST_ANNOTATION = 10 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A validation that did not hold, or could not be evaluated."""
+    """A validation that is false or could not be evaluated."""
 
     index: int
     message: str
@@ -26,7 +26,7 @@ class Failure:
 class Verdict:
     failures: list[Failure] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
-    """Why the write is refused whatever the binding's actions: an audit annotation that could not be made."""
+    """Refusals that do not depend on the binding's actions: audit annotations that failed."""
     audit: dict[str, str] = field(default_factory=dict)
 
 
@@ -69,7 +69,7 @@ def _judge(policy: Policy, index: int, validation: Validation, bindings: Binding
 
 
 def _message(validation: Validation, bindings: Bindings, budget: Budget) -> str:
-    """What the message expression says, if it says something of use; else the message; else the expression."""
+    """Return the result of messageExpression if it is usable, else the message, else the expression."""
     if validation.message_program is not None:
         try:
             said = validation.message_program.evaluate(bindings, budget)

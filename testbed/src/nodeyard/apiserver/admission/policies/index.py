@@ -17,7 +17,7 @@ _REMEMBERED_ENDPOINTS = 10_000
 
 
 class BoundPolicy(NamedTuple):
-    """A policy whose rules cover an endpoint, with those of its bindings that do."""
+    """A policy and its bindings whose rules match an endpoint."""
 
     policy: Policy
     coverage: Coverage
@@ -25,7 +25,7 @@ class BoundPolicy(NamedTuple):
 
 
 class PolicyIndex:
-    """All policies and bindings of a store, kept up by its events."""
+    """All policies and bindings of a store, updated by its events."""
 
     def __init__(self, store: Store) -> None:
         self._policies: dict[str, Policy] = {}
@@ -37,7 +37,7 @@ class PolicyIndex:
         self.close = store.listen(self._on_event)
 
     def concerning(self, attributes: Attributes) -> tuple[BoundPolicy, ...]:
-        """In the order of names. A policy without a binding concerns nobody."""
+        """Return the policies that match, by name. A policy without a binding matches nothing."""
         if not self._bindings:
             return ()
         where = endpoint(attributes)

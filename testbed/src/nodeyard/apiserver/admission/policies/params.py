@@ -1,4 +1,4 @@
-"""The objects a policy takes its parameters from."""
+"""The parameter objects of policies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _REMEMBERED_OBJECTS = 1_000
 
 
 class Kinds(Protocol):
-    """The registry, as far as parameters need it."""
+    """What parameters need of the registry."""
 
     def by_kind(self, group: str, kind: str) -> Resource | None: ...
 
@@ -27,11 +27,11 @@ class ParamObject(NamedTuple):
 
 
 class ConfigurationError(Exception):
-    """The policy, or its binding, cannot be put to use as it is."""
+    """The policy or its binding is misconfigured."""
 
 
 class Params:
-    """Finds parameters. Objects are decoded once for each version of theirs."""
+    """Finds parameter objects, and decodes each version once."""
 
     def __init__(self, store: Store, kinds: Kinds) -> None:
         self._store = store
@@ -45,7 +45,7 @@ class Params:
         return resource
 
     def collect(self, kind: ParamKind | None, binding: Binding, namespace: str) -> list[ParamObject]:
-        """The parameters of each evaluation, without an object for an evaluation without any."""
+        """Return the parameters of each evaluation; one without parameters has no object."""
         reference = binding.param_ref
         if kind is None or reference is None:
             return [ParamObject(None, is_large=False)]

@@ -108,7 +108,7 @@ class ValidatingPolicies(Validating):
         return binding.constraint.match(attributes, coverage, self._namespaces) is not None
 
     def _namespace(self, attributes: Attributes) -> Object | None:
-        """The namespace's object; a Namespace is in none."""
+        """The object of the namespace; None for a Namespace."""
         if attributes.resource.key == NAMESPACES:
             return None
         namespace = self._namespaces.get(attributes.namespace)
@@ -120,7 +120,7 @@ def _evaluate(evaluations: Sequence[_Evaluation], trial: Budget | None) -> list[
 
 
 def _outcome(policy: Policy, binding: Binding, verdict: Verdict, attributes: Attributes) -> list[_Denial]:
-    """What the binding's actions make of the failures."""
+    """Apply the binding's actions to the failures."""
     denials: list[_Denial] = []
     for failure in verdict.failures:
         if "Warn" in binding.actions:

@@ -1,4 +1,4 @@
-"""The HTTPS side of calling a webhook: one pool of connections, kept open, and failures told in the server's words."""
+"""The HTTPS client of webhooks: one connection pool, and errors in the real server's words."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _REFUSED_BY_TLS = "tls: failed to verify certificate: x509: "
 
 
 class WebhookClient:
-    """Posts reviews. Make one for a server, and close it with the server."""
+    """Posts AdmissionReviews. A server has one and closes it."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -44,7 +44,7 @@ class WebhookClient:
         self._contexts: dict[tuple[bytes, str], ssl.SSLContext] = {}
 
     async def post(self, endpoint: Endpoint, review: Object, timeout: int) -> bytes:
-        """The body of the answer; CallError when there is none that can be used."""
+        """Return the body of the answer; raise CallError if there is none."""
         shown = f"{endpoint.url}?timeout={timeout}s"
         context = self._context(endpoint)
         try:
@@ -65,7 +65,7 @@ class WebhookClient:
     async def _send_again(
         self, endpoint: Endpoint, url: str, context: ssl.SSLContext, body: bytes
     ) -> tuple[int, bytes]:
-        """A kept connection may have been closed by the other side at the very moment it was used again."""
+        """Send again if a pooled connection was closed while it was reused."""
         try:
             return await self._send(endpoint, url, context, body)
         except aiohttp.ServerDisconnectedError:
@@ -89,14 +89,14 @@ class WebhookClient:
 
     def _open(self) -> aiohttp.ClientSession:
         if self._session is None:
-            # Time-outs are each webhook's own; the pool has no bound because the requests that wait here have none.
+            # Each webhook has its own timeout. The pool is not bounded, because the waiting requests are not.
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0), timeout=aiohttp.ClientTimeout(total=None)
             )
         return self._session
 
     def _context(self, endpoint: Endpoint) -> ssl.SSLContext:
-        """One for each CA bundle and server name: the pool tells connections apart by it."""
+        """Return the context of a CA bundle and server name; the pool keys connections by it."""
         key = (endpoint.ca, endpoint.service.host if endpoint.service else "")
         if key not in self._contexts:
             self._contexts[key] = endpoint.context()

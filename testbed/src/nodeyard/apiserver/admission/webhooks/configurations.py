@@ -59,16 +59,16 @@ def read_webhook(configuration: str, entry: Object, compile_: Compile) -> Webhoo
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A webhook whose rules cover an endpoint, and the version it wants objects in."""
+    """A webhook whose rules match an endpoint, and the version of the objects that it gets."""
 
     webhook: Webhook
     version: str
     position: int
-    """Among all webhooks of its kind."""
+    """The index among all webhooks of its kind."""
 
 
 class Configurations:
-    """All webhooks of one kind in a store, kept up by its events: by configuration name, then as listed."""
+    """All webhooks of one kind in a store, updated by its events: by configuration name, then as listed."""
 
     def __init__(self, store: Store, resource: GroupResource, compile_: Compile) -> None:
         self._resource = resource

@@ -1,4 +1,4 @@
-"""One webhook and one write: whether it is called, and what comes of it."""
+"""The dispatcher of admission webhooks: it matches writes and calls webhooks."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from nodeyard.apiserver.admission.webhooks.errors import CallError, denial, no_d
 from nodeyard.apiserver.admission.webhooks.reviews import Answer, question, read_answer, review_version
 
 Bind = Callable[[Attributes, str], Bindings]
-"""What expressions see of a write, with the object in a version."""
+"""Makes the bindings of a write, with the object in a version."""
 
 
 class Dispatcher:
-    """Asks webhooks."""
+    """Calls webhooks."""
 
     def __init__(self, namespaces: Namespaces, client: WebhookClient, bind: Bind) -> None:
         self._namespaces = namespaces
@@ -44,7 +44,7 @@ class Dispatcher:
             raise errors.forbidden(resource.group, resource.plural, attributes.name, str(fault)) from fault
 
     async def call(self, candidate: Candidate, attributes: Attributes, *, is_mutating: bool) -> Answer | None:
-        """The webhook's consent, or None where it failed and is not to be missed. Everything else is an ApiError."""
+        """Return the webhook's answer, or None if it failed and failurePolicy is Ignore; else raise ApiError."""
         webhook = candidate.webhook
         if attributes.dry_run and not webhook.is_safe_to_try:
             raise no_dry_run(webhook.name)

@@ -1,8 +1,8 @@
-"""Where a webhook is: its URL, what proves it is the right one, and how a Service becomes an address.
+"""Endpoints of webhooks: URL, CA bundle, and the address of a Service.
 
-A Service of the embedded server has no network behind it. Who embeds the server may say where one really listens
-(`Server(services={"NAME.NAMESPACE": "HOST:PORT"})`); otherwise the Service object is followed as the real server
-follows it, which works for `type: ExternalName`.
+The embedded server has no network for Services. The embedding program may give their addresses
+(`Server(services={"NAME.NAMESPACE": "HOST:PORT"})`). Otherwise the Service object is resolved as on the real server,
+which works for `type: ExternalName`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Address = tuple[str, int]
 
 
 def read_address(text: str) -> Address:
-    """`HOST:PORT`, and 443 where there is no port."""
+    """Parse `HOST:PORT`; the default port is 443."""
     host, colon, port = text.rpartition(":")
     return (host, int(port)) if colon else (port, 443)
 
@@ -42,22 +42,22 @@ class ServiceReference:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """A webhook's clientConfig, read."""
+    """A webhook's clientConfig."""
 
     url: str
     ca: bytes
     service: ServiceReference | None = None
 
     def context(self) -> ssl.SSLContext:
-        """Trusts the CA bundle alone, or the system's where there is none."""
+        """Return a context that trusts the CA bundle, or the system's if there is none."""
         try:
             context = ssl.create_default_context(cadata=self.ca.decode() or None)
         except (ssl.SSLError, ValueError) as fault:
             raise CallError(
                 "could not get REST client: unable to load root certificates: unable to parse bytes as PEM block"
             ) from fault
-        # As Go's verification, and unlike newer Pythons': any certificate in the bundle is an anchor, and one without
-        # an authority key identifier will do.
+        # As in Go, and unlike newer Pythons: any certificate in the bundle is a trust anchor, and one without
+        # an authority key identifier is accepted.
         context.verify_flags = ssl.VERIFY_X509_PARTIAL_CHAIN
         return context
 
@@ -73,14 +73,14 @@ def read_endpoint(config: Object) -> Endpoint:
 
 
 class Services:
-    """Turns services into addresses."""
+    """Resolves Services to addresses."""
 
     def __init__(self, store: Store, addresses: Mapping[str, Address] | None = None) -> None:
         self._store = store
         self._addresses = dict(addresses or {})
 
     def set(self, name: str, namespace: str, address: Address) -> None:
-        """Say where a Service really listens, from now on."""
+        """Set the address of a Service."""
         self._addresses[f"{name}.{namespace}"] = address
 
     def resolve(self, service: ServiceReference) -> Address:

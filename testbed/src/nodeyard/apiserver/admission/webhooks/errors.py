@@ -1,4 +1,4 @@
-"""What can go wrong between the server and a webhook."""
+"""Errors of webhook calls."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from nodeyard.kube.json import Object
 
 
 class CallError(Exception):
-    """The webhook gave no usable answer. Whether that refuses the write is for its failurePolicy to say."""
+    """The webhook gave no valid answer; its failurePolicy decides."""
 
     def answer(self, webhook: str) -> ApiError:
         return internal(f"failed calling webhook {quote(webhook)}: {self}")
 
 
 def denial(webhook: str, status: Object | None) -> ApiError:
-    """The webhook said no: its own status, never below 400."""
+    """The webhook's denial: its status, with a code of at least 400."""
     given = status or {}
     said = given.get("message") or given.get("reason")
     message = f"admission webhook {quote(webhook)} denied the request" + (

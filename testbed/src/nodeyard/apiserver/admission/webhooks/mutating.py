@@ -1,8 +1,7 @@
-"""MutatingAdmissionWebhook: one webhook after the other, each seeing what those before it made of the object.
+"""MutatingAdmissionWebhook: calls webhooks one after the other, each with the object that those before it left.
 
-When one changed the object, a second round gives those before it, if they asked for that (reinvocationPolicy:
-IfNeeded), the chance to see the change; the built-in plugins run again in between. There is no third round. The audit
-log is told of every call whether it changed the object.
+If one changes the object, the built-in plugins run again, and webhooks before it with reinvocationPolicy IfNeeded are
+called once more. Each call is recorded in the audit log, with whether it changed the object.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _AUDIT = "mutation.webhook.admission.k8s.io"
 
 
 class _Rounds:
-    """Which webhooks a second round is for."""
+    """The webhooks that are called in the second round."""
 
     def __init__(self) -> None:
         self.number = 0
@@ -43,7 +42,7 @@ class _Rounds:
             self._invoked.add(webhook)
 
     def recall_invoked(self) -> None:
-        """Something changed after these had their say."""
+        """Reinvoke the webhooks that were called before a change."""
         self.again |= self._invoked
         self._invoked.clear()
 
@@ -92,7 +91,7 @@ class MutatingWebhooks(Mutating):
         rounds.note(candidate.webhook, has_changed=has_changed)
 
     def _patch(self, candidate: Candidate, attributes: Attributes, operations: Json) -> bool:
-        """Apply the patch; whether that changed anything."""
+        """Apply the patch; return whether it changed the object."""
         obj = in_version(attributes, attributes.object, candidate.version)
         if obj is None:
             name = quote(candidate.webhook.name)
@@ -114,7 +113,7 @@ class MutatingWebhooks(Mutating):
 
 
 def _has_fresh_times(attributes: Attributes) -> bool:
-    """Whether a patch counts as a change for the moments it rounds to seconds, as in the real server's Go structs."""
+    """Whether a patch counts as a change because the real server's Go structs round times to seconds."""
     if attributes.resource.is_custom or attributes.object is None:
         return False
     if attributes.old is None:

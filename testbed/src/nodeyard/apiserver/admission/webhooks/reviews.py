@@ -1,4 +1,4 @@
-"""AdmissionReview: the question a webhook is sent, and its answer, checked."""
+"""AdmissionReview: request and response."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ KNOWN_VERSIONS = ("v1", "v1beta1")
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """A valid answer."""
+    """A valid AdmissionResponse."""
 
     is_allowed: bool
     status: Object | None = None
     patch: Json = None
-    """JSON patch operations, where the webhook wants a change."""
+    """JSON patch operations of a mutating webhook."""
     warnings: tuple[str, ...] = ()
     audit: dict[str, str] = {}
 
@@ -40,7 +40,7 @@ def review_version(accepted: tuple[str, ...]) -> str:
 
 
 def admission_request(attributes: Attributes, version: str) -> Object:
-    """What webhooks and policy expressions are told about the write, but for the objects themselves."""
+    """Return the AdmissionRequest of a write, without the objects."""
     resource, asked = attributes.resource, attributes.gvk
     kind = asked if attributes.kind else GroupVersionKind(resource.group, version, resource.kind)
     request: Object = {
@@ -73,7 +73,7 @@ def question(attributes: Attributes, version: str, uid: str, review: str) -> Obj
 
 
 def in_version(attributes: Attributes, obj: Object | None, version: str) -> Object | None:
-    """The object in the version that a rule asks for; versions of a kind differ in name alone."""
+    """Return the object in the version of a rule; versions of a kind differ in apiVersion alone."""
     if obj is None or attributes.kind is not None or version == attributes.version:
         return obj
     return {**obj, "apiVersion": attributes.resource.api_version(version)}
@@ -88,7 +88,7 @@ def _resource(attributes: Attributes, version: str) -> Object:
     return {"group": resource.group, "version": version, "resource": resource.plural}
 
 
-# the answer
+# response
 
 
 def read_answer(body: bytes, uid: str, review: str, *, is_mutating: bool) -> Answer:

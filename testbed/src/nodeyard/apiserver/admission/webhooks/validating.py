@@ -1,4 +1,4 @@
-"""ValidatingAdmissionWebhook: all webhooks that are meant are asked at once, and the first that says no is heard."""
+"""ValidatingAdmissionWebhook: calls all matching webhooks at once; the first denial is the answer."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ValidatingWebhooks(Validating):
             return
         meant = [candidate for candidate in candidates if await self._dispatcher.matches(candidate, attributes)]
         calls = [self._dispatcher.call(candidate, attributes, is_mutating=False) for candidate in meant]
-        # All are awaited even after a refusal: their warnings belong to the answer, and no call is left behind.
+        # Await all even after a denial: their warnings are part of the answer.
         outcomes = await asyncio.gather(*calls, return_exceptions=True)
         for position, (candidate, outcome) in enumerate(zip(meant, outcomes, strict=True)):
             if outcome is None:

@@ -1,8 +1,8 @@
-"""The functions of the API server's expressions, one module for each library.
+"""The functions of CEL in Kubernetes, one module for each library.
 
-Together they are the environment of Kubernetes 1.36: the standard library, the strings (version 2), lists (version 3),
-sets, optional and two-variable extensions, and the Kubernetes libraries. `authorizer` is not among them: who may do
-what is known to the API server, which brings that library along.
+They are the environment of Kubernetes 1.36: the standard library, the strings (version 2), lists (version 3), sets,
+optional and two-variable extensions, and the Kubernetes libraries. `authorizer` is in
+`admission/authorizer_library.py`, because it needs the authorizer.
 """
 
 from __future__ import annotations

@@ -48,13 +48,13 @@ def add(left: Any, right: Any) -> Any:
 
 
 def _mismatch(left: Any, operator: str, kinds: tuple[type, ...]) -> EvaluationError:
-    """The operator is named where the left side could not be its operand at all, unless that could receive calls."""
+    """Return the error of an operator. It names the operator if no overload takes the left operand's type."""
     is_operand = left.__class__ in kinds or left.__class__ in (str, Timestamp, Duration)
     return no_such_overload("" if is_operand else operator)
 
 
 def _joined(left: list[Any], right: list[Any]) -> list[Any]:
-    """Two lists as one: a union where the left is a set, a merge by key where it is a map."""
+    """Concatenate lists: a union if the left one is a set, a merge by key if it is a map."""
     if isinstance(left, SetList):
         union = SetList(left)
         union.extend(item for item in right if not contains(left, item))
@@ -172,7 +172,7 @@ def _moved(timestamp: Timestamp, nanoseconds: int) -> Timestamp:
 
 
 def _special(*_: Any) -> Any:
-    """Of forms that the program evaluates itself."""
+    """The implementation of forms that the program evaluates itself."""
     raise no_such_overload()
 
 

@@ -1,6 +1,6 @@
-"""From one type to another: `int('3')`, `string(1.5)`, `timestamp('...')`, `type(x)`.
+"""Type conversions: `int('3')`, `string(1.5)`, `timestamp('...')`, `type(x)`.
 
-A conversion of a constant that cannot be done is found when the expression is compiled, see `CONVERSIONS`.
+A failing conversion of a constant is a compile error, see `CONVERSIONS`.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def double_to_string(value: float) -> str:
 
 
 def to_string(value: Any) -> str:
-    """Any value that has a text of its own."""
+    """Convert a value of any type that `string()` accepts."""
     if value.__class__ is bool:
         return "true" if value else "false"
     if value is None:

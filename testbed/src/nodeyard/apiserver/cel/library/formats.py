@@ -1,4 +1,4 @@
-"""Named formats: `format.dns1123Label().validate(self.name)` is nothing, or a list of what is wrong."""
+"""The format library: `format.dns1123Label().validate(self.name)` is none, or a list of errors."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Format(Opaque):
 
 
 def _prefix(faults: Faults) -> Faults:
-    """For names that something is appended to: they may end with a dash."""
+    """Validate a name that something is appended to: it may end with a dash."""
 
     def of_prefix(name: str) -> list[str]:
         return faults(name[:-2] + "a" if len(name) > 1 and name.endswith("-") else name)

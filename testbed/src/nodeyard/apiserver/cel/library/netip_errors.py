@@ -1,6 +1,6 @@
-"""Why a text is not an IP address, in the words of Go's `net/netip`.
+"""Errors of invalid IP addresses as Go's `net/netip` reports them.
 
-What is an address is decided by Python's `ipaddress`, which agrees; this only finds the fault that Go would name first.
+Python's `ipaddress` decides what is an address, and agrees with Go; this finds the error that Go reports first.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class _Fault(Exception):
 
 
 def explain(text: str) -> str:
-    """What is wrong with the text, which is not an address."""
+    """Return the error of a text that is no address."""
     try:
         _parse(text)
     except _Fault as fault:

@@ -1,4 +1,4 @@
-"""IP addresses and networks: `ip('10.0.0.1')`, `cidr('10.0.0.0/8').containsIP('10.1.2.3')`."""
+"""The IP and CIDR libraries: `ip('10.0.0.1')`, `cidr('10.0.0.0/8').containsIP('10.1.2.3')`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class CIDR(Opaque):
 
 
 def _parse_address(text: str) -> Address:
-    """As Go parses it: zones and mapped addresses are still allowed. Raises ValueError."""
+    """Parse an address as Go does, with zones and mapped addresses. Raises ValueError."""
     try:
         return ipaddress.ip_address(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Values that may be absent: `optional.of(1)`, `self.?name.orValue('none')`."""
+"""The optional extension: `optional.of(1)`, `self.?name.orValue('none')`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def unwrap(items: list[Any]) -> list[Any]:
 
 
 def _chained(*_: Any) -> Any:
-    """`or` and `orValue` are evaluated by the program: their second part only when it is needed."""
+    """The implementation of `or` and `orValue`, which the program evaluates itself: lazily."""
     raise no_such_overload()
 
 

@@ -1,7 +1,7 @@
-"""Amounts of resources: `quantity('1.5Gi').isGreaterThan(quantity('1G'))`.
+"""The quantity library: `quantity('1.5Gi').isGreaterThan(quantity('1G'))`.
 
-Two habits of the API server are kept because rules see them. An amount counts as an integer by how it is written:
-`1000m` and `1.0` do not. And a sum or difference can stand on the left of `==` but not on the right, where it is
+Two habits of the API server are kept because rules see them. Whether a quantity is an integer depends on how it is
+written: `1000m` and `1.0` are not. And a sum or difference may be on the left of `==` but not on the right, where it is
 `no such overload`.
 """
 
@@ -23,7 +23,7 @@ _MOST_DIGITS = 18
 
 
 class Quantity(Opaque):
-    """An amount in billionths. `scale` is the power of ten the server keeps it in, None where it keeps a big number."""
+    """A quantity in billionths. `scale` is the power of ten of the server's int64, None if it is an inf.Dec."""
 
     __slots__ = ("is_derived", "nano", "scale")
     type_name = "kubernetes.Quantity"
@@ -46,7 +46,7 @@ class Quantity(Opaque):
 
 
 def _scale(text: str) -> int | None:
-    """The power of ten of the last digit, if the amount is kept as 64 bits and a scale."""
+    """Return the power of ten of the last digit if the quantity fits an int64 with a scale."""
     match = _FORM.fullmatch(text)
     if match is None:
         return None

@@ -10,7 +10,7 @@ from nodeyard.schema.patterns import Pattern, PatternError, compile_pattern
 
 
 def compiled(source: str) -> Pattern:
-    """Compile a pattern; raises EvaluationError that says what is wrong with it."""
+    """Compile a pattern; raises EvaluationError for an invalid one."""
     try:
         return compile_pattern(source)
     except PatternError as error:
@@ -40,5 +40,5 @@ OVERLOADS: list[Overload] = [
     member("findAll", "string, string, int -> list(string)", find_all),
 ]
 
-# Functions whose pattern, if it is a constant, must be one when the expression is compiled.
+# Functions whose constant patterns are checked at compile time.
 WITH_PATTERN = {"matches", "find", "findAll"}

@@ -1,8 +1,7 @@
-"""`'%s has %d nodes'.format([name, count])`.
+"""The format function of strings: `'%s has %d nodes'.format([name, count])`.
 
-The same scan serves twice: to format values, and to check a constant template against the types of its arguments when
-the expression is compiled. Numbers are written as in American English: `%f` groups thousands, `%e` writes the power of
-ten out.
+One scan serves to format values, and to check a constant template against the types of its arguments at compile time.
+Numbers are in American English: `%f` groups thousands, `%e` writes the power of ten out.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _COMPLAINTS = {
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """One `%` of a template: the letter, the precision if one is given, and which argument it is for."""
+    """One `%` of a template: the letter, the precision if given, and the index of its argument."""
 
     verb: str
     precision: int | None
@@ -43,7 +42,7 @@ class Clause:
 
 
 def scan(template: str, argument_count: int) -> Iterator[str | Clause]:
-    """The template's text and clauses in turn. Faults are raised when they are reached."""
+    """Yield the template's text and clauses. An error is raised when it is reached."""
     position = argument = 0
     while position < len(template):
         if template[position] != "%":
@@ -89,7 +88,7 @@ def _unparsed(why: str) -> EvaluationError:
 
 
 def complaint(verb: str, given: str) -> EvaluationError:
-    """What is said of an argument of the wrong type."""
+    """The error of an argument of the wrong type."""
     return EvaluationError(f"error during formatting: {_COMPLAINTS[verb]}{given}")
 
 
@@ -126,7 +125,7 @@ def _nested_key(key: Any) -> str:
 
 
 def _nested(value: Any) -> str:
-    """A value inside a list or map: written so that it could be read back."""
+    """Format a value inside a list or map, with strings quoted."""
     if value.__class__ is str:
         return quote(value)
     if value.__class__ is bytes:
@@ -173,7 +172,7 @@ def _scientific(value: Any, clause: Clause) -> str | None:
         return _not_finite(number)
     mantissa, _, exponent = f"{number:.{_DEFAULT_PRECISION}e}".partition("e")
     power = exponent.removeprefix("+").translate(_SUPERSCRIPT)
-    # The API server takes the precision for a width here.
+    # The API server uses the precision as a width here.
     return f"{mantissa}\u00d710{power}".rjust(clause.precision or 0)
 
 

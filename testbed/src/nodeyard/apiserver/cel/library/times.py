@@ -1,6 +1,6 @@
-"""Parts of timestamps and durations: `getFullYear()`, `getHours('Europe/Berlin')`, `getSeconds()`.
+"""Functions of timestamps and durations: `getFullYear()`, `getHours('Europe/Berlin')`, `getSeconds()`.
 
-Without a zone the clock is UTC; months, days of the month and of the year count from zero, `getDate()` from one.
+The default zone is UTC. Months, days of the month and of the year count from zero, `getDate()` from one.
 """
 
 from __future__ import annotations

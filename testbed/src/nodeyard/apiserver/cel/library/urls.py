@@ -1,7 +1,6 @@
-"""URLs, taken apart as Go takes them apart: `url('https://example.com:8443/a').getPort()`.
+"""The URL library, with Go's parsing: `url('https://example.com:8443/a').getPort()`.
 
-A URL must be absolute or an absolute path to be accepted; it is then parsed a second time, more leniently, because
-only that knows fragments.
+A URL must be absolute or an absolute path; it is then parsed a second time, because only that parse knows fragments.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class URL(Opaque):
     scheme: str = ""
     host: str = ""
     path: str = ""
-    """Escaped."""
+    """The escaped form."""
     query: str = ""
     type_name = "kubernetes.URL"
 
@@ -65,7 +64,7 @@ class URL(Opaque):
 
 
 def fault(text: str) -> str:
-    """What is wrong with a URL, empty if nothing is."""
+    """Return the error of a URL, or an empty string."""
     try:
         _split(text, "request")
         _lenient(text)
@@ -132,14 +131,14 @@ def _host(scheme: str, host: str) -> str:
     if bracket == 0:
         return _literal_host(host)
     if ":" in host:
-        # A list of hosts, each with a port, is let through where it is not about the web.
+        # A list of hosts with ports is accepted for schemes other than http and https.
         start = host.index(":") if scheme in ("http", "https") else host.rindex(":")
         _check_port(host[start:])
     return _unescaped_host(host)
 
 
 def _literal_host(host: str) -> str:
-    """`[::1]:80`"""
+    """Parse a host in brackets, such as `[::1]:80`."""
     end = host.rfind("]")
     if end < 0:
         raise _Malformed("missing ']' in host")
@@ -177,7 +176,7 @@ def _check_escapes(text: str) -> None:
 
 
 def _escaped_path(path: str) -> str:
-    """The path as it was written if that is a valid way to write it, else escaped anew."""
+    """Return the path as written if it is a valid encoding, else escaped again."""
     _check_escapes(path)
     if _KEPT_IN_PATH.fullmatch(path):
         return path

@@ -1,4 +1,4 @@
-"""Semantic versions: `semver('1.2.3').isLessThan(semver('1.10.0'))`, `semver('v1.2', true)`."""
+"""The semver library: `semver('1.2.3').isLessThan(semver('1.10.0'))`, `semver('v1.2', true)`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nodeyard.apiserver.cel.errors import EvaluationError
 from nodeyard.apiserver.cel.values import UINT_MAX, Opaque
 from nodeyard.kube.goformat import quote
 
-# Numbers come before words, and each sorts by its own kind.
+# Numbers sort before words.
 Identifier: TypeAlias = tuple[int, int, str]
 
 _ALPHANUMERIC = re.compile(r"[0-9A-Za-z-]+")
@@ -27,7 +27,7 @@ class Semver(Opaque):
 
     @property
     def precedence(self) -> tuple[int, int, int, bool, tuple[Identifier, ...]]:
-        """A release comes after its prereleases; build metadata does not count."""
+        """The sort key: a release follows its prereleases; build metadata does not count."""
         return self.major, self.minor, self.patch, not self.prerelease, self.prerelease
 
 
@@ -94,7 +94,7 @@ def _check_build(build: str) -> None:
 
 
 def _normalized(text: str) -> str:
-    """Without a leading `v` and leading zeros, with three numbers."""
+    """Drop a leading `v` and leading zeros, and complete to three numbers."""
     parts = text.removeprefix("v").split(".", 2)
     parts = [_without_zeros(part) if len(part) > 1 else part for part in parts]
     if len(parts) < 3:
