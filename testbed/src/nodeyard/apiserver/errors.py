@@ -164,10 +164,6 @@ def unsupported_media_type(accepted: Sequence[str]) -> ApiError:
     )
 
 
-def not_acceptable(accepted: Sequence[str]) -> ApiError:
-    return ApiError(406, "NotAcceptable", "only the following media types are accepted: " + ", ".join(accepted))
-
-
 def too_large() -> ApiError:
     return ApiError(413, "RequestEntityTooLarge", "Request entity too large: limit is 3145728")
 

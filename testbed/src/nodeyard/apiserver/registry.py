@@ -37,13 +37,3 @@ class Registry:
 
     def __iter__(self) -> Iterator[Resource]:
         return iter(list(self._resources.values()))
-
-    def serves_group(self, group: str) -> bool:
-        return any(resource.group == group for resource in self._resources.values())
-
-    def serves_version(self, group: str, version: str) -> bool:
-        return any(
-            version in resource.versions and resource.versions[version].served
-            for resource in self._resources.values()
-            if resource.group == group
-        )
