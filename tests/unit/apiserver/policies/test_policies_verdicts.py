@@ -1,9 +1,17 @@
 """What a policy says of a write, and what comes of it."""
 
 import json
+import threading
+from collections.abc import Callable, Iterator
 from typing import Any
+from unittest.mock import patch
 
 import pytest
+
+from nodeyard.apiserver.admission import conditions
+from nodeyard.apiserver.admission.policies import evaluation
+from nodeyard.apiserver.cel.cost import Budget
+from nodeyard.apiserver.worker_thread import Work, WorkerThread
 
 
 def rule(expression: str, **more: str) -> dict[str, Any]:
@@ -159,3 +167,50 @@ async def test_an_annotation_that_fails_refuses_unless_failure_is_ignored(cluste
     assert "no such key: nope" in await cluster.denial()
     cluster.policy(rule("true"), auditAnnotations=annotations, failurePolicy="Ignore")
     assert (await cluster.judge()).audit == {}
+
+
+# what it may cost
+
+LONG = "lists.range(300).all(i, lists.range(300).all(j, i + j >= 0))"
+OUT_OF_BUDGET = "validation failed due to running out of cost budget, no further validation rules will be run"
+
+
+@pytest.fixture
+def worker_thread() -> Iterator[WorkerThread]:
+    thread = WorkerThread()
+    yield thread
+    thread.close()
+
+
+async def test_a_costly_policy_is_evaluated_off_the_event_loop(cluster, worker_thread) -> None:
+    cluster.policy(rule(f"{LONG} && object.data.a == 'c'", message="want c"))
+    threads: list[str] = []
+    work = worker_thread.work()
+    run = work.run
+
+    async def noted(is_large: bool, call: Callable[[], Any]) -> Any:
+        return await run(is_large, lambda: threads.append(threading.current_thread().name) or call())
+
+    with patch.object(Work, "run", lambda self, is_large, call: noted(is_large, call)):
+        error = await cluster.refusal(work=work)
+
+    assert error.message.endswith("denied request: want c")
+    assert [name.startswith("apiserver-large") for name in threads] == [True]
+
+
+async def test_a_policy_that_spends_its_budget_is_a_failure_of_the_policy(cluster, worker_thread, monkeypatch) -> None:
+    monkeypatch.setattr(evaluation, "Budget", lambda: Budget(1_000_000))
+    cluster.policy(rule(LONG), rule(LONG), rule("true"))
+    error = await cluster.refusal(work=worker_thread.work())
+    assert error.message.endswith(f"denied request: {OUT_OF_BUDGET}")
+
+    cluster.policy(rule(LONG), rule(LONG), rule("true"), failurePolicy="Ignore")
+    await cluster.judge(work=worker_thread.work())
+
+
+async def test_match_conditions_have_a_budget(cluster, worker_thread, monkeypatch) -> None:
+    monkeypatch.setattr(conditions, "PER_MATCH", 1_000_000)
+    matching = [{"name": f"c{number}", "expression": LONG} for number in range(3)]
+    cluster.policy(rule("true"), matchConditions=matching)
+    error = await cluster.refusal(work=worker_thread.work())
+    assert error.message.endswith(f"denied request: {OUT_OF_BUDGET}")

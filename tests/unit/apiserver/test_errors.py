@@ -1,0 +1,18 @@
+from nodeyard.apiserver.errors import CAUSES_MAX, invalid
+from nodeyard.kube.fields import required
+
+
+def test_a_422_names_every_error() -> None:
+    error = invalid("", "Pod", "p", [required("spec.a"), required("spec.b")])
+
+    assert error.message == 'Pod "p" is invalid: [spec.a: Required value, spec.b: Required value]'
+    assert error.details is not None
+    assert [cause["field"] for cause in error.details["causes"]] == ["spec.a", "spec.b"]
+
+
+def test_a_422_counts_the_errors_beyond_the_limit() -> None:
+    error = invalid("", "Pod", "p", [required(f"spec.f{number}") for number in range(CAUSES_MAX + 5)])
+
+    assert error.message.endswith(f"spec.f{CAUSES_MAX - 1}: Required value, and 5 more]")
+    assert error.details is not None
+    assert len(error.details["causes"]) == CAUSES_MAX
