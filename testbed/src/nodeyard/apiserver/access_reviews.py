@@ -8,7 +8,7 @@ import msgspec
 
 from nodeyard.apiserver.authentication import Authenticator
 from nodeyard.apiserver.authorization import Authorizer
-from nodeyard.apiserver.errors import bad_request, invalid
+from nodeyard.apiserver.errors import aggregate, bad_request, invalid
 from nodeyard.apiserver.rbac.rules import Rule
 from nodeyard.apiserver.request_info import RequestInfo
 from nodeyard.apiserver.tokens import ISSUER
@@ -90,7 +90,7 @@ class Reviews:
             "incomplete": bool(faults),
         }
         if faults:
-            status["evaluationError"] = faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"
+            status["evaluationError"] = aggregate(faults)
         return _answer(AUTHORIZATION, "SelfSubjectRulesReview", {"spec": {}}, status)
 
     # identity

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from nodeyard.apiserver.errors import ApiError, forbidden
+from nodeyard.apiserver.errors import ApiError, aggregate, forbidden
 from nodeyard.apiserver.rbac.index import RbacIndex
 from nodeyard.apiserver.request_info import RequestInfo
 from nodeyard.apiserver.transport import User
@@ -37,7 +37,7 @@ class Authorizer:
                 faults[f"{grant.role} not found"] = None
             elif permissions.allow(info):
                 return Decision(True, f"RBAC: allowed by {grant.source}")
-        return Decision(False, f"RBAC: {_aggregate(list(faults))}" if faults else "")
+        return Decision(False, f"RBAC: {aggregate(faults)}" if faults else "")
 
     def check(self, user: User, info: RequestInfo) -> None:
         """Raise a 403 if the request is not allowed."""
@@ -63,7 +63,3 @@ def _describe(user: User, info: RequestInfo) -> str:
 def _escape(text: str) -> str:
     """Escape HTML: the message contains text of the client and may be shown by a browser."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
-
-
-def _aggregate(faults: list[str]) -> str:
-    return faults[0] if len(faults) == 1 else f"[{', '.join(faults)}]"

@@ -55,8 +55,7 @@ def _check_target(target: Object) -> None:
     if not target.get("name"):
         faults.append(fields.required("target.name"))
     if faults:
-        texts = [str(fault) for fault in faults]
-        raise ApiError(500, "", texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]")
+        raise ApiError(500, "", errors.aggregate(str(fault) for fault in faults))
 
 
 def _check_preconditions(stored: Stored, wanted: Object) -> None:

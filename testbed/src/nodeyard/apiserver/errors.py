@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from nodeyard.kube.fields import FieldError
@@ -120,16 +120,21 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> A
     """A 422 that names at most `CAUSES_MAX` errors, because megabytes of them would delay other requests."""
     shown = errors[:CAUSES_MAX]
     causes = [{"reason": e.type.reason, "message": e.message, "field": e.field} for e in shown]
-    unique = list(dict.fromkeys(str(error) for error in shown))
+    texts = [str(error) for error in shown]
     if len(errors) > len(shown):
-        unique.append(f"and {len(errors) - len(shown)} more")
-    text = unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"
+        texts.append(f"and {len(errors) - len(shown)} more")
     return ApiError(
         422,
         "Invalid",
-        f'{qualified(kind, group)} "{name}" is invalid: {text}',
+        f'{qualified(kind, group)} "{name}" is invalid: {aggregate(texts)}',
         details=_details(group, kind, name, causes=causes),
     )
+
+
+def aggregate(texts: Iterable[str]) -> str:
+    """Join the distinct errors into one text, as utilerrors.NewAggregate does."""
+    distinct = list(dict.fromkeys(texts))
+    return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
 
 
 def bad_request(message: str) -> ApiError:

@@ -97,7 +97,7 @@ def name_errors(metadata: Mapping[str, Any], faults: Faults, path: str = _PATH) 
 
 
 def _without_dash(prefix: str) -> str:
-    """Validate a generateName, which may end with a dash."""
+    """Replace a trailing dash, which the generated suffix follows."""
     return f"{prefix[:-2]}a" if len(prefix) > 1 and prefix.endswith("-") else prefix
 
 

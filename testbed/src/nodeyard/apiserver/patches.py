@@ -141,18 +141,11 @@ def patched(context: RequestContext, given: Patch, old: Object) -> Object:
         else:
             new = strategic_merge_patch(context.typed.schema, old, given.body)
     except PatchError as fault:
-        raise _refused(fault) from fault
+        raise ApiError(fault.code, fault.reason, fault.message, details={} if fault.code == 422 else None) from fault
     if not isinstance(new, dict):
-        raise _unprocessable()
+        text = "the server rejected our request due to an error in our request"
+        raise ApiError(422, "Invalid", text, details={})
     return new
-
-
-def _refused(fault: PatchError) -> ApiError:
-    return ApiError(fault.code, fault.reason, fault.message, details={} if fault.code == 422 else None)
-
-
-def _unprocessable() -> ApiError:
-    return ApiError(422, "Invalid", "the server rejected our request due to an error in our request", details={})
 
 
 def _decode(context: RequestContext, new: Object, given: Patch) -> Object:
@@ -214,7 +207,7 @@ async def _apply(writer: Writer, context: RequestContext, given: Patch, subresou
                 reset=context.resource.strategy.reset_fields(subresource),
             )
         except managed_fields.ApplyConflict as conflict:
-            raise _conflict(conflict) from conflict
+            raise ApiError(409, "Conflict", str(conflict), details={"causes": conflict.causes()}) from conflict
         except managed_fields.ApplyError as fault:
             raise ApiError(fault.code, fault.reason, str(fault)) from fault
         return result if result is live else decode_object(context, result, "Ignore")
@@ -257,7 +250,3 @@ def _configuration(context: RequestContext, body: Object) -> Object:
 def _untyped(context: RequestContext, why: str) -> ApiError:
     kind = f"{context.resource.group}/{context.version}, Kind={context.resource.kind}"
     return ApiError(500, "", f"failed to create typed patch object (/; {kind}): {why}")
-
-
-def _conflict(conflict: managed_fields.ApplyConflict) -> ApiError:
-    return ApiError(409, "Conflict", str(conflict), details={"causes": conflict.causes()})

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from nodeyard.apiserver.cel.cost import PER_MATCH, Budget
 from nodeyard.apiserver.cel.errors import EvaluationError
+from nodeyard.apiserver.errors import aggregate
 from nodeyard.kube.json import Object
 
 Bindings = Mapping[str, Any]
@@ -59,9 +60,3 @@ class Conditions:
         if faults:
             raise ConditionError(aggregate(faults))
         return True
-
-
-def aggregate(faults: list[str]) -> str:
-    """Join the distinct errors into one text."""
-    unique = list(dict.fromkeys(faults))
-    return unique[0] if len(unique) == 1 else f"[{', '.join(unique)}]"

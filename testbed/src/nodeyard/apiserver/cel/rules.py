@@ -78,14 +78,11 @@ def rule_faults(root: str = ROOT) -> Callable[[Object, str, str | None], list[Fi
 
     def faults(node: Object, path: str, unmatched: str | None) -> list[FieldError]:
         compiler = _Compiler()
-        compiler.site(_Place(compile_schema(node), path, path == root or _is_resource(node), unmatched or ""))
+        is_root = path == root or bool(node.get("x-kubernetes-embedded-resource"))
+        compiler.site(_Place(compile_schema(node), path, is_root, unmatched or ""))
         return compiler.errors
 
     return faults
-
-
-def _is_resource(node: Object) -> bool:
-    return bool(node.get("x-kubernetes-embedded-resource"))
 
 
 @dataclass(frozen=True, slots=True)

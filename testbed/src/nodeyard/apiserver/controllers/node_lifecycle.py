@@ -14,7 +14,7 @@ import msgspec
 from nodeyard.apiserver.controllers.conditions import find, with_pod_condition
 from nodeyard.apiserver.controllers.controller import Cluster, Controller, is_gone, service_account
 from nodeyard.apiserver.controllers.metadata import LEASES, NODES, PODS
-from nodeyard.apiserver.controllers.node_facts import Condition, NodeFacts, Taint, decode_node
+from nodeyard.apiserver.controllers.node_facts import NodeFacts, Taint, decode_node
 from nodeyard.apiserver.controllers.node_health import NodeHealth
 from nodeyard.apiserver.controllers.node_taints import (
     evicting_key,
@@ -84,7 +84,7 @@ class NodeLifecycleController(Controller[Task]):
         facts = decode_node(stored.raw)
         self._health.observe_node(name, facts)
         remaining = self._health.remaining(name)
-        if remaining <= 0 and not _is_unknown(facts.ready):
+        if remaining <= 0 and (facts.ready is None or facts.ready.status != "Unknown"):
             await self._declare_lost(stored.object())
             return None
         self._count(name, facts)
@@ -201,10 +201,6 @@ class NodeLifecycleController(Controller[Task]):
                 if not is_gone(error):
                     raise
         return None
-
-
-def _is_unknown(ready: Condition | None) -> bool:
-    return ready is not None and ready.status == "Unknown"
 
 
 def _never_posted(kind: str, created: str, now: str) -> Object:

@@ -66,7 +66,7 @@ class MutatingWebhooks(Mutating):
         last = attributes.object
         for plugin in self._before:
             await plugin.mutate(attributes)
-        if attributes.object != last:
+        if not json_equal(attributes.object, last):
             rounds.recall_invoked()
         rounds.number = 1
         for candidate in candidates:
