@@ -17,11 +17,11 @@ def apiserver(
     ],
     users: Annotated[
         Path | None,
-        typer.Option(help="Users who may come in: YAML, or a token file ending in .csv.", metavar="FILE"),
+        typer.Option(help="Users and their tokens: YAML, or a token file ending in .csv.", metavar="FILE"),
     ] = None,
     bind: Annotated[str, typer.Option(help="Address to listen on.", metavar="HOST")] = "127.0.0.1",
     controllers: Annotated[
-        str, typer.Option(help="Controllers to run: names, '*' for all, -NAME for not that one.", metavar="LIST")
+        str, typer.Option(help="Controllers to run: names, '*' for all, -NAME to exclude one.", metavar="LIST")
     ] = "*",
     audit_log_path: Annotated[
         Path | None, typer.Option(help="Append an audit event for every request to this file.", metavar="FILE")
@@ -29,7 +29,7 @@ def apiserver(
 ) -> None:
     """Serve the Kubernetes API from memory, for kubectl, tests and demos.
 
-    Prints "ready" when it is. Everything is lost when it ends.
+    Prints "ready" when it serves requests. Nothing is kept when it ends.
     """
     from nodeyard.apiserver.process import Serving, running
     from nodeyard.apiserver.user_file import UserFileError, read_user_file

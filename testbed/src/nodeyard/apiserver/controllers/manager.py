@@ -111,4 +111,6 @@ class Controllers:
             try:
                 controller.observe(resource, event)
             except Exception:
-                log.exception("ignoring", controller=controller.name, resource=resource.plural, key=event.stored.key)
+                log.exception(
+                    "event dropped", controller=controller.name, resource=resource.plural, key=event.stored.key
+                )
