@@ -1,4 +1,4 @@
-"""Access reviews: SubjectAccessReview and its kin, SelfSubjectReview, TokenReview. They are answered, never stored."""
+"""Access reviews: SubjectAccessReview and others, SelfSubjectReview, TokenReview. They are answered, never stored."""
 
 from __future__ import annotations
 
@@ -146,18 +146,18 @@ def _asked(spec: Object) -> RequestInfo:
     other = spec.get("nonResourceAttributes")
     if other is not None:
         return RequestInfo(other.get("path", ""), other.get("verb", ""))
-    asked = spec["resourceAttributes"]
-    verb, name = asked.get("verb", ""), asked.get("name", "")
+    attributes = spec["resourceAttributes"]
+    verb, name = attributes.get("verb", ""), attributes.get("name", "")
     return RequestInfo(
         "",
         verb,
         True,
-        group=asked.get("group", ""),
-        version=asked.get("version", ""),
-        namespace=asked.get("namespace", ""),
-        resource=asked.get("resource", ""),
-        subresource=asked.get("subresource", ""),
-        name=name or _selected_name(verb, asked.get("fieldSelector")),
+        group=attributes.get("group", ""),
+        version=attributes.get("version", ""),
+        namespace=attributes.get("namespace", ""),
+        resource=attributes.get("resource", ""),
+        subresource=attributes.get("subresource", ""),
+        name=name or _selected_name(verb, attributes.get("fieldSelector")),
     )
 
 

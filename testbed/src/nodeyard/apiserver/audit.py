@@ -107,8 +107,8 @@ def _status(response: Response) -> Object:
     """The answered Status, or the code alone if the answer is no Status."""
     status: Object = {"metadata": {}}
     if response.stream is None and response.chunks is None and _kind(response.body) == "Status":
-        said = msgspec.json.decode(response.body)
-        status |= {key: said[key] for key in ("status", "message", "reason", "details") if key in said}
+        status_body = msgspec.json.decode(response.body)
+        status |= {key: status_body[key] for key in ("status", "message", "reason", "details") if key in status_body}
     return {**status, "code": response.status}
 
 

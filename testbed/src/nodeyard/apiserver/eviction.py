@@ -259,13 +259,13 @@ def _set_disruption_target(server: Server, pods: Resource, stored: Stored) -> No
     """Set the condition DisruptionTarget of the pod."""
     pod = stored.object()
     status = pod.get("status") or {}
-    told = {
+    condition = {
         "type": "DisruptionTarget",
         "status": "True",
         "reason": "EvictionByEvictionAPI",
         "message": "Eviction API: evicting",
     }
-    conditions = with_pod_condition(status.get("conditions"), told, server.clock.now())
+    conditions = with_pod_condition(status.get("conditions"), condition, server.clock.now())
     if conditions is not None:
         changed = {**pod, "status": {**status, "conditions": conditions}}
         server.store.commit(pods.key, changed, stored.fields, expect=stored)

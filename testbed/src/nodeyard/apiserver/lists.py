@@ -84,12 +84,12 @@ def _position(store: Store, options: ListOptions) -> tuple[int, Key | None]:
         if token.revision > store.revision:
             raise too_large(token.revision, store.revision)
         return token.revision if token.revision > 0 else store.revision, _key(token.start)
-    asked = _revision(options.resource_version)
-    if asked > store.revision:
-        raise too_large(asked, store.revision)
+    requested = _revision(options.resource_version)
+    if requested > store.revision:
+        raise too_large(requested, store.revision)
     # A limit makes a revision exact, unless resourceVersionMatch is set.
-    is_exact = options.match == "Exact" or bool(asked and options.limit > 0 and not options.match)
-    return (asked if is_exact else store.revision), None
+    is_exact = options.match == "Exact" or bool(requested and options.limit > 0 and not options.match)
+    return (requested if is_exact else store.revision), None
 
 
 def _revision(text: str) -> int:
@@ -102,18 +102,18 @@ def _revision(text: str) -> int:
 def check_revision(store: Store, text: str) -> None:
     """Raise if the revision is not reached yet; an invalid number is an internal error here."""
     try:
-        asked = parse_revision(text)
+        requested = parse_revision(text)
     except ValueError as fault:
         raise ApiError(500, "", str(fault)) from None
-    if asked > store.revision:
-        raise too_large(asked, store.revision)
+    if requested > store.revision:
+        raise too_large(requested, store.revision)
 
 
-def too_large(asked: int, current: int) -> ApiError:
+def too_large(requested: int, current: int) -> ApiError:
     return ApiError(
         504,
         "Timeout",
-        f"Timeout: Too large resource version: {asked}, current: {current}",
+        f"Timeout: Too large resource version: {requested}, current: {current}",
         details={
             "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}],
             "retryAfterSeconds": 1,

@@ -241,8 +241,8 @@ def decode_unstored(body: Object, wanted: GroupVersionKind) -> Object:
     try:
         return codec.read_unstored(wanted, body)
     except codec.UnreadableError as fault:
-        told = f'{wanted.kind} in version "{body["apiVersion"].rpartition("/")[2]}"'
-        raise errors.bad_request(f"{told} cannot be handled as a {wanted.kind}: {fault}") from fault
+        shown = f'{wanted.kind} in version "{body["apiVersion"].rpartition("/")[2]}"'
+        raise errors.bad_request(f"{shown} cannot be handled as a {wanted.kind}: {fault}") from fault
 
 
 def mistyped(obj: Object) -> str:

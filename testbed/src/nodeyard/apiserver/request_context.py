@@ -127,17 +127,17 @@ def _within_limit(warnings: list[str]) -> list[str]:
 
     See https://github.com/kubernetes/kubernetes/blob/master/staging/src/k8s.io/apiserver/pkg/endpoints/filters/warning.go
     """
-    told = 0
+    used = 0
     is_cut = False
     for position, text in enumerate(warnings):
-        if is_cut and told >= _WARNINGS_MAX:
+        if is_cut and used >= _WARNINGS_MAX:
             return [each[:_WARNING_MAX] for each in warnings[:position]]
         size = min(len(text), _WARNING_MAX) if is_cut else len(text)
-        if not is_cut and told + size > _WARNINGS_MAX:
+        if not is_cut and used + size > _WARNINGS_MAX:
             is_cut = True
-            told = sum(min(len(each), _WARNING_MAX) for each in warnings[: position + 1])
+            used = sum(min(len(each), _WARNING_MAX) for each in warnings[: position + 1])
             continue
-        told += size
+        used += size
     return [each[:_WARNING_MAX] for each in warnings] if is_cut else warnings
 
 

@@ -169,7 +169,7 @@ class Strategy:
     returns_deleted = False
     """Whether an immediate delete answers with the object rather than a Status."""
 
-    def grace_period(self, obj: Object, asked: int | None) -> int:
+    def grace_period(self, obj: Object, requested: int | None) -> int:
         """The grace period in seconds; only pods have one."""
         return 0
 

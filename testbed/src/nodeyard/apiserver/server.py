@@ -137,7 +137,7 @@ class Server:
         except Exception:
             LOG.exception("request failed: %s %s", request.method, request.path)
             return error_response(
-                request, errors.internal(f"{request.method} {request.path} failed; the server's log says why")
+                request, errors.internal(f"{request.method} {request.path} failed; see the log of the server")
             )
         finally:
             work.close()

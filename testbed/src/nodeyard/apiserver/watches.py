@@ -89,16 +89,16 @@ class Hub:
     def _begin(self, query: Query) -> deque[Line]:
         options, store = query.options, self._store
         try:
-            asked = parse_revision(options.resource_version)
+            requested = parse_revision(options.resource_version)
         except ValueError as fault:
             raise errors.ApiError(500, "", str(fault)) from None
-        if asked > store.revision and options.send_initial_events:
-            raise InStreamError.of(too_large(asked, store.revision))
+        if requested > store.revision and options.send_initial_events:
+            raise InStreamError.of(too_large(requested, store.revision))
         lines: deque[Line] = deque()
-        sends_initial = asked == 0 if options.send_initial_events is None else options.send_initial_events
+        sends_initial = requested == 0 if options.send_initial_events is None else options.send_initial_events
         if not sends_initial:
-            if asked and asked <= store.revision:
-                self._replay(query, asked, lines)
+            if requested and requested <= store.revision:
+                self._replay(query, requested, lines)
             return lines
         for stored in store.list(query.resource.key, query.selection.namespace):
             if query.selection.includes(stored):

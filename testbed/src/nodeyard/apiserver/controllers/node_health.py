@@ -35,7 +35,7 @@ _decode_lease = msgspec.json.Decoder(_Lease).decode
 
 @dataclass(slots=True)
 class _Pulse:
-    heard: float
+    seen: float
     """Monotonic time."""
     heartbeat: str | None = None
     has_ready: bool = False
@@ -61,11 +61,11 @@ class NodeHealth:
     def observe_node(self, name: str, facts: NodeFacts) -> None:
         ready, pulse, now = facts.ready, self._pulses.get(name), self._clock.monotonic()
         if pulse is None:
-            heard = now if ready else now - self._age(facts)
-            self._pulses[name] = _Pulse(heard, ready.last_heartbeat_time if ready else None, ready is not None)
+            seen = now if ready else now - self._age(facts)
+            self._pulses[name] = _Pulse(seen, ready.last_heartbeat_time if ready else None, ready is not None)
             return
         if pulse.has_ready != (ready is not None) or (ready and pulse.heartbeat != ready.last_heartbeat_time):
-            pulse.heard = now
+            pulse.seen = now
             pulse.has_ready = ready is not None
             pulse.heartbeat = ready.last_heartbeat_time if ready else None
 
@@ -76,14 +76,14 @@ class NodeHealth:
         """Take now as a heartbeat of every node."""
         now = self._clock.monotonic()
         for pulse in self._pulses.values():
-            pulse.heard = now
+            pulse.seen = now
 
     def remaining(self, name: str) -> float:
         """Seconds until the node counts as lost; zero or less if it is lost."""
         pulse = self._pulses[name]
         _, renewed = self._renewals.get(name, ("", float("-inf")))
         grace = MONITOR_GRACE if pulse.has_ready else STARTUP_GRACE
-        return max(pulse.heard, renewed) + grace - self._clock.monotonic()
+        return max(pulse.seen, renewed) + grace - self._clock.monotonic()
 
     def _age(self, facts: NodeFacts) -> float:
         created = facts.metadata.creation_timestamp

@@ -144,13 +144,13 @@ class TaintEvictionController(Controller[Task]):
             return
         pod = stored.object()
         status = pod.get("status") or {}
-        told = {
+        condition = {
             "type": DISRUPTION_TARGET,
             "status": "True",
             "reason": "DeletionByTaintManager",
             "message": "Taint manager: deleting due to NoExecute taint",
         }
-        conditions = with_pod_condition(status.get("conditions"), told, self.now)
+        conditions = with_pod_condition(status.get("conditions"), condition, self.now)
         if conditions is not None:
             changed = {**pod, "status": {**status, "conditions": conditions}}
             await self.call("PUT", self.url(PODS, key, "status"), changed)

@@ -72,12 +72,12 @@ def _message(validation: Validation, bindings: Bindings, budget: Budget) -> str:
     """Return the result of messageExpression if it is usable, else the message, else the expression."""
     if validation.message_program is not None:
         try:
-            said = validation.message_program.evaluate(bindings, budget)
+            message = validation.message_program.evaluate(bindings, budget)
         except EvaluationError:
-            said = None
-        said = said.strip() if isinstance(said, str) else ""
-        if said and "\n" not in said and len(said) <= _LONGEST_MESSAGE:
-            return said
+            message = None
+        message = message.strip() if isinstance(message, str) else ""
+        if message and "\n" not in message and len(message) <= _LONGEST_MESSAGE:
+            return message
     return validation.message or f"failed expression: {validation.source.strip()}"
 
 

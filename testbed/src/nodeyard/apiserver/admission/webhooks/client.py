@@ -125,13 +125,13 @@ def _describe_certificate(fault: aiohttp.ClientConnectorCertificateError) -> str
     error = fault.certificate_error
     if not isinstance(error, ssl.SSLCertVerificationError):
         return str(error)
-    said = error.verify_message
-    if "IP address mismatch" in said:
+    message = error.verify_message
+    if "IP address mismatch" in message:
         return f"cannot validate certificate for {fault.host} because it doesn't contain any IP SANs"
-    if "Hostname mismatch" in said:
-        _, _, name = said.partition("not valid for ")
+    if "Hostname mismatch" in message:
+        _, _, name = message.partition("not valid for ")
         return f"certificate is not valid for any names, but wanted to match {name.strip(chr(39) + '.')}"
-    if "expired" in said or "not yet valid" in said:
+    if "expired" in message or "not yet valid" in message:
         return "certificate has expired or is not yet valid"
     return "certificate signed by unknown authority"
 

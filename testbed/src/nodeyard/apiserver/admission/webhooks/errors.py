@@ -17,9 +17,9 @@ class CallError(Exception):
 def denial(webhook: str, status: Object | None) -> ApiError:
     """The webhook's denial: its status, with a code of at least 400."""
     given = status or {}
-    said = given.get("message") or given.get("reason")
+    message = given.get("message") or given.get("reason")
     message = f"admission webhook {quote(webhook)} denied the request" + (
-        f": {said}" if said else " without explanation"
+        f": {message}" if message else " without explanation"
     )
     code = max(int(given.get("code") or 0), 400)
     return ApiError(code, given.get("reason") or "", message, details=given.get("details"))

@@ -87,7 +87,7 @@ class MutatingWebhooks(Mutating):
                 has_changed = has_changed or (not rounds.is_patched and _has_fresh_times(attributes))
                 rounds.is_patched = True
         finally:
-            attributes.annotate(f"{_AUDIT}/{place}", _told(candidate.webhook, has_changed))
+            attributes.annotate(f"{_AUDIT}/{place}", _mutation_annotation(candidate.webhook, has_changed))
         rounds.note(candidate.webhook, has_changed=has_changed)
 
     def _patch(self, candidate: Candidate, attributes: Attributes, operations: Json) -> bool:
@@ -123,7 +123,7 @@ def _has_fresh_times(attributes: Attributes) -> bool:
     return any(entry.get("operation") == "Update" and entry not in known for entry in managed)
 
 
-def _told(webhook: Webhook, has_changed: bool) -> str:
+def _mutation_annotation(webhook: Webhook, has_changed: bool) -> str:
     told = {"configuration": webhook.configuration, "webhook": webhook.name, "mutated": has_changed}
     return msgspec.json.encode(told).decode()
 

@@ -41,12 +41,12 @@ def review_version(accepted: tuple[str, ...]) -> str:
 
 def admission_request(attributes: Attributes, version: str) -> Object:
     """Return the AdmissionRequest of a write, without the objects."""
-    resource, asked = attributes.resource, attributes.gvk
-    kind = asked if attributes.kind else GroupVersionKind(resource.group, version, resource.kind)
+    resource, requested = attributes.resource, attributes.gvk
+    kind = requested if attributes.kind else GroupVersionKind(resource.group, version, resource.kind)
     request: Object = {
         "kind": _kind(kind),
         "resource": _resource(attributes, version),
-        "requestKind": _kind(asked),
+        "requestKind": _kind(requested),
         "requestResource": _resource(attributes, attributes.version),
         "operation": attributes.operation,
         "userInfo": user_info(attributes.user),
