@@ -17,7 +17,7 @@ from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.cli import signals
 from nodeyard.client.kubeconfig import load_kubeconfig
 from nodeyard.process import logs
-from nodeyard.runtime.capability import View
+from nodeyard.runtime.capability import Admission, View
 from nodeyard.runtime.health import Address
 from nodeyard.runtime.settings import Settings
 from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, Webhook, WebhookRule, allowed
@@ -41,7 +41,7 @@ def main(kubeconfig: Path, certificates: Path, webhook_port: int, health_port: i
     address = Address(HOST, health_port)
     operation = Operation(
         load_kubeconfig([kubeconfig]),
-        [replace(AFFINITY, webhooks=(*AFFINITY.webhooks, EMPTY))],
+        [replace(AFFINITY, admission=Admission((*AFFINITY.admission.webhooks, EMPTY)))],
         Settings(identity=identity()),
         install_crds=True,
         health=address,

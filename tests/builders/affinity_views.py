@@ -36,7 +36,7 @@ class AffinityView:
         self._kept: dict[str, dict[tuple[str, str], Any]] = {}
         self._watch(AFFINITY.watches)
         rest = [body for body in bodies if not self._keep(body)]
-        self._watch(AFFINITY.declared(self))
+        self._watch(AFFINITY.dynamic.watches(self))
         strangers = [body["kind"] for body in rest if not self._keep(body)]
         assert not strangers, f"nobody watches {strangers}"
 

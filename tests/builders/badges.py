@@ -10,7 +10,7 @@ from nodeyard.apply.outcome import Result
 from nodeyard.client.resources import Resource, of_kind
 from nodeyard.kube.objects import NullableStruct, ObjectMeta, PlainStruct
 from nodeyard.plan.model import Action, Decision, FieldChange, ObjectRef, Plan, Planned, Verb, Write
-from nodeyard.runtime.capability import Capability, Kind, Rule, StatusWrite, Watch
+from nodeyard.runtime.capability import Capability, Dynamic, Explain, Kind, Roots, Rule, StatusWrite, Watch
 
 GROUP = "badges.test"
 API_VERSION = "badges.test/v1"
@@ -170,7 +170,7 @@ BADGES = Capability(
     name="badges",
     kinds=(Kind(SERVICES, definition),),
     watches=(Watch(SERVICES, _service_keys),),
-    declared=declared,
+    all_keys=lambda view: [each.metadata.name for each in view.all("BadgeService")],
     collect=collect,
     plan=plan,
     status=status,
@@ -179,9 +179,11 @@ BADGES = Capability(
         Rule(GROUP, ("badgeservices",), ("get", "list", "watch")),
         Rule(GROUP, ("badgeservices/status",), ("patch",)),
     ),
-    roots=lambda view, key: [each for each in [view.get("BadgeService", key)] if each is not None],
-    keys_of=lambda view, ref: [each.metadata.name for each in view.all("BadgeService") if each.spec.kind == ref.kind],
-    all_keys=lambda view: [each.metadata.name for each in view.all("BadgeService")],
+    roots=Roots(lambda view, key: [each for each in [view.get("BadgeService", key)] if each is not None]),
+    explain=Explain(
+        lambda view, ref: [each.metadata.name for each in view.all("BadgeService") if each.spec.kind == ref.kind]
+    ),
+    dynamic=Dynamic(declared),
 )
 
 

@@ -15,6 +15,7 @@ from tests.builders import labels
 
 from nodeyard.admission import configurations
 from nodeyard.client.errors import NotFound
+from nodeyard.runtime.capability import Admission
 from nodeyard.runtime.webhooks import Webhook, WebhookRule, allowed, denied, patched
 from nodeyard.testing.rest import RestError
 
@@ -63,7 +64,7 @@ def mutating(**options):
 
 
 def guarded(*webhooks):
-    return replace(labels.LABELS, webhooks=webhooks or (validating(), mutating()))
+    return replace(labels.LABELS, admission=Admission(webhooks or (validating(), mutating())))
 
 
 GUARDED = guarded()

@@ -11,7 +11,7 @@ from tests.builders import labels
 
 from nodeyard.client.resources import of_kind
 from nodeyard.plan.model import ObjectRef
-from nodeyard.runtime.capability import Event, Watch
+from nodeyard.runtime.capability import Admission, Dynamic, Event, Watch
 from nodeyard.runtime.webhooks import Found, Lookup, Missing, Webhook, WebhookRule, denied
 
 ASK = "kinships.test/ask"
@@ -99,7 +99,14 @@ KIN = Webhook(
     timeout_seconds=3,
     object_selector={"matchLabels": {ASK: "yes"}},
 )
-KINSHIPS = replace(labels.LABELS, name="kinships", webhooks=(KIN,), declared=declared, metrics=Measured, replaces=None)
+KINSHIPS = replace(
+    labels.LABELS,
+    name="kinships",
+    metrics=Measured,
+    replaces=None,
+    admission=Admission((KIN,)),
+    dynamic=Dynamic(declared),
+)
 
 
 def question(name, *owners, namespace="default"):

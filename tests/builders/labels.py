@@ -22,7 +22,18 @@ from nodeyard.plan.model import (
     Verb,
     Write,
 )
-from nodeyard.runtime.capability import Aggregate, Capability, Event, Kind, PeerOperator, Rule, StatusWrite, Watch
+from nodeyard.runtime.capability import (
+    Aggregate,
+    Capability,
+    Event,
+    Explain,
+    Kind,
+    PeerOperator,
+    Roots,
+    Rule,
+    StatusWrite,
+    Watch,
+)
 
 GROUP = "labels.test"
 API_VERSION = "labels.test/v1"
@@ -210,6 +221,7 @@ LABELS = Capability(
     aggregates=(
         Aggregate("nodes", "Node", lambda: 0, rules_of, lambda total, _node: total + 1, lambda total, _node: total - 1),
     ),
+    all_keys=lambda view: [rule.metadata.name for rule in view.all("LabelRule")],
     collect=collect,
     plan=plan,
     status=status,
@@ -221,11 +233,10 @@ LABELS = Capability(
         Rule("", ("nodes",), ("get", "list", "watch", "patch")),
         Rule("coordination.k8s.io", ("leases",), ("list", "watch")),
     ),
-    roots=lambda view, key: [each for each in [view.get("LabelRule", key)] if each is not None],
     managed_nodes=lambda snapshot: len(snapshot.nodes),
-    keys_of=lambda view, ref: [ref.name] if ref.kind == "LabelRule" else [],
-    all_keys=lambda view: [rule.metadata.name for rule in view.all("LabelRule")],
     replaces=original,
+    roots=Roots(lambda view, key: [each for each in [view.get("LabelRule", key)] if each is not None]),
+    explain=Explain(lambda view, ref: [ref.name] if ref.kind == "LabelRule" else []),
 )
 
 

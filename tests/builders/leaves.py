@@ -16,7 +16,7 @@ from nodeyard.client.resources import CONFIG_MAPS, NODES, SECRETS
 from nodeyard.client.transport import Response
 from nodeyard.kube.objects import Node
 from nodeyard.plan.model import Action, Decision, Disruption, FieldChange, ObjectRef, Plan, Planned, Verb, Write
-from nodeyard.runtime.capability import Aggregate, Capability, RemoteClusterRef, Rule, Watch
+from nodeyard.runtime.capability import Aggregate, Capability, Explain, Remote, RemoteClusterRef, Rule, Watch
 from nodeyard.runtime.remote.connect import connect_by_kubeconfig
 from nodeyard.sim.embedded import connect
 
@@ -68,12 +68,7 @@ def leaves(group):
             Watch(SECRETS, _names, label_selector=f"{GROUP}={group}"),
             Watch(CONFIG_MAPS, _names, label_selector=f"{GROUP}={group}"),
         ),
-        clusters=_clusters,
-        cluster_watches=(Watch(_NODES, map_remote=lambda cluster, _old, _new: (cluster,), indexes={"zone": _zones}),),
-        cluster_aggregates=(
-            Aggregate("nodes by zone", "Node", int, _zones, lambda count, _: count + 1, lambda count, _: count - 1),
-        ),
-        cluster_keys=lambda _view, cluster: (cluster,),
+        all_keys=lambda view: [each["metadata"]["name"] for each in view.all("Secret")],
         collect=collect,
         plan=_plan,
         status=lambda _snapshot, _plan, _outcome, _now: (),
@@ -82,8 +77,15 @@ def leaves(group):
             Rule("", ("secrets", "configmaps"), ("get", "list", "watch", "create", "patch")),
             Rule("", ("namespaces",), ("get",), ("kube-system",)),
         ),
-        all_keys=lambda view: [each["metadata"]["name"] for each in view.all("Secret")],
-        keys_of=lambda _view, ref: [ref.name] if ref.kind == "Secret" else [],
+        explain=Explain(lambda _view, ref: [ref.name] if ref.kind == "Secret" else []),
+        remote=Remote(
+            _clusters,
+            watches=(Watch(_NODES, map_remote=lambda cluster, _old, _new: (cluster,), indexes={"zone": _zones}),),
+            aggregates=(
+                Aggregate("nodes by zone", "Node", int, _zones, lambda count, _: count + 1, lambda count, _: count - 1),
+            ),
+            keys=lambda _view, cluster: (cluster,),
+        ),
     )
 
 

@@ -36,7 +36,7 @@ def shared(identity, prefix):
     return replace(
         labels.LABELS,
         name=f"labels-{prefix}",
-        is_shared=True,
+        is_sharded=True,
         plan=plan,
         all_keys=lambda view: [key for key in labels.LABELS.all_keys(view) if key.startswith(prefix)],
     )

@@ -52,7 +52,7 @@ def hurried(times: float = TIMES) -> Capability:
     async def loop(context: Any) -> None:
         await renew(dataclasses.replace(context, clock=clock))
 
-    return dataclasses.replace(CLUSTERTREE, loops=(loop,))
+    return dataclasses.replace(CLUSTERTREE, background=dataclasses.replace(CLUSTERTREE.background, loops=(loop,)))
 
 
 class Wood:

@@ -59,7 +59,7 @@ def guard(registrations, operator, rules, api, eventually):
 
 def is_asked(api, running, capability=GUARDED):
     def counts():
-        names = [each.full_name(capability.name) for each in capability.webhooks]
+        names = [each.full_name(capability.name) for each in capability.admission.webhooks]
         return [running.metric("nodeyard_webhook_reviews_total", webhook=name) for name in names]
 
     before = counts()

@@ -15,6 +15,7 @@ from tests.builders.loads import Load
 from tests.builders.reviews import question
 
 from nodeyard.admission.certificates import RotationPolicy
+from nodeyard.runtime.capability import Admission
 from nodeyard.runtime.webhooks import MatchCondition, Webhook, WebhookRule, allowed, denied
 from nodeyard.testing.operators import LOCAL_WEBHOOKS
 from nodeyard.testing.rest import RestError
@@ -48,7 +49,8 @@ def entry(name, policy, condition):
 
 IS_TENANT = 'request.namespace.startsWith("tenant-")'
 PAIR = replace(
-    labels.LABELS, webhooks=(entry("maps-tenants", "Fail", IS_TENANT), entry("maps", "Ignore", f"!{IS_TENANT}"))
+    labels.LABELS,
+    admission=Admission((entry("maps-tenants", "Fail", IS_TENANT), entry("maps", "Ignore", f"!{IS_TENANT}"))),
 )
 
 

@@ -346,8 +346,9 @@ async def test_a_watch_there_can_depend_on_what_is_here(yard, clock):
     [oak] = await yard.forest.grow("oak")
     await oak.client.create(NODES, node("n1"))
     capability = leaves.leaves("g")
-    [watch] = capability.cluster_watches
-    capability = replace(capability, cluster_watches=(replace(watch, needed=is_wanted),))
+    [watch] = capability.remote.watches
+    remote = replace(capability.remote, watches=(replace(watch, needed=is_wanted),))
+    capability = replace(capability, remote=remote)
     async with yard.operating(capability):
         await yard.name("leaf-1", "oak first")
         report = await yard.report("leaf-1")
@@ -381,14 +382,16 @@ async def test_a_fault_of_ours_costs_one_cluster_and_not_for_good(yard, clock):
 
 
 async def test_a_capability_that_cannot_say_which_clusters_it_needs_keeps_those_it_has(yard, clock):
+    capability = leaves.leaves("g")
+
     def clusters(view):
-        found = list(leaves.leaves("g").clusters(view))
+        found = list(capability.remote.clusters(view))
         if len(found) > 1:
             raise ValueError("a fault nobody thought of")
         return found
 
     [oak] = await yard.forest.grow("oak")
-    async with yard.operating(replace(leaves.leaves("g"), clusters=clusters)):
+    async with yard.operating(replace(capability, remote=replace(capability.remote, clusters=clusters))):
         await yard.name("leaf-1", "oak first")
         await yard.name("leaf-2", "oak first")
         await oak.client.create(NODES, node("n1"))
@@ -417,7 +420,7 @@ async def test_neither_logs_nor_errors_show_a_kubeconfig(yard, clock, capfd, cap
         await yard.name("junk", '{"users": [{"name": "u", "user": {"token": "s3cret-junk"')
         await clock.advance(30)
         shown = [str(await yard.report(name)) for name in ("leaf-1", "evil", "junk")]
-        shown += [repr(each) for each in leaves.leaves("g").clusters(manager.controllers[0].view)]
+        shown += [repr(each) for each in leaves.leaves("g").remote.clusters(manager.controllers[0].view)]
     out, err = capfd.readouterr()
     assert len(shown) == 6
     assert "cluster disconnected" in out + err + caplog.text

@@ -12,6 +12,7 @@ from tests.builders.operators import operator, until
 
 from nodeyard.app.dry_planner import dry_planning
 from nodeyard.plan.brake import Limit
+from nodeyard.runtime.capability import Background
 from nodeyard.runtime.leader.election import first_of
 
 
@@ -57,9 +58,8 @@ async def test_what_a_loop_finds_out_on_its_own_thread_is_planned_with_at_once(a
     capability = replace(
         labels.LABELS,
         collect=collect,
-        loops=(loop,),
-        loop_input=lambda snapshot, _now: snapshot.rule.metadata.uid,
-        is_shared=is_shared,
+        background=Background((loop,), lambda snapshot, _now: snapshot.rule.metadata.uid),
+        is_sharded=is_shared,
     )
     async with operator(api.kubeconfig, capability=capability) as running:
         await fleet.add_rule("a", "ignored")

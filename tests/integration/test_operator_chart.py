@@ -167,7 +167,7 @@ def test_without_webhooks_there_is_no_right_to_register_any(default):
     objects = installed(webhooks={"enabled": False})
 
     gone = rights(default).keys() - rights(objects).keys()
-    owners = {rbac.registering_role(each) for each in CAPABILITIES if each.webhooks}
+    owners = {rbac.registering_role(each) for each in CAPABILITIES if each.admission.webhooks}
     assert {name for _kind, _namespace, name in gone} == owners != set()
 
 

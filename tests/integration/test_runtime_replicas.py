@@ -10,6 +10,7 @@ from tests.builders.managers import a_world, cut
 
 from nodeyard.client.resources import LEASES, NODES
 from nodeyard.kube.names import NAMESPACE
+from nodeyard.runtime.capability import Background
 
 UNELECTED = "nodeyard-unelected-labels"
 
@@ -183,7 +184,7 @@ async def test_a_loop_of_a_capability_runs_until_the_stop(world, clock):
         await context.stopped.wait()
         seen.append("stopped")
 
-    async with world.manager(capability=dataclasses.replace(labels.LABELS, loops=(loop,))):
+    async with world.manager(capability=dataclasses.replace(labels.LABELS, background=Background((loop,)))):
         await clock.advance(5)
     assert seen[-1] == "stopped"
 

@@ -12,6 +12,7 @@ from tests.builders.managers import a_world, cut
 from nodeyard.apiserver.server import Server
 from nodeyard.client.resources import LEASES, NODES, SECRETS
 from nodeyard.kube.names import NAMESPACE
+from nodeyard.runtime.capability import Background
 from nodeyard.runtime.manager import Manager
 from nodeyard.runtime.reconcile.plan_executor import InlinePlanExecutor
 from nodeyard.runtime.settings import Settings
@@ -19,7 +20,7 @@ from nodeyard.sim.embedded import connect
 
 RULES = tuple(f"rule-{number}" for number in range(8))
 UNELECTED = "nodeyard-unelected-labels"
-SHARED = replace(labels.LABELS, is_shared=True)
+SHARED = replace(labels.LABELS, is_sharded=True)
 
 
 @pytest.fixture
@@ -173,7 +174,7 @@ async def test_loops_are_briefed_of_the_keys_that_are_ours_and_gated_by_each(wor
                 for each in waits:
                     each.cancel()
 
-        return replace(SHARED, loops=(loop,), loop_input=lambda snapshot, _now: snapshot.rule.spec.team)
+        return replace(SHARED, background=Background((loop,), lambda snapshot, _now: snapshot.rule.spec.team))
 
     async with world.manager("one", capability=looping("one")) as one:
         await clock.advance(5)
@@ -229,7 +230,7 @@ def connected(manager, names):
 async def manager(server, clock, forest, identity):
     made = Manager(
         connect(server),
-        [replace(leaves("g"), is_shared=True)],
+        [replace(leaves("g"), is_sharded=True)],
         Settings(identity=identity),
         clock=clock,
         plan_executor=InlinePlanExecutor,

@@ -165,7 +165,7 @@ def check(capability: Capability, snapshot: Any) -> None:
             if _name(decision.object) != _name(write.object):
                 continue
             answer = compose(
-                capability.name, decision, capability.messages, fine=capability.fine, conditions=conditions
+                capability.name, decision, capability.messages, fine=capability.explain.healthy, conditions=conditions
             )
             if adverse:
                 told = {each.reason for each in adverse}

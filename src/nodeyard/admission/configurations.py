@@ -55,7 +55,7 @@ def configuration(
     ending = f"/{token}" if token else ""
     entries = [
         _entry(webhook, capability.name, reach, bundle, ending)
-        for webhook in capability.webhooks
+        for webhook in capability.admission.webhooks
         if webhook.mutates == (resource is MUTATING)
     ]
     metadata: Object = {"name": configuration_name(capability.name), "labels": {**LABELS, CAPABILITY: capability.name}}

@@ -71,7 +71,7 @@ class Admission:
         self, client: Client, controllers: Sequence[Controller], metrics: Metrics, clock: Clock, *, observes: bool
     ) -> None:
         """`observes`: register nothing; only renew certificates of webhooks that are already registered."""
-        self._controllers = [each for each in controllers if each.capability.webhooks]
+        self._controllers = [each for each in controllers if each.capability.admission.webhooks]
         self._metrics = AdmissionMetrics(metrics)
         self._paths = Paths(clock)
         self._registrar = Registrar(client, self._metrics, clock, self._paths)
@@ -84,7 +84,7 @@ class Admission:
         reviewers = [
             Reviewer(each, webhook, self._metrics, lookups)
             for each, lookups in zip(self._controllers, self._lookups, strict=True)
-            for webhook in each.capability.webhooks
+            for webhook in each.capability.admission.webhooks
         ]
         self._server = WebhookServer(reviewers, self)
         self._read_at = -REREAD_SECONDS
@@ -213,7 +213,8 @@ class Admission:
 
     def _state(self) -> list[_State]:
         return [
-            (each.gate.may_write(), each.is_synced, _with_current_rules(each).webhooks) for each in self._controllers
+            (each.gate.may_write(), each.is_synced, _with_current_rules(each).admission.webhooks)
+            for each in self._controllers
         ]
 
     async def _sleep(self, state: list[_State], seconds: float) -> None:
@@ -226,10 +227,11 @@ class Admission:
 def _with_current_rules(controller: Controller) -> Capability:
     """Return the capability with its current webhooks: rules follow the kinds that users declare."""
     capability = controller.capability
-    if not controller.is_synced or not any(each.further for each in capability.webhooks):
+    if not controller.is_synced or not any(each.further for each in capability.admission.webhooks):
         return capability
     try:
-        return replace(capability, webhooks=tuple(each.as_of(controller.view) for each in capability.webhooks))
+        webhooks = tuple(each.as_of(controller.view) for each in capability.admission.webhooks)
+        return replace(capability, admission=replace(capability.admission, webhooks=webhooks))
     except Exception:
         # A user's declaration must not keep the other webhooks from being registered.
         _log.exception("webhook rules failed", capability=capability.name)

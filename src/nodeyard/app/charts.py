@@ -34,7 +34,7 @@ def files(capabilities: Sequence[Capability] = CAPABILITIES) -> Iterator[tuple[s
             yield f"{_OPERATOR}/webhooks/{name}.yaml", dump_all(webhook_roles)
         if people := rbac.people(capability):
             yield f"{_OPERATOR}/people/{name}.yaml", dump_all(people)
-        if policies := list(capability.policies(rbac.username(ACCOUNT))):
+        if policies := list(capability.admission.policies(rbac.username(ACCOUNT))):
             yield f"{_OPERATOR}/policies/{name}.yaml", dump_all(policies)
         for definition in capability.definitions():
             yield f"{_DEFINITIONS}/{name}/{definition['metadata']['name']}.yaml", dump(_keep(definition))

@@ -138,7 +138,7 @@ class DryPlanner:
         return [
             (dry_plan, decision)
             for capability, view in self._views
-            for key in sorted(set(capability.keys_of(view, ref)))
+            for key in sorted(set(capability.explain.keys_of(view, ref)))
             if (dry_plan := self._plan(capability, view, key, now, limits.get(capability.name, Limit()), (ref,)))
             for decision in dry_plan.decisions
         ]
@@ -150,12 +150,12 @@ class DryPlanner:
         return self._clock.now()
 
     async def watch_kinds_of(self, ref: ObjectRef) -> None:
-        """Start watches on the kinds that only the explanation of this object needs (`Capability.explain_kinds`)."""
+        """Start watches on the kinds that only the explanation of this object needs (`Explain.kinds`)."""
         for _ in range(MAX_ROUNDS):
             unwatched = [
                 (view, pair)
                 for capability, view in self._views
-                for pair in capability.explain_kinds(view, ref)
+                for pair in capability.explain.kinds(view, ref)
                 if pair not in view.recent_kinds
             ]
             if not unwatched:
@@ -212,7 +212,7 @@ class DryPlanner:
         # Nothing is written, so the keys that are planned later find these reservations, as in the operator.
         view.reservations.reserve(key, planned.reserves, planned.waits_for)
         plan = assign_id(planned.plan)
-        roots, approval_roots = capability.roots(view, key), capability.approval_roots(view, key)
+        roots, approval_roots = capability.roots.of_key(view, key), capability.roots.approval(view, key)
         braked = brake(plan, limit, capability.managed_nodes(snapshot), approvals((*roots, *approval_roots)))
         known = [(root, ref) for root in roots if (ref := root_ref(capability, root)) is not None]
         held = () if braked.held is None else roots_of(capability, braked.held.actions, known)
@@ -233,9 +233,10 @@ async def dry_planning(
         ClusterEnvironment(clock, Random(), connect, read=secret_reader(client)),
     )
     views = [(each, _register(watches, each)) for each in capabilities]
-    clusters = {each.name: Clusters(each, around, ClusterCallbacks()) for each, _ in views if each.has_clusters}
+    clusters: dict[str, Clusters] = {}
     for capability, view in views:
-        if capability.has_clusters:
+        if capability.remote is not None:
+            clusters[capability.name] = Clusters(capability, around, ClusterCallbacks())
             clusters[capability.name].attach(view)
     # A planner may need the cluster's uid and served versions. The operator would replan once they are known; a dry
     # plan is made only once, so both are requested beforehand.
@@ -275,7 +276,7 @@ async def dry_planning_readable(
 
 
 def _register(watches: InformerFactory, capability: Capability) -> CacheView:
-    declared = capability.declared if capability.has_declared else None
+    declared = None if capability.dynamic is None else capability.dynamic.watches
     return watches.register(capability.watches, capability.aggregates, declared=declared)
 
 

@@ -33,9 +33,9 @@ def files(capabilities: Sequence[Capability] = CAPABILITIES) -> Iterator[tuple[s
         yield f"rbac/{capability.name}.yaml", dump_all(rbac.manifests(capability))
         if people := rbac.people(capability):
             yield f"rbac/{capability.name}-people.yaml", dump_all(people)
-        if capability.webhooks:
+        if capability.admission.webhooks:
             yield f"webhooks/{capability.name}.yaml", dump(_service(capability))
-        if policies := list(capability.policies(rbac.username(rbac.service_account(capability)))):
+        if policies := list(capability.admission.policies(rbac.username(rbac.service_account(capability)))):
             yield f"policies/{capability.name}.yaml", dump_all(policies)
     yield "rbac/people.yaml", dump_all(rbac.command_roles())
     yield "policies/accounts.yaml", dump_all(account_policies())

@@ -125,7 +125,7 @@ async def _admit(
 ) -> tuple[dict[str, int], Health]:
     """Start the webhooks if a capability has some. They get their own client, so lookups do not queue behind writes."""
     webhooks = operation.webhooks
-    if webhooks is None or not any(each.webhooks for each in operation.capabilities):
+    if webhooks is None or not any(each.admission.webhooks for each in operation.capabilities):
         return {}, manager.health()
     # Imported late: the certificate libraries take 12 MB that a process without webhooks does not need.
     from nodeyard.app.webhooks import admit

@@ -29,7 +29,7 @@ def crds(
 
     definitions = [definition for capability in CAPABILITIES for definition in capability.definitions()]
     if policies_for:
-        definitions += [policy for capability in CAPABILITIES for policy in capability.policies(policies_for)]
+        definitions += [policy for capability in CAPABILITIES for policy in capability.admission.policies(policies_for)]
     if output is None:
         print(dump_all(definitions) if definitions else "# no capability defines a CRD")
         return

@@ -87,7 +87,7 @@ def run(
     metrics = cluster.parse_option("--metrics-bind", _bind, metrics_bind)
     enabled = cluster.parse_capabilities(capabilities)
     webhooks = None
-    if any(each.webhooks for each in enabled) or webhook_url or webhook_service or webhook_cert_dir:
+    if any(each.admission.webhooks for each in enabled) or webhook_url or webhook_service or webhook_cert_dir:
         webhooks = parse_webhooks(webhook_bind, webhook_url, webhook_service, webhook_cert_dir)
     if webhook_client_name and webhook_client_ca is None:
         raise UsageFailure("--webhook-client-name: also give --webhook-client-ca, the CA of the certificates")

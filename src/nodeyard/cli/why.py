@@ -87,7 +87,7 @@ def compose_answers(planner: DryPlanner, operators: Operators, ref: ObjectRef, o
             dry_plan.capability.name,
             decision,
             dry_plan.capability.messages,
-            fine=dry_plan.capability.fine,
+            fine=dry_plan.capability.explain.healthy,
             conditions=conditions if _is_same(decision.object, ref) else (),
             generation=generation,
             held=dry_plan.held_for(decision.object),
@@ -127,12 +127,13 @@ async def _find_alias(
     from nodeyard.client.errors import NotFound
     from nodeyard.runtime.annotations import ref_of
 
-    owner = next((each for each in capabilities if word in each.aliases), None)
-    if owner is None:
+    aliases = (each.explain.aliases for each in capabilities)
+    alias = next((found[word] for found in aliases if word in found), None)
+    if alias is None:
         return None
-    refs = owner.aliases[word](name)
+    refs = alias.parse(name)
     if not refs:
-        raise Failure(f'"{name}" names no {word}; write it as {word}/{owner.alias_forms.get(word, "CLUSTER/NAME")}')
+        raise Failure(f'"{name}" names no {word}; write it as {word}/{alias.syntax}')
     for ref in refs:
         resource = (await client.catalog()).by_kind(ref.api_version, ref.kind)
         try:

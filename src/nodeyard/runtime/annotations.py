@@ -78,7 +78,7 @@ def roots_of(
     """Return the roots of a key that these actions are for."""
     if len(roots) < 2:
         return list(roots) if any(True for _ in actions) else []
-    named = {capability.root_of(action) for action in actions}
+    named = {capability.roots.of_action(action) for action in actions}
     return [(root, ref) for root, ref in roots if (ref.namespace, ref.name) in named]
 
 

@@ -3,7 +3,7 @@
 A loop does work that is not a plan and must be on time, such as renewing leases of other nodes. It runs on the lease
 thread with its own connections until `stopped` is set:
 
-    main loop:  collect ──loop_input──▶ LoopInputs.put ──changed──▶ loop: reads `inputs`, an immutable mapping
+    main loop:  collect ──Background.input──▶ LoopInputs.put ──changed──▶ loop: reads `inputs`, an immutable mapping
     loop:       publish("leaf/a", value, keys=("a",)) ──▶ main loop: view.finding("leaf/a"), and key a is queued
 
     while not context.stopped.is_set():
@@ -29,7 +29,7 @@ from nodeyard.runtime.remote.connect import Connect, connect_by_kubeconfig
 
 
 class LoopInputs:
-    """`Capability.loop_input` of each key that this replica owns. Written on the main loop, read on any loop.
+    """`Background.input` of each key that this replica owns. Written on the main loop, read on any loop.
 
     Each change replaces the mapping, so that a mapping that a loop has read never changes. A key that no longer exists
     or that another replica owns is not in it.
@@ -149,5 +149,5 @@ class LoopContext:
 
     @property
     def inputs(self) -> Mapping[Key, Any]:
-        """`Capability.loop_input` of each key that this replica owns. Immutable: read it again after each change."""
+        """`Background.input` of each key that this replica owns. Immutable: read it again after each change."""
         return self.known.current

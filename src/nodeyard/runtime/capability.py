@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
@@ -37,7 +37,7 @@ class Watch:
     `indexes` find objects by a value. `needed` tells whether the watch runs at all right now. A plan waits until every
     watch without `needed` has synced; for the others `collect` checks `is_synced`.
 
-    A watch among a capability's `cluster_watches` runs on each remote cluster. `map_remote` then maps its changes to
+    A watch of `Remote` runs on each remote cluster. `map_remote` then maps its changes to
     keys, and `needed` is called with the view of that cluster, whose `view.cluster("")` is the host cluster. No plan
     waits for it: `collect` checks `is_synced`.
     """
@@ -51,8 +51,8 @@ class Watch:
     metadata_only: bool = False
     namespace: str = ""
     """Limits the watch to one namespace, with rights in that namespace only; views name it `Kind@namespace`
-    (`in_namespace`). The namespaces are known only at run time, so such watches are among `declared`: a missing
-    right blocks no_watches else, and `collect` checks `is_synced` and `watch_error`."""
+    (`in_namespace`). The namespaces are known only at run time, so such watches are dynamic (`Dynamic`): a missing
+    right blocks nothing else, and `collect` checks `is_synced` and `watch_error`."""
     optional: bool = False
     """The kind may be missing on the server: its watch starts when the kind appears and stops when it goes."""
     fallback_versions: tuple[str, ...] = ()
@@ -292,14 +292,100 @@ class Kind:
     granted reading it."""
 
 
-def no_clusters(_view: View) -> Iterable[RemoteClusterRef]:
-    """The default of `clusters`: no remote clusters."""
-    return ()
+@dataclass(frozen=True)
+class Roots:
+    """The root objects of a key: users pause, approve and delete them, and the reconciler's conditions appear there."""
+
+    of_key: Callable[[View, Key], Sequence[Any]] = lambda _view, _key: ()
+    """The roots of a key, which carry its pause and approve annotations."""
+    of_action: Callable[[Action], tuple[str, str]] = lambda action: (action.object.namespace, action.object.name)
+    """Namespace and name of the root that an action is for, if a key has several roots."""
+    approval: Callable[[View, Key], Sequence[Any]] = lambda _view, _key: ()
+    """Objects that several keys depend on, which carry the approval of an approval group that spans those keys. Their
+    pause does not affect the key."""
+    held: Callable[[View, Key], Sequence[Any]] = lambda _view, _key: ()
+    """Objects whose edits may be held in the plans of other keys (`Action.shared_root`), and whose status this key
+    writes: they get the condition `Held` here."""
+    plan_handles_pause: bool = False
+    """The planner itself skips paused roots, because other roots share their key or some work must continue. Otherwise
+    a key whose roots are all paused is not planned."""
 
 
-def no_watches(_view: View) -> Iterable[Watch]:
-    """The default of `declared`: no kinds beyond the static watches."""
-    return ()
+@dataclass(frozen=True)
+class Alias:
+    """A kind alias of `nodeyard why`, such as `pool/CLUSTER/POOL`."""
+
+    parse: Callable[[str], Sequence[ObjectRef]]
+    """Returns the objects that the name after the alias may mean, best first."""
+    syntax: str = "CLUSTER/NAME"
+
+
+@dataclass(frozen=True)
+class Explain:
+    """What `nodeyard why` needs to know."""
+
+    keys_of: Callable[[View, ObjectRef], Iterable[Key]] = lambda _view, _ref: ()
+    """The keys whose plan can explain an object."""
+    kinds: Callable[[View, ObjectRef], Iterable[tuple[str, str]]] = lambda _view, _ref: ()
+    """Kinds (apiVersion, kind) that must be watched before an object can be explained. The caller adds them to
+    `view.recent_kinds` and asks again until none is left."""
+    healthy: frozenset[str] = frozenset()
+    """Reasons that mean a healthy state. `why` does not answer with one of them if a condition says otherwise."""
+    aliases: Mapping[str, Alias] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Remote:
+    """Use of remote clusters."""
+
+    clusters: Callable[[View], Iterable[RemoteClusterRef]]
+    """The remote clusters that are needed now. Pure, and called again after each change of the view."""
+    watches: tuple[Watch, ...] = ()
+    """Watches on each remote cluster."""
+    aggregates: tuple[Aggregate, ...] = ()
+    keys: Callable[[View, str], Iterable[Key]] = lambda _view, _cluster: ()
+    """The keys to queue when a remote cluster connects, disconnects or reconnects, or a watch there fails."""
+
+
+NO_CLUSTERS: Final = Remote(lambda _view: ())
+
+
+@dataclass(frozen=True)
+class Dynamic:
+    """Watches of kinds that are known only at run time."""
+
+    watches: Callable[[View], Iterable[Watch]]
+    """Pure, cheap, and called again after each change of the view. The kinds are in the view (`Kind.group`, and `Kind`
+    if it is unique) for as long as they are returned, and are always optional: a kind that is not served or may not be
+    watched blocks nothing, so `collect` checks `is_synced`, `watch_error` and `versions`. An unknown plural is left
+    empty and discovered (`resources.of_kind`). A kind among the static watches is not watched again."""
+    aggregates_rights: bool = True
+    """The rights come from ClusterRoles with the label `rbac.nodeyard.dev/aggregate-to-<capability>: "true"`. False if
+    the kinds are fixed and their rights come from grants."""
+
+
+@dataclass(frozen=True)
+class Background:
+    """Loops for work with deadlines that is not a plan (`runtime.background`)."""
+
+    loops: tuple[Callable[[Any], Awaitable[None]], ...]
+    """Each gets a `LoopContext`."""
+    input: Callable[[Any, datetime], Any] = lambda _snapshot, _now: None
+    """Extracts the input of the loops from a snapshot: frozen, and compared to detect changes. Called after each
+    successful `collect`, also for a paused key and in observe-only mode: the write fence is closed then."""
+
+
+@dataclass(frozen=True)
+class Admission:
+    """Webhooks and policies."""
+
+    webhooks: tuple[Webhook, ...] = ()
+    """Admission webhooks (`runtime.webhooks`); every replica answers."""
+    policies: Callable[[str], Sequence[Object]] = lambda _username: ()
+    """ValidatingAdmissionPolicies and bindings that protect the capability's writes against everyone but this user."""
+    confinement: Callable[[str], Sequence[Object]] = lambda _username: ()
+    """ValidatingAdmissionPolicies and bindings that deny this user, the operator, what its roles cannot exclude. They
+    are installed with the roles."""
 
 
 @dataclass(frozen=True)
@@ -309,6 +395,8 @@ class Capability:
     name: str
     kinds: tuple[Kind, ...]
     watches: tuple[Watch, ...]
+    all_keys: Callable[[View], Iterable[Key]]
+    """The keys that exist now, for resyncs."""
     collect: Callable[[View, Key, datetime], Any]
     """Takes a frozen snapshot of everything that may influence the plan of a key. Runs on the event loop in at most
     linear time. Returns None if the key no longer exists."""
@@ -320,80 +408,24 @@ class Capability:
     rbac: tuple[Rule, ...]
     events: Callable[[Any, Plan, Outcome], Sequence[Event]] = lambda _snapshot, _plan, _outcome: ()
     aggregates: tuple[Aggregate, ...] = ()
-    declared: Callable[[View], Iterable[Watch]] = no_watches
-    """Watches of kinds that users declare at run time. Pure, cheap, and called again after each change of the view.
-    They are in the view (`Kind.group`, and `Kind` if it is unique) for as long as they are returned, and are always
-    optional: a kind that is not served or may not be watched blocks nothing, so `collect` checks `is_synced`,
-    `watch_error` and `versions`. An unknown plural is left empty and discovered (`resources.of_kind`). A kind among
-    `watches` is not watched again. The rights come from ClusterRoles with the label
-    `rbac.nodeyard.dev/aggregate-to-<capability>: "true"`."""
-    gathers_rights: bool = True
-    """Aggregate the rights for declared kinds. False if `declared` names fixed kinds whose rights come from grants."""
-    clusters: Callable[[View], Iterable[RemoteClusterRef]] = no_clusters
-    """The remote clusters that are needed now. Pure, and called again after each change of the view."""
-    cluster_watches: tuple[Watch, ...] = ()
-    """Watches on each remote cluster."""
-    cluster_aggregates: tuple[Aggregate, ...] = ()
-    cluster_keys: Callable[[View, str], Iterable[Key]] = lambda _view, _cluster: ()
-    """The keys to queue when a remote cluster connects, disconnects or reconnects, or a watch there fails."""
-    roots: Callable[[View, Key], Sequence[Any]] = lambda _view, _key: ()
-    """The root objects of a key, which carry its pause and approve annotations."""
-    root_of: Callable[[Action], tuple[str, str]] = lambda action: (action.object.namespace, action.object.name)
-    """Namespace and name of the root that an action is for, if a key has several roots."""
-    approval_roots: Callable[[View, Key], Sequence[Any]] = lambda _view, _key: ()
-    """Objects that several keys depend on, which carry the approval of an approval group that spans those keys. Their
-    pause does not affect the key."""
-    fine: frozenset[str] = frozenset()
-    """Reasons that mean a healthy state. `why` does not answer with one of them if a condition says otherwise."""
-    plans_pauses: bool = False
-    """The planner itself skips paused roots, because other roots share their key or some work must continue. Otherwise
-    a key whose roots are all paused is not planned."""
-    plans_inline: Callable[[Key], bool] = lambda _key: False
-    """Keys that take a fraction of a millisecond to plan and report, whatever the fleet size. They are planned on the
-    event loop, since a thread hop would cost more."""
-    held_roots: Callable[[View, Key], Sequence[Any]] = lambda _view, _key: ()
-    """Objects whose edits may be held in the plans of other keys (`Action.shared_root`), and whose status this key
-    writes: they get the condition `Held` here."""
+    """Aggregates over the watched kinds."""
     managed_nodes: Callable[[Any], int] = lambda _snapshot: 0
     """Number of managed nodes in a snapshot, the base of the brake's percentage."""
-    keys_of: Callable[[View, ObjectRef], Iterable[Key]] = lambda _view, _ref: ()
-    """The keys whose plan can explain an object."""
-    explain_kinds: Callable[[View, ObjectRef], Iterable[tuple[str, str]]] = lambda _view, _ref: ()
-    """Kinds (apiVersion, kind) that must be watched before an object can be explained. The caller adds them to
-    `view.recent_kinds` and asks again until none is left."""
-    all_keys: Callable[[View], Iterable[Key]] = lambda _view: ()
     metrics: Callable[[Metrics], Measure] | None = None
     """Registers the capability's own metrics. The returned object is called in every pass before its status is
     written."""
     replaces: Original | None = None
-    webhooks: tuple[Webhook, ...] = ()
-    """Admission webhooks (`runtime.webhooks`); every replica answers."""
-    policies: Callable[[str], Sequence[Object]] = lambda _username: ()
-    """ValidatingAdmissionPolicies and bindings that protect the capability's writes against everyone but this user."""
-    confinement: Callable[[str], Sequence[Object]] = lambda _username: ()
-    """ValidatingAdmissionPolicies and bindings that deny this user, the operator, what its roles cannot exclude. They
-    are installed with the roles."""
-    loops: tuple[Callable[[Any], Awaitable[None]], ...] = ()
-    """Background loops for work with deadlines that is not a plan (`runtime.background`); each gets a `LoopContext`."""
-    loop_input: Callable[[Any, datetime], Any] | None = None
-    """Extracts the input of the loops from a snapshot: frozen, and compared to detect changes. Called after each
-    successful `collect`, also for a paused key and in observe-only mode: the write fence is closed then."""
-    is_shared: bool = False
+    is_sharded: bool = False
     """Shard the keys over replicas by a Lease per key (`runtime.sharding`). Otherwise one leader does all the work."""
-    aliases: Mapping[str, Callable[[str], Sequence[ObjectRef]]] = field(default_factory=dict)
-    """Kind aliases of `nodeyard why`, and the objects that a name after the alias may mean, best first."""
-    alias_forms: Mapping[str, str] = field(default_factory=dict)
-    """Syntax of the name after an alias; `CLUSTER/NAME` by default."""
-
-    @property
-    def has_clusters(self) -> bool:
-        """True if it may use remote clusters."""
-        return self.clusters is not no_clusters
-
-    @property
-    def has_declared(self) -> bool:
-        """True if users can declare kinds that it watches."""
-        return self.declared is not no_watches
+    plans_inline: Callable[[Key], bool] = lambda _key: False
+    """Keys that take a fraction of a millisecond to plan and report, whatever the fleet size. They are planned on the
+    event loop, since a thread hop would cost more."""
+    roots: Roots = Roots()
+    explain: Explain = field(default_factory=Explain)
+    admission: Admission = Admission()
+    remote: Remote | None = None
+    dynamic: Dynamic | None = None
+    background: Background | None = None
 
     def definitions(self) -> Sequence[Object]:
         """Return the CRDs of its kinds."""

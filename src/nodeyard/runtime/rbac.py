@@ -94,21 +94,21 @@ def aggregation_label(capability: Capability) -> str:
 
 def remedy(capability: Capability) -> str:
     """Return the remedy for a missing right on a declared kind."""
-    if not capability.has_declared:
+    if capability.dynamic is None:
         return f"add the right to ClusterRole {service_account(capability)}"
     return f'grant it, with list and watch, in a ClusterRole with the label {aggregation_label(capability)}: "true"'
 
 
 def local_rules(capability: Capability) -> list[Object]:
     """Return the rules for the operator's own namespace."""
-    return [render(rule) for rule in (*_election(capability), *(_SECRETS if capability.webhooks else ()))]
+    return [render(rule) for rule in (*_election(capability), *(_SECRETS if capability.admission.webhooks else ()))]
 
 
 def _election(capability: Capability) -> tuple[Rule, ...]:
     """Return the rules for Leases: only its own Lease, except for create, which RBAC cannot limit by name. If keys are
     sharded: all Leases of the namespace, one per key and replica, which are deleted with them."""
     group, leases = "coordination.k8s.io", ("leases",)
-    if capability.is_shared:
+    if capability.is_sharded:
         return (Rule(group, leases, ("get", "list", "create", "update", "delete")),)
     return Rule(group, leases, ("get", "update"), (lease_name(capability.name),)), Rule(group, leases, ("create",))
 
@@ -119,10 +119,10 @@ def _registration(capability: Capability) -> tuple[Rule, ...]:
 
     The role that grants these rules owns the configurations, so that they are deleted with it and nobody restores them.
     """
-    if not capability.webhooks:
+    if not capability.admission.webhooks:
         return ()
     group, name = "admissionregistration.k8s.io", configuration_name(capability.name)
-    used = {webhook.mutates for webhook in capability.webhooks}
+    used = {webhook.mutates for webhook in capability.admission.webhooks}
     return (
         Rule(group, tuple(_CONFIGURATIONS), ("get", "patch"), (name,)),
         Rule(group, tuple(each for each, mutates in _CONFIGURATIONS.items() if mutates in used), ("create",), (name,)),
@@ -165,13 +165,13 @@ def roles(capability: Capability, account: str) -> list[Object]:
         *_namespace_roles(capability, cluster, subjects),
         *_grant_roles(capability),
         *_declared(capability, cluster, subjects),
-        *capability.confinement(username(account)),
+        *capability.admission.confinement(username(account)),
     ]
 
 
 def registering_roles(capability: Capability, account: str) -> list[Object]:
     """Return the role for webhook registration and its binding; empty without webhooks."""
-    if not capability.webhooks:
+    if not capability.admission.webhooks:
         return []
     name = registering_role(capability)
     metadata: Object = {"name": name, "labels": _LABELS}
@@ -218,7 +218,7 @@ def declared_role(capability: Capability) -> Object | None:
 
     It has no `rules` field: applying it again keeps the aggregated rules.
     """
-    if not capability.has_declared or not capability.gathers_rights:
+    if capability.dynamic is None or not capability.dynamic.aggregates_rights:
         return None
     return {
         "apiVersion": _API,

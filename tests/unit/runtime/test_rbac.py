@@ -54,7 +54,7 @@ def test_webhooks_bring_the_right_to_one_secret_of_our_own_namespace():
 
 
 def test_rights_on_declared_kinds_are_gathered_by_a_label_and_bound_to_the_same_account():
-    before = rbac.manifests(replace(BADGES, declared=labels.LABELS.declared))
+    before = rbac.manifests(replace(BADGES, dynamic=None))
 
     role, binding = [each for each in rbac.manifests(BADGES) if each not in before]
 
@@ -105,7 +105,7 @@ def test_who_elects_one_leader_touches_one_lease():
 
 
 def test_replicas_that_share_keys_out_see_make_and_clear_away_the_leases_of_all_of_them():
-    (rule,) = rbac.local_rules(replace(labels.LABELS, is_shared=True))
+    (rule,) = rbac.local_rules(replace(labels.LABELS, is_sharded=True))
     assert rule == {
         "apiGroups": ["coordination.k8s.io"],
         "resources": ["leases"],

@@ -30,7 +30,20 @@ from nodeyard.capabilities.affinity.webhook import WEBHOOKS
 from nodeyard.client.resources import Resource, of_kind
 from nodeyard.kube.objects import PartialObject
 from nodeyard.plan.model import ObjectRef
-from nodeyard.runtime.capability import Capability, Key, Kind, PeerOperator, Rule, View, Watch
+from nodeyard.runtime.capability import (
+    Admission,
+    Alias,
+    Capability,
+    Dynamic,
+    Explain,
+    Key,
+    Kind,
+    PeerOperator,
+    Roots,
+    Rule,
+    View,
+    Watch,
+)
 
 _APPLICATION: Final = "application"
 
@@ -189,7 +202,7 @@ AFFINITY: Final = Capability(
         *(_watch_unmanaged(each) for each in watched.OWNERS),
         _watch_unmanaged(watched.CLAIMS, optional=True),
     ),
-    declared=_declared,
+    all_keys=keys.all_keys,
     collect=_collect,
     plan=plan,
     status=status,
@@ -218,17 +231,19 @@ AFFINITY: Final = Capability(
         Rule("apps", ("replicasets", "deployments", "statefulsets", "daemonsets"), _READ),
         Rule("batch", ("jobs", "cronjobs"), _READ),
     ),
-    roots=_root_objects,
-    root_of=lambda action: (action.facts.object.namespace, action.facts.object.name),
-    fine=frozenset({Reason.TENANT_READY, Reason.CLASSES_VALID, Reason.SERVED, Reason.ENFORCED, Reason.NODES_MATCH}),
-    keys_of=_keys_of,
-    explain_kinds=unwatched_owner_kinds,
-    all_keys=keys.all_keys,
     metrics=AffinityMetrics,
     replaces=_find_cozystack,
-    webhooks=WEBHOOKS,
-    policies=policies,
-    confinement=confinement,
-    aliases={_APPLICATION: _parse_alias},
-    alias_forms={_APPLICATION: "KIND/NAMESPACE/NAME"},
+    roots=Roots(
+        _root_objects, of_action=lambda action: (action.facts.object.namespace, action.facts.object.name)
+    ),
+    explain=Explain(
+        _keys_of,
+        kinds=unwatched_owner_kinds,
+        healthy=frozenset(
+            {Reason.TENANT_READY, Reason.CLASSES_VALID, Reason.SERVED, Reason.ENFORCED, Reason.NODES_MATCH}
+        ),
+        aliases={_APPLICATION: Alias(_parse_alias, "KIND/NAMESPACE/NAME")},
+    ),
+    admission=Admission(WEBHOOKS, policies, confinement),
+    dynamic=Dynamic(_declared),
 )

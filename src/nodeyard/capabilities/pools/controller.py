@@ -38,12 +38,17 @@ from nodeyard.client.resources import Resource
 from nodeyard.kube.objects import Namespace, Node, Pod
 from nodeyard.plan.model import ObjectRef, Plan, Planned
 from nodeyard.runtime.capability import (
+    Admission,
     Aggregate,
+    Alias,
     Capability,
     Event,
+    Explain,
     Key,
     Kind,
+    Remote,
     RemoteClusterRef,
+    Roots,
     Rule,
     SecretKey,
     StatusWrite,
@@ -342,18 +347,7 @@ POOLS: Final = Capability(
         ),
         Watch(resources.DAEMON_SETS, metadata_only=True, needed=_has_local_drain),
     ),
-    clusters=clusters,
-    cluster_watches=(
-        Watch(resources.NODES.decoded_as(Node), map_remote=_remote_node_keys, needed=_has_remote_drain),
-        Watch(
-            resources.PODS.decoded_as(Pod),
-            map_remote=_remote_pod_keys,
-            indexes={names.BY_NODE: _pods_by_node},
-            needed=_has_remote_drain,
-        ),
-        Watch(resources.DAEMON_SETS, metadata_only=True, needed=_has_remote_drain),
-    ),
-    cluster_keys=lambda _view, cluster: (names.cluster_key(cluster),),
+    all_keys=_all_keys,
     collect=_collect,
     plan=_plan,
     status=_status,
@@ -378,9 +372,6 @@ POOLS: Final = Capability(
         Rule(names.INFRASTRUCTURE_GROUP, _INFRASTRUCTURE_CLUSTERS, (*_READ, "create", "patch")),
         Rule(names.INFRASTRUCTURE_GROUP, _MACHINE_TEMPLATES, (*_READ, "create", "patch", "delete")),
     ),
-    roots=_roots,
-    approval_roots=_class_roots,
-    held_roots=_held_roots,
     aggregates=(
         Aggregate(
             names.CLASS_NODES,
@@ -391,12 +382,27 @@ POOLS: Final = Capability(
             lambda count, deployment: count - replicas(deployment),
         ),
     ),
-    fine=frozenset({Reason.RECONCILED, Reason.AS_SPECIFIED, Reason.PLACED}),
     managed_nodes=_managed,
-    keys_of=_keys_of,
-    all_keys=_all_keys,
     metrics=PoolsMetrics,
-    webhooks=WEBHOOKS,
-    aliases={"pool": _pool},
-    alias_forms={"pool": "CLUSTER/POOL"},
+    roots=Roots(_roots, approval=_class_roots, held=_held_roots),
+    explain=Explain(
+        _keys_of,
+        healthy=frozenset({Reason.RECONCILED, Reason.AS_SPECIFIED, Reason.PLACED}),
+        aliases={"pool": Alias(_pool, "CLUSTER/POOL")},
+    ),
+    admission=Admission(WEBHOOKS),
+    remote=Remote(
+        clusters,
+        watches=(
+            Watch(resources.NODES.decoded_as(Node), map_remote=_remote_node_keys, needed=_has_remote_drain),
+            Watch(
+                resources.PODS.decoded_as(Pod),
+                map_remote=_remote_pod_keys,
+                indexes={names.BY_NODE: _pods_by_node},
+                needed=_has_remote_drain,
+            ),
+            Watch(resources.DAEMON_SETS, metadata_only=True, needed=_has_remote_drain),
+        ),
+        keys=lambda _view, cluster: (names.cluster_key(cluster),),
+    ),
 )

@@ -43,7 +43,20 @@ from nodeyard.client.resources import Resource, of_kind
 from nodeyard.kube.json import Object, json_equal
 from nodeyard.plan.model import ObjectRef, Plan, Planned
 from nodeyard.runtime.annotations import approved_on
-from nodeyard.runtime.capability import Capability, Event, Key, Kind, Rule, StatusWrite, View, Watch
+from nodeyard.runtime.capability import (
+    Admission,
+    Capability,
+    Dynamic,
+    Event,
+    Explain,
+    Key,
+    Kind,
+    Roots,
+    Rule,
+    StatusWrite,
+    View,
+    Watch,
+)
 
 # event to keys
 
@@ -360,9 +373,7 @@ PROFILES: Final = Capability(
         _object_watch(NOVA, watched.COMPUTES),
         _object_watch(NEUTRON, watched.AGENTS),
     ),
-    declared=_dynamic_watches,
-    # The plan of a node is small: one node, its role and their profiles.
-    plans_inline=names.is_node_key,
+    all_keys=_all_keys,
     collect=_collect,
     plan=_plan,
     status=_status,
@@ -388,13 +399,12 @@ PROFILES: Final = Capability(
         Rule("", ("configmaps",), (*_READ, "create", "patch", "delete"), grant=names.CONFIGURATION_GRANT),
         Rule("", ("secrets",), (*_READ, "create", "patch", "delete"), grant=names.SECRETS_GRANT),
     ),
-    roots=_roots,
-    approval_roots=_approval_roots,
-    held_roots=_held_roots,
-    fine=frozenset({Reason.RECONCILED, Reason.AVAILABLE}),
     managed_nodes=_managed_nodes,
-    keys_of=_keys_of,
-    all_keys=_all_keys,
     metrics=ProfilesMetrics,
-    webhooks=WEBHOOKS,
+    # The plan of a node is small: one node, its role and their profiles.
+    plans_inline=names.is_node_key,
+    roots=Roots(_roots, approval=_approval_roots, held=_held_roots),
+    explain=Explain(_keys_of, healthy=frozenset({Reason.RECONCILED, Reason.AVAILABLE})),
+    admission=Admission(WEBHOOKS),
+    dynamic=Dynamic(_dynamic_watches),
 )

@@ -32,7 +32,18 @@ from nodeyard.client.resources import Resource
 from nodeyard.kube.drain import is_unreachable, is_workload
 from nodeyard.kube.objects import Lease, Node, Pod
 from nodeyard.plan.model import ObjectRef
-from nodeyard.runtime.capability import Capability, Key, Kind, PeerOperator, Rule, View, Watch
+from nodeyard.runtime.capability import (
+    Admission,
+    Capability,
+    Explain,
+    Key,
+    Kind,
+    PeerOperator,
+    Roots,
+    Rule,
+    View,
+    Watch,
+)
 
 TEMPLATES: Final = Resource(names.GROUP, names.VERSION, names.PLURAL, names.KIND, False, NodeTemplate)
 _ALL_TEMPLATES: Final = (names.KEY,)
@@ -160,6 +171,7 @@ SPARES: Final = Capability(
             field_selector=f"metadata.name={names.ORIGINAL_LEASE}",
         ),
     ),
+    all_keys=lambda _view: _ALL_TEMPLATES,
     collect=collect,
     plan=plan,
     status=status,
@@ -173,14 +185,10 @@ SPARES: Final = Capability(
         Rule(names.GROUP, (f"{names.PLURAL}/status",), ("patch",)),
         Rule("coordination.k8s.io", ("leases",), ("list", "watch"), (names.ORIGINAL_LEASE,)),
     ),
-    roots=_roots,
-    root_of=lambda action: ("", template_named(action)),
-    fine=frozenset({Reason.SUFFICIENT, Reason.RECONCILE_SUCCESS}),
-    plans_pauses=True,
     managed_nodes=_managed,
-    keys_of=_keys_of,
-    all_keys=lambda _view: _ALL_TEMPLATES,
     metrics=SparesMetrics,
     replaces=find_peer,
-    policies=policies,
+    roots=Roots(_roots, of_action=lambda action: ("", template_named(action)), plan_handles_pause=True),
+    explain=Explain(_keys_of, healthy=frozenset({Reason.SUFFICIENT, Reason.RECONCILE_SUCCESS})),
+    admission=Admission(policies=policies),
 )

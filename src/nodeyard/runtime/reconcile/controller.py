@@ -98,11 +98,11 @@ class Controller:
             EventHandlers(
                 on_key=self._on_key,
                 on_synced=self._on_synced,
-                on_change=[self._on_view_change] if capability.has_clusters or capability.is_shared else [],
+                on_change=[self._on_view_change] if capability.remote is not None or capability.is_sharded else [],
                 on_unmapped=self._on_server_change,
                 on_watch_error=self._on_watch_error,
             ),
-            declared=self._declared if capability.has_declared else None,
+            declared=self._declared if capability.dynamic is not None else None,
         )
         self._clusters.attach(self.view)
         self._findings = LoopFindings(self.view.findings, self._enqueue)
@@ -164,7 +164,7 @@ class Controller:
 
     def _leadership(self) -> Ownership:
         name, settings, clock, random = self.capability.name, self._settings, self._env.clock, self._env.random
-        if self.capability.is_shared and settings.leader_elect:
+        if self.capability.is_sharded and settings.leader_elect:
             return ShardedLeadership(name, self, self._known_keys, settings, clock, random)
         return SingleLeader(name, self, settings, clock, random)
 
@@ -217,7 +217,7 @@ class Controller:
 
     def start(self) -> None:
         name = self.capability.name
-        has_clusters = self.capability.has_clusters
+        has_clusters = self.capability.remote is not None
         self._workers.start(self._settings.workers_with_clusters if has_clusters else self._settings.workers)
         self._tasks = [
             asyncio.create_task(self._recorder.run(), name=f"recorder {name}"),
@@ -228,8 +228,9 @@ class Controller:
             self._tasks.append(asyncio.create_task(self._clusters.run(), name=f"clusters {name}"))
         self._findings.start()
         self._ownership.start(self._env.elections)
-        for loop in self.capability.loops:
-            self._env.elections.run(partial(self._run_loop, loop))
+        if self.capability.background is not None:
+            for loop in self.capability.background.loops:
+                self._env.elections.run(partial(self._run_loop, loop))
         self.resync()
 
     async def stop(self) -> None:
@@ -239,7 +240,7 @@ class Controller:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         # Every replica answers admission reviews and records their events.
-        if self._ownership.may_write_any or self.capability.webhooks:
+        if self._ownership.may_write_any or self.capability.admission.webhooks:
             await first_of(self._recorder.drain(), self._env.clock.sleep(DRAIN_SECONDS))
         await self._queue.close()
         self._plan_executor.close()
@@ -296,13 +297,14 @@ class Controller:
 
     def _on_watch_error(self) -> None:
         """Handle a watch that broke or recovered. Statuses report it: for declared kinds at once, else if it lasts."""
-        if self.capability.has_declared or self._reconciler.reports_staleness:
+        if self.capability.dynamic is not None or self._reconciler.reports_staleness:
             self.resync()
         for key in self._all_keys():
             self._queue.add_after(key, STALE_SECONDS)
 
     def _declared(self, view: View) -> Iterable[Watch]:
-        return [self._with_view(watch) for watch in self.capability.declared(view)]
+        dynamic = self.capability.dynamic
+        return () if dynamic is None else [self._with_view(watch) for watch in dynamic.watches(view)]
 
     def _on_key(self, key: Key, change: Change[Any], watch: WatchSpec, cluster: str = "") -> None:
         subject = (full_name(watch.resource), *change.key, *((cluster,) if cluster else ()))
@@ -339,7 +341,7 @@ class Controller:
         if key is None:
             self.resync()
             return
-        if self.capability.has_clusters:
+        if self.capability.remote is not None:
             self._clusters.start_declared()
         self._queue.add(key)
         self._clusters.look_again()

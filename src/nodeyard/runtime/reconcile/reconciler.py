@@ -178,15 +178,15 @@ class Reconciler:
         if observing != self.observe_reason:
             self.observe_reason = observing
             tools.publish()
-        if capability.loop_input is not None:
-            tools.loop_inputs.put(key, capability.loop_input(snapshot, now))
-        roots = capability.roots(tools.view, key)
-        if roots and not capability.plans_pauses and all(map(is_paused, roots)):
+        if capability.background is not None:
+            tools.loop_inputs.put(key, capability.background.input(snapshot, now))
+        roots = capability.roots.of_key(tools.view, key)
+        if roots and not capability.roots.plan_handles_pause and all(map(is_paused, roots)):
             _log.info("reconcile skipped", reason="Paused")
             # The loops continue while paused, and their input may change without an event.
-            return ReconcileResult(Ending.PAUSED, OBSERVE_SECONDS if capability.loop_input is not None else None)
+            return ReconcileResult(Ending.PAUSED, OBSERVE_SECONDS if capability.background is not None else None)
         planned, braked = await self._plan(
-            key, snapshot, now, approvals((*roots, *capability.approval_roots(tools.view, key)))
+            key, snapshot, now, approvals((*roots, *capability.roots.approval(tools.view, key)))
         )
         tools.reservations.reserve(key, planned.reserves, planned.waits_for)
         self._record_plan(key, braked)
@@ -196,7 +196,7 @@ class Reconciler:
             return outdated
         is_final = planned.is_final and braked.held is None
         planned = msgspec.structs.replace(planned, plan=braked.now, is_final=is_final)
-        outcome = await self._apply(planned, seen_at, (*roots, *capability.approval_roots(tools.view, key)))
+        outcome = await self._apply(planned, seen_at, (*roots, *capability.roots.approval(tools.view, key)))
         outcome = msgspec.structs.replace(outcome, waited=tools.latency.waited(key))
         if outcome.is_complete:
             # The cache shows the writes from now on.
@@ -267,7 +267,7 @@ class Reconciler:
     def _requeue_shared(self, key: Key, held: Plan | None, message: str) -> None:
         """Requeue the keys of shared objects whose held edits have changed."""
         for ref in self._shared.hold(key, held, message):
-            for each in self._capability.keys_of(self._tools.view, ref):
+            for each in self._capability.explain.keys_of(self._tools.view, ref):
                 self._tools.enqueue(each)
 
     async def _observe(self, plan: Plan, roots: Sequence[Any], reason: str, now: datetime) -> ReconcileResult:
@@ -305,7 +305,7 @@ class Reconciler:
         if fresh is None or not stale or not plan.actions:
             return None
         known = roots_of(self._capability, plan.actions, self._refs(roots))
-        known += self._refs(self._capability.approval_roots(tools.view, key))
+        known += self._refs(self._capability.roots.approval(tools.view, key))
         try:
             await fresh.refresh([ref for _, ref in known])
         except ClientError as error:
@@ -356,7 +356,7 @@ class Reconciler:
         report = functools.partial(self._summarize, snapshot, plan, outcome, tools.clock.now())
         writes, events = await self._run(plan.key, report)
         may_write = tools.gate_of(plan.key).may_write
-        shared = self._refs(self._capability.held_roots(tools.view, plan.key))
+        shared = self._refs(self._capability.roots.held(tools.view, plan.key))
         conditions = {
             **self._conditions(plan, outcome, roots),
             **self._shared.conditions_of(ref for _, ref in shared),

@@ -23,7 +23,7 @@ from nodeyard.plan.model import ObjectRef
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import bind, get_logger
 from nodeyard.runtime.annotations import ref_of
-from nodeyard.runtime.capability import Capability, Key, RemoteClusterRef, View, Watch
+from nodeyard.runtime.capability import NO_CLUSTERS, Capability, Key, Remote, RemoteClusterRef, View, Watch
 from nodeyard.runtime.remote.client import MemoryBudget, MemoryUse, RemoteClient, cached_bytes, memory_aggregates
 from nodeyard.runtime.remote.connect import Connect, Read, connect_by_kubeconfig
 from nodeyard.runtime.remote.connection import Connection
@@ -92,9 +92,10 @@ class Cluster:
         )
         self._informers = InformerFactory(client, env.clock, env.random, identifies=False)
         self._informers.pause()
-        self._informers.mapper.register(each.resource for each in capability.cluster_watches if not each.metadata_only)
-        self.view = _register(self._informers, capability, ref.name, callbacks, self._enqueue_keys)
-        memory.kept = cached_bytes(self.view, capability.cluster_watches)
+        remote = self._remote = capability.remote or NO_CLUSTERS
+        self._informers.mapper.register(each.resource for each in remote.watches if not each.metadata_only)
+        self.view = _register(self._informers, remote, ref.name, callbacks, self._enqueue_keys)
+        memory.kept = cached_bytes(self.view, remote.watches)
         self.target = self._new_target()
         self._connection = Connection(
             ref,
@@ -186,7 +187,7 @@ class Cluster:
     def _enqueue_keys(self) -> None:
         """Queue the capability's keys of this cluster."""
         try:
-            keys = tuple(self._capability.cluster_keys(self._host, self.name))
+            keys = tuple(self._remote.keys(self._host, self.name))
         except Exception:
             _log.exception("listing keys failed", capability=self._capability.name, cluster=self.name)
             return
@@ -209,19 +210,21 @@ class Cluster:
 def empty_view(capability: Capability, env: ClusterEnvironment) -> CacheView:
     """Return the view of a cluster that is not declared: nothing is known of it."""
     client = Client(RemoteTransport("", lambda: None))
-    return _register(InformerFactory(client, env.clock, env.random), capability, "", ClusterCallbacks())
+    return _register(
+        InformerFactory(client, env.clock, env.random), capability.remote or NO_CLUSTERS, "", ClusterCallbacks()
+    )
 
 
 def _register(
     watches: InformerFactory,
-    capability: Capability,
+    remote: Remote,
     name: str,
     callbacks: ClusterCallbacks,
     enqueue_keys: Callable[[], None] = lambda: None,
 ) -> CacheView:
     view = watches.register(
-        [_with_remote_keys(watch, name) for watch in capability.cluster_watches],
-        (*capability.cluster_aggregates, *memory_aggregates(capability.cluster_watches)),
+        [_with_remote_keys(watch, name) for watch in remote.watches],
+        (*remote.aggregates, *memory_aggregates(remote.watches)),
         EventHandlers(
             on_key=lambda key, change, watch: callbacks.on_key(key, change, watch, name),
             on_synced=lambda _kind: enqueue_keys(),

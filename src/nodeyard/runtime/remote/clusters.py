@@ -15,7 +15,7 @@ from typing import Final
 
 from nodeyard.apply.writers import Target
 from nodeyard.process.logs import get_logger
-from nodeyard.runtime.capability import Capability, Key, RemoteClusterRef
+from nodeyard.runtime.capability import NO_CLUSTERS, Capability, Key, RemoteClusterRef
 from nodeyard.runtime.remote.cluster import Cluster, ClusterCallbacks, ClusterEnvironment, empty_view
 from nodeyard.watch.view import CacheView
 
@@ -35,6 +35,7 @@ class Clusters:
     ) -> None:
         """`is_ours` tells whether this replica connects the clusters of a key."""
         self._capability = capability
+        self._remote = capability.remote or NO_CLUSTERS
         self._is_ours = is_ours
         self._env = env
         self._callbacks = callbacks
@@ -102,7 +103,7 @@ class Clusters:
         declared = self._declared()
         if declared is None:
             return
-        has_needs = any(watch.needed is not None for watch in self._capability.cluster_watches)
+        has_needs = any(watch.needed is not None for watch in self._remote.watches)
         await self._stop([name for name in self._running if name not in declared], "not running any more")
         for name, ref in declared.items():
             if name in self._running:
@@ -116,7 +117,7 @@ class Clusters:
         """Return the declared clusters; None if the capability failed, which changes nothing."""
         declared: dict[str, RemoteClusterRef] = {}
         try:
-            for each in self._capability.clusters(self._host):
+            for each in self._remote.clusters(self._host):
                 if self._is_ours(each.key or each.name):
                     declared.setdefault(each.name, each)
         except Exception:

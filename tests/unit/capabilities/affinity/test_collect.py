@@ -73,7 +73,7 @@ def test_applications_that_somebody_else_serves_are_not_ours_to_plan():
     assert collect(view, "application/Postgres/tenant-acme/db", NOW) is None
     assert collect(view, "tenants", NOW).is_served_elsewhere
     assert collect(view, "definition/postgres", NOW).is_served_elsewhere
-    assert [each.resource.kind for each in AFFINITY.declared(view)] == []
+    assert [each.resource.kind for each in AFFINITY.dynamic.watches(view)] == []
 
 
 def test_a_tenant_that_is_to_go_has_what_is_left_in_it_counted_once():
@@ -195,7 +195,7 @@ def test_pods_of_a_daemon_set_are_judged_by_their_nodes_where_its_selector_does_
 def test_kinds_that_were_met_are_watched_by_their_metadata():
     view = AffinityView(POSTGRES, recent_kinds=[("postgresql.cnpg.io/v1", "Cluster")])
 
-    found = {each.resource.kind: each for each in AFFINITY.declared(view)}
+    found = {each.resource.kind: each for each in AFFINITY.dynamic.watches(view)}
 
     assert set(found) == {"Postgres", "Cluster"}
     assert (found["Cluster"].metadata_only, found["Postgres"].metadata_only) == (True, False)

@@ -36,7 +36,7 @@ def why(view, api_version, kind, name, namespace=""):
     ref = ObjectRef(api_version=api_version, kind=kind, name=name, namespace=namespace)
     decisions = [
         decision
-        for key in AFFINITY.keys_of(view, ref)
+        for key in AFFINITY.explain.keys_of(view, ref)
         if (snapshot := AFFINITY.collect(view, key, NOW)) is not None
         for decision in AFFINITY.plan(snapshot, NOW, [ref]).plan.decisions
     ]
@@ -101,10 +101,10 @@ def test_kinds_on_the_way_that_nobody_watches_are_asked_for_first():
     unwatched = AffinityView(*SURROUNDINGS, pod(reference(CLUSTER)))
     ref = ObjectRef(api_version="v1", kind="Pod", name="main-1", namespace=HOME)
 
-    assert list(AFFINITY.explain_kinds(unwatched, ref)) == [CNPG]
+    assert list(AFFINITY.explain.kinds(unwatched, ref)) == [CNPG]
     assert (
         list(
-            AFFINITY.explain_kinds(
+            AFFINITY.explain.kinds(
                 AffinityView(*SURROUNDINGS, CLUSTER, pod(reference(CLUSTER)), recent_kinds=[CNPG]), ref
             )
         )
@@ -170,7 +170,7 @@ def test_what_is_not_fine_is_not_told_as_fine():
 
 
 def test_an_application_is_meant_by_kind_namespace_and_name():
-    (ref,) = AFFINITY.aliases["application"]("Postgres/tenant-acme/main-db")
+    (ref,) = AFFINITY.explain.aliases["application"].parse("Postgres/tenant-acme/main-db")
 
     assert (ref.kind, ref.namespace, ref.name) == ("Postgres", HOME, "main-db")
-    assert AFFINITY.aliases["application"]("main-db") == ()
+    assert AFFINITY.explain.aliases["application"].parse("main-db") == ()

@@ -6,18 +6,19 @@ from nodeyard.admission.client_config import ByUrl
 from nodeyard.admission.configurations import MUTATING, VALIDATING, configuration
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.webhook import WEBHOOKS
-from nodeyard.runtime.capability import Capability
+from nodeyard.runtime.capability import Admission, Capability
 
 AFFINITY = Capability(
     name=names.CAPABILITY,
     kinds=(),
     watches=(),
+    all_keys=lambda _view: (),
     collect=lambda _view, _key, _now: None,
     plan=lambda _snapshot, _now, _refs: None,
     status=lambda *_: (),
     messages=lambda reason, _facts: reason,
     rbac=(),
-    webhooks=WEBHOOKS,
+    admission=Admission(WEBHOOKS),
 )
 
 

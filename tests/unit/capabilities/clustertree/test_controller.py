@@ -44,7 +44,7 @@ class Root:
         self.watches = InformerFactory(self.client, self.clock, Random(1))
         self.due = []
         watches = [self._told_by(watch) for watch in CLUSTERTREE.watches]
-        declared = lambda view: [self._told_by(watch) for watch in CLUSTERTREE.declared(view)]  # noqa: E731
+        declared = lambda view: [self._told_by(watch) for watch in CLUSTERTREE.dynamic.watches(view)]  # noqa: E731
         handlers = EventHandlers(on_key=lambda key, *_: self.due.append(key))
         self.view = self.watches.register(watches, CLUSTERTREE.aggregates, handlers, declared=declared)
 
@@ -178,7 +178,7 @@ async def test_who_can_explain_an_object(root):
 
     def keys(kind, name, api_version="v1", namespace=""):
         ref = ObjectRef(api_version=api_version, kind=kind, name=name, namespace=namespace)
-        return list(CLUSTERTREE.keys_of(root.view, ref))
+        return list(CLUSTERTREE.explain.keys_of(root.view, ref))
 
     assert keys("Cluster", "east", names.API_VERSION) == ["east"]
     assert keys("Cluster", "east", "cluster.x-k8s.io/v1beta2") == []
@@ -188,7 +188,7 @@ async def test_who_can_explain_an_object(root):
 
 # in a leaf
 
-(_leaf_nodes, _leaf_pods, _leaf_leases) = CLUSTERTREE.cluster_watches
+(_leaf_nodes, _leaf_pods, _leaf_leases) = CLUSTERTREE.remote.watches
 
 
 def test_a_leaf_node_matters_by_what_is_shown_of_it():

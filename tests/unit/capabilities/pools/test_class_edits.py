@@ -132,5 +132,5 @@ def test_an_approval_on_a_class_plans_its_clusters_again():
 
 @pytest.mark.parametrize("key", ["cluster/c00", "classes"])
 def test_an_edit_is_approved_on_the_class(key):
-    found = POOLS.approval_roots(PoolsView(a_world("c00")), key)
+    found = POOLS.roots.approval(PoolsView(a_world("c00")), key)
     assert [each.metadata.name for each in found] == (["medium"] if key == "cluster/c00" else [])

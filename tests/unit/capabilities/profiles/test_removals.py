@@ -113,7 +113,7 @@ def test_it_is_told_of_and_approved_on_the_profile():
     braked = brake(plan(snapshot, NOW).plan, Limit(nodes=2, percent=10), PROFILES.managed_nodes(snapshot))
 
     (told,) = (each for each in events(snapshot, braked.now, Outcome()) if each.reason == "NeedsApproval")
-    (root,) = PROFILES.approval_roots(view, names.node_key(NAMESPACE, "n0"))
+    (root,) = PROFILES.roots.approval(view, names.node_key(NAMESPACE, "n0"))
 
     assert (told.object.kind, told.object.name) == (names.NETWORK_PROFILE_KIND, "dpdk")
     assert (root["kind"], root["metadata"]["name"]) == (names.NETWORK_PROFILE_KIND, "dpdk")

@@ -92,7 +92,7 @@ class Caches:
     def __init__(self) -> None:
         clock = VirtualClock()
         self._watches = InformerFactory(connect(Server(clock)), clock, Random(1))
-        self.view = self._watches.register(PROFILES.watches, declared=PROFILES.declared)
+        self.view = self._watches.register(PROFILES.watches, declared=PROFILES.dynamic.watches)
 
     def deliver(self, kind: str, *objects: Any) -> None:
         self.view.refresh()

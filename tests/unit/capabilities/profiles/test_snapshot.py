@@ -41,7 +41,7 @@ def config_map(name: str, labels: dict[str, str]) -> Object:
 
 @pytest.mark.parametrize("to", ["n1", "n0"])
 def test_a_configuration_whose_label_is_changed_wakes_the_node_that_it_was_of(to: str) -> None:
-    declared = PROFILES.declared(ProfilesView(build.node_body("n0")))
+    declared = PROFILES.dynamic.watches(ProfilesView(build.node_body("n0")))
     watch = next(each for each in declared if each.resource.kind == "ConfigMap")
     before, after = (config_map("c", {names.NODE_LABEL: node}) for node in ("n0", to))
     assert names.node_key(build.NAMESPACE, "n0") in watch.keys(before, after)

@@ -14,7 +14,7 @@ from nodeyard.client.errors import TransportError
 from nodeyard.kube.objects import Node, ObjectMeta
 from nodeyard.process.metrics import Metrics
 from nodeyard.runtime.background import LoopInputs
-from nodeyard.runtime.capability import Event, PeerOperator
+from nodeyard.runtime.capability import Background, Event, PeerOperator, Roots
 from nodeyard.runtime.metrics import EventLatency, LoopMetrics
 from nodeyard.runtime.reconcile.expectations import Expectations
 from nodeyard.runtime.reconcile.reconciler import OBSERVE_SECONDS, Reconciler, Tools
@@ -195,7 +195,9 @@ async def test_a_paused_root_ends_the_pass_unless_the_planner_minds_pauses_itsel
     stage.rule = msgspec.structs.replace(stage.rule, metadata=paused)
     assert await stage.reconciler().reconcile("a") == ReconcileResult(Ending.PAUSED)
     assert stage.story == []
-    await stage.reconciler(dataclasses.replace(LABELS, plans_pauses=True)).reconcile("a")
+    await stage.reconciler(
+        dataclasses.replace(LABELS, roots=dataclasses.replace(LABELS.roots, plan_handles_pause=True))
+    ).reconcile("a")
     assert "apply" in stage.story
 
 
@@ -284,7 +286,8 @@ async def test_what_stands_is_recorded_once_and_what_happens_each_time(stage):
 
 
 def briefed(**options):
-    return dataclasses.replace(LABELS, loop_input=lambda snapshot, now: (snapshot.rule.spec.team, now.year), **options)
+    background = Background((), lambda snapshot, now: (snapshot.rule.spec.team, now.year))
+    return dataclasses.replace(LABELS, background=background, **options)
 
 
 async def test_loops_are_briefed_of_a_key_as_soon_as_it_is_collected(stage):
@@ -373,7 +376,7 @@ async def test_behind_a_broken_watch_the_root_is_read_once_before_the_writes(sta
 
 async def test_a_root_that_is_made_anew_for_each_look_is_told_by_its_version(stage):
     capability = dataclasses.replace(
-        LABELS, roots=lambda view, key: [msgspec.structs.replace(view.get("LabelRule", key))]
+        LABELS, roots=Roots(lambda view, key: [msgspec.structs.replace(view.get("LabelRule", key))])
     )
     stage.freshness = Stale()
     assert (await stage.reconciler(capability).reconcile("a")).ending is Ending.SETTLED
