@@ -10,7 +10,7 @@ from nodeyard.apply.outcome import Result
 from nodeyard.client.resources import Resource, of_kind
 from nodeyard.kube.objects import NullableStruct, ObjectMeta, PlainStruct
 from nodeyard.plan.model import Action, Decision, FieldChange, ObjectRef, Plan, Planned, Verb, Write
-from nodeyard.runtime.capability import Capability, Dynamic, Explain, Kind, Roots, Rule, StatusWrite, Watch
+from nodeyard.runtime.capability import Capability, Dynamic, Explain, Kind, Report, Roots, Rule, StatusWrite, Watch
 
 GROUP = "badges.test"
 API_VERSION = "badges.test/v1"
@@ -110,7 +110,7 @@ def _action(obj, service):
     )
 
 
-def status(snapshot, _plan, outcome, _now):
+def report(snapshot, _plan, outcome, _now):
     done = sum(each.result is Result.DONE for each in outcome.results)
     failed = [each.message for each in outcome.results if each.result is not Result.DONE]
     found = {
@@ -119,7 +119,7 @@ def status(snapshot, _plan, outcome, _now):
         "trouble": snapshot.watch_error,
         "refused": failed[0] if failed else "",
     }
-    return [StatusWrite(object=_ref(snapshot.service), status=found)]
+    return Report([StatusWrite(object=_ref(snapshot.service), status=found)])
 
 
 def _ref(service):
@@ -173,7 +173,7 @@ BADGES = Capability(
     all_keys=lambda view: [each.metadata.name for each in view.all("BadgeService")],
     collect=collect,
     plan=plan,
-    status=status,
+    report=report,
     messages=lambda reason, facts: f"{reason} {facts}",
     rbac=(
         Rule(GROUP, ("badgeservices",), ("get", "list", "watch")),

@@ -48,8 +48,8 @@ class Switch:
 class Desk:
     """Holds the inputs of the loop and the leaf health that it publishes."""
 
-    def __init__(self, measure=None):
-        self.measure = measure
+    def __init__(self, metrics_recorder=None):
+        self.metrics_recorder = metrics_recorder
         self.known = LoopInputs()
         self.gate = Switch()
         self.published = {}
@@ -94,7 +94,7 @@ class Desk:
                 changed=changed,
                 known=self.known,
                 connect=connect,
-                measure=self.measure,
+                metrics_recorder=self.metrics_recorder,
             )
             task = asyncio.create_task(renew(context))
             try:

@@ -81,13 +81,13 @@ class Measured:
             "nodeyard_kinships_asked_total", "Questions by how many owners there were.", ("steps",)
         )
 
-    def __call__(self, _snapshot, _plan, _outcome):
+    def record(self, _values):
         """Passes are of no interest."""
 
     def forget(self, _key):
         """Nothing is kept by key."""
 
-    def reviewed(self, _review, verdict):
+    def record_review(self, _review, verdict):
         self._asked.labels(verdict.facts["steps"]).inc()
 
 

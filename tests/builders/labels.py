@@ -29,6 +29,7 @@ from nodeyard.runtime.capability import (
     Explain,
     Kind,
     PeerOperator,
+    Report,
     Roots,
     Rule,
     StatusWrite,
@@ -142,6 +143,10 @@ def events(snapshot, _plan, outcome):
     return [Event(ref(snapshot.rule), "Normal", "Labelled", f"{len(done)} nodes: {', '.join(done[:10])}")]
 
 
+def report(snapshot, plan, outcome, now):
+    return Report(status(snapshot, plan, outcome, now), events(snapshot, plan, outcome))
+
+
 def _rule_keys(old, new):
     if old is not None and new is not None and _meaning(old) == _meaning(new):
         return ()
@@ -224,9 +229,8 @@ LABELS = Capability(
     all_keys=lambda view: [rule.metadata.name for rule in view.all("LabelRule")],
     collect=collect,
     plan=plan,
-    status=status,
+    report=report,
     messages=lambda reason, facts: f"{reason} {facts}",
-    events=events,
     rbac=(
         Rule(GROUP, ("labelrules",), ("get", "list", "watch")),
         Rule(GROUP, ("labelrules/status",), ("patch",)),

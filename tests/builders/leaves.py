@@ -16,7 +16,7 @@ from nodeyard.client.resources import CONFIG_MAPS, NODES, SECRETS
 from nodeyard.client.transport import Response
 from nodeyard.kube.objects import Node
 from nodeyard.plan.model import Action, Decision, Disruption, FieldChange, ObjectRef, Plan, Planned, Verb, Write
-from nodeyard.runtime.capability import Aggregate, Capability, Explain, Remote, RemoteClusterRef, Rule, Watch
+from nodeyard.runtime.capability import Aggregate, Capability, Explain, Remote, RemoteClusterRef, Report, Rule, Watch
 from nodeyard.runtime.remote.connect import connect_by_kubeconfig
 from nodeyard.sim.embedded import connect
 
@@ -71,7 +71,7 @@ def leaves(group):
         all_keys=lambda view: [each["metadata"]["name"] for each in view.all("Secret")],
         collect=collect,
         plan=_plan,
-        status=lambda _snapshot, _plan, _outcome, _now: (),
+        report=lambda _snapshot, _plan, _outcome, _now: Report(),
         messages=lambda reason, facts: f"{reason} {facts}",
         rbac=(
             Rule("", ("secrets", "configmaps"), ("get", "list", "watch", "create", "patch")),

@@ -152,7 +152,7 @@ def check_all(capability: Capability, view: Any) -> None:
 def check(capability: Capability, snapshot: Any) -> None:
     """Every object that the pass writes a status for is asked about."""
     first = capability.plan(snapshot, NOW, ()).plan
-    written = capability.status(snapshot, first, Outcome(), NOW)
+    written = capability.report(snapshot, first, Outcome(), NOW).statuses
     refs = [each.object for each in written]
     plan = capability.plan(snapshot, NOW, refs).plan
     for write in written:

@@ -144,7 +144,7 @@ class LoopContext:
     known: LoopInputs
     connect: Connect = connect_by_kubeconfig
     """Opens this loop's own connections to remote clusters."""
-    measure: Any = None
+    metrics_recorder: Any = None
     """The metrics that `Capability.metrics` created, if any."""
 
     @property

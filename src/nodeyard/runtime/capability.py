@@ -248,18 +248,31 @@ class Original(Protocol):
     def __call__(self, view: View, now: datetime) -> PeerOperator | None: ...
 
 
-class Measure(Protocol):
-    def __call__(self, snapshot: Any, plan: Plan, outcome: Outcome) -> None: ...
+@dataclass(frozen=True)
+class Report:
+    """What one pass over a key reports."""
+
+    statuses: Sequence[StatusWrite] = ()
+    events: Sequence[Event] = ()
+    metrics: Any = None
+    """Values for the capability's `MetricsRecorder`; None records nothing."""
+
+
+class MetricsRecorder(Protocol):
+    """The capability's own metrics."""
+
+    def record(self, values: Any) -> None:
+        """Record `Report.metrics`. Called in every pass before its status is written."""
 
     def forget(self, key: Key) -> None:
         """Remove the series of a deleted key."""
 
 
 @runtime_checkable
-class MeasuresReviews(Protocol):
-    """Optional interface of a `Measure`: metrics of admission reviews."""
+class ReviewRecorder(Protocol):
+    """Optional interface of a `MetricsRecorder`: metrics of admission reviews."""
 
-    def reviewed(self, review: AdmissionRequest, verdict: AdmissionResponse) -> None:
+    def record_review(self, review: AdmissionRequest, verdict: AdmissionResponse) -> None:
         """Called after each admission response, except for dry runs."""
 
 
@@ -402,18 +415,18 @@ class Capability:
     linear time. Returns None if the key no longer exists."""
     plan: Callable[[Any, datetime, Sequence[ObjectRef]], Planned]
     """Computes the plan. Pure; runs in a worker thread. The refs are the objects to explain."""
-    status: Callable[[Any, Plan, Outcome, datetime], Sequence[StatusWrite]]
+    report: Callable[[Any, Plan, Outcome, datetime], Report]
+    """Computes statuses, events and metrics of a pass from its snapshot, plan and outcome. Pure; runs in a worker
+    thread."""
     messages: Callable[[str, Object], str]
     """Renders a reason and its facts as text for conditions, events, `why` and the dashboard."""
     rbac: tuple[Rule, ...]
-    events: Callable[[Any, Plan, Outcome], Sequence[Event]] = lambda _snapshot, _plan, _outcome: ()
     aggregates: tuple[Aggregate, ...] = ()
     """Aggregates over the watched kinds."""
     managed_nodes: Callable[[Any], int] = lambda _snapshot: 0
     """Number of managed nodes in a snapshot, the base of the brake's percentage."""
-    metrics: Callable[[Metrics], Measure] | None = None
-    """Registers the capability's own metrics. The returned object is called in every pass before its status is
-    written."""
+    metrics: Callable[[Metrics], MetricsRecorder] | None = None
+    """Registers the capability's own metrics."""
     replaces: Original | None = None
     is_sharded: bool = False
     """Shard the keys over replicas by a Lease per key (`runtime.sharding`). Otherwise one leader does all the work."""

@@ -15,8 +15,8 @@ import msgspec
 
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.plan import plan
+from nodeyard.capabilities.spares.report import report
 from nodeyard.capabilities.spares.report.events import events
-from nodeyard.capabilities.spares.report.status import status
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
 from nodeyard.capabilities.spares.types import NodeTemplate, NodeTemplateStatus
 from nodeyard.kube.names import ZONE
@@ -121,7 +121,8 @@ def _rest(stage: Stage, title: str) -> Iterator[str]:
 
 def _with_status(seen: SparesSnapshot, planned: Planned, now: datetime) -> SparesSnapshot:
     after = build.apply(seen, planned)
-    written = {each.object.name: each.status for each in status(seen, planned.plan, build.all_done(planned), now)}
+    statuses = report(seen, planned.plan, build.all_done(planned), now).statuses
+    written = {each.object.name: each.status for each in statuses}
     templates = [
         msgspec.structs.replace(each, status=msgspec.convert(written[each.name], NodeTemplateStatus))
         if each.name in written

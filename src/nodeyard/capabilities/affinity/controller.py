@@ -22,9 +22,8 @@ from nodeyard.capabilities.affinity.messages import text
 from nodeyard.capabilities.affinity.plan import plan
 from nodeyard.capabilities.affinity.policies import confinement, policies
 from nodeyard.capabilities.affinity.reasons import Reason
-from nodeyard.capabilities.affinity.report.events import events
+from nodeyard.capabilities.affinity.report import report
 from nodeyard.capabilities.affinity.report.metrics import AffinityMetrics
-from nodeyard.capabilities.affinity.report.status import status
 from nodeyard.capabilities.affinity.snapshot import Snapshot
 from nodeyard.capabilities.affinity.webhook import WEBHOOKS
 from nodeyard.client.resources import Resource, of_kind
@@ -205,8 +204,7 @@ AFFINITY: Final = Capability(
     all_keys=keys.all_keys,
     collect=_collect,
     plan=plan,
-    status=status,
-    events=events,
+    report=report,
     messages=text,
     rbac=(
         Rule(names.GROUP, (names.CLASS_PLURAL, names.DEFINITION_PLURAL), (*_READ, "patch")),

@@ -28,9 +28,8 @@ from nodeyard.capabilities.clustertree.planning.models import Mode, models_of
 from nodeyard.capabilities.clustertree.planning.ownership import is_adopted, is_mirror_of, mirrors_of
 from nodeyard.capabilities.clustertree.planning.removal import removal_reason
 from nodeyard.capabilities.clustertree.reasons import Reason
-from nodeyard.capabilities.clustertree.report.events import events
+from nodeyard.capabilities.clustertree.report import report
 from nodeyard.capabilities.clustertree.report.metrics import TreeMetrics
-from nodeyard.capabilities.clustertree.report.status import status
 from nodeyard.capabilities.clustertree.snapshot import Kubeconfig, TreeNode, TreeSnapshot
 from nodeyard.capabilities.clustertree.types import Cluster
 from nodeyard.capabilities.clustertree.usage import LeafPod
@@ -287,8 +286,7 @@ CLUSTERTREE: Final = Capability(
     all_keys=lambda view: [each.name for each in view.all(CLUSTER)],
     collect=collect,
     plan=plan,
-    status=status,
-    events=events,
+    report=report,
     messages=text,
     rbac=(
         Rule("", ("nodes",), (*_READ, "create", "patch", "delete")),

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from nodeyard.apply.outcome import Outcome
 from nodeyard.capabilities.pools import classes, names, services, watched
 from nodeyard.capabilities.pools.classes import ClassesSnapshot
 from nodeyard.capabilities.pools.collect import BY_NAMESPACE, DRAINING, collect, is_control_plane_up
@@ -20,9 +19,8 @@ from nodeyard.capabilities.pools.messages import text
 from nodeyard.capabilities.pools.plan import plan
 from nodeyard.capabilities.pools.planning.machine_state import replicas
 from nodeyard.capabilities.pools.reasons import Reason
-from nodeyard.capabilities.pools.report.events import events
+from nodeyard.capabilities.pools.report import report
 from nodeyard.capabilities.pools.report.metrics import PoolsMetrics
-from nodeyard.capabilities.pools.report.status import status
 from nodeyard.capabilities.pools.services import ServicesSnapshot
 from nodeyard.capabilities.pools.snapshot import Machine, PoolsSnapshot
 from nodeyard.capabilities.pools.types import (
@@ -36,13 +34,12 @@ from nodeyard.capabilities.pools.webhook import WEBHOOKS
 from nodeyard.client import resources
 from nodeyard.client.resources import Resource
 from nodeyard.kube.objects import Namespace, Node, Pod
-from nodeyard.plan.model import ObjectRef, Plan, Planned
+from nodeyard.plan.model import ObjectRef, Planned
 from nodeyard.runtime.capability import (
     Admission,
     Aggregate,
     Alias,
     Capability,
-    Event,
     Explain,
     Key,
     Kind,
@@ -51,7 +48,6 @@ from nodeyard.runtime.capability import (
     Roots,
     Rule,
     SecretKey,
-    StatusWrite,
     View,
     Watch,
 )
@@ -222,18 +218,6 @@ def _plan(snapshot: Any, now: datetime, explain: Sequence[ObjectRef]) -> Planned
     return plan(snapshot, now, explain)
 
 
-def _status(snapshot: Any, planned: Plan, outcome: Outcome, now: datetime) -> Sequence[StatusWrite]:
-    if isinstance(snapshot, ServicesSnapshot):
-        return services.status_services(snapshot, planned, outcome, now)
-    if isinstance(snapshot, ClassesSnapshot):
-        return classes.status_classes(snapshot, planned, outcome, now)
-    return status(snapshot, planned, outcome, now)
-
-
-def _events(snapshot: Any, planned: Plan, outcome: Outcome) -> Sequence[Event]:
-    return events(snapshot, planned, outcome) if isinstance(snapshot, PoolsSnapshot) else ()
-
-
 def _roots(view: View, key: Key) -> Sequence[Any]:
     if key in _SHARED:
         return ()
@@ -350,8 +334,7 @@ POOLS: Final = Capability(
     all_keys=_all_keys,
     collect=_collect,
     plan=_plan,
-    status=_status,
-    events=_events,
+    report=report,
     messages=text,
     rbac=(
         Rule("", ("nodes",), (*_READ, "patch")),

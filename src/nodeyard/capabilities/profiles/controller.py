@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from nodeyard.apply.outcome import Outcome
 from nodeyard.capabilities.profiles import definition, names, watched
 from nodeyard.capabilities.profiles.collect import removals
 from nodeyard.capabilities.profiles.collect.nodes import collect_node
@@ -27,10 +26,8 @@ from nodeyard.capabilities.profiles.planning.profiles import plan_status
 from nodeyard.capabilities.profiles.planning.rollout import annotation, is_available, reported_hash
 from nodeyard.capabilities.profiles.reasons import Reason
 from nodeyard.capabilities.profiles.registry import NEUTRON, NOVA, TELEMETRY, load_registry
-from nodeyard.capabilities.profiles.report.events import events
+from nodeyard.capabilities.profiles.report import report
 from nodeyard.capabilities.profiles.report.metrics import ProfilesMetrics
-from nodeyard.capabilities.profiles.report.profiles import report_status
-from nodeyard.capabilities.profiles.report.status import status
 from nodeyard.capabilities.profiles.snapshot import NodeSnapshot, Service, StatusSnapshot
 from nodeyard.capabilities.profiles.types import (
     OpenStackDataPlaneNode,
@@ -41,19 +38,17 @@ from nodeyard.capabilities.profiles.types import (
 from nodeyard.capabilities.profiles.webhook import WEBHOOKS
 from nodeyard.client.resources import Resource, of_kind
 from nodeyard.kube.json import Object, json_equal
-from nodeyard.plan.model import ObjectRef, Plan, Planned
+from nodeyard.plan.model import ObjectRef, Planned
 from nodeyard.runtime.annotations import approved_on
 from nodeyard.runtime.capability import (
     Admission,
     Capability,
     Dynamic,
-    Event,
     Explain,
     Key,
     Kind,
     Roots,
     Rule,
-    StatusWrite,
     View,
     Watch,
 )
@@ -258,16 +253,6 @@ def _plan(snapshot: Any, now: datetime, asked: Sequence[ObjectRef]) -> Planned:
     return plan_status(snapshot, now, asked)
 
 
-def _status(snapshot: Any, planned: Plan, outcome: Outcome, now: datetime) -> Sequence[StatusWrite]:
-    if isinstance(snapshot, NodeSnapshot):
-        return status(snapshot, planned, outcome, now)
-    return report_status(snapshot, now)
-
-
-def _events(snapshot: Any, planned: Plan, outcome: Outcome) -> Sequence[Event]:
-    return events(snapshot, planned, outcome) if isinstance(snapshot, NodeSnapshot) else ()
-
-
 def _roots(view: View, key: Key) -> Sequence[Any]:
     if not names.is_node_key(key):
         return ()
@@ -376,8 +361,7 @@ PROFILES: Final = Capability(
     all_keys=_all_keys,
     collect=_collect,
     plan=_plan,
-    status=_status,
-    events=_events,
+    report=report,
     messages=text,
     rbac=(
         Rule(names.DATAPLANE_GROUP, (names.NODE_PLURAL, names.ROLE_PLURAL), _READ),

@@ -15,9 +15,8 @@ from nodeyard.capabilities.spares.messages import template_named, text
 from nodeyard.capabilities.spares.plan import plan
 from nodeyard.capabilities.spares.policies import policies
 from nodeyard.capabilities.spares.reasons import Reason
-from nodeyard.capabilities.spares.report.events import events
+from nodeyard.capabilities.spares.report import report
 from nodeyard.capabilities.spares.report.metrics import SparesMetrics
-from nodeyard.capabilities.spares.report.status import status
 from nodeyard.capabilities.spares.snapshot import (
     SparesSnapshot,
     collect,
@@ -174,8 +173,7 @@ SPARES: Final = Capability(
     all_keys=lambda _view: _ALL_TEMPLATES,
     collect=collect,
     plan=plan,
-    status=status,
-    events=events,
+    report=report,
     messages=text,
     rbac=(
         Rule("", ("nodes",), ("get", "list", "watch", "patch")),

@@ -28,7 +28,7 @@ from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
 from nodeyard.runtime.annotations import ref_of
 from nodeyard.runtime.background import LoopContext, LoopFence, LoopFindings, LoopInputs
-from nodeyard.runtime.capability import Capability, Key, MeasuresReviews, View, Watch
+from nodeyard.runtime.capability import Capability, Key, ReviewRecorder, View, Watch
 from nodeyard.runtime.leader.election import first_of
 from nodeyard.runtime.leader.leadership import Ownership, ShardedLeadership, SingleLeader
 from nodeyard.runtime.leader.write_fence import Elections, WriteFence
@@ -111,8 +111,7 @@ class Controller:
         self._recorder = Recorder(
             env.client, capability.name, instance=settings.identity, clock=env.clock, random=env.random
         )
-        self._measure = capability.metrics(env.metrics.metrics) if capability.metrics else None
-        self._measures_reviews = self._measure if isinstance(self._measure, MeasuresReviews) else None
+        self._metrics_recorder = capability.metrics(env.metrics.metrics) if capability.metrics else None
         self._reconciler = Reconciler(capability, self._tools(), settings)
         self._workers = Workers(self._queue, self._reconciler.reconcile, env.random)
         self._metrics.expose(lambda: self._queue.depth, lambda: float(self.gate.may_write()))
@@ -156,8 +155,8 @@ class Controller:
 
     def reviewed(self, review: AdmissionRequest, verdict: AdmissionResponse) -> None:
         """Record the metrics and events of an admission response; any replica may have answered."""
-        if self._measures_reviews is not None:
-            self._measures_reviews.reviewed(review, verdict)
+        if isinstance(self._metrics_recorder, ReviewRecorder):
+            self._metrics_recorder.record_review(review, verdict)
         if verdict.events and not self.observes():
             for event in verdict.events:
                 self._recorder.record(event)
@@ -195,7 +194,7 @@ class Controller:
             expectations=self._expectations,
             latency=self._latency,
             loop_inputs=self._loop_inputs,
-            measure=self._measure,
+            metrics_recorder=self._metrics_recorder,
             publish=self._publish,
             enqueue=self._enqueue,
             reservations=self.view.reservations,
@@ -275,7 +274,7 @@ class Controller:
                 changed,
                 self._loop_inputs,
                 self._env.remote.connect,
-                self._measure,
+                self._metrics_recorder,
             )
             await loop(context)
 

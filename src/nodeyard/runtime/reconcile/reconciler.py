@@ -9,7 +9,6 @@ its own key.
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,7 +30,17 @@ from nodeyard.process.clock import Clock
 from nodeyard.process.logs import bound, get_logger
 from nodeyard.runtime.annotations import approvals, is_paused, is_same_version, root_ref, roots_of, user_edits_of
 from nodeyard.runtime.background import LoopInputs
-from nodeyard.runtime.capability import Capability, Event, Key, Measure, PeerOperator, StatusWrite, View, WatchNotSynced
+from nodeyard.runtime.capability import (
+    Capability,
+    Event,
+    Key,
+    MetricsRecorder,
+    PeerOperator,
+    Report,
+    StatusWrite,
+    View,
+    WatchNotSynced,
+)
 from nodeyard.runtime.leader.write_fence import WriteFence
 from nodeyard.runtime.metrics import CapabilityMetrics, EventLatency
 from nodeyard.runtime.reconcile.expectations import Expectations, Subject, subject_of
@@ -106,7 +115,7 @@ class Tools:
     random: Random
     expectations: Expectations
     latency: EventLatency
-    measure: Measure | None = None
+    metrics_recorder: MetricsRecorder | None = None
     is_answered: Callable[[], bool] = lambda: True
     """Return True if everything that `collect` asked about the server itself was known."""
     loop_inputs: LoopInputs = field(default_factory=LoopInputs)
@@ -221,8 +230,8 @@ class Reconciler:
         self._standing.forget(key)
         self._tools.loop_inputs.drop(key)
         self._tools.metrics.forget(key)
-        if self._tools.measure is not None:
-            self._tools.measure.forget(key)
+        if self._tools.metrics_recorder is not None:
+            self._tools.metrics_recorder.forget(key)
 
     # the steps
 
@@ -351,19 +360,25 @@ class Reconciler:
     async def _report(
         self, snapshot: Any, plan: Plan, outcome: Outcome, roots: Sequence[tuple[Any, ObjectRef]], now: datetime
     ) -> Sequence[StatusResult]:
-        tools = self._tools
-        # One call for all of it: a thread hop costs as much as most of this work.
-        report = functools.partial(self._summarize, snapshot, plan, outcome, tools.clock.now())
-        writes, events = await self._run(plan.key, report)
+        tools, reported_at = self._tools, self._tools.clock.now()
+
+        def compute() -> Report:
+            report = self._capability.report(snapshot, plan, outcome, reported_at)
+            # Before the status is written, so that metrics match a status that is seen.
+            if tools.metrics_recorder is not None and report.metrics is not None:
+                tools.metrics_recorder.record(report.metrics)
+            return report
+
+        report = await self._run(plan.key, compute)
         may_write = tools.gate_of(plan.key).may_write
         shared = self._refs(self._capability.roots.held(tools.view, plan.key))
         conditions = {
             **self._conditions(plan, outcome, roots),
             **self._shared.conditions_of(ref for _, ref in shared),
         }
-        merged = with_engine_conditions(writes, (*roots, *shared), conditions, now)
+        merged = with_engine_conditions(report.statuses, (*roots, *shared), conditions, now)
         written = await tools.status_writer.write(merged, self._shown, may_write=may_write)
-        self._record_events(plan.key, events)
+        self._record_events(plan.key, report.events)
         return written
 
     def _conditions(
@@ -390,15 +405,6 @@ class Reconciler:
             message = f"{first.object}: {text_of(self._capability.messages, first.reason, first.facts)}{more}"
             found.setdefault(ref, []).append(EngineCondition(BLOCKED, first.reason, message))
         return found
-
-    def _summarize(
-        self, snapshot: Any, plan: Plan, outcome: Outcome, now: datetime
-    ) -> tuple[Sequence[StatusWrite], Sequence[Event]]:
-        """Compute the status and events of a pass. Metrics go first, so that they match a status that is seen."""
-        if self._tools.measure is not None:
-            self._tools.measure(snapshot, plan, outcome)
-        capability = self._capability
-        return capability.status(snapshot, plan, outcome, now), capability.events(snapshot, plan, outcome)
 
     def _record_events(self, key: Key, events: Sequence[Event]) -> None:
         """Record events; those about a lasting state only when it begins."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import msgspec
 from tests.builders.estates import class_body
 
-from nodeyard.apply.outcome import Outcome
-from nodeyard.capabilities.affinity.report.metrics import AffinityMetrics
+from nodeyard.capabilities.affinity.report.metrics import AffinityMetrics, measure
 from nodeyard.capabilities.affinity.snapshot import ClassSnapshot
 from nodeyard.capabilities.affinity.types import AffinityClass
 from nodeyard.plan.model import Plan
@@ -23,25 +22,29 @@ def measured():
 
 
 def test_reviews_are_counted_by_class_decision_and_reason():
-    measure, sample = measured()
+    recorder, sample = measured()
 
-    measure.reviewed(REVIEW, denied("no").stating(**{"class": "dc1", "decision": "denied", "reason": "OutsideClass"}))
-    measure.reviewed(REVIEW, allowed())
+    recorder.record_review(
+        REVIEW, denied("no").stating(**{"class": "dc1", "decision": "denied", "reason": "OutsideClass"})
+    )
+    recorder.record_review(REVIEW, allowed())
 
     labels = {"affinity_class": "dc1", "decision": "denied", "reason": "OutsideClass"}
     assert sample("nodeyard_affinity_reviews_total", **labels) == 1
 
 
 def test_a_class_that_goes_takes_its_series_with_it():
-    measure, sample = measured()
+    recorder, sample = measured()
     dc1 = msgspec.convert(class_body("dc1", nodeSelector={"a": "b"}), AffinityClass)
-    measure(ClassSnapshot(dc1, zones={"a": 2, "b": 1}, violators=["x/y"]), PLAN, Outcome(results=()))
-    measure.reviewed(REVIEW, allowed().stating(**{"class": "dc1", "decision": "allowed", "reason": "InsideClass"}))
+    recorder.record(measure(ClassSnapshot(dc1, zones={"a": 2, "b": 1}, violators=["x/y"])))
+    recorder.record_review(
+        REVIEW, allowed().stating(**{"class": "dc1", "decision": "allowed", "reason": "InsideClass"})
+    )
     assert sample("nodeyard_affinity_class_nodes", affinity_class="dc1") == 3
     assert sample("nodeyard_affinity_class_violators", affinity_class="dc1") == 1
 
-    measure.forget("class/dc1")
-    measure.forget("application/Postgres/a/b")
+    recorder.forget("class/dc1")
+    recorder.forget("application/Postgres/a/b")
 
     assert sample("nodeyard_affinity_class_nodes", affinity_class="dc1") is None
     labels = {"affinity_class": "dc1", "decision": "allowed", "reason": "InsideClass"}

@@ -6,7 +6,7 @@ from nodeyard.admission.client_config import ByUrl
 from nodeyard.admission.configurations import MUTATING, VALIDATING, configuration
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.webhook import WEBHOOKS
-from nodeyard.runtime.capability import Admission, Capability
+from nodeyard.runtime.capability import Admission, Capability, Report
 
 AFFINITY = Capability(
     name=names.CAPABILITY,
@@ -15,7 +15,7 @@ AFFINITY = Capability(
     all_keys=lambda _view: (),
     collect=lambda _view, _key, _now: None,
     plan=lambda _snapshot, _now, _refs: None,
-    status=lambda *_: (),
+    report=lambda *_: Report(),
     messages=lambda reason, _facts: reason,
     rbac=(),
     admission=Admission(WEBHOOKS),

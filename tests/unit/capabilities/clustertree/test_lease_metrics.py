@@ -30,7 +30,7 @@ async def forest(clock):
 async def test_ages_grow_and_renewals_are_counted_until_the_leaf_is_gone(clock, forest):
     metrics = Metrics()
     scrape = Scrape(metrics)
-    desk = Desk(measure=SimpleNamespace(leases=LeaseMetrics(metrics)))
+    desk = Desk(metrics_recorder=SimpleNamespace(leases=LeaseMetrics(metrics)))
     desk.give("oak", b"oak first", "n1", "n2")
     async with desk.keeping(connect(forest.leaves["root"].server), clock, forest.connect):
         await clock.advance(30.0)
@@ -48,7 +48,7 @@ async def test_ages_grow_and_renewals_are_counted_until_the_leaf_is_gone(clock, 
 
 async def test_a_scrape_on_another_thread_shows_them(clock, forest):
     metrics = Metrics()
-    desk = Desk(measure=SimpleNamespace(leases=LeaseMetrics(metrics)))
+    desk = Desk(metrics_recorder=SimpleNamespace(leases=LeaseMetrics(metrics)))
     desk.give("oak", b"oak first", "n1")
     async with desk.keeping(connect(forest.leaves["root"].server), clock, forest.connect):
         await clock.advance(10.0)

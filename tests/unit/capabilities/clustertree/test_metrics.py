@@ -7,25 +7,25 @@ import asyncio
 from tests.builders.trees import Yard, cluster, grown, leaf, leaf_node, used
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
-from nodeyard.capabilities.clustertree.report.metrics import TreeMetrics
+from nodeyard.capabilities.clustertree.report.metrics import TreeMetrics, measure
 from nodeyard.process.metrics import Metrics
 
 N1 = leaf_node("n1")
 
 
-def measured(metrics, measure, yard, waited=None):
+def measured(metrics, recorder, yard, waited=None):
     planned = yard.plan().plan
     results = tuple(ActionResult(action=each, result=Result.DONE) for each in planned.actions)
-    measure(yard.seen(), planned, Outcome(results=results, waited=waited))
+    recorder.record(measure(yard.seen(), planned, Outcome(results=results, waited=waited)))
     return asyncio.run(metrics.render()).decode()
 
 
 def test_nodes_writes_and_lag_are_measured_by_leaf():
     metrics = Metrics()
-    measure = TreeMetrics(metrics)
+    recorder = TreeMetrics(metrics)
     yard = grown(nodes=[N1])
 
-    text = measured(metrics, measure, yard.with_(leaf=leaf(N1, used={"n1": used(1, cpu="1")})), waited=0.15)
+    text = measured(metrics, recorder, yard.with_(leaf=leaf(N1, used={"n1": used(1, cpu="1")})), waited=0.15)
 
     assert 'nodeyard_leaf_mirrors{cluster="east"} 1.0' in text
     assert 'nodeyard_leaf_nodes{cluster="east"} 1.0' in text
@@ -45,10 +45,10 @@ def test_a_node_that_is_made_is_no_lag():
 
 def test_of_a_cluster_that_is_gone_nothing_is_left():
     metrics = Metrics()
-    measure = TreeMetrics(metrics)
-    measured(metrics, measure, Yard(cluster("east"), leaf(N1)))
+    recorder = TreeMetrics(metrics)
+    measured(metrics, recorder, Yard(cluster("east"), leaf(N1)))
 
-    measure.forget("east")
-    measure.forget("never-seen")
+    recorder.forget("east")
+    recorder.forget("never-seen")
 
     assert 'cluster="east"' not in asyncio.run(metrics.render()).decode()

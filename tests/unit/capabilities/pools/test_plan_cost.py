@@ -13,7 +13,7 @@ from tests.builders.pools import NOW, cluster, pool
 
 from nodeyard.apply.outcome import Outcome
 from nodeyard.capabilities.pools.plan import plan
-from nodeyard.capabilities.pools.report.status import status
+from nodeyard.capabilities.pools.report import report
 from nodeyard.capabilities.pools.snapshot import Management, PoolsSnapshot
 
 FEW, MORE, MANY = 10, 20, 40
@@ -53,7 +53,7 @@ def leaving(number: int) -> PoolsSnapshot:
 def test_a_pass_is_at_most_linear_in_the_pools(world):
     def passing(number: int) -> Callable[[], object]:
         seen = world(number)
-        return lambda: status(seen, plan(seen, NOW).plan, Outcome(), NOW)
+        return lambda: report(seen, plan(seen, NOW).plan, Outcome(), NOW).statuses
 
     passing(FEW)()
     few, more, many = (steps(passing(number)) for number in (FEW, MORE, MANY))

@@ -6,8 +6,8 @@ import msgspec
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.capabilities.pools.plan import plan
+from nodeyard.capabilities.pools.report import report
 from nodeyard.capabilities.pools.report.events import events
-from nodeyard.capabilities.pools.report.status import status
 from nodeyard.capabilities.pools.snapshot import MachineSet, Workload
 from nodeyard.capabilities.pools.types import LatticeCluster
 from nodeyard.plan.brake import Limit, brake
@@ -31,7 +31,7 @@ def after(world, *failed, message="refused"):
     """Return the status after a reconcile in which actions with these reasons failed."""
     planned = plan(world, NOW).plan
     outcome = Outcome(results=tuple(_result(action, failed, message) for action in planned.actions))
-    writes = status(world, planned, outcome, NOW)
+    writes = report(world, planned, outcome, NOW).statuses
     return writes[0].status if writes else None
 
 
@@ -145,7 +145,7 @@ def test_what_waits_for_an_approval_comes_first_and_says_how_to_give_it():
     going = cluster("prod", workerPools=SEED_POOLS, metadata={"deletionTimestamp": "2030-01-01T00:00:00Z"})
     world = replace(world, cluster=going, workload=Workload(uid="theirs", has_kubeconfig=True, cluster="prod"))
     braked = brake(plan(world, NOW).plan, Limit(nodes=0, percent=0), managed=7)
-    (write,) = status(world, braked.now, Outcome(), NOW)
+    (write,) = report(world, braked.now, Outcome(), NOW).statuses
     ready = condition(write.status, "Ready")
     assert ready["reason"] == "NeedsApproval"
     assert f"`nodeyard approve {braked.held.id}` to proceed" in ready["message"]

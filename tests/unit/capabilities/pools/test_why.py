@@ -17,7 +17,7 @@ from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.classes import collect_classes, plan_classes
 from nodeyard.capabilities.pools.messages import text
 from nodeyard.capabilities.pools.plan import plan
-from nodeyard.capabilities.pools.report.status import status
+from nodeyard.capabilities.pools.report import report
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot, Served
 from nodeyard.plan.explain import render_decision
 from nodeyard.plan.model import Decision, ObjectRef
@@ -125,7 +125,7 @@ def test_a_pool_is_told_of_by_the_name_that_people_gave_it() -> None:
     planned = plan(world, NOW).plan
     assert "Scales pool gpu (GPU Workers (A100)) from 2 to 4" in render_plan(planned, text)
     assert "gpu (GPU Workers (A100))" in shown(why(before, of_pool(before, "gpu")))
-    (write,) = status(world, planned, Outcome(), NOW)
+    (write,) = report(world, planned, Outcome(), NOW).statuses
     assert write.status["workerPools"]["gpu"]["displayName"] == "GPU Workers (A100)"
 
 

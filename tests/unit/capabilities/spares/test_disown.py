@@ -8,7 +8,7 @@ from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.plan import plan
 from nodeyard.capabilities.spares.planning.record import digest_of
-from nodeyard.capabilities.spares.report.status import status
+from nodeyard.capabilities.spares.report import report
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
 from nodeyard.kube.objects import Node
 from nodeyard.plan.brake import Limit, brake
@@ -111,7 +111,7 @@ def test_many_at_once_wait_for_approval_together_with_what_would_replace_them() 
     assert {action.reason for action in held.actions} == {"MovedOut", "Claimed"}
     assert len(held.actions) == 8
     done = Outcome(results=tuple(ActionResult(action=action, result=Result.DONE) for action in now.actions))
-    [write] = status(seen, now, done, NOW)
+    [write] = report(seen, now, done, NOW).statuses
     assert write.status["currentNodes"] == 5
     assert write.status["conditions"][0]["status"] == "True"
 

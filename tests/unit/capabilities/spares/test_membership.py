@@ -10,7 +10,7 @@ from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.messages import NodesMessage
 from nodeyard.capabilities.spares.plan import plan
 from nodeyard.capabilities.spares.planning.record import Displaced, Record, digest_of, encode, record_of
-from nodeyard.capabilities.spares.report.status import status
+from nodeyard.capabilities.spares.report import report
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
 from nodeyard.plan.model import ObjectRef
 
@@ -54,7 +54,7 @@ def test_beyond_the_number_asked_for_it_is_left_alone_and_not_counted() -> None:
     planned = plan(seen, NOW)
     assert "b" not in {action.object.name for action in planned.plan.actions}
     assert blocked(seen)["NotAdopted"] == ["b"]
-    [write] = status(seen, planned.plan, all_done(planned), NOW)
+    [write] = report(seen, planned.plan, all_done(planned), NOW).statuses
     assert write.status["currentNodes"] == 1
     assert write.status["refusals"]["NotAdopted"] == 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nodeyard.capabilities.spares.plan import plan
+from nodeyard.capabilities.spares.report import report
 from nodeyard.capabilities.spares.report.metrics import SparesMetrics
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
 from nodeyard.process.metrics import Metrics
@@ -13,7 +14,7 @@ from ....builders.spares import NOW, all_done, snapshot, spare, template
 def passed(metrics: SparesMetrics, seen: SparesSnapshot) -> None:
     """Reconcile once with every write successful."""
     planned = plan(seen, NOW)
-    metrics(seen, planned.plan, all_done(planned))
+    metrics.record(report(seen, planned.plan, all_done(planned), NOW).metrics)
 
 
 def value(registry: Metrics, name: str) -> float | None:

@@ -9,7 +9,7 @@ import pytest
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.controller import SPARES
 from nodeyard.capabilities.spares.plan import plan
-from nodeyard.capabilities.spares.report.status import status
+from nodeyard.capabilities.spares.report import report
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
 from nodeyard.kube.names import MIRRORED_CLUSTER, MIRRORED_NODE
 from nodeyard.kube.objects import Node
@@ -35,7 +35,7 @@ def reasons(seen: SparesSnapshot) -> list[tuple[str, str]]:
 
 def current(seen: SparesSnapshot) -> list[str]:
     planned = plan(seen, NOW)
-    [write] = status(seen, planned.plan, all_done(planned), NOW)
+    [write] = report(seen, planned.plan, all_done(planned), NOW).statuses
     assert write.status["currentNodes"] == len(write.status["nodes"])
     return list(write.status["nodes"])
 

@@ -10,7 +10,7 @@ import pytest
 
 from nodeyard.apply.outcome import Outcome, Result
 from nodeyard.capabilities.spares.plan import plan
-from nodeyard.capabilities.spares.report.status import status
+from nodeyard.capabilities.spares.report import report
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot
 from nodeyard.capabilities.spares.types import NodeTemplateStatus
 from nodeyard.kube.json import Object
@@ -23,7 +23,9 @@ DELETING = {"deletionTimestamp": "2030-01-01T00:00:00Z"}
 def said(seen: SparesSnapshot, now: Any = NOW, **results: Result) -> dict[str, Object]:
     """Return the statuses to write, by template."""
     planned = plan(seen, now)
-    return {each.object.name: each.status for each in status(seen, planned.plan, outcome(planned, **results), now)}
+    return {
+        each.object.name: each.status for each in report(seen, planned.plan, outcome(planned, **results), now).statuses
+    }
 
 
 def condition(wire: Object, kind: str) -> tuple[str, str, str]:
@@ -75,7 +77,7 @@ def test_a_pass_that_did_not_come_to_its_end_says_nothing(result: Result) -> Non
 
 def test_a_pass_of_which_nothing_was_sent_says_nothing() -> None:
     seen = snapshot([spare("a")], [template("web")])
-    assert not status(seen, plan(seen, NOW).plan, Outcome(), NOW)
+    assert not report(seen, plan(seen, NOW).plan, Outcome(), NOW).statuses
 
 
 def test_a_release_that_the_brake_holds_does_not_silence_the_status() -> None:
@@ -121,7 +123,7 @@ def test_the_list_of_nodes_is_bounded() -> None:
 def test_it_is_not_written_again_when_nothing_changed() -> None:
     seen = snapshot([spare("a")], [template("web")])
     planned = plan(seen, NOW)
-    [write] = status(seen, planned.plan, all_done(planned), NOW)
+    [write] = report(seen, planned.plan, all_done(planned), NOW).statuses
     written = msgspec.structs.replace(template("web"), status=msgspec.convert(write.status, NodeTemplateStatus))
     settled = SparesSnapshot(apply(seen, planned).nodes, [written])
     assert said(settled, NOW + timedelta(hours=1)) == {}

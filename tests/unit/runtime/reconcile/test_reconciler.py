@@ -14,7 +14,7 @@ from nodeyard.client.errors import TransportError
 from nodeyard.kube.objects import Node, ObjectMeta
 from nodeyard.process.metrics import Metrics
 from nodeyard.runtime.background import LoopInputs
-from nodeyard.runtime.capability import Background, Event, PeerOperator, Roots
+from nodeyard.runtime.capability import Background, Event, PeerOperator, Report, Roots
 from nodeyard.runtime.metrics import EventLatency, LoopMetrics
 from nodeyard.runtime.reconcile.expectations import Expectations
 from nodeyard.runtime.reconcile.reconciler import OBSERVE_SECONDS, Reconciler, Tools
@@ -92,7 +92,7 @@ class Stage:
     def record(self, event):
         self.story.append(event.reason)
 
-    def reconciler(self, capability=LABELS, measure=None, **settings):
+    def reconciler(self, capability=LABELS, metrics_recorder=None, **settings):
         tools = Tools(
             view=self,
             applier=self,
@@ -105,7 +105,7 @@ class Stage:
             random=Random(1),
             expectations=self.expectations,
             latency=self.latency,
-            measure=measure,
+            metrics_recorder=metrics_recorder,
             loop_inputs=self.loop_inputs,
             freshness=self.freshness,
             reservations=self.reservations,
@@ -220,7 +220,7 @@ async def test_a_status_that_could_not_be_written_is_a_failure(stage):
     assert (await stage.reconciler().reconcile("a")).ending is Ending.FAILED
 
 
-@pytest.mark.parametrize("part", ["collect", "plan", "status", "events"])
+@pytest.mark.parametrize("part", ["collect", "plan", "report"])
 async def test_whatever_a_capability_raises_concerns_its_key_alone(stage, part):
     def broken(*_):
         raise KeyError("surprise")
@@ -274,11 +274,11 @@ async def test_a_status_that_changes_while_a_plan_is_sent_holds_nothing(stage):
 
 
 async def test_what_stands_is_recorded_once_and_what_happens_each_time(stage):
-    def events(_snapshot, _plan, _outcome):
+    def report(*_):
         happened = Event(ref(stage.rule), "Normal", "Happened", "again")
-        return [happened, Event(ref(stage.rule), "Warning", "Stands", "still", is_standing=True)]
+        return Report(events=[happened, Event(ref(stage.rule), "Warning", "Stands", "still", is_standing=True)])
 
-    reconciler = stage.reconciler(dataclasses.replace(LABELS, events=events))
+    reconciler = stage.reconciler(dataclasses.replace(LABELS, report=report))
     await reconciler.reconcile("a")
     await reconciler.reconcile("a")
     told = [each for each in stage.story if each in ("Happened", "Stands")]
@@ -345,14 +345,15 @@ async def test_a_key_that_is_gone_is_no_loops_business(stage):
 async def test_a_measure_is_told_how_long_an_event_has_waited_to_be_written(stage, clock):
     waits = []
 
-    class Measuring:
-        def __call__(self, _snapshot, _plan, outcome):
+    class Recorder:
+        def record(self, outcome):
             waits.append(outcome.waited)
 
         def forget(self, _key):
             """Nothing is kept."""
 
-    reconciler = stage.reconciler(measure=Measuring())
+    capability = dataclasses.replace(LABELS, report=lambda _snapshot, _plan, outcome, _now: Report(metrics=outcome))
+    reconciler = stage.reconciler(capability, metrics_recorder=Recorder())
     stage.latency.mark("a")
     await clock.advance(2)
     stage.sends_after = 1.5

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final, NamedTuple
 
-from nodeyard.apply.outcome import Outcome
 from nodeyard.capabilities.affinity import names
+from nodeyard.capabilities.affinity.collect import Snapshot
 from nodeyard.capabilities.affinity.snapshot import ClassSnapshot
-from nodeyard.plan.model import Plan
 from nodeyard.process.metrics import Metrics
 from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse
 
@@ -17,6 +17,22 @@ _HELP: Final = {
     "users": "Number of tenants and applications that use the class.",
     "violators": "Number of running pods of the class that could run outside it.",
 }
+
+
+class ClassMetrics(NamedTuple):
+    name: str
+    gauges: Mapping[str, int]
+
+
+def measure(snapshot: Snapshot) -> ClassMetrics | None:
+    if not isinstance(snapshot, ClassSnapshot):
+        return None
+    gauges = {
+        "nodes": sum(snapshot.zones.values()),
+        "users": len(snapshot.users),
+        "violators": snapshot.violator_count,
+    }
+    return ClassMetrics(snapshot.affinity_class.name, gauges)
 
 
 class AffinityMetrics:
@@ -35,20 +51,12 @@ class AffinityMetrics:
         self._known: set[str] = set()
         self._seen: dict[str, set[tuple[str, str]]] = {}
 
-    def __call__(self, snapshot: Any, plan: Plan, outcome: Outcome) -> None:
-        if not isinstance(snapshot, ClassSnapshot):
-            return
-        name = snapshot.affinity_class.name
-        self._known.add(name)
-        values = {
-            "nodes": sum(snapshot.zones.values()),
-            "users": len(snapshot.users),
-            "violators": snapshot.violator_count,
-        }
-        for each, value in values.items():
-            self._gauges[each].labels(name).set(value)
+    def record(self, values: ClassMetrics) -> None:
+        self._known.add(values.name)
+        for each, value in values.gauges.items():
+            self._gauges[each].labels(values.name).set(value)
 
-    def reviewed(self, review: AdmissionRequest, verdict: AdmissionResponse) -> None:
+    def record_review(self, review: AdmissionRequest, verdict: AdmissionResponse) -> None:
         facts = verdict.facts
         if "decision" not in facts:
             return

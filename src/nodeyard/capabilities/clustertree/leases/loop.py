@@ -18,7 +18,7 @@ from nodeyard.runtime.leader.election import first_of
 
 async def renew(context: LoopContext) -> None:
     """Run until the context is stopped."""
-    keepers = Keepers(context, getattr(context.measure, "leases", None))
+    keepers = Keepers(context, getattr(context.metrics_recorder, "leases", None))
     try:
         while not context.stopped.is_set():
             context.changed.clear()

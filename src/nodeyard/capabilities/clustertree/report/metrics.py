@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
 from nodeyard.apply.outcome import Outcome, Result
 from nodeyard.capabilities.clustertree.leases.metrics import LeaseMetrics
@@ -24,8 +25,29 @@ _FOLLOWED: Final = frozenset({Reason.RESOURCES_CHANGED, Reason.CONDITIONS_CHANGE
 """Reasons of writes by which a node follows its leaf."""
 
 
+class ClusterMetrics(NamedTuple):
+    cluster: str
+    gauges: Mapping[str, int]
+    node_writes: Sequence[str]
+    """The reasons of the writes to mirrored nodes."""
+    lag: float | None
+    """Seconds from the leaf's event to the write that follows it."""
+
+
+def measure(snapshot: TreeSnapshot, plan: Plan, outcome: Outcome) -> ClusterMetrics:
+    cluster = snapshot.cluster.name
+    gauges = {
+        "mirrors": len(mirrors_of(snapshot.mirrors, cluster)),
+        "nodes": len(snapshot.leaf.nodes),
+        "unacknowledged_pods": sum(1 for each in plan.blocked if each.reason == Reason.POD_UNACKNOWLEDGED),
+    }
+    done = [each.action for each in outcome.results if each.result is Result.DONE]
+    reasons = [action.reason for action in done if action.object.kind == "Node"]
+    return ClusterMetrics(cluster, gauges, reasons, None if _FOLLOWED.isdisjoint(reasons) else outcome.waited)
+
+
 class TreeMetrics:
-    """Called after every reconcile of a Cluster."""
+    """Updated after every reconcile of a Cluster."""
 
     def __init__(self, metrics: Metrics) -> None:
         self.leases = LeaseMetrics(metrics)
@@ -43,23 +65,14 @@ class TreeMetrics:
         )
         self._reasons: dict[str, set[str]] = {}
 
-    def __call__(self, snapshot: TreeSnapshot, plan: Plan, outcome: Outcome) -> None:
-        cluster = snapshot.cluster.name
-        waiting = sum(1 for each in plan.blocked if each.reason == Reason.POD_UNACKNOWLEDGED)
-        values = {
-            "mirrors": len(mirrors_of(snapshot.mirrors, cluster)),
-            "nodes": len(snapshot.leaf.nodes),
-            "unacknowledged_pods": waiting,
-        }
-        for name, value in values.items():
-            self._gauges[name].labels(cluster).set(value)
-        done = [each.action for each in outcome.results if each.result is Result.DONE]
-        reasons = [action.reason for action in done if action.object.kind == "Node"]
-        for reason in reasons:
-            self._writes.labels(cluster, reason).inc()
-        self._reasons.setdefault(cluster, set()).update(reasons)
-        if outcome.waited is not None and not _FOLLOWED.isdisjoint(reasons):
-            self._lag.labels(cluster).observe(outcome.waited)
+    def record(self, values: ClusterMetrics) -> None:
+        for name, value in values.gauges.items():
+            self._gauges[name].labels(values.cluster).set(value)
+        for reason in values.node_writes:
+            self._writes.labels(values.cluster, reason).inc()
+        self._reasons.setdefault(values.cluster, set()).update(values.node_writes)
+        if values.lag is not None:
+            self._lag.labels(values.cluster).observe(values.lag)
 
     def forget(self, key: str) -> None:
         """Drop the metrics of a Cluster that is deleted or that another replica owns."""

@@ -95,6 +95,7 @@ def status(snapshot: TreeSnapshot, plan: Plan, outcome: Outcome, now: datetime) 
 def _status_of(snapshot: TreeSnapshot, plan: Plan, outcome: Outcome, now: datetime) -> ClusterStatus:
     before, leaf = snapshot.cluster.status, snapshot.leaf
     nodes = nodes_after(snapshot, outcome)
+    renewed = _leases_renewed_time(snapshot, nodes, now)
     return ClusterStatus(
         cluster_link_status=before.cluster_link_status,
         cluster_tree_status=ClusterTreeStatus(
@@ -105,8 +106,8 @@ def _status_of(snapshot: TreeSnapshot, plan: Plan, outcome: Outcome, now: dateti
         leaf_nodes=len(leaf.nodes) if leaf.is_synced else before.leaf_nodes,
         unacknowledged_pods=sum(1 for each in plan.blocked if each.reason == Reason.POD_UNACKNOWLEDGED),
         last_contact_time=_last_contact(leaf.health, before.last_contact_time),
-        leases_renewed_time=_leases_renewed_time(snapshot, nodes, now),
-        conditions=_conditions(snapshot, plan, outcome, now),
+        leases_renewed_time=renewed,
+        conditions=_conditions(snapshot, plan, outcome, _leases_renewed(snapshot, nodes, renewed), now),
     )
 
 
@@ -140,14 +141,15 @@ def _leases_renewed_time(snapshot: TreeSnapshot, nodes: Sequence[str], now: date
 # conditions
 
 
-def _conditions(snapshot: TreeSnapshot, plan: Plan, outcome: Outcome, now: datetime) -> tuple[Condition, ...]:
+def _conditions(
+    snapshot: TreeSnapshot, plan: Plan, outcome: Outcome, leases_renewed: ConditionOutcome, now: datetime
+) -> tuple[Condition, ...]:
     conditions, generation = snapshot.cluster.status.conditions, snapshot.cluster.metadata.generation
     failures = [each for each in outcome.results if each.result in FAILURES]
-    nodes = nodes_after(snapshot, outcome)
     parts: dict[ConditionType, ConditionOutcome] = {
         ConditionType.REACHABLE: reachable(snapshot),
         ConditionType.RESOURCES_SYNCED: _resources_synced(snapshot, failures),
-        ConditionType.LEASES_RENEWED: _leases_renewed(snapshot, nodes, _leases_renewed_time(snapshot, nodes, now)),
+        ConditionType.LEASES_RENEWED: leases_renewed,
     }
     parts[ConditionType.READY] = _ready(snapshot, plan, failures, _pending(outcome), parts.values())
     for kind, result in parts.items():

@@ -1,1 +1,26 @@
-"""Reports of a reconcile: status, events and metrics."""
+"""Report of a reconcile: status, events and metrics of a LatticeCluster; status of its classes and services."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from nodeyard.apply.outcome import Outcome
+from nodeyard.capabilities.pools.classes import ClassesSnapshot, status_classes
+from nodeyard.capabilities.pools.report.events import events
+from nodeyard.capabilities.pools.report.metrics import measure
+from nodeyard.capabilities.pools.report.status import Account, status
+from nodeyard.capabilities.pools.services import ServicesSnapshot, status_services
+from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
+from nodeyard.plan.model import Plan
+from nodeyard.runtime.capability import Report
+
+
+def report(
+    snapshot: PoolsSnapshot | ServicesSnapshot | ClassesSnapshot, plan: Plan, outcome: Outcome, now: datetime
+) -> Report:
+    if isinstance(snapshot, ServicesSnapshot):
+        return Report(status_services(snapshot, plan, outcome, now))
+    if isinstance(snapshot, ClassesSnapshot):
+        return Report(status_classes(snapshot, plan, outcome, now))
+    account = Account(snapshot, plan, outcome)
+    return Report(status(account, now), events(snapshot, plan, outcome), measure(account))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import NamedTuple
 
-from nodeyard.apply.outcome import Outcome
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.report.status import pool_statuses
-from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
-from nodeyard.capabilities.pools.types import PoolPhase
-from nodeyard.plan.model import Plan
+from nodeyard.capabilities.pools.report.status import Account
+from nodeyard.capabilities.pools.types import PoolPhase, WorkerPoolStatus
 from nodeyard.process.metrics import Metrics
 
 _LABELS = ("cluster", "pool")
@@ -25,6 +23,15 @@ _HELP = {
 _REMOVAL_PHASES = (PoolPhase.DRAINING.value, PoolPhase.DELETING.value)
 
 
+class PoolMetrics(NamedTuple):
+    cluster: str
+    pools: Mapping[str, WorkerPoolStatus]
+
+
+def measure(account: Account) -> PoolMetrics:
+    return PoolMetrics(account.snapshot.cluster.name, account.pool_statuses)
+
+
 class PoolsMetrics:
     """Updated after every reconcile of a LatticeCluster; series of removed pools are deleted."""
 
@@ -32,12 +39,9 @@ class PoolsMetrics:
         self._gauges = {name: metrics.gauge(f"nodeyard_pool_{name}", help, _LABELS) for name, help in _HELP.items()}
         self._known: dict[str, set[str]] = {}
 
-    def __call__(self, snapshot: Any, plan: Plan, outcome: Outcome) -> None:
-        if not isinstance(snapshot, PoolsSnapshot):
-            return
-        cluster, pools = snapshot.cluster.name, pool_statuses(snapshot, plan, outcome)
-        for id, pool in pools.items():
-            values = {
+    def record(self, values: PoolMetrics) -> None:
+        for id, pool in values.pools.items():
+            gauges = {
                 "desired": pool.desired,
                 "replicas": pool.replicas,
                 "ready": pool.ready,
@@ -46,9 +50,9 @@ class PoolsMetrics:
                 "blocked": pool.phase == PoolPhase.BLOCKED.value,
                 "draining": pool.phase in _REMOVAL_PHASES,
             }
-            for name, value in values.items():
-                self._gauges[name].labels(cluster, id).set(value)
-        self._keep(cluster, set(pools))
+            for name, value in gauges.items():
+                self._gauges[name].labels(values.cluster, id).set(value)
+        self._keep(values.cluster, set(values.pools))
 
     def forget(self, key: str) -> None:
         """Delete the series of a LatticeCluster that no longer exists."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cached_property
 
 import msgspec
 
@@ -84,7 +85,7 @@ _REMOVAL_PHASES: Mapping[str, PoolPhase] = {
 _BAD = (Result.DENIED, Result.FAILED, Result.UNKNOWN)
 
 
-class Report:
+class Account:
     """One reconcile of a cluster, with blocks and failures sorted by subject."""
 
     def __init__(self, snapshot: PoolsSnapshot, plan: Plan, outcome: Outcome) -> None:
@@ -114,6 +115,12 @@ class Report:
         wanted = frozenset(reasons)
         return next((each for each in self.blocked if each.reason in wanted), None)
 
+    @cached_property
+    def pool_statuses(self) -> dict[str, WorkerPoolStatus]:
+        """The status of each pool by id, including removed pools."""
+        pools = {pool.id: _pool_status(self, pool) for pool in self.pools}
+        return dict(sorted((pools | _removed_pool_statuses(self, set(pools))).items()))
+
     @property
     def errors(self) -> list[ActionResult]:
         """Failed writes, except evictions, which the drain reports."""
@@ -129,22 +136,22 @@ def _is_of_pool(about: Blocked | Action) -> bool:
     return about.object.kind == "MachineDeployment"
 
 
-def status(snapshot: PoolsSnapshot, plan: Plan, outcome: Outcome, now: datetime) -> Sequence[StatusWrite]:
-    report = Report(snapshot, plan, outcome)
-    if report.is_finalized or snapshot.workload.is_pending:
+def status(account: Account, now: datetime) -> Sequence[StatusWrite]:
+    snapshot = account.snapshot
+    if account.is_finalized or snapshot.workload.is_pending:
         return ()
-    after = wire(_status_of(report, now))
+    after = wire(_status_of(account, now))
     if after == wire(snapshot.cluster.status):
         return ()
     return [StatusWrite(object=cluster_ref(snapshot), status=after)]
 
 
-def _status_of(report: Report, now: datetime) -> LatticeClusterStatus:
-    snapshot = report.snapshot
+def _status_of(account: Account, now: datetime) -> LatticeClusterStatus:
+    snapshot = account.snapshot
     lc, management = snapshot.cluster, snapshot.management
-    pools = _pool_statuses(report)
+    pools = account.pool_statuses
     control_plane = management.control_plane
-    phase, message = phase_of(snapshot, report.blocked)
+    phase, message = phase_of(snapshot, account.blocked)
     return LatticeClusterStatus(
         observed_generation=lc.metadata.generation,
         phase=phase.value,
@@ -155,7 +162,7 @@ def _status_of(report: Report, now: datetime) -> LatticeClusterStatus:
         workers=total_workers(lc.spec.nodes),
         pivoted=is_pivoted(snapshot),
         worker_pools=pools,
-        conditions=_conditions(report, phase, now),
+        conditions=_conditions(account, phase, now),
     )
 
 
@@ -186,19 +193,9 @@ def _phase(snapshot: PoolsSnapshot, blocked: Sequence[Blocked]) -> Phase:
 # pools
 
 
-def pool_statuses(snapshot: PoolsSnapshot, plan: Plan, outcome: Outcome) -> dict[str, WorkerPoolStatus]:
-    """Return the status of each pool by id, including removed pools."""
-    return _pool_statuses(Report(snapshot, plan, outcome))
-
-
-def _pool_statuses(report: Report) -> dict[str, WorkerPoolStatus]:
-    pools = {pool.id: _pool_status(report, pool) for pool in report.pools}
-    return dict(sorted((pools | _removed_pool_statuses(report, set(pools))).items()))
-
-
-def _pool_status(report: Report, pool: Pool) -> WorkerPoolStatus:
-    snapshot, deployment, spec = report.snapshot, pool.deployment, pool.spec
-    blocked = report.blocked_for(pool.lookup.name)
+def _pool_status(account: Account, pool: Pool) -> WorkerPoolStatus:
+    snapshot, deployment, spec = account.snapshot, pool.deployment, pool.spec
+    blocked = account.blocked_for(pool.lookup.name)
     if deployment is None:
         message = text(blocked.reason, blocked.facts) if blocked else ""
         phase = PoolPhase.BLOCKED if blocked else PoolPhase.PENDING
@@ -206,7 +203,7 @@ def _pool_status(report: Report, pool: Pool) -> WorkerPoolStatus:
             desired=spec.replicas, phase=phase.value, message=message, display_name=spec.display_name
         )
     known = _deployment_fields(snapshot, deployment)
-    phase, message = _pool_phase(report, pool, deployment, blocked)
+    phase, message = _pool_phase(account, pool, deployment, blocked)
     return WorkerPoolStatus(
         desired=replicas(deployment) if is_autoscaled(snapshot.cluster, spec) else spec.replicas,
         phase=phase.value,
@@ -234,13 +231,13 @@ def _deployment_fields(snapshot: PoolsSnapshot, deployment: Object) -> Object:
     return {**known, **dict(zip(("replicas", "ready", "available", "up_to_date"), numbers, strict=True))}
 
 
-def _pool_phase(report: Report, pool: Pool, deployment: Object, blocked: Blocked | None) -> tuple[PoolPhase, str]:
-    management = report.snapshot.management
+def _pool_phase(account: Account, pool: Pool, deployment: Object, blocked: Blocked | None) -> tuple[PoolPhase, str]:
+    management = account.snapshot.management
     if blocked is not None:
         return PoolPhase.BLOCKED, text(blocked.reason, blocked.facts)
     if is_paused(deployment) or is_paused(management.cluster):
         return PoolPhase.PAUSED, ""
-    if change := report.change_of(pool.lookup.name):
+    if change := account.change_of(pool.lookup.name):
         phase = PoolPhase.ROLLING if change.reason == Reason.POOL_ROLLED else PoolPhase.SCALING
         return phase, text(change.reason, change.facts)
     counted = counters(deployment)
@@ -258,32 +255,32 @@ def _pool_phase(report: Report, pool: Pool, deployment: Object, blocked: Blocked
     return PoolPhase.READY, ""
 
 
-def _removed_pool_statuses(report: Report, wanted: set[str]) -> dict[str, WorkerPoolStatus]:
+def _removed_pool_statuses(account: Account, wanted: set[str]) -> dict[str, WorkerPoolStatus]:
     """Return the status of pools that are no longer in the spec and still exist."""
-    snapshot = report.snapshot
+    snapshot = account.snapshot
     found: dict[str, WorkerPoolStatus] = {}
     for name, deployment in sorted(snapshot.management.deployments.items()):
         pool = pool_of(snapshot.cluster.name, deployment)
         if not pool or pool in wanted:
             continue
-        blocked = report.blocked_for(name)
+        blocked = account.blocked_for(name)
         phase = PoolPhase.DELETING if is_deleting(deployment) else PoolPhase.DRAINING
         if blocked is not None:
             phase = _REMOVAL_PHASES.get(blocked.reason, PoolPhase.BLOCKED)
         found[pool] = WorkerPoolStatus(
             phase=phase.value,
             message=text(blocked.reason, blocked.facts) if blocked else "",
-            blocking_pods=_blocking(report, pool, blocked),
+            blocking_pods=_blocking(account, pool, blocked),
             **_deployment_fields(snapshot, deployment),
         )
     return found
 
 
-def _blocking(report: Report, pool: str, blocked: Blocked | None) -> tuple[BlockingPod, ...]:
+def _blocking(account: Account, pool: str, blocked: Blocked | None) -> tuple[BlockingPod, ...]:
     """Return the pods that block a drain, with the API server's message if their eviction was rejected."""
     waiting = blocked.facts.get("blockingPods", ()) if blocked is not None else ()
     found = {each["pod"]: BlockingPod(pod=each["pod"], node=each.get("node", "")) for each in waiting}
-    for each in report.evictions:
+    for each in account.evictions:
         facts = each.action.facts
         if facts.get("pool") == pool:
             name = f"{each.action.object.namespace}/{each.action.object.name}"
@@ -294,14 +291,14 @@ def _blocking(report: Report, pool: str, blocked: Blocked | None) -> tuple[Block
 # conditions
 
 
-def _conditions(report: Report, phase: Phase, now: datetime) -> tuple[Condition, ...]:
-    lc = report.snapshot.cluster
+def _conditions(account: Account, phase: Phase, now: datetime) -> tuple[Condition, ...]:
+    lc = account.snapshot.cluster
     fresh = (
-        _ready(report, phase),
-        _accepted(report),
-        _provisioned(report, phase),
-        _drained(report),
-        _version_current(report),
+        _ready(account, phase),
+        _accepted(account),
+        _provisioned(account, phase),
+        _drained(account),
+        _version_current(account),
     )
     conditions = lc.status.conditions
     for condition in fresh:
@@ -314,20 +311,20 @@ def _condition(kind: str, is_true: bool, reason: str, facts: Object) -> Conditio
     return Condition(type=kind, status="True" if is_true else "False", reason=reason, message=text(reason, facts))
 
 
-def _true_condition(kind: str, report: Report) -> Condition:
-    return _condition(kind, True, Reason.RECONCILED.value, {"cluster": report.snapshot.cluster.name})
+def _true_condition(kind: str, account: Account) -> Condition:
+    return _condition(kind, True, Reason.RECONCILED.value, {"cluster": account.snapshot.cluster.name})
 
 
 def _blocked_condition(kind: str, blocked: Blocked) -> Condition:
     return _condition(kind, False, blocked.reason, blocked.facts)
 
 
-def _ready(report: Report, phase: Phase) -> Condition:
-    snapshot = report.snapshot
-    if report.errors:
-        first = report.errors[0]
+def _ready(account: Account, phase: Phase) -> Condition:
+    snapshot = account.snapshot
+    if account.errors:
+        first = account.errors[0]
         return Condition(type=READY, status="False", reason=f"{first.action.reason}Failed", message=_failure(first))
-    for blocked in report.blocked:
+    for blocked in account.blocked:
         if blocked.reason not in REMOVAL_REASONS:
             return _blocked_condition(READY, blocked)
     if phase is not Phase.READY:
@@ -337,46 +334,46 @@ def _ready(report: Report, phase: Phase) -> Condition:
         counted = counters(control_plane)
         facts = {"cluster": snapshot.cluster.name, "ready": counted.ready, "desired": replicas(control_plane)}
         return _condition(READY, False, Reason.CONTROL_PLANE_GROWING.value, facts)
-    for pool in report.pools:
-        status = _pool_status(report, pool)
+    for pool in account.pools:
+        status = account.pool_statuses[pool.id]
         if status.phase != PoolPhase.READY:
             return Condition(type=READY, status="False", reason=status.phase or "Pending", message=status.message)
-    return _true_condition(READY, report)
+    return _true_condition(READY, account)
 
 
 def _failure(result: ActionResult) -> str:
     return f"{result.action.object}: {result.message}"
 
 
-def _accepted(report: Report) -> Condition:
-    blocked = report.first(REJECTIONS)
-    return _blocked_condition(ACCEPTED, blocked) if blocked else _true_condition(ACCEPTED, report)
+def _accepted(account: Account) -> Condition:
+    blocked = account.first(REJECTIONS)
+    return _blocked_condition(ACCEPTED, blocked) if blocked else _true_condition(ACCEPTED, account)
 
 
-def _provisioned(report: Report, phase: Phase) -> Condition:
+def _provisioned(account: Account, phase: Phase) -> Condition:
     if phase is Phase.READY:
-        return _true_condition(PROVISIONED, report)
-    blocked = report.first((Reason.NOT_PIVOTED, Reason.CONTROL_PLANE_PENDING, *REJECTIONS))
+        return _true_condition(PROVISIONED, account)
+    blocked = account.first((Reason.NOT_PIVOTED, Reason.CONTROL_PLANE_PENDING, *REJECTIONS))
     if blocked is not None:
         return _blocked_condition(PROVISIONED, blocked)
-    return _condition(PROVISIONED, False, Reason.PROVISIONING.value, {"cluster": report.snapshot.cluster.name})
+    return _condition(PROVISIONED, False, Reason.PROVISIONING.value, {"cluster": account.snapshot.cluster.name})
 
 
-def _drained(report: Report) -> Condition:
-    blocked = report.first((Reason.DRAIN_TIMEOUT, Reason.WORKLOAD_UNREACHABLE)) or report.first(DRAIN_REASONS)
+def _drained(account: Account) -> Condition:
+    blocked = account.first((Reason.DRAIN_TIMEOUT, Reason.WORKLOAD_UNREACHABLE)) or account.first(DRAIN_REASONS)
     if blocked is None:
-        return _true_condition(DRAINED, report)
+        return _true_condition(DRAINED, account)
     condition = _blocked_condition(DRAINED, blocked)
-    refused = [f"{each.action.object}: {each.message}" for each in report.evictions]
+    refused = [f"{each.action.object}: {each.message}" for each in account.evictions]
     if not refused:
         return condition
     message = f"{condition.message}. {'; '.join(refused[:LISTED])}"
     return Condition(type=DRAINED, status="False", reason=condition.reason, message=message[:32768])
 
 
-def _version_current(report: Report) -> Condition:
-    blocked = report.first(VERSION_REASONS)
-    return _blocked_condition(VERSION_CURRENT, blocked) if blocked else _true_condition(VERSION_CURRENT, report)
+def _version_current(account: Account) -> Condition:
+    blocked = account.first(VERSION_REASONS)
+    return _blocked_condition(VERSION_CURRENT, blocked) if blocked else _true_condition(VERSION_CURRENT, account)
 
 
 # serialization

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import NamedTuple
 
-from nodeyard.apply.outcome import Outcome
-from nodeyard.capabilities.profiles.snapshot import ProfileSnapshot
-from nodeyard.plan.model import Plan
+from nodeyard.capabilities.profiles.snapshot import ProfileSnapshot, StatusSnapshot
 from nodeyard.process.metrics import Metrics
 
 _LABELS = ("service", "namespace", "profile")
@@ -17,6 +16,19 @@ _HELP = {
 }
 
 
+class ProfileMetrics(NamedTuple):
+    labels: tuple[str, str, str]
+    gauges: Mapping[str, int]
+
+
+def measure(snapshot: StatusSnapshot) -> ProfileMetrics | None:
+    if not isinstance(snapshot, ProfileSnapshot):
+        return None
+    metadata = snapshot.raw["metadata"]
+    gauges = {"nodes": snapshot.node_count, "updated": snapshot.updated, "available": snapshot.rollout.available}
+    return ProfileMetrics((snapshot.service.name, metadata["namespace"], metadata["name"]), gauges)
+
+
 class ProfilesMetrics:
     """Sets gauges on each reconcile; the series of a profile are removed with it."""
 
@@ -24,19 +36,10 @@ class ProfilesMetrics:
         self._gauges = {name: metrics.gauge(f"nodeyard_profile_{name}", help, _LABELS) for name, help in _HELP.items()}
         self._known: set[tuple[str, str, str]] = set()
 
-    def __call__(self, snapshot: Any, plan: Plan, outcome: Outcome) -> None:
-        if not isinstance(snapshot, ProfileSnapshot):
-            return
-        metadata = snapshot.raw["metadata"]
-        labels = (snapshot.service.name, metadata["namespace"], metadata["name"])
-        self._known.add(labels)
-        values = {
-            "nodes": snapshot.node_count,
-            "updated": snapshot.updated,
-            "available": snapshot.rollout.available,
-        }
-        for name, value in values.items():
-            self._gauges[name].labels(*labels).set(value)
+    def record(self, values: ProfileMetrics) -> None:
+        self._known.add(values.labels)
+        for name, value in values.gauges.items():
+            self._gauges[name].labels(*values.labels).set(value)
 
     def forget(self, key: str) -> None:
         kind, _, rest = key.partition("/")

@@ -5,11 +5,12 @@ The metrics are set before the status is written: when `observedGeneration` is c
 
 from __future__ import annotations
 
-from nodeyard.apply.outcome import Outcome
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple
+
 from nodeyard.capabilities.spares.planning.spare_index import SpareIndex
-from nodeyard.capabilities.spares.report.status import collect_accounts, success, sufficient
+from nodeyard.capabilities.spares.report.status import Account, success, sufficient
 from nodeyard.capabilities.spares.snapshot import SparesSnapshot, is_spare
-from nodeyard.plan.model import Plan
 from nodeyard.process.metrics import Metrics
 
 _TEMPLATE = ("nodetemplate",)
@@ -25,6 +26,30 @@ _HELP = {
 }
 
 
+class TemplateMetrics(NamedTuple):
+    name: str
+    gauges: Mapping[str, float]
+    annotations: Mapping[str, str]
+
+
+def measure(snapshot: SparesSnapshot, accounts: Collection[Account]) -> Sequence[TemplateMetrics]:
+    spares = [node for node in snapshot.nodes if is_spare(node)]
+    index = SpareIndex(spares, {}, [account.resolved.selector for account in accounts])
+    owned = {node for account in accounts for node in account.nodes}
+    found = []
+    for account in accounts:
+        matching = index.matching(account.resolved.selector)
+        gauges = {
+            "current_nodes": len(account.nodes),
+            "desired_nodes": account.template.spec.nodes,
+            "spare_nodes": sum(1 for spare in matching if spare.name not in owned),
+            "sufficient_nodes": sufficient(account).status == "True",
+            "reconcile_success": success(account).status == "True",
+        }
+        found.append(TemplateMetrics(account.template.name, gauges, account.template.metadata.annotations))
+    return found
+
+
 class SparesMetrics:
     """Updated with every reconcile; removes the series of deleted templates."""
 
@@ -38,25 +63,13 @@ class SparesMetrics:
         self._known: set[str] = set()
         self._annotation_series: set[tuple[str, str, str]] = set()
 
-    def __call__(self, snapshot: SparesSnapshot, plan: Plan, outcome: Outcome) -> None:
-        accounts = list(collect_accounts(snapshot, plan, outcome))
-        spares = [node for node in snapshot.nodes if is_spare(node)]
-        index = SpareIndex(spares, {}, [account.resolved.selector for account in accounts])
-        owned = {node for account in accounts for node in account.nodes}
+    def record(self, values: Sequence[TemplateMetrics]) -> None:
         annotations: set[tuple[str, str, str]] = set()
-        for account in accounts:
-            name, matching = account.template.name, index.matching(account.resolved.selector)
-            values = {
-                "current_nodes": len(account.nodes),
-                "desired_nodes": account.template.spec.nodes,
-                "spare_nodes": sum(1 for spare in matching if spare.name not in owned),
-                "sufficient_nodes": sufficient(account).status == "True",
-                "reconcile_success": success(account).status == "True",
-            }
-            for metric, value in values.items():
-                self._gauges[metric].labels(name).set(value)
-            annotations.update((name, key, value) for key, value in account.template.metadata.annotations.items())
-        self._sync_series({account.template.name for account in accounts}, annotations)
+        for each in values:
+            for metric, value in each.gauges.items():
+                self._gauges[metric].labels(each.name).set(value)
+            annotations.update((each.name, key, value) for key, value in each.annotations.items())
+        self._sync_series({each.name for each in values}, annotations)
 
     def forget(self, _key: str) -> None:
         """Do nothing: the one key never goes, and the next reconcile removes the series of deleted templates."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -96,9 +96,9 @@ def _is_held_release(reason: str, result: ActionResult | None) -> bool:
     return reason == Reason.RELEASING and result is not None and result.result is Result.HELD
 
 
-def status(snapshot: SparesSnapshot, plan: Plan, outcome: Outcome, now: datetime) -> Sequence[StatusWrite]:
+def status(accounts: Iterable[Account], now: datetime) -> Sequence[StatusWrite]:
     writes = []
-    for account in collect_accounts(snapshot, plan, outcome):
+    for account in accounts:
         if not account.is_settled or account.is_removed:
             continue
         after = to_wire(_status_of(account, now))
@@ -107,7 +107,7 @@ def status(snapshot: SparesSnapshot, plan: Plan, outcome: Outcome, now: datetime
     return writes
 
 
-def collect_accounts(snapshot: SparesSnapshot, plan: Plan, outcome: Outcome) -> Iterable[Account]:
+def collect_accounts(snapshot: SparesSnapshot, plan: Plan, outcome: Outcome) -> Collection[Account]:
     """Collect the account of every template in one pass over nodes and actions."""
     accounts = {template.name: Account(template) for template in snapshot.templates}
     results = {result.action.id: result for result in outcome.results}
