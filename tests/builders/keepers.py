@@ -86,7 +86,7 @@ class Desk:
         with self.known.listening() as changed:
             context = LoopContext(
                 client=client,
-                gate_of=lambda _key: self.gate,
+                fence_of=lambda _key: self.gate,
                 clock=clock,
                 stopped=stopped,
                 view=None,

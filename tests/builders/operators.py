@@ -43,7 +43,7 @@ async def operator(kubeconfig, identity="one", *, capability=labels.LABELS, besi
 
 
 def leads(running):
-    return running.manager.controllers[0].gate.may_write()
+    return running.manager.controllers[0].fence.may_write()
 
 
 class Fleet:

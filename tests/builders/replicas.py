@@ -37,7 +37,7 @@ class Replica:
         self.diary.append((key, is_ours))
 
     async def finish(self, key):
-        assert not self.shares.gate_of(key).may_write()
+        assert not self.shares.fence_of(key).may_write()
         if self.finishing is not None:
             await self.finishing.wait()
 
@@ -45,7 +45,7 @@ class Replica:
 
     def has(self, *keys):
         """Which of these it may write for."""
-        return {key for key in keys or KEYS if self.shares.gate_of(key).may_write()}
+        return {key for key in keys or KEYS if self.shares.fence_of(key).may_write()}
 
     def part(self):
         """From its server: nothing comes through any more."""

@@ -43,7 +43,7 @@ class Loop:
         while not context.stopped.is_set():
             context.changed.clear()
             self.rounds += 1
-            briefs = {key: brief for key, brief in context.inputs.items() if context.gate_of(key).may_write()}
+            briefs = {key: brief for key, brief in context.inputs.items() if context.fence_of(key).may_write()}
             for key in briefs.keys() - self.known.keys():
                 context.publish(f"team/{key}", threading.current_thread().name, keys=(key,))
             for key in self.known.keys() - briefs.keys():
@@ -74,7 +74,7 @@ async def test_what_a_loop_finds_out_on_its_own_thread_is_planned_with_at_once(a
         await until(lambda: _is(lambda: key not in loop.known), "the loop has heard that it is gone")
         await until(lambda: _is(lambda: view.finding(f"team/{key}") is None), "what it said is taken back")
         if is_shared:
-            await until(lambda: _is(lambda: not controller.gate_of(key).may_write()), "its share is given up")
+            await until(lambda: _is(lambda: not controller.fence_of(key).may_write()), "its share is given up")
         await fleet.client.create(labels.RULES, labels.rule(key, "ignored"))
         await until(lambda: _is(lambda: view.finding(f"team/{key}") == "leases"), "it is looked at again")
 

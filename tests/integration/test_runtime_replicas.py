@@ -22,7 +22,7 @@ async def world(clock):
 
 
 def leads(manager):
-    return manager.controllers[0].gate.may_write()
+    return manager.controllers[0].fence.may_write()
 
 
 async def test_of_two_replicas_one_writes_and_the_other_keeps_its_caches_warm(world, clock):
@@ -180,7 +180,7 @@ async def test_a_loop_of_a_capability_runs_until_the_stop(world, clock):
     seen = []
 
     async def loop(context):
-        seen.append(context.gate_of("a").may_write())
+        seen.append(context.fence_of("a").may_write())
         await context.stopped.wait()
         seen.append("stopped")
 

@@ -34,7 +34,7 @@ async def world(clock):
 
 def has(manager):
     controller = manager.controllers[0]
-    return {rule for rule in RULES if controller.gate_of(rule).may_write()}
+    return {rule for rule in RULES if controller.fence_of(rule).may_write()}
 
 
 def written_by(manager):
@@ -167,7 +167,7 @@ async def test_loops_are_briefed_of_the_keys_that_are_ours_and_gated_by_each(wor
         async def loop(context):
             while not context.stopped.is_set():
                 context.changed.clear()
-                gates = {key for key in context.inputs if context.gate_of(key).may_write()}
+                gates = {key for key in context.inputs if context.fence_of(key).may_write()}
                 seen[identity] = (set(context.inputs), gates)
                 waits = [asyncio.ensure_future(each.wait()) for each in (context.changed, context.stopped)]
                 await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

@@ -114,7 +114,7 @@ class Admission:
         return Health(
             live={**health.live, "webhooks": self._find_stopped},
             ready={**health.ready, "webhooks": self._find_not_serving},
-            telling={**health.telling, "webhooks": self._warn},
+            warnings={**health.warnings, "webhooks": self._warn},
         )
 
     def __contains__(self, path: str) -> bool:
@@ -170,7 +170,7 @@ class Admission:
             self._metrics.expiry.set(served.expires.timestamp())
         self._expires = served.expires
         for controller in self._controllers:
-            if not controller.gate.may_write():
+            if not controller.fence.may_write():
                 continue
             if self._observes or (controller.is_synced and controller.observes()):
                 await self._renew(controller, served.bundle)
@@ -184,7 +184,7 @@ class Admission:
         """Register one capability. An error is logged, so that the others are registered all the same."""
         capability = _with_current_rules(controller)
         try:
-            await self._registrar.register(capability, reach, bundle, controller.gate.may_write)
+            await self._registrar.register(capability, reach, bundle, controller.fence.may_write)
         except ClientError as error:
             _log.warning("webhook registration failed", capability=capability.name, reason=str(error))
 
@@ -192,7 +192,7 @@ class Admission:
         """Renew the CA bundles in observe-only mode: registered webhooks would fail when their certificate expires."""
         capability = controller.capability
         try:
-            await self._registrar.renew(capability, bundle, controller.gate.may_write)
+            await self._registrar.renew(capability, bundle, controller.fence.may_write)
         except ClientError as error:
             _log.warning("CA bundle renewal failed", capability=capability.name, reason=str(error))
 
@@ -213,7 +213,7 @@ class Admission:
 
     def _state(self) -> list[_State]:
         return [
-            (each.gate.may_write(), each.is_synced, _with_current_rules(each).admission.webhooks)
+            (each.fence.may_write(), each.is_synced, _with_current_rules(each).admission.webhooks)
             for each in self._controllers
         ]
 

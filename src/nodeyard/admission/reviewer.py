@@ -61,7 +61,7 @@ class ReviewingController(Protocol):
     @property
     def is_synced(self) -> bool: ...
 
-    def reviewed(self, review: AdmissionRequest, verdict: AdmissionResponse) -> None: ...
+    def record_review(self, request: AdmissionRequest, response: AdmissionResponse) -> None: ...
 
 
 class ObjectReader(Protocol):
@@ -167,7 +167,7 @@ class Reviewer:
 
     def _follow_up(self, review: AdmissionRequest, verdict: AdmissionResponse) -> None:
         try:
-            self._controller.reviewed(review, verdict)
+            self._controller.record_review(review, verdict)
         except Exception:
             # Metrics and Events must not change the answer.
             _log.exception("admission event dropped", webhook=self._name, **_log_keys(review))

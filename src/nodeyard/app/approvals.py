@@ -134,7 +134,7 @@ def _roots(dry_plan: DryPlan, actions: Sequence[Action]) -> list[tuple[ObjectRef
     is_shared = any(action.group_nodes for action in actions)
     roots = (*dry_plan.approval_roots, *dry_plan.roots) if is_shared else dry_plan.roots
     found = [(ref, root) for root in roots if (ref := root_ref(dry_plan.capability, root)) is not None]
-    causes = {action.shared_root for action in actions}
+    causes = {action.group_root for action in actions}
     return sorted(found, key=lambda each: each[0] not in causes)
 
 

@@ -228,15 +228,13 @@ async def dry_planning(
 ) -> AsyncIterator[DryPlanner]:
     """Open a DryPlanner whose informers are synced."""
     clock = clock or SystemClock()
-    watches, around = (
-        InformerFactory(client, clock, Random()),
-        ClusterEnvironment(clock, Random(), connect, read=secret_reader(client)),
-    )
+    watches = InformerFactory(client, clock, Random())
+    env = ClusterEnvironment(clock, Random(), connect, read=secret_reader(client))
     views = [(each, _register(watches, each)) for each in capabilities]
     clusters: dict[str, Clusters] = {}
     for capability, view in views:
         if capability.remote is not None:
-            clusters[capability.name] = Clusters(capability, around, ClusterCallbacks())
+            clusters[capability.name] = Clusters(capability, env, ClusterCallbacks())
             clusters[capability.name].attach(view)
     # A planner may need the cluster's uid and served versions. The operator would replan once they are known; a dry
     # plan is made only once, so both are requested beforehand.

@@ -88,7 +88,7 @@ def brake(plan: Plan, limit: Limit, managed: int, approved: Collection[str] = ()
     held = msgspec.structs.replace(plan, id=id, actions=held_actions, blocked=(), decisions=(), wake_at=None)
     now = with_actions(plan, (action for action in plan.actions if action.id not in held_ids))
     # The disrupted nodes are a share of the nodes their group names, if that is more than the plan's own.
-    base = max([managed, *(action.shared_of for action in counted)])
+    base = max([managed, *(action.group_managed for action in counted)])
     needs_approval = NeedsApproval(
         id=id,
         nodes=_total_disturbed(counted),
@@ -122,7 +122,8 @@ def _is_held_apart(actions: Iterable[Action], limit: Limit, managed: int) -> boo
     Their approval group exceeds the limit over all its keys, or one of them always needs an approval.
     """
     return any(
-        action.always_asks or limit.is_exceeded(action.group_nodes, action.shared_of or managed) for action in actions
+        action.always_asks or limit.is_exceeded(action.group_nodes, action.group_managed or managed)
+        for action in actions
     )
 
 

@@ -110,9 +110,9 @@ class Action(_Struct, frozen=True):
     group_nodes: int = 0
     """How many nodes the approval group disrupts in the plans of all keys. The brake uses this number; each plan shows
     only its own nodes."""
-    shared_of: int = 0
+    group_managed: int = 0
     """The number of managed nodes that `group_nodes` is a share of; 0 for the managed nodes of the plan."""
-    shared_root: ObjectRef | None = None
+    group_root: ObjectRef | None = None
     """The object whose edit causes a change over several keys; the approval is recorded on it. None for the first root
     that the capability names."""
     already_approved: bool = False

@@ -131,7 +131,7 @@ class LoopContext:
     """Everything a loop works with."""
 
     client: Client
-    gate_of: Callable[[Key], WriteFence]
+    fence_of: Callable[[Key], WriteFence]
     """The write fence of a key, to be checked before each write: closed if another replica owns the key, and in
     observe-only mode. Constant time."""
     clock: Clock

@@ -242,12 +242,6 @@ class PeerOperator(NamedTuple):
     """The plan itself skips the objects of the other operator and reports them; the rest is written beside it."""
 
 
-class Original(Protocol):
-    """Detects whether the operator that this capability replaces is still running."""
-
-    def __call__(self, view: View, now: datetime) -> PeerOperator | None: ...
-
-
 @dataclass(frozen=True)
 class Report:
     """What one pass over a key reports."""
@@ -272,7 +266,7 @@ class MetricsRecorder(Protocol):
 class ReviewRecorder(Protocol):
     """Optional interface of a `MetricsRecorder`: metrics of admission reviews."""
 
-    def record_review(self, review: AdmissionRequest, verdict: AdmissionResponse) -> None:
+    def record_review(self, request: AdmissionRequest, response: AdmissionResponse) -> None:
         """Called after each admission response, except for dry runs."""
 
 
@@ -317,7 +311,7 @@ class Roots:
     """Objects that several keys depend on, which carry the approval of an approval group that spans those keys. Their
     pause does not affect the key."""
     held: Callable[[View, Key], Sequence[Any]] = lambda _view, _key: ()
-    """Objects whose edits may be held in the plans of other keys (`Action.shared_root`), and whose status this key
+    """Objects whose edits may be held in the plans of other keys (`Action.group_root`), and whose status this key
     writes: they get the condition `Held` here."""
     plan_handles_pause: bool = False
     """The planner itself skips paused roots, because other roots share their key or some work must continue. Otherwise
@@ -427,7 +421,8 @@ class Capability:
     """Number of managed nodes in a snapshot, the base of the brake's percentage."""
     metrics: Callable[[Metrics], MetricsRecorder] | None = None
     """Registers the capability's own metrics."""
-    replaces: Original | None = None
+    replaces: Callable[[View, datetime], PeerOperator | None] | None = None
+    """Detects whether the operator that this capability replaces is still running."""
     is_sharded: bool = False
     """Shard the keys over replicas by a Lease per key (`runtime.sharding`). Otherwise one leader does all the work."""
     plans_inline: Callable[[Key], bool] = lambda _key: False

@@ -28,7 +28,7 @@ Check = Callable[[], str]
 class Health:
     live: Mapping[str, Check] = field(default_factory=dict)
     ready: Mapping[str, Check] = field(default_factory=dict)
-    telling: Mapping[str, Check] = field(default_factory=dict)
+    warnings: Mapping[str, Check] = field(default_factory=dict)
     """Warnings on /readyz that do not affect the result."""
 
 
@@ -67,7 +67,7 @@ async def serve(address: Address, *, health: Health | None = None, metrics: Metr
     if health is not None:
         app.router.add_get("/healthz", _page(health.live))
         app.router.add_get("/livez", _page(health.live))
-        app.router.add_get("/readyz", _page(health.ready, health.telling))
+        app.router.add_get("/readyz", _page(health.ready, health.warnings))
     if metrics is not None:
         app.router.add_get("/metrics", _metrics_page(metrics))
     server = HttpServer(app, LIMITS)
@@ -80,10 +80,12 @@ async def serve(address: Address, *, health: Health | None = None, metrics: Metr
     return Listener(server, port)
 
 
-def _page(checks: Mapping[str, Check], telling: Mapping[str, Check] | None = None) -> Callable[[web.Request], Any]:
+def _page(
+    checks: Mapping[str, Check], warning_checks: Mapping[str, Check] | None = None
+) -> Callable[[web.Request], Any]:
     async def answer(request: web.Request) -> web.Response:
         found = {name: check() for name, check in checks.items()}
-        warnings = [f"[!] {name}: {wrong}" for name, check in (telling or {}).items() if (wrong := check())]
+        warnings = [f"[!] {name}: {wrong}" for name, check in (warning_checks or {}).items() if (wrong := check())]
         is_well = not any(found.values())
         if is_well and not warnings and "verbose" not in request.query:
             return web.Response(text="ok\n")

@@ -98,7 +98,7 @@ class Manager:
                 "plans": self._hung_planners,
             },
             ready={"synced": self._unsynced, "watches": self._all_broken},
-            telling={each.capability.name: partial(self._broken, each) for each in self.controllers},
+            warnings={each.capability.name: partial(self._broken, each) for each in self.controllers},
         )
 
     def _stopped_tasks(self) -> str:

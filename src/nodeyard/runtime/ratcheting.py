@@ -15,7 +15,7 @@ StructT = TypeVar("StructT", bound=msgspec.Struct)
 _INVALID_CODE: Final = 422
 
 
-def decoded(obj: Object | None, kind: type[StructT]) -> StructT | None:
+def decode(obj: Object | None, kind: type[StructT]) -> StructT | None:
     """Decode an object; None if it does not decode. The plan then reports it as blocked, with the error."""
     try:
         return None if obj is None else msgspec.convert(obj, kind)
@@ -27,11 +27,11 @@ def invalid(faults: Iterable[str]) -> AdmissionResponse:
     return denied("; ".join(faults), code=_INVALID_CODE, reason="Invalid")
 
 
-def let_through(fault: str) -> str:
+def warn_existing(fault: str) -> str:
     """Return the warning about an existing fault, which must not block other changes of the object."""
     return f"{fault}; allowed because it was already so before this change"
 
 
-def judged(fresh: Sequence[str], standing: Iterable[str], warnings: Iterable[str] = ()) -> AdmissionResponse:
+def ratchet(fresh: Sequence[str], standing: Iterable[str], warnings: Iterable[str] = ()) -> AdmissionResponse:
     """Deny if the change introduces faults (`fresh`); else allow, with a warning per existing fault (`standing`)."""
-    return invalid(fresh) if fresh else allowed(*map(let_through, standing), *warnings)
+    return invalid(fresh) if fresh else allowed(*map(warn_existing, standing), *warnings)

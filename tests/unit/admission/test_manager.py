@@ -33,20 +33,20 @@ async def health(client, clock):
     admission.bind(HERE)
     async with admission.running(Webhooks(HERE, rotation=BRIEF)):
         health = admission.add_checks(Health())
-        while health.ready["webhooks"]() or health.telling["webhooks"]():
+        while health.ready["webhooks"]() or health.warnings["webhooks"]():
             await clock.advance(0.25)
         yield health
 
 
 async def test_while_certificates_are_renewed_nothing_is_told(health, clock):
     await clock.advance(300)
-    assert (health.ready["webhooks"](), health.telling["webhooks"]()) == ("", "")
+    assert (health.ready["webhooks"](), health.warnings["webhooks"]()) == ("", "")
 
 
 async def test_a_certificate_that_cannot_be_renewed_is_told_and_fails_readiness_when_it_runs_out(health, client, clock):
     client.transport.fail = cut
     await clock.advance(50)
-    told = health.telling["webhooks"]()
+    told = health.warnings["webhooks"]()
     assert told.startswith("not maintained, certificate valid until 2026-01-01 00:01:0")
     assert told.endswith(": cut")
     assert health.ready["webhooks"]() == ""
@@ -54,4 +54,4 @@ async def test_a_certificate_that_cannot_be_renewed_is_told_and_fails_readiness_
     assert health.ready["webhooks"]().startswith("the certificate expired at 2026-01-01 00:01:0")
     client.transport.fail = lambda _method, _path: None
     await clock.advance(5)
-    assert (health.ready["webhooks"](), health.telling["webhooks"]()) == ("", "")
+    assert (health.ready["webhooks"](), health.warnings["webhooks"]()) == ("", "")

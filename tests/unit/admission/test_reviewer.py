@@ -37,7 +37,7 @@ class Controlled:
     is_synced: bool = True
     told: list[Any] = field(default_factory=list)
 
-    def reviewed(self, review, verdict):
+    def record_review(self, review, verdict):
         self.told.append((review, verdict))
 
 
@@ -267,7 +267,7 @@ async def test_a_dry_run_is_told_to_nobody_and_what_is_looked_up_for_it_is_a_tri
 
 
 async def test_an_error_in_what_is_told_does_not_change_the_answer(look, controlled, monkeypatch):
-    monkeypatch.setattr(controlled, "reviewed", lambda _review, _verdict: 1 / 0)
+    monkeypatch.setattr(controlled, "record_review", lambda _review, _verdict: 1 / 0)
 
     assert response(await look(lambda _review, _view: allowed()))["allowed"]
 

@@ -187,13 +187,13 @@ def test_an_undertaking_of_many_plans_does_not_hold_what_is_of_the_plan_alone():
 
 @pytest.mark.parametrize(("of", "is_held"), [(0, True), (30, False), (29, True)])
 def test_what_several_plans_have_a_part_in_is_a_share_of_the_nodes_that_it_names(of, is_held):
-    shared = disruptive("n1", approval_group="roll 7", group_nodes=3, shared_of=of)
+    shared = disruptive("n1", approval_group="roll 7", group_nodes=3, group_managed=of)
     _, held = brake(plan(shared), SMALL, managed=1)
     assert (held is not None) is is_held
 
 
 def test_a_refusal_names_the_nodes_that_the_share_is_of():
-    shared = disruptive("n1", approval_group="roll 7", group_nodes=3, shared_of=20)
+    shared = disruptive("n1", approval_group="roll 7", group_nodes=3, group_managed=20)
     (refused,) = brake(plan(shared), SMALL, managed=1).now.blocked
     assert (refused.facts.nodes, refused.facts.managed) == (3, 20)
 

@@ -19,8 +19,8 @@ async def get(listener, path):
 async def listener():
     faults = {"synced": "", "watches": "", "webhooks": ""}
     checks = {name: (lambda name=name: faults[name]) for name in faults}
-    telling = {"webhooks": checks.pop("webhooks")}
-    health = Health(live={"leases": lambda: ""}, ready=checks, telling=telling)
+    warnings = {"webhooks": checks.pop("webhooks")}
+    health = Health(live={"leases": lambda: ""}, ready=checks, warnings=warnings)
     listener = await serve(HERE, health=health)
     listener.faults = faults
     yield listener

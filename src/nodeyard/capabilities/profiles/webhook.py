@@ -19,7 +19,7 @@ from nodeyard.capabilities.profiles.reviews.profiles import review_profile
 from nodeyard.capabilities.profiles.snapshot import Service
 from nodeyard.capabilities.profiles.types import ProfileService
 from nodeyard.runtime.capability import View
-from nodeyard.runtime.ratcheting import decoded, judged
+from nodeyard.runtime.ratcheting import decode, ratchet
 from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, Operation, Webhook, WebhookRule, allowed
 
 _ALL: Final[tuple[Operation, ...]] = ("CREATE", "UPDATE", "DELETE")
@@ -49,7 +49,7 @@ def _is_custom(group: str) -> bool:
 
 def review_service(review: AdmissionRequest, view: View) -> AdmissionResponse:
     """Deny a ProfileService that is invalid or conflicts with another."""
-    new, old = (decoded(each, ProfileService) for each in (review.object, review.old_object))
+    new, old = (decode(each, ProfileService) for each in (review.object, review.old_object))
     if new is None or new.metadata.deletion_timestamp is not None:
         return allowed()
     others = [each for each in view.all(names.SERVICE_KIND) if each.metadata.name != new.metadata.name]
@@ -57,7 +57,7 @@ def review_service(review: AdmissionRequest, view: View) -> AdmissionResponse:
     if not fault:
         return allowed()
     before = build_registry([*others, old]).faults.get(old.metadata.name, "") if old is not None else ""
-    return judged([], [fault]) if fault == before else judged([fault], [])
+    return ratchet([], [fault]) if fault == before else ratchet([fault], [])
 
 
 WEBHOOKS: Final[tuple[Webhook, ...]] = (

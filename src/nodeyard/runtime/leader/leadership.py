@@ -1,4 +1,4 @@
-"""Ownership of keys: all of them by one Lease (or without election), or a shard of them by a Lease per key.
+"""Leadership over keys: over all by one Lease (or without election), or over a shard of them by a Lease per key.
 
 Elections run on their own thread; the owner of the keys is called on the main loop.
 """
@@ -21,32 +21,32 @@ from nodeyard.runtime.sharding.leases import WHOLE, ShardLeases
 # Debounce: changes within this time cause one listing of the keys.
 DEBOUNCE_SECONDS: Final = 0.2
 
-_log = get_logger("ownership")
+_log = get_logger("leadership")
 
 
 class Owner(Protocol):
     """The worker of the keys; called on the main loop."""
 
-    def gained(self, key: Key | None) -> None:
+    def on_acquired(self, key: Key | None) -> None:
         """The key is ours and must be queued; None means all keys."""
 
-    def lost(self, key: Key | None) -> None:
+    def on_lost(self, key: Key | None) -> None:
         """The key is no longer ours, and its work must be stopped; None means all keys."""
 
     async def finish(self, key: Key) -> None:
         """The key is being handed over: start nothing, and return when nothing is in flight."""
 
 
-class Ownership(Protocol):
+class Leadership(Protocol):
     @property
-    def gate(self) -> WriteFence:
+    def fence(self) -> WriteFence:
         """The write fence of work that belongs to no single key."""
 
     @property
     def holder(self) -> str:
         """The replica that does the work that belongs to no single key, as last seen."""
 
-    def gate_of(self, key: Key) -> WriteFence:
+    def fence_of(self, key: Key) -> WriteFence:
         """Return the write fence of a key; constant time, any thread."""
 
     def is_ours(self, key: Key) -> bool:
@@ -62,7 +62,7 @@ class Ownership(Protocol):
     def start(self, elections: Elections) -> None:
         """Start the elections; called on the main loop."""
 
-    def look_again(self) -> None:
+    def refresh_keys(self) -> None:
         """The set of keys may have changed."""
 
     def publish(self, texts: Mapping[Key, str]) -> None:
@@ -95,15 +95,15 @@ class SingleLeader:
             self._leader = self._lease
 
     @property
-    def gate(self) -> WriteFence:
+    def fence(self) -> WriteFence:
         return ALWAYS if self._leader is None else self._leader
 
     @property
     def holder(self) -> str:
         return self._identity if self._leader is None else self._leader.holder
 
-    def gate_of(self, _key: Key) -> WriteFence:
-        return self.gate
+    def fence_of(self, _key: Key) -> WriteFence:
+        return self.fence
 
     def is_ours(self, _key: Key) -> bool:
         """True on followers too: their warm caches let them take over at once."""
@@ -111,7 +111,7 @@ class SingleLeader:
 
     @property
     def may_write_any(self) -> bool:
-        return self.gate.may_write()
+        return self.fence.may_write()
 
     @property
     def held(self) -> int | None:
@@ -121,7 +121,7 @@ class SingleLeader:
         self._main_loop = asyncio.get_running_loop()
         elections.run(self._lease.run)
 
-    def look_again(self) -> None:
+    def refresh_keys(self) -> None:
         """There is only one Lease for all keys."""
 
     def publish(self, texts: Mapping[Key, str]) -> None:
@@ -132,7 +132,7 @@ class SingleLeader:
 
     def _on_change(self, leads: bool) -> None:
         """Forward a change from the election's loop to the main loop."""
-        self._main_loop.call_soon_threadsafe(self._owner.gained if leads else self._owner.lost, None)
+        self._main_loop.call_soon_threadsafe(self._owner.on_acquired if leads else self._owner.on_lost, None)
 
 
 class ShardedLeadership:
@@ -166,22 +166,22 @@ class ShardedLeadership:
         self._wake = asyncio.Event()
 
     @property
-    def gate(self) -> WriteFence:
-        return self._leases.gate_of(WHOLE)
+    def fence(self) -> WriteFence:
+        return self._leases.fence_of(WHOLE)
 
     @property
     def holder(self) -> str:
         return self._leases.holder_of(WHOLE)
 
-    def gate_of(self, key: Key) -> WriteFence:
-        return self._leases.gate_of(key)
+    def fence_of(self, key: Key) -> WriteFence:
+        return self._leases.fence_of(key)
 
     def is_ours(self, key: Key) -> bool:
         return key in self._held
 
     @property
     def may_write_any(self) -> bool:
-        return self.gate.may_write() or any(self.gate_of(key).may_write() for key in self._held)
+        return self.fence.may_write() or any(self.fence_of(key).may_write() for key in self._held)
 
     @property
     def held(self) -> int | None:
@@ -191,7 +191,7 @@ class ShardedLeadership:
         self._main_loop = asyncio.get_running_loop()
         elections.run(self._leases.run)
 
-    def look_again(self) -> None:
+    def refresh_keys(self) -> None:
         self._wake.set()
 
     def publish(self, texts: Mapping[Key, str]) -> None:
@@ -225,4 +225,4 @@ class ShardedLeadership:
         if key == WHOLE:
             return
         (self._held.add if is_ours else self._held.discard)(key)
-        (self._owner.gained if is_ours else self._owner.lost)(key)
+        (self._owner.on_acquired if is_ours else self._owner.on_lost)(key)

@@ -30,7 +30,7 @@ from nodeyard.runtime.annotations import ref_of
 from nodeyard.runtime.background import LoopContext, LoopFence, LoopFindings, LoopInputs
 from nodeyard.runtime.capability import Capability, Key, ReviewRecorder, View, Watch
 from nodeyard.runtime.leader.election import first_of
-from nodeyard.runtime.leader.leadership import Ownership, ShardedLeadership, SingleLeader
+from nodeyard.runtime.leader.leadership import Leadership, ShardedLeadership, SingleLeader
 from nodeyard.runtime.leader.write_fence import Elections, WriteFence
 from nodeyard.runtime.metrics import EventLatency, LoopMetrics
 from nodeyard.runtime.publication import publish
@@ -85,12 +85,12 @@ class Controller:
         self._tasks: list[asyncio.Task[None]] = []
         self._ending: set[asyncio.Task[None]] = set()
         self._queue = WorkQueue(env.clock, window=settings.window, on_take=self._metrics.latency.observe)
-        self._ownership = self._leadership()
+        self._leadership = self._new_leadership()
         self._clusters = Clusters(
             capability,
             env.remote,
             ClusterCallbacks(self._on_key, self._enqueue),
-            is_ours=self._ownership.is_ours,
+            is_ours=self._leadership.is_ours,
         )
         self.view = env.informers.register(
             [self._with_view(watch) for watch in capability.watches],
@@ -114,25 +114,25 @@ class Controller:
         self._metrics_recorder = capability.metrics(env.metrics.metrics) if capability.metrics else None
         self._reconciler = Reconciler(capability, self._tools(), settings)
         self._workers = Workers(self._queue, self._reconciler.reconcile, env.random)
-        self._metrics.expose(lambda: self._queue.depth, lambda: float(self.gate.may_write()))
+        self._metrics.expose(lambda: self._queue.depth, lambda: float(self.fence.may_write()))
         self._publish()
-        if self._ownership.held is not None:
-            self._metrics.expose_held(lambda: self._ownership.held or 0)
+        if self._leadership.held is not None:
+            self._metrics.expose_held(lambda: self._leadership.held or 0)
 
     # set-up
 
     @property
-    def gate(self) -> WriteFence:
+    def fence(self) -> WriteFence:
         """The write fence of work that belongs to no single key."""
-        return self._ownership.gate
+        return self._leadership.fence
 
-    def gate_of(self, key: Key) -> WriteFence:
-        return self._ownership.gate_of(key)
+    def fence_of(self, key: Key) -> WriteFence:
+        return self._leadership.fence_of(key)
 
     @property
     def holder(self) -> str:
         """The replica that does the work that belongs to no single key, as last seen."""
-        return self._ownership.holder
+        return self._leadership.holder
 
     @property
     def held(self) -> dict[Key, Plan]:
@@ -153,15 +153,15 @@ class Controller:
         """The RESTMapper of the host cluster."""
         return self._env.informers.mapper
 
-    def reviewed(self, review: AdmissionRequest, verdict: AdmissionResponse) -> None:
+    def record_review(self, request: AdmissionRequest, response: AdmissionResponse) -> None:
         """Record the metrics and events of an admission response; any replica may have answered."""
         if isinstance(self._metrics_recorder, ReviewRecorder):
-            self._metrics_recorder.record_review(review, verdict)
-        if verdict.events and not self.observes():
-            for event in verdict.events:
+            self._metrics_recorder.record_review(request, response)
+        if response.events and not self.observes():
+            for event in response.events:
                 self._recorder.record(event)
 
-    def _leadership(self) -> Ownership:
+    def _new_leadership(self) -> Leadership:
         name, settings, clock, random = self.capability.name, self._settings, self._env.clock, self._env.random
         if self.capability.is_sharded and settings.leader_elect:
             return ShardedLeadership(name, self, self._known_keys, settings, clock, random)
@@ -186,7 +186,7 @@ class Controller:
             ),
             status_writer=StatusWriter(env.client, name, self.mapper.find, **common),
             recorder=self._recorder,
-            gate_of=self._ownership.gate_of,
+            fence_of=self._leadership.fence_of,
             plan_executor=self._plan_executor,
             clock=env.clock,
             metrics=self._metrics,
@@ -221,12 +221,12 @@ class Controller:
         self._tasks = [
             asyncio.create_task(self._recorder.run(), name=f"recorder {name}"),
             asyncio.create_task(self._resync_forever(), name=f"resync {name}"),
-            asyncio.create_task(self._ownership.run(), name=f"ownership {name}"),
+            asyncio.create_task(self._leadership.run(), name=f"leadership {name}"),
         ]
         if has_clusters:
             self._tasks.append(asyncio.create_task(self._clusters.run(), name=f"clusters {name}"))
         self._findings.start()
-        self._ownership.start(self._env.elections)
+        self._leadership.start(self._env.elections)
         if self.capability.background is not None:
             for loop in self.capability.background.loops:
                 self._env.elections.run(partial(self._run_loop, loop))
@@ -239,14 +239,14 @@ class Controller:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         # Every replica answers admission reviews and records their events.
-        if self._ownership.may_write_any or self.capability.admission.webhooks:
+        if self._leadership.may_write_any or self.capability.admission.webhooks:
             await first_of(self._recorder.drain(), self._env.clock.sleep(DRAIN_SECONDS))
         await self._queue.close()
         self._plan_executor.close()
 
     def resync(self, priority: Priority = Priority.FRESH) -> None:
         """Queue every key."""
-        self._ownership.look_again()
+        self._leadership.refresh_keys()
         for key in self._all_keys():
             self._queue.add(key, priority)
 
@@ -279,7 +279,7 @@ class Controller:
             await loop(context)
 
     def _loop_fence_of(self, key: Key) -> WriteFence:
-        return LoopFence(self._ownership.gate_of(key), self._reconciler)
+        return LoopFence(self._leadership.fence_of(key), self._reconciler)
 
     # events
 
@@ -316,13 +316,13 @@ class Controller:
 
     def _on_view_change(self) -> None:
         """Handle a change of the host cluster's view."""
-        self._clusters.look_again()
-        self._ownership.look_again()
+        self._clusters.refresh()
+        self._leadership.refresh_keys()
 
     def _on_server_change(self) -> None:
         """Handle a change that maps to no key: of the server itself, or of undecodable objects."""
         self.resync()
-        self._clusters.look_again()
+        self._clusters.refresh()
 
     # leadership
 
@@ -330,25 +330,25 @@ class Controller:
         """Publish the state of this process on its Leases. If keys are sharded, a held plan is on the Lease of its
         key."""
         limit, observe, held = self._settings.limit, self._reconciler.observe_reason, self._reconciler.held
-        if self._ownership.held is None:
-            self._ownership.publish({WHOLE: publish(limit, observe, held.values()).encode()})
+        if self._leadership.held is None:
+            self._leadership.publish({WHOLE: publish(limit, observe, held.values()).encode()})
             return
         texts = {key: publish(limit, observe, (plan,)).encode() for key, plan in held.items()}
-        self._ownership.publish({**texts, WHOLE: publish(limit, observe, ()).encode()})
+        self._leadership.publish({**texts, WHOLE: publish(limit, observe, ()).encode()})
 
-    def gained(self, key: Key | None) -> None:
+    def on_acquired(self, key: Key | None) -> None:
         if key is None:
             self.resync()
             return
         if self.capability.remote is not None:
             self._clusters.start_declared()
         self._queue.add(key)
-        self._clusters.look_again()
+        self._clusters.refresh()
 
-    def lost(self, key: Key | None) -> None:
+    def on_lost(self, key: Key | None) -> None:
         """Stop working on a lost key, unless it has been regained meanwhile."""
-        gate = self.gate if key is None else self.gate_of(key)
-        if gate.may_write():
+        fence = self.fence if key is None else self.fence_of(key)
+        if fence.may_write():
             return
         ending = asyncio.create_task(self._workers.abort(key), name="end passes")
         self._ending.add(ending)
@@ -357,7 +357,7 @@ class Controller:
             self._loop_inputs.clear()
         else:
             self._reconciler.forget(key)
-            self._clusters.look_again()
+            self._clusters.refresh()
 
     async def finish(self, key: Key) -> None:
         self._loop_inputs.drop(key)

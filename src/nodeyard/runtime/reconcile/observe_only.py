@@ -118,7 +118,7 @@ class SharedHolds:
 
     def hold(self, key: Key, held: Plan | None, message: str) -> list[ObjectRef]:
         """Record the held plan of a key, None for nothing. Returns the objects whose message changes."""
-        roots = {each.shared_root for each in held.actions if each.shared_root} if held is not None else set()
+        roots = {each.group_root for each in held.actions if each.group_root} if held is not None else set()
         before = self._roots.pop(key, frozenset())
         if roots:
             self._roots[key] = frozenset(roots)

@@ -14,13 +14,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from random import Random
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
+from nodeyard.apply.applier import Applier
 from nodeyard.apply.outcome import Outcome, Result
-from nodeyard.apply.recorder import StandingEvents
-from nodeyard.apply.status import StatusResult
+from nodeyard.apply.recorder import Recorder, StandingEvents
+from nodeyard.apply.status import StatusResult, StatusWriter
 from nodeyard.client.errors import ClientError
 from nodeyard.client.resources import view_kind
 from nodeyard.plan.brake import Braked, brake
@@ -37,7 +38,6 @@ from nodeyard.runtime.capability import (
     MetricsRecorder,
     PeerOperator,
     Report,
-    StatusWrite,
     View,
     WatchNotSynced,
 )
@@ -82,33 +82,15 @@ _log = get_logger("reconciler")
 T = TypeVar("T")
 
 
-class Applying(Protocol):
-    async def apply(self, planned: Planned, *, may_write: Callable[[], bool], seen_at: float) -> Outcome: ...
-
-
-class Statuses(Protocol):
-    async def write(
-        self,
-        writes: Sequence[StatusWrite],
-        shown: Callable[[ObjectRef], Any | None],
-        *,
-        may_write: Callable[[], bool],
-    ) -> Sequence[StatusResult]: ...
-
-
-class Recording(Protocol):
-    def record(self, occurrence: Event) -> None: ...
-
-
 @dataclass(frozen=True)
 class Tools:
     """The collaborators of a reconciler."""
 
     view: View
-    applier: Applying
-    status_writer: Statuses
-    recorder: Recording
-    gate_of: Callable[[Key], WriteFence]
+    applier: Applier
+    status_writer: StatusWriter
+    recorder: Recorder
+    fence_of: Callable[[Key], WriteFence]
     plan_executor: PlanExecutor
     clock: Clock
     metrics: CapabilityMetrics
@@ -169,7 +151,7 @@ class Reconciler:
     async def _pass(self, key: Key) -> ReconcileResult:
         tools, capability = self._tools, self._capability
         now, seen_at = tools.clock.now(), tools.clock.monotonic()
-        if not tools.gate_of(key).may_write():
+        if not tools.fence_of(key).may_write():
             return ReconcileResult(Ending.NOT_LEADING)
         if not self.is_synced():
             return ReconcileResult(Ending.NOT_SYNCED, SYNC_SECONDS)
@@ -300,7 +282,7 @@ class Reconciler:
             key, [Event(ref, _WARNING, REPLACED_OPERATOR_RUNNING, message, is_standing=True) for _, ref in known]
         )
         writes = [write for root, ref in known if (write := with_observing(root, ref, message, now)) is not None]
-        for result in await tools.status_writer.write(writes, self._shown, may_write=tools.gate_of(key).may_write):
+        for result in await tools.status_writer.write(writes, self._shown, may_write=tools.fence_of(key).may_write):
             if result.result is not Result.DONE:
                 _log.warning("status not written", object=str(result.object), reason=result.message)
 
@@ -335,7 +317,7 @@ class Reconciler:
             return Outcome()
         expected = _expected_writes(planned)
         tools.expectations.expect_writes(plan.key, (action.object for action in plan.actions), expected.values())
-        until, gate = tools.clock.monotonic() + SENDING_SECONDS, tools.gate_of(plan.key)
+        until, fence = tools.clock.monotonic() + SENDING_SECONDS, tools.fence_of(plan.key)
         known = [(user_edits_of(root), ref) for root, ref in self._refs(roots) if self._shown(ref) is not None]
 
         def is_edited() -> bool:
@@ -344,7 +326,7 @@ class Reconciler:
             return any(now is None or user_edits_of(now) != edits for edits, now in shown)
 
         def may_write() -> bool:
-            if not gate.may_write():
+            if not fence.may_write():
                 return False
             is_outdated = tools.expectations.is_outdated(plan.key)
             if (is_outdated or len(known) <= FEW_ROOTS) and is_edited():
@@ -370,7 +352,7 @@ class Reconciler:
             return report
 
         report = await self._run(plan.key, compute)
-        may_write = tools.gate_of(plan.key).may_write
+        may_write = tools.fence_of(plan.key).may_write
         shared = self._refs(self._capability.roots.held(tools.view, plan.key))
         conditions = {
             **self._conditions(plan, outcome, roots),
@@ -441,7 +423,7 @@ class Reconciler:
                          reason=status.message)  # fmt: skip
         result = result_of(plan, outcome, self._tools.clock.now(), self._settings.denied_retry)
         # Neither the rest of a held plan nor the status about a broken watch is triggered by an event: requeue.
-        if result.ending is Ending.HELD and self._tools.gate_of(plan.key).may_write():
+        if result.ending is Ending.HELD and self._tools.fence_of(plan.key).may_write():
             result = _requeued(result, 0.0)
         elif self._staleness() and not self.reports_staleness:
             result = _requeued(result, STALE_SECONDS)

@@ -85,7 +85,7 @@ class Cluster:
         self._env = env
         self._callbacks = callbacks
         self._host = host
-        self._transport = RemoteTransport(ref.name, self._doubt)
+        self._transport = RemoteTransport(ref.name, self._probe_soon)
         memory = self._memory = MemoryUse(self._reject, env.memory_budget)
         client = self._client = RemoteClient(
             self._transport, timeout=REQUEST_SECONDS, observe=env.observe, memory_use=memory
@@ -111,7 +111,7 @@ class Cluster:
     def update(self, ref: RemoteClusterRef) -> None:
         self._connection.update(ref)
 
-    def look_again(self) -> None:
+    def refresh(self) -> None:
         """The host view has changed; `needed` of the watches may depend on it."""
         self._informers.look_again()
 
@@ -120,7 +120,7 @@ class Cluster:
         """True once the state is known: all informers synced, or disconnected with a reason."""
         return bool(self.view.error) or (self.view.is_connected and self._informers.is_synced)
 
-    def inquire(self) -> None:
+    def discover(self) -> None:
         """Discover in advance what a plan may ask about the server."""
         self._informers.server_info.ask_versions()
 
@@ -181,8 +181,8 @@ class Cluster:
     def _reject(self, why: str) -> None:
         self._connection.reject(why)
 
-    def _doubt(self) -> None:
-        self._connection.doubt()
+    def _probe_soon(self) -> None:
+        self._connection.probe_soon()
 
     def _enqueue_keys(self) -> None:
         """Queue the capability's keys of this cluster."""

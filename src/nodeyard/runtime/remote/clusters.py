@@ -73,7 +73,7 @@ class Clusters:
     def running(self) -> tuple[Cluster, ...]:
         return tuple(cluster for cluster, _ in self._running.values())
 
-    def look_again(self) -> None:
+    def refresh(self) -> None:
         """The host view has changed: other clusters may be declared."""
         self._wake.set()
 
@@ -109,7 +109,7 @@ class Clusters:
             if name in self._running:
                 self._running[name][0].update(ref)
                 if has_needs:
-                    self._running[name][0].look_again()
+                    self._running[name][0].refresh()
             else:
                 self._start(ref)
 
@@ -138,7 +138,7 @@ class Clusters:
         deadline = self._env.clock.monotonic() + seconds
         await self.reconcile()
         for cluster in self.running:
-            cluster.inquire()
+            cluster.discover()
         while not all(cluster.is_settled for cluster in self.running):
             if self._env.clock.monotonic() >= deadline:
                 return

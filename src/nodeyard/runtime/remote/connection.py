@@ -126,7 +126,7 @@ class Connection:
         self._rejection = why
         self._wake.set()
 
-    def doubt(self) -> None:
+    def probe_soon(self) -> None:
         """Probe soon: a request got no response."""
         if self._is_attached:
             self._wake.set()

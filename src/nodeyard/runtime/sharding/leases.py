@@ -97,7 +97,7 @@ class ShardLeases:
 
     # callable from any thread
 
-    def gate_of(self, key: Key) -> WriteFence:
+    def fence_of(self, key: Key) -> WriteFence:
         return self._shards.get(key, CLOSED)
 
     def holder_of(self, key: Key) -> str:

@@ -144,7 +144,7 @@ class Operator(Background):
 
     @property
     def leads(self) -> bool:
-        return self._running.manager.controllers[0].gate.may_write()
+        return self._running.manager.controllers[0].fence.may_write()
 
     @property
     def held(self) -> Mapping[str, Any]:

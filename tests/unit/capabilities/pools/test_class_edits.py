@@ -58,10 +58,10 @@ def test_an_edit_is_one_group_that_counts_the_nodes_of_all_clusters():
 
     found = [roll for name in CLUSTERS for roll in rolls(name, *worlds)]
 
-    assert {(each.approval_group, each.group_nodes, each.shared_of) for each in found} == {
+    assert {(each.approval_group, each.group_nodes, each.group_managed) for each in found} == {
         ("roll class uid-medium 2", 40, 60)
     }
-    assert {str(each.shared_root) for each in found} == {"LatticeNodeClass medium"}
+    assert {str(each.group_root) for each in found} == {"LatticeNodeClass medium"}
     assert len(found) == len(CLUSTERS)
 
 
@@ -95,7 +95,7 @@ def test_another_class_in_the_pool_is_an_edit_of_its_cluster_alone():
     wanted = cluster("c00", workerPools={"a": pool(10, nodeClass="big"), "b": pool(5)})
     world = replace(world, cluster=wanted, classes={"big": node_class("big", docker={"image": "big"})})
     (roll,) = rolls("c00", world, a_world("c01"))
-    assert (roll.approval_group, roll.group_nodes, roll.shared_root) == ("change uid-c00 1", 0, None)
+    assert (roll.approval_group, roll.group_nodes, roll.group_root) == ("change uid-c00 1", 0, None)
 
 
 def test_an_edit_of_the_cluster_that_changes_its_machines_is_its_own():

@@ -150,7 +150,7 @@ ROLE = ObjectRef(api_version="dataplane.openstack.org/v1beta1", kind="OpenStackD
 
 
 def holding(node):
-    return plan(disruptive(node, shared_root=ROLE))
+    return plan(disruptive(node, group_root=ROLE))
 
 
 def test_an_edit_that_is_held_in_the_plans_of_many_keys_is_news_for_its_object_once():

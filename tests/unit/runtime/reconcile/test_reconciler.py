@@ -98,7 +98,7 @@ class Stage:
             applier=self,
             status_writer=self,
             recorder=self,
-            gate_of=lambda _key: self,
+            fence_of=lambda _key: self,
             plan_executor=self.run_planner,
             clock=self.clock,
             metrics=LoopMetrics(Metrics()).of("labels"),

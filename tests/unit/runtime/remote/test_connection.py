@@ -53,7 +53,7 @@ class Stage:
         self.connections = []
         self.probes = 0
         self.connecting = asyncio.Semaphore(1)
-        self.line = RemoteTransport("leaf-1", lambda: self.contact.doubt())
+        self.line = RemoteTransport("leaf-1", lambda: self.contact.probe_soon())
         self.contact = Connection(
             self.given, self.connect, self.line, self, clock=clock, random=Random(1), connecting=self.connecting
         )
@@ -214,7 +214,7 @@ async def test_another_cluster_at_the_same_address_begins_anew(stage, clock):
 async def test_trouble_on_the_line_makes_it_look_soon_and_not_in_a_swarm(stage, clock):
     await connected(stage)
     for _ in range(100):
-        stage.contact.doubt()
+        stage.contact.probe_soon()
         await clock.advance(0.01)
     await clock.advance(2)
     assert 2 <= stage.probes <= 4

@@ -56,8 +56,8 @@ class AffinityMetrics:
         for each, value in values.gauges.items():
             self._gauges[each].labels(values.name).set(value)
 
-    def record_review(self, review: AdmissionRequest, verdict: AdmissionResponse) -> None:
-        facts = verdict.facts
+    def record_review(self, request: AdmissionRequest, response: AdmissionResponse) -> None:
+        facts = response.facts
         if "decision" not in facts:
             return
         name, counted = facts.get("class", ""), (facts["decision"], facts.get("reason", ""))

@@ -22,7 +22,7 @@ from nodeyard.capabilities.affinity.snapshot import ApplicationSnapshot, release
 from nodeyard.capabilities.affinity.types import ApplicationDefinition
 from nodeyard.kube.json import Object
 from nodeyard.runtime.capability import View
-from nodeyard.runtime.ratcheting import invalid, let_through
+from nodeyard.runtime.ratcheting import invalid, warn_existing
 from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, allowed, denied, patched
 
 
@@ -132,7 +132,7 @@ def _review_class(snapshot: ApplicationSnapshot, old: Object | None) -> Admissio
         return allowed()
     message = choice.message.text()
     is_fresh = old is None or wanted_class(old) != wanted_class(snapshot.application)
-    return denied(message) if is_fresh and choice.is_blocking else allowed(let_through(message))
+    return denied(message) if is_fresh and choice.is_blocking else allowed(warn_existing(message))
 
 
 def _warnings(snapshot: ApplicationSnapshot, old: Object | None) -> Iterator[str]:

@@ -11,24 +11,24 @@ from nodeyard.capabilities.affinity.planning.compiled_classes import compiled, i
 from nodeyard.capabilities.affinity.types import AffinityClass
 from nodeyard.kube.names import label_value_faults
 from nodeyard.runtime.capability import View
-from nodeyard.runtime.ratcheting import decoded, judged
+from nodeyard.runtime.ratcheting import decode, ratchet
 from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, allowed, denied
 
 
 def review_class(review: AdmissionRequest, view: View) -> AdmissionResponse:
     if review.operation == "DELETE":
         return _review_removal(review, view)
-    new, old = (decoded(each, AffinityClass) for each in (review.object, review.old_object))
+    new, old = (decode(each, AffinityClass) for each in (review.object, review.old_object))
     if new is None or new.is_deleting:
         return allowed()
     errors, before = _errors(new), [] if old is None else _errors(old)
     fresh = [each for each in errors if each not in before]
     known = [each for each in errors if each in before]
-    return judged(fresh, known, _warnings(new, view) if _changes_selectors(new, old) else ())
+    return ratchet(fresh, known, _warnings(new, view) if _changes_selectors(new, old) else ())
 
 
 def _review_removal(review: AdmissionRequest, view: View) -> AdmissionResponse:
-    old = decoded(review.old_object, AffinityClass)
+    old = decode(review.old_object, AffinityClass)
     if old is not None and old.is_deleting:
         return allowed()
     found = users(view, review.name)

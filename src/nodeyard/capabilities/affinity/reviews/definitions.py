@@ -22,12 +22,12 @@ from nodeyard.capabilities.affinity.planning.schemas.structural import SchemaErr
 from nodeyard.capabilities.affinity.types import ApplicationDefinition
 from nodeyard.kube.json import Object
 from nodeyard.runtime.capability import View
-from nodeyard.runtime.ratcheting import decoded, judged
+from nodeyard.runtime.ratcheting import decode, ratchet
 from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, allowed, denied
 
 
 def review(review: AdmissionRequest, view: View) -> AdmissionResponse:
-    new, old = (decoded(each, ApplicationDefinition) for each in (review.object, review.old_object))
+    new, old = (decode(each, ApplicationDefinition) for each in (review.object, review.old_object))
     if review.operation == "DELETE":
         return allowed() if old is None else _review_removal(old, view)
     if new is None or new.is_deleting or is_served_elsewhere(view):
@@ -37,7 +37,7 @@ def review(review: AdmissionRequest, view: View) -> AdmissionResponse:
     fresh = [each for each in faults if each not in before]
     if old is not None:
         fresh += [*_rename_faults(new, old), *_prefix_faults(new, old, view)]
-    return judged(fresh, [each for each in faults if each in before], _schema_warnings(new, old))
+    return ratchet(fresh, [each for each in faults if each in before], _schema_warnings(new, old))
 
 
 # validation

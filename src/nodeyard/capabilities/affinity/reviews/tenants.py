@@ -37,7 +37,7 @@ from nodeyard.capabilities.affinity.planning.naming import is_top, is_well_named
 from nodeyard.capabilities.affinity.planning.values import host_faults
 from nodeyard.capabilities.affinity.types import Tenant
 from nodeyard.runtime.capability import View
-from nodeyard.runtime.ratcheting import decoded, judged
+from nodeyard.runtime.ratcheting import decode, ratchet
 from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, Found, Lookup, Missing, allowed, denied
 
 _NAMESPACE_CONTROLLER: Final = "system:serviceaccount:kube-system:namespace-controller"
@@ -45,7 +45,7 @@ _NAMESPACE_CONTROLLER: Final = "system:serviceaccount:kube-system:namespace-cont
 
 
 def review(review: AdmissionRequest, view: View) -> AdmissionResponse | Lookup:
-    new, old = (decoded(each, Tenant) for each in (review.object, review.old_object))
+    new, old = (decode(each, Tenant) for each in (review.object, review.old_object))
     if review.operation == "DELETE":
         is_whole = review.user.username == _NAMESPACE_CONTROLLER
         return allowed() if old is None or is_whole else _review_removal(old, view)
@@ -56,15 +56,15 @@ def review(review: AdmissionRequest, view: View) -> AdmissionResponse | Lookup:
 
 def _review_creation(new: Tenant, review: AdmissionRequest, view: View) -> AdmissionResponse | Lookup:
     if faults := name_faults(new.namespace, new.name):
-        return judged([BadTenantName(object=new.ref, errors=faults).text()], [])
+        return ratchet([BadTenantName(object=new.ref, errors=faults).text()], [])
     warning = "" if is_top(new) else _check_parent(new, review, view)
     if not isinstance(warning, str):
         return warning
     found = _find_faults(new, view)
     if warning:
         # The plan checks the classes once the parent is in the cache.
-        return judged(found.host, [], [warning, *found.warnings])
-    return judged([*found.host, *_messages(found.faults)], [], found.warnings)
+        return ratchet(found.host, [], [warning, *found.warnings])
+    return ratchet([*found.host, *_messages(found.faults)], [], found.warnings)
 
 
 def _review_change(new: Tenant, old: Tenant, view: View) -> AdmissionResponse:
@@ -75,7 +75,7 @@ def _review_change(new: Tenant, old: Tenant, view: View) -> AdmissionResponse:
     known = [each for each in after.faults if _fault_key(each) in earlier]
     host_fresh, host_known = (after.host, []) if new.spec.host != old.spec.host else ([], after.host)
     warnings = () if named_classes(new) == named_classes(old) else after.warnings
-    return judged(
+    return ratchet(
         [*host_fresh, *_messages(fresh)],
         [*host_known, *_messages(known)],
         [*warnings, *_narrowed(new, old, view)],

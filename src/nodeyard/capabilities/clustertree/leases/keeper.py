@@ -109,7 +109,7 @@ class Keeper:
 
     def _hold(self) -> str:
         """Return why writing is not allowed, or an empty string. Checked when the request gets its connection."""
-        return "" if self._context.gate_of(self._name).may_write() else WITHHELD
+        return "" if self._context.fence_of(self._name).may_write() else WITHHELD
 
     # rounds
 
@@ -164,8 +164,8 @@ class Keeper:
 
     async def _renew(self, nodes: Iterable[NodeLeaseInput], until: float) -> bool:
         """Renew the leases, oldest first, until the deadline. Return True if all were renewed."""
-        gate, leases = self._context.gate_of(self._name), self._leases
-        if not gate.may_write():
+        fence, leases = self._context.fence_of(self._name), self._leases
+        if not fence.may_write():
             await self._observe(until)
             return False
         order = sorted(nodes, key=lambda each: leases[each.name].renewed_at or 0.0)
@@ -175,7 +175,7 @@ class Keeper:
 
         async def work() -> None:
             for each in waiting:
-                if not gate.may_write():
+                if not fence.may_write():
                     return
                 await self._renew_one(leases[each.name], each.uid)
 

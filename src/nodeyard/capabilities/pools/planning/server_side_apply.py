@@ -91,8 +91,8 @@ def apply(
         after=tuple(each for each in after if each),
         approval_group=group.name if disruption is not Disruption.NONE else "",
         group_nodes=group.nodes,
-        shared_of=group.managed,
-        shared_root=group.root,
+        group_managed=group.managed,
+        group_root=group.root,
     )
 
 

@@ -62,7 +62,7 @@ class PlanBuilder(builder.PlanBuilder):
             after=after,
             approval_group=group.name,
             group_nodes=group.nodes,
-            shared_root=group.root,
+            group_root=group.root,
         )
 
     def delete(
@@ -84,7 +84,7 @@ class PlanBuilder(builder.PlanBuilder):
             after=after,
             approval_group=group.name,
             group_nodes=group.nodes,
-            shared_root=group.root,
+            group_root=group.root,
         )
 
     def changes(self, live: Object | None, body: Object) -> tuple[FieldChange, ...]:

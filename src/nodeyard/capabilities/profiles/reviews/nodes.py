@@ -25,7 +25,7 @@ from nodeyard.capabilities.profiles.types import (
 from nodeyard.kube.json import json_equal
 from nodeyard.kube.names import subdomain_faults
 from nodeyard.runtime.capability import View
-from nodeyard.runtime.ratcheting import decoded, judged
+from nodeyard.runtime.ratcheting import decode, ratchet
 from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, allowed
 
 _COMPUTES: Final = watched.kind_name(names.NOVA_API_VERSION, names.COMPUTE_KIND)
@@ -33,7 +33,7 @@ _Choosing = OpenStackDataPlaneNode | OpenStackDataPlaneRole
 
 
 def review_node(review: AdmissionRequest, view: View) -> AdmissionResponse:
-    new, old = (decoded(each, OpenStackDataPlaneNode) for each in (review.object, review.old_object))
+    new, old = (decode(each, OpenStackDataPlaneNode) for each in (review.object, review.old_object))
     if new is None or new.is_deleting:
         return allowed()
     services = load_registry(view)
@@ -47,7 +47,7 @@ def review_node(review: AdmissionRequest, view: View) -> AdmissionResponse:
         *_inheritance(new, old, view),
         *_missing_role(new, old, view),
     ]
-    return judged(fresh, standing, warnings)
+    return ratchet(fresh, standing, warnings)
 
 
 def _inheritance(new: OpenStackDataPlaneNode, old: OpenStackDataPlaneNode | None, view: View) -> Iterator[str]:
@@ -70,14 +70,14 @@ def _missing_role(new: OpenStackDataPlaneNode, old: OpenStackDataPlaneNode | Non
 def review_role(review: AdmissionRequest, view: View) -> AdmissionResponse:
     if review.operation == "DELETE":
         return _review_removal(review, view)
-    new, old = (decoded(each, OpenStackDataPlaneRole) for each in (review.object, review.old_object))
+    new, old = (decode(each, OpenStackDataPlaneRole) for each in (review.object, review.old_object))
     if new is None or new.metadata.deletion_timestamp is not None:
         return allowed()
     services = load_registry(view)
     fresh, standing = _choice_faults(new, old, services)
     fault, notice = _role_cell_change(new, old, view)
     warnings = [*_choice_warnings(new, old, services, view), *([notice] if notice else ())]
-    return judged([*fresh, *([fault] if fault else ())], standing, warnings)
+    return ratchet([*fresh, *([fault] if fault else ())], standing, warnings)
 
 
 def _review_removal(review: AdmissionRequest, view: View) -> AdmissionResponse:

@@ -19,7 +19,7 @@ from nodeyard.capabilities.profiles.types import OpenStackDataPlaneNode, OpenSta
 from nodeyard.client.resources import SECRETS
 from nodeyard.kube.json import Object, json_equal
 from nodeyard.runtime.capability import View
-from nodeyard.runtime.ratcheting import judged
+from nodeyard.runtime.ratcheting import ratchet
 from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse, allowed, denied
 from nodeyard.watch.reflector import FORBIDDEN
 
@@ -70,18 +70,18 @@ def _review_content(target: _Target, new: Object, old: Object | None, view: View
     result = validate_profile(target.service, target.name, config)
     secret_faults = list(_secret_faults(target, new, view))
     if old is None:
-        return judged([*result.faults, *secret_faults], [], result.warnings)
+        return ratchet([*result.faults, *secret_faults], [], result.warnings)
     changes = list(_selection_changes(target, old, new, view))
     # Ratcheting: a fault that existed before is a warning, not a denial.
     known = secret_faults if watched.parse_profile(target.service, old).render_as == SECRET else []
     faults = [] if known else secret_faults
     if json_equal(config, watched.spec_string(old, field)):
-        return judged(faults, [*result.faults, *known], changes)
+        return ratchet(faults, [*result.faults, *known], changes)
     nodes = _nodes_using(target, old, view)
     reconfigured = (
         [f"This change to {target} reconfigures {target.service.name} on {count_nodes(nodes)}"] if nodes else []
     )
-    return judged([*result.faults, *faults], known, [*result.warnings, *reconfigured, *changes])
+    return ratchet([*result.faults, *faults], known, [*result.warnings, *reconfigured, *changes])
 
 
 def _secret_faults(target: _Target, profile: Object, view: View) -> Iterator[str]:
