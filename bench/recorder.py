@@ -65,11 +65,11 @@ def _encoded(query: tuple[tuple[str, str], ...]) -> str:
 
 
 def main(record: Path, arguments: list[str]) -> None:
-    from nodeyard.app import connections
+    from nodeyard.app import operator
     from nodeyard.cli.app import app
 
-    transport = connections.HttpTransport
-    connections.HttpTransport = lambda config: RecordingTransport(transport(config), record)
+    transport = operator.HttpTransport
+    operator.HttpTransport = lambda config: RecordingTransport(transport(config), record)
     app(arguments)
 
 

@@ -12,13 +12,13 @@ from typing import Any
 
 from tests.builders import charts
 
-from nodeyard.app.charts import ACCOUNT, FOLDER
+from nodeyard.app.manifests import ACCOUNT, CHARTS
 from nodeyard.kube.json import Object
 from nodeyard.kube.names import NAMESPACE
 from nodeyard.runtime import rbac
 
-OPERATOR = charts.ROOT / FOLDER / "nodeyard"
-DEFINITIONS = charts.ROOT / FOLDER / "nodeyard-crds"
+OPERATOR = charts.ROOT / CHARTS / "nodeyard"
+DEFINITIONS = charts.ROOT / CHARTS / "nodeyard-crds"
 USER = rbac.username(ACCOUNT)
 
 CNPG = {"apiGroup": "postgresql.cnpg.io", "resources": ["clusters"]}

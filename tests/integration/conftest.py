@@ -13,7 +13,7 @@ from tests.builders.rights import Audit
 from tests.builders.woods import Wood, hurried
 from tests.builders.yards import Yard
 
-from nodeyard.app import connections
+from nodeyard.app import operator as assembly
 from nodeyard.capabilities.affinity.planning import crd_teardown
 from nodeyard.capabilities.clustertree.controller import CLUSTERTREE
 from nodeyard.capabilities.pools.controller import POOLS
@@ -141,8 +141,8 @@ def audited(api, monkeypatch):
         name = configuration_name(capability.name)
         registered.extend([f"{VALIDATING}/{name}", f"{MUTATING}/{name}"])
         discard(api.rest, SECRET, *registered)
-        audit, transport = Audit(capability, **options), connections.HttpTransport
-        monkeypatch.setattr(connections, "HttpTransport", lambda config: audit.listen(transport(config)))
+        audit, transport = Audit(capability, **options), assembly.HttpTransport
+        monkeypatch.setattr(assembly, "HttpTransport", lambda config: audit.listen(transport(config)))
         return audit
 
     yield begin

@@ -159,9 +159,9 @@ def deliberate(seconds):
 def renewals(monkeypatch):
     """When each renewal was answered."""
     moments = []
-    from nodeyard.app import connections
+    from nodeyard.app import operator as assembly
 
-    original = connections.request_observer
+    original = assembly.request_observer
 
     def observer(metrics):
         observe = original(metrics)
@@ -173,7 +173,7 @@ def renewals(monkeypatch):
 
         return told
 
-    monkeypatch.setattr(connections, "request_observer", observer)
+    monkeypatch.setattr(assembly, "request_observer", observer)
     return moments
 
 

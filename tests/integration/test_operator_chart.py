@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from nodeyard.admission.client_config import ByService
 from nodeyard.app import guards, operator
 from nodeyard.app.capabilities import CAPABILITIES
-from nodeyard.app.charts import ACCOUNT
+from nodeyard.app.manifests import ACCOUNT
 from nodeyard.capabilities.affinity import policies
 from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.capabilities.profiles.controller import PROFILES

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from nodeyard.app import charts
-from nodeyard.app.manifests import files, main
+from nodeyard.app import manifests
+from nodeyard.app.manifests import chart_files, config_files, main
 
 ROOT = Path(__file__).parents[2]
 CONFIG = ROOT / "config"
-CHARTS = ROOT / charts.FOLDER
+CHARTS = ROOT / manifests.CHARTS
 
 
 def test_generated_manifests_have_not_drifted():
-    wanted = dict(files())
+    wanted = dict(config_files())
     there = {str(path.relative_to(CONFIG)): path.read_text() for path in CONFIG.rglob("*.yaml")}
 
     assert there.keys() == wanted.keys(), "run `make crds`"
@@ -21,7 +21,7 @@ def test_generated_manifests_have_not_drifted():
 
 
 def test_generated_files_of_charts_have_not_drifted():
-    wanted = dict(charts.files())
+    wanted = dict(chart_files())
     there = {str(path.relative_to(CHARTS)): path.read_text() for path in CHARTS.glob("*/files/**/*.yaml")}
 
     assert there.keys() == wanted.keys(), "run `make crds`"
@@ -33,6 +33,6 @@ def test_one_command_writes_them_all(tmp_path):
 
     written = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*.yaml")}
     assert written == {
-        *(f"config/{path}" for path, _ in files()),
-        *(f"{charts.FOLDER}/{path}" for path, _ in charts.files()),
+        *(f"config/{path}" for path, _ in config_files()),
+        *(f"{manifests.CHARTS}/{path}" for path, _ in chart_files()),
     }

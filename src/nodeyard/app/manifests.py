@@ -1,5 +1,8 @@
 """Generates `config/` (CRDs, RBAC and policies) and the files of `charts/` from the capabilities' declarations.
 
+In `config/` each capability has its own ServiceAccount. In the charts one ServiceAccount runs all chosen capabilities,
+and each capability has its own file, so that a chart includes only the chosen ones.
+
 `make crds` runs `python -m nodeyard.app.manifests config`, which writes both. A test fails if they have drifted.
 """
 
@@ -11,7 +14,6 @@ from pathlib import Path
 from typing import Final
 
 from nodeyard.admission.client_config import HTTPS_PORT
-from nodeyard.app import charts
 from nodeyard.app.capabilities import CAPABILITIES
 from nodeyard.app.guards import account_policies
 from nodeyard.kube.json import Object
@@ -20,11 +22,19 @@ from nodeyard.kube.names import NAMESPACE
 from nodeyard.runtime import rbac
 from nodeyard.runtime.capability import Capability
 
+CHARTS: Final = "charts"
+ACCOUNT: Final = "nodeyard"
+"""ServiceAccount of the chart."""
 WEBHOOK_PORT: Final = 9443
 """The port of `--webhook-bind :9443` in a pod."""
 
+_OPERATOR: Final = "nodeyard/files"
+_DEFINITIONS: Final = "nodeyard-crds/files"
+_KEPT: Final = {"helm.sh/resource-policy": "keep"}
+"""Helm keeps a CRD when the chart is uninstalled: deleting a CRD deletes all objects of its kind."""
 
-def files(capabilities: Sequence[Capability] = CAPABILITIES) -> Iterator[tuple[str, str]]:
+
+def config_files(capabilities: Sequence[Capability] = CAPABILITIES) -> Iterator[tuple[str, str]]:
     """Yield path below config/ and content of every generated file."""
     for capability in capabilities:
         for kind in capability.kinds:
@@ -62,10 +72,33 @@ def _service(capability: Capability) -> Object:
     }
 
 
+def chart_files(capabilities: Sequence[Capability] = CAPABILITIES) -> Iterator[tuple[str, str]]:
+    """Yield path below charts/ and content of every generated file: RBAC, policies and people's roles of the operator's
+    chart, and the CRD chart."""
+    for capability in capabilities:
+        name = capability.name
+        yield f"{_OPERATOR}/roles/{name}.yaml", dump_all(rbac.roles(capability, ACCOUNT))
+        if webhook_roles := rbac.registering_roles(capability, ACCOUNT):
+            yield f"{_OPERATOR}/webhooks/{name}.yaml", dump_all(webhook_roles)
+        if people := rbac.people(capability):
+            yield f"{_OPERATOR}/people/{name}.yaml", dump_all(people)
+        if policies := list(capability.admission.policies(rbac.username(ACCOUNT))):
+            yield f"{_OPERATOR}/policies/{name}.yaml", dump_all(policies)
+        for definition in capability.definitions():
+            yield f"{_DEFINITIONS}/{name}/{definition['metadata']['name']}.yaml", dump(_keep(definition))
+    yield f"{_OPERATOR}/people/all.yaml", dump_all(rbac.command_roles())
+    yield f"{_OPERATOR}/policies/accounts.yaml", dump_all(account_policies())
+
+
+def _keep(definition: Object) -> Object:
+    metadata = definition["metadata"]
+    return {**definition, "metadata": {**metadata, "annotations": {**metadata.get("annotations", {}), **_KEPT}}}
+
+
 def main(arguments: Sequence[str]) -> int:
     folder = Path(arguments[0])
-    _write(folder, files())
-    _write(folder.parent / charts.FOLDER, charts.files())
+    _write(folder, config_files())
+    _write(folder.parent / CHARTS, chart_files())
     return 0
 
 

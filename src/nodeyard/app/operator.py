@@ -16,8 +16,10 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from nodeyard.app.connections import Connections
+from nodeyard.client.api import Client, Observer
 from nodeyard.client.config import Config
+from nodeyard.client.http_transport import HttpTransport
+from nodeyard.client.metrics import request_observer
 from nodeyard.process import garbage_collection
 from nodeyard.process.clock import SystemClock
 from nodeyard.process.http_server import raise_file_limit
@@ -26,7 +28,7 @@ from nodeyard.process.metrics import Metrics
 from nodeyard.runtime.capability import Capability
 from nodeyard.runtime.crds import install
 from nodeyard.runtime.health import Address, Health, serve
-from nodeyard.runtime.leader.write_fence import ThreadElections
+from nodeyard.runtime.leader.elections import ThreadElections
 from nodeyard.runtime.manager import Manager
 from nodeyard.runtime.settings import Settings
 from nodeyard.watch.informers import InformerFactory
@@ -66,6 +68,22 @@ class Running:
     health: Health = field(default_factory=Health)
 
 
+@dataclass(frozen=True)
+class _Connections:
+    """Creates the clients of the process: those of the main event loop and those of leader election."""
+
+    config: Config
+    observe: Observer
+
+    def connect(self, *, timeout: float = 30.0) -> Client:
+        """Create a client. Call it on the event loop that will use the client."""
+        return Client(HttpTransport(self.config), timeout=timeout, observe=self.observe, on_warning=_log_warning)
+
+
+def _log_warning(text: str) -> None:
+    _log.warning("API server warning", reason=text)
+
+
 def identity() -> str:
     """Return the holderIdentity of this process: pod or host name and a random suffix."""
     return f"{os.environ.get('POD_NAME') or socket.gethostname()}_{secrets.token_hex(4)}"
@@ -75,7 +93,7 @@ def identity() -> str:
 async def operating(operation: Operation) -> AsyncIterator[Running]:
     """Run an operator. On exit it finishes writes in flight and releases its Leases."""
     metrics = Metrics()
-    connections = Connections.of(operation.config, metrics)
+    connections = _Connections(operation.config, request_observer(metrics))
     lease_seconds = operation.settings.lease.deadline
     elections = ThreadElections(lambda: connections.connect(timeout=lease_seconds))
     async with AsyncExitStack() as stack:
@@ -121,7 +139,7 @@ async def _freeze_heap(watches: InformerFactory) -> None:
 
 
 async def _admit(
-    operation: Operation, manager: Manager, connections: Connections, stack: AsyncExitStack
+    operation: Operation, manager: Manager, connections: _Connections, stack: AsyncExitStack
 ) -> tuple[dict[str, int], Health]:
     """Start the webhooks if a capability has some. They get their own client, so lookups do not queue behind writes."""
     webhooks = operation.webhooks

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import platform
 import sys
 from pathlib import Path
 
 import typer
 
-from nodeyard.cli import approve, crds, plan, status, version, why
+from nodeyard.cli import approve, crds, plan, status, why
 from nodeyard.cli import run as operator
 from nodeyard.cli.failures import USAGE_ERROR, Failure
 from nodeyard.cli.testbed import add_testbed_commands
+from nodeyard.process.version import VERSION
 
 # Base class of typer's usage errors. Its exit code 2 would collide with "changes pending" of `nodeyard plan`.
 _usage_error = typer.BadParameter.__mro__[1]
@@ -31,7 +33,14 @@ app.command("why")(why.why)
 app.command("approve")(approve.approve)
 app.command("status")(status.status)
 app.command("crds")(crds.crds)
-app.command("version")(version.version)
+
+
+@app.command()
+def version() -> None:
+    """Print the version."""
+    print(f"nodeyard {VERSION} (Python {platform.python_version()})")
+
+
 add_testbed_commands(app)
 
 

@@ -22,7 +22,7 @@ from nodeyard.process.logs import get_logger
 from nodeyard.process.metrics import Metrics
 from nodeyard.runtime.capability import Capability
 from nodeyard.runtime.health import Health
-from nodeyard.runtime.leader.write_fence import Elections, TaskElections
+from nodeyard.runtime.leader.elections import Elections, TaskElections
 from nodeyard.runtime.metrics import LoopMetrics
 from nodeyard.runtime.reconcile.controller import Controller, ControllerEnvironment
 from nodeyard.runtime.reconcile.plan_executor import PlanExecutor, ThreadPlanExecutor

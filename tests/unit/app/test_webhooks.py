@@ -6,7 +6,7 @@ from tests.builders import labels
 from tests.builders.guards import GUARDED
 
 from nodeyard.admission.client_config import ByUrl
-from nodeyard.app.manifests import files
+from nodeyard.app.manifests import config_files
 from nodeyard.app.webhooks import is_loopback, local_url
 
 
@@ -40,9 +40,9 @@ def test_this_machine_has_several_names():
 
 
 def test_an_install_gets_a_service_where_there_are_webhooks():
-    assert not any(path.startswith("webhooks/") for path, _ in files([labels.LABELS]))
+    assert not any(path.startswith("webhooks/") for path, _ in config_files([labels.LABELS]))
 
-    service = yaml.safe_load(dict(files([GUARDED]))["webhooks/labels.yaml"])
+    service = yaml.safe_load(dict(config_files([GUARDED]))["webhooks/labels.yaml"])
 
     assert (service["metadata"]["namespace"], service["metadata"]["name"]) == ("nodeyard-system", "nodeyard-labels")
     assert service["spec"]["ports"] == [{"name": "webhooks", "port": 443, "targetPort": 9443}]

@@ -7,7 +7,7 @@ The right to write ends `margin` before another replica may take the Lease. It i
 the time at which the last renewal was *sent*, so a stalled process loses the right before anyone else can gain it.
 `may_write` is one comparison and safe on any thread. Every request has its own deadline.
 
-The election knows nothing about threads; `lease_thread` runs it where no plan can delay it.
+The election knows nothing about threads; `ThreadElections` runs it where no plan can delay it.
 """
 
 from __future__ import annotations

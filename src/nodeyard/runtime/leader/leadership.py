@@ -14,7 +14,8 @@ from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
 from nodeyard.runtime.capability import Key
 from nodeyard.runtime.leader.election import Leader, lease_name, unelected_lease_name
-from nodeyard.runtime.leader.write_fence import ALWAYS, Elections, WriteFence
+from nodeyard.runtime.leader.elections import Elections
+from nodeyard.runtime.leader.write_fence import ALWAYS, WriteFence
 from nodeyard.runtime.settings import Settings
 from nodeyard.runtime.sharding.leases import WHOLE, ShardLeases
 

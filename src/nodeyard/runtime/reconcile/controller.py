@@ -30,15 +30,16 @@ from nodeyard.runtime.annotations import ref_of
 from nodeyard.runtime.background import LoopContext, LoopFence, LoopFindings, LoopInputs
 from nodeyard.runtime.capability import Capability, Key, ReviewRecorder, View, Watch
 from nodeyard.runtime.leader.election import first_of
+from nodeyard.runtime.leader.elections import Elections
 from nodeyard.runtime.leader.leadership import Leadership, ShardedLeadership, SingleLeader
-from nodeyard.runtime.leader.write_fence import Elections, WriteFence
+from nodeyard.runtime.leader.write_fence import WriteFence
 from nodeyard.runtime.metrics import EventLatency, LoopMetrics
 from nodeyard.runtime.publication import publish
 from nodeyard.runtime.reconcile.expectations import Expectations
 from nodeyard.runtime.reconcile.freshness import Freshness
 from nodeyard.runtime.reconcile.plan_executor import PlanExecutor
 from nodeyard.runtime.reconcile.reconciler import STALE_SECONDS, Reconciler, Tools, required_kinds
-from nodeyard.runtime.reconcile.worker import Workers
+from nodeyard.runtime.reconcile.worker import Failures, Workers
 from nodeyard.runtime.reconcile.workqueue import Priority, WorkQueue
 from nodeyard.runtime.remote.cluster import ClusterCallbacks, ClusterEnvironment
 from nodeyard.runtime.remote.clusters import Clusters

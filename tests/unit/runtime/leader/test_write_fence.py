@@ -4,7 +4,8 @@ import asyncio
 import threading
 
 from nodeyard.client.api import Client
-from nodeyard.runtime.leader.write_fence import ALWAYS, TaskElections, ThreadElections
+from nodeyard.runtime.leader.elections import TaskElections, ThreadElections
+from nodeyard.runtime.leader.write_fence import ALWAYS
 
 
 class Wire:
