@@ -17,11 +17,11 @@ from nodeyard.apiserver.admission.attributes import Plugin
 from nodeyard.apiserver.audit import AuditSink, to_file
 from nodeyard.apiserver.certificates import server_context
 from nodeyard.apiserver.controllers import DEFAULT_CONTROLLERS
+from nodeyard.apiserver.kubeconfig import write_kubeconfig
 from nodeyard.apiserver.listener import Listener, serve
 from nodeyard.apiserver.server import Server
 from nodeyard.apiserver.user_file import KnownUser
 from nodeyard.cli.failures import Failure
-from nodeyard.cli.kubeconfig import write_kubeconfig
 from nodeyard.process.certificates import Authority
 
 _HOSTS = ("localhost", "127.0.0.1", "kubernetes", "kubernetes.default.svc")

@@ -1,4 +1,4 @@
-"""Writes the kubeconfig of a server that Nodeyard started."""
+"""Writes the kubeconfig of an embedded API server."""
 
 from __future__ import annotations
 

@@ -4,8 +4,8 @@ import stat
 
 import pytest
 
+from nodeyard.apiserver.kubeconfig import write_kubeconfig
 from nodeyard.cli.failures import Failure
-from nodeyard.cli.kubeconfig import write_kubeconfig
 from nodeyard.client.kubeconfig import load_config
 
 
