@@ -1,10 +1,14 @@
 """The operator's charts on API servers: accepted field by field, installed by helm, with the rights that it takes."""
 
 import itertools
+import subprocess
+import time
+from functools import partial
 
 import pytest
 from tests.builders.charts import run
 from tests.builders.installs import CNPG, DEFINITIONS, EVERYTHING, OPERATOR, USER, installed, one
+from tests.builders.lattices import PROGRAM
 
 from nodeyard.admission.client_config import ByService
 from nodeyard.admission.configurations import RESOURCES, configuration
@@ -13,6 +17,7 @@ from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.kube.names import NAMESPACE
 from nodeyard.runtime import rbac
 from nodeyard.runtime.webhooks import configuration_name
+from nodeyard.testing import third_party_crds
 from nodeyard.testing.session import APPLY, Session
 
 RULES_REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews"
@@ -21,6 +26,8 @@ NOBODY = rbac.username("nobody")
 ONLOOKER = "onlooker"
 ROLES = "/apis/rbac.authorization.k8s.io/v1/clusterroles"
 RELEASE = "nodeyard"
+ACCOUNT_GROUPS = ("system:serviceaccounts", f"system:serviceaccounts:{NAMESPACE}")
+"""Groups of the operator's account; a certificate for them and its name is as good as its token."""
 NOT_EMBEDDED = {"NetworkPolicy"}
 """Kinds that the embedded server does not serve."""
 
@@ -130,6 +137,98 @@ def declared(namespace):
         elsewhere = rbac.rules_elsewhere(capability).get(namespace, ())
         found.update(rights_of([*rbac.rules(capability), *local, *elsewhere]))
     return found
+
+
+# plan, with no more rights than the chart grants
+
+
+@pytest.fixture
+def all_kinds(cluster):
+    """The CRDs of all capabilities, whatever the chart installs."""
+    third_party_crds.install(cluster.api.rest, [each for every in CAPABILITIES for each in every.definitions()])
+
+
+@pytest.fixture
+def template(cluster, all_kinds):
+    spec = {"nodes": 0, "selector": {"matchLabels": {"chart": "none"}}, "template": {"metadata": {}}}
+    body = {"apiVersion": "nyallocator.cybozu.io/v1", "kind": "NodeTemplate", "metadata": {"name": "chart-plan"}}
+    cluster.api.rest.replace_or_create({**body, "spec": spec})
+    yield "chart-plan"
+    cluster.api.rest.call("DELETE", f"{cluster.api.rest.collection(body)}/chart-plan")
+
+
+def plan(kubeconfig):
+    """Exit code, stdout, the lines of stderr and the seconds that it took."""
+    began = time.monotonic()
+    command = [*PROGRAM, "plan", "--kubeconfig", str(kubeconfig)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=150, check=False)
+    return done.returncode, done.stdout, done.stderr.splitlines(), time.monotonic() - began
+
+
+def skipped(lines):
+    """The capabilities that are left out for a missing right, each in one line."""
+    assert all(": skipped: cannot " in line for line in lines), lines
+    return [line.partition(":")[0] for line in lines]
+
+
+def reader(cluster, name):
+    """The kubeconfig of a person with the chart's ClusterRole nodeyard-reader."""
+    group = "rbac.authorization.k8s.io"
+    binding = {
+        "apiVersion": f"{group}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": name},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": name}],
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": "nodeyard-reader"},
+    }
+    cluster.api.rest.replace_or_create(binding)
+    return cluster.api.user(name)
+
+
+def test_the_account_of_a_default_install_plans_every_capability(cluster, release, template, eventually):
+    release()
+    eventually(lambda: declared(NAMESPACE) <= cluster.granted(USER, NAMESPACE), "it has its rights")
+
+    code, told, lines, _ = plan(cluster.api.user(USER, groups=ACCOUNT_GROUPS))
+
+    assert (code in {0, 2}, skipped(lines)) == (True, []), told
+
+
+def test_a_reader_of_a_default_install_plans_whatever_needs_no_secrets(cluster, release, template, eventually):
+    release()
+    kubeconfig = reader(cluster, "chart-reader")
+    for each in (
+        kind.resource for capability in CAPABILITIES for kind in capability.kinds if not kind.holds_credentials
+    ):
+        eventually(
+            lambda each=each: cluster.may("list", each.group, each.plural, "chart-reader"), "the roles are gathered"
+        )
+
+    code, told, lines, _ = plan(kubeconfig)
+
+    # Affinity watches the Secrets with values of tenants; a Cluster holds the credentials of its leaf.
+    assert (code in {0, 2}, skipped(lines)) == (True, ["affinity", "clustertree"]), told
+
+
+@pytest.mark.parametrize("chosen", [["spares"], ["spares", "profiles"]], ids=",".join)
+def test_an_install_of_some_capabilities_plans_those_and_leaves_out_the_others_at_once(
+    cluster, release, template, eventually, chosen
+):
+    release(capabilities=chosen)
+    account, person = cluster.api.user(USER, groups=ACCOUNT_GROUPS), reader(cluster, "chart-reader")
+    for user in (USER, "chart-reader"):
+        may_list = partial(cluster.may, "list", user=user)
+        eventually(lambda may=may_list: may("nyallocator.cybozu.io", "nodetemplates"), "its rights are known")
+        eventually(lambda may=may_list: not may("lattice.dev", "latticeclusters"), "the rights of others are gone")
+    others = [each.name for each in CAPABILITIES if each.name not in chosen]
+    *_, usual = plan(cluster.api.kubeconfig)
+
+    for kubeconfig in (account, person):
+        code, told, lines, seconds = plan(kubeconfig)
+
+        assert (code in {0, 2}, skipped(lines)) == (True, others), told
+        # A minute of waiting for caches would show on any machine; how fast the machine is does not.
+        assert seconds < 2 * usual + 15
 
 
 def test_owners_of_other_kinds_may_be_read_once_they_are_named(cluster, release, eventually):
