@@ -32,10 +32,12 @@ ROOT = Path(__file__).parents[1]
 OPERATOR, TESTBED = ROOT / "src" / "nodeyard", ROOT / "testbed" / "src" / "nodeyard"
 TEMPLATES = untyped("nyallocator.cybozu.io", "v1", "nodetemplates", "NodeTemplate", namespaced=False)
 SMALL_FILE, SMALL_FUNCTION, PATIENCE_SECONDS = 40, 5, 20.0
+_OWN = ("trace_event", "_until")
 
 
 class Recorder:
-    """Notes every function of the operator that is called while it is on, in all threads."""
+    """Notes every function of the operator that is called while it is on, in all threads. What the embedded server and
+    this script call does not count, though they share modules with the operator."""
 
     def __init__(self) -> None:
         self.is_on = False
@@ -44,8 +46,18 @@ class Recorder:
     def __call__(self, frame: FrameType, event: str, _argument: Any) -> None:
         if self.is_on and event == "call" and frame.f_code.co_filename.startswith(str(OPERATOR)):
             name = frame.f_code.co_qualname
-            if "<" not in name.replace("<locals>", ""):
+            if "<" not in name.replace("<locals>", "") and not _is_foreign(frame):
                 self.visited[str(Path(frame.f_code.co_filename).relative_to(OPERATOR))][name] = None
+
+
+def _is_foreign(frame: FrameType | None) -> bool:
+    """Tell whether the embedded server or this script has called the function."""
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename.startswith(str(TESTBED)) or (code.co_filename == __file__ and code.co_name in _OWN):
+            return True
+        frame = frame.f_back
+    return False
 
 
 async def trace_event() -> Recorder:
