@@ -12,8 +12,8 @@ from tests.builders.operators import operator, until
 
 from nodeyard.app.dry_planner import dry_planning
 from nodeyard.plan.brake import Limit
+from nodeyard.process.aio import first_of
 from nodeyard.runtime.capability import Background
-from nodeyard.runtime.leader.election import first_of
 
 
 @pytest.fixture

@@ -44,7 +44,7 @@ class Approved:
 
 
 class Approval(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Who approved a plan, and why."""
+    """A record of an approval: who approved the plan, and why."""
 
     id: str
     by: str = ""

@@ -34,7 +34,7 @@ class Watch:
     """A kind whose objects are kept in the cache.
 
     `keys` maps a change to the keys to reconcile, in constant time; old is None on add, new is None on delete.
-    `indexes` find objects by a value. `needed` tells whether the watch runs at all right now. A plan waits until every
+    `indexes` find objects by a value. `needed` returns False while the watch is not to run. A plan waits until every
     watch without `needed` has synced; for the others `collect` checks `is_synced`.
 
     A watch of `Remote` runs on each remote cluster. `map_remote` then maps its changes to
@@ -244,7 +244,7 @@ class PeerOperator(NamedTuple):
 
 @dataclass(frozen=True)
 class Report:
-    """What one pass over a key reports."""
+    """The report of one pass over a key."""
 
     statuses: Sequence[StatusWrite] = ()
     events: Sequence[Event] = ()
@@ -329,13 +329,13 @@ class Alias:
 
 @dataclass(frozen=True)
 class Explain:
-    """What `nodeyard why` needs to know."""
+    """Support for `nodeyard why`."""
 
     keys_of: Callable[[View, ObjectRef], Iterable[Key]] = lambda _view, _ref: ()
     """The keys whose plan can explain an object."""
     kinds: Callable[[View, ObjectRef], Iterable[tuple[str, str]]] = lambda _view, _ref: ()
     """Kinds (apiVersion, kind) that must be watched before an object can be explained. The caller adds them to
-    `view.recent_kinds` and asks again until none is left."""
+    `view.recent_kinds` and repeats the call until none is left."""
     healthy: frozenset[str] = frozenset()
     """Reasons that mean a healthy state. `why` does not answer with one of them if a condition says otherwise."""
     aliases: Mapping[str, Alias] = field(default_factory=dict)

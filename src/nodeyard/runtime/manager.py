@@ -77,11 +77,11 @@ class Manager:
         self._elections.start()
         for controller in self.controllers:
             controller.start()
-        _log.info("operator started", capabilities=[each.capability.name for each in self.controllers])
+        _log.info("controllers started", capabilities=[each.capability.name for each in self.controllers])
         try:
             yield
         finally:
-            _log.info("operator stopping", reason="finishing work in flight")
+            _log.info("controllers stopping", reason="finishing work in flight")
             await asyncio.gather(*(controller.stop() for controller in self.controllers))
             await self._elections.stop()
             for task in background:

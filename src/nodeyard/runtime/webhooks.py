@@ -159,7 +159,7 @@ class AdmissionResponse:
     audit: Mapping[str, str] = field(default_factory=dict)
     """Annotations of the audit event."""
     facts: Mapping[str, str] = field(default_factory=dict)
-    """Labels for the capability's own metrics (`MeasuresReviews`): decision, class, rule."""
+    """Labels for the capability's own metrics (`ReviewRecorder`): decision, class, rule."""
     events: tuple[Event, ...] = ()
     """Events to record, unless the request is a dry run. Only for objects with a name: nobody looks for Events of an
     object that was never stored."""

@@ -25,6 +25,7 @@ from nodeyard.client.errors import AlreadyExists, ClientError, Conflict, NotFoun
 from nodeyard.client.outages import OUTAGES
 from nodeyard.client.resources import LEASES, NAMESPACES
 from nodeyard.kube.names import NAMESPACE, OPERATOR
+from nodeyard.process.aio import first_of
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
 from nodeyard.runtime.leader.lease import Lease, LeaseMetadata, LeaseSpec, acquire, manifest, release, renew
@@ -302,14 +303,3 @@ async def within(work: Awaitable[T], seconds: float, clock: Clock, what: str) ->
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
     raise TransportTimeout(f"{what}: no answer within {seconds:g} s", may_have_run=True)
-
-
-async def first_of(*awaitables: Awaitable[object]) -> None:
-    """Wait until one awaitable is done and cancel the others."""
-    tasks = [asyncio.ensure_future(each) for each in awaitables]
-    try:
-        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)

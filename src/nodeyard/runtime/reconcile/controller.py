@@ -24,12 +24,12 @@ from nodeyard.client.resources import Resource
 from nodeyard.client.rest_mapper import RESTMapper
 from nodeyard.kube.json import Json
 from nodeyard.plan.model import ObjectRef, Plan
+from nodeyard.process.aio import first_of
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
 from nodeyard.runtime.annotations import ref_of
 from nodeyard.runtime.background import LoopContext, LoopFence, LoopFindings, LoopInputs
 from nodeyard.runtime.capability import Capability, Key, ReviewRecorder, View, Watch
-from nodeyard.runtime.leader.election import first_of
 from nodeyard.runtime.leader.elections import Elections
 from nodeyard.runtime.leader.leadership import Leadership, ShardedLeadership, SingleLeader
 from nodeyard.runtime.leader.write_fence import WriteFence

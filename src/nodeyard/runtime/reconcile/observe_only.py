@@ -85,13 +85,13 @@ class ObserveOnly:
         if peer is None:
             _log.info("replaced operator stopped", capability=capability)
         elif peer.is_apart:
-            _log.warning("skipping objects of the replaced operator", capability=capability, replaces=peer.name,
+            _log.warning("objects of replaced operator skipped", capability=capability, replaces=peer.name,
                          reason="it is still running", hand_over=peer.hand_over)  # fmt: skip
         elif self._settings.take_over:
-            _log.warning("taking over", capability=capability, replaces=peer.name, reason="--take-over")
+            _log.warning("take-over started", capability=capability, replaces=peer.name, reason="--take-over")
         else:
-            _log.warning("observe-only mode", capability=capability, replaces=peer.name, reason="it is still running",
-                         hand_over=peer.hand_over)  # fmt: skip
+            _log.warning("observe-only mode started", capability=capability, replaces=peer.name,
+                         reason="it is still running", hand_over=peer.hand_over)  # fmt: skip
 
 
 class EngineCondition(NamedTuple):

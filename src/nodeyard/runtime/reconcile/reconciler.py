@@ -398,7 +398,7 @@ class Reconciler:
 
     def _record(self, event: Event) -> None:
         if event.type == _WARNING:
-            _log.warning(event.message, object=str(event.object), reason=event.reason)
+            _log.warning("warning event", object=str(event.object), reason=event.reason, text=event.message)
         self._tools.recorder.record(event)
 
     def _shown(self, ref: ObjectRef) -> Any | None:

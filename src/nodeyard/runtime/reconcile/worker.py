@@ -11,10 +11,10 @@ from functools import partial
 from random import Random
 from typing import Any, Final
 
+from nodeyard.process.aio import first_of
 from nodeyard.process.backoff import Backoff, Failures
 from nodeyard.process.clock import Clock
 from nodeyard.runtime.capability import Key
-from nodeyard.runtime.leader.election import first_of
 from nodeyard.runtime.reconcile.result import RETRIED, Ending, ReconcileResult
 from nodeyard.runtime.reconcile.workqueue import WorkQueue
 

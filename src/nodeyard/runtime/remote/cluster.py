@@ -140,7 +140,7 @@ class Cluster:
                     tasks.create_task(self._connection.run(), name=f"connection {self.name}")
             except Exception:
                 # A bug of ours must affect only this cluster, and not forever.
-                _log.exception("cluster restarted")
+                _log.exception("cluster failed")
             self.on_disconnected("reconnecting after an internal error, see the log")
             await self._env.clock.sleep(RESTART_SECONDS)
 

@@ -26,11 +26,11 @@ import msgspec
 from nodeyard.client.api import Client
 from nodeyard.client.errors import ConfigError, Forbidden, NotFound, TooManyRequests, Unauthorized
 from nodeyard.client.resources import NAMESPACES
+from nodeyard.process.aio import first_of
 from nodeyard.process.backoff import Backoff
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
 from nodeyard.runtime.capability import RemoteClusterRef, SecretKey
-from nodeyard.runtime.leader.election import first_of
 from nodeyard.runtime.remote.client import RemoteClient
 from nodeyard.runtime.remote.connect import Connect, KubeconfigUnreadable, Read
 from nodeyard.runtime.remote.transport import RemoteTransport
@@ -38,8 +38,8 @@ from nodeyard.watch.server_info import SYSTEM_NAMESPACE
 
 PROBE_SECONDS: Final = 15.0
 """Longest time between two probes while healthy."""
-DOUBT_SECONDS: Final = 1.0
-"""Time between two probes while in doubt."""
+RETRY_PROBE_SECONDS: Final = 1.0
+"""Time between two probes after a request failed."""
 PROBE_TIMEOUT_SECONDS: Final = 5.0
 """Timeout of a probe."""
 READ_SECONDS: Final = 60.0
@@ -165,7 +165,7 @@ class Connection:
         return await self._on_response(uid)
 
     async def _identify(self) -> str:
-        """Return the uid of the cluster; empty if it responds without telling."""
+        """Return the uid of the cluster; empty if the response lacks it."""
         if self._is_attached:
             return await self._probe()
         async with self._connecting:
@@ -236,7 +236,7 @@ class Connection:
         return self._next_probe()
 
     async def _learn_version(self) -> None:
-        """Read the server version. A server that does not tell it stays connected."""
+        """Read the server version. A server that does not report it stays connected."""
         if self._version or self._client is None:
             return
         try:
@@ -263,7 +263,7 @@ class Connection:
         self._failures += 1
         is_final = isinstance(error, Unauthorized) or self._failures >= FAILURES
         if self._is_attached and not is_final:
-            return DOUBT_SECONDS
+            return RETRY_PROBE_SECONDS
         await self._lose(_describe(error))
         return self._backoff.seconds(self._failures, self._random, getattr(error, "retry_after", None) or 0.0)
 
@@ -286,9 +286,9 @@ class Connection:
             return
         begun = self._clock.monotonic()
         await first_of(self._wake.wait(), self._clock.sleep(seconds))
-        if self._used == self._ref and self._clock.monotonic() - begun < DOUBT_SECONDS <= seconds:
+        if self._used == self._ref and self._clock.monotonic() - begun < RETRY_PROBE_SECONDS <= seconds:
             # Failures come in bursts, one per broken watch: debounce them.
-            await first_of(self._wait_for_update(), self._clock.sleep(DOUBT_SECONDS))
+            await first_of(self._wait_for_update(), self._clock.sleep(RETRY_PROBE_SECONDS))
 
     async def _wait_for_update(self) -> None:
         while self._used == self._ref:

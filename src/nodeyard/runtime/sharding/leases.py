@@ -26,10 +26,11 @@ from nodeyard.client.errors import Conflict, NotFound
 from nodeyard.client.outages import OUTAGES
 from nodeyard.client.resources import LEASES
 from nodeyard.kube.names import CAPABILITY, NAMESPACE, SHARE_KEY
+from nodeyard.process.aio import first_of
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
 from nodeyard.runtime.capability import Key
-from nodeyard.runtime.leader.election import Leader, Timing, first_of, traceback_of, within
+from nodeyard.runtime.leader.election import Leader, Timing, traceback_of, within
 from nodeyard.runtime.leader.lease import Lease, LeaseMetadata
 from nodeyard.runtime.leader.write_fence import CLOSED, WriteFence
 from nodeyard.runtime.sharding.assignment import acquire_delay, key_lease, rank, replica_lease, replica_prefix

@@ -20,9 +20,9 @@ from nodeyard.capabilities.clustertree.leases.metrics import LeaseMetrics, Resul
 from nodeyard.capabilities.clustertree.leases.node_lease import GatedTransport, NodeLease
 from nodeyard.capabilities.clustertree.leases.probe import Probe
 from nodeyard.client.errors import Withheld
+from nodeyard.process.aio import first_of
 from nodeyard.process.logs import get_logger
 from nodeyard.runtime.background import LoopContext
-from nodeyard.runtime.leader.election import first_of
 
 PERIOD_SECONDS: Final = 10.0
 """A quarter of the lease duration, as in the kubelet."""

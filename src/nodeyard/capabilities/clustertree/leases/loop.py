@@ -12,8 +12,8 @@ from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.leases.inputs import LeaseInput
 from nodeyard.capabilities.clustertree.leases.keeper import Keeper
 from nodeyard.capabilities.clustertree.leases.metrics import LeaseMetrics
+from nodeyard.process.aio import first_of
 from nodeyard.runtime.background import LoopContext
-from nodeyard.runtime.leader.election import first_of
 
 
 async def renew(context: LoopContext) -> None:

@@ -14,10 +14,10 @@ from typing import Final, NamedTuple
 from nodeyard.capabilities.clustertree.leases.liveness import Alive, Answer, Failed, Rejected
 from nodeyard.client.errors import ClientError, ConfigError
 from nodeyard.client.transport import Request, Response, Transport
+from nodeyard.process.aio import first_of
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
 from nodeyard.runtime.capability import RemoteClusterRef
-from nodeyard.runtime.leader.election import first_of
 from nodeyard.runtime.remote.connect import Connect
 
 PATH: Final = "/readyz"
