@@ -35,8 +35,8 @@ def judge(review, view):
         if found is not None:
             owners += [_owner_ref(owner, ref.namespace) for owner in found.metadata.owner_references]
     first = _ref(review.subject["metadata"]["ownerReferences"][0], review.namespace)
-    verdict = denied(" < ".join(told)).stating(steps=str(len(told)))
-    return verdict.recording(Event(first, "Normal", "Asked", f"for {review.name}"))
+    verdict = denied(" < ".join(told)).with_facts(steps=str(len(told)))
+    return verdict.with_events(Event(first, "Normal", "Asked", f"for {review.name}"))
 
 
 def _found(view, ref, answers):

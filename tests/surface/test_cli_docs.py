@@ -12,7 +12,7 @@ from pathlib import Path
 import yaml
 
 from nodeyard.app.capabilities import CAPABILITIES
-from nodeyard.app.operators import Operators, Serving
+from nodeyard.app.operators import OperatorProcess, Operators
 from nodeyard.capabilities.spares import names
 from nodeyard.cli import plan
 from nodeyard.cli.status import render
@@ -56,15 +56,15 @@ def test_the_plan_of_the_worked_example_of_spares(tmp_path):
 
 
 def operators():
-    def serving(name, renewed, **told):
+    def process(name, renewed, **told):
         held = told.get("held", ())
         published = Publication(version="0.1.0", limit="25,10%", held_count=len(held), **told)
         renewed = NOW - timedelta(seconds=renewed)
-        return Serving(name, f"nodeyard-7d9f-{name}_1f3a", renewed, published, held, len(held))
+        return OperatorProcess(name, f"nodeyard-7d9f-{name}_1f3a", renewed, published, held, len(held))
 
     held = HeldPlan(id="668a8d15afa6", key="nodetemplates", nodes=40, actions=80)
-    running = [serving("spares", 1, held=(held,)), serving("pools", 2), serving("affinity", 1, observe="--observe")]
-    return Operators({each.capability: each for each in running}, {"profiles": serving("profiles", 300)})
+    running = [process("spares", 1, held=(held,)), process("pools", 2), process("affinity", 1, observe="--observe")]
+    return Operators({each.capability: each for each in running}, {"profiles": process("profiles", 300)})
 
 
 def test_the_status_of_the_page_about_the_command_line():

@@ -47,7 +47,7 @@ _LEASES: Final = LEASES.decoded_as(_Lease)
 
 
 @dataclass(frozen=True)
-class Serving:
+class OperatorProcess:
     """A capability and the process that runs it."""
 
     capability: str
@@ -69,9 +69,9 @@ class Serving:
 
 @dataclass(frozen=True)
 class Operators:
-    running: Mapping[str, Serving] = field(default_factory=dict)
+    running: Mapping[str, OperatorProcess] = field(default_factory=dict)
     """By capability: processes that renew their Lease."""
-    gone: Mapping[str, Serving] = field(default_factory=dict)
+    gone: Mapping[str, OperatorProcess] = field(default_factory=dict)
     """By capability: processes that stopped renewing or released their Lease."""
     error: str = ""
     """Why the Leases could not be read; empty if they were."""
@@ -122,17 +122,17 @@ async def find_operators(client: Client, capabilities: Sequence[Capability], clo
         for name, each in leases.items()
         if each.spec.holder_identity and (name not in suspects or _version(each) != _version(suspects[name]))
     }
-    running: dict[str, Serving] = {}
-    gone: dict[str, Serving] = {}
+    running: dict[str, OperatorProcess] = {}
+    gone: dict[str, OperatorProcess] = {}
     for name in names:
         elected, unelected = lease_name(name), unelected_lease_name(name)
         best = next((each for each in (elected, unelected) if each in alive), None)
         last = best or next((each for each in (elected, unelected) if each in leases), None)
         if last is None:
             continue
-        shares = (each for each in leases.values() if _is_share(each, name) and each.metadata.name in alive)
-        serving = _serving(name, leases[last], shares if last == elected else (), is_elected=last == elected)
-        (gone if best is None else running)[name] = serving
+        key_leases = (each for each in leases.values() if _is_key_lease(each, name) and each.metadata.name in alive)
+        process = _process(name, leases[last], key_leases if last == elected else (), is_elected=last == elected)
+        (gone if best is None else running)[name] = process
     return Operators(running, gone)
 
 
@@ -157,7 +157,7 @@ async def _read(client: Client, capabilities: Iterable[str]) -> dict[str, _Lease
     return found
 
 
-def _is_share(lease: _Lease, capability: str) -> bool:
+def _is_key_lease(lease: _Lease, capability: str) -> bool:
     return lease.metadata.labels.get(CAPABILITY) == capability and SHARE_KEY in lease.metadata.annotations
 
 
@@ -177,11 +177,11 @@ def _version(lease: _Lease) -> str:
     return lease.metadata.resource_version
 
 
-def _serving(capability: str, lease: _Lease, shares: Iterable[_Lease], *, is_elected: bool) -> Serving:
+def _process(capability: str, lease: _Lease, key_leases: Iterable[_Lease], *, is_elected: bool) -> OperatorProcess:
     """Combine the publication on a capability's Lease with the held plans on the Leases of its keys."""
     published = parse(lease.metadata.annotations.get(OPERATOR, ""))
-    publications = [published, *(parse(each.metadata.annotations.get(OPERATOR, "")) for each in shares)]
-    return Serving(
+    publications = [published, *(parse(each.metadata.annotations.get(OPERATOR, "")) for each in key_leases)]
+    return OperatorProcess(
         capability=capability,
         holder=lease.spec.holder_identity or "",
         renewed=_renewed(lease),

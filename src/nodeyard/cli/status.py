@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
-    from nodeyard.app.operators import Operators, Serving
+    from nodeyard.app.operators import OperatorProcess, Operators
     from nodeyard.client.config import Config
     from nodeyard.runtime.capability import Capability
 
@@ -92,10 +92,10 @@ def _row(name: str, operators: Operators, now: datetime) -> tuple[str, ...]:
     return (name, each.holder, published.version, writes, published.limit, str(each.held_count), _ago(each, now))
 
 
-def _ago(serving: Serving | None, now: datetime) -> str:
-    if serving is None or serving.renewed is None:
+def _ago(process: OperatorProcess | None, now: datetime) -> str:
+    if process is None or process.renewed is None:
         return ""
-    return f"{max(0, round((now - serving.renewed).total_seconds()))}s ago"
+    return f"{max(0, round((now - process.renewed).total_seconds()))}s ago"
 
 
 def _find_problems(operators: Operators) -> Iterator[str]:

@@ -106,10 +106,10 @@ class CapabilityMetrics:
     def expose_held(self, held: Callable[[], float]) -> None:
         self._all.keys_held.labels(self._capability).set_function(held)
 
-    def ended(self, result: str) -> None:
+    def record_result(self, result: str) -> None:
         self._reconciles(result).inc()
 
-    def planned(self, plan: Plan, *, is_held: bool) -> None:
+    def record_plan(self, plan: Plan, *, is_held: bool) -> None:
         counts = Counter(blocked.reason for blocked in plan.blocked) if plan.blocked else {}
         self._change(plan.key, {**counts, "": len(plan.actions)})
         if is_held != (plan.key in self._held):
@@ -123,13 +123,13 @@ class CapabilityMetrics:
         self._held.discard(key)
         self._held_keys.set(len(self._held))
 
-    def applied(self, key: Key, outcome: Outcome) -> None:
+    def record_outcome(self, key: Key, outcome: Outcome) -> None:
         left = sum(each.result is not Result.DONE for each in outcome.results)
         self._change(key, {**self._plans.get(key, {}), "": left})
         for each in outcome.results:
             self._actions(each.action.verb.value, each.result.value).inc()
 
-    def observing(self, reason: str) -> None:
+    def set_observing(self, reason: str) -> None:
         """Set the reason of observe-only mode; empty ends it."""
         if reason == self._reason:
             return

@@ -164,17 +164,17 @@ class AdmissionResponse:
     """Events to record, unless the request is a dry run. Only for objects with a name: nobody looks for Events of an
     object that was never stored."""
 
-    def warning(self, *warnings: str) -> AdmissionResponse:
+    def with_warnings(self, *warnings: str) -> AdmissionResponse:
         """Return the response with these warnings added."""
         return replace(self, warnings=(*self.warnings, *warnings))
 
-    def audited(self, **annotations: str) -> AdmissionResponse:
+    def with_audit_annotations(self, **annotations: str) -> AdmissionResponse:
         return replace(self, audit={**self.audit, **annotations})
 
-    def stating(self, **facts: str) -> AdmissionResponse:
+    def with_facts(self, **facts: str) -> AdmissionResponse:
         return replace(self, facts={**self.facts, **facts})
 
-    def recording(self, *events: Event) -> AdmissionResponse:
+    def with_events(self, *events: Event) -> AdmissionResponse:
         return replace(self, events=(*self.events, *events))
 
 

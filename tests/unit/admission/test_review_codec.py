@@ -133,7 +133,7 @@ def test_a_change_that_changes_nothing_is_no_patch():
 
 
 def test_warnings_and_audit_annotations_come_along():
-    response = answered(allowed("one").warning("two").audited(rule="a"))["response"]
+    response = answered(allowed("one").with_warnings("two").with_audit_annotations(rule="a"))["response"]
 
     assert response["warnings"] == ["one", "two"]
     assert response["auditAnnotations"] == {"rule": "a"}

@@ -248,7 +248,7 @@ async def test_a_review_that_does_not_come_to_an_end_is_an_error(look, counted, 
 
 
 async def test_a_verdict_is_told_to_the_capability_with_the_review_as_it_was_decided(look, controlled):
-    verdict = allowed().stating(decision="unknown")
+    verdict = allowed().with_facts(decision="unknown")
 
     await look(lambda review, _view: verdict if review.answers else Lookup((ref("a"),)))
 

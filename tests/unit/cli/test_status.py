@@ -3,7 +3,7 @@
 from datetime import UTC, datetime
 
 from nodeyard.app.capabilities import CAPABILITIES
-from nodeyard.app.operators import Operators, Serving
+from nodeyard.app.operators import OperatorProcess, Operators
 from nodeyard.cli.status import render
 from nodeyard.runtime.publication import HeldPlan, Publication
 
@@ -18,6 +18,6 @@ def test_where_nobody_runs_anything_it_says_what_to_do():
 def test_held_plans_are_told_with_what_they_disrupt():
     held = HeldPlan(id="abc", key="tenants", nodes=1, actions=1, disrupts="1 Namespace")
     told = Publication(version="1", held=(held,), held_count=1)
-    serving = Serving("affinity", "a", NOW, told, held=(held,), held_count=1)
-    lines = list(render(Operators(running={"affinity": serving}), CAPABILITIES, NOW))
+    process = OperatorProcess("affinity", "a", NOW, told, held=(held,), held_count=1)
+    lines = list(render(Operators(running={"affinity": process}), CAPABILITIES, NOW))
     assert "  abc  affinity tenants: 1 Namespace disrupted by 1 action" in lines

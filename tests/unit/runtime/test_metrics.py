@@ -35,12 +35,12 @@ class Measured:
 
 def test_actions_and_refusals_are_those_of_the_last_plan_of_each_key():
     measured = Measured()
-    measured.loop.planned(plan("a", 3, ["X", "X", "Y"]), is_held=True)
-    measured.loop.planned(plan("b", 2), is_held=False)
+    measured.loop.record_plan(plan("a", 3, ["X", "X", "Y"]), is_held=True)
+    measured.loop.record_plan(plan("b", 2), is_held=False)
     assert measured["nodeyard_plan_actions"] == {(): 5}
     assert measured["nodeyard_plan_blocked"] == {("X",): 2, ("Y",): 1}
     assert measured["nodeyard_plans_held"] == {(): 1}
-    measured.loop.planned(plan("a", 1, ["Y"]), is_held=False)
+    measured.loop.record_plan(plan("a", 1, ["Y"]), is_held=False)
     assert measured["nodeyard_plan_actions"] == {(): 3}
     assert measured["nodeyard_plan_blocked"] == {("X",): 0, ("Y",): 1}
     assert measured["nodeyard_plans_held"] == {(): 0}
@@ -48,7 +48,7 @@ def test_actions_and_refusals_are_those_of_the_last_plan_of_each_key():
 
 def test_a_key_that_is_gone_counts_no_more_and_one_never_seen_neither():
     measured = Measured()
-    measured.loop.planned(plan("a", 3, ["X"]), is_held=True)
+    measured.loop.record_plan(plan("a", 3, ["X"]), is_held=True)
     measured.loop.forget("a")
     measured.loop.forget("never")
     assert measured["nodeyard_plan_actions"] == {(): 0}
@@ -61,16 +61,16 @@ def test_actions_are_counted_by_what_became_of_them():
         ActionResult(action=action, result=result)
         for action, result in zip(plan("a", 3).actions, (Result.DONE, Result.DONE, Result.DENIED), strict=True)
     ]
-    measured.loop.applied("a", Outcome(results=tuple(results)))
+    measured.loop.record_outcome("a", Outcome(results=tuple(results)))
     assert measured["nodeyard_actions_total"] == {("Patch", "Done"): 2, ("Patch", "Denied"): 1}
 
 
 def test_why_nothing_is_written_is_one_reason_at_a_time():
     measured = Measured()
-    measured.loop.observing("--observe")
-    measured.loop.observing("original")
+    measured.loop.set_observing("--observe")
+    measured.loop.set_observing("original")
     assert measured["nodeyard_observing"] == {("--observe",): 0, ("original",): 1}
-    measured.loop.observing("")
+    measured.loop.set_observing("")
     assert measured["nodeyard_observing"] == {("--observe",): 0, ("original",): 0}
 
 

@@ -65,7 +65,7 @@ class ObserveOnly:
         out."""
         peer = self._find_peer(view, now)
         reason = BY_FLAG if self._settings.observe else peer
-        self._metrics.observing(reason)
+        self._metrics.set_observing(reason)
         self.is_observing = bool(reason)
         return reason
 

@@ -144,7 +144,7 @@ class Reconciler:
                 for each in self._tools.reservations.release(key):
                     self._tools.enqueue(each)
         self._tools.metrics.reconcile_seconds.observe(self._tools.clock.monotonic() - began)
-        self._tools.metrics.ended(result.ending.value)
+        self._tools.metrics.record_result(result.ending.value)
         self._tools.latency.end(key, result)
         return result
 
@@ -248,7 +248,7 @@ class Reconciler:
         if (known.id if known else "") != (braked.held.id if braked.held else ""):
             self._tools.publish()
         self._requeue_shared(key, braked.held, self._held_text(braked.now))
-        self._tools.metrics.planned(braked.now, is_held=braked.held is not None)
+        self._tools.metrics.record_plan(braked.now, is_held=braked.held is not None)
 
     def _held_text(self, plan: Plan) -> str:
         """Return why a part of the plan is held; empty if nothing is."""
@@ -334,7 +334,7 @@ class Reconciler:
             return tools.clock.monotonic() < until or not (is_outdated or self._staleness())
 
         outcome = await tools.applier.apply(planned, may_write=may_write, seen_at=seen_at)
-        tools.metrics.applied(plan.key, outcome)
+        tools.metrics.record_outcome(plan.key, outcome)
         if expected and outcome.is_complete:
             tools.expectations.confirm(plan.key, _versions(outcome, expected))
         return outcome

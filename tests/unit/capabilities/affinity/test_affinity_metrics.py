@@ -25,7 +25,7 @@ def test_reviews_are_counted_by_class_decision_and_reason():
     recorder, sample = measured()
 
     recorder.record_review(
-        REVIEW, denied("no").stating(**{"class": "dc1", "decision": "denied", "reason": "OutsideClass"})
+        REVIEW, denied("no").with_facts(**{"class": "dc1", "decision": "denied", "reason": "OutsideClass"})
     )
     recorder.record_review(REVIEW, allowed())
 
@@ -38,7 +38,7 @@ def test_a_class_that_goes_takes_its_series_with_it():
     dc1 = msgspec.convert(class_body("dc1", nodeSelector={"a": "b"}), AffinityClass)
     recorder.record(measure(ClassSnapshot(dc1, zones={"a": 2, "b": 1}, violators=["x/y"])))
     recorder.record_review(
-        REVIEW, allowed().stating(**{"class": "dc1", "decision": "allowed", "reason": "InsideClass"})
+        REVIEW, allowed().with_facts(**{"class": "dc1", "decision": "allowed", "reason": "InsideClass"})
     )
     assert sample("nodeyard_affinity_class_nodes", affinity_class="dc1") == 3
     assert sample("nodeyard_affinity_class_violators", affinity_class="dc1") == 1

@@ -40,7 +40,7 @@ def review(review: AdmissionRequest, view: View) -> AdmissionResponse:
     if refused is not None:
         return refused
     verdict = _review_class(snapshot, old)
-    return verdict.warning(*_warnings(snapshot, old)) if verdict.is_allowed else verdict
+    return verdict.with_warnings(*_warnings(snapshot, old)) if verdict.is_allowed else verdict
 
 
 def review_record(review: AdmissionRequest, view: View) -> AdmissionResponse:

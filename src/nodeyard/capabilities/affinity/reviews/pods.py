@@ -158,10 +158,10 @@ def review_placement(review: AdmissionRequest, view: View) -> AdmissionResponse 
         return AdmissionResponse(True, warnings=placement.warnings, facts=facts)
     verdict = allowed() if placement.is_allowed else denied(placement.violation)
     return (
-        verdict.warning(*placement.warnings)
-        .stating(**facts)
-        .audited(decision=placement.decision.value, reason=placement.reason)
-        .recording(*placement_events(placement, lineage, metadata, review.namespace))
+        verdict.with_warnings(*placement.warnings)
+        .with_facts(**facts)
+        .with_audit_annotations(decision=placement.decision.value, reason=placement.reason)
+        .with_events(*placement_events(placement, lineage, metadata, review.namespace))
     )
 
 
