@@ -1,8 +1,8 @@
-"""Processes that share LabelRules out among them, so that they can be killed; and what the server kept of their doing.
+"""Processes that shard LabelRules, so that tests can kill them; and what the server recorded of their work.
 
-    python -m tests.builders.sharers KUBECONFIG IDENTITY PREFIX
+    python -m tests.builders.sharded_processes KUBECONFIG IDENTITY PREFIX
 
-The capability is the sixth one, for rules whose names begin with the prefix; each node says who wrote to it.
+The capability plans rules whose names begin with the prefix; an annotation of each node names its writer.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
 ROOT = Path(__file__).parents[2]
 
 
-def shared(identity, prefix):
+def sharded(identity, prefix):
     def plan(snapshot, now, explain):
         planned = labels.plan(snapshot, now, explain)
         return msgspec.structs.replace(
@@ -47,12 +47,12 @@ def _signed(write, identity):
     return msgspec.structs.replace(write, body={**write.body, "metadata": metadata})
 
 
-class Sharer:
+class ShardedProcess:
     """One process."""
 
     def __init__(self, kubeconfig, identity, prefix):
         self.identity = identity
-        command = [sys.executable, "-m", "tests.builders.sharers", str(kubeconfig), identity, prefix]
+        command = [sys.executable, "-m", "tests.builders.sharded_processes", str(kubeconfig), identity, prefix]
         self._process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def stop(self):
@@ -119,7 +119,7 @@ def _version(event):
 
 
 def main(kubeconfig, identity, prefix):
-    operation = Operation(load_config(kubeconfig), [shared(identity, prefix)], Settings(identity=identity))
+    operation = Operation(load_config(kubeconfig), [sharded(identity, prefix)], Settings(identity=identity))
     stopped = asyncio.Event()
 
     async def run():

@@ -33,7 +33,7 @@ def collect(view, key, now):
 
 
 class Loop:
-    """Says of each key that it is briefed of which thread looked at it, and takes that back when the key is gone."""
+    """Publishes for each key of its input the name of its thread, and removes that when the key is gone."""
 
     def __init__(self):
         self.known = {}
@@ -43,23 +43,23 @@ class Loop:
         while not context.stopped.is_set():
             context.changed.clear()
             self.rounds += 1
-            briefs = {key: brief for key, brief in context.inputs.items() if context.fence_of(key).may_write()}
-            for key in briefs.keys() - self.known.keys():
+            inputs = {key: value for key, value in context.inputs.items() if context.fence_of(key).may_write()}
+            for key in inputs.keys() - self.known.keys():
                 context.publish(f"team/{key}", threading.current_thread().name, keys=(key,))
-            for key in self.known.keys() - briefs.keys():
+            for key in self.known.keys() - inputs.keys():
                 context.publish(f"team/{key}", None)
-            self.known = briefs
+            self.known = inputs
             await first_of(context.stopped.wait(), context.changed.wait())
 
 
-@pytest.mark.parametrize("is_shared", [False, True], ids=["undivided", "shared"])
-async def test_what_a_loop_finds_out_on_its_own_thread_is_planned_with_at_once(api, fleet, is_shared):
+@pytest.mark.parametrize("is_sharded", [False, True], ids=["single leader", "sharded"])
+async def test_a_finding_that_a_loop_publishes_is_planned_with_at_once(api, fleet, is_sharded):
     loop = Loop()
     capability = replace(
         labels.LABELS,
         collect=collect,
         background=Background((loop,), lambda snapshot, _now: snapshot.rule.metadata.uid),
-        is_sharded=is_shared,
+        is_sharded=is_sharded,
     )
     async with operator(api.kubeconfig, capability=capability) as running:
         await fleet.add_rule("a", "ignored")
@@ -73,7 +73,7 @@ async def test_what_a_loop_finds_out_on_its_own_thread_is_planned_with_at_once(a
         await fleet.client.delete(labels.RULES, key)
         await until(lambda: _is(lambda: key not in loop.known), "the loop has heard that it is gone")
         await until(lambda: _is(lambda: view.finding(f"team/{key}") is None), "what it said is taken back")
-        if is_shared:
+        if is_sharded:
             await until(lambda: _is(lambda: not controller.fence_of(key).may_write()), "its share is given up")
         await fleet.client.create(labels.RULES, labels.rule(key, "ignored"))
         await until(lambda: _is(lambda: view.finding(f"team/{key}") == "leases"), "it is looked at again")
@@ -84,7 +84,7 @@ async def test_what_a_loop_finds_out_on_its_own_thread_is_planned_with_at_once(a
         assert loop.rounds == rounds, "nobody is woken for what is as it was"
 
 
-async def test_where_no_loop_runs_nothing_is_found_out(api, fleet):
+async def test_without_a_loop_there_are_no_findings(api, fleet):
     await fleet.add_rule("b", "ignored")
     await fleet.add_nodes("b", 1)
     async with dry_planning(fleet.client, [replace(labels.LABELS, collect=collect)]) as inspection:

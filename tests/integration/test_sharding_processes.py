@@ -1,11 +1,11 @@
-"""Processes that share keys out, one of them killed, one frozen, one stopped: on both servers, with true timings."""
+"""Processes with sharded keys: one is killed, one frozen, one stopped. On both servers, with real timings."""
 
 import itertools
 import time
 
 import pytest
 from tests.builders import labels
-from tests.builders.sharers import Holders, Sharer
+from tests.builders.sharded_processes import Holders, ShardedProcess
 
 from nodeyard.testing import third_party_crds
 
@@ -28,7 +28,7 @@ class Stage:
             api.rest.create({"apiVersion": "v1", "kind": "Node", **labels.node(f"{rule}-n", rule)})
 
     def start(self, identity):
-        self._running.append(Sharer(self._api.kubeconfig, identity, self.prefix))
+        self._running.append(ShardedProcess(self._api.kubeconfig, identity, self.prefix))
         return self._running[-1]
 
     def paint(self, team):
@@ -45,10 +45,10 @@ class Stage:
         nodes = [self._api.rest.call("GET", f"/api/v1/nodes/{rule}-n") for rule in self.rules]
         return all(node["metadata"]["labels"].get(labels.TEAM) == team for node in nodes)
 
-    def have(self, *sharers):
+    def have(self, *processes):
         """Whether these have everything, each some of it."""
         found = self.holders.now()
-        return len(found) == COUNT and set(found.values()) == {each.identity for each in sharers}
+        return len(found) == COUNT and set(found.values()) == {each.identity for each in processes}
 
     def close(self):
         for each in self._running:
@@ -66,7 +66,7 @@ def stage(api):
     stage.close()
 
 
-def test_what_a_killed_process_had_is_worked_on_within_20_seconds(stage, eventually):
+def test_keys_of_a_killed_process_are_planned_within_20_seconds(stage, eventually):
     first, second = stage.start("first"), stage.start("second")
     eventually(lambda: stage.have(first, second), "the keys are shared out", timeout=60)
     eventually(lambda: stage.are_all("blue"), "all is done")
@@ -87,7 +87,7 @@ def test_what_a_killed_process_had_is_worked_on_within_20_seconds(stage, eventua
     assert stage.holders.assert_each_wrote_only_for_what_it_had() >= 3 * COUNT
 
 
-def test_a_process_that_was_frozen_writes_nothing_for_what_it_had(stage, eventually):
+def test_a_frozen_process_writes_nothing_for_its_former_keys(stage, eventually):
     first, second = stage.start("first"), stage.start("second")
     eventually(lambda: stage.have(first, second), "the keys are shared out", timeout=60)
     eventually(lambda: stage.are_all("blue"), "all is done")

@@ -1,4 +1,4 @@
-"""Whole managers that share keys out: each plans, connects to and runs loops for what it has. Under virtual time."""
+"""Managers with sharded keys: each plans, connects to and runs loops for its own keys. Under virtual time."""
 
 import asyncio
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -20,7 +20,7 @@ from nodeyard.sim.embedded import connect
 
 RULES = tuple(f"rule-{number}" for number in range(8))
 UNELECTED = "nodeyard-unelected-labels"
-SHARED = replace(labels.LABELS, is_sharded=True)
+SHARDED = replace(labels.LABELS, is_sharded=True)
 
 
 @pytest.fixture
@@ -42,17 +42,17 @@ def written_by(manager):
     return {path.rpartition("/")[2].rpartition("-")[0] for path in manager.tap.written("/nodes/")}
 
 
-async def shared_out(clock, *managers):
+async def wait_until_sharded(clock, *managers):
     for _ in range(90):
         await clock.advance(1)
         if all(has(each) for each in managers) and sum(len(has(each)) for each in managers) == len(RULES):
             return
-    raise AssertionError(f"not shared out: {[sorted(has(each)) for each in managers]}")
+    raise AssertionError(f"not sharded: {[sorted(has(each)) for each in managers]}")
 
 
-async def test_each_plans_what_it_has_and_nothing_else(world, clock):
-    async with world.manager("one", capability=SHARED) as one, world.manager("two", capability=SHARED) as two:
-        await shared_out(clock, one, two)
+async def test_each_replica_plans_only_its_keys(world, clock):
+    async with world.manager("one", capability=SHARDED) as one, world.manager("two", capability=SHARDED) as two:
+        await wait_until_sharded(clock, one, two)
         await clock.advance(30)
         assert set((await world.teams()).values()) == {"blue"}
         for each in (one, two):
@@ -65,9 +65,9 @@ async def test_each_plans_what_it_has_and_nothing_else(world, clock):
         assert len(one.tap.written("/nodes/")) + len(two.tap.written("/nodes/")) == 2 * len(RULES)
 
 
-async def test_what_a_cut_off_one_had_is_worked_on_by_the_other_and_never_by_both(world, clock):
-    async with world.manager("one", capability=SHARED) as one, world.manager("two", capability=SHARED) as two:
-        await shared_out(clock, one, two)
+async def test_keys_of_a_replica_without_network_move_and_no_key_has_two_writers(world, clock):
+    async with world.manager("one", capability=SHARDED) as one, world.manager("two", capability=SHARDED) as two:
+        await wait_until_sharded(clock, one, two)
         two.tap.fail = cut
         for rule in RULES:
             await world.client.patch(labels.RULES, rule, {"spec": {"team": "red"}})
@@ -78,10 +78,10 @@ async def test_what_a_cut_off_one_had_is_worked_on_by_the_other_and_never_by_bot
         assert has(one) == set(RULES)
 
 
-async def test_a_stop_hands_everything_over_at_once(world, clock):
-    async with world.manager("one", capability=SHARED) as one, AsyncExitStack() as stack:
-        two = await stack.enter_async_context(world.manager("two", capability=SHARED))
-        await shared_out(clock, one, two)
+async def test_a_stop_hands_all_keys_over_at_once(world, clock):
+    async with world.manager("one", capability=SHARDED) as one, AsyncExitStack() as stack:
+        two = await stack.enter_async_context(world.manager("two", capability=SHARDED))
+        await wait_until_sharded(clock, one, two)
         stopping = asyncio.create_task(stack.aclose())
         await clock.advance(4)
         await stopping
@@ -91,8 +91,8 @@ async def test_a_stop_hands_everything_over_at_once(world, clock):
     assert not [each for each in leases if "replica" in each["metadata"]["name"]]
 
 
-async def test_a_rule_that_is_deleted_takes_its_lease_along_and_one_that_comes_is_planned_soon(world, clock):
-    async with world.manager("one", capability=SHARED) as one:
+async def test_a_deleted_key_loses_its_lease_and_a_new_key_is_planned_soon(world, clock):
+    async with world.manager("one", capability=SHARDED) as one:
         await clock.advance(5)
         assert has(one) == set(RULES)
         await world.client.delete(labels.RULES, RULES[0])
@@ -105,16 +105,16 @@ async def test_a_rule_that_is_deleted_takes_its_lease_along_and_one_that_comes_i
         assert "nodeyard-labels-new" in names
 
 
-async def test_without_election_all_keys_are_ours_and_no_lease_of_an_election_is_touched(world, clock):
-    async with world.manager("one", capability=SHARED, leader_elect=False):
+async def test_without_election_all_keys_are_ours_and_no_election_lease_is_touched(world, clock):
+    async with world.manager("one", capability=SHARDED, leader_elect=False):
         await clock.advance(2)
         assert set((await world.teams()).values()) == {"blue"}
         names = {each["metadata"]["name"] for each in (await world.client.list(LEASES, NAMESPACE)).items}
         assert names == {UNELECTED}
 
 
-async def test_how_many_keys_it_has_is_measured_and_what_it_lost_is_not_measured_any_more(world, clock):
-    async with world.manager("one", capability=SHARED) as one:
+async def test_the_number_of_held_keys_is_a_metric_and_lost_keys_lose_their_series(world, clock):
+    async with world.manager("one", capability=SHARDED) as one:
         await clock.advance(5)
         registry = one.metrics.registry
         assert registry.get_sample_value("nodeyard_keys_held", {"capability": "labels"}) == len(RULES)
@@ -126,15 +126,15 @@ async def test_how_many_keys_it_has_is_measured_and_what_it_lost_is_not_measured
         one.tap.fail = lambda _method, _path: None
 
 
-async def test_a_capability_that_is_not_shared_has_no_such_measure(world, clock):
+async def test_a_capability_without_sharding_has_no_such_metric(world, clock):
     async with world.manager("one") as one:
         await clock.advance(5)
         assert one.metrics.registry.get_sample_value("nodeyard_keys_held", {"capability": "labels"}) is None
 
 
-async def test_a_key_is_handed_over_when_what_is_in_flight_has_been_answered(world, clock):
+async def test_a_key_is_handed_over_after_its_writes_in_flight(world, clock):
     """Else the answer of the one could come after the first write of the other."""
-    async with world.manager("one", capability=SHARED) as one:
+    async with world.manager("one", capability=SHARDED) as one:
         await clock.advance(5)
         sent, answered = [], []
 
@@ -144,7 +144,7 @@ async def test_a_key_is_handed_over_when_what_is_in_flight_has_been_answered(wor
                 await clock.sleep(8)
                 answered.append(path)
 
-        async with world.manager("two", capability=SHARED) as two:
+        async with world.manager("two", capability=SHARDED) as two:
             await clock.advance(9)
             one.tap.before = slow
             for rule in RULES:
@@ -160,27 +160,27 @@ async def test_a_key_is_handed_over_when_what_is_in_flight_has_been_answered(wor
 # loops
 
 
-async def test_loops_are_briefed_of_the_keys_that_are_ours_and_gated_by_each(world, clock):
+async def test_loops_get_the_input_and_the_fence_of_each_owned_key(world, clock):
     seen = {}
 
     def looping(identity):
         async def loop(context):
             while not context.stopped.is_set():
                 context.changed.clear()
-                gates = {key for key in context.inputs if context.fence_of(key).may_write()}
-                seen[identity] = (set(context.inputs), gates)
+                open_keys = {key for key in context.inputs if context.fence_of(key).may_write()}
+                seen[identity] = (set(context.inputs), open_keys)
                 waits = [asyncio.ensure_future(each.wait()) for each in (context.changed, context.stopped)]
                 await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
                 for each in waits:
                     each.cancel()
 
-        return replace(SHARED, background=Background((loop,), lambda snapshot, _now: snapshot.rule.spec.team))
+        return replace(SHARDED, background=Background((loop,), lambda snapshot, _now: snapshot.rule.spec.team))
 
     async with world.manager("one", capability=looping("one")) as one:
         await clock.advance(5)
         assert seen["one"] == (set(RULES), set(RULES))
         async with world.manager("two", capability=looping("two")) as two:
-            await shared_out(clock, one, two)
+            await wait_until_sharded(clock, one, two)
             await clock.advance(1)
             assert seen["one"] == (has(one), has(one))
             assert seen["two"] == (has(two), has(two))
@@ -196,7 +196,7 @@ async def forest(clock):
     await forest.fell()
 
 
-async def test_only_who_has_the_key_is_connected_to_its_cluster(clock, forest):
+async def test_only_the_holder_of_a_key_connects_to_its_cluster(clock, forest):
     server = Server(clock, seed=2)
     await server.start(())
     client = connect(server)
