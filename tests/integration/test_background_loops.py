@@ -14,6 +14,7 @@ from nodeyard.app.dry_planner import dry_planning
 from nodeyard.plan.brake import Limit
 from nodeyard.process.aio import first_of
 from nodeyard.runtime.capability import Background
+from nodeyard.testing import third_party_crds
 
 
 @pytest.fixture
@@ -85,6 +86,7 @@ async def test_a_finding_that_a_loop_publishes_is_planned_with_at_once(api, flee
 
 
 async def test_without_a_loop_there_are_no_findings(api, fleet):
+    third_party_crds.install(api.rest, [labels.definition()])
     await fleet.add_rule("b", "ignored")
     await fleet.add_nodes("b", 1)
     async with dry_planning(fleet.client, [replace(labels.LABELS, collect=collect)]) as inspection:
