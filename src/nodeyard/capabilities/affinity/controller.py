@@ -231,9 +231,7 @@ AFFINITY: Final = Capability(
     ),
     metrics=AffinityMetrics,
     replaces=_find_cozystack,
-    roots=Roots(
-        _root_objects, of_action=lambda action: (action.facts.object.namespace, action.facts.object.name)
-    ),
+    roots=Roots(_root_objects, of_action=lambda action: (action.facts.object.namespace, action.facts.object.name)),
     explain=Explain(
         _keys_of,
         kinds=unwatched_owner_kinds,

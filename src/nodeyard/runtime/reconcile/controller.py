@@ -39,7 +39,7 @@ from nodeyard.runtime.reconcile.expectations import Expectations
 from nodeyard.runtime.reconcile.freshness import Freshness
 from nodeyard.runtime.reconcile.plan_executor import PlanExecutor
 from nodeyard.runtime.reconcile.reconciler import STALE_SECONDS, Reconciler, Tools, required_kinds
-from nodeyard.runtime.reconcile.worker import Failures, Workers
+from nodeyard.runtime.reconcile.worker import Workers
 from nodeyard.runtime.reconcile.workqueue import Priority, WorkQueue
 from nodeyard.runtime.remote.cluster import ClusterCallbacks, ClusterEnvironment
 from nodeyard.runtime.remote.clusters import Clusters

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from nodeyard.apply.outcome import Outcome
-from nodeyard.capabilities.affinity.collect import Snapshot
 from nodeyard.capabilities.affinity.report.events import events
 from nodeyard.capabilities.affinity.report.metrics import measure
 from nodeyard.capabilities.affinity.report.status import status
+from nodeyard.capabilities.affinity.snapshot import Snapshot
 from nodeyard.plan.model import Plan
 from nodeyard.runtime.capability import Report
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from nodeyard.capabilities.affinity import names
-from nodeyard.capabilities.affinity.collect import Snapshot
-from nodeyard.capabilities.affinity.snapshot import ClassSnapshot
+from nodeyard.capabilities.affinity.snapshot import ClassSnapshot, Snapshot
 from nodeyard.process.metrics import Metrics
 from nodeyard.runtime.webhooks import AdmissionRequest, AdmissionResponse
 
