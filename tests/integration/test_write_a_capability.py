@@ -61,4 +61,4 @@ def test_its_planner_is_pure_and_explains_itself(page):
     assert planned == page.plan(snapshot, EPOCH, [page.ref(note)])
     (action,), (decision,) = planned.plan.actions, planned.plan.decisions
     assert (action.object.name, action.reason, decision.rule) == ("n1", "NoteWritten", "NoteWritten")
-    assert page.message(decision.rule, decision.facts) == "Wrote note disk on node n1"
+    assert decision.facts.text() == "Sets note disk on node n1"

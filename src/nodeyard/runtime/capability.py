@@ -412,9 +412,9 @@ class Capability:
     report: Callable[[Any, Plan, Outcome, datetime], Report]
     """Computes statuses, events and metrics of a pass from its snapshot, plan and outcome. Pure; runs in a worker
     thread."""
-    messages: Callable[[str, Object], str]
-    """Renders a reason and its facts as text for conditions, events, `why` and the dashboard."""
     rbac: tuple[Rule, ...]
+    messages: Callable[[str, Object], str] = lambda reason, _facts: reason
+    """Renders a reason whose facts are not a `Message`, as text for conditions, events, `why` and the dashboard."""
     aggregates: tuple[Aggregate, ...] = ()
     """Aggregates over the watched kinds."""
     managed_nodes: Callable[[Any], int] = lambda _snapshot: 0
