@@ -191,8 +191,8 @@ def outcome_of(seen: ProfilesView, namespace: str, number: int) -> tuple[bool, b
     snapshot = PROFILES.collect(seen, key(namespace, number), NOW)  # type: ignore[arg-type]
     plan = PROFILES.plan(snapshot, NOW, ()).plan
     assert [each.reason for each in plan.blocked] == ["MaxUnavailable"]
-    status, events = PROFILES.status(snapshot, plan, Outcome(), NOW), PROFILES.events(snapshot, plan, Outcome())
-    return bool(status), bool(events), plan.wake_at
+    report = PROFILES.report(snapshot, plan, Outcome(), NOW)
+    return bool(report.statuses), bool(report.events), plan.wake_at
 
 
 def test_a_wait_for_the_writes_of_others_is_not_reported_if_reports_are_ignored(namespace: str) -> None:

@@ -461,5 +461,5 @@ async def test_a_pass_that_fails_on_the_way_releases_what_it_reserved(stage):
 async def test_a_key_that_is_reconciled_does_not_wait_any_more_even_if_it_is_paused(stage):
     stage.reservations.reserve("a", {}, ["b"])
     stage.rule = LabelRule(metadata=ObjectMeta(name="a", uid="u", annotations={"nodeyard.dev/paused": "true"}))
-    await stage.reconciler(dataclasses.replace(LABELS, plans_pauses=False)).reconcile("a")
+    await stage.reconciler(LABELS).reconcile("a")
     assert not stage.reservations.waiting("b")
