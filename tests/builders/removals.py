@@ -17,14 +17,17 @@ from typing import Any
 
 import msgspec
 
+from nodeyard.apply.outcome import Outcome as Applied
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.planning.removals import Removal, cancel_removal, remove_pool
+from nodeyard.capabilities.pools.planning.removals import cancel_removal, remove_pool
+from nodeyard.capabilities.pools.report.status import WARNINGS, Account
 from nodeyard.capabilities.pools.snapshot import Machine, Management, PoolsSnapshot, Workload
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Node, Pod
 from nodeyard.kube.patch import merge_patch
 from nodeyard.plan.builder import PlanBuilder
-from nodeyard.plan.model import Action, Verb, Write
+from nodeyard.plan.message import Message
+from nodeyard.plan.model import Action, Blocked, Verb, Write
 
 from .pools import NOW, cluster, machine
 
@@ -113,7 +116,7 @@ class Outcome:
     """A pass: what was planned, and how each pool's removal stands."""
 
     draft: PlanBuilder
-    removals: Mapping[str, Removal]
+    snapshot: PoolsSnapshot
 
     @property
     def actions(self) -> list[Action]:
@@ -125,10 +128,24 @@ class Outcome:
     def write(self, action: Action) -> Write:
         return self.draft.writes[action.id]
 
-    def blocked(self, reason: str) -> Object:
-        """The facts of what is refused for this reason."""
+    def blocked(self, reason: str) -> Any:
+        """The message of what is refused for this reason."""
         [found] = [each.facts for each in self.draft.blocked if each.reason == reason]
         return found
+
+    def state(self, pool: str = "gpu") -> Message:
+        """What the removal of a pool waits for, or else what is done with its MachineDeployment."""
+        about: list[Action | Blocked] = [*self.draft.blocked, *self.actions]
+        name = names.deployment(CLUSTER, pool)
+        found: list[Message] = [
+            each.facts for each in about if each.object.name == name and each.reason not in WARNINGS
+        ]
+        return found[0]
+
+    def phase(self, pool: str = "gpu") -> str:
+        """The phase of the pool in the status."""
+        plan = self.draft.planned("pools", CLUSTER).plan
+        return Account(self.snapshot, plan, Applied()).pool_statuses[pool].phase
 
 
 @dataclass(frozen=True)
@@ -184,13 +201,13 @@ class World:
         )
 
     def plan(self) -> Outcome:
-        draft, snapshot, removals = PlanBuilder(self.now), self.snapshot, {}
+        draft, snapshot = PlanBuilder(self.now), self.snapshot
         for pool, each in sorted(self.deployments.items()):
             if pool in self.wanted:
                 cancel_removal(draft, snapshot, each, pool)
             else:
-                removals[pool] = remove_pool(draft, snapshot, each, pool)
-        return Outcome(draft, removals)
+                remove_pool(draft, snapshot, each, pool)
+        return Outcome(draft, snapshot)
 
     # what becomes of it
 

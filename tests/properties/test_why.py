@@ -13,9 +13,8 @@ from nodeyard.apply.outcome import Outcome
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.capabilities.clustertree.controller import CLUSTERTREE
-from nodeyard.capabilities.pools.classes import ClassesSnapshot
 from nodeyard.capabilities.pools.controller import POOLS
-from nodeyard.capabilities.pools.services import ServicesSnapshot
+from nodeyard.capabilities.pools.snapshot import ClassesSnapshot, ServicesSnapshot
 from nodeyard.capabilities.profiles.controller import PROFILES
 from nodeyard.capabilities.spares.controller import SPARES
 from nodeyard.cli.why import conditions_of

@@ -1,25 +1,42 @@
-"""Builds a PoolsSnapshot from the informer caches: the objects of one namespace, and the nodes of its Machines."""
+"""Builds the snapshots from the informer caches.
+
+The snapshot of a LatticeCluster has the objects of its namespace and the nodes of its Machines. The snapshots of
+all classes and of all services have the pools of every cluster that concern them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from nodeyard.capabilities.pools import names, watched
 from nodeyard.capabilities.pools.generation import class_inputs
+from nodeyard.capabilities.pools.generation.autoscaling import is_autoscaled
 from nodeyard.capabilities.pools.planning.deployment_lookup import find_deployment, removed
 from nodeyard.capabilities.pools.planning.machine_state import infrastructure_of, is_control_plane_initialized, replicas
+from nodeyard.capabilities.pools.planning.matching import PoolOffer
+from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import (
     ClassEdit,
+    ClassesSnapshot,
+    ClassUse,
     Machine,
     Management,
     PoolsSnapshot,
     Served,
+    ServicesSnapshot,
     TemplateMeta,
     Workload,
 )
-from nodeyard.capabilities.pools.types import LatticeCluster, LatticeNodeClass, Pivot, WorkerPool, resolved_pools
+from nodeyard.capabilities.pools.types import (
+    LatticeCluster,
+    LatticeNodeClass,
+    LatticeService,
+    Pivot,
+    WorkerPool,
+    resolved_pools,
+)
 from nodeyard.client.resources import Resource
 from nodeyard.kube import meta
 from nodeyard.kube.json import Object
@@ -31,6 +48,8 @@ INFRASTRUCTURE_KINDS = tuple(
 )
 BY_NAMESPACE = "namespace"
 DRAINING = "draining"
+
+# one cluster
 
 
 def collect(view: View, name: str, _now: datetime) -> PoolsSnapshot | None:
@@ -114,10 +133,11 @@ def _served(view: View) -> Served:
 def _management(view: View, lc: LatticeCluster) -> Management:
     namespace = names.namespace(lc.name)
     deployments: Sequence[Object] = view.indexed("MachineDeployment", BY_NAMESPACE, namespace)
+    clusters = sorted(each["metadata"]["name"] for each in view.indexed("Cluster", BY_NAMESPACE, namespace))
     return Management(
         namespace=view.get("Namespace", namespace),
         cluster=view.get("Cluster", lc.name, namespace),
-        other_clusters=[name for name in _clusters(view, namespace) if name != lc.name],
+        other_clusters=[name for name in clusters if name != lc.name],
         infrastructure=_infrastructure(view, lc.name, namespace),
         control_plane=view.get("KubeadmControlPlane", names.control_plane(lc.name), namespace),
         deployments={each["metadata"]["name"]: each for each in deployments},
@@ -129,10 +149,6 @@ def _management(view: View, lc: LatticeCluster) -> Management:
             for each in view.indexed(resource.kind, BY_NAMESPACE, namespace)
         ],
     )
-
-
-def _clusters(view: View, namespace: str) -> list[str]:
-    return sorted(each["metadata"]["name"] for each in view.indexed("Cluster", BY_NAMESPACE, namespace))
 
 
 def _api_version(view: View, resource: Resource[Any]) -> str:
@@ -200,3 +216,85 @@ def _pods(view: View, draining: Sequence[Machine]) -> Mapping[str, Sequence[Pod]
 
 def _daemon_sets(view: View) -> frozenset[tuple[str, str]]:
     return frozenset((each.metadata.namespace, each.metadata.name) for each in view.all("DaemonSet"))
+
+
+# all classes
+
+
+def collect_classes(view: View, _now: datetime) -> ClassesSnapshot:
+    uses: dict[str, list[ClassUse]] = {}
+    clusters: Sequence[LatticeCluster] = view.all(names.CLUSTER_KIND)
+    for cluster in clusters:
+        provider = cluster.spec.provider.config.name
+        for id, pool in resolved_pools(cluster.spec.nodes).items():
+            if pool.node_class:
+                uses.setdefault(pool.node_class, []).append(_class_use(view, cluster, id, pool.node_class, provider))
+    malformed = {key[1]: error for key, error in view.malformed(names.CLASS_KIND).items()}
+    return ClassesSnapshot(view.all(names.CLASS_KIND), uses, malformed)
+
+
+def _class_use(view: View, cluster: LatticeCluster, id: str, class_name: str, provider: str) -> ClassUse:
+    node_class: LatticeNodeClass | None = view.get(names.CLASS_KIND, class_name)
+    deployment = view.get("MachineDeployment", names.deployment(cluster.name, id), names.namespace(cluster.name))
+    if node_class is None or deployment is None:
+        return ClassUse(cluster.name, id, provider)
+    recorded = meta.annotations(deployment)
+    is_of_class = recorded.get(names.NODE_CLASS) == class_name
+    made_from = recorded.get(names.CLASS_INPUTS, "") if is_of_class else ""
+    return ClassUse(cluster.name, id, provider, replicas(deployment), made_from, class_inputs(cluster, node_class))
+
+
+# all services
+
+
+def collect_services(view: View, _now: datetime) -> ServicesSnapshot:
+    clusters: Sequence[LatticeCluster] = view.all(names.CLUSTER_KIND)
+    services: Sequence[LatticeService] = view.all(names.SERVICE_KIND)
+    malformed = dict(view.malformed(names.SERVICE_KIND))
+    return ServicesSnapshot(
+        services=[each for each in services if (each.metadata.namespace, each.metadata.name) not in malformed],
+        # Without services the pools of all clusters need not be read.
+        offers=[offer for cluster in clusters for offer in _offers(view, cluster)] if services else [],
+        malformed=malformed,
+    )
+
+
+def _offers(view: View, cluster: LatticeCluster) -> Iterator[PoolOffer]:
+    """Yield the pools of a cluster sorted by id, including pools that are being removed."""
+    pools = resolved_pools(cluster.spec.nodes)
+    deployments: Sequence[Object] = view.indexed("MachineDeployment", BY_NAMESPACE, names.namespace(cluster.name))
+    management = Management(deployments={each["metadata"]["name"]: each for each in deployments})
+    is_ready = _may_have_workers(view, cluster)
+    offers = [_offer(cluster, id, pool, management, is_ready) for id, pool in pools.items()]
+    leaving = [
+        PoolOffer(cluster.name, pool, labels={}, is_removed=True)
+        for pool, _deployment in removed(cluster.name, management, pools)
+    ]
+    yield from sorted([*offers, *leaving], key=lambda offer: offer.pool)
+
+
+def _offer(cluster: LatticeCluster, id: str, pool: WorkerPool, management: Management, is_ready: bool) -> PoolOffer:
+    deployment = find_deployment(cluster.name, management, id).deployment
+    wanted = replicas(deployment) if deployment is not None and is_autoscaled(cluster, pool) else pool.replicas
+    unavailable_reason = None
+    if not is_ready:
+        unavailable_reason = Reason.CLUSTER_NOT_READY
+    elif deployment is None or wanted == 0:
+        unavailable_reason = Reason.POOL_EMPTY
+    return PoolOffer(
+        cluster=cluster.name,
+        pool=id,
+        labels={**pool.labels, names.POOL: id},
+        taints=pool.taints,
+        node_class=pool.node_class,
+        replicas=wanted,
+        unavailable_reason=unavailable_reason,
+    )
+
+
+def _may_have_workers(view: View, cluster: LatticeCluster) -> bool:
+    """Return True if the cluster may have workers: the same rule as for scaling pools."""
+    if cluster.is_deleting or not is_control_plane_up(view, cluster.name):
+        return False
+    uid = view.cluster(cluster.name).uid
+    return cluster.spec.pivot == Pivot.NEVER or (bool(uid) and uid == view.uid)

@@ -11,18 +11,25 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from nodeyard.capabilities.pools import classes, names, services, watched
-from nodeyard.capabilities.pools.classes import ClassesSnapshot
-from nodeyard.capabilities.pools.collect import BY_NAMESPACE, DRAINING, collect, is_control_plane_up
+from nodeyard.capabilities.pools import names, watched
+from nodeyard.capabilities.pools.collect import (
+    BY_NAMESPACE,
+    DRAINING,
+    collect,
+    collect_classes,
+    collect_services,
+    is_control_plane_up,
+)
 from nodeyard.capabilities.pools.definition import LATTICE_CLUSTER, LATTICE_NODE_CLASS, LATTICE_SERVICE
 from nodeyard.capabilities.pools.messages import text
 from nodeyard.capabilities.pools.plan import plan
+from nodeyard.capabilities.pools.planning.classes import plan_classes
 from nodeyard.capabilities.pools.planning.machine_state import replicas
+from nodeyard.capabilities.pools.planning.services import plan_services
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.report import report
 from nodeyard.capabilities.pools.report.metrics import PoolsMetrics
-from nodeyard.capabilities.pools.services import ServicesSnapshot
-from nodeyard.capabilities.pools.snapshot import Machine, PoolsSnapshot
+from nodeyard.capabilities.pools.snapshot import ClassesSnapshot, Machine, PoolsSnapshot, ServicesSnapshot
 from nodeyard.capabilities.pools.types import (
     LatticeCluster,
     LatticeNodeClass,
@@ -204,17 +211,17 @@ def clusters(view: View) -> Iterable[RemoteClusterRef]:
 
 def _collect(view: View, key: Key, now: datetime) -> PoolsSnapshot | ServicesSnapshot | ClassesSnapshot | None:
     if key == names.SERVICES_KEY:
-        return services.collect_services(view, now)
+        return collect_services(view, now)
     if key == names.CLASSES_KEY:
-        return classes.collect_classes(view, now)
+        return collect_classes(view, now)
     return collect(view, key.removeprefix(_PREFIX), now)
 
 
 def _plan(snapshot: Any, now: datetime, explain: Sequence[ObjectRef]) -> Planned:
     if isinstance(snapshot, ServicesSnapshot):
-        return services.plan_services(snapshot, now, explain)
+        return plan_services(snapshot, now, explain)
     if isinstance(snapshot, ClassesSnapshot):
-        return classes.plan_classes(snapshot, now, explain)
+        return plan_classes(snapshot, now, explain)
     return plan(snapshot, now, explain)
 
 

@@ -13,10 +13,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
+import msgspec
+
 from nodeyard.capabilities.pools import generation, names
+from nodeyard.capabilities.pools.messages.base import PoolMessage
+from nodeyard.capabilities.pools.messages.blocks import (
+    ClusterGone,
+    ClusterPaused,
+    ControlPlanePending,
+    Invalid,
+    NotPivoted,
+    ProviderNotServed,
+    WorkersUnclaimed,
+)
+from nodeyard.capabilities.pools.messages.removals import AllPoolsRemoved, ClusterDeleting, NamespaceDeleting
 from nodeyard.capabilities.pools.planning import pools, templates
 from nodeyard.capabilities.pools.planning.cluster_objects import (
     apply_cluster_objects,
@@ -24,53 +36,58 @@ from nodeyard.capabilities.pools.planning.cluster_objects import (
     is_cluster_gone,
     record_cluster_uid,
 )
-from nodeyard.capabilities.pools.planning.decisions import decide, with_display_name
+from nodeyard.capabilities.pools.planning.decisions import decide
 from nodeyard.capabilities.pools.planning.deletion import delete_cluster
-from nodeyard.capabilities.pools.planning.deployment_lookup import find_deployment, removed
+from nodeyard.capabilities.pools.planning.deployment_lookup import find_deployment, removed, unclaimed
 from nodeyard.capabilities.pools.planning.machine_state import (
     control_plane_infrastructure,
     is_deleting,
     is_paused,
     may_scale,
+    replicas,
 )
 from nodeyard.capabilities.pools.planning.pools import Pool
 from nodeyard.capabilities.pools.planning.removals import remove_pool
+from nodeyard.capabilities.pools.planning.server_side_apply import ref_to
 from nodeyard.capabilities.pools.planning.versions import PoolState, Versions, sequence
-from nodeyard.capabilities.pools.planning.warnings import add_warnings
-from nodeyard.capabilities.pools.reasons import WAITS, Reason
+from nodeyard.capabilities.pools.reasons import WAITS
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
-from nodeyard.capabilities.pools.types import resolved_pools
+from nodeyard.capabilities.pools.types import LatticeCluster, Pivot, resolved_pools
 from nodeyard.capabilities.pools.validation.clusters import cluster_fault
-from nodeyard.kube.json import Object
+from nodeyard.kube import meta
 from nodeyard.plan.builder import PlanBuilder
+from nodeyard.plan.message import Message
 from nodeyard.plan.model import ObjectRef, Planned, Verb, Write
 
 
 def plan(snapshot: PoolsSnapshot, now: datetime, explain: Sequence[ObjectRef] = ()) -> Planned:
-    builder = PoolsPlanBuilder(now, snapshot)
+    builder = PoolsPlanBuilder(now, snapshot.cluster)
     snapshot = keep_provider_family(snapshot)
     wanted = resolve(snapshot)
     versions = sequence(snapshot, _pool_states(snapshot, wanted))
     _plan(builder, snapshot, wanted, versions)
-    decisions = [decide(ref, snapshot, wanted, versions, builder) for ref in explain]
+    decisions = [decide(ref, snapshot, wanted, builder) for ref in explain]
     found = [decision for decision in decisions if decision is not None]
     return builder.planned(names.CAPABILITY, names.cluster_key(snapshot.cluster.name), found)
 
 
 class PoolsPlanBuilder(PlanBuilder):
-    """Builds a plan whose facts include the pool's displayName."""
+    """Builds a plan whose messages show the displayName of their pool."""
 
-    def __init__(self, now: datetime, snapshot: PoolsSnapshot) -> None:
+    def __init__(self, now: datetime, cluster: LatticeCluster) -> None:
         super().__init__(now, WAITS)
-        self._snapshot = snapshot
+        self._names = {id: pool.display_name for id, pool in resolved_pools(cluster.spec.nodes).items()}
 
-    def act_with_facts(
-        self, verb: Verb, ref: ObjectRef, reason: StrEnum, facts: Object, write: Write, **more: Any
-    ) -> str:
-        return super().act_with_facts(verb, ref, reason, with_display_name(self._snapshot, facts), write, **more)
+    def act(self, verb: Verb, ref: ObjectRef, message: Message, write: Write, **more: Any) -> str:
+        return super().act(verb, ref, self._labelled(message), write, **more)
 
-    def block_with_facts(self, ref: ObjectRef, reason: StrEnum, facts: Object) -> None:
-        super().block_with_facts(ref, reason, with_display_name(self._snapshot, facts))
+    def block(self, ref: ObjectRef, message: Message) -> None:
+        super().block(ref, self._labelled(message))
+
+    def _labelled(self, message: Message) -> Message:
+        if isinstance(message, PoolMessage) and (name := self._names.get(message.pool)):
+            return msgspec.structs.replace(message, display_name=name)
+        return message
 
 
 def keep_provider_family(snapshot: PoolsSnapshot) -> PoolsSnapshot:
@@ -103,37 +120,36 @@ def _pool_states(snapshot: PoolsSnapshot, wanted: Sequence[Pool]) -> list[PoolSt
 
 
 def _plan(builder: PlanBuilder, snapshot: PoolsSnapshot, wanted: Sequence[Pool], versions: Versions) -> None:
-    lc, management = snapshot.cluster, snapshot.management
-    ref, facts = cluster_ref(snapshot), {"cluster": lc.name}
+    lc, management, ref = snapshot.cluster, snapshot.management, cluster_ref(snapshot)
     if is_paused(management.cluster):
-        builder.block_with_facts(ref, Reason.CLUSTER_PAUSED, facts)
+        builder.block(ref, ClusterPaused(cluster=lc.name))
     elif lc.is_deleting:
         delete_cluster(builder, snapshot)
     elif fault := cluster_fault(lc):
-        builder.block_with_facts(ref, Reason.INVALID, {**facts, "error": fault})
+        builder.block(ref, Invalid(error=fault))
     elif management.namespace is not None and management.namespace.metadata.deletion_timestamp is not None:
-        builder.block_with_facts(ref, Reason.NAMESPACE_GOING, {**facts, "namespace": names.namespace(lc.name)})
+        builder.block(ref, NamespaceDeleting(cluster=lc.name, namespace=names.namespace(lc.name)))
     elif is_deleting(management.cluster):
-        builder.block_with_facts(ref, Reason.CLUSTER_GOING, facts)
+        builder.block(ref, ClusterDeleting(cluster=lc.name))
     elif is_cluster_gone(snapshot):
-        builder.block_with_facts(ref, Reason.CLUSTER_GONE, facts)
+        builder.block(ref, ClusterGone(cluster=lc.name))
     else:
         _reconcile(builder, snapshot, wanted, versions)
 
 
 def _reconcile(builder: PlanBuilder, snapshot: PoolsSnapshot, wanted: Sequence[Pool], versions: Versions) -> None:
-    lc, ref = snapshot.cluster, cluster_ref(snapshot)
+    lc, management, ref = snapshot.cluster, snapshot.management, cluster_ref(snapshot)
     try:
         prerequisites = apply_cluster_objects(builder, snapshot, versions.control_plane)
     except generation.NotServed as missing:
-        builder.block_with_facts(ref, Reason.PROVIDER_NOT_SERVED, {"cluster": lc.name, "error": missing.message})
+        builder.block(ref, ProviderNotServed(error=missing.message))
         return
     except generation.InvalidSpec as unfit:
-        builder.block_with_facts(ref, Reason.INVALID, {"cluster": lc.name, "error": unfit.message})
+        builder.block(ref, Invalid(error=unfit.message))
         return
     record_cluster_uid(builder, snapshot, prerequisites)
     if versions.stop is not None:
-        builder.block_with_facts(ref, versions.stop.reason, {"cluster": lc.name, **versions.stop.facts})
+        builder.block(ref, versions.stop)
     is_scaling = may_scale(snapshot)
     used = [
         template
@@ -142,14 +158,29 @@ def _reconcile(builder: PlanBuilder, snapshot: PoolsSnapshot, wanted: Sequence[P
             builder, snapshot, pool, versions.pools[pool.id], prerequisites, is_scaling
         )
     ]
-    for id, deployment in removed(lc.name, snapshot.management, {pool.id: pool for pool in wanted}):
+    for id, deployment in removed(lc.name, management, {pool.id: pool for pool in wanted}):
         remove_pool(builder, snapshot, deployment, id)
-    if snapshot.management.control_plane is not None:
-        used.append(control_plane_infrastructure(snapshot.management.control_plane))
-    templates.delete_unused(builder, lc, snapshot.management, [*used, *_templates_in_plan(builder)])
-    add_warnings(builder, snapshot, wanted)
+    if management.control_plane is not None:
+        used.append(control_plane_infrastructure(management.control_plane))
+    # Templates that this plan writes are in use.
+    used += [(action.object.kind, action.object.name) for action in builder.actions]
+    templates.delete_unused(builder, lc, management, used)
+    _warn(builder, snapshot, wanted)
 
 
-def _templates_in_plan(builder: PlanBuilder) -> list[tuple[str, str]]:
-    """Return the objects that this plan writes: templates among them are in use."""
-    return [(action.object.kind, action.object.name) for action in builder.actions]
+def _warn(builder: PlanBuilder, snapshot: PoolsSnapshot, wanted: Sequence[Pool]) -> None:
+    """Warn of ignored min and max, unmanaged workers, removed pools and a pending pivot."""
+    lc, management, ref = snapshot.cluster, snapshot.management, cluster_ref(snapshot)
+    for pool in wanted:
+        if (warning := pools.autoscaling_warning(lc, pool.id, pool.spec)) is not None:
+            builder.block(pools.pool_ref(snapshot, pool), warning)
+    if (workers := unclaimed(lc.name, management, {pool.id: pool for pool in wanted})) is not None:
+        warning = WorkersUnclaimed(cluster=lc.name, name=meta.name(workers), replicas=replicas(workers))
+        builder.block(ref_to(workers), warning)
+    if not wanted and removed(lc.name, management, {}):
+        builder.block(ref, AllPoolsRemoved(cluster=lc.name))
+    if not may_scale(snapshot) and any(pool.spec.replicas for pool in wanted):
+        if lc.spec.pivot == Pivot.NEVER:
+            builder.block(ref, ControlPlanePending(cluster=lc.name))
+        else:
+            builder.block(ref, NotPivoted(cluster=lc.name, error=snapshot.workload.error))

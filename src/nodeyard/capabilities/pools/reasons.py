@@ -1,4 +1,4 @@
-"""Reasons of actions, blocks and decisions; `messages.text` renders each as a sentence."""
+"""Reasons of actions, blocks and decisions; `messages` has the facts and the text of each."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Reason(StrEnum):
     CONTROL_PLANE_APPLIED = "ControlPlaneApplied"
     CONTROL_PLANE_SCALED = "ControlPlaneScaled"
     TEMPLATE_CREATED = "TemplateCreated"
-    TEMPLATE_NOTED = "TemplateNoted"
-    TEMPLATE_COLLECTED = "TemplateCollected"
+    TEMPLATE_ANNOTATED = "TemplateAnnotated"
+    TEMPLATE_DELETED = "TemplateDeleted"
     POOL_CREATED = "PoolCreated"
     POOL_UPDATED = "PoolUpdated"
     POOL_ROLLED = "PoolRolled"
@@ -22,7 +22,7 @@ class Reason(StrEnum):
     POOL_SCALED = "PoolScaled"
     REPLICAS_TAKEN_OVER = "ReplicasTakenOver"
     FIELDS_TAKEN_OVER = "FieldsTakenOver"
-    CLUSTER_NOTED = "ClusterNoted"
+    CLUSTER_ANNOTATED = "ClusterAnnotated"
     FINALIZER_ADDED = "FinalizerAdded"
     FINALIZER_REMOVED = "FinalizerRemoved"
     # drains and deletions
@@ -31,7 +31,7 @@ class Reason(StrEnum):
     NODE_CORDONED = "NodeCordoned"
     NODE_UNCORDONED = "NodeUncordoned"
     POD_EVICTED = "PodEvicted"
-    POOL_MARKED = "PoolMarkedForDeletion"
+    DRAIN_OPTIONS_SET = "PoolMarkedForDeletion"
     POOL_DELETED = "PoolDeleted"
     CLUSTER_DELETED = "ClusterDeleted"
     NAMESPACE_DELETED = "NamespaceDeleted"
@@ -40,16 +40,16 @@ class Reason(StrEnum):
     DRAIN_TIMEOUT = "DrainTimeout"
     PODS_UNKNOWN = "PodsUnknown"
     WORKLOAD_UNREACHABLE = "WorkloadClusterUnreachable"
-    MACHINES_MARKING = "WaitingForMachines"
+    DRAIN_OPTIONS_PENDING = "WaitingForMachines"
     MACHINES_UNSEEN = "MachinesUnseen"
     DEPLOYMENT_DELETING = "WaitingForMachineDeployment"
     NOT_PIVOTED = "NotPivoted"
     CONTROL_PLANE_PENDING = "ControlPlanePending"
     VERSION_WAITS = "VersionWaits"
     VERSION_STOPPED = "VersionStopped"
-    SKEW = "VersionSkew"
-    CLUSTER_GOING = "ClusterGoing"
-    NAMESPACE_GOING = "NamespaceGoing"
+    VERSION_SKEW = "VersionSkew"
+    CLUSTER_DELETING = "ClusterDeleting"
+    NAMESPACE_DELETING = "NamespaceDeleting"
     # blocked
     INVALID = "Invalid"
     PAUSED = "Paused"
@@ -73,7 +73,7 @@ class Reason(StrEnum):
     # states of clusters, pools and classes
     RECONCILED = "Reconciled"
     PROVISIONING = "Provisioning"
-    CONTROL_PLANE_GROWING = "ControlPlaneNotComplete"
+    CONTROL_PLANE_NOT_COMPLETE = "ControlPlaneNotComplete"
     SCALING = "Scaling"
     ROLLING = "Rolling"
     AS_SPECIFIED = "AsSpecified"
@@ -97,12 +97,12 @@ class Reason(StrEnum):
     ADD_TOLERATION = "AddToleration"
     SCALE_UP = "ScaleUp"
     CREATE_CLASS = "CreateClass"
-    MEND_CLASS = "MendClass"
-    MEND_KEYS = "MendKeys"
-    MEND_BUDGET = "MendBudget"
-    READD_POOL = "ReaddPool"
+    FIX_CLASS = "FixClass"
+    FIX_KEYS = "FixKeys"
+    FIX_BUDGET = "FixBudget"
+    ADD_POOL_AGAIN = "AddPoolAgain"
     CHANGE_POLICY = "ChangePolicy"
-    END_PAUSE = "EndPause"
+    UNPAUSE = "Unpause"
     MOVE_OUT = "MoveOut"
     FORGET_CLUSTER = "ForgetCluster"
     CHANGE_REPLICAS = "ChangeReplicas"
@@ -113,14 +113,14 @@ WAITS = frozenset(
     {
         Reason.DRAINING,
         Reason.PODS_UNKNOWN,
-        Reason.MACHINES_MARKING,
+        Reason.DRAIN_OPTIONS_PENDING,
         Reason.MACHINES_UNSEEN,
         Reason.DEPLOYMENT_DELETING,
         Reason.NOT_PIVOTED,
         Reason.CONTROL_PLANE_PENDING,
         Reason.VERSION_WAITS,
-        Reason.CLUSTER_GOING,
-        Reason.NAMESPACE_GOING,
+        Reason.CLUSTER_DELETING,
+        Reason.NAMESPACE_DELETING,
     }
 )
 """Reasons that resolve without an action of the user."""

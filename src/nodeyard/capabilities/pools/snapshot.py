@@ -1,4 +1,4 @@
-"""Immutable snapshot of everything that the plan of one LatticeCluster reads.
+"""Immutable snapshots: of one LatticeCluster, of all LatticeNodeClasses and of all LatticeServices.
 
 Cluster API objects are kept whole: the planner computes the effect of an apply from their fields and managedFields.
 Machines, nodes and pods are numerous and are decoded only partially. Pods are included only for nodes of pools that are
@@ -12,9 +12,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.types import LatticeCluster, LatticeNodeClass
+from nodeyard.capabilities.pools.planning.matching import Match, PoolIndex, PoolOffer
+from nodeyard.capabilities.pools.types import LatticeCluster, LatticeNodeClass, LatticeService
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Condition, Namespace, Node, NullableStruct, ObjectMeta, PlainStruct, Pod, Slice
+
+# objects of Cluster API
 
 
 class NodeReference(PlainStruct, frozen=True):
@@ -90,6 +93,9 @@ class TemplateMeta:
     api_version: str
     kind: str
     metadata: ObjectMeta
+
+
+# one cluster
 
 
 @dataclass(frozen=True)
@@ -194,3 +200,59 @@ class PoolsSnapshot:
     served: Served = Served()
     management: Management = Management()
     workload: Workload = Workload()
+
+
+# all classes
+
+
+@dataclass(frozen=True)
+class ClassUse:
+    """A pool that uses a class."""
+
+    cluster: str
+    pool: str
+    provider: str
+    """The provider of its cluster."""
+    nodes: int = 0
+    """The replicas of its MachineDeployment."""
+    made_from: str = ""
+    """The hash of the class spec from which the machines were created; empty if it is not recorded."""
+    inputs: str = ""
+    """The hash of the current class spec."""
+
+    @property
+    def is_behind(self) -> bool:
+        return bool(self.nodes and self.made_from and self.made_from != self.inputs)
+
+    def __str__(self) -> str:
+        return f"{self.cluster}/{self.pool}"
+
+
+@dataclass(frozen=True)
+class ClassesSnapshot:
+    classes: Sequence[LatticeNodeClass] = ()
+    """Sorted by name."""
+    uses: Mapping[str, Sequence[ClassUse]] = field(default_factory=dict)
+    """Uses by class, sorted by cluster and pool."""
+    malformed: Mapping[str, str] = field(default_factory=dict)
+    """Classes that do not decode, with the error."""
+
+
+# all services
+
+
+@dataclass(frozen=True)
+class ServicesSnapshot:
+    services: Sequence[LatticeService] = ()
+    """Sorted by namespace and name."""
+    offers: Sequence[PoolOffer] = ()
+    """Sorted by cluster and pool."""
+    malformed: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """Services that do not decode, by namespace and name, with the error."""
+
+    @cached_property
+    def pool_index(self) -> PoolIndex:
+        return PoolIndex(self.offers)
+
+    def match(self, service: LatticeService) -> Match:
+        return self.pool_index.match(service.spec.placement)

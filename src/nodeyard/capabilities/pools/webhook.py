@@ -17,10 +17,11 @@ import msgspec
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.collect import collect
 from nodeyard.capabilities.pools.generation import class_inputs
-from nodeyard.capabilities.pools.messages import text
+from nodeyard.capabilities.pools.messages.base import PoolMessage
+from nodeyard.capabilities.pools.messages.removals import AllPoolsRemoved, OrphanDeletes
 from nodeyard.capabilities.pools.plan import plan
 from nodeyard.capabilities.pools.planning.deletion import delete_cluster
-from nodeyard.capabilities.pools.planning.warnings import autoscaling_warning
+from nodeyard.capabilities.pools.planning.pools import autoscaling_warning
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.capabilities.pools.types import (
@@ -34,6 +35,7 @@ from nodeyard.capabilities.pools.validation.node_keys import Fault, faults
 from nodeyard.kube.json import Object
 from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.layout import counted
+from nodeyard.plan.message import Message
 from nodeyard.plan.message_format import listed
 from nodeyard.plan.model import Action, Disruption
 from nodeyard.runtime.capability import View
@@ -106,17 +108,17 @@ def _identity(fault: Fault) -> tuple[str, str]:
 
 def _warnings(new: LatticeCluster, old: LatticeCluster | None, before: Pools, after: Pools) -> Iterator[str]:
     for id, pool in after.items():
-        if (notice := autoscaling_warning(new, id, pool)) is not None:
-            yield text(*notice)
+        if (warning := autoscaling_warning(new, id, pool)) is not None:
+            yield warning.text()
     if before and not after:
-        yield text(Reason.ALL_POOLS_REMOVED, {"cluster": new.name})
+        yield AllPoolsRemoved(cluster=new.name).text()
     if new.policy is not DeletionPolicy.ORPHAN:
         return
     removed = [id for id in before if id not in after]
     for id in removed:
-        yield text(Reason.ORPHAN_DELETES, {"pool": id})
+        yield OrphanDeletes(pool=id).text()
     if not removed and (old is None or old.policy is not new.policy):
-        yield text(Reason.ORPHAN_DELETES, {})
+        yield OrphanDeletes().text()
 
 
 def _disruption_warnings(new: LatticeCluster, view: View) -> list[str]:
@@ -126,9 +128,7 @@ def _disruption_warnings(new: LatticeCluster, view: View) -> list[str]:
         return []
     known = {_unlabelled_text(action) for action in _disruptive(snapshot)}
     changed = replace(snapshot, cluster=new, classes=_classes(view, new))
-    return [
-        text(action.reason, action.facts) for action in _disruptive(changed) if _unlabelled_text(action) not in known
-    ]
+    return [action.facts.text() for action in _disruptive(changed) if _unlabelled_text(action) not in known]
 
 
 def _classes(view: View, cluster: LatticeCluster) -> dict[str, LatticeNodeClass]:
@@ -143,7 +143,10 @@ def _disruptive(snapshot: PoolsSnapshot) -> list[Action]:
 
 def _unlabelled_text(action: Action) -> str:
     """Render an action without displayName, so that a changed displayName is no difference."""
-    return text(action.reason, {key: value for key, value in action.facts.items() if key != "displayName"})
+    message: Message = action.facts
+    if isinstance(message, PoolMessage):
+        message = msgspec.structs.replace(message, display_name="")
+    return message.text()
 
 
 # deletion
@@ -164,7 +167,7 @@ def _review_deletion(review: AdmissionRequest, view: View) -> AdmissionResponse:
     delete_cluster(builder, replace(snapshot, cluster=msgspec.structs.replace(cluster, metadata=metadata)))
     for blocked in builder.blocked:
         if blocked.reason in (Reason.SELF_MANAGED, Reason.IDENTITY_UNKNOWN):
-            return denied(text(blocked.reason, blocked.facts))
+            return denied(blocked.facts.text())
     machines = len(snapshot.management.machines)
     return (
         allowed(f"deleting {review.name} deletes its {counted(machines, 'machine')} without a drain")

@@ -2,18 +2,19 @@
 
 import msgspec
 
-from nodeyard.apply.outcome import Outcome
-from nodeyard.capabilities.pools.classes import ClassesSnapshot, Use, plan_classes, status_classes
+from nodeyard.capabilities.pools.planning.classes import plan_classes
+from nodeyard.capabilities.pools.report.classes import status_classes
+from nodeyard.capabilities.pools.snapshot import ClassesSnapshot, ClassUse
 from nodeyard.capabilities.pools.types import LatticeNodeClass
 
 from ....builders.pools import NOW, node_class
 
-USES = {"medium": [Use("prod", "a", "docker"), Use("prod", "b", "docker")]}
+USES = {"medium": [ClassUse("prod", "a", "docker"), ClassUse("prod", "b", "docker")]}
 
 
 def after(each, uses=USES):
     snapshot = ClassesSnapshot([each], uses)
-    writes = status_classes(snapshot, plan_classes(snapshot, NOW).plan, Outcome(), NOW)
+    writes = status_classes(snapshot, NOW)
     return writes[0].status if writes else None
 
 
@@ -43,4 +44,4 @@ def test_a_status_that_is_there_already_is_not_written_again():
 def test_a_class_that_does_not_decode_is_reported_and_stops_nobody():
     snapshot = ClassesSnapshot([], {}, {"broken": "Expected `int`"})
     (blocked,) = plan_classes(snapshot, NOW).plan.blocked
-    assert (blocked.object.name, blocked.facts["error"]) == ("broken", "Expected `int`")
+    assert (blocked.object.name, blocked.facts.error) == ("broken", "Expected `int`")

@@ -46,9 +46,11 @@ def deleted(
     return PoolsSnapshot(cluster=lc, management=management or standing, workload=workload)
 
 
-def plan(snapshot: PoolsSnapshot) -> tuple[PlanBuilder, Reason | None]:
+def plan(snapshot: PoolsSnapshot) -> tuple[PlanBuilder, str | None]:
+    """Plan the deletion; return the builder and the reason why it is blocked."""
     draft = PlanBuilder(NOW)
-    return draft, delete_cluster(draft, snapshot)
+    delete_cluster(draft, snapshot)
+    return draft, draft.blocked[-1].reason if draft.blocked else None
 
 
 # step by step
@@ -59,7 +61,7 @@ def test_the_cluster_goes_first() -> None:
     [action] = draft.actions
     assert (action.verb, action.object.kind, action.object.uid) == (Verb.DELETE, "Cluster", "uid-cluster")
     assert draft.writes[action.id].propagation == "Background"
-    assert reason is Reason.CLUSTER_GOING
+    assert reason is Reason.CLUSTER_DELETING
 
 
 def test_while_the_cluster_goes_what_is_left_is_counted() -> None:
@@ -71,9 +73,9 @@ def test_while_the_cluster_goes_what_is_left_is_counted() -> None:
     )
     draft, reason = plan(deleted(going))
     assert not draft.actions
-    assert reason is Reason.CLUSTER_GOING
+    assert reason is Reason.CLUSTER_DELETING
     [blocked] = draft.blocked
-    assert (blocked.facts["machines"], blocked.facts["deployments"]) == (1, 1)
+    assert (blocked.facts.machines, blocked.facts.deployments) == (1, 1)
 
 
 def test_the_namespace_follows_when_the_cluster_is_gone() -> None:
@@ -81,14 +83,14 @@ def test_the_namespace_follows_when_the_cluster_is_gone() -> None:
     [action] = draft.actions
     assert (action.verb, action.object.kind, action.object.uid) == (Verb.DELETE, "Namespace", "uid-namespace")
     assert action.disruption is Disruption.NONE
-    assert reason is Reason.NAMESPACE_GOING
+    assert reason is Reason.NAMESPACE_DELETING
 
 
 def test_a_namespace_that_goes_is_waited_for() -> None:
     draft, reason = plan(deleted(Management(namespace=namespace(**GOING))))
     assert not draft.actions
-    assert reason is Reason.NAMESPACE_GOING
-    assert draft.blocked[0].facts["namespace"] == "capi-prod"
+    assert reason is Reason.NAMESPACE_DELETING
+    assert draft.blocked[0].facts.namespace == "capi-prod"
 
 
 def test_the_finalizer_goes_last_and_others_stay() -> None:
@@ -163,14 +165,14 @@ def test_one_that_manages_itself_is_refused_though_the_spec_says_never() -> None
 def test_one_that_was_moved_out_goes() -> None:
     draft, reason = plan(deleted(Management(namespace=namespace()), workload=OWN))
     assert [action.object.kind for action in draft.actions] == ["Namespace"]
-    assert reason is Reason.NAMESPACE_GOING
+    assert reason is Reason.NAMESPACE_DELETING
 
 
 def test_one_that_cannot_be_asked_who_it_is_is_taken_for_our_own() -> None:
     draft, reason = plan(deleted(workload=Workload(has_kubeconfig=True, error="timed out")))
     assert not draft.actions
     assert reason is Reason.IDENTITY_UNKNOWN
-    assert draft.blocked[0].facts["error"] == "timed out"
+    assert draft.blocked[0].facts.error == "timed out"
 
 
 def test_one_that_never_pivots_need_not_be_asked() -> None:
@@ -212,7 +214,7 @@ def test_a_cluster_that_we_did_not_make_is_not_deleted() -> None:
     draft, reason = plan(deleted(management))
     assert not draft.actions
     assert reason is Reason.FOREIGN
-    assert draft.blocked[0].facts["name"] == "Cluster capi-prod/prod"
+    assert draft.blocked[0].facts.name == "Cluster capi-prod/prod"
 
 
 @pytest.mark.parametrize("labels", [{}, {names.CLUSTER: "another"}], ids=["of-nobody", "of-another"])
@@ -227,7 +229,7 @@ def test_a_namespace_with_a_machine_deployment_of_another_cluster_stays() -> Non
     management = Management(namespace=namespace(), deployments={foreign["metadata"]["name"]: foreign})
     draft, reason = plan(deleted(management))
     [action] = draft.actions
-    assert (action.reason, action.facts["kept"]) == (Reason.FINALIZER_REMOVED, ["prod-pool-theirs"])
+    assert (action.reason, action.facts.kept) == (Reason.FINALIZER_REMOVED, ("prod-pool-theirs",))
     assert reason is None
 
 
@@ -242,7 +244,7 @@ def test_a_namespace_with_a_machine_deployment_of_another_cluster_stays() -> Non
 def test_a_namespace_with_anything_of_another_cluster_stays(theirs: Any, kept: str) -> None:
     draft, reason = plan(deleted(Management(namespace=namespace(), **theirs)))
     [action] = draft.actions
-    assert (action.reason, action.facts["kept"]) == (Reason.FINALIZER_REMOVED, [kept])
+    assert (action.reason, action.facts.kept) == (Reason.FINALIZER_REMOVED, (kept,))
     assert reason is None
 
 
@@ -257,4 +259,4 @@ def test_machines_of_another_cluster_are_not_counted() -> None:
     )
     draft, _ = plan(deleted(management))
     assert draft.actions[0].disrupts == ("prod:gpu-0",)
-    assert draft.blocked[0].facts["deployments"] == 0
+    assert draft.blocked[0].facts.deployments == 0

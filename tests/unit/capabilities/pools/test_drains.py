@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from nodeyard.capabilities.pools import names
+from nodeyard.capabilities.pools.messages.removals import PodOnNode
 from nodeyard.capabilities.pools.planning.drains import LISTED, RETRY, SETTLE
 from nodeyard.capabilities.pools.snapshot import Workload
 from nodeyard.capabilities.pools.types import PoolPhase
@@ -47,7 +48,7 @@ def test_the_start_is_noted_on_the_machine_deployment_before_anything_else() -> 
     assert (action.verb, action.object.kind, action.reason) == (Verb.PATCH, "MachineDeployment", "DrainStarted")
     assert outcome.write(action).body == {"metadata": {"annotations": {names.DRAIN_STARTED: STARTED}}}
     assert outcome.write(action).resource_version == "1"
-    assert outcome.removals["gpu"].phase is PoolPhase.DRAINING
+    assert outcome.phase() == PoolPhase.DRAINING
 
 
 def test_the_start_takes_the_autoscaler_off_the_pool() -> None:
@@ -197,8 +198,8 @@ def test_a_finished_pod_of_a_daemon_set_is_evicted() -> None:
 def test_a_pod_on_its_way_is_waited_for_and_not_evicted(waited_for: Pod) -> None:
     outcome = closed(pods=[waited_for]).later(minutes=1).plan()
     assert not outcome.actions
-    assert outcome.blocked("Draining")["blocking"] == ["default/p on gpu-0"]
-    assert outcome.removals["gpu"].nodes == 1
+    assert outcome.blocked("Draining").blocking_pods == (PodOnNode("default/p", "gpu-0"),)
+    assert outcome.blocked("Draining").nodes == 1
 
 
 def test_a_refused_eviction_is_asked_for_again_within_ten_seconds() -> None:
@@ -213,7 +214,7 @@ def test_a_pod_on_an_unreachable_node_is_given_up_when_it_is_overdue() -> None:
     stuck = pod("web", "gpu-0", deletionTimestamp="2030-01-01T00:01:00Z", finalizers=["kubelet"])
     world = World.of(nodes=1, pods=[stuck]).but(nodes={"gpu-0": lost}).passed().passed()
     waiting = world.later(seconds=60).plan()
-    assert waiting.removals["gpu"].pods[0].name == "default/web"
+    assert waiting.blocked("Draining").blocking_pods[0].pod == "default/web"
     assert waiting.draft.wake_at == NOW + timedelta(seconds=62)
     assert world.later(seconds=62).plan().reasons() == ["PoolDeleted"]
 
@@ -243,7 +244,7 @@ def test_an_empty_pool_is_deleted_when_its_cordons_have_settled() -> None:
     [action] = outcome.actions
     assert (action.verb, action.object.uid) == (Verb.DELETE, "uid-prod-pool-gpu")
     assert outcome.write(action).propagation == "Background"
-    assert outcome.removals["gpu"].phase is PoolPhase.DELETING
+    assert outcome.state().reason == "PoolDeleted"
 
 
 def test_a_cordon_that_came_late_settles_too() -> None:
@@ -282,11 +283,12 @@ def test_after_the_timeout_the_blocking_pods_are_named_and_nothing_is_deleted() 
     world = closed(pods=[pod("web", "gpu-0"), pod("db", "gpu-1")]).later(seconds=300)
     outcome = world.plan()
     facts = outcome.blocked("DrainTimeout")
-    assert facts["blocking"] == ["default/web on gpu-0", "default/db on gpu-1"]
-    assert facts["blockingPods"][0] == {"pod": "default/web", "node": "gpu-0"}
-    assert (facts["pool"], facts["pods"], facts["nodes"], facts["seconds"]) == ("gpu", 2, 2, 300)
+    assert [str(each) for each in facts.blocking_pods] == ["default/web on gpu-0", "default/db on gpu-1"]
+    assert msgspec.to_builtins(facts)["blockingPods"][0] == {"pod": "default/web", "node": "gpu-0"}
+    assert (facts.pool, facts.pods, facts.nodes, facts.seconds) == ("gpu", 2, 2, 300)
+    assert "default/web on gpu-0, default/db on gpu-1" in facts.text()
     assert outcome.reasons() == ["PodEvicted", "PodEvicted"]
-    assert outcome.removals["gpu"].phase is PoolPhase.BLOCKED
+    assert outcome.phase() == PoolPhase.BLOCKED
 
 
 def test_the_plan_wakes_when_the_timeout_is_over() -> None:
@@ -297,17 +299,17 @@ def test_the_plan_wakes_when_the_timeout_is_over() -> None:
 
 def test_without_a_timeout_a_drain_never_counts_as_blocked() -> None:
     outcome = closed(pods=[pod("web", "gpu-0")], timeout=0).later(days=365).plan()
-    assert outcome.removals["gpu"].phase is PoolPhase.DRAINING
+    assert outcome.phase() == PoolPhase.DRAINING
 
 
 def test_a_timeout_longer_than_time_is_no_error() -> None:
     outcome = closed(pods=[pod("web", "gpu-0")], timeout=10**15).plan()
-    assert outcome.removals["gpu"].phase is PoolPhase.DRAINING
+    assert outcome.phase() == PoolPhase.DRAINING
 
 
 def test_a_drain_that_timed_out_still_ends() -> None:
     world = closed(pods=[pod("web", "gpu-0")]).later(hours=1)
-    assert world.plan().removals["gpu"].phase is PoolPhase.BLOCKED
+    assert world.plan().phase() == PoolPhase.BLOCKED
     assert not world.converged().deployments
 
 
@@ -315,8 +317,7 @@ def test_only_so_many_pods_are_named() -> None:
     crowd = [pod(f"p{number:03}", "gpu-0") for number in range(LISTED + 10)]
     outcome = closed(pods=crowd).plan()
     facts = outcome.blocked("Draining")
-    assert (len(facts["blocking"]), facts["pods"]) == (LISTED, LISTED + 10)
-    assert len(outcome.removals["gpu"].pods) == LISTED + 10
+    assert (len(facts.blocking_pods), facts.pods) == (LISTED, LISTED + 10)
 
 
 # what is not known
@@ -326,8 +327,8 @@ def test_a_cluster_that_cannot_be_reached_keeps_its_pool() -> None:
     away = Workload(uid="theirs", cluster="prod", has_kubeconfig=True, error="connection refused")
     outcome = closed().but(workload=away).later(hours=1).plan()
     assert not outcome.actions
-    assert outcome.blocked("WorkloadClusterUnreachable")["error"] == "connection refused"
-    assert outcome.removals["gpu"].phase is PoolPhase.BLOCKED
+    assert outcome.blocked("WorkloadClusterUnreachable").error == "connection refused"
+    assert outcome.phase() == PoolPhase.BLOCKED
 
 
 @pytest.mark.parametrize(
@@ -341,7 +342,7 @@ def test_a_cluster_that_cannot_be_reached_keeps_its_pool() -> None:
 def test_a_node_of_ours_is_never_taken_for_one_of_a_cluster_elsewhere(workload: Workload) -> None:
     outcome = begun(pods=[pod("web", "gpu-0")]).but(workload=workload).plan()
     assert not outcome.actions
-    assert outcome.removals["gpu"].phase is PoolPhase.BLOCKED
+    assert outcome.phase() == PoolPhase.BLOCKED
 
 
 def test_pods_that_are_not_known_keep_the_pool_but_its_nodes_are_closed() -> None:
@@ -349,7 +350,7 @@ def test_pods_that_are_not_known_keep_the_pool_but_its_nodes_are_closed() -> Non
     assert set(world.plan().reasons()) == {"NodeCordoned"}
     outcome = world.passed().later(hours=1).plan()
     assert not outcome.actions
-    assert outcome.removals["gpu"].reason == "PodsUnknown"
+    assert outcome.state().reason == "PodsUnknown"
 
 
 def test_what_is_elsewhere_is_written_there() -> None:

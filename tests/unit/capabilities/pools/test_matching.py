@@ -8,6 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.builders.pools import service, taint
 
+from nodeyard.capabilities.pools.messages.placement import (
+    ClusterNotReady,
+    LabelDiffers,
+    LabelMissing,
+    PoolDraining,
+    PoolEmpty,
+    TaintNotTolerated,
+)
 from nodeyard.capabilities.pools.planning.matching import PoolIndex, PoolOffer
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.types import PoolTaint
@@ -38,7 +46,7 @@ def fitting(offers, wanted):
 
 def refusals(offers, wanted):
     found = PoolIndex(offers).refusals(wanted)
-    return {f"{each.cluster}/{each.pool}": (reason, facts) for each, (reason, facts) in found}
+    return {str(each): message for each, message in found}
 
 
 def test_a_service_that_wants_nothing_fits_where_nothing_keeps_it_away():
@@ -56,11 +64,8 @@ def test_every_selected_label_has_to_be_there_with_its_value():
 
     assert fitting(offers, placement({"x": "1", "y": "2"})) == ["a/both"]
     assert refusals(offers, placement({"x": "1", "y": "2"})) == {
-        "a/one": (Reason.LABEL_MISSING, {"cluster": "a", "pool": "one", "key": "y", "wanted": "2"}),
-        "a/other": (
-            Reason.LABEL_DIFFERS,
-            {"cluster": "a", "pool": "other", "key": "y", "value": "3", "wanted": "2"},
-        ),
+        "a/one": LabelMissing(cluster="a", pool="one", key="y"),
+        "a/other": LabelDiffers(cluster="a", pool="other", key="y", value="3", wanted="2"),
     }
 
 
@@ -72,9 +77,8 @@ def test_the_taint_that_is_not_tolerated_is_named():
     offers = [offer("a/gpu", taints=["team=ml:NoExecute", "nvidia.com/gpu:NoSchedule"])]
     tolerated = placement({}, [{"key": "team", "operator": "Equal", "value": "ml"}])
 
-    assert refusals(offers, tolerated)["a/gpu"] == (
-        Reason.TAINT_NOT_TOLERATED,
-        {"cluster": "a", "pool": "gpu", "taint": "nvidia.com/gpu:NoSchedule"},
+    assert refusals(offers, tolerated)["a/gpu"] == TaintNotTolerated(
+        cluster="a", pool="gpu", taint="nvidia.com/gpu:NoSchedule"
     )
 
 
@@ -102,27 +106,24 @@ def test_a_taint_that_only_prefers_keeps_nobody_away():
     assert fitting([offer("a/x", taints=["team=ml:PreferNoSchedule"])], placement()) == ["a/x"]
 
 
-@pytest.mark.parametrize("unavailable_reason", [Reason.POOL_EMPTY, Reason.CLUSTER_NOT_READY])
-def test_a_pool_that_would_fit_says_what_hinders_it(unavailable_reason):
+@pytest.mark.parametrize("message", [PoolEmpty, ClusterNotReady], ids=lambda message: message.reason)
+def test_a_pool_that_would_fit_says_what_hinders_it(message):
     offers = [
-        offer("a/fits", labels={"x": "1"}, unavailable_reason=unavailable_reason),
-        offer("a/never", labels={"x": "2"}, unavailable_reason=unavailable_reason),
+        offer("a/fits", labels={"x": "1"}, unavailable_reason=message.reason),
+        offer("a/never", labels={"x": "2"}, unavailable_reason=message.reason),
     ]
 
     found = refusals(offers, placement({"x": "1"}))
 
-    assert found["a/fits"] == (unavailable_reason, {"cluster": "a", "pool": "fits"})
-    assert found["a/never"][0] is Reason.LABEL_DIFFERS
+    assert found["a/fits"] == message(cluster="a", pool="fits")
+    assert found["a/never"].reason is Reason.LABEL_DIFFERS
 
 
 def test_a_pool_that_goes_is_refused_whatever_it_was():
     offers = [PoolOffer("a", "old", labels={}, is_removed=True)]
 
     assert fitting(offers, placement()) == []
-    assert refusals(offers, placement({"x": "1"}, [EXISTS]))["a/old"] == (
-        Reason.POOL_DRAINING,
-        {"cluster": "a", "pool": "old"},
-    )
+    assert refusals(offers, placement({"x": "1"}, [EXISTS]))["a/old"] == PoolDraining(cluster="a", pool="old")
 
 
 def test_only_as_many_refusals_are_made_as_are_asked_for():
@@ -201,7 +202,7 @@ def test_the_index_finds_what_asking_every_pool_finds(offers, wanted):
     expected = {each.pool: naive(each, wanted) for each in offers}
 
     match = market.match(wanted)
-    refused = {each.pool: reason for each, (reason, _facts) in market.refusals(wanted)}
+    refused = {each.pool: message.reason for each, message in market.refusals(wanted)}
 
     assert [offers[position].pool for position in match.fitting] == [p for p, why in expected.items() if why is None]
     assert refused == {pool: why for pool, why in expected.items() if why is not None}

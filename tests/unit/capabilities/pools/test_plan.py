@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.messages import text
+from nodeyard.capabilities.pools.messages.blocks import AutoscalingIgnored, ClusterGone
 from nodeyard.capabilities.pools.plan import plan
 from nodeyard.capabilities.pools.snapshot import Served, TemplateMeta, Workload
 from nodeyard.kube.objects import ObjectMeta
@@ -103,8 +103,8 @@ CLUSTERS_SERVED = Served({**SERVED.versions, "Cluster": ("v1beta2",)})
 def test_which_cluster_has_come_up_is_noted_once():
     lc = cluster("c", workers=1)
     world = running(cluster("c", workers=1, metadata={"annotations": {names.CLUSTER_UID: "another"}}))
-    assert done(world) == [("ClusterNoted", "c")]
-    assert write(world, "ClusterNoted").body == {"metadata": {"annotations": {names.CLUSTER_UID: "uid-c"}}}
+    assert done(world) == [("ClusterAnnotated", "c")]
+    assert write(world, "ClusterAnnotated").body == {"metadata": {"annotations": {names.CLUSTER_UID: "uid-c"}}}
     assert done(replace(world, cluster=lc)) == []
 
 
@@ -112,13 +112,13 @@ def test_before_it_has_come_up_nothing_is_noted():
     bare = msgspec.structs.replace(SEED.metadata, annotations={})
     world = running(msgspec.structs.replace(SEED, metadata=bare), *CLASSES)
     coming = {**world.management.cluster, "status": {}}
-    assert "ClusterNoted" not in dict(done(with_management(world, cluster=coming)))
+    assert "ClusterAnnotated" not in dict(done(with_management(world, cluster=coming)))
 
 
 def test_a_cluster_that_was_moved_away_is_not_made_a_second_time():
     world = snapshot(SEED, *CLASSES, served=CLUSTERS_SERVED)
     assert done(world) == []
-    assert blocked(world) == {"ClusterGone": {"cluster": "prod"}}
+    assert blocked(world) == {"ClusterGone": ClusterGone(cluster="prod")}
 
 
 def test_it_is_made_anew_when_the_note_is_taken_off():
@@ -130,7 +130,7 @@ def test_it_is_made_anew_when_the_note_is_taken_off():
 def test_a_provider_that_is_not_installed_is_named():
     world = snapshot(cluster("c", workers=1), served=Served({}))
     assert done(world) == []
-    assert "CAPD" in blocked(world)["ProviderNotServed"]["error"]
+    assert "CAPD" in blocked(world)["ProviderNotServed"].error
 
 
 # keeping
@@ -231,8 +231,8 @@ def test_a_label_that_only_a_new_node_gets_replaces_the_nodes_and_says_so():
     world = replace(running(lc), cluster=cluster("c", workerPools={"a": pool(2, labels={"tier": "gold"})}))
     rolled = action(world, "PoolRolled")
     assert rolled.disruption is Disruption.REPLACES
-    assert (rolled.facts["nodes"], rolled.disrupts) == (2, ("c-pool-a-0", "c-pool-a-1"))
-    assert rolled.facts["why"] == ["labels or taints that are set when a node joins"]
+    assert (rolled.facts.nodes, rolled.disrupts) == (2, ("c-pool-a-0", "c-pool-a-1"))
+    assert rolled.facts.why == ("labels or taints that are set when a node joins",)
 
 
 def test_a_class_that_changed_makes_a_new_template_and_rolls_after_it():
@@ -241,7 +241,7 @@ def test_a_class_that_changed_makes_a_new_template_and_rolls_after_it():
     world = replace(world, classes={"medium": node_class("medium", docker={"image": "kindest/node:v1.33.0"})})
     made, rolled = action(world, "TemplateCreated"), action(world, "PoolRolled")
     assert made.id in rolled.after
-    assert rolled.facts["why"] == ["the machine template (nodeClass, provider settings)"]
+    assert rolled.facts.why == ("the machine template (nodeClass, provider settings)",)
 
 
 def test_a_pool_keeps_its_template_when_only_what_we_would_generate_moved():
@@ -264,7 +264,7 @@ def test_a_switch_to_a_class_that_says_the_same_is_noted_and_replaces_nothing():
     world = running(lc, node_class("medium"))
     switched = cluster("c", workerPools={"a": pool(2, nodeClass="twin")})
     world = replace(world, cluster=switched, classes={"twin": node_class("twin")})
-    assert {reason for reason, _ in done(world)} == {"TemplateNoted", "PoolUpdated"}
+    assert {reason for reason, _ in done(world)} == {"TemplateAnnotated", "PoolUpdated"}
 
 
 def _renamed(metadata: ObjectMeta, name: str) -> ObjectMeta:
@@ -277,7 +277,7 @@ def test_a_template_that_nothing_refers_to_is_collected_and_a_foreign_one_is_not
     stale = TemplateMeta(ours.api_version, ours.kind, _renamed(ours.metadata, "c-pool-default-stale"))
     foreign = TemplateMeta(ours.api_version, ours.kind, ObjectMeta(name="theirs", namespace="capi-c"))
     world = with_management(world, templates=[*world.management.templates, stale, foreign])
-    assert done(world) == [("TemplateCollected", "c-pool-default-stale")]
+    assert done(world) == [("TemplateDeleted", "c-pool-default-stale")]
 
 
 def test_a_hand_edit_of_what_is_ours_is_reverted():
@@ -326,7 +326,7 @@ def test_an_autoscaled_pool_outside_its_bounds_is_brought_to_them(current, after
 def test_bounds_without_autoscaling_are_told_and_ignored():
     world = running(cluster("c", workerPools={"a": pool(2, min=1, max=5)}))
     assert done(world) == []
-    assert blocked(world)["AutoscalingIgnored"] == {"cluster": "c", "pool": "a", "replicas": 2}
+    assert blocked(world)["AutoscalingIgnored"] == AutoscalingIgnored(pool="a", replicas=2)
 
 
 # what blocks
@@ -337,13 +337,13 @@ def test_a_missing_class_blocks_its_pool_alone_and_that_is_still_scaled():
     world = replace(running(SEED, *CLASSES), cluster=cluster("prod", workerPools=pools))
     world = replace(world, classes={name: each for name, each in world.classes.items() if name != "gpu-large"})
     assert done(world) == [("PoolScaled", "prod-pool-gpu")]
-    assert blocked(world)["NodeClassNotFound"]["class"] == "gpu-large"
+    assert blocked(world)["NodeClassNotFound"].node_class == "gpu-large"
 
 
 def test_a_class_without_this_provider_is_unfit():
     lc = cluster("c", workerPools={"a": pool(1, nodeClass="medium")})
     world = snapshot(lc, node_class("medium", aws={"instanceType": "m5.large"}), served=SERVED)
-    assert "no entry for docker" in blocked(world)["NodeClassUnfit"]["error"]
+    assert "no entry for docker" in blocked(world)["NodeClassUnfit"].error
 
 
 def test_a_key_that_keeps_nodes_from_joining_blocks_its_pool():
@@ -365,7 +365,7 @@ def test_a_paused_cluster_is_left_alone():
 def test_what_a_laxer_server_let_in_makes_nothing():
     world = snapshot(cluster("c", workers=1, controlPlane=2), served=SERVED)
     assert done(world) == []
-    assert blocked(world)["Invalid"]["error"] == "control plane count must be odd for HA"
+    assert blocked(world)["Invalid"].error == "control plane count must be odd for HA"
 
 
 # the pool from before
@@ -398,7 +398,7 @@ def test_the_workers_of_before_are_kept_beside_a_new_pool():
 def test_of_two_deployments_of_one_pool_the_one_with_machines_is_used_and_nothing_is_deleted():
     lc = cluster("c", workers=3)
     world = with_deployment(running(lc), legacy(lc, replicas=0))
-    assert blocked(world)["TwoMachineDeployments"]["kept"] == "c-pool-default"
+    assert blocked(world)["TwoMachineDeployments"].kept == "c-pool-default"
     assert not any(reason == "PoolDeleted" for reason, _ in done(world))
 
 
@@ -422,7 +422,7 @@ def test_workers_of_before_beside_a_spec_without_their_pool_are_never_removed_un
     lc = cluster("c", workerPools={"a": pool(1)})
     world = with_deployment(running(lc), legacy(lc))
     assert done(world) == []
-    assert text("WorkersUnclaimed", blocked(world)["WorkersUnclaimed"]) == (
+    assert blocked(world)["WorkersUnclaimed"].text() == (
         "MachineDeployment c-md-0 with 3 replicas belongs to no pool of c and is left unchanged. Add pool default to "
         "spec.nodes.workerPools to manage it, or delete it"
     )
@@ -445,21 +445,19 @@ def with_control_plane(number, wanted, **given):
 def test_a_control_plane_that_is_scaled_down_disturbs_the_nodes_that_it_loses_and_says_so():
     found = action(with_control_plane(3, 1), "ControlPlaneScaled")
     assert (found.disruption, len(found.disrupts)) == (Disruption.DELETES, 2)
-    assert text(found.reason, found.facts) == (
-        "Scales the control plane of c from 3 to 1, which deletes 2 control plane nodes"
-    )
+    assert found.facts.text() == ("Scales the control plane of c from 3 to 1, which deletes 2 control plane nodes")
 
 
 def test_a_control_plane_that_grows_disturbs_nothing_and_says_so():
     found = action(with_control_plane(1, 3), "ControlPlaneScaled")
     assert (found.disruption, found.disrupts) == (Disruption.NONE, ())
-    assert text(found.reason, found.facts) == "Scales the control plane of c from 1 to 3"
+    assert found.facts.text() == "Scales the control plane of c from 1 to 3"
 
 
 def test_a_control_plane_that_shrinks_with_another_version_says_both():
     found = action(with_control_plane(3, 1, version="1.33.0"), "ControlPlaneScaled")
     assert found.disruption is Disruption.REPLACES
-    assert text(found.reason, found.facts) == (
+    assert found.facts.text() == (
         "Scales the control plane of c from 3 to 1, which deletes 2 control plane nodes, together with a rollout that "
         "replaces 3 control plane nodes of c, one at a time: the Kubernetes version changed"
     )
@@ -467,7 +465,7 @@ def test_a_control_plane_that_shrinks_with_another_version_says_both():
 
 def test_a_control_plane_that_is_made_says_so():
     made = action(snapshot(cluster("c", workers=1), served=SERVED), "ControlPlaneApplied")
-    assert text(made.reason, made.facts) == "Creates the control plane of c at v1.32.0"
+    assert made.facts.text() == "Creates the control plane of c at v1.32.0"
 
 
 def test_what_is_taken_away_is_approved_for_one_generation_of_the_cluster():

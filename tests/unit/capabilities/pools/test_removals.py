@@ -61,8 +61,8 @@ def test_a_machine_deployment_that_is_being_deleted_is_only_waited_for() -> None
     going = deployment("gpu", metadata={"deletionTimestamp": "2030-01-01T00:00:00Z"})
     outcome = World.of(deployments={"gpu": going}, pods=PODS).plan()
     assert not outcome.actions
-    assert outcome.blocked("WaitingForMachineDeployment")["machines"] == 2
-    assert outcome.removals["gpu"].phase is PoolPhase.DELETING
+    assert outcome.blocked("WaitingForMachineDeployment").machines == 2
+    assert outcome.phase() == PoolPhase.DELETING
 
 
 @pytest.mark.parametrize(
@@ -75,7 +75,7 @@ def test_a_machine_deployment_that_is_being_deleted_is_only_waited_for() -> None
 def test_a_paused_machine_deployment_is_left_alone(paused: Object) -> None:
     outcome = World.of(deployments={"gpu": paused}).plan()
     assert not outcome.actions
-    assert outcome.removals["gpu"].phase is PoolPhase.PAUSED
+    assert outcome.phase() == PoolPhase.PAUSED
 
 
 def test_an_unknown_policy_drains() -> None:
@@ -96,8 +96,8 @@ def test_orphan_bounds_the_drain_of_cluster_api(timeout: int, seconds: int) -> N
 
 def test_orphan_says_that_the_machines_are_deleted_all_the_same() -> None:
     world = World.of(policy="Orphan")
-    assert world.plan().blocked("OrphanDeletesMachines")["machines"] == 2
-    assert world.passed().plan().blocked("OrphanDeletesMachines")["pool"] == "gpu"
+    assert world.plan().blocked("OrphanDeletesMachines").machines == 2
+    assert world.passed().plan().blocked("OrphanDeletesMachines").pool == "gpu"
 
 
 def test_orphan_waits_until_every_machine_knows_and_then_deletes() -> None:
@@ -105,8 +105,8 @@ def test_orphan_waits_until_every_machine_knows_and_then_deletes() -> None:
     marked = world.done(world.plan())
     waiting = marked.plan()
     assert not waiting.actions
-    assert waiting.blocked("WaitingForMachines")["names"] == ["gpu-0", "gpu-1"]
-    assert waiting.removals["gpu"].phase is PoolPhase.DELETING
+    assert waiting.blocked("WaitingForMachines").names == ("gpu-0", "gpu-1")
+    assert waiting.phase() == PoolPhase.DELETING
     assert marked.settled().plan().reasons() == ["PoolDeleted"]
 
 
@@ -139,14 +139,14 @@ def test_force_tells_cluster_api_not_to_drain() -> None:
 def test_force_waits_until_every_machine_knows_and_then_deletes() -> None:
     world = World.of(policy="Force", pods=PODS)
     marked = world.done(world.plan())
-    assert marked.plan().removals["gpu"].reason == "WaitingForMachines"
+    assert marked.plan().state().reason == "WaitingForMachines"
     assert marked.settled().plan().reasons() == ["PoolDeleted"]
 
 
 def test_force_waits_for_a_machine_that_came_after_the_mark() -> None:
     world = World.of(policy="Force").passed()
     late = world.but(machines=[*world.machines, member("gpu", 9)])
-    assert late.plan().blocked("WaitingForMachines")["names"] == ["gpu-9"]
+    assert late.plan().blocked("WaitingForMachines").names == ("gpu-9",)
 
 
 def test_force_does_not_wait_for_a_machine_that_goes_already() -> None:
@@ -192,8 +192,8 @@ def test_a_drain_that_is_taken_up_again_counts_from_its_first_start() -> None:
     world = World.of(pods=PODS).passed().later(minutes=4).but(policy="Orphan").passed(refused=["web"])
     world = world.but(policy="Drain", deployments=world.deployments).later(minutes=2)
     world = world.passed(refused=["web"]).passed(refused=["web"])
-    assert world.plan().removals["gpu"].started == NOW
-    assert world.plan().removals["gpu"].reason == "DrainTimeout"
+    assert RemovedPool(world.snapshot, world.deployments["gpu"], "gpu").started == NOW
+    assert world.plan().state().reason == "DrainTimeout"
 
 
 # pools that come back
@@ -366,8 +366,8 @@ def test_a_pool_with_machines_that_are_not_seen_is_not_deleted(policy: str) -> N
     outcome = world.plan()
     assert "PoolDeleted" not in outcome.reasons()
     found = outcome.blocked("MachinesUnseen")
-    assert (found["replicas"], found["machines"]) == (3, 2)
-    assert outcome.removals["gpu"].phase is PoolPhase.BLOCKED
+    assert (found.replicas, found.machines) == (3, 2)
+    assert outcome.phase() == PoolPhase.BLOCKED
 
 
 def test_what_is_put_back_and_taken_out_once_more_is_asked_about_anew() -> None:

@@ -8,17 +8,11 @@ import msgspec
 import pytest
 from tests.builders.pools import NOW, service
 
-from nodeyard.apply.outcome import Outcome
-from nodeyard.capabilities.pools.messages import text
 from nodeyard.capabilities.pools.planning.matching import PoolOffer
+from nodeyard.capabilities.pools.planning.services import plan_services
 from nodeyard.capabilities.pools.reasons import Reason
-from nodeyard.capabilities.pools.services import (
-    ServicesSnapshot,
-    plan_services,
-    service_status,
-    status_services,
-    wire,
-)
+from nodeyard.capabilities.pools.report.services import service_status, status_services, wire
+from nodeyard.capabilities.pools.snapshot import ServicesSnapshot
 from nodeyard.capabilities.pools.types import LatticeServiceStatus, PoolTaint
 from nodeyard.plan.model import ObjectRef
 
@@ -48,8 +42,7 @@ def ref(of):
 
 
 def written(snapshot):
-    planned = plan_services(snapshot, NOW)
-    return status_services(snapshot, planned.plan, Outcome(results=()), NOW)
+    return status_services(snapshot, NOW)
 
 
 def stored(of, snapshot):
@@ -154,12 +147,12 @@ def test_why_lists_every_pool_with_the_label_or_taint_that_refused_it():
     (decision,) = plan_services(seen(LOST), NOW, [ref(LOST)]).plan.decisions
 
     assert decision.rule == "NoPoolFits"
-    assert [(each.name, each.is_taken, text(each.reason, each.facts)) for each in decision.candidates] == [
+    assert [(each.name, each.is_taken, each.facts.text()) for each in decision.candidates] == [
         ("prod/general", False, "Pool general of prod has label workload-type=general, not gpu"),
         ("prod/gpu", False, "Pool gpu of prod has taint nvidia.com/gpu:NoSchedule, which is not tolerated"),
         ("prod/old", False, "Pool old of prod is being drained"),
     ]
-    assert set(decision.would_change) == {"AddLabel", "AddToleration", "ReaddPool"}
+    assert {each.reason for each in decision.would_change} == {"AddLabel", "AddToleration", "AddPoolAgain"}
 
 
 def test_why_names_the_pools_that_fit_first():
@@ -171,7 +164,7 @@ def test_why_names_the_pools_that_fit_first():
         ("prod/general", False),
         ("prod/old", False),
     ]
-    assert text(decision.candidates[0].reason, decision.candidates[0].facts) == "Pool gpu of prod matches"
+    assert decision.candidates[0].facts.text() == "Pool gpu of prod matches"
 
 
 def test_why_has_nothing_to_say_of_what_is_not_there():
@@ -185,8 +178,8 @@ def test_every_reason_to_refuse_has_a_remedy_and_a_sentence(reason):
     (decision,) = plan_services(seen(WEB, offers=offers), NOW, [ref(WEB)]).plan.decisions
 
     (remedy,) = decision.would_change
-    assert text(remedy, decision.facts) != remedy
-    assert text(decision.rule, decision.facts).startswith("No pool matches: 1 ")
+    assert remedy.text()
+    assert decision.facts.text().startswith("No pool matches: 1 ")
 
 
 class Counted(dict):

@@ -9,8 +9,8 @@ from tests.builders.pool_objects import running, with_deployment, with_managemen
 from tests.builders.pool_views import PoolsView
 from tests.builders.pools import NOW, SEED_POOLS, cluster, pool, service
 
+from nodeyard.capabilities.pools.collect import collect_services
 from nodeyard.capabilities.pools.reasons import Reason
-from nodeyard.capabilities.pools.services import collect_services
 from nodeyard.capabilities.pools.snapshot import Workload
 
 POOLS = {

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from nodeyard.capabilities.pools.messages.blocks import VersionSkew
 from nodeyard.capabilities.pools.plan import plan
 from nodeyard.capabilities.pools.planning.versions import KubeVersion, minors_between, parse_version
 
@@ -59,7 +60,7 @@ def stop(snapshot):
 
 def test_the_control_plane_goes_first_and_alone():
     assert versions(world()) == {"x-control-plane": NEW}
-    assert stop(world())["VersionWaits"]["what"] == "the control plane"
+    assert "waiting for the control plane" in stop(world())["VersionWaits"].text()
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,8 @@ def test_a_control_plane_without_pools_is_waited_for_too():
     bare = replace(world(), cluster=cluster("x", version=NEW, workerPools={}))
     bare = with_management(bare, deployments={}, machines=[])
     moving = with_management(bare, control_plane=changed(bare.management.control_plane, "spec.version", NEW))
-    assert stop(bare)["VersionWaits"]["what"] == stop(moving)["VersionWaits"]["what"] == "the control plane"
+    assert "waiting for the control plane" in stop(bare)["VersionWaits"].text()
+    assert "waiting for the control plane" in stop(moving)["VersionWaits"].text()
     assert "VersionWaits" not in stop(with_control_plane(bare, NEW))
 
 
@@ -106,7 +108,7 @@ def test_pools_follow_one_at_a_time_in_the_order_of_names():
 def test_counters_that_still_speak_of_the_machines_before_a_change_let_no_pool_pass():
     ready = with_control_plane(world(), NEW)
     assert versions(told(ready, "a", NEW)) == {}
-    assert stop(told(ready, "a", NEW))["VersionWaits"]["what"] == "pool a"
+    assert stop(told(ready, "a", NEW))["VersionWaits"].pool == "a"
 
 
 def test_an_empty_pool_does_not_hold_the_next_one_up():
@@ -123,8 +125,8 @@ def test_the_version_is_not_everywhere_before_the_last_machine_has_it():
     before = [machine(f"x-pool-b-{OLD}", "x-pool-b", spec={"version": OLD})]
     last = on_version(on_version(with_control_plane(world(), NEW), "a", NEW), "c", NEW)
     assert versions(last) == {"x-pool-b": NEW}
-    assert stop(last)["VersionWaits"]["what"] == "pool b"
-    assert stop(with_management(ready, machines=before))["VersionWaits"]["what"] == "pool b"
+    assert stop(last)["VersionWaits"].pool == "b"
+    assert stop(with_management(ready, machines=before))["VersionWaits"].pool == "b"
     assert stop(with_management(ready, machines=[])) == {}
 
 
@@ -132,7 +134,7 @@ def test_a_paused_pool_stops_the_sequence_and_is_named():
     ready = with_control_plane(world(), NEW)
     paused = changed(ready.management.deployments["x-pool-a"], "spec.paused", True)
     assert versions(with_deployment(ready, paused)) == {}
-    assert stop(with_deployment(ready, paused))["VersionStopped"]["pool"] == "a"
+    assert stop(with_deployment(ready, paused))["VersionStopped"].pool == "a"
 
 
 def test_a_failed_machine_stops_the_sequence():
@@ -140,20 +142,20 @@ def test_a_failed_machine_stops_the_sequence():
     failed = machine("x-pool-a-9", "x-pool-a", status={"phase": "Failed"})
     ready = with_management(ready, machines=[*ready.management.machines, failed])
     assert versions(ready) == {}
-    assert stop(ready)["VersionStopped"]["why"] == "machine x-pool-a-9 has failed"
+    assert stop(ready)["VersionStopped"].why == "Machine x-pool-a-9 has failed"
 
 
 def test_a_blocked_pool_stops_the_sequence():
     pools = {**POOLS, "a": pool(2, nodeClass="gone")}
     ready = replace(with_control_plane(world(), NEW), cluster=cluster("x", version=NEW, workerPools=pools))
     assert versions(ready) == {}
-    assert stop(ready)["VersionStopped"]["pool"] == "a"
+    assert stop(ready)["VersionStopped"].pool == "a"
 
 
 def test_more_than_one_minor_version_is_refused():
     far = replace(world(), cluster=cluster("x", version="v1.34.0", workerPools=POOLS))
     assert versions(far) == {}
-    assert stop(far)["VersionSkew"] == {"cluster": "x", "from": OLD, "to": "v1.34.0"}
+    assert stop(far)["VersionSkew"] == VersionSkew(from_=OLD, to="v1.34.0")
 
 
 def test_the_way_back_is_refused():
@@ -167,7 +169,7 @@ def test_the_next_version_waits_until_the_control_plane_has_finished_with_this_o
     moving = with_management(moving, control_plane=settled(moving.management.control_plane, upToDateReplicas=0))
     again = replace(moving, cluster=cluster("x", version="v1.34.0", workerPools=POOLS))
     assert versions(again) == {}
-    assert stop(again)["VersionWaits"]["version"] == NEW
+    assert stop(again)["VersionWaits"].version == NEW
 
 
 def test_a_control_plane_never_leaves_a_kubelet_more_than_three_minors_behind():

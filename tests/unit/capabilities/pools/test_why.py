@@ -14,9 +14,10 @@ from tests.builders.removals import World, pod
 
 from nodeyard.apply.outcome import Outcome
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.classes import collect_classes, plan_classes
+from nodeyard.capabilities.pools.collect import collect_classes
 from nodeyard.capabilities.pools.messages import text
 from nodeyard.capabilities.pools.plan import plan
+from nodeyard.capabilities.pools.planning.classes import plan_classes
 from nodeyard.capabilities.pools.report import report
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot, Served
 from nodeyard.plan.explain import render_decision
@@ -38,8 +39,8 @@ def of_pool(world: PoolsSnapshot, id: str) -> ObjectRef:
     return ObjectRef(api_version=names.CAPI_API_VERSION, kind="MachineDeployment", name=name, namespace=namespace)
 
 
-def said(decision: Decision) -> str:
-    return text(decision.rule, decision.facts)
+def said(decision: Decision) -> Any:
+    return decision.facts.text()
 
 
 def shown(decision: Decision) -> str:
@@ -133,7 +134,7 @@ def test_a_pool_is_told_of_by_the_name_that_people_gave_it() -> None:
 def test_one_bound_where_autoscaling_is_on_is_called_incomplete(given: Any, missing: str) -> None:
     lc = cluster("c", autoscaling="ClusterAutoscaler", workerPools={"a": pool(2, **given)})
     (blocked,) = plan(running(lc), NOW).plan.blocked
-    assert text(blocked.reason, blocked.facts) == (
+    assert blocked.facts.text() == (
         f"Pool a has no {missing}: the cluster-autoscaler needs min and max, so the pool keeps replicas=2"
     )
 

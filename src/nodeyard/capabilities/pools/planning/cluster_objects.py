@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from nodeyard.capabilities.pools import generation, names
+from nodeyard.capabilities.pools.messages.changes import (
+    ClusterAnnotated,
+    ClusterApplied,
+    ControlPlaneApplied,
+    ControlPlaneScaled,
+    FinalizerAdded,
+    InfrastructureApplied,
+    NamespaceCreated,
+)
 from nodeyard.capabilities.pools.planning import templates
 from nodeyard.capabilities.pools.planning.machine_state import control_plane_infrastructure, is_initialized, replicas
 from nodeyard.capabilities.pools.planning.rolling import replacement
 from nodeyard.capabilities.pools.planning.server_side_apply import apply, changes, generation_group
-from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.kube import meta
-from nodeyard.kube.json import Object
 from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.diff import diff
 from nodeyard.plan.model import Disruption, FieldChange, ObjectRef, Verb, Write
@@ -28,11 +35,10 @@ def add_finalizer(builder: PlanBuilder, snapshot: PoolsSnapshot) -> str:
         return ""
     patch = {"metadata": {"finalizers": [*metadata.finalizers, names.FINALIZER]}}
     before = {"metadata": {"finalizers": list(metadata.finalizers)}}
-    return builder.act_with_facts(
+    return builder.act(
         Verb.PATCH,
         cluster_ref(snapshot),
-        Reason.FINALIZER_ADDED,
-        {"cluster": metadata.name},
+        FinalizerAdded(cluster=metadata.name),
         Write(body=patch, resource_version=metadata.resource_version),
         diff=diff(before, patch),
         part="finalizer",
@@ -57,11 +63,10 @@ def record_cluster_uid(builder: PlanBuilder, snapshot: PoolsSnapshot, prerequisi
     uid = meta.uid(cluster)
     if metadata.annotations.get(names.CLUSTER_UID) == uid:
         return
-    builder.act_with_facts(
+    builder.act(
         Verb.PATCH,
         cluster_ref(snapshot),
-        Reason.CLUSTER_NOTED,
-        {"cluster": metadata.name},
+        ClusterAnnotated(cluster=metadata.name),
         Write(body={"metadata": {"annotations": {names.CLUSTER_UID: uid}}}),
         diff=(FieldChange(path=f"metadata.annotations[{names.CLUSTER_UID}]", to=uid),),
         part="note",
@@ -78,10 +83,10 @@ def apply_cluster_objects(builder: PlanBuilder, snapshot: PoolsSnapshot, version
     infrastructure, cluster = generation.infrastructure_cluster(lc, served), generation.cluster(lc, served)
     template = generation.control_plane_template(lc, served)
     prerequisites = _apply_prerequisites(builder, snapshot)
-    facts = {"cluster": lc.name}
-    apply(builder, management.infrastructure, infrastructure, Reason.INFRASTRUCTURE_APPLIED, facts, after=prerequisites)
+    applied = InfrastructureApplied(cluster=lc.name)
+    apply(builder, management.infrastructure, infrastructure, applied, after=prerequisites)
     _control_plane(builder, snapshot, template, version, prerequisites)
-    apply(builder, management.cluster, cluster, Reason.CLUSTER_APPLIED, facts, after=prerequisites)
+    apply(builder, management.cluster, cluster, ClusterApplied(cluster=lc.name), after=prerequisites)
     return prerequisites
 
 
@@ -90,7 +95,7 @@ def _apply_prerequisites(builder: PlanBuilder, snapshot: PoolsSnapshot) -> tuple
     first = tuple(filter(None, [add_finalizer(builder, snapshot)]))
     if snapshot.management.namespace is not None:
         return first
-    made = apply(builder, None, generation.namespace(lc), Reason.NAMESPACE_CREATED, {"cluster": lc.name}, after=first)
+    made = apply(builder, None, generation.namespace(lc), NamespaceCreated(cluster=lc.name), after=first)
     return (*first, made)
 
 
@@ -115,13 +120,13 @@ def _control_plane(
     disruption, disrupts, why = replacement(() if live is None else changed, nodes)
     if wanted < number and not why:
         disruption, disrupts = Disruption.DELETES, nodes[: number - wanted]
-    facts: Object = {"cluster": lc.name, "version": version, "from": number, "to": wanted}
+    change = ControlPlaneScaled if live is not None and wanted != number else ControlPlaneApplied
+    replaced = len(disrupts) if why else 0
     apply(
         builder,
         live,
         body,
-        Reason.CONTROL_PLANE_SCALED if live is not None and wanted != number else Reason.CONTROL_PLANE_APPLIED,
-        {**facts, "nodes": len(disrupts), "why": list(why)} if why else facts,
+        change(cluster=lc.name, version=version, from_=number, to=wanted, nodes=replaced, why=why),
         disruption=disruption,
         disrupts=disrupts,
         after=(*prerequisites, chosen.action),

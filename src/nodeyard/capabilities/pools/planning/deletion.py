@@ -6,53 +6,59 @@ blocked if it would delete the cluster Nodeyard runs on, or if that cannot be ru
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from nodeyard.capabilities.pools import names
+from nodeyard.capabilities.pools.messages.blocks import ClusterPaused, Foreign
+from nodeyard.capabilities.pools.messages.removals import (
+    ClusterDeleted,
+    ClusterDeleting,
+    FinalizerRemoved,
+    IdentityUnknown,
+    NamespaceDeleted,
+    NamespaceDeleting,
+    SelfManaged,
+)
 from nodeyard.capabilities.pools.planning.cluster_objects import cluster_ref
 from nodeyard.capabilities.pools.planning.machine_state import is_deleting, is_initialized, is_paused, is_pivoted
 from nodeyard.capabilities.pools.planning.removed_pool import node_names
 from nodeyard.capabilities.pools.planning.server_side_apply import ref_to
-from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import Machine, PoolsSnapshot
 from nodeyard.capabilities.pools.types import LatticeCluster, Pivot
 from nodeyard.kube import meta
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Namespace
 from nodeyard.plan.builder import NAMED, PlanBuilder
+from nodeyard.plan.message import Message
 from nodeyard.plan.model import Disruption, FieldChange, ObjectRef, Verb, Write
 
 
-def delete_cluster(builder: PlanBuilder, snapshot: PoolsSnapshot) -> Reason | None:
-    """Plan the next step of the deletion; return what it waits for, or None if nothing blocks it."""
+def delete_cluster(builder: PlanBuilder, snapshot: PoolsSnapshot) -> None:
+    """Plan the next step of the deletion."""
     lc, management = snapshot.cluster, snapshot.management
     if not lc.is_deleting or names.FINALIZER not in lc.metadata.finalizers:
-        return None
+        return
     if is_paused(management.cluster):
-        return _block(builder, snapshot, Reason.CLUSTER_PAUSED)
-    if lc.metadata.annotations.get(names.ORPHAN_ON_DELETE) == names.TRUE:
-        _remove_finalizer(builder, snapshot, is_orphaned=True)
-        return None
-    if management.cluster is not None:
-        return _block_deletion(builder, snapshot, management.cluster) or _delete_cluster(
-            builder, snapshot, management.cluster
-        )
-    if management.namespace is not None and _is_ours(management.namespace.metadata.labels, lc):
-        return _delete_namespace(builder, snapshot, management.namespace)
-    _remove_finalizer(builder, snapshot)
-    return None
+        builder.block(cluster_ref(snapshot), ClusterPaused(cluster=lc.name))
+    elif lc.metadata.annotations.get(names.ORPHAN_ON_DELETE) == names.TRUE:
+        _remove_finalizer(builder, snapshot, FinalizerRemoved(cluster=lc.name, is_orphaned=True))
+    elif management.cluster is not None:
+        _delete_cluster(builder, snapshot, management.cluster)
+    elif management.namespace is not None and _is_ours(management.namespace.metadata.labels, lc):
+        _delete_namespace(builder, snapshot, management.namespace)
+    else:
+        _remove_finalizer(builder, snapshot, FinalizerRemoved(cluster=lc.name))
 
 
-def _block_deletion(builder: PlanBuilder, snapshot: PoolsSnapshot, cluster: Object) -> Reason | None:
-    """Block the deletion of the Cluster if it is not allowed; return the reason."""
-    if is_deleting(cluster):
-        return None
+def _refusal(snapshot: PoolsSnapshot, cluster: Object) -> Message | None:
+    """Return why the Cluster must not be deleted; None if it may be."""
+    name = snapshot.cluster.name
     if not _is_ours(meta.labels(cluster), snapshot.cluster):
-        return _block(builder, snapshot, Reason.FOREIGN, name=str(ref_to(cluster)))
+        return Foreign(name=str(ref_to(cluster)))
     if is_pivoted(snapshot):
-        return _block(builder, snapshot, Reason.SELF_MANAGED)
+        return SelfManaged(cluster=name)
     if _could_be_own_cluster(snapshot):
-        return _block(builder, snapshot, Reason.IDENTITY_UNKNOWN, error=snapshot.workload.error)
+        return IdentityUnknown(cluster=name, error=snapshot.workload.error)
     return None
 
 
@@ -62,43 +68,44 @@ def _could_be_own_cluster(snapshot: PoolsSnapshot) -> bool:
     return may_pivot and not snapshot.workload.uid and is_initialized(snapshot)
 
 
-def _delete_cluster(builder: PlanBuilder, snapshot: PoolsSnapshot, cluster: Object) -> Reason:
+def _delete_cluster(builder: PlanBuilder, snapshot: PoolsSnapshot, cluster: Object) -> None:
+    lc, ref, machines = snapshot.cluster, cluster_ref(snapshot), _machines(snapshot)
     if not is_deleting(cluster):
-        lc = snapshot.cluster
-        nodes = node_names(snapshot.workload, _machines(snapshot))
-        builder.act_with_facts(
+        if (refusal := _refusal(snapshot, cluster)) is not None:
+            builder.block(ref, refusal)
+            return
+        builder.act(
             Verb.DELETE,
             ref_to(cluster),
-            Reason.CLUSTER_DELETED,
-            {"cluster": lc.name, "nodes": len(nodes)},
+            ClusterDeleted(cluster=lc.name),
             Write(propagation="Background"),
             disruption=Disruption.DELETES,
-            disrupts=nodes,
+            disrupts=node_names(snapshot.workload, machines),
             approval_group=f"delete {lc.name} {lc.metadata.uid}",
         )
-    return _block(builder, snapshot, Reason.CLUSTER_GOING)
+    deployments = len(snapshot.management.deployments) - len(_foreign_deployments(snapshot))
+    builder.block(ref, ClusterDeleting(cluster=lc.name, deployments=deployments, machines=len(machines)))
 
 
-def _delete_namespace(builder: PlanBuilder, snapshot: PoolsSnapshot, namespace: Namespace) -> Reason | None:
+def _delete_namespace(builder: PlanBuilder, snapshot: PoolsSnapshot, namespace: Namespace) -> None:
     lc, metadata = snapshot.cluster, namespace.metadata
     if metadata.deletion_timestamp is None:
         if others := _foreign_objects(snapshot):
-            _remove_finalizer(builder, snapshot, kept=others[:NAMED])
-            return None
+            _remove_finalizer(builder, snapshot, FinalizerRemoved(cluster=lc.name, kept=tuple(others[:NAMED])))
+            return
         ref = ObjectRef(api_version="v1", kind="Namespace", name=metadata.name, uid=metadata.uid)
         nodes = node_names(snapshot.workload, _machines(snapshot))
         # The deletion of the Cluster was approved, and it covers these nodes.
-        builder.act_with_facts(
+        builder.act(
             Verb.DELETE,
             ref,
-            Reason.NAMESPACE_DELETED,
-            {"cluster": lc.name, "namespace": metadata.name},
+            NamespaceDeleted(cluster=lc.name),
             Write(propagation="Background"),
             disruption=Disruption.DELETES if nodes else Disruption.NONE,
             disrupts=nodes,
             already_approved=bool(nodes),
         )
-    return _block(builder, snapshot, Reason.NAMESPACE_GOING)
+    builder.block(cluster_ref(snapshot), NamespaceDeleting(cluster=lc.name, namespace=metadata.name))
 
 
 def _machines(snapshot: PoolsSnapshot) -> list[Machine]:
@@ -119,37 +126,18 @@ def _foreign_deployments(snapshot: PoolsSnapshot) -> list[str]:
     return [meta.name(each) for each in deployments if (each.get("spec") or {}).get("clusterName") != name]
 
 
-def _remove_finalizer(
-    builder: PlanBuilder, snapshot: PoolsSnapshot, *, is_orphaned: bool = False, kept: Sequence[str] = ()
-) -> None:
+def _remove_finalizer(builder: PlanBuilder, snapshot: PoolsSnapshot, message: FinalizerRemoved) -> None:
     """Remove the finalizer. The list is written as a whole, so the patch uses optimistic locking."""
-    lc = snapshot.cluster
-    left = [each for each in lc.metadata.finalizers if each != names.FINALIZER]
-    facts: Object = {"cluster": lc.name, "namespace": names.namespace(lc.name), "orphaned": is_orphaned}
-    if kept:
-        facts["kept"] = list(kept)
-    builder.act_with_facts(
+    metadata = snapshot.cluster.metadata
+    left = [each for each in metadata.finalizers if each != names.FINALIZER]
+    builder.act(
         Verb.PATCH,
         cluster_ref(snapshot),
-        Reason.FINALIZER_REMOVED,
-        facts,
-        Write(body={"metadata": {"finalizers": left}}, resource_version=lc.metadata.resource_version),
+        message,
+        Write(body={"metadata": {"finalizers": left}}, resource_version=metadata.resource_version),
         diff=(FieldChange(path=f"metadata.finalizers[{names.FINALIZER}]", from_=names.FINALIZER),),
         part="finalizer",
     )
-
-
-def _block(builder: PlanBuilder, snapshot: PoolsSnapshot, reason: Reason, **more: object) -> Reason:
-    lc = snapshot.cluster
-    facts = {
-        "cluster": lc.name,
-        "namespace": names.namespace(lc.name),
-        "machines": len(_machines(snapshot)),
-        "deployments": len(snapshot.management.deployments) - len(_foreign_deployments(snapshot)),
-        **more,
-    }
-    builder.block_with_facts(cluster_ref(snapshot), reason, facts)
-    return reason
 
 
 def _is_ours(labels: Mapping[str, str], lc: LatticeCluster) -> bool:

@@ -20,8 +20,8 @@ from typing import Any
 import msgspec
 
 from nodeyard.capabilities.pools import names
+from nodeyard.capabilities.pools.messages.removals import DrainCancelled, DrainOptionsSet, DrainStarted
 from nodeyard.capabilities.pools.planning.removed_pool import RemovedPool
-from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import Machine
 from nodeyard.capabilities.pools.types import DeletionPolicy
 from nodeyard.kube import meta, timestamps
@@ -29,6 +29,7 @@ from nodeyard.kube.json import Object
 from nodeyard.kube.patch import merge_diff, merge_patch
 from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.diff import diff
+from nodeyard.plan.message import Message
 from nodeyard.plan.model import Disruption, Verb, Write
 
 PART = "removal"
@@ -53,10 +54,12 @@ _NONE = DeletionRecord()
 def apply_deletion_settings(builder: PlanBuilder, pool: RemovedPool) -> bool:
     """Patch the settings of the policy; return True if a patch is needed."""
     wanted = _desired_deployment(builder, pool)
+    options_set = DrainOptionsSet(pool=pool.pool, policy=pool.policy, machines=len(pool.machines))
     if _has_started(pool):
-        return bool(_rewrite(builder, pool, wanted, Reason.POOL_MARKED))
-    reason = Reason.DRAIN_STARTED if pool.policy is DeletionPolicy.DRAIN else Reason.POOL_MARKED
-    return bool(_rewrite(builder, pool, wanted, reason, _DISRUPTIONS[pool.policy]))
+        return bool(_rewrite(builder, pool, wanted, options_set))
+    drain_started = DrainStarted(pool=pool.pool, nodes=len(pool.disrupted_nodes))
+    message = drain_started if pool.policy is DeletionPolicy.DRAIN else options_set
+    return bool(_rewrite(builder, pool, wanted, message, _DISRUPTIONS[pool.policy]))
 
 
 def restore_deletion_settings(builder: PlanBuilder, pool: RemovedPool) -> str:
@@ -65,9 +68,8 @@ def restore_deletion_settings(builder: PlanBuilder, pool: RemovedPool) -> str:
     The next apply of the pool adds the autoscaler's annotations again.
     """
     without_record = _with_annotations(pool.deployment, dict.fromkeys((names.DRAIN_STARTED, names.MARKED)))
-    return _rewrite(
-        builder, pool, _with_template(without_record, _restored_template(pool.deployment)), Reason.DRAIN_CANCELLED
-    )
+    wanted = _with_template(without_record, _restored_template(pool.deployment))
+    return _rewrite(builder, pool, wanted, DrainCancelled(pool=pool.pool))
 
 
 def has_deletion_settings(pool: RemovedPool, machine: Machine) -> bool:
@@ -101,17 +103,16 @@ _DISRUPTIONS = {
 
 
 def _rewrite(
-    builder: PlanBuilder, pool: RemovedPool, wanted: Object, reason: Reason, disruption: Disruption = Disruption.NONE
+    builder: PlanBuilder, pool: RemovedPool, wanted: Object, message: Message, disruption: Disruption = Disruption.NONE
 ) -> str:
     body = merge_diff(pool.deployment, wanted)
     if body is None:
         return ""
     is_disruptive = disruption is not Disruption.NONE
-    return builder.act_with_facts(
+    return builder.act(
         Verb.PATCH,
         pool.ref,
-        reason,
-        pool.facts(policy=pool.policy.value, nodes=len(pool.disrupted_nodes), machines=len(pool.machines)),
+        message,
         Write(body=body, resource_version=meta.resource_version(pool.deployment)),
         diff=diff(pool.deployment, wanted),
         disruption=disruption,

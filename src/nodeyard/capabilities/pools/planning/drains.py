@@ -6,35 +6,47 @@
 
 Only the start time is stored. Machines, nodes and pods are read each time, so a restarted or new leader continues the
 drain at any point.
+
+Annotations of each node record the start of the drain and, if the drain cordoned it, the pool. A node that somebody
+else cordoned stays cordoned if the drain is cancelled. Patches of nodes use optimistic locking: otherwise a cordon that
+another client sets in between would be recorded as the drain's own, and undone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from nodeyard.capabilities.pools.planning.cordons import cordon, cordoned_since, is_cordoned
+from nodeyard.capabilities.pools import names
+from nodeyard.capabilities.pools.messages.removals import (
+    Draining,
+    DrainTimeout,
+    NodeCordoned,
+    NodeUncordoned,
+    PodEvicted,
+    PodOnNode,
+    PodsUnknown,
+    WorkloadUnreachable,
+)
 from nodeyard.capabilities.pools.planning.removed_pool import RemovedPool
-from nodeyard.capabilities.pools.reasons import Reason
+from nodeyard.kube import timestamps
 from nodeyard.kube.drain import Handling, eviction_options, given_up_at, handling
 from nodeyard.kube.json import Object
+from nodeyard.kube.names import POOL_DRAINING
 from nodeyard.kube.objects import Node, Pod
 from nodeyard.plan.builder import PlanBuilder
-from nodeyard.plan.model import Disruption, ObjectRef, Verb, Write
+from nodeyard.plan.message import Message
+from nodeyard.plan.model import Disruption, FieldChange, ObjectRef, Verb, Write
 
-SETTLE = timedelta(seconds=5)
+SETTLE: Final = timedelta(seconds=5)
 """Wait after the cordon: a pod bound just before it may not have reached the cache yet."""
-
-RETRY = timedelta(seconds=10)
+RETRY: Final = timedelta(seconds=10)
 """The longest interval between retries of a rejected eviction."""
-
-LISTED = 50
+LISTED: Final = 50
 """The maximum number of pods in the status."""
-
-_UNKNOWN = "the uid of the workload cluster is not known yet"
-_TICK = timedelta(seconds=1)
+_UNKNOWN: Final = "the uid of the workload cluster is not known yet"
+_TICK: Final = timedelta(seconds=1)
 
 
 class WaitingPod(NamedTuple):
@@ -50,55 +62,36 @@ class WaitingPod(NamedTuple):
         return f"{self.pod.metadata.namespace}/{self.pod.metadata.name}"
 
 
-@dataclass(frozen=True)
-class Progress:
-    """Progress of a drain."""
-
-    reason: Reason | None
-    """The reason why it waits; None when it is done."""
-    pods: tuple[WaitingPod, ...] = ()
-    nodes: int = 0
-    """The number of nodes that still have pods to evict."""
-    facts: Object | None = None
-
-
-DRAINED = Progress(None)
-
-
-def drain(builder: PlanBuilder, pool: RemovedPool, started: datetime) -> Progress:
-    """Plan the next step of the drain."""
-    workload = pool.workload
+def drain(builder: PlanBuilder, pool: RemovedPool, started: datetime) -> Message | None:
+    """Plan the next step of the drain; return what it waits for, or None if the pool is drained."""
     if not pool.is_reachable:
-        return Progress(Reason.WORKLOAD_UNREACHABLE, facts={"error": workload.error or _UNKNOWN})
-    uncordoned = [node for node in pool.nodes if not is_cordoned(node)]
+        return WorkloadUnreachable(pool=pool.pool, error=pool.workload.error or _UNKNOWN)
+    uncordoned = [node for node in pool.nodes if not _is_cordoned(node)]
     for node in uncordoned:
-        cordon(builder, pool, node)
-    if workload.pods is None:
-        return Progress(Reason.PODS_UNKNOWN, nodes=len(pool.nodes))
+        _cordon(builder, pool, node)
+    if pool.workload.pods is None:
+        return PodsUnknown(pool=pool.pool)
     waiting = tuple(_waiting_pods(pool, builder.now))
     if not uncordoned:
         _evict(builder, pool, waiting)
     if waiting or uncordoned:
-        return _unfinished(builder, pool, started, waiting, len(uncordoned))
-    settled = max([started, *filter(None, map(cordoned_since, pool.nodes))]) + SETTLE
+        return _unfinished(builder, pool, started, waiting)
+    settled = max([started, *filter(None, map(_cordoned_since, pool.nodes))]) + SETTLE
     if builder.now < settled:
         builder.wake(settled)
-        return Progress(Reason.DRAINING)
-    return DRAINED
+        return Draining(pool=pool.pool)
+    return None
 
 
 def _waiting_pods(pool: RemovedPool, now: datetime) -> Iterator[WaitingPod]:
     """Yield the pods that block the drain, sorted by node and name."""
     found, daemon_sets = pool.workload.pods or {}, pool.workload.daemon_sets
     for node in pool.nodes:
-        for pod in sorted(found.get(node.metadata.name, ()), key=_by_name):
+        pods = found.get(node.metadata.name, ())
+        for pod in sorted(pods, key=lambda each: (each.metadata.namespace, each.metadata.name)):
             decision = handling(pod, node, daemon_sets, now)
             if decision is not Handling.LEAVE:
                 yield WaitingPod(pod, node, decision is Handling.EVICT)
-
-
-def _by_name(pod: Pod) -> tuple[str, str]:
-    return pod.metadata.namespace, pod.metadata.name
 
 
 def _evict(builder: PlanBuilder, pool: RemovedPool, waiting: tuple[WaitingPod, ...]) -> None:
@@ -120,11 +113,10 @@ def _evict_pod(builder: PlanBuilder, pool: RemovedPool, each: WaitingPod) -> Non
         uid=metadata.uid,
         cluster=pool.workload.cluster,
     )
-    builder.act_with_facts(
+    builder.act(
         Verb.EVICT,
         ref,
-        Reason.POD_EVICTED,
-        pool.facts(pod=each.name, node=node),
+        PodEvicted(pool=pool.pool, pod=each.name, node=node),
         Write(body=eviction_options(each.node)),
         disruption=Disruption.EVICTS,
         disrupts=(node,),
@@ -133,20 +125,74 @@ def _evict_pod(builder: PlanBuilder, pool: RemovedPool, each: WaitingPod) -> Non
 
 
 def _unfinished(
-    builder: PlanBuilder, pool: RemovedPool, started: datetime, waiting: tuple[WaitingPod, ...], open_nodes: int
-) -> Progress:
-    listed, nodes = waiting[:LISTED], len({each.node.metadata.name for each in waiting})
-    facts = {
-        "nodes": nodes,
-        "open": open_nodes,
-        "pods": len(waiting),
-        "blocking": [f"{each.name} on {each.node.metadata.name}" for each in listed],
-        "blockingPods": [{"pod": each.name, "node": each.node.metadata.name} for each in listed],
-        "seconds": pool.timeout,
-    }
+    builder: PlanBuilder, pool: RemovedPool, started: datetime, waiting: tuple[WaitingPod, ...]
+) -> Draining | DrainTimeout:
+    pods, nodes = len(waiting), len({each.node.metadata.name for each in waiting})
+    blocking = tuple(PodOnNode(each.name, each.node.metadata.name) for each in waiting[:LISTED])
     expires = started + timedelta(seconds=pool.timeout)
     if pool.timeout and builder.now >= expires:
-        return Progress(Reason.DRAIN_TIMEOUT, waiting, nodes, facts)
+        return DrainTimeout(pool=pool.pool, pods=pods, nodes=nodes, blocking_pods=blocking, seconds=pool.timeout)
     if pool.timeout:
         builder.wake(expires)
-    return Progress(Reason.DRAINING, waiting, nodes, facts)
+    return Draining(pool=pool.pool, pods=pods, nodes=nodes, blocking_pods=blocking)
+
+
+# cordons
+
+
+def uncordon(builder: PlanBuilder, pool: RemovedPool, node: Node) -> str:
+    """Undo the cordon of this pool; return the action's id, empty if there is nothing to undo."""
+    has = node.metadata.annotations
+    cordoned_by, message = has.get(names.CORDONED_BY), NodeUncordoned(pool=pool.pool, node=node.metadata.name)
+    if cordoned_by == pool.owner:
+        keys = [key for key in (POOL_DRAINING, names.CORDONED_BY) if key in has]
+        return _patch_node(builder, pool, node, dict.fromkeys(keys), False, message)
+    if cordoned_by is None and POOL_DRAINING in has:
+        return _patch_node(builder, pool, node, {POOL_DRAINING: None}, node.spec.unschedulable, message)
+    return ""
+
+
+def _is_cordoned(node: Node) -> bool:
+    """Return True if the node is unschedulable and marked as draining for other capabilities."""
+    return node.spec.unschedulable and POOL_DRAINING in node.metadata.annotations
+
+
+def _cordoned_since(node: Node) -> datetime | None:
+    return timestamps.parse_rfc3339_or_none(node.metadata.annotations.get(POOL_DRAINING))
+
+
+def _cordon(builder: PlanBuilder, pool: RemovedPool, node: Node) -> None:
+    annotations: dict[str, str | None] = {POOL_DRAINING: timestamps.format_rfc3339(builder.now)}
+    if not node.spec.unschedulable:
+        annotations[names.CORDONED_BY] = pool.owner
+    _patch_node(builder, pool, node, annotations, True, NodeCordoned(pool=pool.pool, node=node.metadata.name))
+
+
+def _patch_node(
+    builder: PlanBuilder,
+    pool: RemovedPool,
+    node: Node,
+    annotations: dict[str, str | None],
+    unschedulable: bool,
+    message: NodeCordoned | NodeUncordoned,
+) -> str:
+    before = node.metadata.annotations
+    body: Object = {"metadata": {"annotations": annotations}}
+    diff = [
+        FieldChange(path=f"metadata.annotations[{key}]", from_=before.get(key), to=value)
+        for key, value in annotations.items()
+    ]
+    if unschedulable != node.spec.unschedulable:
+        wanted = unschedulable or None
+        body["spec"] = {"unschedulable": wanted}
+        diff.append(FieldChange(path="spec.unschedulable", from_=node.spec.unschedulable or None, to=wanted))
+    is_cordon = isinstance(message, NodeCordoned)
+    return builder.act(
+        Verb.PATCH,
+        pool.node_ref(node),
+        message,
+        Write(body=body, resource_version=node.metadata.resource_version),
+        diff=tuple(diff),
+        disruption=Disruption.RELEASES if is_cordon else Disruption.NONE,
+        already_approved=is_cordon,
+    )

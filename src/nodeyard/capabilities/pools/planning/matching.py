@@ -13,16 +13,28 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Final
 
 import msgspec
 
+from nodeyard.capabilities.pools.messages.placement import (
+    ClusterNotReady,
+    LabelDiffers,
+    LabelMissing,
+    Offer,
+    PoolDraining,
+    PoolEmpty,
+    TaintNotTolerated,
+)
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.types import Placement, PoolTaint
 from nodeyard.kube.json import Object
 from nodeyard.kube.taints import render, untolerated
 
-Refusal = tuple[Reason, Object]
-"""Reason why a pool does not match, with its facts."""
+_UNAVAILABLE: Final[Mapping[Reason, type[Offer]]] = {
+    Reason.POOL_EMPTY: PoolEmpty,
+    Reason.CLUSTER_NOT_READY: ClusterNotReady,
+}
 
 
 @dataclass(frozen=True)
@@ -41,9 +53,8 @@ class PoolOffer:
     is_removed: bool = False
     """True if the pool is being removed: it never matches."""
 
-    @property
-    def facts(self) -> Object:
-        return {"cluster": self.cluster, "pool": self.pool}
+    def __str__(self) -> str:
+        return f"{self.cluster}/{self.pool}"
 
 
 @dataclass(frozen=True)
@@ -118,7 +129,7 @@ class PoolIndex:
             left = agreeing
         return counts
 
-    def refusals(self, placement: Placement, most: int | None = None) -> Iterator[tuple[PoolOffer, Refusal]]:
+    def refusals(self, placement: Placement, most: int | None = None) -> Iterator[tuple[PoolOffer, Offer]]:
         """Yield the pools that do not match in order, each with its first reason; at most `most`."""
         fitting = frozenset(self.match(placement).fitting)
         tolerations = _toleration_objects(placement)
@@ -130,21 +141,22 @@ class PoolIndex:
                 yield offer, refusal
 
 
-def refuse(
-    offer: PoolOffer, placement: Placement, taints: Sequence[Object], tolerations: list[Object]
-) -> Refusal | None:
+def refuse(offer: PoolOffer, placement: Placement, taints: Sequence[Object], tolerations: list[Object]) -> Offer | None:
     """Return the first reason why the pool does not match; None if it matches."""
+    cluster, pool = offer.cluster, offer.pool
     if offer.is_removed:
-        return Reason.POOL_DRAINING, offer.facts
+        return PoolDraining(cluster=cluster, pool=pool)
     for key, wanted in sorted(placement.node_selector.items()):
         value = offer.labels.get(key)
         if value is None:
-            return Reason.LABEL_MISSING, {**offer.facts, "key": key, "wanted": wanted}
+            return LabelMissing(cluster=cluster, pool=pool, key=key)
         if value != wanted:
-            return Reason.LABEL_DIFFERS, {**offer.facts, "key": key, "value": value, "wanted": wanted}
+            return LabelDiffers(cluster=cluster, pool=pool, key=key, value=value, wanted=wanted)
     for taint in untolerated(taints, tolerations):
-        return Reason.TAINT_NOT_TOLERATED, {**offer.facts, "taint": render(taint)}
-    return None if offer.unavailable_reason is None else (offer.unavailable_reason, offer.facts)
+        return TaintNotTolerated(cluster=cluster, pool=pool, taint=render(taint))
+    if offer.unavailable_reason is None:
+        return None
+    return _UNAVAILABLE[offer.unavailable_reason](cluster=cluster, pool=pool)
 
 
 def _toleration_objects(placement: Placement) -> list[Object]:

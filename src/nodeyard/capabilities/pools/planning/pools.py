@@ -9,6 +9,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from nodeyard.capabilities.pools import generation, names
+from nodeyard.capabilities.pools.messages.blocks import (
+    AutoscalingIgnored,
+    AutoscalingIncomplete,
+    Invalid,
+    KeyRefused,
+    NodeClassNotFound,
+    NodeClassUnfit,
+    TwoMachineDeployments,
+)
+from nodeyard.capabilities.pools.messages.changes import PoolAdopted, PoolCreated, PoolRolled, PoolUpdated
+from nodeyard.capabilities.pools.messages.removals import DeploymentDeleting
 from nodeyard.capabilities.pools.planning import replicas, rolling, templates
 from nodeyard.capabilities.pools.planning.deployment_lookup import DeploymentLookup, is_adopted
 from nodeyard.capabilities.pools.planning.machine_state import bootstrap_of, infrastructure_of, is_deleting
@@ -20,21 +31,13 @@ from nodeyard.capabilities.pools.planning.server_side_apply import (
     generation_group,
     ref_to,
 )
-from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
-from nodeyard.capabilities.pools.types import LatticeNodeClass, WorkerPool
+from nodeyard.capabilities.pools.types import LatticeCluster, LatticeNodeClass, WorkerPool
 from nodeyard.capabilities.pools.validation.node_keys import faults
 from nodeyard.kube.json import Object
 from nodeyard.plan.builder import PlanBuilder
+from nodeyard.plan.message import Message
 from nodeyard.plan.model import ObjectRef
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """Reason why a pool is blocked."""
-
-    reason: Reason
-    facts: Object
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,8 @@ class Pool:
     node_class: LatticeNodeClass | None
     machine: generation.Template | None
     """Its machine template; None if it cannot be generated."""
-    refusal: Refusal | None
+    refusal: Message | None
+    """Why the pool is blocked; None if it is not."""
 
     @property
     def deployment(self) -> Object | None:
@@ -56,36 +60,39 @@ class Pool:
 
 def resolve(snapshot: PoolsSnapshot, id: str, spec: WorkerPool, lookup: DeploymentLookup) -> Pool:
     node_class = snapshot.classes.get(spec.node_class) if spec.node_class else None
-    facts: Object = {"cluster": snapshot.cluster.name, "pool": id}
-    refusal, machine = _refusal(snapshot, id, spec, node_class, facts), None
+    refusal, machine = _refusal(snapshot, id, spec, node_class), None
     try:
         if refusal is None:
             machine = generation.worker_template(snapshot.cluster, id, spec, node_class, snapshot.served)
     except generation.InvalidSpec as unfit:
-        reason = Reason.NODE_CLASS_UNFIT if spec.node_class else Reason.INVALID
-        refusal = Refusal(reason, {**facts, **_class_fact(spec), "error": unfit.message})
+        if spec.node_class:
+            refusal = NodeClassUnfit(pool=id, node_class=spec.node_class, error=unfit.message)
+        else:
+            refusal = Invalid(error=unfit.message)
     except generation.NotServed:
         pass  # reported once for the whole cluster
     return Pool(id, spec, lookup, node_class, machine, refusal)
 
 
-def _refusal(
-    snapshot: PoolsSnapshot, id: str, spec: WorkerPool, node_class: LatticeNodeClass | None, facts: Object
-) -> Refusal | None:
+def _refusal(snapshot: PoolsSnapshot, id: str, spec: WorkerPool, node_class: LatticeNodeClass | None) -> Message | None:
     """Return the block caused by the pool's keys or its class."""
     if found := faults(id, spec):
-        texts = [f"{fault.field} {fault.value}: {fault.message}" for fault in found]
-        return Refusal(Reason.KEY_REFUSED, {**facts, "faults": texts})
+        return KeyRefused(pool=id, faults=tuple(f"{each.field} {each.value}: {each.message}" for each in found))
     if spec.node_class and node_class is None:
-        facts = {**facts, **_class_fact(spec)}
-        error = snapshot.malformed_classes.get(spec.node_class)
-        reason = Reason.NODE_CLASS_NOT_FOUND if error is None else Reason.NODE_CLASS_UNFIT
-        return Refusal(reason, facts if error is None else {**facts, "error": error})
+        if (error := snapshot.malformed_classes.get(spec.node_class)) is not None:
+            return NodeClassUnfit(pool=id, node_class=spec.node_class, error=error)
+        return NodeClassNotFound(pool=id, node_class=spec.node_class)
     return None
 
 
-def _class_fact(spec: WorkerPool) -> Object:
-    return {"class": spec.node_class} if spec.node_class else {}
+def autoscaling_warning(lc: LatticeCluster, id: str, spec: WorkerPool) -> Message | None:
+    """Return the warning about min and max that have no effect; None if there is none."""
+    if spec.min is None and spec.max is None:
+        return None
+    if not lc.is_autoscaled:
+        return AutoscalingIgnored(pool=id, replicas=spec.replicas)
+    missing = "min" if spec.min is None else "max" if spec.max is None else ""
+    return AutoscalingIncomplete(pool=id, missing=missing, replicas=spec.replicas) if missing else None
 
 
 def pool_ref(snapshot: PoolsSnapshot, pool: Pool) -> ObjectRef:
@@ -115,15 +122,15 @@ def reconcile_pool(
 ) -> tuple[tuple[str, str], ...]:
     """Reconcile a pool with the spec; return the templates it uses, by kind and name."""
     deployment, ref = pool.deployment, pool_ref(snapshot, pool)
-    facts: Object = {"cluster": snapshot.cluster.name, "pool": pool.id}
     if pool.lookup.other:
-        builder.block_with_facts(ref, Reason.DUPLICATE, {**facts, "kept": pool.lookup.name, "other": pool.lookup.other})
+        builder.block(ref, TwoMachineDeployments(pool=pool.id, kept=pool.lookup.name, other=pool.lookup.other))
     if deployment is not None and is_deleting(deployment):
-        builder.block_with_facts(ref, Reason.DEPLOYMENT_DELETING, facts)
+        machines = len(snapshot.management.machines_of(pool.lookup.name))
+        builder.block(ref, DeploymentDeleting(pool=pool.id, machines=machines))
         return ()
     cancelled = _cancel_removal(builder, snapshot, pool)
     if pool.refusal is not None:
-        builder.block_with_facts(ref, pool.refusal.reason, pool.refusal.facts)
+        builder.block(ref, pool.refusal)
         _scale(builder, snapshot, pool, may_scale)
         return ()
     return _apply(builder, snapshot, pool, version, (*prerequisites, *cancelled), may_scale)
@@ -186,8 +193,8 @@ def _create(
 ) -> None:
     """Create the MachineDeployment. The apply is not forced: if it exists but is not in the cache, its replicas
     conflict with 0 and stay."""
-    facts = {"cluster": snapshot.cluster.name, "pool": pool.id, "replicas": pool.spec.replicas}
-    made = apply(builder, None, body, Reason.POOL_CREATED, facts, after=after, force=False)
+    message = PoolCreated(pool=pool.id, cluster=snapshot.cluster.name)
+    made = apply(builder, None, body, message, after=after, force=False)
     replicas.set_initial(builder, snapshot.cluster, pool.id, pool.spec, ref_to(body), made, may_scale)
 
 
@@ -197,16 +204,18 @@ def _update(
     lc = snapshot.cluster
     changed = changes(live, body, keeping=(replicas.FIELD,))
     disruption, disrupts, why = rolling.replacement(changed, nodes_of(snapshot, pool.lookup.name))
-    facts: Object = {"cluster": lc.name, "pool": pool.id}
-    reason = Reason.POOL_UPDATED if is_adopted(lc.name, live) else Reason.POOL_ADOPTED
+    message: Message
     if why:
-        reason, facts = Reason.POOL_ROLLED, {**facts, "nodes": len(disrupts), "why": list(why)}
+        message = PoolRolled(pool=pool.id, nodes=len(disrupts), why=why)
+    elif is_adopted(lc.name, live):
+        message = PoolUpdated(pool=pool.id)
+    else:
+        message = PoolAdopted(pool=pool.id, cluster=lc.name)
     apply(
         builder,
         live,
         body,
-        reason,
-        facts,
+        message,
         disruption=disruption,
         disrupts=disrupts,
         after=after,

@@ -93,14 +93,6 @@ class RemovedPool:
             api_version="v1", kind="Node", name=metadata.name, uid=metadata.uid, cluster=self.workload.cluster
         )
 
-    def facts(self, **more: object) -> Object:
-        return {
-            "cluster": self.snapshot.cluster.name,
-            "pool": self.pool,
-            "deployment": meta.name(self.deployment),
-            **more,
-        }
-
 
 def node_names(workload: Workload, machines: Sequence[Machine]) -> tuple[str, ...]:
     """Return the nodes of Machines, prefixed with the cluster if it is remote."""

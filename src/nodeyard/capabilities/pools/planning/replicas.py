@@ -11,9 +11,9 @@ from collections.abc import Sequence
 
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.generation.autoscaling import is_autoscaled
+from nodeyard.capabilities.pools.messages.changes import PoolScaled, ReplicasTakenOver
 from nodeyard.capabilities.pools.planning.machine_state import replicas
 from nodeyard.capabilities.pools.planning.server_side_apply import generation_group, ref_to
-from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.types import LatticeCluster, WorkerPool
 from nodeyard.kube.json import Object
 from nodeyard.plan.builder import PlanBuilder
@@ -83,12 +83,12 @@ def _apply(
     nodes: Sequence[str] = (),
 ) -> str:
     is_scaling, lost = number != current, max(current - number, 0)
-    facts = {"cluster": lc.name, "pool": pool_id, "from": current, "to": number}
-    return builder.act_with_facts(
+    return builder.act(
         Verb.APPLY,
         ref,
-        Reason.POOL_SCALED if is_scaling else Reason.REPLICAS_TAKEN_OVER,
-        facts,
+        PoolScaled(pool=pool_id, from_=current, to=number)
+        if is_scaling
+        else ReplicasTakenOver(pool=pool_id, replicas=number),
         Write(
             body={"spec": {"replicas": number}},
             field_manager=names.REPLICAS_MANAGER,

@@ -10,12 +10,13 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.reasons import Reason
+from nodeyard.capabilities.pools.messages.changes import FieldsTakenOver
 from nodeyard.capabilities.pools.types import LatticeCluster
 from nodeyard.kube.json import Object
 from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.diff import diff
 from nodeyard.plan.managed_fields import preview_apply, transfer_fields
+from nodeyard.plan.message import Message
 from nodeyard.plan.model import Disruption, FieldChange, ObjectRef, Verb, Write
 
 
@@ -64,8 +65,7 @@ def apply(
     builder: PlanBuilder,
     live: Object | None,
     body: Object,
-    reason: Reason,
-    facts: Object,
+    message: Message,
     *,
     disruption: Disruption = Disruption.NONE,
     disrupts: tuple[str, ...] = (),
@@ -78,12 +78,11 @@ def apply(
     if changed is None:
         changed = changes(live, body)
     if not changed:
-        return "" if live is None else _take_ownership(builder, live, body, facts)
-    return builder.act_with_facts(
+        return "" if live is None else _take_ownership(builder, live, body)
+    return builder.act(
         Verb.APPLY,
         ref_to(body, "" if live is None else live["metadata"].get("uid", "")),
-        reason,
-        facts,
+        message,
         Write(body=body, force=force),
         diff=changed,
         disruption=disruption,
@@ -96,7 +95,7 @@ def apply(
     )
 
 
-def _take_ownership(builder: PlanBuilder, live: Object, body: Object, facts: Object) -> str:
+def _take_ownership(builder: PlanBuilder, live: Object, body: Object) -> str:
     """Take field ownership from clusterctl; return the action's id.
 
     Empty if Nodeyard owns all fields, or if another action of this plan writes the object first.
@@ -105,11 +104,10 @@ def _take_ownership(builder: PlanBuilder, live: Object, body: Object, facts: Obj
     ref = ref_to(live)
     if fields is None or any(each.object == ref for each in builder.actions):
         return ""
-    return builder.act_with_facts(
+    return builder.act(
         Verb.PATCH,
         ref,
-        Reason.FIELDS_TAKEN_OVER,
-        {**facts, "object": str(ref)},
+        FieldsTakenOver(object=str(ref)),
         Write(body={"metadata": {"managedFields": fields}}, resource_version=live["metadata"]["resourceVersion"]),
         part="fields",
     )

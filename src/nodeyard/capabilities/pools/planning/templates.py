@@ -11,13 +11,18 @@ from dataclasses import dataclass
 
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.generation import Template
+from nodeyard.capabilities.pools.messages.changes import (
+    PoolAdopted,
+    TemplateAnnotated,
+    TemplateCreated,
+    TemplateDeleted,
+)
 from nodeyard.capabilities.pools.planning.machine_state import (
     bootstrap_of,
     control_plane_infrastructure,
     infrastructure_of,
 )
 from nodeyard.capabilities.pools.planning.server_side_apply import ref_to
-from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import Management, TemplateMeta
 from nodeyard.capabilities.pools.types import LatticeCluster
 from nodeyard.kube.json import Object
@@ -70,12 +75,10 @@ def _keep(builder: PlanBuilder, lc: LatticeCluster, template: Template, live: Te
 
 def _create(builder: PlanBuilder, lc: LatticeCluster, template: Template, after: Iterable[str]) -> str:
     body = template.render(lc)
-    facts = {"cluster": lc.name, "template": template.name, "class": template.node_class}
-    return builder.act_with_facts(
+    return builder.act(
         Verb.APPLY,
         ref_to(body),
-        Reason.TEMPLATE_CREATED,
-        facts,
+        TemplateCreated(template=template.name),
         Write(body=body),
         diff=diff(None, body),
         after=tuple(after),
@@ -95,11 +98,12 @@ def _record_inputs(
     if not is_adopted:
         patch["metadata"]["labels"] = dict(labels)
     before = {"metadata": {"labels": live.metadata.labels, "annotations": live.metadata.annotations}}
-    return builder.act_with_facts(
+    return builder.act(
         Verb.PATCH,
         _ref(live),
-        Reason.TEMPLATE_NOTED if is_adopted else Reason.POOL_ADOPTED,
-        {"cluster": lc.name, "template": live.metadata.name, "pool": live.metadata.labels.get(names.POOL, "")},
+        TemplateAnnotated(template=live.metadata.name)
+        if is_adopted
+        else PoolAdopted(pool=labels.get(names.POOL, ""), cluster=lc.name),
         Write(body=patch),
         diff=diff_patch(before, patch),
     )
@@ -114,8 +118,7 @@ def delete_unused(
         metadata = template.metadata
         is_ours = metadata.labels.get(names.CLUSTER) == lc.name and names.INPUTS in metadata.annotations
         if is_ours and metadata.deletion_timestamp is None and (template.kind, metadata.name) not in used:
-            facts = {"cluster": lc.name, "template": metadata.name}
-            builder.act_with_facts(Verb.DELETE, _ref(template), Reason.TEMPLATE_COLLECTED, facts, Write())
+            builder.act(Verb.DELETE, _ref(template), TemplateDeleted(template=metadata.name), Write())
 
 
 def _references(management: Management) -> Iterable[tuple[str, str]]:

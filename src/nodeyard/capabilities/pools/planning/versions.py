@@ -11,9 +11,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from nodeyard.capabilities.pools import names
+from nodeyard.capabilities.pools.messages.blocks import VersionSkew, VersionStopped, VersionWaits
 from nodeyard.capabilities.pools.planning.machine_state import (
     is_control_plane_initialized,
     is_paused,
@@ -21,7 +22,6 @@ from nodeyard.capabilities.pools.planning.machine_state import (
     machine_version,
     replicas,
 )
-from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.snapshot import Machine, PoolsSnapshot
 from nodeyard.kube.json import Object
 
@@ -59,12 +59,8 @@ def minors_between(older: str, newer: str) -> int | None:
     return after.minor - before.minor
 
 
-@dataclass(frozen=True)
-class UpgradeStop:
-    """Reason why not every machine runs the version yet."""
-
-    reason: Reason
-    facts: Object
+UpgradeStop: TypeAlias = VersionWaits | VersionStopped | VersionSkew
+"""Why not every machine runs the version yet."""
 
 
 @dataclass(frozen=True)
@@ -107,32 +103,28 @@ def _control_plane(snapshot: PoolsSnapshot, wanted: str, pools: Sequence[PoolSta
         return wanted, None
     step = minors_between(current, wanted)
     if step is None or not 0 <= step <= 1:
-        return current, UpgradeStop(Reason.SKEW, {"from": current, "to": wanted})
+        return current, VersionSkew(from_=current, to=wanted)
     if not _is_control_plane_on(live, current):
-        return current, UpgradeStop(Reason.VERSION_WAITS, _control_plane_facts(snapshot, current, wanted))
+        return current, _upgrading_control_plane(snapshot, current, wanted)
     for pool in pools:
         behind = minors_between(machine_version(pool.deployment), wanted) if pool.deployment else 0
         if behind is not None and behind > KUBELET_SKEW:
-            return current, UpgradeStop(
-                Reason.VERSION_WAITS, {"what": f"pool {pool.id}", "version": current, "to": wanted}
-            )
+            return current, VersionWaits(pool=pool.id, version=current, to=wanted)
     return wanted, None
 
 
-def _control_plane_facts(snapshot: PoolsSnapshot, version: str, wanted: str) -> Object:
+def _upgrading_control_plane(snapshot: PoolsSnapshot, version: str, wanted: str) -> VersionWaits:
+    """Return the stop for a control plane whose replicas do not all run the version."""
+    live = snapshot.management.control_plane
     machines = [each for each in snapshot.management.machines if names.CONTROL_PLANE_LABEL in each.metadata.labels]
-    facts: Object = {"what": "the control plane", "version": version, "to": wanted}
-    return {**facts, **_progress(snapshot.management.control_plane, machines, version)}
+    desired = None if live is None else replicas(live)
+    return VersionWaits(version=version, to=wanted, desired=desired, running=_count_running(machines, version))
 
 
-def _progress(obj: Object | None, machines: Sequence[Machine], version: str) -> Object:
+def _count_running(machines: Sequence[Machine], version: str) -> int:
     """Count the Machines that run the version; Cluster API's counters lag behind."""
-    running = [
-        each
-        for each in machines
-        if parse_version(each.spec.version) == parse_version(version) and each.status.phase == _RUNNING
-    ]
-    return {"desired": replicas(obj), "running": len(running)} if obj is not None else {}
+    wanted = parse_version(version)
+    return sum(parse_version(each.spec.version) == wanted and each.status.phase == _RUNNING for each in machines)
 
 
 def _is_control_plane_on(control_plane: Object | None, version: str) -> bool:
@@ -168,7 +160,7 @@ def _upgrade_next_pool(
     live = snapshot.management.control_plane
     behind = [pool for pool in pools if parse_version(versions[pool.id]) != parse_version(wanted)]
     if _has_other_version(live, wanted) or (behind and not _is_control_plane_on(live, wanted)):
-        return UpgradeStop(Reason.VERSION_WAITS, _control_plane_facts(snapshot, wanted, wanted))
+        return _upgrading_control_plane(snapshot, wanted, wanted)
     if not behind:
         return next((_upgrading(pool, wanted) for pool in pools if not _has_all_machines_on(pool, wanted)), None)
     for pool in pools:
@@ -184,20 +176,17 @@ def _upgrade_next_pool(
 def _pool_stop(pool: PoolState, wanted: str, is_behind: bool) -> UpgradeStop | None:
     """Return the reason why the upgrade cannot pass this pool; None if it can."""
     deployment = pool.deployment
-    facts: Object = {"pool": pool.id, "to": wanted}
     if is_behind and pool.is_blocked:
-        return UpgradeStop(Reason.VERSION_STOPPED, {**facts, "why": "it is blocked"})
+        return VersionStopped(pool=pool.id, to=wanted, why="it is blocked")
     if deployment is None:
         return None
     if is_paused(deployment):
-        return UpgradeStop(Reason.VERSION_STOPPED, {**facts, "why": "it is paused"}) if is_behind else None
+        return VersionStopped(pool=pool.id, to=wanted, why="it is paused") if is_behind else None
     failed = [machine.metadata.name for machine in pool.machines if machine.status.phase == _FAILED]
     if failed:
-        return UpgradeStop(Reason.VERSION_STOPPED, {**facts, "why": f"machine {failed[0]} has failed"})
+        return VersionStopped(pool=pool.id, to=wanted, why=f"Machine {failed[0]} has failed")
     if not is_behind and not _is_upgraded(pool, deployment, wanted):
-        return UpgradeStop(
-            Reason.VERSION_WAITS, {**facts, **_progress(deployment, pool.machines, wanted), "what": f"pool {pool.id}"}
-        )
+        return _upgrading(pool, wanted)
     return None
 
 
@@ -215,7 +204,7 @@ def _has_all_machines_on(pool: PoolState, wanted: str) -> bool:
     return all(parse_version(each.spec.version) == parse_version(wanted) for each in pool.machines)
 
 
-def _upgrading(pool: PoolState, wanted: str) -> UpgradeStop:
+def _upgrading(pool: PoolState, wanted: str) -> VersionWaits:
     """Return the stop for a pool whose upgrade has started and whose Machines do not all have the version."""
-    facts: Object = {"what": f"pool {pool.id}", "pool": pool.id, "to": wanted}
-    return UpgradeStop(Reason.VERSION_WAITS, {**facts, **_progress(pool.deployment, pool.machines, wanted)})
+    desired = None if pool.deployment is None else replicas(pool.deployment)
+    return VersionWaits(pool=pool.id, to=wanted, desired=desired, running=_count_running(pool.machines, wanted))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
-from nodeyard.capabilities.pools.messages import event_text, pool_label, text
 from nodeyard.capabilities.pools.planning.cluster_objects import cluster_ref
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.report.status import REJECTIONS, WARNINGS
@@ -22,12 +21,12 @@ FAILED = "Failed"
 
 _WITHOUT_EVENT = frozenset(
     {
-        Reason.CLUSTER_NOTED,
+        Reason.CLUSTER_ANNOTATED,
         Reason.FINALIZER_ADDED,
         Reason.FINALIZER_REMOVED,
         Reason.TEMPLATE_CREATED,
-        Reason.TEMPLATE_COLLECTED,
-        Reason.TEMPLATE_NOTED,
+        Reason.TEMPLATE_DELETED,
+        Reason.TEMPLATE_ANNOTATED,
         Reason.REPLICAS_TAKEN_OVER,
         Reason.FIELDS_TAKEN_OVER,
         Reason.NAMESPACE_CREATED,
@@ -44,7 +43,7 @@ _WITH_EVENT: frozenset[str] = REJECTIONS | {
     Reason.DRAIN_TIMEOUT,
     Reason.SELF_MANAGED,
     Reason.VERSION_STOPPED,
-    Reason.SKEW,
+    Reason.VERSION_SKEW,
     Reason.CLUSTER_PAUSED,
     Reason.CLUSTER_GONE,
 }
@@ -69,10 +68,10 @@ def _result_events(ref: ObjectRef, results: Iterable[ActionResult]) -> list[Even
     for each in results:
         action = each.action
         if each.result is Result.DONE and action.reason in _AGGREGATED:
-            key = (action.reason, pool_label(action.facts))
+            key = (action.reason, action.facts.label)
             counts[key] = counts.get(key, 0) + 1
         elif each.result is Result.DONE and action.reason not in _WITHOUT_EVENT:
-            found.append(Event(ref, NORMAL, action.reason, event_text(action.reason, action.facts)))
+            found.append(Event(ref, NORMAL, action.reason, action.facts.past_text()))
         elif each.result in _BAD and action.reason != Reason.POD_EVICTED:
             found.append(Event(ref, WARNING, f"{action.reason}{FAILED}", f"{action.object}: {each.message}"))
     for (reason, pool), count in counts.items():
@@ -83,7 +82,7 @@ def _result_events(ref: ObjectRef, results: Iterable[ActionResult]) -> list[Even
 
 def _blocked_events(ref: ObjectRef, blocked: Iterable[Blocked]) -> list[Event]:
     return [
-        Event(ref, WARNING, each.reason, text(each.reason, each.facts), is_standing=True)
+        Event(ref, WARNING, each.reason, each.facts.text(), is_standing=True)
         for each in blocked
         if each.reason in _WITH_EVENT
     ]
@@ -94,6 +93,4 @@ def _warning_events(ref: ObjectRef, snapshot: PoolsSnapshot, blocked: Iterable[B
     lc = snapshot.cluster
     if lc.status.observed_generation >= lc.metadata.generation:
         return []
-    return [
-        Event(ref, WARNING, each.reason, text(each.reason, each.facts)) for each in blocked if each.reason in WARNINGS
-    ]
+    return [Event(ref, WARNING, each.reason, each.facts.text()) for each in blocked if each.reason in WARNINGS]

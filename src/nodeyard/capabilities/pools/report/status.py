@@ -11,7 +11,14 @@ import msgspec
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.generation.autoscaling import is_autoscaled
-from nodeyard.capabilities.pools.messages import text
+from nodeyard.capabilities.pools.messages.removals import PodEvicted, Undrained
+from nodeyard.capabilities.pools.messages.states import (
+    ControlPlaneNotComplete,
+    Provisioning,
+    Reconciled,
+    Rolling,
+    Scaling,
+)
 from nodeyard.capabilities.pools.plan import resolve
 from nodeyard.capabilities.pools.planning.cluster_objects import cluster_ref
 from nodeyard.capabilities.pools.planning.deployment_lookup import pool_of
@@ -30,6 +37,7 @@ from nodeyard.capabilities.pools.planning.machine_state import (
 from nodeyard.capabilities.pools.planning.pools import Pool
 from nodeyard.capabilities.pools.planning.rolling import has_outdated
 from nodeyard.capabilities.pools.reasons import Reason
+from nodeyard.capabilities.pools.report.conditions import READY, condition
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.capabilities.pools.types import (
     BlockingPod,
@@ -39,14 +47,13 @@ from nodeyard.capabilities.pools.types import (
     WorkerPoolStatus,
     total_workers,
 )
-from nodeyard.kube.conditions import to_wire, with_condition
+from nodeyard.kube.conditions import FALSE, to_wire, with_condition
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Condition
 from nodeyard.plan.model import Action, Blocked, Plan
 from nodeyard.plan.reasons import EngineReason
 from nodeyard.runtime.capability import StatusWrite
 
-READY = "Ready"
 ACCEPTED = "Accepted"
 PROVISIONED = "Provisioned"
 DRAINED = "PoolsDrained"
@@ -68,17 +75,17 @@ REJECTIONS = frozenset(
     }
 )
 DRAIN_REASONS = frozenset({Reason.DRAINING, Reason.DRAIN_TIMEOUT, Reason.PODS_UNKNOWN, Reason.WORKLOAD_UNREACHABLE})
-REMOVAL_REASONS = DRAIN_REASONS | {Reason.MACHINES_MARKING, Reason.MACHINES_UNSEEN}
+REMOVAL_REASONS = DRAIN_REASONS | {Reason.DRAIN_OPTIONS_PENDING, Reason.MACHINES_UNSEEN}
 """Reasons about removed pools, which do not affect the condition Ready."""
 POOL_CHANGES = frozenset(
     {Reason.POOL_CREATED, Reason.POOL_UPDATED, Reason.POOL_ROLLED, Reason.POOL_ADOPTED, Reason.POOL_SCALED}
 )
 """Changes of a pool that its counters do not reflect yet."""
-VERSION_REASONS = frozenset({Reason.VERSION_WAITS, Reason.VERSION_STOPPED, Reason.SKEW})
+VERSION_REASONS = frozenset({Reason.VERSION_WAITS, Reason.VERSION_STOPPED, Reason.VERSION_SKEW})
 _REMOVAL_PHASES: Mapping[str, PoolPhase] = {
     Reason.DRAINING: PoolPhase.DRAINING,
     Reason.PODS_UNKNOWN: PoolPhase.DRAINING,
-    Reason.MACHINES_MARKING: PoolPhase.DELETING,
+    Reason.DRAIN_OPTIONS_PENDING: PoolPhase.DELETING,
     Reason.DEPLOYMENT_DELETING: PoolPhase.DELETING,
     Reason.PAUSED: PoolPhase.PAUSED,
 }
@@ -175,7 +182,7 @@ def phase_of(snapshot: PoolsSnapshot, blocked: Sequence[Blocked]) -> tuple[Phase
     # A ready cluster reports its own blocks before those of its pools.
     first = next((each for each in blocked if phase is not Phase.READY or not _is_of_pool(each)), None)
     shown = first or next(iter(blocked), None)
-    return phase, "" if shown is None else text(shown.reason, shown.facts)
+    return phase, "" if shown is None else shown.facts.text()
 
 
 def _phase(snapshot: PoolsSnapshot, blocked: Sequence[Blocked]) -> Phase:
@@ -197,7 +204,7 @@ def _pool_status(account: Account, pool: Pool) -> WorkerPoolStatus:
     snapshot, deployment, spec = account.snapshot, pool.deployment, pool.spec
     blocked = account.blocked_for(pool.lookup.name)
     if deployment is None:
-        message = text(blocked.reason, blocked.facts) if blocked else ""
+        message = blocked.facts.text() if blocked else ""
         phase = PoolPhase.BLOCKED if blocked else PoolPhase.PENDING
         return WorkerPoolStatus(
             desired=spec.replicas, phase=phase.value, message=message, display_name=spec.display_name
@@ -234,24 +241,19 @@ def _deployment_fields(snapshot: PoolsSnapshot, deployment: Object) -> Object:
 def _pool_phase(account: Account, pool: Pool, deployment: Object, blocked: Blocked | None) -> tuple[PoolPhase, str]:
     management = account.snapshot.management
     if blocked is not None:
-        return PoolPhase.BLOCKED, text(blocked.reason, blocked.facts)
+        return PoolPhase.BLOCKED, blocked.facts.text()
     if is_paused(deployment) or is_paused(management.cluster):
         return PoolPhase.PAUSED, ""
     if change := account.change_of(pool.lookup.name):
         phase = PoolPhase.ROLLING if change.reason == Reason.POOL_ROLLED else PoolPhase.SCALING
-        return phase, text(change.reason, change.facts)
-    counted = counters(deployment)
-    facts: Object = {
-        "pool": pool.id,
-        "displayName": pool.spec.display_name,
-        "desired": replicas(deployment),
-        "available": counted.available,
-        "upToDate": counted.up_to_date,
-    }
+        return phase, change.facts.text()
+    counted, desired, name = counters(deployment), replicas(deployment), pool.spec.display_name
     if (counted.is_current and counted.up_to_date < counted.replicas) or has_outdated(management, deployment):
-        return PoolPhase.ROLLING, text(Reason.ROLLING, facts)
+        rolling = Rolling(pool=pool.id, display_name=name, up_to_date=counted.up_to_date, desired=desired)
+        return PoolPhase.ROLLING, rolling.text()
     if not is_settled(deployment):
-        return PoolPhase.SCALING, text(Reason.SCALING, facts)
+        scaling = Scaling(pool=pool.id, display_name=name, available=counted.available, desired=desired)
+        return PoolPhase.SCALING, scaling.text()
     return PoolPhase.READY, ""
 
 
@@ -269,7 +271,7 @@ def _removed_pool_statuses(account: Account, wanted: set[str]) -> dict[str, Work
             phase = _REMOVAL_PHASES.get(blocked.reason, PoolPhase.BLOCKED)
         found[pool] = WorkerPoolStatus(
             phase=phase.value,
-            message=text(blocked.reason, blocked.facts) if blocked else "",
+            message=blocked.facts.text() if blocked else "",
             blocking_pods=_blocking(account, pool, blocked),
             **_deployment_fields(snapshot, deployment),
         )
@@ -278,13 +280,13 @@ def _removed_pool_statuses(account: Account, wanted: set[str]) -> dict[str, Work
 
 def _blocking(account: Account, pool: str, blocked: Blocked | None) -> tuple[BlockingPod, ...]:
     """Return the pods that block a drain, with the API server's message if their eviction was rejected."""
-    waiting = blocked.facts.get("blockingPods", ()) if blocked is not None else ()
-    found = {each["pod"]: BlockingPod(pod=each["pod"], node=each.get("node", "")) for each in waiting}
-    for each in account.evictions:
-        facts = each.action.facts
-        if facts.get("pool") == pool:
-            name = f"{each.action.object.namespace}/{each.action.object.name}"
-            found[name] = BlockingPod(pod=name, node=facts.get("node", ""), message=each.message)
+    undrained = blocked.facts if blocked is not None else None
+    waiting = undrained.blocking_pods if isinstance(undrained, Undrained) else ()
+    found = {each.pod: BlockingPod(pod=each.pod, node=each.node) for each in waiting}
+    for failure in account.evictions:
+        evicted = failure.action.facts
+        if isinstance(evicted, PodEvicted) and evicted.pool == pool:
+            found[evicted.pod] = BlockingPod(pod=evicted.pod, node=evicted.node, message=failure.message)
     return tuple(pod for _name, pod in sorted(found.items())[:LISTED])
 
 
@@ -301,44 +303,37 @@ def _conditions(account: Account, phase: Phase, now: datetime) -> tuple[Conditio
         _version_current(account),
     )
     conditions = lc.status.conditions
-    for condition in fresh:
-        observed = msgspec.structs.replace(condition, observed_generation=lc.metadata.generation)
+    for each in fresh:
+        observed = msgspec.structs.replace(each, observed_generation=lc.metadata.generation)
         conditions = with_condition(conditions, observed, now)
     return conditions
 
 
-def _condition(kind: str, is_true: bool, reason: str, facts: Object) -> Condition:
-    return Condition(type=kind, status="True" if is_true else "False", reason=reason, message=text(reason, facts))
-
-
-def _true_condition(kind: str, account: Account) -> Condition:
-    return _condition(kind, True, Reason.RECONCILED.value, {"cluster": account.snapshot.cluster.name})
-
-
-def _blocked_condition(kind: str, blocked: Blocked) -> Condition:
-    return _condition(kind, False, blocked.reason, blocked.facts)
+def _condition_of(kind: str, blocked: Blocked | None) -> Condition:
+    """Return a condition that is False if there is a block."""
+    return condition(kind, blocked is None, Reconciled() if blocked is None else blocked.facts)
 
 
 def _ready(account: Account, phase: Phase) -> Condition:
     snapshot = account.snapshot
     if account.errors:
         first = account.errors[0]
-        return Condition(type=READY, status="False", reason=f"{first.action.reason}Failed", message=_failure(first))
+        return Condition(type=READY, status=FALSE, reason=f"{first.action.reason}Failed", message=_failure(first))
     for blocked in account.blocked:
         if blocked.reason not in REMOVAL_REASONS:
-            return _blocked_condition(READY, blocked)
+            return _condition_of(READY, blocked)
     if phase is not Phase.READY:
-        return _condition(READY, False, Reason.PROVISIONING.value, {"cluster": snapshot.cluster.name})
+        return condition(READY, False, Provisioning(cluster=snapshot.cluster.name))
     control_plane = snapshot.management.control_plane
     if control_plane is not None and not is_settled(control_plane):
-        counted = counters(control_plane)
-        facts = {"cluster": snapshot.cluster.name, "ready": counted.ready, "desired": replicas(control_plane)}
-        return _condition(READY, False, Reason.CONTROL_PLANE_GROWING.value, facts)
+        ready, desired = counters(control_plane).ready, replicas(control_plane)
+        growing = ControlPlaneNotComplete(cluster=snapshot.cluster.name, ready=ready, desired=desired)
+        return condition(READY, False, growing)
     for pool in account.pools:
         status = account.pool_statuses[pool.id]
         if status.phase != PoolPhase.READY:
-            return Condition(type=READY, status="False", reason=status.phase or "Pending", message=status.message)
-    return _true_condition(READY, account)
+            return Condition(type=READY, status=FALSE, reason=status.phase or "Pending", message=status.message)
+    return _condition_of(READY, None)
 
 
 def _failure(result: ActionResult) -> str:
@@ -346,34 +341,30 @@ def _failure(result: ActionResult) -> str:
 
 
 def _accepted(account: Account) -> Condition:
-    blocked = account.first(REJECTIONS)
-    return _blocked_condition(ACCEPTED, blocked) if blocked else _true_condition(ACCEPTED, account)
+    return _condition_of(ACCEPTED, account.first(REJECTIONS))
 
 
 def _provisioned(account: Account, phase: Phase) -> Condition:
     if phase is Phase.READY:
-        return _true_condition(PROVISIONED, account)
+        return _condition_of(PROVISIONED, None)
     blocked = account.first((Reason.NOT_PIVOTED, Reason.CONTROL_PLANE_PENDING, *REJECTIONS))
     if blocked is not None:
-        return _blocked_condition(PROVISIONED, blocked)
-    return _condition(PROVISIONED, False, Reason.PROVISIONING.value, {"cluster": account.snapshot.cluster.name})
+        return _condition_of(PROVISIONED, blocked)
+    return condition(PROVISIONED, False, Provisioning(cluster=account.snapshot.cluster.name))
 
 
 def _drained(account: Account) -> Condition:
     blocked = account.first((Reason.DRAIN_TIMEOUT, Reason.WORKLOAD_UNREACHABLE)) or account.first(DRAIN_REASONS)
-    if blocked is None:
-        return _true_condition(DRAINED, account)
-    condition = _blocked_condition(DRAINED, blocked)
-    refused = [f"{each.action.object}: {each.message}" for each in account.evictions]
-    if not refused:
-        return condition
-    message = f"{condition.message}. {'; '.join(refused[:LISTED])}"
-    return Condition(type=DRAINED, status="False", reason=condition.reason, message=message[:32768])
+    drained = _condition_of(DRAINED, blocked)
+    refused = [_failure(each) for each in account.evictions]
+    if blocked is None or not refused:
+        return drained
+    message = f"{drained.message}. {'; '.join(refused[:LISTED])}"
+    return Condition(type=DRAINED, status=FALSE, reason=drained.reason, message=message[:32768])
 
 
 def _version_current(account: Account) -> Condition:
-    blocked = account.first(VERSION_REASONS)
-    return _blocked_condition(VERSION_CURRENT, blocked) if blocked else _true_condition(VERSION_CURRENT, account)
+    return _condition_of(VERSION_CURRENT, account.first(VERSION_REASONS))
 
 
 # serialization
