@@ -31,8 +31,6 @@ class Golden:
     served: Served = SERVED
     is_adopted: bool = False
     """Its pool `default` is a legacy MachineDeployment."""
-    is_forced: bool = False
-    """Its pools are being removed without a drain."""
 
     @property
     def name(self) -> str:
@@ -81,7 +79,6 @@ class Golden:
             version=lc.version,
             replicas=0,
             selector=legacy if self.is_adopted else None,
-            force=self.is_forced,
             node_class=self.classes.get(pool.node_class),
         )
 
@@ -235,7 +232,6 @@ _GOLDEN = [
     ),
     _golden(
         build.cluster("forced", poolDrainTimeout=60, poolDeletionPolicy="Force", workerPools={"old": build.pool(2)}),
-        is_forced=True,
     ),
 ]
 GOLDEN = {each.name: each for each in _GOLDEN}

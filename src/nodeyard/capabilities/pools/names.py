@@ -84,8 +84,6 @@ KUBECONFIGS: Final = "kubeconfigs"
 """Name of the RBAC grant to read kubeconfig Secrets in cluster namespaces."""
 
 # cache indexes
-BY_CLUSTER: Final = "cluster"
-"""Cluster API objects by cluster."""
 BY_NODE: Final = "node"
 """Pods by spec.nodeName, Machines by status.nodeRef."""
 BY_CLASS: Final = "class"

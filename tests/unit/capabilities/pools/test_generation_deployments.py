@@ -84,13 +84,6 @@ def test_single_machines_are_drained_within_the_same_limit() -> None:
     assert deployment()["spec"]["template"]["spec"]["deletion"]["nodeDrainTimeoutSeconds"] == 300
 
 
-def test_force_marks_the_machines_and_nothing_else() -> None:
-    forced, plain = deployment(force=True), deployment()
-    marks = forced["spec"]["template"]["metadata"].pop("annotations")
-    assert set(marks) == {names.EXCLUDE_DRAINING, names.EXCLUDE_VOLUME_WAIT}
-    assert forced == plain
-
-
 @pytest.mark.parametrize("version", ["1.32.0", "v1.32.0", "vv1.32.0"])
 def test_a_version_has_exactly_one_v(version: str) -> None:
     assert deployment(version=version)["spec"]["template"]["spec"]["version"] == "v1.32.0"

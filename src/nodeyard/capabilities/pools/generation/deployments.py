@@ -29,7 +29,6 @@ def machine_deployment(
     version: str,
     replicas: int | None,
     selector: Object | None = None,
-    force: bool = False,
     node_class: LatticeNodeClass | None = None,
 ) -> Object:
     """Return the MachineDeployment.
@@ -37,7 +36,6 @@ def machine_deployment(
     bootstrap, infrastructure: names of the templates.
     replicas: None omits the field.
     selector: selector of an adopted MachineDeployment, which is immutable; machines get its labels.
-    force: machines are deleted without a drain and without waiting for volumes.
     node_class: recorded in annotations; its resources let the autoscaler scale from zero.
     """
     own = {names.CLUSTER_NAME_LABEL: lc.name, names.DEPLOYMENT_NAME_LABEL: name}
@@ -57,7 +55,7 @@ def machine_deployment(
             replicas=replicas,
             selector=selector,
             template={
-                "metadata": drop_empty(labels=dict(sorted(labels.items())), annotations=_forced() if force else None),
+                "metadata": {"labels": dict(sorted(labels.items()))},
                 "spec": drop_empty(
                     clusterName=lc.name,
                     # An adopted MachineDeployment may have no version; it gets one at its turn of an upgrade.
@@ -82,7 +80,3 @@ def _deletion(lc: LatticeCluster) -> Object:
     """Return the deletion settings of single machines. Without a limit one budget could block a scale-down forever."""
     seconds = lc.spec.pool_drain_timeout
     return {"nodeDrainTimeoutSeconds": seconds, "nodeVolumeDetachTimeoutSeconds": seconds}
-
-
-def _forced() -> dict[str, str]:
-    return {names.EXCLUDE_DRAINING: names.TRUE, names.EXCLUDE_VOLUME_WAIT: names.TRUE}
