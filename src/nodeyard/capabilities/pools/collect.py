@@ -12,7 +12,6 @@ from typing import Any
 
 from nodeyard.capabilities.pools import names, watched
 from nodeyard.capabilities.pools.generation import class_inputs
-from nodeyard.capabilities.pools.generation.autoscaling import is_autoscaled
 from nodeyard.capabilities.pools.planning.deployment_lookup import find_deployment, removed
 from nodeyard.capabilities.pools.planning.machine_state import infrastructure_of, is_control_plane_initialized, replicas
 from nodeyard.capabilities.pools.planning.matching import PoolOffer
@@ -275,7 +274,7 @@ def _offers(view: View, cluster: LatticeCluster) -> Iterator[PoolOffer]:
 
 def _offer(cluster: LatticeCluster, id: str, pool: WorkerPool, management: Management, is_ready: bool) -> PoolOffer:
     deployment = find_deployment(cluster.name, management, id).deployment
-    wanted = replicas(deployment) if deployment is not None and is_autoscaled(cluster, pool) else pool.replicas
+    wanted = replicas(deployment) if deployment is not None and cluster.is_pool_autoscaled(pool) else pool.replicas
     unavailable_reason = None
     if not is_ready:
         unavailable_reason = Reason.CLUSTER_NOT_READY

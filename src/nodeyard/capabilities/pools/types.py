@@ -332,6 +332,10 @@ class LatticeCluster(PlainStruct, frozen=True):
     def is_autoscaled(self) -> bool:
         return self.spec.autoscaling == Autoscaling.CLUSTER_AUTOSCALER
 
+    def is_pool_autoscaled(self, pool: WorkerPool) -> bool:
+        """Return True if the cluster-autoscaler owns this pool's replicas: it needs both min and max."""
+        return self.is_autoscaled and pool.min is not None and pool.max is not None
+
 
 def resolved_pools(nodes: NodesSpec) -> dict[str, WorkerPool]:
     """Return the pools sorted by id; `workers` is the pool `default`."""

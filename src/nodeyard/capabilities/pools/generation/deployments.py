@@ -7,13 +7,20 @@ cluster-autoscaler sets them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.generation.autoscaling import autoscaler_annotations
 from nodeyard.capabilities.pools.generation.clusters import with_v
 from nodeyard.capabilities.pools.generation.infrastructure import class_inputs
 from nodeyard.capabilities.pools.generation.kinds import reference
-from nodeyard.capabilities.pools.generation.metadata import drop_empty, machine_labels, object_metadata
-from nodeyard.capabilities.pools.types import LatticeCluster, LatticeNodeClass, WorkerPool
+from nodeyard.capabilities.pools.generation.metadata import (
+    drop_empty,
+    join_labels,
+    machine_labels,
+    node_labels,
+    object_metadata,
+)
+from nodeyard.capabilities.pools.types import LatticeCluster, LatticeNodeClass, PoolTaint, WorkerPool
 from nodeyard.kube.json import Object
 
 
@@ -48,7 +55,7 @@ def machine_deployment(
             lc,
             name,
             pool=pool_id,
-            annotations={**_class(lc, node_class), **autoscaler_annotations(lc, pool_id, pool, node_class)},
+            annotations={**_class(lc, node_class), **_autoscaler_annotations(lc, pool_id, pool, node_class)},
         ),
         "spec": drop_empty(
             clusterName=lc.name,
@@ -80,3 +87,49 @@ def _deletion(lc: LatticeCluster) -> Object:
     """Return the deletion settings of single machines. Without a limit one budget could block a scale-down forever."""
     seconds = lc.spec.pool_drain_timeout
     return {"nodeDrainTimeoutSeconds": seconds, "nodeVolumeDetachTimeoutSeconds": seconds}
+
+
+# annotations of the cluster-autoscaler
+
+
+def _autoscaler_annotations(
+    lc: LatticeCluster, pool_id: str, pool: WorkerPool, node_class: LatticeNodeClass | None
+) -> dict[str, str]:
+    """Return min, max and the node properties to scale from zero.
+
+    Without both bounds there are none: the autoscaler needs both, and Cluster API's webhook defaults replicas from
+    them.
+    """
+    if not lc.is_pool_autoscaled(pool):
+        return {}
+    taints = sorted(pool.taints, key=lambda taint: (taint.key, taint.effect))
+    annotations = {
+        names.AUTOSCALER_MIN: str(pool.min),
+        names.AUTOSCALER_MAX: str(pool.max),
+        **_capacity(node_class),
+        names.CAPACITY_LABELS: join_labels(node_labels(pool_id, pool)),
+    }
+    if taints:
+        annotations[names.CAPACITY_TAINTS] = ",".join(_format_taint(taint) for taint in taints)
+    return annotations
+
+
+def _capacity(node_class: LatticeNodeClass | None) -> dict[str, str]:
+    """Return capacity annotations from the class's resources; values that are not positive numbers are skipped."""
+    resources = node_class.spec.resources if node_class else None
+    if not isinstance(resources, Mapping):
+        return {}
+    amounts = (
+        (names.CAPACITY_CPU, resources.get("cores"), ""),
+        (names.CAPACITY_MEMORY, resources.get("memoryGi"), "Gi"),
+        (names.CAPACITY_DISK, resources.get("storageGi"), "Gi"),
+    )
+    return {key: f"{amount}{unit}" for key, amount, unit in amounts if _is_amount(amount)}
+
+
+def _is_amount(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
+
+
+def _format_taint(taint: PoolTaint) -> str:
+    return f"{taint.key}={taint.value}:{taint.effect}"

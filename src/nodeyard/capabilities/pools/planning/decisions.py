@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.generation.autoscaling import is_autoscaled
 from nodeyard.capabilities.pools.messages.blocks import Foreign
 from nodeyard.capabilities.pools.messages.remedies import (
     AddPoolAgain,
@@ -125,7 +124,7 @@ def pool_state(snapshot: PoolsSnapshot, pool: Pool, builder: PlanBuilder) -> Mes
         return pending
     counted, desired = counters(deployment), replicas(deployment)
     if is_settled(deployment):
-        if is_autoscaled(snapshot.cluster, pool.spec):
+        if snapshot.cluster.is_pool_autoscaled(pool.spec):
             return Autoscaled(pool=id, display_name=display_name, min=pool.spec.min, max=pool.spec.max)
         return AsSpecified(pool=id, display_name=display_name, cluster=snapshot.cluster.name, desired=desired)
     if counted.up_to_date < counted.replicas:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.generation.autoscaling import is_autoscaled
 from nodeyard.capabilities.pools.messages.changes import PoolScaled, ReplicasTakenOver
 from nodeyard.capabilities.pools.planning.machine_state import replicas
 from nodeyard.capabilities.pools.planning.server_side_apply import generation_group, ref_to
@@ -26,7 +25,7 @@ FIELD = ("spec", "replicas")
 
 def wanted(lc: LatticeCluster, pool: WorkerPool, current: int) -> int:
     """Return the desired replicas: of the spec, or the current ones within min and max if autoscaled."""
-    if not is_autoscaled(lc, pool):
+    if not lc.is_pool_autoscaled(pool):
         return pool.replicas
     assert pool.min is not None
     assert pool.max is not None

@@ -10,7 +10,6 @@ import msgspec
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.generation.autoscaling import is_autoscaled
 from nodeyard.capabilities.pools.messages.removals import PodEvicted, Undrained
 from nodeyard.capabilities.pools.messages.states import (
     ControlPlaneNotComplete,
@@ -212,7 +211,7 @@ def _pool_status(account: Account, pool: Pool) -> WorkerPoolStatus:
     known = _deployment_fields(snapshot, deployment)
     phase, message = _pool_phase(account, pool, deployment, blocked)
     return WorkerPoolStatus(
-        desired=replicas(deployment) if is_autoscaled(snapshot.cluster, spec) else spec.replicas,
+        desired=replicas(deployment) if snapshot.cluster.is_pool_autoscaled(spec) else spec.replicas,
         phase=phase.value,
         message=message,
         display_name=spec.display_name,
