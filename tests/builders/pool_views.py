@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.collect import BY_NAMESPACE
 from nodeyard.capabilities.pools.controller import POOLS
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.capabilities.pools.types import LatticeService, resolved_pools
@@ -52,7 +51,7 @@ class PoolsView:
     def indexed(self, kind: str, index: str, value: str) -> Sequence[Any]:
         if (kind, index) == (names.CLUSTER_KIND, names.BY_CLASS):
             return [each for each in self.all(kind) if value in _classes(each)]
-        world = self._world_of(value) if index == BY_NAMESPACE else None
+        world = self._world_of(value) if index == names.BY_NAMESPACE else None
         if world is None:
             return ()
         management = world.management

@@ -45,8 +45,6 @@ from nodeyard.runtime.capability import View
 INFRASTRUCTURE_KINDS = tuple(
     resource.kind for resource in (*watched.INFRASTRUCTURE_CLUSTERS, *watched.MACHINE_TEMPLATES)
 )
-BY_NAMESPACE = "namespace"
-DRAINING = "draining"
 
 # one cluster
 
@@ -131,8 +129,8 @@ def _served(view: View) -> Served:
 
 def _management(view: View, lc: LatticeCluster) -> Management:
     namespace = names.namespace(lc.name)
-    deployments: Sequence[Object] = view.indexed("MachineDeployment", BY_NAMESPACE, namespace)
-    clusters = sorted(each["metadata"]["name"] for each in view.indexed("Cluster", BY_NAMESPACE, namespace))
+    deployments: Sequence[Object] = view.indexed("MachineDeployment", names.BY_NAMESPACE, namespace)
+    clusters = sorted(each["metadata"]["name"] for each in view.indexed("Cluster", names.BY_NAMESPACE, namespace))
     return Management(
         namespace=view.get("Namespace", namespace),
         cluster=view.get("Cluster", lc.name, namespace),
@@ -140,12 +138,12 @@ def _management(view: View, lc: LatticeCluster) -> Management:
         infrastructure=_infrastructure(view, lc.name, namespace),
         control_plane=view.get("KubeadmControlPlane", names.control_plane(lc.name), namespace),
         deployments={each["metadata"]["name"]: each for each in deployments},
-        machine_sets=view.indexed("MachineSet", BY_NAMESPACE, namespace),
-        machines=view.indexed("Machine", BY_NAMESPACE, namespace),
+        machine_sets=view.indexed("MachineSet", names.BY_NAMESPACE, namespace),
+        machines=view.indexed("Machine", names.BY_NAMESPACE, namespace),
         templates=[
             TemplateMeta(_api_version(view, resource), resource.kind, each.metadata)
             for resource in watched.TEMPLATES
-            for each in view.indexed(resource.kind, BY_NAMESPACE, namespace)
+            for each in view.indexed(resource.kind, names.BY_NAMESPACE, namespace)
         ],
     )
 
@@ -261,7 +259,7 @@ def collect_services(view: View, _now: datetime) -> ServicesSnapshot:
 def _offers(view: View, cluster: LatticeCluster) -> Iterator[PoolOffer]:
     """Yield the pools of a cluster sorted by id, including pools that are being removed."""
     pools = resolved_pools(cluster.spec.nodes)
-    deployments: Sequence[Object] = view.indexed("MachineDeployment", BY_NAMESPACE, names.namespace(cluster.name))
+    deployments: Sequence[Object] = view.indexed("MachineDeployment", names.BY_NAMESPACE, names.namespace(cluster.name))
     management = Management(deployments={each["metadata"]["name"]: each for each in deployments})
     is_ready = _may_have_workers(view, cluster)
     offers = [_offer(cluster, id, pool, management, is_ready) for id, pool in pools.items()]

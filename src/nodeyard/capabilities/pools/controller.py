@@ -1,8 +1,6 @@
-"""Registers pools: watches, the mapping of events to workqueue keys, RBAC. It makes no decisions.
+"""Registers pools: watches, dispatch by workqueue key, RBAC. It makes no decisions.
 
-Each LatticeCluster has one key; its objects are in namespace capi-<cluster>. All LatticeServices share a key, and so do
-all LatticeNodeClasses. Pods and DaemonSets are watched only while a pool is being drained, on the workload cluster: the
-local cluster after a pivot, otherwise the cluster of the kubeconfig.
+Each LatticeCluster has one key. All LatticeServices share a key, and so do all LatticeNodeClasses.
 """
 
 from __future__ import annotations
@@ -13,8 +11,6 @@ from typing import Any, Final
 
 from nodeyard.capabilities.pools import names, watched
 from nodeyard.capabilities.pools.collect import (
-    BY_NAMESPACE,
-    DRAINING,
     collect,
     collect_classes,
     collect_services,
@@ -29,13 +25,11 @@ from nodeyard.capabilities.pools.planning.services import plan_services
 from nodeyard.capabilities.pools.reasons import Reason
 from nodeyard.capabilities.pools.report import report
 from nodeyard.capabilities.pools.report.metrics import PoolsMetrics
-from nodeyard.capabilities.pools.snapshot import ClassesSnapshot, Machine, PoolsSnapshot, ServicesSnapshot
+from nodeyard.capabilities.pools.snapshot import ClassesSnapshot, PoolsSnapshot, ServicesSnapshot
 from nodeyard.capabilities.pools.types import (
     LatticeCluster,
     LatticeNodeClass,
     LatticeService,
-    Pivot,
-    resolved_pools,
 )
 from nodeyard.capabilities.pools.webhook import WEBHOOKS
 from nodeyard.client import resources
@@ -67,133 +61,6 @@ _PREFIX: Final = names.cluster_key("")
 _SERVICES: Final = (names.SERVICES_KEY,)
 _SHARED: Final = {names.SERVICES_KEY: names.SERVICE_KIND, names.CLASSES_KEY: names.CLASS_KIND}
 """Keys that stand for all objects of a kind."""
-
-
-# event mappers
-
-
-def _cluster_keys(old: LatticeCluster | None, new: LatticeCluster | None) -> Iterable[Key]:
-    known = old or new
-    if known is None:
-        return
-    if old is None or new is None or not old.metadata.is_alike(new.metadata) or old.spec != new.spec:
-        yield names.cluster_key(known.name)
-        yield names.SERVICES_KEY
-        yield names.CLASSES_KEY
-    elif old.status.worker_pools != new.status.worker_pools or old.status.phase != new.status.phase:
-        yield names.SERVICES_KEY
-
-
-def _service_keys(old: LatticeService | None, new: LatticeService | None) -> Iterable[Key]:
-    is_alike = old is not None and new is not None and old.spec == new.spec and old.metadata.uid == new.metadata.uid
-    return () if is_alike else _SERVICES
-
-
-def _class_keys(view: View, old: LatticeNodeClass | None, new: LatticeNodeClass | None) -> Iterable[Key]:
-    known = old or new
-    if known is None or (old is not None and new is not None and _is_same_class(old, new)):
-        return ()
-    users = view.indexed(names.CLUSTER_KIND, names.BY_CLASS, known.metadata.name)
-    return [names.CLASSES_KEY, *(names.cluster_key(each.name) for each in users)]
-
-
-def _is_same_class(old: LatticeNodeClass, new: LatticeNodeClass) -> bool:
-    """Compare spec and metadata: annotations carry approvals."""
-    return old.spec == new.spec and old.metadata.is_alike(new.metadata)
-
-
-def _namespaced_keys(old: Any | None, new: Any | None) -> Iterable[Key]:
-    (namespace,) = watched.by_namespace(old if new is None else new)
-    cluster = watched.cluster_of(namespace)
-    return (names.cluster_key(cluster),) if cluster else ()
-
-
-def _namespace_keys(old: Namespace | None, new: Namespace | None) -> Iterable[Key]:
-    known = old or new
-    is_same = old is not None and new is not None and old.metadata.is_alike(new.metadata)
-    if known is None or is_same:
-        return ()
-    cluster = watched.cluster_of(known.metadata.name)
-    return (names.cluster_key(cluster),) if cluster else ()
-
-
-def _has_node_changed(old: Node | None, new: Node | None) -> bool:
-    """Return False for a heartbeat: it changes only the status."""
-    if old is None or new is None:
-        return True
-    return not old.metadata.is_alike(new.metadata) or old.spec != new.spec
-
-
-def _has_pod_changed(old: Pod | None, new: Pod | None) -> bool:
-    """Return True if a field changed that a drain reads: node, phase, deletionTimestamp or labels."""
-    return _pod_state(old) != _pod_state(new)
-
-
-def _pod_state(pod: Pod | None) -> tuple[Any, ...] | None:
-    if pod is None:
-        return None
-    return pod.metadata.uid, pod.spec.node_name, pod.status.phase, pod.metadata.deletion_timestamp, pod.metadata.labels
-
-
-def _keys_of_node(view: View, name: str) -> Iterable[Key]:
-    """Return the keys of the clusters whose Machines reference this node."""
-    machines: Sequence[Machine] = view.indexed("Machine", names.BY_NODE, name)
-    clusters = {watched.cluster_of(machine.metadata.namespace) for machine in machines}
-    return [names.cluster_key(each) for each in sorted(clusters) if each]
-
-
-def _local_node_keys(view: View, old: Node | None, new: Node | None) -> Iterable[Key]:
-    known = old or new
-    return _keys_of_node(view, known.metadata.name) if known and _has_node_changed(old, new) else ()
-
-
-def _local_pod_keys(view: View, old: Pod | None, new: Pod | None) -> Iterable[Key]:
-    nodes = {pod.spec.node_name for pod in (old, new) if pod is not None and pod.spec.node_name}
-    return [key for node in nodes for key in _keys_of_node(view, node)] if _has_pod_changed(old, new) else ()
-
-
-def _remote_node_keys(cluster: str, old: Node | None, new: Node | None) -> Iterable[Key]:
-    return (names.cluster_key(cluster),) if _has_node_changed(old, new) else ()
-
-
-def _remote_pod_keys(cluster: str, old: Pod | None, new: Pod | None) -> Iterable[Key]:
-    return (names.cluster_key(cluster),) if _has_pod_changed(old, new) else ()
-
-
-# conditional watches
-
-
-def _classes_of(cluster: LatticeCluster) -> Iterable[str]:
-    return {pool.node_class for pool in resolved_pools(cluster.spec.nodes).values() if pool.node_class}
-
-
-def _pods_by_node(pod: Pod) -> Iterable[str]:
-    return (pod.spec.node_name,) if pod.spec.node_name else ()
-
-
-def _draining_clusters(view: View) -> Iterable[LatticeCluster]:
-    """Yield the clusters with a pool that is being drained."""
-    for deployment in view.indexed("MachineDeployment", DRAINING, watched.ANY):
-        cluster = view.get(names.CLUSTER_KIND, (deployment.get("spec") or {}).get("clusterName", ""))
-        if cluster is not None:
-            yield cluster
-
-
-def _has_local_drain(view: View) -> bool:
-    return any(cluster.spec.pivot != Pivot.NEVER or _is_own(view, cluster) for cluster in _draining_clusters(view))
-
-
-def _is_own(view: View, cluster: LatticeCluster) -> bool:
-    """Return True if its kubeconfig points to the local cluster, although spec.pivot is Never."""
-    return bool(view.uid) and view.cluster(cluster.name).uid == view.uid
-
-
-def _has_remote_drain(view: Any) -> bool:
-    """Return True if a drain needs the nodes and pods of this remote cluster."""
-    home: View = view.cluster("")
-    cluster: LatticeCluster | None = home.get(names.CLUSTER_KIND, view.name)
-    is_drained = bool(home.indexed("MachineDeployment", DRAINING, view.name))
-    return cluster is not None and is_drained and cluster.spec.pivot == Pivot.NEVER and view.uid != home.uid
 
 
 def clusters(view: View) -> Iterable[RemoteClusterRef]:
@@ -234,7 +101,7 @@ def _roots(view: View, key: Key) -> Sequence[Any]:
 
 def _class_roots(view: View, key: Key) -> Sequence[Any]:
     """Return the classes of a cluster: an edit of a class is approved on the class, for all clusters that use it."""
-    wanted = {each for cluster in _roots(view, key) for each in _classes_of(cluster)}
+    wanted = {each for cluster in _roots(view, key) for each in watched.classes_of(cluster)}
     found = (view.get(names.CLASS_KIND, each) for each in sorted(wanted))
     return [each for each in found if each is not None]
 
@@ -261,7 +128,7 @@ def _keys_of(view: View, ref: ObjectRef) -> Iterable[Key]:
         case names.CLASS_KIND:
             return (names.CLASSES_KEY,)
         case "Node":
-            return _keys_of_node(view, ref.name)
+            return watched.keys_of_node(view, ref.name)
         case "MachineDeployment":
             cluster = watched.cluster_of(ref.namespace)
             return (names.cluster_key(cluster),) if cluster else ()
@@ -287,8 +154,8 @@ def _watch(resource: Resource[Any], **more: Any) -> Watch:
     """Build the watch of a Cluster API kind, which may be missing or served in an older version."""
     return Watch(
         resource,
-        _namespaced_keys,
-        indexes={BY_NAMESPACE: watched.by_namespace},
+        watched.namespaced_keys,
+        indexes={names.BY_NAMESPACE: watched.by_namespace},
         optional=True,
         fallback_versions=watched.FALLBACK_VERSIONS.get(resource.kind, ()),
         **more,
@@ -308,35 +175,35 @@ POOLS: Final = Capability(
         Kind(SERVICES, LATTICE_SERVICE.render),
     ),
     watches=(
-        Watch(CLUSTERS, _cluster_keys, indexes={names.BY_CLASS: _classes_of}),
-        Watch(CLASSES, map_with_view=_class_keys),
-        Watch(SERVICES, _service_keys),
-        Watch(resources.NAMESPACES.decoded_as(Namespace), _namespace_keys),
+        Watch(CLUSTERS, watched.cluster_keys, indexes={names.BY_CLASS: watched.classes_of}),
+        Watch(CLASSES, map_with_view=watched.class_keys),
+        Watch(SERVICES, watched.service_keys),
+        Watch(resources.NAMESPACES.decoded_as(Namespace), watched.namespace_keys),
         _watch(watched.CLUSTERS),
         _watch(watched.CONTROL_PLANES),
         *(_watch(each) for each in watched.INFRASTRUCTURE_CLUSTERS),
         *(_watch(each, metadata_only=True) for each in watched.TEMPLATES),
         Watch(
             watched.DEPLOYMENTS,
-            _namespaced_keys,
-            indexes={BY_NAMESPACE: watched.by_namespace, DRAINING: watched.draining},
+            watched.namespaced_keys,
+            indexes={names.BY_NAMESPACE: watched.by_namespace, names.DRAINING: watched.draining},
             optional=True,
         ),
         _watch(watched.MACHINE_SETS),
         Watch(
             watched.MACHINES,
-            _namespaced_keys,
-            indexes={BY_NAMESPACE: watched.by_namespace, names.BY_NODE: watched.by_node},
+            watched.namespaced_keys,
+            indexes={names.BY_NAMESPACE: watched.by_namespace, names.BY_NODE: watched.by_node},
             optional=True,
         ),
-        Watch(resources.NODES.decoded_as(Node), map_with_view=_local_node_keys),
+        Watch(resources.NODES.decoded_as(Node), map_with_view=watched.local_node_keys),
         Watch(
             resources.PODS.decoded_as(Pod),
-            map_with_view=_local_pod_keys,
-            indexes={names.BY_NODE: _pods_by_node},
-            needed=_has_local_drain,
+            map_with_view=watched.local_pod_keys,
+            indexes={names.BY_NODE: watched.pods_by_node},
+            needed=watched.has_local_drain,
         ),
-        Watch(resources.DAEMON_SETS, metadata_only=True, needed=_has_local_drain),
+        Watch(resources.DAEMON_SETS, metadata_only=True, needed=watched.has_local_drain),
     ),
     all_keys=_all_keys,
     collect=_collect,
@@ -384,14 +251,18 @@ POOLS: Final = Capability(
     remote=Remote(
         clusters,
         watches=(
-            Watch(resources.NODES.decoded_as(Node), map_remote=_remote_node_keys, needed=_has_remote_drain),
+            Watch(
+                resources.NODES.decoded_as(Node),
+                map_remote=watched.remote_node_keys,
+                needed=watched.has_remote_drain,
+            ),
             Watch(
                 resources.PODS.decoded_as(Pod),
-                map_remote=_remote_pod_keys,
-                indexes={names.BY_NODE: _pods_by_node},
-                needed=_has_remote_drain,
+                map_remote=watched.remote_pod_keys,
+                indexes={names.BY_NODE: watched.pods_by_node},
+                needed=watched.has_remote_drain,
             ),
-            Watch(resources.DAEMON_SETS, metadata_only=True, needed=_has_remote_drain),
+            Watch(resources.DAEMON_SETS, metadata_only=True, needed=watched.has_remote_drain),
         ),
         keys=lambda _view, cluster: (names.cluster_key(cluster),),
     ),

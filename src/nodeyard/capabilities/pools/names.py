@@ -84,6 +84,9 @@ KUBECONFIGS: Final = "kubeconfigs"
 """Name of the RBAC grant to read kubeconfig Secrets in cluster namespaces."""
 
 # cache indexes
+BY_NAMESPACE: Final = "namespace"
+DRAINING: Final = "draining"
+"""MachineDeployments that are being drained, by cluster."""
 BY_NODE: Final = "node"
 """Pods by spec.nodeName, Machines by status.nodeRef."""
 BY_CLASS: Final = "class"
