@@ -55,12 +55,11 @@ def collect(view: View, name: str, _now: datetime) -> PoolsSnapshot | None:
         return None
     management = _management(view, lc)
     wanted = resolved_pools(lc.spec.nodes)
-    classes = {pool.node_class for pool in wanted.values() if pool.node_class}
     malformed = {key[1]: error for key, error in view.malformed(names.CLASS_KIND).items()}
     return PoolsSnapshot(
         cluster=lc,
-        classes=_classes(view, classes),
-        malformed_classes={each: malformed[each] for each in sorted(classes) if each in malformed},
+        classes=node_classes(view, lc),
+        malformed_classes={each: malformed[each] for each in sorted(watched.classes_of(lc)) if each in malformed},
         class_edits=class_edits(view, lc, management, wanted),
         served=_served(view),
         management=management,
@@ -68,8 +67,9 @@ def collect(view: View, name: str, _now: datetime) -> PoolsSnapshot | None:
     )
 
 
-def _classes(view: View, wanted: set[str]) -> Mapping[str, LatticeNodeClass]:
-    found = {name: view.get(names.CLASS_KIND, name) for name in sorted(wanted)}
+def node_classes(view: View, lc: LatticeCluster) -> Mapping[str, LatticeNodeClass]:
+    """Return the existing classes that the pools of a cluster use, sorted by name."""
+    found = {name: view.get(names.CLASS_KIND, name) for name in sorted(watched.classes_of(lc))}
     return {name: each for name, each in found.items() if each is not None}
 
 
@@ -191,7 +191,9 @@ def _workload(view: View, lc: LatticeCluster, management: Management, wanted: se
         cluster="" if is_local else lc.name,
         nodes=_nodes(source, management.machines) if is_local or remote.is_connected else {},
         pods=_pods(source, draining),
-        daemon_sets=_daemon_sets(source) if draining else frozenset(),
+        daemon_sets=frozenset(
+            (each.metadata.namespace, each.metadata.name) for each in (source.all("DaemonSet") if draining else ())
+        ),
     )
 
 
@@ -209,10 +211,6 @@ def _pods(view: View, draining: Sequence[Machine]) -> Mapping[str, Sequence[Pod]
         return None
     nodes = sorted({machine.node for machine in draining if machine.node})
     return {node: view.indexed("Pod", names.BY_NODE, node) for node in nodes}
-
-
-def _daemon_sets(view: View) -> frozenset[tuple[str, str]]:
-    return frozenset((each.metadata.namespace, each.metadata.name) for each in view.all("DaemonSet"))
 
 
 # all classes

@@ -15,6 +15,7 @@ from nodeyard.capabilities.pools.collect import (
     collect_classes,
     collect_services,
     is_control_plane_up,
+    node_classes,
 )
 from nodeyard.capabilities.pools.definition import LATTICE_CLUSTER, LATTICE_NODE_CLASS, LATTICE_SERVICE
 from nodeyard.capabilities.pools.messages import text
@@ -101,9 +102,7 @@ def _roots(view: View, key: Key) -> Sequence[Any]:
 
 def _class_roots(view: View, key: Key) -> Sequence[Any]:
     """Return the classes of a cluster: an edit of a class is approved on the class, for all clusters that use it."""
-    wanted = {each for cluster in _roots(view, key) for each in watched.classes_of(cluster)}
-    found = (view.get(names.CLASS_KIND, each) for each in sorted(wanted))
-    return [each for each in found if each is not None]
+    return [each for cluster in _roots(view, key) for each in node_classes(view, cluster).values()]
 
 
 def _held_roots(view: View, key: Key) -> Sequence[Any]:

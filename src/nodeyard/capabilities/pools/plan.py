@@ -41,7 +41,6 @@ from nodeyard.capabilities.pools.planning.deletion import delete_cluster
 from nodeyard.capabilities.pools.planning.deployment_lookup import find_deployment, removed, unclaimed
 from nodeyard.capabilities.pools.planning.machine_state import (
     control_plane_infrastructure,
-    is_deleting,
     is_paused,
     may_scale,
     replicas,
@@ -129,7 +128,7 @@ def _plan(builder: PlanBuilder, snapshot: PoolsSnapshot, wanted: Sequence[Pool],
         builder.block(ref, Invalid(error=fault))
     elif management.namespace is not None and management.namespace.metadata.deletion_timestamp is not None:
         builder.block(ref, NamespaceDeleting(cluster=lc.name, namespace=names.namespace(lc.name)))
-    elif is_deleting(management.cluster):
+    elif management.cluster is not None and meta.is_deleting(management.cluster):
         builder.block(ref, ClusterDeleting(cluster=lc.name))
     elif is_cluster_gone(snapshot):
         builder.block(ref, ClusterGone(cluster=lc.name))

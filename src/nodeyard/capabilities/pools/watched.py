@@ -92,6 +92,15 @@ def by_node(machine: Machine) -> Iterable[str]:
     return (machine.node,) if machine.node else ()
 
 
+def pods_by_node(pod: Pod) -> Iterable[str]:
+    return (pod.spec.node_name,) if pod.spec.node_name else ()
+
+
+def classes_of(cluster: LatticeCluster) -> Iterable[str]:
+    """Return the classes that the pools of a cluster use."""
+    return {pool.node_class for pool in resolved_pools(cluster.spec.nodes).values() if pool.node_class}
+
+
 def cluster_of(namespace: str) -> str:
     """Return the LatticeCluster of a capi-<cluster> namespace; empty for any other namespace."""
     prefix = names.namespace("")
@@ -120,15 +129,12 @@ def service_keys(old: LatticeService | None, new: LatticeService | None) -> Iter
 
 def class_keys(view: View, old: LatticeNodeClass | None, new: LatticeNodeClass | None) -> Iterable[Key]:
     known = old or new
-    if known is None or (old is not None and new is not None and _is_same_class(old, new)):
+    # The metadata is compared too: annotations carry approvals.
+    is_same = old is not None and new is not None and old.spec == new.spec and old.metadata.is_alike(new.metadata)
+    if known is None or is_same:
         return ()
     users = view.indexed(names.CLUSTER_KIND, names.BY_CLASS, known.metadata.name)
     return [names.CLASSES_KEY, *(names.cluster_key(each.name) for each in users)]
-
-
-def _is_same_class(old: LatticeNodeClass, new: LatticeNodeClass) -> bool:
-    """Compare spec and metadata: annotations carry approvals."""
-    return old.spec == new.spec and old.metadata.is_alike(new.metadata)
 
 
 def namespaced_keys(old: Any | None, new: Any | None) -> Iterable[Key]:
@@ -190,14 +196,6 @@ def remote_pod_keys(cluster: str, old: Pod | None, new: Pod | None) -> Iterable[
 
 
 # conditional watches
-
-
-def classes_of(cluster: LatticeCluster) -> Iterable[str]:
-    return {pool.node_class for pool in resolved_pools(cluster.spec.nodes).values() if pool.node_class}
-
-
-def pods_by_node(pod: Pod) -> Iterable[str]:
-    return (pod.spec.node_name,) if pod.spec.node_name else ()
 
 
 def _draining_clusters(view: View) -> Iterable[LatticeCluster]:

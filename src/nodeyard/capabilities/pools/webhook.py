@@ -15,7 +15,7 @@ from typing import Any, Final
 import msgspec
 
 from nodeyard.capabilities.pools import names
-from nodeyard.capabilities.pools.collect import collect
+from nodeyard.capabilities.pools.collect import collect, node_classes
 from nodeyard.capabilities.pools.generation import class_inputs
 from nodeyard.capabilities.pools.messages.base import PoolMessage
 from nodeyard.capabilities.pools.messages.removals import AllPoolsRemoved, OrphanDeletes
@@ -127,14 +127,8 @@ def _disruption_warnings(new: LatticeCluster, view: View) -> list[str]:
     if snapshot is None:
         return []
     known = {_unlabelled_text(action) for action in _disruptive(snapshot)}
-    changed = replace(snapshot, cluster=new, classes=_classes(view, new))
+    changed = replace(snapshot, cluster=new, classes=node_classes(view, new))
     return [action.facts.text() for action in _disruptive(changed) if _unlabelled_text(action) not in known]
-
-
-def _classes(view: View, cluster: LatticeCluster) -> dict[str, LatticeNodeClass]:
-    wanted = sorted({pool.node_class for pool in _pools(cluster).values() if pool.node_class})
-    found = {name: view.get(names.CLASS_KIND, name) for name in wanted}
-    return {name: each for name, each in found.items() if each is not None}
 
 
 def _disruptive(snapshot: PoolsSnapshot) -> list[Action]:

@@ -34,7 +34,9 @@ def infrastructure(lc: LatticeCluster, choice: Choice) -> Object:
     return drop_empty(
         region=config.region,
         sshKeyName=config.ssh_key_name,
-        identityRef=_identity(credentials.name) if credentials and credentials.name else None,
+        identityRef={"kind": "AWSClusterStaticIdentity", "name": credentials.name}
+        if credentials and credentials.name
+        else None,
         network=drop_empty(
             vpc=drop_empty(id=config.vpc_id or None), subnets=[{"id": each} for each in config.subnet_ids]
         ),
@@ -69,10 +71,6 @@ def machine(inputs: Object, choice: Choice, is_control_plane: bool) -> Object:
         ami=drop_empty(id=inputs.get("ami")),
         rootVolume={"size": inputs.get("rootVolumeSize", ROOT_VOLUME_GIB), "type": ROOT_VOLUME_TYPE},
     )
-
-
-def _identity(name: str) -> Object:
-    return {"kind": "AWSClusterStaticIdentity", "name": name}
 
 
 def _volume(gib: int | None, field: str) -> int | None:

@@ -20,7 +20,7 @@ from nodeyard.capabilities.pools.generation.metadata import (
     node_labels,
     object_metadata,
 )
-from nodeyard.capabilities.pools.types import LatticeCluster, LatticeNodeClass, PoolTaint, WorkerPool
+from nodeyard.capabilities.pools.types import LatticeCluster, LatticeNodeClass, WorkerPool
 from nodeyard.kube.json import Object
 
 
@@ -110,7 +110,7 @@ def _autoscaler_annotations(
         names.CAPACITY_LABELS: join_labels(node_labels(pool_id, pool)),
     }
     if taints:
-        annotations[names.CAPACITY_TAINTS] = ",".join(_format_taint(taint) for taint in taints)
+        annotations[names.CAPACITY_TAINTS] = ",".join(f"{each.key}={each.value}:{each.effect}" for each in taints)
     return annotations
 
 
@@ -129,7 +129,3 @@ def _capacity(node_class: LatticeNodeClass | None) -> dict[str, str]:
 
 def _is_amount(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-
-
-def _format_taint(taint: PoolTaint) -> str:
-    return f"{taint.key}={taint.value}:{taint.effect}"

@@ -20,7 +20,7 @@ from nodeyard.capabilities.pools.messages.removals import (
     SelfManaged,
 )
 from nodeyard.capabilities.pools.planning.cluster_objects import cluster_ref
-from nodeyard.capabilities.pools.planning.machine_state import is_deleting, is_initialized, is_paused, is_pivoted
+from nodeyard.capabilities.pools.planning.machine_state import is_initialized, is_paused, is_pivoted
 from nodeyard.capabilities.pools.planning.removed_pool import node_names
 from nodeyard.capabilities.pools.planning.server_side_apply import ref_to
 from nodeyard.capabilities.pools.snapshot import Machine, PoolsSnapshot
@@ -57,20 +57,15 @@ def _refusal(snapshot: PoolsSnapshot, cluster: Object) -> Message | None:
         return Foreign(name=str(ref_to(cluster)))
     if is_pivoted(snapshot):
         return SelfManaged(cluster=name)
-    if _could_be_own_cluster(snapshot):
+    may_be_own = snapshot.cluster.spec.pivot != Pivot.NEVER and not snapshot.workload.uid
+    if may_be_own and is_initialized(snapshot):
         return IdentityUnknown(cluster=name, error=snapshot.workload.error)
     return None
 
 
-def _could_be_own_cluster(snapshot: PoolsSnapshot) -> bool:
-    """Return True if the cluster is initialized, pivots to itself, and its uid is unknown."""
-    may_pivot = snapshot.cluster.spec.pivot != Pivot.NEVER
-    return may_pivot and not snapshot.workload.uid and is_initialized(snapshot)
-
-
 def _delete_cluster(builder: PlanBuilder, snapshot: PoolsSnapshot, cluster: Object) -> None:
     lc, ref, machines = snapshot.cluster, cluster_ref(snapshot), _machines(snapshot)
-    if not is_deleting(cluster):
+    if not meta.is_deleting(cluster):
         if (refusal := _refusal(snapshot, cluster)) is not None:
             builder.block(ref, refusal)
             return

@@ -35,13 +35,10 @@ def find_deployment(cluster: str, management: Management, pool: str) -> Deployme
         return DeploymentLookup(regular, found.get(regular))
     if regular not in found:
         return DeploymentLookup(legacy, found[legacy])
-    kept, other = (legacy, regular) if _prefers_legacy(found, legacy, regular) else (regular, legacy)
+    # The one with machines is used; the legacy one if both or neither have machines.
+    is_legacy = replicas(found[legacy]) > 0 or replicas(found[regular]) == 0
+    kept, other = (legacy, regular) if is_legacy else (regular, legacy)
     return DeploymentLookup(kept, found[kept], other)
-
-
-def _prefers_legacy(found: Mapping[str, Object], legacy: str, regular: str) -> bool:
-    """Prefer the one with machines; the legacy one if both or neither have machines."""
-    return replicas(found[legacy]) > 0 or replicas(found[regular]) == 0
 
 
 def _belongs_to(deployment: Object | None, cluster: str) -> bool:

@@ -140,16 +140,15 @@ def _unfinished(
 # cordons
 
 
-def uncordon(builder: PlanBuilder, pool: RemovedPool, node: Node) -> str:
-    """Undo the cordon of this pool; return the action's id, empty if there is nothing to undo."""
+def uncordon(builder: PlanBuilder, pool: RemovedPool, node: Node) -> None:
+    """Undo the cordon of this pool, if the drain set it."""
     has = node.metadata.annotations
     cordoned_by, message = has.get(names.CORDONED_BY), NodeUncordoned(pool=pool.pool, node=node.metadata.name)
     if cordoned_by == pool.owner:
         keys = [key for key in (POOL_DRAINING, names.CORDONED_BY) if key in has]
-        return _patch_node(builder, pool, node, dict.fromkeys(keys), False, message)
-    if cordoned_by is None and POOL_DRAINING in has:
-        return _patch_node(builder, pool, node, {POOL_DRAINING: None}, node.spec.unschedulable, message)
-    return ""
+        _patch_node(builder, pool, node, dict.fromkeys(keys), False, message)
+    elif cordoned_by is None and POOL_DRAINING in has:
+        _patch_node(builder, pool, node, {POOL_DRAINING: None}, node.spec.unschedulable, message)
 
 
 def _is_cordoned(node: Node) -> bool:
@@ -175,7 +174,7 @@ def _patch_node(
     annotations: dict[str, str | None],
     unschedulable: bool,
     message: NodeCordoned | NodeUncordoned,
-) -> str:
+) -> None:
     before = node.metadata.annotations
     body: Object = {"metadata": {"annotations": annotations}}
     diff = [
@@ -187,7 +186,7 @@ def _patch_node(
         body["spec"] = {"unschedulable": wanted}
         diff.append(FieldChange(path="spec.unschedulable", from_=node.spec.unschedulable or None, to=wanted))
     is_cordon = isinstance(message, NodeCordoned)
-    return builder.act(
+    builder.act(
         Verb.PATCH,
         pool.node_ref(node),
         message,

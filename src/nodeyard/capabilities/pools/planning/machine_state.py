@@ -57,10 +57,6 @@ def is_paused(obj: Object | None) -> bool:
     return bool((obj.get("spec") or {}).get("paused")) or names.PAUSED_ANNOTATION in annotations
 
 
-def is_deleting(obj: Object | None) -> bool:
-    return obj is not None and "deletionTimestamp" in obj["metadata"]
-
-
 def machine_version(deployment: Object) -> str:
     """Return the Kubernetes version in a MachineDeployment's template."""
     return str(_machine_spec(deployment).get("version") or "")

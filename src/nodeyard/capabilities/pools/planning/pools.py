@@ -22,7 +22,7 @@ from nodeyard.capabilities.pools.messages.changes import PoolAdopted, PoolCreate
 from nodeyard.capabilities.pools.messages.removals import DeploymentDeleting
 from nodeyard.capabilities.pools.planning import replicas, rolling, templates
 from nodeyard.capabilities.pools.planning.deployment_lookup import DeploymentLookup, is_adopted
-from nodeyard.capabilities.pools.planning.machine_state import bootstrap_of, infrastructure_of, is_deleting
+from nodeyard.capabilities.pools.planning.machine_state import bootstrap_of, infrastructure_of
 from nodeyard.capabilities.pools.planning.removals import cancel_removal
 from nodeyard.capabilities.pools.planning.server_side_apply import (
     ApprovalGroup,
@@ -34,6 +34,7 @@ from nodeyard.capabilities.pools.planning.server_side_apply import (
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.capabilities.pools.types import LatticeCluster, LatticeNodeClass, WorkerPool
 from nodeyard.capabilities.pools.validation.node_keys import faults
+from nodeyard.kube import meta
 from nodeyard.kube.json import Object
 from nodeyard.plan.builder import PlanBuilder
 from nodeyard.plan.message import Message
@@ -124,24 +125,16 @@ def reconcile_pool(
     deployment, ref = pool.deployment, pool_ref(snapshot, pool)
     if pool.lookup.other:
         builder.block(ref, TwoMachineDeployments(pool=pool.id, kept=pool.lookup.name, other=pool.lookup.other))
-    if deployment is not None and is_deleting(deployment):
+    if deployment is not None and meta.is_deleting(deployment):
         machines = len(snapshot.management.machines_of(pool.lookup.name))
         builder.block(ref, DeploymentDeleting(pool=pool.id, machines=machines))
         return ()
-    cancelled = _cancel_removal(builder, snapshot, pool)
+    cancelled = "" if deployment is None else cancel_removal(builder, snapshot, deployment, pool.id)
     if pool.refusal is not None:
         builder.block(ref, pool.refusal)
         _scale(builder, snapshot, pool, may_scale)
         return ()
-    return _apply(builder, snapshot, pool, version, (*prerequisites, *cancelled), may_scale)
-
-
-def _cancel_removal(builder: PlanBuilder, snapshot: PoolsSnapshot, pool: Pool) -> tuple[str, ...]:
-    """Cancel a removal that has started; return the ids of the actions on the MachineDeployment, which come first."""
-    if pool.deployment is None:
-        return ()
-    cancelled = cancel_removal(builder, snapshot, pool.deployment, pool.id)
-    return tuple(id for id in cancelled if id.startswith("MachineDeployment/"))
+    return _apply(builder, snapshot, pool, version, (*prerequisites, cancelled), may_scale)
 
 
 def _scale(builder: PlanBuilder, snapshot: PoolsSnapshot, pool: Pool, may_scale: bool) -> str:

@@ -56,17 +56,19 @@ def remove_pool(builder: PlanBuilder, snapshot: PoolsSnapshot, deployment: Objec
             _delete_after_settings(builder, pool)
 
 
-def cancel_removal(builder: PlanBuilder, snapshot: PoolsSnapshot, deployment: Object, pool_id: str) -> tuple[str, ...]:
-    """Cancel the removal of a pool that is in the spec again; return the ids of the actions.
+def cancel_removal(builder: PlanBuilder, snapshot: PoolsSnapshot, deployment: Object, pool_id: str) -> str:
+    """Cancel the removal of a pool that is in the spec again; return the id of the action on its MachineDeployment.
 
     Nodes are checked each time, even after the MachineDeployment is restored: a node that was unreachable then is still
     cordoned.
     """
     if meta.is_deleting(deployment):
-        return ()
+        return ""
     pool = RemovedPool(snapshot, deployment, pool_id)
-    ids = [restore_deletion_settings(builder, pool), *(uncordon(builder, pool, node) for node in pool.nodes)]
-    return tuple(filter(None, ids))
+    restored = restore_deletion_settings(builder, pool)
+    for node in pool.nodes:
+        uncordon(builder, pool, node)
+    return restored
 
 
 def _delete_after_drain(builder: PlanBuilder, pool: RemovedPool) -> None:

@@ -88,7 +88,11 @@ def sequence(snapshot: PoolsSnapshot, pools: Sequence[PoolState]) -> Versions:
     wanted = snapshot.cluster.version
     control_plane, stop = _control_plane(snapshot, wanted, pools)
     reported = _newest_kubelet_version(snapshot, control_plane)
-    versions = {pool.id: _current_version(pool, reported) for pool in pools}
+    versions = {
+        # A new pool gets the version of the control plane.
+        pool.id: machine_version(pool.deployment) if pool.deployment is not None else reported
+        for pool in pools
+    }
     if stop is None:
         stop = _upgrade_next_pool(snapshot, wanted, pools, versions)
     return Versions(control_plane, versions, stop)
@@ -146,11 +150,6 @@ def _newest_kubelet_version(snapshot: PoolsSnapshot, wanted: str) -> str:
     """Return the newest version that a kubelet may run: that of the whole control plane, or its initial one."""
     live = snapshot.management.control_plane or {}
     return str((live.get("status") or {}).get("version") or (live.get("spec") or {}).get("version") or wanted)
-
-
-def _current_version(pool: PoolState, reported: str) -> str:
-    """Return the version of a pool before its turn; a new pool gets the version of the control plane."""
-    return machine_version(pool.deployment) if pool.deployment is not None else reported
 
 
 def _upgrade_next_pool(

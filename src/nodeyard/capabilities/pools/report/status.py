@@ -24,7 +24,6 @@ from nodeyard.capabilities.pools.planning.deployment_lookup import pool_of
 from nodeyard.capabilities.pools.planning.machine_state import (
     counters,
     infrastructure_of,
-    is_deleting,
     is_initialized,
     is_paused,
     is_pivoted,
@@ -46,6 +45,7 @@ from nodeyard.capabilities.pools.types import (
     WorkerPoolStatus,
     total_workers,
 )
+from nodeyard.kube import meta
 from nodeyard.kube.conditions import FALSE, to_wire, with_condition
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Condition
@@ -265,7 +265,7 @@ def _removed_pool_statuses(account: Account, wanted: set[str]) -> dict[str, Work
         if not pool or pool in wanted:
             continue
         blocked = account.blocked_for(name)
-        phase = PoolPhase.DELETING if is_deleting(deployment) else PoolPhase.DRAINING
+        phase = PoolPhase.DELETING if meta.is_deleting(deployment) else PoolPhase.DRAINING
         if blocked is not None:
             phase = _REMOVAL_PHASES.get(blocked.reason, PoolPhase.BLOCKED)
         found[pool] = WorkerPoolStatus(
@@ -296,10 +296,10 @@ def _conditions(account: Account, phase: Phase, now: datetime) -> tuple[Conditio
     lc = account.snapshot.cluster
     fresh = (
         _ready(account, phase),
-        _accepted(account),
+        _condition_of(ACCEPTED, account.first(REJECTIONS)),
         _provisioned(account, phase),
         _drained(account),
-        _version_current(account),
+        _condition_of(VERSION_CURRENT, account.first(VERSION_REASONS)),
     )
     conditions = lc.status.conditions
     for each in fresh:
@@ -339,10 +339,6 @@ def _failure(result: ActionResult) -> str:
     return f"{result.action.object}: {result.message}"
 
 
-def _accepted(account: Account) -> Condition:
-    return _condition_of(ACCEPTED, account.first(REJECTIONS))
-
-
 def _provisioned(account: Account, phase: Phase) -> Condition:
     if phase is Phase.READY:
         return _condition_of(PROVISIONED, None)
@@ -360,10 +356,6 @@ def _drained(account: Account) -> Condition:
         return drained
     message = f"{drained.message}. {'; '.join(refused[:LISTED])}"
     return Condition(type=DRAINED, status=FALSE, reason=drained.reason, message=message[:32768])
-
-
-def _version_current(account: Account) -> Condition:
-    return _condition_of(VERSION_CURRENT, account.first(VERSION_REASONS))
 
 
 # serialization
