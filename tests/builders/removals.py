@@ -20,7 +20,8 @@ import msgspec
 from nodeyard.apply.outcome import Outcome as Applied
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.planning.removals import cancel_removal, remove_pool
-from nodeyard.capabilities.pools.report.status import WARNINGS, Account
+from nodeyard.capabilities.pools.reasons import WARNINGS
+from nodeyard.capabilities.pools.report.status import Account
 from nodeyard.capabilities.pools.snapshot import Machine, Management, PoolsSnapshot, Workload
 from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Node, Pod

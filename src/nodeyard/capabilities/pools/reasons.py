@@ -124,3 +124,34 @@ WAITS = frozenset(
     }
 )
 """Reasons that resolve without an action of the user."""
+WARNINGS = frozenset(
+    {
+        Reason.AUTOSCALING_IGNORED,
+        Reason.AUTOSCALING_INCOMPLETE,
+        Reason.WORKERS_UNCLAIMED,
+        Reason.ORPHAN_DELETES,
+        Reason.ALL_POOLS_REMOVED,
+    }
+)
+"""Reasons that are Events only: they block nothing."""
+REJECTIONS = frozenset(
+    {
+        Reason.INVALID,
+        Reason.NODE_CLASS_NOT_FOUND,
+        Reason.NODE_CLASS_UNFIT,
+        Reason.KEY_REFUSED,
+        Reason.PROVIDER_NOT_SERVED,
+        Reason.DUPLICATE,
+    }
+)
+"""Reasons that make the condition Accepted False."""
+DRAIN_REASONS = frozenset({Reason.DRAINING, Reason.DRAIN_TIMEOUT, Reason.PODS_UNKNOWN, Reason.WORKLOAD_UNREACHABLE})
+"""Reasons that make the condition PoolsDrained False."""
+REMOVAL_REASONS = DRAIN_REASONS | {Reason.DRAIN_OPTIONS_PENDING, Reason.MACHINES_UNSEEN}
+"""Reasons about removed pools, which do not affect the condition Ready."""
+POOL_CHANGES = frozenset(
+    {Reason.POOL_CREATED, Reason.POOL_UPDATED, Reason.POOL_ROLLED, Reason.POOL_ADOPTED, Reason.POOL_SCALED}
+)
+"""Changes of a pool that its counters do not reflect yet."""
+VERSION_REASONS = frozenset({Reason.VERSION_WAITS, Reason.VERSION_STOPPED, Reason.VERSION_SKEW})
+"""Reasons that make the condition VersionCurrent False."""

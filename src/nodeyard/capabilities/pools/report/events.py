@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
 from nodeyard.capabilities.pools.planning.cluster_objects import cluster_ref
-from nodeyard.capabilities.pools.reasons import Reason
-from nodeyard.capabilities.pools.report.status import REJECTIONS, WARNINGS
+from nodeyard.capabilities.pools.reasons import REJECTIONS, WARNINGS, Reason
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.plan.layout import counted
 from nodeyard.plan.model import Blocked, ObjectRef, Plan

@@ -34,7 +34,15 @@ from nodeyard.capabilities.pools.planning.machine_state import (
 )
 from nodeyard.capabilities.pools.planning.pools import Pool
 from nodeyard.capabilities.pools.planning.rolling import has_outdated
-from nodeyard.capabilities.pools.reasons import Reason
+from nodeyard.capabilities.pools.reasons import (
+    DRAIN_REASONS,
+    POOL_CHANGES,
+    REJECTIONS,
+    REMOVAL_REASONS,
+    VERSION_REASONS,
+    WARNINGS,
+    Reason,
+)
 from nodeyard.capabilities.pools.report.conditions import READY, condition
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
 from nodeyard.capabilities.pools.types import (
@@ -59,28 +67,6 @@ DRAINED = "PoolsDrained"
 VERSION_CURRENT = "VersionCurrent"
 LISTED = 50
 
-WARNINGS = frozenset(
-    {Reason.AUTOSCALING_IGNORED, Reason.ALL_POOLS_REMOVED, Reason.ORPHAN_DELETES, Reason.WORKERS_UNCLAIMED}
-    | {Reason.AUTOSCALING_INCOMPLETE}
-)
-REJECTIONS = frozenset(
-    {
-        Reason.INVALID,
-        Reason.NODE_CLASS_NOT_FOUND,
-        Reason.NODE_CLASS_UNFIT,
-        Reason.KEY_REFUSED,
-        Reason.PROVIDER_NOT_SERVED,
-        Reason.DUPLICATE,
-    }
-)
-DRAIN_REASONS = frozenset({Reason.DRAINING, Reason.DRAIN_TIMEOUT, Reason.PODS_UNKNOWN, Reason.WORKLOAD_UNREACHABLE})
-REMOVAL_REASONS = DRAIN_REASONS | {Reason.DRAIN_OPTIONS_PENDING, Reason.MACHINES_UNSEEN}
-"""Reasons about removed pools, which do not affect the condition Ready."""
-POOL_CHANGES = frozenset(
-    {Reason.POOL_CREATED, Reason.POOL_UPDATED, Reason.POOL_ROLLED, Reason.POOL_ADOPTED, Reason.POOL_SCALED}
-)
-"""Changes of a pool that its counters do not reflect yet."""
-VERSION_REASONS = frozenset({Reason.VERSION_WAITS, Reason.VERSION_STOPPED, Reason.VERSION_SKEW})
 _REMOVAL_PHASES: Mapping[str, PoolPhase] = {
     Reason.DRAINING: PoolPhase.DRAINING,
     Reason.PODS_UNKNOWN: PoolPhase.DRAINING,
