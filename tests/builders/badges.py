@@ -6,6 +6,8 @@ says. Its status tells how many have it and what is in the way.
 
 from dataclasses import dataclass
 
+from tests.builders.plans import message
+
 from nodeyard.apply.outcome import Result
 from nodeyard.client.resources import Resource, of_kind
 from nodeyard.kube.objects import NullableStruct, ObjectMeta, PlainStruct
@@ -88,7 +90,7 @@ def plan(snapshot, _now, explain):
         action = _action(obj, service)
         actions.append(action)
         writes[action.id] = Write(body={"metadata": {"annotations": {BADGE: service.spec.badge}}})
-    decisions = tuple(Decision(object=each, rule="Badged", facts={"by": service.metadata.name}) for each in explain)
+    decisions = tuple(Decision.of(each, message("Badged", by=service.metadata.name)) for each in explain)
     return Planned(
         plan=Plan(capability="badges", key=service.metadata.name, actions=tuple(actions), decisions=decisions),
         writes=writes,
@@ -106,6 +108,7 @@ def _action(obj, service):
             api_version=spec.api_version, kind=spec.kind, name=name, namespace=namespace, uid=metadata["uid"]
         ),
         reason="Badged",
+        facts=message("Badged"),
         diff=(FieldChange(path=f"metadata.annotations[{BADGE}]", from_=_badge(obj) or None, to=spec.badge),),
     )
 
@@ -174,7 +177,6 @@ BADGES = Capability(
     collect=collect,
     plan=plan,
     report=report,
-    messages=lambda reason, facts: f"{reason} {facts}",
     rbac=(
         Rule(GROUP, ("badgeservices",), ("get", "list", "watch")),
         Rule(GROUP, ("badgeservices/status",), ("patch",)),

@@ -7,6 +7,8 @@ rule can be disruptive, wait until a moment, or be one that the planner cannot b
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from tests.builders.plans import message
+
 from nodeyard.apply.outcome import Result
 from nodeyard.client.resources import LEASES, NODES, Resource
 from nodeyard.kube.objects import Node, NullableStruct, ObjectMeta, PlainStruct
@@ -92,8 +94,12 @@ def plan(snapshot, now, explain):
         )
         for node in todo
     }
-    blocked = (Blocked(object=ref(rule), reason="TooEarly", facts={"until": str(start)}),) if is_waiting else ()
-    decisions = tuple(Decision(object=each, rule="Ruled", facts={"team": wanted}) for each in explain)
+    blocked = (
+        (Blocked(object=ref(rule), reason="TooEarly", facts=message("TooEarly", until=str(start))),)
+        if is_waiting
+        else ()
+    )
+    decisions = tuple(Decision.of(each, message("Ruled", team=wanted)) for each in explain)
     wake_at = start if is_waiting else None
     return Planned(
         plan=Plan(
@@ -116,7 +122,7 @@ def _action(node, rule):
         verb=Verb.PATCH,
         object=ObjectRef(api_version="v1", kind="Node", name=name, uid=node.metadata.uid),
         reason="Labelled",
-        facts={"team": rule.spec.team},
+        facts=message("Labelled", team=rule.spec.team),
         diff=(FieldChange(path=f"metadata.labels[{TEAM}]", from_=node.metadata.labels.get(TEAM), to=rule.spec.team),),
         disruption=Disruption.REPLACES if rule.spec.disruptive else Disruption.NONE,
     )
@@ -230,7 +236,6 @@ LABELS = Capability(
     collect=collect,
     plan=plan,
     report=report,
-    messages=lambda reason, facts: f"{reason} {facts}",
     rbac=(
         Rule(GROUP, ("labelrules",), ("get", "list", "watch")),
         Rule(GROUP, ("labelrules/status",), ("patch",)),

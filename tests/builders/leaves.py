@@ -10,6 +10,8 @@ import json
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
+from tests.builders.plans import message
+
 from nodeyard.apiserver.server import Server
 from nodeyard.client.errors import TransportError
 from nodeyard.client.resources import CONFIG_MAPS, NODES, SECRETS
@@ -116,7 +118,7 @@ def _plan(snapshot, _now, explain):
         actions.append(_tell(snapshot))
         metadata = {"labels": {GROUP: snapshot.group}}
         writes["report"] = Write(body={"metadata": metadata, "data": snapshot.report})
-    decisions = tuple(Decision(object=each, rule="Seen", facts=snapshot.report) for each in explain)
+    decisions = tuple(Decision.of(each, message("Seen", **snapshot.report)) for each in explain)
     plan = Plan(capability="leaves", key=snapshot.name, actions=tuple(actions), decisions=decisions)
     return Planned(plan=plan, writes=writes)
 
@@ -128,6 +130,7 @@ def _label(cluster, node):
         verb=Verb.PATCH,
         object=ObjectRef(api_version="v1", kind="Node", name=name, uid=node.metadata.uid, cluster=cluster),
         reason="Seen",
+        facts=message("Seen"),
         diff=(FieldChange(path=f"metadata.labels[{SEEN}]", to="yes"),),
         disruption=Disruption.NONE,
     )
@@ -135,7 +138,7 @@ def _label(cluster, node):
 
 def _tell(snapshot):
     ref = ObjectRef(api_version="v1", kind="ConfigMap", name=snapshot.name, namespace=NAMESPACE)
-    return Action(id="report", verb=Verb.APPLY, object=ref, reason="Reported")
+    return Action(id="report", verb=Verb.APPLY, object=ref, reason="Reported", facts=message("Reported"))
 
 
 # what stands on the servers

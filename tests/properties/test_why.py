@@ -163,9 +163,7 @@ def check(capability: Capability, snapshot: Any) -> None:
         for decision in plan.decisions:
             if _name(decision.object) != _name(write.object):
                 continue
-            answer = compose(
-                capability.name, decision, capability.messages, fine=capability.explain.healthy, conditions=conditions
-            )
+            answer = compose(capability.name, decision, fine=capability.explain.healthy, conditions=conditions)
             if adverse:
                 told = {each.reason for each in adverse}
                 assert told & set(answer.reasons), f"{answer.reasons} leaves out {told}"

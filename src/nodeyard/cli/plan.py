@@ -177,7 +177,7 @@ def render(dry_plans: Sequence[DryPlan], output: str) -> str:
     from nodeyard.plan.render import render_plans
 
     if output == Format.TEXT:
-        text = render_plans([(each.braked.now, each.capability.messages) for each in dry_plans])
+        text = render_plans([each.braked.now for each in dry_plans])
         return text or "nothing to plan\n"
     items = [to_wire(each.braked.now) for each in dry_plans]
     plan_list = {"apiVersion": API_VERSION, "kind": "PlanList", "items": items}

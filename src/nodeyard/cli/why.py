@@ -86,7 +86,6 @@ def compose_answers(planner: DryPlanner, operators: Operators, ref: ObjectRef, o
         compose(
             dry_plan.capability.name,
             decision,
-            dry_plan.capability.messages,
             fine=dry_plan.capability.explain.healthy,
             conditions=conditions if _is_same(decision.object, ref) else (),
             generation=generation,

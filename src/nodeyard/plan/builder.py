@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
-from enum import StrEnum
 from typing import Final
 
-from nodeyard.kube.json import Object
 from nodeyard.plan.identity import assign_id
 from nodeyard.plan.message import Message
 from nodeyard.plan.model import (
@@ -84,55 +82,6 @@ class PlanBuilder:
     def block(self, ref: ObjectRef, message: Message) -> None:
         is_waiting = message.reason in self._waits
         self.blocked.append(Blocked(object=ref, reason=message.reason, facts=message, is_waiting=is_waiting))
-
-    def act_with_facts(
-        self,
-        verb: Verb,
-        ref: ObjectRef,
-        reason: StrEnum,
-        facts: Object,
-        write: Write,
-        *,
-        diff: tuple[FieldChange, ...] = (),
-        disruption: Disruption = Disruption.NONE,
-        disrupts: tuple[str, ...] = (),
-        after: tuple[str, ...] = (),
-        part: str = "",
-        approval_group: str = "",
-        group_nodes: int = 0,
-        group_managed: int = 0,
-        group_root: ObjectRef | None = None,
-        already_approved: bool = False,
-        always_asks: bool = False,
-    ) -> str:
-        """Add an action and return its id. `part` distinguishes several actions on one object."""
-        place = f"{ref.cluster}:" if ref.cluster else ""
-        where = f"{ref.namespace}/" if ref.namespace else ""
-        id = f"{place}{ref.kind}/{where}{ref.name}{f'#{part}' if part else ''}"
-        action = Action(
-            id=id,
-            verb=verb,
-            object=ref,
-            reason=reason.value,
-            facts=facts,
-            diff=diff,
-            disruption=disruption,
-            disrupts=disrupts,
-            approval_group=approval_group,
-            group_nodes=group_nodes,
-            group_managed=group_managed,
-            group_root=group_root,
-            already_approved=already_approved,
-            always_asks=always_asks,
-            after=tuple(each for each in after if each),
-        )
-        self.actions.append(action)
-        self.writes[id] = write
-        return id
-
-    def block_with_facts(self, ref: ObjectRef, reason: StrEnum, facts: Object) -> None:
-        is_waiting = reason.value in self._waits
-        self.blocked.append(Blocked(object=ref, reason=reason.value, facts=facts, is_waiting=is_waiting))
 
     def wake(self, at: datetime) -> None:
         """Plan again at this time at the latest: the plan may differ from then on."""

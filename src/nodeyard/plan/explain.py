@@ -16,9 +16,8 @@ from typing import Final
 from nodeyard.kube.conditions import FALSE, TRUE, UNKNOWN
 from nodeyard.kube.objects import Condition
 from nodeyard.plan.layout import WIDTH, counted, paragraph
-from nodeyard.plan.message import Message
 from nodeyard.plan.model import Blocked, Candidate, Decision
-from nodeyard.plan.reasons import EngineReason, Messages, text_of
+from nodeyard.plan.reasons import EngineReason
 
 HELD_TYPE: Final = "Held"
 NEGATIVE: Final = frozenset(
@@ -40,7 +39,6 @@ class Answer:
 
     by: str
     decision: Decision
-    messages: Messages
     notes: tuple[tuple[str, str], ...] = ()
     """Reasons and texts shown before the decision's rule."""
     hides_rule: bool = False
@@ -55,7 +53,6 @@ class Answer:
 def compose(
     by: str,
     decision: Decision,
-    messages: Messages,
     *,
     fine: Collection[str] = (),
     conditions: Iterable[Condition] = (),
@@ -72,7 +69,7 @@ def compose(
         text = f"no operator runs {by} on this cluster, so nothing is done; below is what it would decide"
         notes.append((EngineReason.NOT_SERVED.value, text))
     if held is not None:
-        notes.append((held.reason, text_of(messages, held.reason, held.facts)))
+        notes.append((held.reason, held.facts.text()))
     for each in conditions:
         # The decision repeats its own reason, and the held plan is already in the notes.
         if not is_adverse(each) or each.reason == decision.rule or (each.type == HELD_TYPE and held is not None):
@@ -80,7 +77,7 @@ def compose(
         late = generation > each.observed_generation > 0
         when = f" (observed at generation {each.observed_generation}; the spec is at {generation})" if late else ""
         notes.append((each.reason or each.type, f"{each.message or 'no message'}; {each.type} is {each.status}{when}"))
-    return Answer(by, decision, messages, tuple(notes), hides_rule=bool(notes) and decision.rule in fine)
+    return Answer(by, decision, tuple(notes), hides_rule=bool(notes) and decision.rule in fine)
 
 
 def is_adverse(condition: Condition) -> bool:
@@ -98,36 +95,31 @@ def render_answers(answers: Iterable[Answer], *, candidates: int = CANDIDATES, w
     return "\n".join(_render(each, candidates, width) for each in ordered)
 
 
-def render_why(
-    decisions: Iterable[tuple[str, Decision, Messages]], *, candidates: int = CANDIDATES, width: int = WIDTH
-) -> str:
+def render_why(decisions: Iterable[tuple[str, Decision]], *, candidates: int = CANDIDATES, width: int = WIDTH) -> str:
     """Render several decisions without notes."""
-    answers = [Answer(by, decision, messages) for by, decision, messages in decisions]
+    answers = [Answer(by, decision) for by, decision in decisions]
     return render_answers(answers, candidates=candidates, width=width)
 
 
-def render_decision(
-    decision: Decision, messages: Messages, by: str = "", *, candidates: int = CANDIDATES, width: int = WIDTH
-) -> str:
-    return _render(Answer(by, decision, messages), candidates, width)
+def render_decision(decision: Decision, by: str = "", *, candidates: int = CANDIDATES, width: int = WIDTH) -> str:
+    return _render(Answer(by, decision), candidates, width)
 
 
 def _render(answer: Answer, candidates: int, width: int) -> str:
-    decision, messages = answer.decision, answer.messages
+    decision = answer.decision
     lines = [f"{decision.object} ({answer.by})" if answer.by else str(decision.object)]
     for reason, text in answer.notes:
         lines += _reason(reason, text, 2, width)
     if not answer.hides_rule:
-        lines += _reason(decision.rule, text_of(messages, decision.rule, decision.facts), 2, width)
+        lines += _reason(decision.rule, decision.facts.text(), 2, width)
     selected = [each for each in decision.candidates if each.is_taken]
     others = [each for each in decision.candidates if not each.is_taken]
-    lines += _candidates("selected", selected, messages, candidates, width)
-    lines += _candidates("not selected", others, messages, candidates, width)
+    lines += _candidates("selected", selected, candidates, width)
+    lines += _candidates("not selected", others, candidates, width)
     if decision.would_change:
         lines += ["", "  What would change it:"]
         for each in decision.would_change:
-            text = each.text() if isinstance(each, Message) else text_of(messages, each, decision.facts)
-            lines += paragraph(f"- {text}", 4, width, hang=2)
+            lines += paragraph(f"- {each.text()}", 4, width, hang=2)
     return "\n".join(lines) + "\n"
 
 
@@ -135,14 +127,14 @@ def _reason(reason: str, text: str, indent: int, width: int) -> Iterator[str]:
     return paragraph(f"{reason}: {text}", indent, width, hang=2)
 
 
-def _candidates(word: str, candidates: Sequence[Candidate], messages: Messages, most: int, width: int) -> Iterator[str]:
+def _candidates(word: str, candidates: Sequence[Candidate], most: int, width: int) -> Iterator[str]:
     if not candidates:
         return
     yield ""
     yield f"  {counted(len(candidates), 'candidate')} {word}:"
     groups: dict[str, list[str]] = {}
     for each in candidates[:most]:
-        text = f"{each.reason}: {text_of(messages, each.reason, each.facts)}"
+        text = f"{each.reason}: {each.facts.text()}"
         groups.setdefault(text, []).append(each.name)
     for text, names in groups.items():
         yield from paragraph(f"{', '.join(names)}: {text}", 4, width, hang=2)

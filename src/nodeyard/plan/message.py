@@ -15,7 +15,7 @@ The same message serves plans, conditions, Events, `why` and the dashboard. Its 
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import msgspec
 
@@ -29,10 +29,6 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, ren
     def text(self) -> str:
         """Return the sentence. An action is in the present tense, since plans show it before it happens."""
         raise NotImplementedError
-
-    def get(self, fact: str, default: Any = None) -> Any:
-        """Return a fact that only some messages have, such as the object that several reasons concern."""
-        return getattr(self, fact, default)
 
     def past_text(self) -> str:
         """Return the sentence of an action that succeeded, in the past tense of Events."""

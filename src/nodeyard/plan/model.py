@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 from enum import Enum
-from typing import Any, TypeAlias
+from typing import Any
 
 import msgspec
 
@@ -18,9 +18,6 @@ from nodeyard.kube.json import Json
 from nodeyard.plan.message import Message
 
 API_VERSION = "nodeyard.dev/v1alpha1"
-
-Facts: TypeAlias = Any
-"""A `Message`, or a dict of the facts of a reason."""
 
 
 class Verb(Enum):
@@ -97,7 +94,7 @@ class Action(_Struct, frozen=True):
     verb: Verb
     object: ObjectRef
     reason: str
-    facts: Facts = {}
+    facts: Message
     diff: tuple[FieldChange, ...] = ()
     disruption: Disruption = Disruption.NONE
     disrupts: tuple[str, ...] = ()
@@ -129,7 +126,7 @@ class Blocked(_Struct, frozen=True):
 
     object: ObjectRef
     reason: str
-    facts: Facts = {}
+    facts: Message
     is_waiting: bool = False
     """True if the object only waits and proceeds without intervention."""
 
@@ -140,7 +137,7 @@ class Candidate(_Struct, frozen=True):
     name: str
     is_taken: bool
     reason: str
-    facts: Facts = {}
+    facts: Message
 
     @classmethod
     def of(cls, name: str, message: Message, *, is_taken: bool = False) -> Candidate:
@@ -153,10 +150,9 @@ class Decision(_Struct, frozen=True):
     object: ObjectRef
     rule: str
     """The reason that applied, from the capability's enum."""
-    facts: Facts = {}
+    facts: Message
     candidates: tuple[Candidate, ...] = ()
-    would_change: tuple[str | Message, ...] = ()
-    """What would change the decision: messages, or reasons rendered with the same facts."""
+    would_change: tuple[Message, ...] = ()
 
     @classmethod
     def of(
@@ -207,5 +203,18 @@ class Planned(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def to_wire(plan: Plan) -> Any:
-    """Return the wire form as plain values."""
-    return {"apiVersion": API_VERSION, "kind": "Plan", **msgspec.to_builtins(plan)}
+    """Return the wire form as plain values. Each reason comes with its facts and its sentence."""
+    wire = {"apiVersion": API_VERSION, "kind": "Plan", **msgspec.to_builtins(plan)}
+    _add_messages(wire.get("actions", ()), plan.actions)
+    _add_messages(wire.get("blocked", ()), plan.blocked)
+    _add_messages(wire.get("decisions", ()), plan.decisions)
+    for each, decision in zip(wire.get("decisions", ()), plan.decisions, strict=True):
+        _add_messages(each.get("candidates", ()), decision.candidates)
+        if decision.would_change:
+            each["wouldChange"] = [{"reason": it.reason, "message": it.text()} for it in decision.would_change]
+    return wire
+
+
+def _add_messages(wires: Iterable[Any], stated: Iterable[Action | Blocked | Candidate | Decision]) -> None:
+    for wire, each in zip(wires, stated, strict=True):
+        wire["message"] = each.facts.text()

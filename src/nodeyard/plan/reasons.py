@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from enum import StrEnum
-from typing import TypeAlias
 
-from nodeyard.kube.json import Object
 from nodeyard.plan.message import Message
-from nodeyard.plan.model import Facts
-
-Messages: TypeAlias = Callable[[str, Object], str]
-"""Formats a reason and its facts as one sentence."""
 
 
 class EngineReason(StrEnum):
@@ -49,8 +42,3 @@ class AdmissionDenied(Message, frozen=True):
 
     def text(self) -> str:
         return f"admission denied the write ({self.by or 'unnamed'}): {self.message}"
-
-
-def text_of(messages: Messages, reason: str, facts: Facts) -> str:
-    """Return the sentence for a reason of the engine or of the capability."""
-    return facts.text() if isinstance(facts, Message) else messages(reason, facts)

@@ -9,7 +9,7 @@
 
     1 action, nothing blocked
 
-The text depends only on the plan and the capability's messages, so equal plans have equal texts.
+The text depends only on the plan, so equal plans have equal texts.
 """
 
 from __future__ import annotations
@@ -20,36 +20,35 @@ from typing import Final
 from nodeyard.plan.brake import describe_disturbed, is_disruptive
 from nodeyard.plan.layout import WIDTH, counted, format_value, paragraph
 from nodeyard.plan.model import Action, Blocked, FieldChange, ObjectRef, Plan
-from nodeyard.plan.reasons import EngineReason, Messages, text_of
+from nodeyard.plan.reasons import EngineReason
 
 NAMED: Final = 20
 """How many blocked objects of one reason are named; the JSON form names them all."""
 
 
-def render_plans(plans: Iterable[tuple[Plan, Messages]], width: int = WIDTH) -> str:
+def render_plans(plans: Iterable[Plan], width: int = WIDTH) -> str:
     """Render several plans, ordered by capability and key."""
-    ordered = sorted(plans, key=lambda each: (each[0].capability, each[0].key))
-    return "\n".join(render_plan(plan, messages, width) for plan, messages in ordered)
+    ordered = sorted(plans, key=lambda each: (each.capability, each.key))
+    return "\n".join(render_plan(plan, width) for plan in ordered)
 
 
-def render_plan(plan: Plan, messages: Messages, width: int = WIDTH) -> str:
+def render_plan(plan: Plan, width: int = WIDTH) -> str:
     title = f"{plan.capability} {plan.key}"
     if not plan.actions and not plan.blocked:
         return f"{title}: nothing to do\n"
     lines = [f"{title} (plan {plan.id})" if plan.id and plan.actions else title]
     actions = {action.id: action for action in plan.actions}
     for action in plan.actions:
-        lines += ["", *_action(action, actions, messages, width)]
-    for word, text, refs in _group(plan.blocked, messages):
+        lines += ["", *_action(action, actions, width)]
+    for word, text, refs in _group(plan.blocked):
         lines += ["", *_blocked(word, text, refs, width)]
     lines += ["", _summary(plan)]
     return "\n".join(lines) + "\n"
 
 
-def _action(action: Action, actions: Mapping[str, Action], messages: Messages, width: int) -> Iterator[str]:
+def _action(action: Action, actions: Mapping[str, Action], width: int) -> Iterator[str]:
     yield from paragraph(f"{_headline(action)}{_disruption(action)}", 2, width, hang=2)
-    text = text_of(messages, action.reason, action.facts)
-    yield from paragraph(f"{action.reason}: {text}", 4, width, hang=2)
+    yield from paragraph(f"{action.reason}: {action.facts.text()}", 4, width, hang=2)
     for each in action.after:
         first = actions.get(each)
         what = f"{_headline(first)} ({first.reason})" if first else each
@@ -87,11 +86,11 @@ def _with_value(start: str, value: object, width: int) -> str:
     return start if value == {} else f"{start} {format_value(value, width - len(start) - 1)}"
 
 
-def _group(blocked: Iterable[Blocked], messages: Messages) -> Iterator[tuple[str, str, list[ObjectRef]]]:
+def _group(blocked: Iterable[Blocked]) -> Iterator[tuple[str, str, list[ObjectRef]]]:
     """Group blocked objects of one kind with the same text."""
     groups: dict[tuple[str, str, str], list[ObjectRef]] = {}
     for each in blocked:
-        text = f"{each.reason}: {text_of(messages, each.reason, each.facts)}"
+        text = f"{each.reason}: {each.facts.text()}"
         word = "Waiting" if each.is_waiting else "Blocked"
         groups.setdefault((word, text, each.object.kind), []).append(each.object)
     for (word, text, _), refs in groups.items():

@@ -413,8 +413,6 @@ class Capability:
     """Computes statuses, events and metrics of a pass from its snapshot, plan and outcome. Pure; runs in a worker
     thread."""
     rbac: tuple[Rule, ...]
-    messages: Callable[[str, Object], str] = lambda reason, _facts: reason
-    """Renders a reason whose facts are not a `Message`, as text for conditions, events, `why` and the dashboard."""
     aggregates: tuple[Aggregate, ...] = ()
     """Aggregates over the watched kinds."""
     managed_nodes: Callable[[Any], int] = lambda _snapshot: 0

@@ -11,7 +11,6 @@ import msgspec
 from tests.builders.tenants import NOW, after, deleted, kept, planned, secret, snapshot, tenant, text_of
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
-from nodeyard.capabilities.affinity.messages import text
 from nodeyard.capabilities.affinity.report.tenants import status_tenants
 from nodeyard.capabilities.affinity.types import TenantStatus
 from nodeyard.plan.render import render_plan
@@ -40,7 +39,7 @@ class Story:
         self._report(found)
 
     def _tell(self, found):
-        self.lines += [render_plan(found.plan, text)]
+        self.lines += [render_plan(found.plan)]
 
     def _report(self, found):
         results = tuple(ActionResult(action=each, result=Result.DONE) for each in found.plan.actions)

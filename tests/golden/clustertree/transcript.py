@@ -17,7 +17,6 @@ import msgspec
 
 from nodeyard.capabilities.clustertree.leases.inputs import CREDENTIAL_GRACE, node_lease_inputs
 from nodeyard.capabilities.clustertree.leases.liveness import LeafHealth
-from nodeyard.capabilities.clustertree.messages import text
 from nodeyard.capabilities.clustertree.planning.labels import FIXED
 from nodeyard.capabilities.clustertree.planning.ownership import is_mirror_of
 from nodeyard.capabilities.clustertree.snapshot import TreeNode
@@ -133,7 +132,7 @@ def _why(yard: build.Yard, kind: str, name: str, namespace: str = "") -> Iterato
     decision = yard.why(kind, name, namespace)
     assert decision is not None
     yield ""
-    yield from (f"  | {line}".rstrip() for line in render_decision(decision, text).splitlines())
+    yield from (f"  | {line}".rstrip() for line in render_decision(decision).splitlines())
 
 
 def _rest(stage: Stage, title: str) -> Iterator[str]:

@@ -7,9 +7,10 @@ from typing import Any
 from nodeyard.plan.brake import Limit, brake
 from nodeyard.plan.diff import diff_patch
 from nodeyard.plan.identity import assign_id
-from nodeyard.plan.model import Disruption, Plan, Verb
+from nodeyard.plan.message import Message
+from nodeyard.plan.model import Blocked, Candidate, Decision, Disruption, ObjectRef, Plan, Verb
 
-from ...builders.plans import action, blocked, candidate, change, decision, disruptive, node_ref, plan, pod_ref
+from ...builders.plans import action, change, disruptive, message, node_ref, plan, pod_ref
 
 _SENTENCES = {
     "Claimed": "takes spare {node} in {zone} for {template}, which lacks {missing}",
@@ -26,8 +27,16 @@ _SENTENCES = {
 }
 
 
-def messages(reason: str, facts: dict[str, Any]) -> str:
-    return _SENTENCES[reason].format(**facts)
+def said(reason: str, **facts: Any) -> Message:
+    return message(reason, _SENTENCES[reason], **facts)
+
+
+def blocked(name: str, reason: str, **facts: Any) -> Blocked:
+    return Blocked(object=node_ref(name), reason=reason, facts=said(reason, **facts))
+
+
+def candidate(name: str, reason: str, *, taken: bool = False, **facts: Any) -> Candidate:
+    return Candidate.of(name, said(reason, **facts), is_taken=taken)
 
 
 def claim(node: str, zone: str) -> Any:
@@ -38,7 +47,7 @@ def claim(node: str, zone: str) -> Any:
         "spec": {"taints": [{"key": "dedicated", "effect": "NoExecute"}]},
     }
     facts = {"node": node, "zone": zone, "template": "web", "missing": 2}
-    return action(node, object=node_ref(node), reason="Claimed", facts=facts, diff=diff_patch(before, patch))
+    return action(node, object=node_ref(node), facts=said("Claimed", **facts), diff=diff_patch(before, patch))
 
 
 def nothing() -> Plan:
@@ -51,8 +60,7 @@ def claims() -> Plan:
     update = action(
         "n3",
         object=node_ref("n3"),
-        reason="Updated",
-        facts={"node": "n3", "template": "web"},
+        facts=said("Updated", node="n3", template="web"),
         diff=(change("metadata.labels[tier]", long, "web"), record),
     )
     refused = (
@@ -67,8 +75,7 @@ def release() -> Plan:
     cordon = action(
         "cordon-n1",
         object=node_ref("n1"),
-        reason="Releasing",
-        facts={"node": "n1", "template": "web", "surplus": 1},
+        facts=said("Releasing", node="n1", template="web", surplus=1),
         disruption=Disruption.RELEASES,
         diff=(change("spec.unschedulable", None, True),),
     )
@@ -76,21 +83,20 @@ def release() -> Plan:
         "evict-web-1",
         Verb.EVICT,
         pod_ref("web-1"),
-        reason="Evicted",
-        facts={"pod": "default/web-1", "node": "n1"},
+        facts=said("Evicted", pod="default/web-1", node="n1"),
         disruption=Disruption.EVICTS,
         disrupts=("n1",),
         after=("cordon-n1",),
     )
     give = action(
-        "give-n1", object=node_ref("n1"), reason="Released", facts={"node": "n1"}, after=("cordon-n1", "evict-web-1")
+        "give-n1", object=node_ref("n1"), facts=said("Released", node="n1"), after=("cordon-n1", "evict-web-1")
     )
     return assign_id(plan(cordon, evict, give))
 
 
 def braked() -> Plan:
     releases = [
-        disruptive(f"n{number:02}", facts={"node": f"n{number:02}", "template": "web", "surplus": 30})
+        disruptive(f"n{number:02}", facts=said("Releasing", node=f"n{number:02}", template="web", surplus=30))
         for number in range(30)
     ]
     return brake(plan(claim("m1", "z1"), *releases), Limit(), managed=100).now
@@ -100,17 +106,11 @@ def refusals() -> Plan:
     return assign_id(plan(blocked=(blocked("n6", "SelectorMismatch", wanted="cpu=large"),)))
 
 
-def why_web() -> Any:
+def why_web() -> Decision:
     left = [candidate(f"n{number:02}", "NotReady", since="09:15") for number in range(18)]
     left += [candidate(f"n{number:02}", "SelectorMismatch", wanted="cpu=large") for number in range(18, 40)]
-    return decision(
-        "NoSpareNodesFound",
-        candidate("m1", "Taken", taken=True),
-        candidate("m2", "Taken", taken=True),
-        *left,
-        would_change=("AddSpare", "LowerNodes"),
-        template="web",
-        current=2,
-        nodes=5,
-        wanted="cpu=large",
-    )
+    web = ObjectRef(api_version="nyallocator.cybozu.io/v1", kind="NodeTemplate", name="web")
+    selected = [candidate("m1", "Taken", taken=True), candidate("m2", "Taken", taken=True)]
+    would_change = [said("AddSpare", wanted="cpu=large"), said("LowerNodes", current=2, template="web")]
+    rule = said("NoSpareNodesFound", template="web", current=2, nodes=5)
+    return Decision.of(web, rule, [*selected, *left], would_change)

@@ -25,13 +25,13 @@ def compare(name, text, suffix="txt"):
 
 @pytest.mark.parametrize("name", PLANS)
 def test_a_plan_reads_as_it_should(name):
-    compare(name, render_plan(getattr(stories, name)(), stories.messages))
+    compare(name, render_plan(getattr(stories, name)()))
 
 
 @pytest.mark.parametrize("name", PLANS)
 def test_a_plan_reads_alike_each_time_and_fits_the_terminal(name):
-    text = render_plan(getattr(stories, name)(), stories.messages)
-    assert text == render_plan(getattr(stories, name)(), stories.messages)
+    text = render_plan(getattr(stories, name)())
+    assert text == render_plan(getattr(stories, name)())
     assert max(map(len, text.splitlines())) <= 100
 
 
@@ -42,22 +42,20 @@ def test_the_public_form_of_a_plan_does_not_change_by_accident(name):
 
 
 def test_plans_are_in_the_order_of_capability_and_key():
-    empty = [
-        (stories.plan(capability=name, key=key), stories.messages) for name, key in [("b", "1"), ("a", "2"), ("a", "1")]
-    ]
+    empty = [stories.plan(capability=name, key=key) for name, key in [("b", "1"), ("a", "2"), ("a", "1")]]
     assert render_plans(empty) == "a 1: nothing to do\n\na 2: nothing to do\n\nb 1: nothing to do\n"
 
 
 def test_a_decision_reads_as_it_should():
-    compare("why", render_decision(stories.why_web(), stories.messages, "spares"))
+    compare("why", render_decision(stories.why_web(), "spares"))
 
 
 def test_a_short_answer_counts_what_it_does_not_name():
-    text = render_decision(stories.why_web(), stories.messages, candidates=1)
+    text = render_decision(stories.why_web(), candidates=1)
     assert "and 39 more: 22 SelectorMismatch, 17 NotReady" in text
     assert max(map(len, text.splitlines())) <= 100
 
 
 def test_every_capability_that_has_an_answer_is_named():
-    text = render_why([("spares", stories.why_web(), stories.messages), ("pools", stories.why_web(), stories.messages)])
+    text = render_why([("spares", stories.why_web()), ("pools", stories.why_web())])
     assert text.index("NodeTemplate web (pools)") < text.index("NodeTemplate web (spares)")

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.messages.base import text
 from nodeyard.capabilities.profiles.plan import plan
 from nodeyard.capabilities.profiles.planning.services import node_ref
 from nodeyard.plan.explain import render_why
@@ -45,11 +44,11 @@ def compare(name, told):
 
 @pytest.mark.parametrize("name", NODES)
 def test_the_plan_of_a_node_reads_as_it_should(name):
-    compare(f"plan-{name}", render_plan(assign_id(plan(story(name), NOW).plan), text))
+    compare(f"plan-{name}", render_plan(assign_id(plan(story(name), NOW).plan)))
 
 
 @pytest.mark.parametrize("name", NODES)
 def test_why_a_node_is_as_it_is_reads_as_it_should(name):
     each = story(name)
     decisions = plan(each, NOW, [node_ref(each)]).plan.decisions
-    compare(f"why-{name}", render_why([("profiles", decision, text) for decision in decisions]))
+    compare(f"why-{name}", render_why([("profiles", decision) for decision in decisions]))

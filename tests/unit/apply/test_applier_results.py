@@ -7,9 +7,8 @@ from nodeyard.apply.outcome import Result
 from nodeyard.client.resources import NODES
 from nodeyard.client.transport import Response
 from nodeyard.plan.model import ObjectRef, Verb, Write
-from nodeyard.plan.reasons import text_of
 
-from ...builders.plans import action, config_ref, messages, node_ref, planned, pod_ref
+from ...builders.plans import action, config_ref, node_ref, planned, pod_ref
 from .worlds import patch, status
 
 ZERO = "00000000-0000-0000-0000-000000000000"
@@ -73,7 +72,7 @@ async def test_what_admission_refused_can_be_told_as_a_plan_tells_it(world):
     free = action("b", Verb.CREATE, config_ref("d")), Write(body={"data": {"red": "1"}})
     (blocked,) = (await world.apply(planned(refused, free))).denied
     assert (blocked.object, blocked.reason, blocked.facts.by) == (config_ref("c"), "AdmissionDenied", "no-blue")
-    assert text_of(messages, blocked.reason, blocked.facts).startswith("admission denied the write (no-blue): ")
+    assert blocked.facts.text().startswith("admission denied the write (no-blue): ")
 
 
 @pytest.mark.parametrize("code", [400, 403, 422, 429, 500])

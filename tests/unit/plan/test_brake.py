@@ -6,7 +6,7 @@ import pytest
 from nodeyard.plan.brake import Limit, brake, describe_disturbed, disturbed_nodes, parse_limit
 from nodeyard.plan.identity import compute_id
 from nodeyard.plan.model import Disruption, ObjectRef, Verb
-from nodeyard.plan.reasons import NeedsApproval, text_of
+from nodeyard.plan.reasons import NeedsApproval
 
 from ...builders.plans import action, blocked, disruptive, plan, pod_ref
 
@@ -53,8 +53,8 @@ def test_what_always_asks_is_held_below_the_limit_and_alone():
 
     assert (ids(held.actions), ids(now.actions)) == ([doubtful.id], ids((HARMLESS, *THREE)))
     (blocked,) = now.blocked
-    assert "1 of 4 managed nodes" in text_of(str, blocked.reason, blocked.facts)
-    assert "always needs approval" in text_of(str, blocked.reason, blocked.facts)
+    assert "1 of 4 managed nodes" in blocked.facts.text()
+    assert "always needs approval" in blocked.facts.text()
     assert brake(plan(doubtful), Limit(nodes=30), managed=4, approved=(held.id,)).held is None
 
 
@@ -204,7 +204,7 @@ def test_what_is_no_node_is_counted_by_its_kind():
 
     held = brake(plan(deletion), Limit(nodes=0, percent=0), managed=0).now.blocked[0]
 
-    told = text_of(str, held.reason, held.facts)
+    told = held.facts.text()
     assert told.startswith("held: 1 Namespace would be disrupted, more than the limit of 0 nodes; ")
     assert describe_disturbed([deletion]) == "1 Namespace"
     assert describe_disturbed([disruptive("n1")]) == "1 node"

@@ -8,7 +8,7 @@ from nodeyard.plan.identity import compute_id
 from nodeyard.plan.model import Blocked, Disruption, ObjectRef, Verb, to_wire
 from nodeyard.plan.render import render_plan
 
-from ...builders.plans import action, messages, node_ref, plan, pod_ref
+from ...builders.plans import action, message, node_ref, plan, pod_ref
 
 
 def there(ref, cluster="leaf-1"):
@@ -40,8 +40,8 @@ def test_the_wire_form_says_the_cluster_only_of_others():
 
 
 def test_text_names_the_cluster_of_actions_and_refusals():
-    refused = Blocked(object=there(node_ref("n2")), reason="Refused")
-    text = render_plan(plan(action("a", object=there(node_ref("n1"))), blocked=(refused,)), messages)
+    refused = Blocked(object=there(node_ref("n2")), reason="Refused", facts=message("Refused"))
+    text = render_plan(plan(action("a", object=there(node_ref("n1"))), blocked=(refused,)))
     assert "Patch Node leaf-1:n1" in text
     assert "Blocked Node leaf-1:n2" in text
 

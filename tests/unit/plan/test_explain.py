@@ -11,22 +11,18 @@ from nodeyard.plan.reasons import NeedsApproval
 FINE = frozenset({"Reconciled"})
 
 
-def messages(reason, _facts):
-    return f"text of {reason}"
-
-
 def condition(type, status, reason="Broken", message="it is broken", generation=0):
     return Condition(type=type, status=status, reason=reason, message=message, observed_generation=generation)
 
 
 def answer(rule="Reconciled", **known):
-    return compose("spares", decision(rule), messages, fine=FINE, **known)
+    return compose("spares", decision(rule), fine=FINE, **known)
 
 
 def test_without_trouble_the_rule_is_the_answer():
     told = answer(conditions=[condition("Ready", "True", "Reconciled")])
     assert told.reasons == ("Reconciled",)
-    assert "Reconciled: text of Reconciled" in render_answers([told])
+    assert "Reconciled: it is reconciled" in render_answers([told])
 
 
 @pytest.mark.parametrize("status", ["False", "Unknown"])

@@ -10,7 +10,7 @@ import pytest
 from nodeyard.plan.identity import assign_id, compute_id
 from nodeyard.plan.model import Decision, Disruption, Verb
 
-from ...builders.plans import action, blocked, change, node_ref, plan
+from ...builders.plans import action, blocked, change, message, node_ref, plan
 
 BASE = action("a", diff=(change("metadata.labels[x]", "1", "2"),))
 
@@ -53,7 +53,7 @@ def test_neither_refusals_nor_decisions_nor_the_next_plan_count():
     told = plan(
         BASE,
         blocked=(blocked("b"),),
-        decisions=(Decision(object=node_ref("a"), rule="Kept"),),
+        decisions=(Decision(object=node_ref("a"), rule="Kept", facts=message("Kept")),),
         wake_at=datetime(2026, 1, 1, tzinfo=UTC),
         id="given",
     )
@@ -89,10 +89,11 @@ def test_the_same_key_of_another_capability_is_another_plan():
 
 def test_an_id_is_the_same_in_every_process():
     script = (
-        "from nodeyard.plan.model import *; from nodeyard.plan.identity import compute_id;"
+        "from nodeyard.plan.model import *; from nodeyard.plan.message import Message;"
+        "from nodeyard.plan.identity import compute_id;"
         "ref = ObjectRef(api_version='v1', kind='Node', name='a');"
         "diff = (FieldChange(path='metadata.labels[x]', from_='1', to='2'),);"
-        "a = Action(id='a', verb=Verb.PATCH, object=ref, reason='Tested', diff=diff);"
+        "a = Action(id='a', verb=Verb.PATCH, object=ref, reason='Tested', facts=Message(), diff=diff);"
         "print(compute_id(Plan(capability='spares', key='nodetemplates', actions=(a,))))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

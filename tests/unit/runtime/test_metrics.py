@@ -1,9 +1,10 @@
 """Metrics of the reconcile loop: sums over all keys, and the time from an event to its write."""
 
 import pytest
+from tests.builders.plans import action, message
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
-from nodeyard.plan.model import Action, Blocked, ObjectRef, Plan, Verb
+from nodeyard.plan.model import Blocked, ObjectRef, Plan
 from nodeyard.process.metrics import Metrics
 from nodeyard.runtime.metrics import THROTTLED_SECONDS, EventLatency, LoopMetrics
 from nodeyard.runtime.reconcile.result import Ending, ReconcileResult
@@ -12,9 +13,12 @@ REF = ObjectRef(api_version="v1", kind="Node", name="n")
 
 
 def plan(key, actions=0, blocked=()):
-    made = tuple(Action(id=str(number), verb=Verb.PATCH, object=REF, reason="R") for number in range(actions))
+    made = tuple(action(str(number), object=REF) for number in range(actions))
     return Plan(
-        capability="c", key=key, actions=made, blocked=tuple(Blocked(object=REF, reason=reason) for reason in blocked)
+        capability="c",
+        key=key,
+        actions=made,
+        blocked=tuple(Blocked(object=REF, reason=reason, facts=message(reason)) for reason in blocked),
     )
 
 

@@ -18,7 +18,7 @@ from nodeyard.capabilities.affinity.collect.definitions import application_kinds
 from nodeyard.capabilities.affinity.collect.owners import is_served_elsewhere
 from nodeyard.capabilities.affinity.collect.pods import collect_pod, unwatched_owner_kinds
 from nodeyard.capabilities.affinity.collect.tenants import collect_tenants
-from nodeyard.capabilities.affinity.messages import text
+from nodeyard.capabilities.affinity.messages.objects import root_of
 from nodeyard.capabilities.affinity.plan import plan
 from nodeyard.capabilities.affinity.policies import confinement, policies
 from nodeyard.capabilities.affinity.reasons import Reason
@@ -205,7 +205,6 @@ AFFINITY: Final = Capability(
     collect=_collect,
     plan=plan,
     report=report,
-    messages=text,
     rbac=(
         Rule(names.GROUP, (names.CLASS_PLURAL, names.DEFINITION_PLURAL), (*_READ, "patch")),
         Rule(names.GROUP, (f"{names.CLASS_PLURAL}/status", f"{names.DEFINITION_PLURAL}/status"), ("patch",)),
@@ -231,7 +230,7 @@ AFFINITY: Final = Capability(
     ),
     metrics=AffinityMetrics,
     replaces=_find_cozystack,
-    roots=Roots(_root_objects, of_action=lambda action: (action.facts.object.namespace, action.facts.object.name)),
+    roots=Roots(_root_objects, of_action=root_of),
     explain=Explain(
         _keys_of,
         kinds=unwatched_owner_kinds,

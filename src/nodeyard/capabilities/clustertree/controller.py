@@ -20,7 +20,6 @@ from nodeyard.capabilities.clustertree.kubeconfigs import kubeconfig_of
 from nodeyard.capabilities.clustertree.leases.inputs import LeaseInput, lease_input, node_lease_inputs
 from nodeyard.capabilities.clustertree.leases.liveness import LeafHealth
 from nodeyard.capabilities.clustertree.leases.loop import renew
-from nodeyard.capabilities.clustertree.messages import text
 from nodeyard.capabilities.clustertree.plan import plan
 from nodeyard.capabilities.clustertree.planning.heartbeat import is_renewed_after_expiry
 from nodeyard.capabilities.clustertree.planning.leaf_ownership import leaf_of
@@ -287,7 +286,6 @@ CLUSTERTREE: Final = Capability(
     collect=collect,
     plan=plan,
     report=report,
-    messages=text,
     rbac=(
         Rule("", ("nodes",), (*_READ, "create", "patch", "delete")),
         Rule("", ("nodes/status",), ("patch",)),

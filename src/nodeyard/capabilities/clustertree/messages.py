@@ -6,7 +6,7 @@ A condition's text contains timestamps, never ages: an age would change the text
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.capabilities.clustertree.reasons import Reason
@@ -708,8 +708,3 @@ ENDINGS: Final[Mapping[Reason, type[TreeMessage]]] = {
     Reason.DISABLED: Disabled,
 }
 """Why a Cluster has no nodes at all."""
-
-
-def text(reason: str, facts: Any) -> str:
-    """Render a message for callers that have a reason and facts."""
-    return facts.text() if isinstance(facts, Message) else reason

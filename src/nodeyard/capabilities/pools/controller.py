@@ -18,7 +18,6 @@ from nodeyard.capabilities.pools.collect import (
     node_classes,
 )
 from nodeyard.capabilities.pools.definition import LATTICE_CLUSTER, LATTICE_NODE_CLASS, LATTICE_SERVICE
-from nodeyard.capabilities.pools.messages import text
 from nodeyard.capabilities.pools.plan import plan
 from nodeyard.capabilities.pools.planning.classes import plan_classes
 from nodeyard.capabilities.pools.planning.machine_state import replicas
@@ -208,7 +207,6 @@ POOLS: Final = Capability(
     collect=_collect,
     plan=_plan,
     report=report,
-    messages=text,
     rbac=(
         Rule("", ("nodes",), (*_READ, "patch")),
         Rule("", ("pods",), _READ),

@@ -20,7 +20,6 @@ from nodeyard.capabilities.profiles.collect.rollouts import (
     reporting,
     reporting_count,
 )
-from nodeyard.capabilities.profiles.messages.base import text
 from nodeyard.capabilities.profiles.plan import plan
 from nodeyard.capabilities.profiles.planning.profiles import plan_status
 from nodeyard.capabilities.profiles.planning.rollout import annotation, is_available, reported_hash
@@ -362,7 +361,6 @@ PROFILES: Final = Capability(
     collect=_collect,
     plan=_plan,
     report=report,
-    messages=text,
     rbac=(
         Rule(names.DATAPLANE_GROUP, (names.NODE_PLURAL, names.ROLE_PLURAL), _READ),
         Rule(names.DATAPLANE_GROUP, (f"{names.NODE_PLURAL}/status", f"{names.ROLE_PLURAL}/status"), ("patch",)),

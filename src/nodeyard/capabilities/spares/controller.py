@@ -11,7 +11,7 @@ from typing import Final
 
 from nodeyard.capabilities.spares import names
 from nodeyard.capabilities.spares.definition import NODE_TEMPLATE
-from nodeyard.capabilities.spares.messages import template_named, text
+from nodeyard.capabilities.spares.messages import template_named
 from nodeyard.capabilities.spares.plan import plan
 from nodeyard.capabilities.spares.policies import policies
 from nodeyard.capabilities.spares.reasons import Reason
@@ -174,7 +174,6 @@ SPARES: Final = Capability(
     collect=collect,
     plan=plan,
     report=report,
-    messages=text,
     rbac=(
         Rule("", ("nodes",), ("get", "list", "watch", "patch")),
         Rule("", ("pods",), ("get", "list", "watch")),

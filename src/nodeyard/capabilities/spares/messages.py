@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import msgspec
 
@@ -556,8 +556,3 @@ REFUSALS: Final[Mapping[str, type[NodesMessage]]] = {
 def template_named(action: Action) -> str:
     """Return the template that an action is for; empty for a spare that belongs to none."""
     return action.facts.template if isinstance(action.facts, SparesMessage) else ""
-
-
-def text(reason: str, facts: Any) -> str:
-    """Render a message for callers that have a reason and facts."""
-    return facts.text() if isinstance(facts, Message) else reason

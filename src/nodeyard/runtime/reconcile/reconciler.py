@@ -26,7 +26,7 @@ from nodeyard.client.errors import ClientError
 from nodeyard.client.resources import view_kind
 from nodeyard.plan.brake import Braked, brake
 from nodeyard.plan.model import Blocked, ObjectRef, Plan, Planned
-from nodeyard.plan.reasons import EngineReason, text_of
+from nodeyard.plan.reasons import EngineReason
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import bound, get_logger
 from nodeyard.runtime.annotations import approvals, is_paused, is_same_version, root_ref, roots_of, user_edits_of
@@ -253,7 +253,7 @@ class Reconciler:
     def _held_text(self, plan: Plan) -> str:
         """Return why a part of the plan is held; empty if nothing is."""
         blocked = next((each for each in plan.blocked if each.reason == EngineReason.NEEDS_APPROVAL), None)
-        return "" if blocked is None else text_of(self._capability.messages, blocked.reason, blocked.facts)
+        return "" if blocked is None else blocked.facts.text()
 
     def _requeue_shared(self, key: Key, held: Plan | None, message: str) -> None:
         """Requeue the keys of shared objects whose held edits have changed."""
@@ -384,7 +384,7 @@ class Reconciler:
                     denials.setdefault(ref, []).append(each.denial)
         for ref, (first, *others) in denials.items():
             more = f" (and {len(others)} more)" if others else ""
-            message = f"{first.object}: {text_of(self._capability.messages, first.reason, first.facts)}{more}"
+            message = f"{first.object}: {first.facts.text()}{more}"
             found.setdefault(ref, []).append(EngineCondition(BLOCKED, first.reason, message))
         return found
 

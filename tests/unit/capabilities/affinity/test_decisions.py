@@ -11,7 +11,6 @@ from tests.builders.placements import body, reference, release
 
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.controller import AFFINITY
-from nodeyard.capabilities.affinity.messages import text
 from nodeyard.kube.names import ZONE
 from nodeyard.plan.explain import render_decision
 from nodeyard.plan.model import ObjectRef
@@ -40,7 +39,7 @@ def why(view, api_version, kind, name, namespace=""):
         if (snapshot := AFFINITY.collect(view, key, NOW)) is not None
         for decision in AFFINITY.plan(snapshot, NOW, [ref]).plan.decisions
     ]
-    return "\n".join(render_decision(each, text) for each in decisions)
+    return "\n".join(render_decision(each) for each in decisions)
 
 
 def why_pod(view):

@@ -16,7 +16,6 @@ AFFINITY = Capability(
     collect=lambda _view, _key, _now: None,
     plan=lambda _snapshot, _now, _refs: None,
     report=lambda *_: Report(),
-    messages=lambda reason, _facts: reason,
     rbac=(),
     admission=Admission(WEBHOOKS),
 )

@@ -7,7 +7,6 @@ import msgspec
 import pytest
 
 from nodeyard.capabilities.clustertree import messages, names
-from nodeyard.capabilities.clustertree.messages import text
 from nodeyard.capabilities.clustertree.planning.refusals import unacknowledged
 from nodeyard.capabilities.clustertree.reasons import Reason
 from nodeyard.capabilities.clustertree.snapshot import Kubeconfig
@@ -136,7 +135,7 @@ def test_a_node_that_is_not_ready_says_why(state, rule):
 
     decision = yard.why("Node", "kosmos-east")
     assert decision.rule == rule
-    assert ("2029-12-31T23:59:30Z" in text(rule, decision.facts)) == (rule == "LeafUnreachable")
+    assert ("2029-12-31T23:59:30Z" in decision.facts.text()) == (rule == "LeafUnreachable")
 
 
 def test_a_node_in_the_way_is_explained_with_the_remedy():
@@ -199,7 +198,7 @@ def test_the_remedy_for_a_secret_names_its_label():
 def test_a_decision_reads_as_prose():
     yard = grown(one("n1"), nodes=[leaf_node("n1")])
 
-    told = render_decision(yard.why("Node", "n1"), text, "clustertree")
+    told = render_decision(yard.why("Node", "n1"), "clustertree")
 
     assert told.splitlines()[:2] == [
         "Node n1 (clustertree)",

@@ -15,7 +15,6 @@ from tests.builders.removals import World, pod
 from nodeyard.apply.outcome import Outcome
 from nodeyard.capabilities.pools import names
 from nodeyard.capabilities.pools.collect import collect_classes
-from nodeyard.capabilities.pools.messages import text
 from nodeyard.capabilities.pools.plan import plan
 from nodeyard.capabilities.pools.planning.classes import plan_classes
 from nodeyard.capabilities.pools.report import report
@@ -44,7 +43,7 @@ def said(decision: Decision) -> Any:
 
 
 def shown(decision: Decision) -> str:
-    return " ".join(render_decision(decision, text, width=500).split())
+    return " ".join(render_decision(decision, width=500).split())
 
 
 # clusters
@@ -85,7 +84,7 @@ def test_a_waiting_upgrade_is_no_refusal_and_says_what_it_waits_for() -> None:
         with_management(before, control_plane=asked, machines=[*before.management.machines, *nodes]),
         cluster=cluster("c", controlPlane=3, version="1.33.0", workerPools=PLAIN),
     )
-    told = render_plan(plan(world, NOW).plan, text)
+    told = render_plan(plan(world, NOW).plan)
     assert "Waiting LatticeCluster c" in told
     assert "VersionWaits: Upgrade to v1.33.0 is waiting for the control plane: 2 of 3 Machines run it" in told
     assert told.endswith("nothing to do now, 1 object waiting, nothing blocked\n")
@@ -124,7 +123,7 @@ def test_a_pool_is_told_of_by_the_name_that_people_gave_it() -> None:
     scaled = {**SEED_POOLS, "gpu": {**SEED_POOLS["gpu"], "replicas": 4}}
     world = replace(before, cluster=cluster("c", workerPools=scaled))
     planned = plan(world, NOW).plan
-    assert "Scales pool gpu (GPU Workers (A100)) from 2 to 4" in render_plan(planned, text)
+    assert "Scales pool gpu (GPU Workers (A100)) from 2 to 4" in render_plan(planned)
     assert "gpu (GPU Workers (A100))" in shown(why(before, of_pool(before, "gpu")))
     (write,) = report(world, planned, Outcome(), NOW).statuses
     assert write.status["workerPools"]["gpu"]["displayName"] == "GPU Workers (A100)"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.messages.base import text
 from nodeyard.capabilities.profiles.messages.states import BudgetSpent, Pinned, Stalled
 from nodeyard.capabilities.profiles.planning.decisions import decide
 from nodeyard.capabilities.profiles.planning.resolution import resolve
@@ -58,7 +57,7 @@ def said(decision: Decision, name: str) -> str:
 
 
 def test_the_whole_answer_about_edpm_compute_1() -> None:
-    assert render_decision(asked(story()), text) == (
+    assert render_decision(asked(story())) == (
         "OpenStackDataPlaneNode openstack/edpm-compute-1\n"
         "  Reconciled: Node edpm-compute-1 has the profiles chosen for it\n"
         "\n"

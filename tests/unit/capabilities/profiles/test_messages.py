@@ -8,7 +8,6 @@ import msgspec
 import pytest
 
 from nodeyard.capabilities.profiles import names
-from nodeyard.capabilities.profiles.messages.base import text
 from nodeyard.capabilities.profiles.messages.choices import ProfileNotFound, RoleNotFound, RoleSettingsUnknown
 from nodeyard.capabilities.profiles.messages.faults import CellChanged, CellInvalid, Forbidden, NotServed
 from nodeyard.capabilities.profiles.messages.states import (
@@ -72,10 +71,6 @@ def test_an_action_that_succeeded_is_told_in_the_past_tense(of: type[Message]) -
     assert now[0].endswith("s")
     assert not then[0].endswith("s")
     assert now[2] == then[2]
-
-
-def test_a_reason_of_somebody_else_is_its_own_text() -> None:
-    assert text("SomethingElse", {}) == "SomethingElse"
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,10 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from tests.builders.plans import action
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
-from nodeyard.plan.model import Action, ObjectRef, Plan, Verb
+from nodeyard.plan.model import ObjectRef, Plan
 from nodeyard.runtime.reconcile.result import Ending, result_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -13,7 +14,7 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 def outcome(*results, retry_after=0.0):
     ref = ObjectRef(api_version="v1", kind="Node", name="n")
-    actions = [Action(id=str(number), verb=Verb.PATCH, object=ref, reason="R") for number in range(len(results))]
+    actions = [action(str(number), object=ref) for number in range(len(results))]
     return Outcome(
         results=tuple(
             ActionResult(action=action, result=result, retry_after=retry_after)

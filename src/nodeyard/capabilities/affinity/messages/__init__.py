@@ -8,14 +8,3 @@ classes         AffinityClasses
 pods            pods, their owners and their placement
 steps           the steps that lead to a decision, and what would change it
 """
-
-from __future__ import annotations
-
-from typing import Any
-
-from nodeyard.plan.message import Message
-
-
-def text(reason: str, facts: Any) -> str:
-    """Return the sentence of a message; the reason itself if the facts are none."""
-    return facts.text() if isinstance(facts, Message) else reason

@@ -9,7 +9,7 @@ from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.kube.goformat import quote
 from nodeyard.kube.names import PAUSED
 from nodeyard.plan.message import Message
-from nodeyard.plan.model import ObjectRef
+from nodeyard.plan.model import Action, ObjectRef
 
 NAMED: Final = 10
 """How many names a text lists at most."""
@@ -24,6 +24,12 @@ class ObjectMessage(Message, frozen=True):
     """
 
     object: ObjectRef
+
+
+def root_of(action: Action) -> tuple[str, str]:
+    """Return namespace and name of the root object that an action is for."""
+    message = action.facts
+    return (message.object.namespace, message.object.name) if isinstance(message, ObjectMessage) else ("", "")
 
 
 def class_text(name: str) -> str:

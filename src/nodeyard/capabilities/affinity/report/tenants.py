@@ -36,7 +36,7 @@ from nodeyard.kube.json import Object
 from nodeyard.kube.objects import Condition
 from nodeyard.plan.message import Message
 from nodeyard.plan.model import Blocked, Plan
-from nodeyard.plan.reasons import EngineReason
+from nodeyard.plan.reasons import EngineReason, NeedsApproval
 from nodeyard.runtime.capability import StatusWrite
 
 _CLASSES: Final = frozenset({Reason.NOT_ALLOWED_BY_PARENT, Reason.DEFAULT_NOT_ALLOWED, Reason.AFFINITY_CLASS_NOT_FOUND})
@@ -167,10 +167,11 @@ def _classes_valid(tenant: Tenant, policy: EffectivePolicy) -> Condition:
 
 def _held(passed: _Pass) -> Condition | None:
     """Return the condition of a Namespace deletion that waits for approval."""
-    if passed.held is None:
+    needs_approval = None if passed.held is None else passed.held.facts
+    if not isinstance(needs_approval, NeedsApproval):
         return None
     left = passed.snapshot.left.get(passed.tenant.own_namespace, {})
-    message = NamespaceHeld(object=passed.tenant.ref, left=left, id=passed.held.facts.id)
+    message = NamespaceHeld(object=passed.tenant.ref, left=left, id=needs_approval.id)
     return make_condition(ConditionType.READY, FALSE, message)
 
 

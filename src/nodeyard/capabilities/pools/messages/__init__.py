@@ -9,13 +9,3 @@
 
 Sentences of Lattice's design are interface and are copied word for word.
 """
-
-from __future__ import annotations
-
-from nodeyard.plan.message import Message
-from nodeyard.plan.model import Facts
-
-
-def text(reason: str, facts: Facts) -> str:
-    """Return the text of a message; a reason without one is its own text."""
-    return facts.text() if isinstance(facts, Message) else reason

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from nodeyard.apply.outcome import ActionResult, Outcome, Result
+from nodeyard.capabilities.pools.messages.base import PoolMessage
 from nodeyard.capabilities.pools.planning.cluster_objects import cluster_ref
 from nodeyard.capabilities.pools.reasons import REJECTIONS, WARNINGS, Reason
 from nodeyard.capabilities.pools.snapshot import PoolsSnapshot
@@ -66,8 +67,9 @@ def _result_events(ref: ObjectRef, results: Iterable[ActionResult]) -> list[Even
     counts: dict[tuple[str, str], int] = {}
     for each in results:
         action = each.action
-        if each.result is Result.DONE and action.reason in _AGGREGATED:
-            key = (action.reason, action.facts.label)
+        message = action.facts
+        if each.result is Result.DONE and action.reason in _AGGREGATED and isinstance(message, PoolMessage):
+            key = (action.reason, message.label)
             counts[key] = counts.get(key, 0) + 1
         elif each.result is Result.DONE and action.reason not in _WITHOUT_EVENT:
             found.append(Event(ref, NORMAL, action.reason, action.facts.past_text()))

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from nodeyard.plan.message import Message
 from nodeyard.plan.message_format import listed
 
 _NAMED: Final = 10
 KEPT: Final = "the deployed configuration is kept"
-
-
-def text(reason: str, facts: Any) -> str:
-    """Return the sentence of a message; a reason without a message is its own text."""
-    return facts.text() if isinstance(facts, Message) else reason
 
 
 def count(number: int, word: str) -> str:
