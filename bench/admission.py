@@ -32,7 +32,7 @@ from nodeyard.capabilities.affinity import names
 from nodeyard.process.certificates import Authority
 from nodeyard.testing.ports import LOOPBACK, free_port
 from nodeyard.testing.processes import Process
-from nodeyard.testing.waiting import until
+from nodeyard.testing.wait import until
 
 IN_FLIGHT = 64
 EMPTY = "empty"

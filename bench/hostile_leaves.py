@@ -24,7 +24,7 @@ from typing import Any
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.testing.embedded import EmbeddedServer
-from nodeyard.testing.waiting import until
+from nodeyard.testing.wait import until
 
 HOST = "127.0.0.1"
 CLUSTERS = f"/apis/{names.API_VERSION}/{names.PLURAL}"

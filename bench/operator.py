@@ -19,7 +19,7 @@ from bench.replay import recorded
 from bench.servers import cpu_seconds
 from nodeyard.testing.ports import LOOPBACK, free_port
 from nodeyard.testing.processes import Process
-from nodeyard.testing.waiting import until
+from nodeyard.testing.wait import until
 
 _WRITES = ("create", "patch", "apply", "update", "delete", "evict")
 

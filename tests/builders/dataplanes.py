@@ -13,7 +13,7 @@ from nodeyard.capabilities.profiles import names
 from nodeyard.kube.json import Object
 from nodeyard.testing.rest import Rest, RestError
 from nodeyard.testing.session import MERGE
-from nodeyard.testing.waiting import until
+from nodeyard.testing.wait import until
 
 from .profiles import compute_profile_body, network_profile_body, node_body, role_body, telemetry_profile_body
 

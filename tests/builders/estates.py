@@ -22,11 +22,11 @@ import yaml
 from nodeyard.capabilities.affinity import names
 from nodeyard.capabilities.affinity.controller import AFFINITY
 from nodeyard.kube.json import Object
-from nodeyard.sim import third_party_crds as stand_ins
+from nodeyard.sim import stand_in_crds as stand_ins
 from nodeyard.testing import third_party_crds
 from nodeyard.testing.operators import LOCAL_WEBHOOKS, Operators
 from nodeyard.testing.session import Answer, Session
-from nodeyard.testing.waiting import until
+from nodeyard.testing.wait import until
 
 from .guards import MUTATING, VALIDATING, discard
 

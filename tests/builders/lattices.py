@@ -16,7 +16,7 @@ from nodeyard.kube.json import Object
 from nodeyard.testing.machines import PODS
 from nodeyard.testing.rest import Rest, RestError
 from nodeyard.testing.session import MERGE, Session
-from nodeyard.testing.waiting import until
+from nodeyard.testing.wait import until
 
 from .pools import class_body, cluster_body, service_body
 

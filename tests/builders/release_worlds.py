@@ -10,7 +10,7 @@ from nodeyard.client.kubeconfig import load_kubeconfig
 from nodeyard.client.resources import NODES
 from nodeyard.process.clock import SystemClock
 from nodeyard.sim.world import STAGES, World
-from nodeyard.testing.background import Background
+from nodeyard.testing.loop_thread import Background
 
 
 class ReleaseWorld(Background):
@@ -41,4 +41,4 @@ class ReleaseWorld(Background):
     @property
     def faults(self) -> Any:
         """What was tried in vain and is no refusal of admission."""
-        return self._world.faults
+        return self._world.errors

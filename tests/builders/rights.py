@@ -26,7 +26,7 @@ from nodeyard.kube.names import NAMESPACE, WEBHOOK_CERTIFICATES
 from nodeyard.runtime import rbac
 from nodeyard.runtime.capability import Capability
 from nodeyard.runtime.webhooks import configuration_name
-from nodeyard.testing.waiting import until
+from nodeyard.testing.wait import until
 
 COUNTED = "patch events.events.k8s.io"
 """Rare: an Event that is told again is counted. The stories of spares and clustertree do so."""

@@ -27,7 +27,7 @@ from nodeyard.kube.quantity import parse
 from nodeyard.runtime.capability import Capability
 from nodeyard.testing.rest import Rest, RestError
 from nodeyard.testing.session import MERGE
-from nodeyard.testing.waiting import until
+from nodeyard.testing.wait import until
 
 CLUSTERS = f"/apis/{names.API_VERSION}/{names.PLURAL}"
 SECRETS = f"/api/v1/namespaces/{NAMESPACE}/secrets"

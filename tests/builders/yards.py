@@ -13,7 +13,7 @@ from nodeyard.capabilities.spares import names
 from nodeyard.kube.names import ZONE
 from nodeyard.testing.rest import Rest, RestError
 from nodeyard.testing.session import JSON_PATCH, MERGE
-from nodeyard.testing.waiting import until
+from nodeyard.testing.wait import until
 
 TEMPLATES = f"/apis/{names.API_VERSION}/{names.PLURAL}"
 NODES = "/api/v1/nodes"

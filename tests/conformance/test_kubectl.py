@@ -67,7 +67,7 @@ def k(kubectl, namespace):
 def gizmos(api) -> None:
     """The kind Gizmo."""
     from nodeyard.kube.manifests import load
-    from nodeyard.testing.waiting import until
+    from nodeyard.testing.wait import until
 
     definition = load(GIZMO)
     api.rest.create(definition)

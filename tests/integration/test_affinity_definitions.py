@@ -23,12 +23,12 @@ from nodeyard.capabilities.affinity.reasons import Reason
 from nodeyard.capabilities.affinity.snapshot import ApplicationSnapshot, DefinitionSnapshot
 from nodeyard.capabilities.affinity.types import ApplicationDefinition
 from nodeyard.plan.model import Verb
-from nodeyard.sim import third_party_crds as stand_ins
+from nodeyard.sim import stand_in_crds as stand_ins
 from nodeyard.testing import third_party_crds
 from nodeyard.testing.embedded import EmbeddedServer
 from nodeyard.testing.rest import RestError
 from nodeyard.testing.session import APPLY, MERGE
-from nodeyard.testing.waiting import until
+from nodeyard.testing.wait import until
 
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 EXAMPLE = Path(__file__).parents[2] / "examples" / "03-affinity" / "definitions.yaml"

@@ -75,7 +75,7 @@ def test_the_examples_applications_run_where_their_classes_say(estate, kubectl, 
     ):
         estate.until(lambda what=what, row=row: rows(kubectl, *what) == [row], f"{what[0]} are shown as they are")
     assert "affinity application/Postgres/tenant-acme/main-db: nothing to do" in run("plan")
-    assert estate.world.faults == []
+    assert estate.world.errors == []
 
 
 def test_why_tells_the_whole_chain_of_a_pod(estate, run):

@@ -16,7 +16,7 @@ from nodeyard.capabilities.affinity.policies import confinement, policies
 from nodeyard.runtime import rbac
 from nodeyard.testing import third_party_crds
 from nodeyard.testing.session import Session
-from nodeyard.testing.waiting import until
+from nodeyard.testing.wait import until
 
 GROUP = "/apis/admissionregistration.k8s.io/v1"
 CLASSES = f"/apis/{names.API_VERSION}/{names.CLASS_PLURAL}"

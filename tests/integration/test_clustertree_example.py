@@ -11,7 +11,7 @@ from tests.builders.woods import CLUSTERS, PATIENCE, hurried
 
 from nodeyard.capabilities.clustertree import names
 from nodeyard.testing.session import MERGE
-from nodeyard.testing.waiting import until
+from nodeyard.testing.wait import until
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "04-clustertree"
 LEAVES = ("east", "west")

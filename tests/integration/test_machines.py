@@ -59,7 +59,7 @@ def test_a_node_is_what_its_own_kubeadm_config_says(machines, clusters):
     assert node["metadata"]["annotations"]["cluster.x-k8s.io/machine"] == name_of(machine)
     assert machine["status"]["nodeRef"]["name"] == name_of(node)
     assert node["status"]["nodeInfo"]["kubeletVersion"] == machine["spec"]["version"]
-    assert machines.faults == []
+    assert machines.errors == []
 
 
 def test_what_machines_are_made_of_says_where_it_comes_from(machines, clusters):

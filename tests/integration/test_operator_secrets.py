@@ -35,7 +35,7 @@ from nodeyard.kube.names import NAMESPACE
 from nodeyard.plan.brake import Limit
 from nodeyard.plan.explain import render_answers
 from nodeyard.runtime.annotations import ref_of
-from nodeyard.sim import third_party_crds as stand_ins
+from nodeyard.sim import stand_in_crds as stand_ins
 from nodeyard.testing import third_party_crds
 from nodeyard.testing.controlplane import ControlPlane
 from nodeyard.testing.embedded import EmbeddedServer

@@ -12,7 +12,7 @@ import pytest
 
 from nodeyard.capabilities.pools import names
 from nodeyard.plan.managed_fields import transfer_fields
-from nodeyard.sim import third_party_crds as stand_ins
+from nodeyard.sim import stand_in_crds as stand_ins
 from nodeyard.testing import third_party_crds
 from nodeyard.testing.controlplane import ControlPlane
 from nodeyard.testing.embedded import EmbeddedServer

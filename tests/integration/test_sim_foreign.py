@@ -7,7 +7,7 @@ from nodeyard.apiserver.server import Server
 from nodeyard.client import errors
 from nodeyard.client.resources import NAMESPACES
 from nodeyard.process.clock import SystemClock
-from nodeyard.sim import third_party_crds
+from nodeyard.sim import stand_in_crds
 from nodeyard.sim.embedded import connect
 from nodeyard.sim.machine_defaults import MachineDeploymentDefaults
 
@@ -31,7 +31,7 @@ async def client():
     await server.start()
     client = connect(server)
     await client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
-    await third_party_crds.install(client, clock)
+    await stand_in_crds.install(client, clock)
     yield client
     await server.stop()
 
@@ -83,7 +83,7 @@ async def test_a_deployment_without_replicas_has_one_and_can_be_scaled(client, c
 
 
 async def test_installing_twice_changes_nothing(client):
-    await third_party_crds.install(client, SystemClock(), "flux")
+    await stand_in_crds.install(client, SystemClock(), "flux")
 
 
 async def test_every_field_of_a_stand_in_is_described():
@@ -97,7 +97,7 @@ async def test_every_field_of_a_stand_in_is_described():
         if "items" in schema:
             walk(schema["items"], f"{path}[]")
 
-    for definition in third_party_crds.definitions():
+    for definition in stand_in_crds.definitions():
         for version in definition["spec"]["versions"]:
             walk(version["schema"]["openAPIV3Schema"], definition["spec"]["names"]["kind"])
     assert missing == []
@@ -105,4 +105,4 @@ async def test_every_field_of_a_stand_in_is_described():
 
 async def test_an_unknown_group_of_stand_ins_is_named():
     with pytest.raises(LookupError, match='no stand-ins "azure"; there are: cluster-api'):
-        third_party_crds.definitions("azure")
+        stand_in_crds.definitions("azure")

@@ -13,7 +13,7 @@ from nodeyard.apiserver.server import Server
 from nodeyard.client.errors import NotFound
 from nodeyard.client.resources import NAMESPACES, NODES, PODS, SECRETS, untyped
 from nodeyard.process.clock import VirtualClock
-from nodeyard.sim import third_party_crds
+from nodeyard.sim import stand_in_crds
 from nodeyard.sim.embedded import connect
 from nodeyard.sim.machine_defaults import MachineDeploymentDefaults
 from nodeyard.sim.machines.controllers import SimEnvironment
@@ -116,12 +116,14 @@ async def yards():
     server = Server(clock, seed=1, plugins=[MachineDeploymentDefaults()])
     await server.start()
     client = connect(server)
-    await third_party_crds.install(client, SteppingClock(clock), "cluster-api", "kubeadm", "docker", "aws", "proxmox")
-    around = SimEnvironment(kubeconfig=lambda: KUBECONFIG)
+    await stand_in_crds.install(client, SteppingClock(clock), "cluster-api", "kubeadm", "docker", "aws", "proxmox")
+    environment = SimEnvironment(kubeconfig=lambda: KUBECONFIG)
     try:
-        async with World(client, clock, 1, stages=("nodes", "pods", "providers", "machines"), around=around) as world:
+        async with World(
+            client, clock, 1, stages=("nodes", "pods", "providers", "machines"), environment=environment
+        ) as world:
             yield Yard(clock, client, world)
-            assert world.faults == []
+            assert world.errors == []
     finally:
         await server.stop()
 

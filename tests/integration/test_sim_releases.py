@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from nodeyard.apiserver.server import Server
 from nodeyard.client.resources import PODS, untyped
 from nodeyard.process.clock import VirtualClock
-from nodeyard.sim import third_party_crds
+from nodeyard.sim import stand_in_crds
 from nodeyard.sim.embedded import connect
 from nodeyard.sim.world import STAGES, World
 
@@ -54,12 +54,12 @@ async def releasing():
     await server.start()
     client = connect(server)
     try:
-        await third_party_crds.install(client, Stepping(clock), "flux")
+        await stand_in_crds.install(client, Stepping(clock), "flux")
         async with World(client, clock, 1, stages=(*STAGES, "releases")) as world:
             await world.add_nodes(4, zones=("a", "b"))
             await clock.advance(10)
             yield Releasing(client, clock, world)
-            assert world.faults == []
+            assert world.errors == []
     finally:
         await server.stop()
 

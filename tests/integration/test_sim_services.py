@@ -50,4 +50,4 @@ async def test_hashes_are_deployed_and_reported_or_fail_as_told(client):
         await until_state("bad", "DeployFailed", None)
         await client.patch(AGENTS, "bad", {"metadata": {"annotations": {FAIL: None}}}, "default")
         await until_state("bad", "Deployed", "h1")
-        assert world.faults == []
+        assert world.errors == []

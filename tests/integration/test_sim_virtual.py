@@ -69,7 +69,7 @@ async def staged(seed=1, late=0, **options):
     try:
         async with World(client, clock, seed, **options) as world:
             yield Stage(clock, server, client, world)
-            assert world.faults == []
+            assert world.errors == []
     finally:
         await server.stop()
 
@@ -257,7 +257,7 @@ async def test_a_node_can_fail_in_the_moment_it_is_made(stage):
 async def test_a_world_settles_when_nothing_more_will_happen(stage):
     await stage.world.add_nodes(3)
     await stage.world.add_pods(3)
-    waiting = asyncio.create_task(stage.world.settled())
+    waiting = asyncio.create_task(stage.world.wait_until_settled())
     await stage.pass_time(60)
     assert waiting.done()
     assert set((await stage.phases()).values()) == {"Running"}
@@ -267,7 +267,7 @@ async def test_a_world_is_not_settled_before_it_has_been_told_of_what_it_made():
     async with staged(late=10) as stage:
         await stage.pass_time(1)
         (name,) = await stage.world.add_nodes(1)
-        waiting = asyncio.create_task(stage.world.settled())
+        waiting = asyncio.create_task(stage.world.wait_until_settled())
         await stage.pass_time(5)
         assert not waiting.done()
         await stage.pass_time(60)
@@ -376,7 +376,7 @@ async def test_mistakes_in_a_stage_file_are_told_and_stop_nothing_else(tmp_path:
     async with World(connect(server), clock, extra_stages=[path]) as world:
         (name,) = await world.add_nodes(1)
         await clock.advance(10)
-        assert sorted(fault.split(":")[0] for fault in world.faults) == [
+        assert sorted(fault.split(":")[0] for fault in world.errors) == [
             "stage no-duration on Node node-0000",
             "stage refused on Node node-0000",
             "stage senseless on Node node-0000",

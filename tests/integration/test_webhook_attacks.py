@@ -29,7 +29,7 @@ from tests.builders.reviews import question
 
 from nodeyard.admission.server import LIMITS, STRANGE_AT_ONCE
 from nodeyard.testing.ports import LOOPBACK, free_port
-from nodeyard.testing.waiting import until
+from nodeyard.testing.wait import until
 
 HEAD_SECONDS = 3.0
 PROGRAM = f"""

@@ -17,7 +17,7 @@ async def test_nodes_register_become_ready_and_renew_their_leases(api, world):
     http = Session(api.url, api.authority.pem, api.admin_token)
 
     await world.add_nodes(3, zones=["a", "b"], prefix="worldly")
-    await world.settled()
+    await world.wait_until_settled()
 
     names = [item["metadata"]["name"] for item in http.get("/api/v1/nodes").json["items"]]
     ours = [name for name in names if name.startswith("worldly")]

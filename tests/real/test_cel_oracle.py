@@ -19,7 +19,7 @@ from nodeyard.schema.compile import compile_schema
 from nodeyard.schema.model import Schema
 from nodeyard.testing import ControlPlane, third_party_crds
 from nodeyard.testing.rest import Rest, RestError
-from nodeyard.testing.waiting import until
+from nodeyard.testing.wait import until
 
 pytestmark = pytest.mark.real
 

@@ -11,7 +11,7 @@ import pytest
 
 from nodeyard.testing import ControlPlane, third_party_crds
 from nodeyard.testing.rest import Rest, RestError
-from nodeyard.testing.waiting import until
+from nodeyard.testing.wait import until
 
 pytestmark = pytest.mark.real
 

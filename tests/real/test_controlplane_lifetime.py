@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from nodeyard.testing import ControlPlane
-from nodeyard.testing.waiting import until
+from nodeyard.testing.wait import until
 
 pytestmark = pytest.mark.real
 

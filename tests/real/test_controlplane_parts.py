@@ -10,7 +10,7 @@ import pytest
 from nodeyard.testing import ControlPlane
 from nodeyard.testing.kwok import FAKE_NODE
 from nodeyard.testing.rest import RestError
-from nodeyard.testing.waiting import until
+from nodeyard.testing.wait import until
 
 pytestmark = pytest.mark.real
 

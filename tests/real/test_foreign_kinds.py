@@ -9,7 +9,7 @@ from nodeyard.client.api import Client
 from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_config
 from nodeyard.client.resources import NAMESPACES
-from nodeyard.sim import third_party_crds as stand_ins
+from nodeyard.sim import stand_in_crds as stand_ins
 from nodeyard.testing import ControlPlane, third_party_crds
 
 from ..builders.foreign import NAMESPACE, REFUSED_BY_WEBHOOKS, SAMPLES

@@ -22,7 +22,7 @@ from nodeyard.apiserver.managed_fields import ApplyConflict, ApplyError, apply, 
 from nodeyard.apiserver.strategic_merge import strategic_merge_patch
 from nodeyard.kube.patch import PatchError, json_patch, merge_patch
 from nodeyard.kube.timestamps import parse_rfc3339
-from nodeyard.testing import ControlPlane, waiting
+from nodeyard.testing import ControlPlane, wait
 from nodeyard.testing.session import APPLY, JSON_PATCH, MERGE, STRATEGIC, Answer, Session
 
 from ..builders.ownership import CRD, ConfigMaps, Deployments, Nodes, Samples, Widgets
@@ -316,7 +316,7 @@ def http() -> Iterator[Session]:
     with ControlPlane() as plane:
         session = Session(plane.url, plane.authority.pem, plane.admin_token)
         session.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", CRD)
-        waiting.until(lambda: session.get(Widgets.path.format("default")).status == 200, "widgets to be served")
+        wait.until(lambda: session.get(Widgets.path.format("default")).status == 200, "widgets to be served")
         yield session
 
 

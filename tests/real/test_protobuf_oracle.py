@@ -15,7 +15,7 @@ from nodeyard.apiserver.kinds import decoding, protobuf, table
 from nodeyard.apiserver.request_body import PROTOBUF
 from nodeyard.testing import ControlPlane, generate_protobuf_table, versions
 from nodeyard.testing.session import JSON, Answer, Session
-from nodeyard.testing.waiting import until
+from nodeyard.testing.wait import until
 
 from ..builders.protobuf import Sample, record, samples
 

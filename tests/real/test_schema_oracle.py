@@ -19,7 +19,7 @@ import pytest
 
 from nodeyard.testing import ControlPlane
 from nodeyard.testing.rest import Rest, RestError
-from nodeyard.testing.waiting import until
+from nodeyard.testing.wait import until
 
 Case = dict[str, Any]
 

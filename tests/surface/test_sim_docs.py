@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from nodeyard.sim.conditions import COMPARISONS
-from nodeyard.sim.stage_book import SHIPPED, parse_book
 from nodeyard.sim.stage_format import VERBS
-from nodeyard.sim.third_party_crds import GROUPS, definitions
+from nodeyard.sim.stage_set import SHIPPED, parse_stages
+from nodeyard.sim.stand_in_crds import GROUPS, definitions
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sim.md").read_text()
 EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
@@ -17,7 +17,7 @@ EXAMPLES = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_every_example_is_a_stage_file(example):
     text = example if "stages:" in example else f"{example}\nstages: []"
-    assert parse_book([("docs/sim.md", text)])
+    assert parse_stages([("docs/sim.md", text)])
 
 
 @pytest.mark.parametrize("word", [*VERBS, *COMPARISONS, *(f"{name}.yaml" for name in SHIPPED)])

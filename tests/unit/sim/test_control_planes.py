@@ -1,6 +1,6 @@
 """A control plane changes by one machine at a time."""
 
-from nodeyard.sim.machines.controlplanes import Step, machine_names, next_step, status
+from nodeyard.sim.machines.control_planes import Step, machine_names, next_step, status
 
 
 def control_plane(replicas=1, version="v1.35.0"):

@@ -1,4 +1,4 @@
-"""What the world knows is kept by adding and taking away, and says whom a change concerns."""
+"""References and counts are updated incrementally, and each change returns the objects that it concerns."""
 
 import textwrap
 
@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodeyard.sim.index import Index, Key
-from nodeyard.sim.stage_book import parse_book
 from nodeyard.sim.stage_format import Kind
+from nodeyard.sim.stage_set import parse_stages
 
 NODE, POD = Kind("v1", "Node"), Kind("v1", "Pod")
-BOOK = parse_book(
+STAGES = parse_stages(
     [
         (
             "b.yaml",
@@ -36,7 +36,7 @@ BOOK = parse_book(
 
 @pytest.fixture
 def index():
-    return Index(BOOK)
+    return Index(STAGES)
 
 
 def node(name):
@@ -57,7 +57,7 @@ def test_a_pod_finds_its_node_and_a_node_its_pods(index):
     index.put(*pod("b", "n"))
     n, a = index.get(node("n")[0]), index.get(pod("a")[0])
     assert a.related("node-of-pod") is n
-    assert names(index.pointing("node-of-pod", n)) == ["a", "b"]
+    assert names(index.referrers("node-of-pod", n)) == ["a", "b"]
     assert n.count("pods") == 2
 
 
@@ -136,7 +136,7 @@ CHANGES = st.lists(
 
 @given(CHANGES)
 def test_counts_are_always_what_counting_anew_would_give(changes):
-    index = Index(BOOK)
+    index = Index(STAGES)
     index.put(*node("m"))
     index.put(*node("n"))
     pods = {}
@@ -152,4 +152,4 @@ def test_counts_are_always_what_counting_anew_would_give(changes):
         entity = index.get(node(name)[0])
         assert entity.count("pods") == sum(where == name for where, _ in pods.values())
         assert entity.count("running") == sum(pair == (name, "Running") for pair in pods.values())
-        assert len(index.pointing("node-of-pod", entity)) == entity.count("pods")
+        assert len(index.referrers("node-of-pod", entity)) == entity.count("pods")

@@ -1,8 +1,8 @@
 """What a machine is made from, and what of a changed template reaches one that is there."""
 
 from nodeyard.kube.patch import merge_patch
-from nodeyard.sim.machines.lifecycle import synced
-from nodeyard.sim.machines.sets import new_machine, updated
+from nodeyard.sim.machines.machine_sets import new_machine, update_patch
+from nodeyard.sim.machines.machines import node_patch
 
 
 def machine_set(labels=None, annotations=None, **spec):
@@ -46,7 +46,7 @@ def test_a_changed_template_takes_its_own_keys_back_and_leaves_those_of_others()
     machine = new_machine(machine_set({"old": "1"}, {"note": "1"}, deletion={"nodeDrainTimeoutSeconds": 1}), "x")
     metadata = machine["metadata"]
     touched = {**machine, "metadata": {**metadata, "annotations": {**metadata["annotations"], "theirs": "1"}}}
-    after = merge_patch(touched, updated(touched, machine_set({"new": "2"})))
+    after = merge_patch(touched, update_patch(touched, machine_set({"new": "2"})))
     assert "old" not in after["metadata"]["labels"]
     assert after["metadata"]["labels"]["new"] == "2"
     assert after["metadata"]["annotations"]["theirs"] == "1"
@@ -56,7 +56,7 @@ def test_a_changed_template_takes_its_own_keys_back_and_leaves_those_of_others()
 
 def test_a_machine_that_is_as_its_set_says_is_left_alone():
     machine = new_machine(machine_set({"a": "b"}), "x")
-    assert merge_patch(machine, updated(machine, machine_set({"a": "b"}))) == machine
+    assert merge_patch(machine, update_patch(machine, machine_set({"a": "b"}))) == machine
 
 
 def machine_and_node(labels, taints=(), told=""):
@@ -76,7 +76,7 @@ def machine_and_node(labels, taints=(), told=""):
 def test_labels_under_cluster_apis_prefixes_are_kept_on_the_node_and_no_others():
     labels = {"node-role.kubernetes.io/gpu": "", "x.node-restriction.kubernetes.io/a": "1", "plain": "1"}
     machine, node = machine_and_node(labels, told="node.cluster.x-k8s.io/gone")
-    after = merge_patch(node, synced(machine, node, None))
+    after = merge_patch(node, node_patch(machine, node, None))
     assert after["metadata"]["labels"] == {
         "kept": "x",
         "node-role.kubernetes.io/gpu": "",
@@ -88,6 +88,6 @@ def test_the_uninitialized_taint_goes_and_others_stay():
     other = {"key": "k", "effect": "NoSchedule"}
     fresh = {"key": "node.cluster.x-k8s.io/uninitialized", "effect": "NoSchedule"}
     machine, node = machine_and_node({}, [other, fresh])
-    body = synced(machine, node, None)
+    body = node_patch(machine, node, None)
     assert body["spec"]["taints"] == [other]
     assert body["metadata"]["resourceVersion"] == "7"

@@ -4,34 +4,34 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodeyard.sim.machines.rollout import Generation, amount, identity, scaled
+from nodeyard.sim.machines.rollout import SetSize, amount, identity, scaled
 
 
 def full(name, count):
-    return Generation(name, count, count, count)
+    return SetSize(name, count, count, count)
 
 
 def test_the_first_generation_has_all_machines_at_once():
-    assert scaled(3, Generation("new", 0, 0, 0), [], 1, 0) == {"new": 3}
+    assert scaled(3, SetSize("new", 0, 0, 0), [], 1, 0) == {"new": 3}
 
 
 def test_a_new_machine_comes_before_an_old_one_goes():
-    assert scaled(2, Generation("new", 0, 0, 0), [full("old", 2)], 1, 0) == {"new": 1}
-    assert scaled(2, Generation("new", 1, 1, 0), [full("old", 2)], 1, 0) == {}
+    assert scaled(2, SetSize("new", 0, 0, 0), [full("old", 2)], 1, 0) == {"new": 1}
+    assert scaled(2, SetSize("new", 1, 1, 0), [full("old", 2)], 1, 0) == {}
     assert scaled(2, full("new", 1), [full("old", 2)], 1, 0) == {"old": 1}
 
 
 def test_machines_that_are_still_going_count():
-    assert scaled(2, full("new", 1), [Generation("old", 1, 2, 2)], 1, 0) == {}
+    assert scaled(2, full("new", 1), [SetSize("old", 1, 2, 2)], 1, 0) == {}
 
 
 def test_what_is_not_available_anyway_goes_first():
-    broken = Generation("broken", 1, 1, 0)
+    broken = SetSize("broken", 1, 1, 0)
     assert scaled(2, full("new", 1), [full("old", 1), broken], 1, 0) == {"broken": 0}
 
 
 def test_without_surge_an_old_machine_goes_first():
-    assert scaled(2, Generation("new", 0, 0, 0), [full("old", 2)], 0, 1) == {"old": 1}
+    assert scaled(2, SetSize("new", 0, 0, 0), [full("old", 2)], 0, 1) == {"old": 1}
 
 
 def test_fewer_machines_are_wanted():
@@ -51,7 +51,7 @@ def test_no_step_leaves_the_bounds_and_the_last_one_is_the_end(wanted, before, s
     sizes = {"new": 0, "old": before}
     for _ in range(4 * (wanted + before) + 4):
         available = {"new": 0 if failing else sizes["new"], "old": sizes["old"]}
-        new, old = (Generation(name, sizes[name], sizes[name], available[name]) for name in ("new", "old"))
+        new, old = (SetSize(name, sizes[name], sizes[name], available[name]) for name in ("new", "old"))
         step = scaled(wanted, new, [old] if sizes["old"] else [], surge, unavailable)
         if not step:
             break

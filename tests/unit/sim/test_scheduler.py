@@ -14,7 +14,7 @@ def scheduler():
 
 def add(scheduler, name, **options):
     obj = node(name, EPOCH, **options)
-    scheduler.see(NODE, obj, True)
+    scheduler.observe(NODE, obj, True)
     return obj
 
 
@@ -30,7 +30,7 @@ def on(node, obj, phase="Running"):
 def test_a_pod_goes_to_the_emptiest_node(scheduler):
     add(scheduler, "a")
     add(scheduler, "b")
-    scheduler.see(POD, on("a", pod("x", "8")), True)
+    scheduler.observe(POD, on("a", pod("x", "8")), True)
     assert scheduler.choose(pod()) == "b"
 
 
@@ -42,17 +42,17 @@ def test_a_pod_that_fits_nowhere_goes_nowhere(scheduler):
 def test_room_comes_back_when_a_pod_ends_or_goes(scheduler):
     add(scheduler, "a", shape=NodeShape(cpu=2))
     big = pod("x", "1500m")
-    scheduler.see(POD, on("a", big), True)
+    scheduler.observe(POD, on("a", big), True)
     assert scheduler.choose(pod()) is None
-    scheduler.see(POD, on("a", big, "Succeeded"), True)
+    scheduler.observe(POD, on("a", big, "Succeeded"), True)
     assert scheduler.choose(pod()) == "a"
-    scheduler.see(POD, on("a", big), True)
-    scheduler.see(POD, on("a", big), False)
+    scheduler.observe(POD, on("a", big), True)
+    scheduler.observe(POD, on("a", big), False)
     assert scheduler.choose(pod()) == "a"
 
 
 def test_a_pod_seen_before_its_node_counts_all_the_same(scheduler):
-    scheduler.see(POD, on("a", pod("x", "1500m")), True)
+    scheduler.observe(POD, on("a", pod("x", "1500m")), True)
     add(scheduler, "a", shape=NodeShape(cpu=2))
     assert scheduler.choose(pod()) is None
 
@@ -65,7 +65,7 @@ def test_taints_keep_off_whom_they_are_not_tolerated_by(scheduler):
 
 def test_a_cordoned_node_takes_nothing_new(scheduler):
     obj = add(scheduler, "a")
-    scheduler.see(NODE, {**obj, "spec": {"unschedulable": True}}, True)
+    scheduler.observe(NODE, {**obj, "spec": {"unschedulable": True}}, True)
     assert scheduler.choose(pod()) is None
 
 
@@ -81,7 +81,7 @@ def test_node_selector_and_required_affinity_choose(scheduler):
 
 def test_a_node_that_is_gone_is_not_chosen(scheduler):
     obj = add(scheduler, "a")
-    scheduler.see(NODE, obj, False)
+    scheduler.observe(NODE, obj, False)
     assert scheduler.choose(pod()) is None
 
 

@@ -9,8 +9,8 @@ from nodeyard.client.resources import CUSTOM_RESOURCE_DEFINITIONS, untyped
 from nodeyard.process.clock import VirtualClock
 from nodeyard.sim.embedded import connect
 from nodeyard.sim.index import Key
-from nodeyard.sim.stage_book import load_book
 from nodeyard.sim.stage_format import Kind
+from nodeyard.sim.stage_set import load_stages
 from nodeyard.sim.world import World
 
 COMPUTES = untyped("nova.openstack.org", "v1beta1", "novaexternalcomputes", "NovaExternalCompute")
@@ -67,7 +67,7 @@ async def staged(*resources, seed=1, **options):
         async with World(client, clock, seed, **options) as world:
             await clock.advance(1)
             yield Stage(clock, client, world)
-            assert world.faults == []
+            assert world.errors == []
     finally:
         await server.stop()
 
@@ -180,7 +180,7 @@ async def test_a_test_can_break_one_without_the_server_knowing(stage):
 
 
 def test_stages_for_other_kinds_join_those_shipped():
-    shipped = load_book("services")
-    joined = load_book("services", services=[Kind("example.dev/v1", "Widget"), Kind("example.dev/v1", "Gadget")])
+    shipped = load_stages("services")
+    joined = load_stages("services", services=[Kind("example.dev/v1", "Widget"), Kind("example.dev/v1", "Gadget")])
     names = [stage.name for stage in joined.stages]
     assert len(names) == len(set(names)) == len(shipped.stages) * 2

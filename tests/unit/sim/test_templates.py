@@ -80,10 +80,10 @@ def test_inner_loops_see_outer_names():
 @pytest.mark.parametrize(
     ("template", "words"),
     [
-        ("${nonsense.x}", '"nonsense" is none of'),
-        ("${a..b}", "is no path"),
+        ("${nonsense.x}", '"nonsense" is not one of'),
+        ("${a..b}", "is not a path"),
         ({"$call": "treble", "of": 1}, 'no function "treble"; known: double'),
-        ({"$each": "object", "valu": 1}, "does not go with valu"),
+        ({"$each": "object", "valu": 1}, "cannot be combined with valu"),
     ],
     ids=str,
 )

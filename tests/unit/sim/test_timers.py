@@ -1,12 +1,12 @@
-"""Appointments come up in the order of their time, unless called off."""
+"""Timers fire in the order of their time, unless cancelled."""
 
 import pytest
 
 from nodeyard.sim.index import Index, Key
-from nodeyard.sim.stage_book import parse_book
-from nodeyard.sim.timers import Agenda, State
+from nodeyard.sim.stage_set import parse_stages
+from nodeyard.sim.timers import State, Timers
 
-BOOK = parse_book(
+STAGES = parse_stages(
     [
         (
             "b.yaml",
@@ -16,107 +16,107 @@ BOOK = parse_book(
         )
     ]
 )
-ONCE, BEAT = BOOK.stages
+ONCE, BEAT = STAGES.stages
 
 
 def entity(name):
-    index = Index(BOOK)
+    index = Index(STAGES)
     key = Key(ONCE.kind, "ns", name)
     index.put(key, {"metadata": {"name": name}})
     return index.get(key)
 
 
 @pytest.fixture
-def agenda():
-    return Agenda()
+def timers():
+    return Timers()
 
 
-def test_the_earliest_comes_first_and_only_when_due(agenda):
-    agenda.make(entity("a"), ONCE, 5.0)
-    agenda.make(entity("b"), ONCE, 3.0)
-    assert agenda.next_due() == 3.0
-    assert agenda.take(2.9) is None
-    assert agenda.take(4.0).entity.key.name == "b"
-    assert agenda.take(4.0) is None
+def test_the_earliest_comes_first_and_only_when_due(timers):
+    timers.start(entity("a"), ONCE, 5.0)
+    timers.start(entity("b"), ONCE, 3.0)
+    assert timers.next_due() == 3.0
+    assert timers.take(2.9) is None
+    assert timers.take(4.0).entity.key.name == "b"
+    assert timers.take(4.0) is None
 
 
-def test_of_the_same_moment_the_first_made_comes_first(agenda):
+def test_of_equal_times_the_first_started_comes_first(timers):
     for name in "abc":
-        agenda.make(entity(name), ONCE, 1.0)
-    assert [agenda.take(1.0).entity.key.name for _ in range(3)] == ["a", "b", "c"]
+        timers.start(entity(name), ONCE, 1.0)
+    assert [timers.take(1.0).entity.key.name for _ in range(3)] == ["a", "b", "c"]
 
 
-def test_one_called_off_does_not_come(agenda):
+def test_a_cancelled_timer_does_not_fire(timers):
     a = entity("a")
-    agenda.make(a, ONCE, 1.0)
-    agenda.call_off(a, ONCE)
-    assert agenda.next_due() is None
-    assert agenda.one_time == 0
+    timers.start(a, ONCE, 1.0)
+    timers.cancel(a, ONCE)
+    assert timers.next_due() is None
+    assert timers.one_time == 0
 
 
-def test_an_object_that_is_gone_has_no_appointments(agenda):
+def test_a_deleted_object_has_no_timers(timers):
     a = entity("a")
-    agenda.make(a, ONCE, 1.0)
-    agenda.make(a, BEAT, 2.0)
-    agenda.forget(a.key)
-    assert agenda.take(9.0) is None
+    timers.start(a, ONCE, 1.0)
+    timers.start(a, BEAT, 2.0)
+    timers.cancel_all(a.key)
+    assert timers.take(9.0) is None
 
 
-def test_one_done_stays_known_until_called_off(agenda):
+def test_a_finished_timer_stays_known_until_cancelled(timers):
     a = entity("a")
-    agenda.make(a, ONCE, 1.0)
-    appointment = agenda.take(1.0)
-    agenda.finish(appointment)
-    assert agenda.get(a, ONCE).state is State.DONE
-    agenda.call_off(a, ONCE)
-    assert agenda.get(a, ONCE) is None
-    assert agenda.one_time == 0
+    timers.start(a, ONCE, 1.0)
+    timer = timers.take(1.0)
+    timers.finish(timer)
+    assert timers.get(a, ONCE).state is State.DONE
+    timers.cancel(a, ONCE)
+    assert timers.get(a, ONCE) is None
+    assert timers.one_time == 0
 
 
-def test_one_postponed_comes_again(agenda):
-    agenda.make(entity("a"), BEAT, 1.0)
-    appointment = agenda.take(1.0)
-    agenda.postpone(appointment, 11.0)
-    assert agenda.take(10.0) is None
-    assert agenda.take(11.0) is appointment
+def test_a_restarted_timer_fires_again(timers):
+    timers.start(entity("a"), BEAT, 1.0)
+    timer = timers.take(1.0)
+    timers.restart(timer, 11.0)
+    assert timers.take(10.0) is None
+    assert timers.take(11.0) is timer
 
 
-def test_one_called_off_while_acting_is_not_postponed(agenda):
+def test_a_timer_cancelled_while_acting_is_not_restarted(timers):
     a = entity("a")
-    agenda.make(a, BEAT, 1.0)
-    appointment = agenda.take(1.0)
-    agenda.call_off(a, BEAT)
-    agenda.postpone(appointment, 2.0)
-    assert agenda.next_due() is None
+    timers.start(a, BEAT, 1.0)
+    timer = timers.take(1.0)
+    timers.cancel(a, BEAT)
+    timers.restart(timer, 2.0)
+    assert timers.next_due() is None
 
 
-def test_what_repeats_is_not_waited_for(agenda):
-    agenda.make(entity("a"), BEAT, 1.0)
-    assert agenda.one_time == 0
-    agenda.make(entity("b"), ONCE, 1.0)
-    assert agenda.one_time == 1
-    agenda.take(1.0)
-    agenda.finish(agenda.take(1.0))
-    assert agenda.one_time == 0
+def test_repeating_timers_do_not_count_as_one_time(timers):
+    timers.start(entity("a"), BEAT, 1.0)
+    assert timers.one_time == 0
+    timers.start(entity("b"), ONCE, 1.0)
+    assert timers.one_time == 1
+    timers.take(1.0)
+    timers.finish(timers.take(1.0))
+    assert timers.one_time == 0
 
 
-def test_an_appointment_that_is_done_comes_up_again_when_its_object_has_changed(agenda):
-    made = agenda.make(entity("a"), ONCE, 1.0)
-    agenda.finish(agenda.take(1.0))
-    agenda.renew(made, 2.0)
-    assert agenda.one_time == 1
-    assert agenda.take(2.0) is made
+def test_a_finished_timer_fires_again_when_its_object_has_changed(timers):
+    timer = timers.start(entity("a"), ONCE, 1.0)
+    timers.finish(timers.take(1.0))
+    timers.note_change(timer, 2.0)
+    assert timers.one_time == 1
+    assert timers.take(2.0) is timer
 
 
-def test_a_change_while_acting_is_remembered(agenda):
-    agenda.make(entity("a"), ONCE, 1.0)
-    made = agenda.take(1.0)
-    agenda.renew(made, 2.0)
-    assert (made.is_overtaken, agenda.next_due()) == (True, None)
+def test_a_change_while_acting_is_remembered(timers):
+    timers.start(entity("a"), ONCE, 1.0)
+    timer = timers.take(1.0)
+    timers.note_change(timer, 2.0)
+    assert (timer.has_changed, timers.next_due()) == (True, None)
 
 
-def test_a_change_brings_another_attempt_forward_and_never_puts_it_off(agenda):
-    made = agenda.make(entity("a"), ONCE, 10.0)
-    agenda.renew(made, 3.0)
-    agenda.renew(made, 5.0)
-    assert agenda.next_due() == 3.0
+def test_a_change_moves_a_timer_forward_and_never_back(timers):
+    timer = timers.start(entity("a"), ONCE, 10.0)
+    timers.note_change(timer, 3.0)
+    timers.note_change(timer, 5.0)
+    assert timers.next_due() == 3.0

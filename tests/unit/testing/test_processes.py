@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from nodeyard.testing.processes import Process
-from nodeyard.testing.waiting import until
+from nodeyard.testing.wait import until
 
 STAYS = "import signal, sys; print('here', flush=True); signal.pause()"
 STUBBORN = (

@@ -26,7 +26,7 @@ from nodeyard.demo.leaf_clusters import neighbours
 from nodeyard.demo.showcase import at_work, examples, roots
 from nodeyard.demo.summary import Fleet, mirrors, read_fleet, table
 from nodeyard.process.clock import SystemClock
-from nodeyard.sim import third_party_crds
+from nodeyard.sim import stand_in_crds
 from nodeyard.sim.embedded import connect
 from nodeyard.sim.machine_defaults import MachineDeploymentDefaults
 from nodeyard.sim.machines.controllers import SimEnvironment
@@ -115,11 +115,11 @@ async def _world(client: Client, kubeconfig: Path, real: bool) -> AsyncIterator[
     """The real Cluster API is not played where it runs; its providers are in either case."""
     clock = SystemClock()
     stages = [stage for stage in _stages() if not (real and stage == PLAYED)]
-    groups = [group for group in third_party_crds.groups_of(stages) if not real or group == FLUX]
+    groups = [group for group in stand_in_crds.groups_of(stages) if not real or group == FLUX]
     if groups:
-        await third_party_crds.install(client, clock, *groups)
-    around = SimEnvironment(kubeconfig=lambda: yaml.safe_load(kubeconfig.read_text()))
-    async with World(client, clock, stages=(*STAGES, *stages), around=around) as world:
+        await stand_in_crds.install(client, clock, *groups)
+    environment = SimEnvironment(kubeconfig=lambda: yaml.safe_load(kubeconfig.read_text()))
+    async with World(client, clock, stages=(*STAGES, *stages), environment=environment) as world:
         yield world
 
 
@@ -142,7 +142,7 @@ async def _until(client: Client, status: Status, nodes: int, pods: int, patience
         state = f"{fleet.ready} of {nodes} nodes ready, {fleet.running} of {pods} pods running"
         status.update(f"{state} ...")
         if time.monotonic() > deadline:
-            reason = f"the first refusal: {world.faults[0]}" if world.faults else "try fewer with --nodes"
+            reason = f"the first refusal: {world.errors[0]}" if world.errors else "try fewer with --nodes"
             raise Failure(f"the fleet did not settle in {patience:.0f} s: {state}; {reason}")
         await asyncio.sleep(_LOOK_SECONDS)
     return fleet

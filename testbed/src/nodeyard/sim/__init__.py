@@ -1,8 +1,8 @@
-"""A simulated world on any API server: nodes that report, pods that start and end, things that fail.
+"""Simulation of a fleet on any API server: kubelets, a scheduler, Cluster API, Flux, failures.
 
-    stages/*.yaml ──load──▶ Book ──▶ Engine ◀──list/watch── client/
-                                       └── when something matches, wait, then act ──▶ client/
+    stages/*.yaml, reconcilers ──▶ StageSet ──▶ Engine ◀──list/watch── client/
+                                                   └── an object matches: wait, then act ──▶ client/
 
-What the world does is data, in stage files (docs/sim.md); there is one engine, and it runs on any clock. With the same
-seed the same things happen at the same moments.
+Behaviour is data in stage files (docs/sim.md), or a reconciler in Python. The engine runs on any clock. The same seed
+gives the same sequence of events.
 """

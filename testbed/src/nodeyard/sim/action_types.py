@@ -1,12 +1,14 @@
-"""What a stage can do, each as a value: compiled from a stage file, carried out by the `Actor`."""
+"""Actions of a stage, compiled from a stage file and carried out by the `Executor`."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
 
 from nodeyard.client.api import DeleteOptions, PatchForm
 from nodeyard.sim.conditions import Condition, Operand, compile_conditions, compile_operand
-from nodeyard.sim.stage_format import VERBS, ActionSpec, ScaleSpec
+from nodeyard.sim.stage_format import VERBS, ActionSpec
 from nodeyard.sim.templates import Template, compile_template
 
 
@@ -34,7 +36,7 @@ class Evict:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """An Event about the object."""
+    """Record an Event about the object."""
 
     reason: str
     note: Template
@@ -52,31 +54,33 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    procedure: str
-
-
-@dataclass(frozen=True, slots=True)
 class Mark:
     name: str
     is_on: bool
 
 
-Verb = Patch | Create | Delete | Evict | Record | Scale | Call | Mark
+@dataclass(frozen=True, slots=True)
+class Reconcile:
+    """Call a reconciler, which is written in Python."""
+
+    reconcile: Callable[[Any], Awaitable[None]]
+
+
+Verb = Patch | Create | Delete | Evict | Record | Scale | Mark | Reconcile
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A verb, and on what: the stage's object, `each` that points to it, or the one it points to (`at`)."""
+    """A verb and its targets: the stage's object, each object that refers to it, or the object it refers to (`at`)."""
 
     verb: Verb
-    each: str | None
-    at: str | None
-    where: Condition | None
+    each: str | None = None
+    at: str | None = None
+    where: Condition | None = None
 
     @property
     def relations(self) -> set[str]:
-        """Those that must be in the book."""
+        """Return the names of the relations that must be defined."""
         named = {self.each, self.at}
         if isinstance(self.verb, Scale):
             named.add(self.verb.relation)
@@ -108,12 +112,7 @@ def _verb(spec: ActionSpec) -> Verb:
         event = spec.event
         return Record(event.reason, compile_template(event.note), event.type, event.action)
     if spec.scale is not None:
-        return _scale(spec.scale)
-    if spec.call is not None:
-        return Call(spec.call)
+        scale = spec.scale
+        first = compile_conditions(scale.first) if scale.first else None
+        return Scale(scale.relation, compile_operand(scale.to), compile_template(scale.object), scale.leaving, first)
     return Mark(spec.mark or spec.unmark or "", spec.mark is not None)
-
-
-def _scale(spec: ScaleSpec) -> Scale:
-    first = compile_conditions(spec.first) if spec.first else None
-    return Scale(spec.relation, compile_operand(spec.to), compile_template(spec.object), spec.leaving, first)

@@ -1,32 +1,48 @@
-"""The `where` of a stage: conditions on an object, compiled to functions.
+"""Conditions on an object (the `where` of a stage), compiled to functions.
 
     {path: status.phase, is: Pending}
     {path: spec.replicas, default: 1, not: {count: machines}}
     {related: node, where: [{unmarked: failed}]}
     {any: [...]}  {all: [...]}  {none: [...]}
 
-Comparisons: is, not, in, above, below, contains, exists. The other side is a value, or {path: ...} or {count: ...}.
+Comparisons: is, not, in, above, below, contains, exists. The right side is a value, {path: ...} or {count: ...}.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from nodeyard.kube.json import Json, Object
 from nodeyard.sim.paths import parse_path
-from nodeyard.sim.subjects import Subject
+
+
+class Subject(Protocol):
+    """An object with its marks, its counts and the objects related to it."""
+
+    @property
+    def object(self) -> Object: ...
+
+    def is_marked(self, mark: str) -> bool:
+        """Return whether the object has a mark: something that only the simulation knows, such as `failed`."""
+
+    def count(self, name: str) -> int:
+        """Return the value of a count of the stage files for this object."""
+
+    def related(self, relation: str) -> Subject | None:
+        """Return the object that this one refers to."""
+
 
 Condition = Callable[[Subject], bool]
 Operand = Callable[[Subject], Json]
 
 
 class ConditionError(ValueError):
-    """A condition that cannot be understood."""
+    """A condition that cannot be compiled."""
 
 
 def compile_conditions(specs: Sequence[Object]) -> Condition:
-    """All of them must hold."""
+    """Compile conditions that must all hold."""
     conditions = [compile_condition(spec) for spec in specs]
     if len(conditions) == 1:
         return conditions[0]
@@ -43,7 +59,7 @@ def compile_condition(spec: Object) -> Condition:
 
 
 def compile_operand(spec: Json) -> Operand:
-    """A value that may be written out, or be looked up as {path: ...} or {count: ...}."""
+    """Compile a literal, {path: ...} or {count: ...}."""
     if isinstance(spec, dict) and ("path" in spec or "count" in spec):
         operand, rest = _left(spec)
         if rest:
@@ -53,7 +69,7 @@ def compile_operand(spec: Json) -> Operand:
 
 
 def references(specs: Sequence[Object]) -> tuple[set[str], set[str]]:
-    """The relations and the counts that conditions look at."""
+    """Return the names of the relations and of the counts that conditions read."""
     relations: set[str] = set()
     counts: set[str] = set()
     for spec in specs:
@@ -74,7 +90,7 @@ def _collect(spec: Json, relations: set[str], counts: set[str]) -> None:
             _collect(value, relations, counts)
 
 
-# conditions that hold others
+# groups
 
 
 def _any(spec: Object) -> Condition:
@@ -185,4 +201,4 @@ COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
 
 def _only(spec: Object, *words: str) -> None:
     if strange := sorted(set(spec) - set(words)):
-        raise ConditionError(f"{words[0]} does not go with {', '.join(strange)}")
+        raise ConditionError(f"{words[0]} cannot be combined with {', '.join(strange)}")

@@ -1,4 +1,4 @@
-"""Joining a client and an embedded API server in one process, without a wire."""
+"""Client of an embedded API server in the same process, without a socket."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ADMIN = User("admin", ("system:masters", "system:authenticated"))
 
 
 def connect(server: Server, user: User = ADMIN) -> Client:
-    """A client of this server, acting as `user`, on the server's clock."""
+    """Return a client of this server that acts as `user`, on the server's clock."""
 
     async def exchange(
         method: str, path: str, query: Mapping[str, tuple[str, ...]], headers: Mapping[str, str], body: bytes

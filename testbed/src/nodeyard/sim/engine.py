@@ -1,9 +1,9 @@
-"""The engine: sees every change, decides which stages it concerns, and acts when their time has come.
+"""Engine of the simulation: starts a timer when an object begins to match a stage, and acts when it is due.
 
-    change ─▶ index ─▶ whom it concerns ─▶ for each of their stages: appoint, or call off
-    clock ──▶ agenda ─▶ what is due ─▶ act (bounded, concurrent) ─▶ done, repeat, next, or another attempt
+    change ─▶ index ─▶ concerned objects ─▶ for each of their stages: start or cancel a timer
+    clock ──▶ timers ─▶ due timers ─▶ execute (bounded, concurrent) ─▶ done, repeat, next stage, or retry
 
-The work for a change depends on the stages of the kinds it concerns, not on how many objects there are.
+The work per change depends on the stages of the kinds it concerns, not on the number of objects.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from nodeyard.client.errors import ApiError, ClientError
 from nodeyard.kube.json import Object
 from nodeyard.process.clock import Clock
 from nodeyard.process.logs import get_logger
-from nodeyard.sim.executor import Actor, NotYet, Procedure
+from nodeyard.sim.executor import Executor, Requeue
 from nodeyard.sim.index import Entity, Index, Key, key_of
 from nodeyard.sim.informer import Informer
-from nodeyard.sim.kinds import ASK_AGAIN_SECONDS, Kinds
-from nodeyard.sim.seeded_random import Chance
-from nodeyard.sim.stage_book import Book, Stage
+from nodeyard.sim.rest_mapper import DISCOVERY_SECONDS, LazyRESTMapper
+from nodeyard.sim.seeded_random import SeededRandom
 from nodeyard.sim.stage_format import Kind
+from nodeyard.sim.stage_set import Stage, StageSet
 from nodeyard.sim.templates import Function, TemplateError
-from nodeyard.sim.timers import Agenda, Appointment
+from nodeyard.sim.timers import Timer, Timers
 
-IN_FLIGHT: Final = 32
+MAX_IN_FLIGHT: Final = 32
 _LONGEST_BACKOFF: Final = 20.0
 
 Listener = Callable[[Kind, Object, bool], None]
-"""Told of each change before stages are: kind, object, whether it is there (or gone)."""
+"""Called for each change before the stages: kind, object, whether it exists (False: it was deleted)."""
 
 _log = get_logger("sim")
 
@@ -42,154 +42,150 @@ class Engine:
     def __init__(
         self,
         client: Client,
-        book: Book,
+        stages: StageSet,
         *,
         clock: Clock,
         seed: int = 0,
         functions: Mapping[str, Function] | None = None,
-        procedures: Mapping[str, Procedure] | None = None,
-        in_flight: int = IN_FLIGHT,
     ) -> None:
-        self.index = Index(book)
-        self.chance = Chance(seed)
-        self.faults: list[str] = []
-        """What a stage tried and the server refused for good: a mistake in a stage file."""
+        self.index = Index(stages)
+        self.random = SeededRandom(seed)
+        self.errors: list[str] = []
+        """Errors of stages that a retry does not help, such as a request that the server refused."""
         self._client = client
-        self._book = book
+        self.stages = stages
         self._clock = clock
-        self._agenda = Agenda()
-        self._kinds = Kinds(client, clock)
+        self._timers = Timers()
+        self._mapper = LazyRESTMapper(client, clock)
         self._stages: dict[Kind, list[Stage]] = defaultdict(list)
-        self._named = {stage.name: stage for stage in book.stages}
-        for stage in book.stages:
+        self._named = {stage.name: stage for stage in stages.stages}
+        for stage in stages.stages:
             self._stages[stage.kind].append(stage)
-        self._times: dict[tuple[Key, str], int] = defaultdict(int)
-        self._feeds: list[Informer] = []
+        self._draws: dict[tuple[Key, str], int] = defaultdict(int)
+        self._informers: list[Informer] = []
         self._listeners: list[Listener] = []
         self._acting: set[asyncio.Task[None]] = set()
-        self._room = asyncio.Semaphore(in_flight)
+        self._slots = asyncio.Semaphore(MAX_IN_FLIGHT)
         self._wake = asyncio.Event()
-        self._actor = Actor(
-            client, self._kinds, self.index, clock, self.chance, functions or {}, procedures or {}, self.mark
-        )
+        self._executor = Executor(client, self._mapper, self.index, clock, self.random, functions or {}, self.mark)
 
     def listen(self, listener: Listener) -> None:
         self._listeners.append(listener)
 
     async def run(self) -> None:
-        """Until cancelled."""
-        following = [asyncio.create_task(self._follow(kind)) for kind in self._book.kinds]
-        for task in following:
-            task.add_done_callback(self._noted)
+        """Simulate until cancelled."""
+        informers = [asyncio.create_task(self._follow(kind)) for kind in self.stages.kinds]
+        for task in informers:
+            task.add_done_callback(self._record_crash)
         try:
             while True:
                 await self._wait()
-                while (appointment := self._agenda.take(self._clock.monotonic())) is not None:
-                    await self._room.acquire()
-                    self._begin(appointment)
+                while (timer := self._timers.take(self._clock.monotonic())) is not None:
+                    await self._slots.acquire()
+                    self._begin(timer)
         finally:
-            tasks = [*following, *self._acting]
+            tasks = [*informers, *self._acting]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
     def mark(self, key: Key, mark: str, is_on: bool) -> None:
-        """Note something about an object that its API server does not know."""
+        """Set or clear a mark: something about an object that the API server does not know."""
         self._consider(self.index.mark(key, mark, is_on=is_on))
 
     def follows(self, kind: Kind) -> bool:
-        """Whether it will be told of objects of a kind."""
-        return kind in self._book.kinds
+        """Return whether objects of a kind are watched."""
+        return kind in self.stages.kinds
 
     @property
     def is_settled(self) -> bool:
-        """Everything is known, nothing is being done, and nothing will happen by itself but what repeats."""
-        has_synced = len(self._feeds) == len(self._book.kinds) and all(feed.is_synced for feed in self._feeds)
-        return has_synced and not self._acting and not self._agenda.one_time
+        """Return True if all kinds are synced, nothing is running, and only repeating stages have timers."""
+        has_synced = len(self._informers) == len(self.stages.kinds) and all(each.is_synced for each in self._informers)
+        return has_synced and not self._acting and not self._timers.one_time
 
-    # seeing
+    # changes
 
     async def _follow(self, kind: Kind) -> None:
         while True:
             with suppress(ClientError):
-                resource = await self._kinds.resource(kind)
+                resource = await self._mapper.find(kind)
                 break
-            await self._clock.sleep(ASK_AGAIN_SECONDS)
-        feed = Informer(
+            await self._clock.sleep(DISCOVERY_SECONDS)
+        informer = Informer(
             self._client,
             resource,
             self._clock,
-            lambda obj: self._see(kind, obj),
-            lambda obj: self._miss(kind, obj),
+            lambda obj: self._on_update(kind, obj),
+            lambda obj: self._on_delete(kind, obj),
         )
-        self._feeds.append(feed)
-        await feed.run()
+        self._informers.append(informer)
+        await informer.run()
 
-    def _see(self, kind: Kind, obj: Object) -> None:
+    def _on_update(self, kind: Kind, obj: Object) -> None:
         key = key_of(kind, obj)
         known = self.index.get(key)
         if known is not None and known.object["metadata"]["uid"] != obj["metadata"]["uid"]:
-            self._miss(kind, known.object)  # deleted and made anew while we did not look
+            self._on_delete(kind, known.object)  # deleted and recreated while the watch was down
         for listener in self._listeners:
             listener(kind, obj, True)
-        self._actor.seen(key)
+        self._executor.seen(key)
         self._consider(self.index.put(key, obj))
 
-    def _miss(self, kind: Kind, obj: Object) -> None:
+    def _on_delete(self, kind: Kind, obj: Object) -> None:
         key = key_of(kind, obj)
-        self._agenda.forget(key)
+        self._timers.cancel_all(key)
         for listener in self._listeners:
             listener(kind, obj, False)
         self._consider(self.index.remove(key))
         for stage in self._stages[kind]:
-            self._times.pop((key, stage.name), None)
+            self._draws.pop((key, stage.name), None)
 
-    # deciding
+    # matching
 
     def _consider(self, entities: list[Entity]) -> None:
         for entity in entities:
             labels = entity.object["metadata"].get("labels") or {}
             for stage in self._stages[entity.key.kind]:
                 matches = stage.labels.matches(labels) and self._holds(stage, entity)
-                appointment = self._agenda.get(entity, stage)
-                if matches and appointment is None and stage.starts_itself:
-                    self._appoint(entity, stage)
-                elif matches and appointment is not None and stage.follows:
-                    self._renew(appointment)
-                elif not matches and appointment is not None:
-                    self._agenda.call_off(entity, stage)
+                timer = self._timers.get(entity, stage)
+                if matches and timer is None and stage.starts_itself:
+                    self._start_timer(entity, stage)
+                elif matches and timer is not None and stage.follows_changes:
+                    self._note_change(timer)
+                elif not matches and timer is not None:
+                    self._timers.cancel(entity, stage)
 
     def _holds(self, stage: Stage, entity: Entity) -> bool:
         try:
             return stage.where(entity)
         except (TypeError, ValueError) as error:
-            self._fault(stage, entity, error)  # a comparison that makes no sense, such as a text below a number
+            self._record_error(stage, entity, error)  # a comparison of different types, such as a string below a number
             return False
 
-    def _appoint(self, entity: Entity, stage: Stage) -> None:
-        self._agenda.make(entity, stage, self._clock.monotonic() + self._delay(entity, stage))
+    def _start_timer(self, entity: Entity, stage: Stage) -> None:
+        self._timers.start(entity, stage, self._clock.monotonic() + self._delay(entity, stage))
         self._wake.set()
 
-    def _renew(self, appointment: Appointment) -> None:
-        due = self._clock.monotonic() + self._delay(appointment.entity, appointment.stage)
-        self._agenda.renew(appointment, due)
+    def _note_change(self, timer: Timer) -> None:
+        due = self._clock.monotonic() + self._delay(timer.entity, timer.stage)
+        self._timers.note_change(timer, due)
         self._wake.set()
 
     def _delay(self, entity: Entity, stage: Stage) -> float:
-        times = self._times[entity.key, stage.name]
-        self._times[entity.key, stage.name] = times + 1
+        times = self._draws[entity.key, stage.name]
+        self._draws[entity.key, stage.name] = times + 1
         try:
-            return stage.delay(entity.object, self.chance, f"{stage.name} {entity.key}", times)
+            return stage.delay(entity.object, self.random, f"{stage.name} {entity.key}", times)
         except ValueError as error:
-            self._fault(stage, entity, error)  # a field that is no duration
+            self._record_error(stage, entity, error)  # a field that is not a duration
             return 0.0
 
     # acting
 
     async def _wait(self) -> None:
-        """Until something is due, or something earlier may be."""
+        """Sleep until the next timer is due or an earlier one may have been started."""
         self._wake.clear()
-        due = self._agenda.next_due()
+        due = self._timers.next_due()
         if due is None:
             await self._wake.wait()
             return
@@ -204,64 +200,64 @@ class Engine:
             sleeping.cancel()
             waking.cancel()
 
-    def _begin(self, appointment: Appointment) -> None:
-        task = asyncio.create_task(self._act(appointment))
+    def _begin(self, timer: Timer) -> None:
+        task = asyncio.create_task(self._act(timer))
         self._acting.add(task)
         task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._acting.discard(task)
-        self._room.release()
+        self._slots.release()
         self._wake.set()
-        self._noted(task)
+        self._record_crash(task)
 
-    def _noted(self, task: asyncio.Task[None]) -> None:
-        """A task that broke is a fault of ours, not of a stage file; it must not pass in silence."""
+    def _record_crash(self, task: asyncio.Task[None]) -> None:
+        """Record an exception that no stage file can cause."""
         if not task.cancelled() and (error := task.exception()) is not None:
-            _log.error("the simulation broke", exc_info=error)
-            self.faults.append(repr(error))
+            _log.error("simulation failed", exc_info=error)
+            self.errors.append(repr(error))
 
-    async def _act(self, appointment: Appointment) -> None:
-        stage, entity = appointment.stage, appointment.entity
+    async def _act(self, timer: Timer) -> None:
+        stage, entity = timer.stage, timer.entity
         if not self._holds(stage, entity):
-            self._agenda.call_off(entity, stage)
+            self._timers.cancel(entity, stage)
             return
-        if self._is_chosen(appointment):
+        if self._is_drawn(timer):
             try:
                 for action in stage.actions:
-                    await self._actor.perform(action, entity)
-            except NotYet as delay:
-                self._try_again(appointment, delay)
+                    await self._executor.execute(action, entity)
+            except Requeue as requeue:
+                self._retry(timer, requeue)
                 return
             except (ApiError, TemplateError) as error:
-                self._fault(stage, entity, error)
-        self._conclude(appointment)
+                self._record_error(stage, entity, error)
+        self._conclude(timer)
 
-    def _is_chosen(self, appointment: Appointment) -> bool:
-        stage, key = appointment.stage, appointment.entity.key
+    def _is_drawn(self, timer: Timer) -> bool:
+        stage, key = timer.stage, timer.entity.key
         if stage.chance >= 1:
             return True
-        return self.chance.draw("chance", stage.name, str(key), self._times[key, stage.name]) < stage.chance
+        return self.random.random("chance", stage.name, str(key), self._draws[key, stage.name]) < stage.chance
 
-    def _conclude(self, appointment: Appointment) -> None:
-        stage, entity = appointment.stage, appointment.entity
+    def _conclude(self, timer: Timer) -> None:
+        stage, entity = timer.stage, timer.entity
         if stage.next is not None and self.index.get(entity.key) is entity:
-            self._appoint(entity, self._named[stage.next])
-        if not stage.repeat and not appointment.is_overtaken:
-            self._agenda.finish(appointment)
+            self._start_timer(entity, self._named[stage.next])
+        if not stage.repeat and not timer.has_changed:
+            self._timers.finish(timer)
             return
-        appointment.attempts = 0
-        self._agenda.postpone(appointment, self._clock.monotonic() + self._delay(entity, stage))
+        timer.attempts = 0
+        self._timers.restart(timer, self._clock.monotonic() + self._delay(entity, stage))
 
-    def _try_again(self, appointment: Appointment, delay: NotYet) -> None:
-        appointment.attempts += 1
-        growth = 2 ** min(appointment.attempts - 1, 6) if delay.grows else 1
-        after = 0.0 if appointment.is_overtaken else min(delay.after * growth, _LONGEST_BACKOFF)
-        _log.debug("trying again", stage=appointment.stage.name, object=str(appointment.entity.key), after=after)
-        self._agenda.postpone(appointment, self._clock.monotonic() + after)
+    def _retry(self, timer: Timer, requeue: Requeue) -> None:
+        timer.attempts += 1
+        growth = 2 ** min(timer.attempts - 1, 6) if requeue.has_backoff else 1
+        after = 0.0 if timer.has_changed else min(requeue.after * growth, _LONGEST_BACKOFF)
+        _log.debug("stage requeued", stage=timer.stage.name, object=str(timer.entity.key), after=after)
+        self._timers.restart(timer, self._clock.monotonic() + after)
 
-    def _fault(self, stage: Stage, entity: Entity, error: Exception) -> None:
+    def _record_error(self, stage: Stage, entity: Entity, error: Exception) -> None:
         text = f"stage {stage.name} on {entity.key}: {error}"
-        if text not in self.faults:
-            self.faults.append(text)
-            _log.error("stage at fault", stage=stage.name, object=str(entity.key), reason=str(error))
+        if text not in self.errors:
+            self.errors.append(text)
+            _log.error("stage failed", stage=stage.name, object=str(entity.key), error=str(error))

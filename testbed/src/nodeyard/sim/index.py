@@ -1,7 +1,6 @@
-"""Everything the world knows of: objects, their marks, who points to whom, and how many.
+"""Index of the simulated objects: marks, references between objects, and counts.
 
-Relations and counts are kept up to date with each change, by adding and taking away, so that a change costs the same
-however many objects there are.
+Each change updates references and counts incrementally, so that it costs the same however many objects there are.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from nodeyard.kube.json import Object
-from nodeyard.sim.stage_book import Book, Count, Relation
 from nodeyard.sim.stage_format import Kind
+from nodeyard.sim.stage_set import Count, Relation, StageSet
 
 
 class Key(NamedTuple):
@@ -32,7 +31,7 @@ def key_of(kind: Kind, obj: Object) -> Key:
 
 @dataclass(slots=True, eq=False)
 class Entity:
-    """One object as last seen. It is the `Subject` of conditions and templates."""
+    """An object as last seen. It is the `Subject` of conditions and templates."""
 
     key: Key
     object: Object
@@ -52,24 +51,24 @@ _UNMARKED: frozenset[str] = frozenset()
 
 
 class Index:
-    def __init__(self, book: Book) -> None:
-        self._book = book
+    def __init__(self, stages: StageSet) -> None:
+        self._stages = stages
         self._entities: dict[Kind, dict[Key, Entity]] = defaultdict(dict)
         self._marks: dict[Key, set[str]] = {}
-        self._pointing: dict[str, dict[str, dict[Key, Entity]]] = {name: {} for name in book.relations}
-        """Relation, whom it leads to, who points there (in the order they came)."""
-        self._targets: dict[str, dict[str, Entity]] = {name: {} for name in book.relations}
-        self._counted: dict[str, dict[str, dict[Key, Entity]]] = {name: {} for name in book.counts}
+        self._referrers: dict[str, dict[str, dict[Key, Entity]]] = {name: {} for name in stages.relations}
+        """By relation and id of the target, in the order of arrival."""
+        self._targets: dict[str, dict[str, Entity]] = {name: {} for name in stages.relations}
+        self._counted: dict[str, dict[str, dict[Key, Entity]]] = {name: {} for name in stages.counts}
         self._of: dict[Kind, list[Relation]] = defaultdict(list)
         self._to: dict[Kind, list[Relation]] = defaultdict(list)
         self._counts: dict[str, list[Count]] = defaultdict(list)
-        for relation in book.relations.values():
+        for relation in stages.relations.values():
             self._of[relation.of].append(relation)
             self._to[relation.to].append(relation)
-        for count in book.counts.values():
+        for count in stages.counts.values():
             self._counts[count.relation].append(count)
 
-    # asking
+    # lookups
 
     def get(self, key: Key) -> Entity | None:
         return self._entities[key.kind].get(key)
@@ -81,41 +80,41 @@ class Index:
         return self._marks.get(key, _UNMARKED)
 
     def target(self, relation: str, entity: Entity) -> Entity | None:
-        """The object that this one points to."""
-        name = self._book.relations[relation].key_of(entity.object)
+        """Return the object that this one refers to."""
+        name = self._stages.relations[relation].key_of(entity.object)
         return self._targets[relation].get(name) if name is not None else None
 
-    def pointing(self, relation: str, entity: Entity) -> list[Entity]:
-        """The objects that point to this one."""
-        name = self._book.relations[relation].id_of(entity.object)
-        return list(self._pointing[relation].get(name, {}).values()) if name is not None else []
+    def referrers(self, relation: str, entity: Entity) -> list[Entity]:
+        """Return the objects that refer to this one."""
+        name = self._stages.relations[relation].id_of(entity.object)
+        return list(self._referrers[relation].get(name, {}).values()) if name is not None else []
 
     def count(self, name: str, entity: Entity) -> int:
-        count = self._book.counts[name]
-        target = self._book.relations[count.relation].id_of(entity.object)
+        count = self._stages.counts[name]
+        target = self._stages.relations[count.relation].id_of(entity.object)
         return len(self._counted[name].get(target, ())) if target is not None else 0
 
-    # changing; each returns whom the change may matter to
+    # changes; each returns the objects that it may concern
 
     def put(self, key: Key, obj: Object) -> list[Entity]:
         entities = self._entities[key.kind]
         entity = entities.get(key)
         if entity is None:
             entity = entities[key] = Entity(key, obj, self)
-            return _once([entity, *self._refresh(entity, None, obj)])
+            return _unique([entity, *self._update_relations(entity, None, obj)])
         old, entity.object = entity.object, obj
-        return _once([entity, *self._refresh(entity, old, obj)])
+        return _unique([entity, *self._update_relations(entity, old, obj)])
 
     def remove(self, key: Key) -> list[Entity]:
         entity = self._entities[key.kind].pop(key, None)
         if entity is None:
             return []
-        affected = _once(self._refresh(entity, entity.object, None))
+        affected = _unique(self._update_relations(entity, entity.object, None))
         self._marks.pop(key, None)
         return affected
 
     def mark(self, key: Key, mark: str, *, is_on: bool) -> list[Entity]:
-        """May come before the object has been seen; the mark goes with it."""
+        """Set or clear a mark, which may be set before the object is seen and is dropped with it."""
         marks = self._marks.setdefault(key, set())
         if (mark in marks) == is_on:
             return []
@@ -124,31 +123,33 @@ class Index:
         else:
             marks.discard(mark)
         entity = self.get(key)
-        return _once([entity, *self._refresh(entity, entity.object, entity.object)]) if entity else []
+        return _unique([entity, *self._update_relations(entity, entity.object, entity.object)]) if entity else []
 
-    def _refresh(self, entity: Entity, old: Object | None, new: Object | None) -> Iterator[Entity]:
+    def _update_relations(self, entity: Entity, old: Object | None, new: Object | None) -> Iterator[Entity]:
         for relation in self._of[entity.key.kind]:
             before = relation.key_of(old) if old is not None else None
             after = relation.key_of(new) if new is not None else None
-            yield from self._repoint(relation, entity, before, after)
+            yield from self._update_reference(relation, entity, before, after)
         for relation in self._to[entity.key.kind]:
             before = relation.id_of(old) if old is not None else None
             after = relation.id_of(new) if new is not None else None
             if before is not None and before != after:
                 self._targets[relation.name].pop(before, None)
-                yield from self._who_look_up(relation, before)
+                yield from self._notified_referrers(relation, before)
             if after is not None:
                 self._targets[relation.name][after] = entity
-                yield from self._who_look_up(relation, after)
+                yield from self._notified_referrers(relation, after)
 
-    def _repoint(self, relation: Relation, entity: Entity, before: str | None, after: str | None) -> Iterator[Entity]:
-        """Enter an entity under whom it points to, and under the counts there; yields those whose counts changed."""
-        pointing, targets = self._pointing[relation.name], self._targets[relation.name]
+    def _update_reference(
+        self, relation: Relation, entity: Entity, before: str | None, after: str | None
+    ) -> Iterator[Entity]:
+        """Index the entity under its target and under the target's counts; yield the targets that this concerns."""
+        referrers, targets = self._referrers[relation.name], self._targets[relation.name]
         has_moved = is_affected = before != after
         if has_moved and before is not None:
-            _discard(pointing, before, entity.key)
+            _discard(referrers, before, entity.key)
         if has_moved and after is not None:
-            pointing.setdefault(after, {})[entity.key] = entity
+            referrers.setdefault(after, {})[entity.key] = entity
         for count in self._counts[relation.name]:
             counted = self._counted[count.name]
             was = before is not None and entity.key in counted.get(before, ())
@@ -158,13 +159,13 @@ class Index:
             if after is not None and is_now and (has_moved or not was):
                 counted.setdefault(after, {})[entity.key] = entity
             is_affected = is_affected or was != is_now
-        if is_affected or relation.name in self._book.listens_to:
+        if is_affected or relation.name in self._stages.notify_targets:
             yield from (targets[name] for name in (before, after) if name is not None and name in targets)
 
-    def _who_look_up(self, relation: Relation, name: str) -> list[Entity]:
-        if relation.name not in self._book.looks_up:
+    def _notified_referrers(self, relation: Relation, name: str) -> list[Entity]:
+        if relation.name not in self._stages.notify_referrers:
             return []
-        return list(self._pointing[relation.name].get(name, {}).values())
+        return list(self._referrers[relation.name].get(name, {}).values())
 
 
 def _discard(table: dict[str, dict[Key, Entity]], name: str, key: Key) -> None:
@@ -175,6 +176,6 @@ def _discard(table: dict[str, dict[Key, Entity]], name: str, key: Key) -> None:
             del table[name]
 
 
-def _once(entities: Iterable[Entity]) -> list[Entity]:
-    """Each once, in the order they were named."""
+def _unique(entities: Iterable[Entity]) -> list[Entity]:
+    """Return each entity once, in the given order."""
     return list({entity.key: entity for entity in entities}.values())

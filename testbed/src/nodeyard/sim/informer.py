@@ -1,6 +1,6 @@
-"""Keeping up with one kind: list, then watch, and list again when the watch has lost its place.
+"""Informer of one kind: lists, then watches, and relists when its resourceVersion has expired.
 
-A list replaces what was known: what is no longer there is reported as gone.
+A list replaces what is known: objects that it lacks are reported as deleted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from nodeyard.process.logs import get_logger
 RETRY_SECONDS: Final = 1.0
 
 _Name = tuple[str, str]
-_log = get_logger("sim.feed")
+_log = get_logger("sim.informer")
 
 
 class Informer:
@@ -28,20 +28,20 @@ class Informer:
         client: Client,
         resource: Resource[Object],
         clock: Clock,
-        on_put: Callable[[Object], None],
-        on_gone: Callable[[Object], None],
+        on_update: Callable[[Object], None],
+        on_delete: Callable[[Object], None],
     ) -> None:
         self.resource = resource
         self.is_synced = False
         self._client = client
         self._clock = clock
-        self._on_put = on_put
-        self._on_gone = on_gone
+        self._on_update = on_update
+        self._on_delete = on_delete
         self._known: dict[_Name, Object] = {}
         self._version = ""
 
     async def run(self) -> None:
-        """Until cancelled."""
+        """List and watch until cancelled."""
         while True:
             try:
                 if not self._version:
@@ -50,16 +50,16 @@ class Informer:
             except Expired:
                 self._version = ""
             except ClientError as error:
-                _log.info("retrying", resource=str(self.resource), reason=str(error))
+                _log.info("watch failed", resource=str(self.resource), error=str(error))
                 await self._clock.sleep(RETRY_SECONDS)
 
     async def _list(self) -> None:
         page = await self._client.list(self.resource)
         present = {_name(item): item for item in page.items}
         for name in [name for name in self._known if name not in present]:
-            self._gone(name)
+            self._delete(name)
         for name, item in present.items():
-            self._put(name, item)
+            self._update(name, item)
         self._version = page.resource_version
         self.is_synced = True
 
@@ -70,29 +70,29 @@ class Informer:
                     self._version = event.resource_version
                 elif event.type == "DELETED":
                     self._version = event.object["metadata"]["resourceVersion"]
-                    self._gone(_name(event.object))
+                    self._delete(_name(event.object))
                 else:
                     self._version = event.object["metadata"]["resourceVersion"]
-                    self._put(_name(event.object), event.object)
+                    self._update(_name(event.object), event.object)
 
-    def _put(self, name: _Name, obj: Object) -> None:
-        slim = self._slim(obj)
-        self._known[name] = slim
-        self._on_put(slim)
+    def _update(self, name: _Name, obj: Object) -> None:
+        trimmed = self._trimmed(obj)
+        self._known[name] = trimmed
+        self._on_update(trimmed)
 
-    def _gone(self, name: _Name) -> None:
+    def _delete(self, name: _Name) -> None:
         obj = self._known.pop(name, None)
         if obj is not None:
-            self._on_gone(obj)
+            self._on_delete(obj)
 
-    def _slim(self, obj: Object) -> Object:
-        """With its kind, and without what no stage looks at and takes most of the room: field ownership, images."""
+    def _trimmed(self, obj: Object) -> Object:
+        """Add apiVersion and kind; drop managedFields and images, which no stage reads and which take most memory."""
         metadata = {key: value for key, value in obj["metadata"].items() if key != "managedFields"}
-        slim = {**obj, "apiVersion": self.resource.api_version, "kind": self.resource.kind, "metadata": metadata}
+        trimmed = {**obj, "apiVersion": self.resource.api_version, "kind": self.resource.kind, "metadata": metadata}
         status = obj.get("status")
         if isinstance(status, dict) and "images" in status:
-            slim["status"] = {key: value for key, value in status.items() if key != "images"}
-        return slim
+            trimmed["status"] = {key: value for key, value in status.items() if key != "images"}
+        return trimmed
 
 
 def _name(obj: Object) -> _Name:

@@ -1,9 +1,9 @@
-"""What Cluster API's defaulting webhook makes of a MachineDeployment, as an admission plugin of the embedded server.
+"""Cluster API's defaulting webhook for MachineDeployments, as an admission plugin of the embedded server.
 
     Server(plugins=[MachineDeploymentDefaults()])
 
-An absent number of replicas becomes one, on every write: who owned the field and leaves it out scales a live pool. With
-the autoscaler's two annotations it is the old number, held between them.
+Absent replicas default to 1 on every write, so a client that stops setting the field scales a live pool. With the two
+annotations of the autoscaler they default to the old number, clamped to the annotated range.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class MachineDeploymentDefaults(Mutating):
 
 
 def defaulted(deployment: Object, old: Object | None) -> Object:
-    """The deployment as the webhook would leave it; `old` is what it was before, None when it is new."""
+    """Return the MachineDeployment with defaults; `old` is its state before the write, None on create."""
     spec, metadata = deployment["spec"], deployment["metadata"]
     cluster = {names.CLUSTER_NAME: spec["clusterName"]}
     named = {} if _has_selector(spec) else {names.DEPLOYMENT_NAME: metadata["name"]}
     selector = spec.get("selector") or {}
     template = spec.get("template") or {}
-    about = template.get("metadata") or {}
+    inner = template.get("metadata") or {}
     return {
         **deployment,
         "metadata": {**metadata, "labels": {**(metadata.get("labels") or {}), **cluster}},
@@ -47,7 +47,10 @@ def defaulted(deployment: Object, old: Object | None) -> Object:
             "selector": {**selector, "matchLabels": {**(selector.get("matchLabels") or {}), **named, **cluster}},
             "template": {
                 **template,
-                "metadata": {**about, "labels": {**(about.get("labels") or {}), **named, **cluster}},
+                "metadata": {
+                    **inner,
+                    "labels": {**(inner.get("labels") or {}), **named, **cluster},
+                },
                 **({"spec": _versioned(template["spec"])} if isinstance(template.get("spec"), dict) else {}),
             },
         },

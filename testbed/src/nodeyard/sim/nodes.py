@@ -1,8 +1,8 @@
-"""Nodes as kubelets register them: about 11 KB each, most of it the list of images.
+"""Nodes as kubelets register them: about 11 KB each, mostly the list of images.
 
     node("n1", now, zone="a")
 
-Size matters: what a fleet costs an API server and its clients is nearly all in these bytes.
+The size matters: it is nearly all that a fleet costs an API server and its clients.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nodeyard.kube.json import Object
 from nodeyard.kube.timestamps import format_rfc3339
 
 KUBELET = "sim.nodeyard.dev/kubelet"
-"""The annotation of nodes whose kubelet is simulated; other nodes are left alone."""
+"""Annotation of nodes whose kubelet is simulated; other nodes are ignored."""
 SPARE_ROLE = "node-role.kubernetes.io/spare"
 SPARE_TAINT = "node.cybozu.io/spare"
 VERSION: Final = "v1.36.4"
@@ -49,7 +49,7 @@ _PROGRAMS = (
 
 @dataclass(frozen=True, slots=True)
 class NodeShape:
-    """What kind of machine it is."""
+    """The size and type of a machine."""
 
     cpu: int = 16
     memory_gi: int = 64
@@ -58,7 +58,7 @@ class NodeShape:
     arch: str = "amd64"
     instance_type: str = "sim.4xlarge"
     extended: Mapping[str, str] = field(default_factory=dict)
-    """Further resources, such as {"nvidia.com/gpu": "4"}."""
+    """Extended resources, such as {"nvidia.com/gpu": "4"}."""
 
 
 _STANDARD = NodeShape()
@@ -77,7 +77,7 @@ def node(
     provider_id: str = "",
     is_ready: bool = False,
 ) -> Object:
-    """A Node in the moment its kubelet registers it."""
+    """Return a Node as its kubelet registers it."""
     digest = sha256(name.encode()).hexdigest()
     number = int(digest[:12], 16)
     spec: Object = {
@@ -108,7 +108,7 @@ def spare_node(
     shape: NodeShape = _STANDARD,
     labels: Mapping[str, str] | None = None,
 ) -> Object:
-    """A node that waits to be taken: labelled and tainted as spare."""
+    """Return a spare node: labelled and tainted as such."""
     taint = {"key": SPARE_TAINT, "value": "true", "effect": "NoSchedule"}
     return node(name, now, zone=zone, shape=shape, labels={**(labels or {}), SPARE_ROLE: "true"}, taints=[taint])
 
@@ -129,7 +129,7 @@ def conditions(now: str, *, is_ready: bool) -> list[Object]:
 
 
 def renewed_conditions(old: Sequence[Object] | None, now: str, *, is_ready: bool) -> list[Object]:
-    """The next report of a kubelet: a condition that has not changed keeps the moment it last did."""
+    """Return the conditions of a kubelet's next report; lastTransitionTime changes with the status only."""
     since = {(one["type"], one["status"]): one.get("lastTransitionTime") for one in old or ()}
     return [
         {**new, "lastTransitionTime": since.get((new["type"], new["status"])) or now}
@@ -207,7 +207,7 @@ def _resources(shape: NodeShape, *, reserved_cpu: int, reserved_mi: int) -> Obje
 
 @cache
 def _images() -> list[Object]:
-    """The same on every node of a fleet, as it mostly is."""
+    """Return the images, which are the same on every node."""
     images = []
     for number, program in enumerate(_PROGRAMS):
         digest = sha256(program.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""A cluster in this process for `nodeyard plan -f` where no cluster is configured."""
+"""In-process cluster for `nodeyard plan -f` when no cluster is configured."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from nodeyard.client.api import Client
 from nodeyard.process.clock import SystemClock
 from nodeyard.runtime.capability import Capability
 from nodeyard.runtime.crds import install
-from nodeyard.sim import third_party_crds
+from nodeyard.sim import stand_in_crds
 from nodeyard.sim.embedded import connect
 from nodeyard.sim.scenarios import stages_of
 
@@ -23,8 +23,8 @@ async def offline_cluster(capabilities: Sequence[Capability]) -> AsyncIterator[C
     await server.start(())
     try:
         client, clock = connect(server), SystemClock()
-        groups = third_party_crds.groups_of(stages_of(each.name for each in capabilities))
-        await third_party_crds.install(client, clock, *groups)
+        groups = stand_in_crds.groups_of(stages_of(each.name for each in capabilities))
+        await stand_in_crds.install(client, clock, *groups)
         await install(client, capabilities, clock)
         yield client
     finally:

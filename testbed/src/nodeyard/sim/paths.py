@@ -1,7 +1,7 @@
-"""Where something stands in an object: `status.conditions[type=Ready].status`.
+"""Paths into an object: `status.conditions[type=Ready].status`.
 
 A step is a key (`spec`, or quoted in brackets where it has dots: `labels["topology.kubernetes.io/zone"]`), an index
-(`[0]`), or a choice of the list item whose field has a value (`[type=Ready]`). What is not there, and null, is None.
+(`[0]`), or a selector of the list item whose field has a value (`[type=Ready]`). A missing field and null are None.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _STEP = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ItemSelector:
     field: str
     value: str
 
 
-Step = str | int | Choice
+Step = str | int | ItemSelector
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Path:
 
     @property
     def head(self) -> str:
-        """The first key: what the rest is looked up in."""
+        """Return the first key."""
         first = self.steps[0]
         return first if isinstance(first, str) else ""
 
@@ -54,17 +54,17 @@ class Path:
 
 @lru_cache(maxsize=4096)
 def parse_path(text: str) -> Path:
-    """Raises ValueError with the place."""
+    """Parse a path; raise ValueError with the invalid part."""
     steps: list[Step] = []
     position = 0
     while position < len(text):
         match = _STEP.match(text, position)
         if match is None or (match["key"] and bool(steps) != text.startswith(".", position)):
-            raise ValueError(f'"{text}" is no path: what is "{text[position:]}"?')
+            raise ValueError(f'"{text}" is not a path: unexpected "{text[position:]}"')
         steps.append(_step(match))
         position = match.end()
     if not steps:
-        raise ValueError("a path may not be empty")
+        raise ValueError("a path must not be empty")
     return Path(text, tuple(steps))
 
 
@@ -72,7 +72,7 @@ def _step(match: re.Match[str]) -> Step:
     if match["index"]:
         return int(match["index"])
     if match["field"]:
-        return Choice(match["field"], match["value"])
+        return ItemSelector(match["field"], match["value"])
     return match["key"] or match["quoted"]
 
 

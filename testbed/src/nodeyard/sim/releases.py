@@ -1,9 +1,9 @@
-"""Helm releases as Flux makes them, without Helm: what an operator sees of a release, its workload and its pods.
+"""Simulated Flux helm-controller, without Helm, and StatefulSet controller: each release becomes one StatefulSet.
 
-    HelmRelease ──values──▶ StatefulSet ──template──▶ Pods      each made through the API, so admission has its say
+    HelmRelease ──values──▶ StatefulSet ──template──▶ Pods      all created through the API, so admission applies
 
-A release is ready when its pods are. A pod that admission refuses is tried again; the StatefulSet and the release say
-so meanwhile. When the values change, pods of the old template go one after the other.
+A release is ready when its pods are. Creating a pod that admission denies is retried; StatefulSet and release report it
+meanwhile. When the values change, pods of the old template are replaced one at a time.
 """
 
 from __future__ import annotations
@@ -17,16 +17,17 @@ from nodeyard.client.api import Client
 from nodeyard.client.errors import AdmissionDenied
 from nodeyard.kube.json import Object
 from nodeyard.process.clock import Clock
-from nodeyard.sim.executor import NotYet, Procedure
+from nodeyard.sim.executor import Requeue
 from nodeyard.sim.index import Entity
-from nodeyard.sim.machines.facts import Seen, conditions, is_deleting
-from nodeyard.sim.machines.workbench import Workbench
+from nodeyard.sim.machines.object_client import ObjectClient
+from nodeyard.sim.machines.objects import NewCondition, conditions, is_deleting
 from nodeyard.sim.stage_format import Kind
+from nodeyard.sim.stage_set import Reconciler
 
 RELEASE: Final = Kind("helm.toolkit.fluxcd.io/v2", "HelmRelease")
 SET: Final = Kind("apps/v1", "StatefulSet")
 FORGETFUL: Final = "forgetful-"
-"""How the names of charts begin that do not apply the placement they are given."""
+"""Prefix of the names of charts that ignore the placement in their values."""
 VERSION: Final = "1.0.0"
 RETRY_SECONDS: Final = 2.0
 _FINALIZER: Final = "finalizers.fluxcd.io"
@@ -38,84 +39,104 @@ _FAILURE: Final = "ReplicaFailure"
 
 class Releases:
     def __init__(self, client: Client, clock: Clock) -> None:
-        self._bench = Workbench(client, clock)
-        self.procedures: Mapping[str, Procedure] = {"release": self.install, "release-set": self.keep}
+        self._objects = ObjectClient(client, clock)
+        self.reconcilers: Sequence[Reconciler] = (
+            Reconciler(
+                "release",
+                RELEASE,
+                self.reconcile_release,
+                lambda release: release.object["spec"].get("suspend") is not True,
+                follows=("sets-of-release",),
+                delay=(0.02, 0.1),
+            ),
+            Reconciler(
+                "release-set",
+                SET,
+                self.reconcile_set,
+                lambda subject: bool(_label(subject.object, _NAME)) and not is_deleting(subject.object),
+                follows=("pods-of-set",),
+            ),
+        )
 
     # helm-controller
 
-    async def install(self, entity: Entity) -> None:
+    async def reconcile_release(self, entity: Entity) -> None:
         release = entity.object
-        sets = [one.object for one in entity.index.pointing("sets-of-release", entity)]
+        sets = [one.object for one in entity.index.referrers("sets-of-release", entity)]
         if is_deleting(release):
             await self._uninstall(release, sets)
             return
-        await self._bench.finalize(release, _FINALIZER, is_held=True)
+        await self._objects.set_finalizer(release, _FINALIZER, is_present=True)
         wanted = workload(release)
         present = next((one for one in sets if one["metadata"]["name"] == wanted["metadata"]["name"]), None)
         if present is None:
-            await self._bench.create(wanted)
+            await self._objects.create(wanted)
         else:
-            await self._bench.patch(present, _upgrade(present, wanted))
-        await self._tell(release, present, wanted)
+            await self._objects.patch(present, _upgrade(present, wanted))
+        await self._update_release_status(release, present, wanted)
 
     async def _uninstall(self, release: Object, sets: Sequence[Object]) -> None:
         for one in sets:
-            await self._bench.delete(one)
-        await self._bench.finalize(release, _FINALIZER, is_held=bool(sets))
+            await self._objects.delete(one)
+        await self._objects.set_finalizer(release, _FINALIZER, is_present=bool(sets))
 
-    async def _tell(self, release: Object, present: Object | None, wanted: Object) -> None:
+    async def _update_release_status(self, release: Object, present: Object | None, wanted: Object) -> None:
         name = f"{release['metadata']['namespace']}/{release['metadata']['name']}"
-        # Flux's own definition begins with -1.
+        # Flux's CRD defaults it to -1.
         verb = "upgrade" if ((release.get("status") or {}).get("observedGeneration") or 0) > 0 else "install"
         status: Object = {"lastAttemptedRevision": VERSION}
         failure = _failure(present)
-        if present is not None and _is_done(present, wanted):
+        if present is not None and _is_rolled_out(present, wanted):
             status["observedGeneration"] = release["metadata"]["generation"]
             message = f"Helm {verb} succeeded for release {name} with chart {_chart(release)}@{VERSION}"
-            seen = [Seen(each, True, f"{verb.title()}Succeeded", message) for each in ("Ready", "Released")]
+            updates = [NewCondition(each, True, f"{verb.title()}Succeeded", message) for each in ("Ready", "Released")]
         elif failure:
-            seen = [Seen("Ready", False, f"{verb.title()}Failed", f"Helm {verb} failed for release {name}: {failure}")]
+            updates = [
+                NewCondition(
+                    "Ready", False, f"{verb.title()}Failed", f"Helm {verb} failed for release {name}: {failure}"
+                )
+            ]
         else:
-            seen = [Seen("Ready", None, "Progressing", f"Running '{verb}' action for release {name}")]
-        await self._bench.report(release, status, _unless_said(release, seen))
+            updates = [NewCondition("Ready", None, "Progressing", f"Running '{verb}' action for release {name}")]
+        await self._objects.update_status(release, status, _without_repetition(release, updates))
 
-    # the controller of StatefulSets
+    # StatefulSet controller
 
-    async def keep(self, entity: Entity) -> None:
+    async def reconcile_set(self, entity: Entity) -> None:
         obj = entity.object
-        pods = {_ordinal(one.object): one.object for one in entity.index.pointing("pods-of-set", entity)}
+        pods = {_ordinal(one.object): one.object for one in entity.index.referrers("pods-of-set", entity)}
         replicas = obj["spec"].get("replicas", 1)
         revision = _revision(obj)
-        refusal = ""
+        denial = ""
         for ordinal in range(replicas):
             if ordinal not in pods:
-                refusal = refusal or await self._start(obj, ordinal, revision)
+                denial = denial or await self._create_pod(obj, ordinal, revision)
         for ordinal in sorted(pods, reverse=True):
             if ordinal >= replicas:
-                await self._bench.delete(pods[ordinal])
-        if not refusal:
-            await self._replace(pods, replicas, revision)
-        await self._count(obj, pods, revision, refusal)
-        if refusal:
-            raise NotYet(RETRY_SECONDS, refusal, grows=False)
+                await self._objects.delete(pods[ordinal])
+        if not denial:
+            await self._roll(pods, replicas, revision)
+        await self._update_set_status(obj, pods, revision, denial)
+        if denial:
+            raise Requeue(RETRY_SECONDS, denial, has_backoff=False)
 
-    async def _start(self, obj: Object, ordinal: int, revision: str) -> str:
-        """Why the pod was refused; empty where it was not."""
+    async def _create_pod(self, obj: Object, ordinal: int, revision: str) -> str:
+        """Create a pod; return the message of the denial, empty if it was admitted."""
         try:
-            await self._bench.create(pod(obj, ordinal, revision))
+            await self._objects.create(pod(obj, ordinal, revision))
         except AdmissionDenied as error:
             return str(error)
         return ""
 
-    async def _replace(self, pods: Mapping[int, Object], replicas: int, revision: str) -> None:
-        """One pod of an older template, the last first, when the others run."""
+    async def _roll(self, pods: Mapping[int, Object], replicas: int, revision: str) -> None:
+        """Delete one pod of an older template, the highest ordinal first, when the others are ready."""
         if len(pods) < replicas or any(is_deleting(each) for each in pods.values()):
             return
         old = [each for _, each in sorted(pods.items(), reverse=True) if _label(each, _REVISION) != revision]
         if old and all(_is_ready(each) or each in old for each in pods.values()):
-            await self._bench.delete(old[0])
+            await self._objects.delete(old[0])
 
-    async def _count(self, obj: Object, pods: Mapping[int, Object], revision: str, refusal: str) -> None:
+    async def _update_set_status(self, obj: Object, pods: Mapping[int, Object], revision: str, denial: str) -> None:
         current = [each for each in pods.values() if _label(each, _REVISION) == revision]
         status: Object = {
             "observedGeneration": obj["metadata"]["generation"],
@@ -127,20 +148,20 @@ class Releases:
             "updateRevision": revision,
             "currentRevision": revision,
         }
-        if refusal:
-            await self._bench.warn(obj, "FailedCreate", refusal)
-        if refusal or _failure(obj):
-            seen = Seen(_FAILURE, bool(refusal), "FailedCreate" if refusal else "Created", refusal)
+        if denial:
+            await self._objects.record_warning(obj, "FailedCreate", denial)
+        if denial or _failure(obj):
+            updates = NewCondition(_FAILURE, bool(denial), "FailedCreate" if denial else "Created", denial)
             present = (obj.get("status") or {}).get("conditions") or ()
-            status["conditions"] = conditions(present, [seen], self._bench.now())
-        await self._bench.report(obj, status)
+            status["conditions"] = conditions(present, [updates], self._objects.now())
+        await self._objects.update_status(obj, status)
 
 
-# what a chart renders
+# chart
 
 
 def workload(release: Object) -> Object:
-    """The StatefulSet of a release."""
+    """Return the StatefulSet of a release."""
     metadata, values = release["metadata"], release["spec"].get("values") or {}
     name, namespace = metadata["name"], metadata["namespace"]
     labels = {"app.kubernetes.io/instance": name}
@@ -181,7 +202,7 @@ def _chart(release: Object) -> str:
 
 
 def _upgrade(present: Object, wanted: Object) -> Object:
-    """What a merge patch has to say; what the template has no longer is taken out."""
+    """Return the merge patch from the present to the wanted StatefulSet."""
     before, after = present["spec"]["template"]["spec"], wanted["spec"]["template"]["spec"]
     spec: Object = {**_replaced(before, after, "nodeSelector"), "affinity": after.get("affinity")}
     return {"spec": {"replicas": wanted["spec"]["replicas"], "template": {"spec": spec}}}
@@ -193,7 +214,7 @@ def _replaced(before: Object, after: Object, field: str) -> Object:
 
 
 def pod(obj: Object, ordinal: int, revision: str) -> Object:
-    """A pod of a StatefulSet."""
+    """Return a pod of a StatefulSet."""
     metadata, template = obj["metadata"], obj["spec"]["template"]
     labels = {**((template.get("metadata") or {}).get("labels") or {}), _REVISION: revision}
     owner = {"apiVersion": SET.api_version, "kind": SET.kind, "name": metadata["name"], "uid": metadata["uid"]}
@@ -210,7 +231,7 @@ def pod(obj: Object, ordinal: int, revision: str) -> Object:
     }
 
 
-# what is seen of it
+# what is updates of it
 
 
 def _revision(obj: Object) -> str:
@@ -231,11 +252,13 @@ def _is_ready(obj: Object) -> bool:
     return not is_deleting(obj) and any(one["type"] == "Ready" and one["status"] == "True" for one in present)
 
 
-def _is_done(present: Object, wanted: Object) -> bool:
-    """Whether what is wanted is there, and all of its pods are of it and ready."""
+def _is_rolled_out(present: Object, wanted: Object) -> bool:
+    """Return whether the StatefulSet is as wanted and all its pods are up to date and ready."""
     status, replicas = present.get("status") or {}, wanted["spec"]["replicas"]
-    template, asked = present["spec"]["template"]["spec"], wanted["spec"]["template"]["spec"]
-    is_same = all((template.get(field) or {}) == (asked.get(field) or {}) for field in ("nodeSelector", "affinity"))
+    template, wanted_template = present["spec"]["template"]["spec"], wanted["spec"]["template"]["spec"]
+    is_same = all(
+        (template.get(field) or {}) == (wanted_template.get(field) or {}) for field in ("nodeSelector", "affinity")
+    )
     return (
         is_same
         and present["spec"].get("replicas", 1) == replicas
@@ -249,10 +272,10 @@ def _failure(obj: Object | None) -> str:
     return next((one["message"] for one in present if one["type"] == _FAILURE and one["status"] == "True"), "")
 
 
-def _unless_said(release: Object, seen: Sequence[Seen]) -> Sequence[Seen]:
-    """Nothing, where a release that is ready has been told so."""
+def _without_repetition(release: Object, updates: Sequence[NewCondition]) -> Sequence[NewCondition]:
+    """Return no updates if the release is Ready at this generation already."""
     present = {one["type"]: one for one in (release.get("status") or {}).get("conditions") or ()}
     generation = release["metadata"]["generation"]
-    is_settled = seen[0].holds is True and present.get("Ready", {}).get("status") == "True"
+    is_settled = updates[0].holds is True and present.get("Ready", {}).get("status") == "True"
     is_current = present.get("Ready", {}).get("observedGeneration") == generation
-    return () if is_settled and is_current else seen
+    return () if is_settled and is_current else updates

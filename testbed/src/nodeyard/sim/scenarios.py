@@ -1,4 +1,4 @@
-"""The neighbours that each capability works with, as the simulation plays them, and its example."""
+"""Scenarios: for each capability its example and the simulated components that it works with."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Final
 
 @dataclass(frozen=True)
 class Scenario:
-    """How the demo and `plan -f` without a cluster set the scene for one capability."""
+    """What the demo and `plan -f` without a cluster set up for a capability."""
 
     example: str
-    """The folder under examples/."""
+    """Its folder under examples/."""
     stages: tuple[str, ...] = ()
-    """The stage files of sim/stages that play what it works with."""
+    """The stages that simulate the components it works with."""
 
 
 SCENARIOS: Final = {
@@ -27,6 +27,6 @@ SCENARIOS: Final = {
 
 
 def stages_of(capabilities: Iterable[str]) -> tuple[str, ...]:
-    """Return the stage files that these capabilities need, each once."""
+    """Return the stages that these capabilities need, each once."""
     known = (SCENARIOS[name] for name in capabilities if name in SCENARIOS)
     return tuple(dict.fromkeys(stage for scenario in known for stage in scenario.stages))

@@ -1,8 +1,8 @@
-"""A scheduler small enough to be obvious: the first good node of a few that fit.
+"""A minimal scheduler: binds a pod to the emptiest of the first few nodes that fit.
 
-It looks at what keeps a pod off a node (taints, cordon, nodeSelector, required node affinity, free resources) and at
-nothing that merely prefers. Like the real one it begins each search where the last ended and stops when it has seen
-enough fitting nodes, so that a pod costs about the same in a large fleet.
+It knows what keeps a pod off a node (taints, cordon, nodeSelector, required node affinity, free resources) and no
+preferences. Like kube-scheduler it starts each search where the last ended and stops after enough fitting nodes, so a
+pod costs about the same in a large fleet.
 """
 
 from __future__ import annotations
@@ -15,21 +15,25 @@ import msgspec
 
 from nodeyard.client.api import Client
 from nodeyard.client.resources import PODS
-from nodeyard.kube import names
+from nodeyard.kube import names, pod_requests
 from nodeyard.kube.json import Object
 from nodeyard.kube.node_affinity import Affinity, NodeMatcher, node_matcher
+from nodeyard.kube.quantity import NANO
+from nodeyard.kube.resource_list import PODS as POD_SLOTS
+from nodeyard.kube.resource_list import Amounts, add, counted, parsed
 from nodeyard.kube.taints import is_tolerated, taints_of
 from nodeyard.kube.timestamps import format_rfc3339
 from nodeyard.process.clock import Clock
-from nodeyard.sim import pod_requests
-from nodeyard.sim.executor import NotYet
+from nodeyard.sim.conditions import Subject
+from nodeyard.sim.executor import Requeue
 from nodeyard.sim.index import Entity
 from nodeyard.sim.stage_format import Kind
+from nodeyard.sim.stage_set import Reconciler
 
 NODE = Kind("v1", "Node")
 POD = Kind("v1", "Pod")
 ENOUGH: Final = 8
-LOOK_AGAIN_SECONDS: Final = 1.0
+RETRY_SECONDS: Final = 1.0
 _UNSCHEDULABLE_TAINT = {"key": names.TAINT_UNSCHEDULABLE, "effect": "NoSchedule"}
 
 _PodKey = tuple[str, str]
@@ -39,18 +43,18 @@ _PodKey = tuple[str, str]
 class _Node:
     name: str
     object: Object
-    allocatable: pod_requests.Amounts
-    used: pod_requests.Amounts
+    allocatable: Amounts
+    used: Amounts
 
     @property
     def labels(self) -> Mapping[str, str]:
         return self.object["metadata"].get("labels") or {}
 
     def free_share(self) -> float:
-        """How empty the node is: the smaller of its free shares of CPU and memory."""
+        """Return the smaller of the free shares of CPU and memory."""
         return min(self._share("cpu"), self._share("memory"))
 
-    def has_room(self, wanted: pod_requests.Amounts) -> bool:
+    def has_room(self, wanted: Amounts) -> bool:
         return all(
             value <= self.allocatable.get(name, 0) - self.used.get(name, 0) for name, value in wanted.items() if value
         )
@@ -61,7 +65,7 @@ class _Node:
 
 
 class Scheduler:
-    """Fed with every change of nodes and pods; `bind` places one pod."""
+    """Keeps track of nodes and pods (`observe`) and binds pods (`bind`)."""
 
     def __init__(self, client: Client, clock: Clock) -> None:
         self._client = client
@@ -69,24 +73,25 @@ class Scheduler:
         self._nodes: dict[str, _Node] = {}
         self._ring: list[str] = []
         self._position = 0
-        self._placed: dict[_PodKey, tuple[str, pod_requests.Amounts]] = {}
-        self._used: dict[str, pod_requests.Amounts] = {}
-        """By node name; a pod may be seen before its node."""
+        self._placed: dict[_PodKey, tuple[str, Amounts]] = {}
+        self._used: dict[str, Amounts] = {}
+        """By name of the node; a pod may be seen before its node."""
+        self.reconcilers = (Reconciler("pod-schedule", POD, self.bind, _is_unscheduled, delay=(0.01, 0.1), once=True),)
 
-    def see(self, kind: Kind, obj: Object, is_there: bool) -> None:
+    def observe(self, kind: Kind, obj: Object, exists: bool) -> None:
         if kind == NODE:
-            self._see_node(obj, is_there)
+            self._observe_node(obj, exists)
         elif kind == POD:
-            self._see_pod(obj, is_there)
+            self._observe_pod(obj, exists)
 
     async def bind(self, pod: Entity) -> None:
-        """Place the pod; NotYet when nothing fits, which the pod then says of itself."""
+        """Bind the pod; if no node fits, set its condition PodScheduled and raise Requeue."""
         node = self.choose(pod.object)
         if node is None:
-            await self._report(pod)
-            raise NotYet(LOOK_AGAIN_SECONDS, "no node fits", grows=False)
+            await self._set_unschedulable(pod)
+            raise Requeue(RETRY_SECONDS, "no node fits", has_backoff=False)
         key = (pod.key.namespace, pod.key.name)
-        self._place(key, node, pod_requests.of_pod(pod.object))
+        self._place(key, node, requests_of(pod.object))
         binding = {
             "apiVersion": "v1",
             "kind": "Binding",
@@ -100,12 +105,12 @@ class Scheduler:
             raise
 
     def choose(self, pod: Object) -> str | None:
-        """The emptiest of the first nodes found that fit."""
-        wanted, is_wanted = pod_requests.of_pod(pod), _wanted_nodes(pod)
+        """Return the emptiest of the first nodes found that fit."""
+        wanted, is_wanted = requests_of(pod), _wanted_nodes(pod)
         fitting: list[_Node] = []
         for step in range(len(self._ring)):
             node = self._nodes[self._ring[(self._position + step) % len(self._ring)]]
-            if node.has_room(wanted) and is_wanted(node.labels, node.name) and _is_let_on(pod, node.object):
+            if node.has_room(wanted) and is_wanted(node.labels, node.name) and _is_tolerating(pod, node.object):
                 fitting.append(node)
                 if len(fitting) == ENOUGH:
                     break
@@ -114,7 +119,7 @@ class Scheduler:
         self._position = (self._position + step + 1) % len(self._ring)
         return max(fitting, key=_emptiest).name
 
-    async def _report(self, pod: Entity) -> None:
+    async def _set_unschedulable(self, pod: Entity) -> None:
         conditions = (pod.object.get("status") or {}).get("conditions") or ()
         if any(one["type"] == "PodScheduled" and one["status"] == "False" for one in conditions):
             return
@@ -128,46 +133,67 @@ class Scheduler:
         patch = {"status": {"conditions": [*conditions, condition]}}
         await self._client.patch(PODS, pod.key.name, patch, pod.key.namespace, subresource="status")
 
-    def _see_node(self, obj: Object, is_there: bool) -> None:
+    def _observe_node(self, obj: Object, exists: bool) -> None:
         name = obj["metadata"]["name"]
         known = self._nodes.get(name)
-        if not is_there:
+        if not exists:
             if known is not None:
                 del self._nodes[name]
                 self._ring.remove(name)
             return
-        allocatable = pod_requests.amounts((obj.get("status") or {}).get("allocatable"))
+        allocatable = amounts_of((obj.get("status") or {}).get("allocatable"))
         if known is not None:
             known.object, known.allocatable = obj, allocatable
             return
         self._nodes[name] = _Node(name, obj, allocatable, self._used.setdefault(name, {}))
         self._ring.append(name)
 
-    def _see_pod(self, obj: Object, is_there: bool) -> None:
+    def _observe_pod(self, obj: Object, exists: bool) -> None:
         key = (obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
         node = obj["spec"].get("nodeName")
         is_over = (obj.get("status") or {}).get("phase") in ("Succeeded", "Failed")
-        if not is_there or is_over:
+        if not exists or is_over:
             self._unplace(key)
         elif node and self._placed.get(key, ("", {}))[0] != node:
-            self._place(key, node, pod_requests.of_pod(obj))
+            self._place(key, node, requests_of(obj))
 
-    def _place(self, key: _PodKey, node: str, amounts: pod_requests.Amounts) -> None:
+    def _place(self, key: _PodKey, node: str, amounts: Amounts) -> None:
         self._unplace(key)
         self._placed[key] = node, amounts
-        pod_requests.add(self._used.setdefault(node, {}), amounts)
+        add(self._used.setdefault(node, {}), amounts)
 
     def _unplace(self, key: _PodKey) -> None:
         node, amounts = self._placed.pop(key, ("", {}))
         if amounts:
-            pod_requests.add(self._used[node], amounts, sign=-1)
+            add(self._used[node], {name: -amount for name, amount in amounts.items()})
+
+
+def _is_unscheduled(pod: Subject) -> bool:
+    metadata, spec = pod.object["metadata"], pod.object["spec"]
+    return (
+        spec.get("nodeName") is None
+        and spec.get("schedulerName", "default-scheduler") == "default-scheduler"
+        and "deletionTimestamp" not in metadata
+        and not spec.get("schedulingGates")
+        and (pod.object.get("status") or {}).get("phase", "Pending") == "Pending"
+    )
+
+
+def amounts_of(resources: Mapping[str, str] | None) -> Amounts:
+    """Parse a ResourceList, rounded as schedulers count."""
+    return counted(parsed(resources))
+
+
+def requests_of(pod: Object) -> Amounts:
+    """Return the requests of a pod, and one of the node's pod slots."""
+    return {**pod_requests.of_pod(msgspec.convert(pod, pod_requests.RequestingPod)), POD_SLOTS: NANO}
 
 
 def _emptiest(node: _Node) -> tuple[float, str]:
     return node.free_share(), node.name
 
 
-def _is_let_on(pod: Object, node: Object) -> bool:
+def _is_tolerating(pod: Object, node: Object) -> bool:
     tolerations = pod["spec"].get("tolerations") or []
     taints = taints_of(node)
     if (node.get("spec") or {}).get("unschedulable"):

@@ -1,7 +1,7 @@
-"""Chance that can be repeated.
+"""Reproducible random numbers.
 
-Each draw depends on the seed and on what is drawn for (stage, object, how many times before), not on the order in which
-draws happen to be made: one more node in the world does not change the fate of the others.
+Each number depends on the seed and on what it is drawn for (stage, object, how often before), not on the order of
+draws: one more node does not change what happens to the others.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ _RANGE = 2**64
 _LETTERS = "bcdfghjklmnpqrstvwxz2456789"
 
 
-class Chance:
+class SeededRandom:
     def __init__(self, seed: int) -> None:
         self._key = seed.to_bytes(16, "big", signed=True)
 
-    def draw(self, *what: str | int) -> float:
-        """In [0, 1)."""
+    def random(self, *what: str | int) -> float:
+        """Return a number in [0, 1)."""
         return self._number(what) / _RANGE
 
-    def between(self, low: float, high: float, *what: str | int) -> float:
-        return low + (high - low) * self.draw(*what)
+    def uniform(self, low: float, high: float, *what: str | int) -> float:
+        return low + (high - low) * self.random(*what)
 
     def suffix(self, length: int, *what: str | int) -> str:
-        """Letters and digits as Kubernetes puts them at the end of a name."""
+        """Return letters and digits like the suffix of a generated name in Kubernetes."""
         number = self._number(what)
         letters = []
         for _ in range(length):

@@ -1,4 +1,4 @@
-"""What stands in a stage file, as types; a key that is not here is an error. docs/sim.md explains each."""
+"""The format of stage files. An unknown key is an error. docs/sim.md describes each key."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ class KindSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="
 
 
 class RelationSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Objects of one kind point to objects of another: pods to their node, machines to their owner."""
+    """A reference from objects of one kind to objects of another, such as from pods to their node."""
 
     of: KindSpec
     to: KindSpec
     key: str = "owner"
-    """The path in `of` that names the other; `owner` is the uid of its controller."""
+    """Path in `of` of the field that names the target; `owner` is the uid in its controller reference."""
     id: str = "metadata.name"
-    """The path in `to` that is named; with `owner` always metadata.uid."""
+    """Path in `to` of the field that is named; with `owner` always metadata.uid."""
     within: Literal["", "namespace"] = ""
-    """With `namespace` only an object of the same namespace is meant."""
+    """`namespace`: the target is in the same namespace."""
 
 
 class CountSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """How many objects point here by a relation and fulfil conditions."""
+    """The number of objects that refer to an object by a relation and meet conditions."""
 
     relation: str
     where: list[Object] = []
 
 
 class DelaySpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """From a field of the object, in seconds, where it is there."""
+    """A delay that is read from a field of the object, in seconds or as a duration."""
 
     path: str
     default: Duration = 0.0
@@ -79,19 +79,19 @@ class EventSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ScaleSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Make as many objects that point here as `to` says; `object` is the template of a new one."""
+    """Create or delete referring objects until there are `to` of them; `object` is the template of a new one."""
 
     relation: str
     to: Json
     object: Object
     leaving: bool = False
-    """Whether those that are being deleted count until they are gone."""
+    """Count objects with a deletionTimestamp until they are gone."""
     first: list[Object] = []
-    """Of too many, those that fulfil these conditions go first; then the newest."""
+    """Delete objects that meet these conditions first, then the newest."""
 
 
 class ActionSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Exactly one verb; `each` makes it act on every object that points here, `at` on the one this points to."""
+    """One verb. `each` applies it to every object that refers to the stage's object, `at` to the one it refers to."""
 
     patch: PatchSpec | None = None
     create: Object | None = None
@@ -99,7 +99,6 @@ class ActionSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     evict: DeleteSpec | None = None
     event: EventSpec | None = None
     scale: ScaleSpec | None = None
-    call: str | None = None
     mark: str | None = None
     unmark: str | None = None
     each: str | None = None
@@ -107,7 +106,7 @@ class ActionSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     where: list[Object] = []
 
 
-VERBS = ("patch", "create", "delete", "evict", "event", "scale", "call", "mark", "unmark")
+VERBS = ("patch", "create", "delete", "evict", "event", "scale", "mark", "unmark")
 
 
 class StageSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"kind": "for"}):
@@ -121,20 +120,20 @@ class StageSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=
     chance: float = 1.0
     next: str | None = None
     follows: list[str] | None = None
-    """Act again after each change of the object, and of those that these relations lead to or come from."""
+    """Act again after each change of the object, and of objects related to it by these relations."""
 
 
-class BookSpec(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    stages: list[StageSpec]
+class StageFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    stages: list[StageSpec] = []
     relations: dict[str, RelationSpec] = {}
     counts: dict[str, CountSpec] = {}
 
 
 def seconds(value: Any) -> float:
-    """`250ms`, `10s`, `5m`, `1h`, or a number of seconds."""
+    """Parse a duration: `250ms`, `10s`, `5m`, `1h`, or a number of seconds."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value)
     match = _DURATION.fullmatch(str(value))
     if match is None:
-        raise ValueError(f'"{value}" is no duration; write 250ms, 10s, 5m or 1h')
+        raise ValueError(f'"{value}" is not a duration; write 250ms, 10s, 5m or 1h')
     return float(match[1]) * _UNITS[match[2]]

@@ -1,12 +1,12 @@
-"""Templates: JSON in which strings may hold `${...}` and some mappings stand for what they compute.
+"""Templates: JSON in which strings may contain `${...}` and some mappings are replaced by a computed value.
 
-    ${object.metadata.name}          looked up; a string that is nothing else keeps the value's type
-    ${object.status.startTime|now}   the first that is there
-    {$each: object.spec.containers, as: c, value: {name: "${c.name}"}}     one item each
-    {$if: [conditions], then: x, else: y}                                   without else: left out
-    {$call: node, name: "${object.metadata.name}"}                          a function of the world
+    ${object.metadata.name}          a path; a string of one expression keeps the value's type
+    ${object.status.startTime|now}   the first that exists
+    {$each: object.spec.containers, as: c, value: {name: "${c.name}"}}     one value per item
+    {$if: [conditions], then: x, else: y}                                   without else: omitted
+    {$call: node, name: "${object.metadata.name}"}                          a template function
 
-Roots: object, now, now_micro, related.NAME, count.NAME, and the names given by `as`.
+Roots: object, now, now_micro, related.NAME, count.NAME, and the names defined by `as`.
 """
 
 from __future__ import annotations
@@ -19,15 +19,14 @@ from typing import Any, Final
 
 from nodeyard.kube.json import Json, Object
 from nodeyard.kube.timestamps import format_rfc3339, format_rfc3339_micro
-from nodeyard.sim.conditions import compile_conditions
+from nodeyard.sim.conditions import Subject, compile_conditions
 from nodeyard.sim.paths import Path, parse_path
-from nodeyard.sim.subjects import Subject
 
 _HOLE = re.compile(r"\$\{([^}]*)\}")
 
 
 class TemplateError(ValueError):
-    """A template that cannot be understood, or a name in it that means nothing."""
+    """An invalid template, or an unknown name in one."""
 
 
 class _Absent:
@@ -42,7 +41,7 @@ Function = Callable[..., Json]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What a template is filled from."""
+    """The values that a template is rendered with."""
 
     subject: Subject
     now: datetime
@@ -58,7 +57,7 @@ class Scope:
             return format_rfc3339(self.now)
         if name == "now_micro":
             return format_rfc3339_micro(self.now)
-        raise TemplateError(f'"{name}" is none of object, now, now_micro, related, count')
+        raise TemplateError(f'"{name}" is not one of object, now, now_micro, related, count')
 
     def look_up(self, path: Path) -> Json:
         if path.head == "related":
@@ -88,11 +87,11 @@ def compile_template(spec: Json) -> Template:
 def _mapping(spec: Object) -> Template:
     members = {key: compile_template(value) for key, value in spec.items()}
 
-    def fill(scope: Scope) -> Json:
-        filled = {key: member(scope) for key, member in members.items()}
-        return {key: value for key, value in filled.items() if value is not ABSENT}
+    def render(scope: Scope) -> Json:
+        rendered = {key: member(scope) for key, member in members.items()}
+        return {key: value for key, value in rendered.items() if value is not ABSENT}
 
-    return fill
+    return render
 
 
 def _list(spec: list[Json]) -> Template:
@@ -125,7 +124,7 @@ def _text(value: Json) -> str:
 
 
 def _expression(text: str) -> Template:
-    """Paths with `|` between them: the first that is there; nothing at all is null."""
+    """Compile paths separated by `|`: the first that exists, else null."""
     try:
         paths = [parse_path(part.strip()) for part in text.split("|")]
     except ValueError as error:
@@ -147,12 +146,12 @@ def _each(spec: Object) -> Template:
     name: str = spec.get("as", "item")
     value = compile_template(spec["value"])
 
-    def fill(scope: Scope) -> Json:
+    def render(scope: Scope) -> Json:
         found = items(scope) or ()
-        filled = [value(replace(scope, names={**scope.names, name: item})) for item in found]
-        return [item for item in filled if item is not ABSENT]
+        rendered = [value(replace(scope, names={**scope.names, name: item})) for item in found]
+        return [item for item in rendered if item is not ABSENT]
 
-    return fill
+    return render
 
 
 def _if(spec: Object) -> Template:
@@ -181,4 +180,4 @@ _SPECIAL: dict[str, Callable[[Object], Template]] = {"$each": _each, "$if": _if,
 
 def _only(spec: Mapping[str, Any], *words: str) -> None:
     if strange := sorted(set(spec) - set(words)):
-        raise TemplateError(f"{words[0]} does not go with {', '.join(strange)}")
+        raise TemplateError(f"{words[0]} cannot be combined with {', '.join(strange)}")

@@ -1,4 +1,4 @@
-"""A world to put an operator into: nodes, pods, and what happens to them.
+"""A simulated world for testing an operator: nodes, pods, machines and releases.
 
 async with World(client, clock, seed=7) as world:
     await world.add_nodes(100, zones=("a", "b", "c"), spare=20)
@@ -11,29 +11,29 @@ import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from nodeyard.client.api import Client
 from nodeyard.client.resources import NODES, PODS, Resource
-from nodeyard.kube.json import Object
+from nodeyard.kube.json import Json, Object
 from nodeyard.process.clock import Clock
 from nodeyard.sim.engine import Engine
 from nodeyard.sim.index import Key, key_of
 from nodeyard.sim.machines import names
 from nodeyard.sim.machines.controllers import Controllers, SimEnvironment, node_of
-from nodeyard.sim.nodes import NodeShape, node, spare_node
+from nodeyard.sim.nodes import NodeShape, node, renewed_conditions, spare_node
 from nodeyard.sim.releases import Releases
 from nodeyard.sim.scheduler import NODE, POD, Scheduler
-from nodeyard.sim.stage_book import load_book
 from nodeyard.sim.stage_format import Kind
-from nodeyard.sim.stage_functions import Functions
+from nodeyard.sim.stage_set import load_stages
+from nodeyard.sim.templates import Function
 
 STAGES: Final = ("nodes", "pods", "scheduling", "drains")
 ZONES: Final = ("zone-a", "zone-b", "zone-c")
 FAILED: Final = "failed"
 DRAIN: Final = "sim.nodeyard.dev/drain"
-_MAKING_AT_ONCE: Final = 16
-_LOOK_SECONDS: Final = 0.2
+_CONCURRENT_CREATES: Final = 16
+_POLL_SECONDS: Final = 0.2
 
 
 class World:
@@ -45,38 +45,37 @@ class World:
         *,
         stages: Sequence[str] = STAGES,
         extra_stages: Iterable[Path] = (),
-        around: SimEnvironment | None = None,
+        environment: SimEnvironment | None = None,
         services: Collection[Kind] = (),
     ) -> None:
-        """`around` is for the stages of Cluster API, `providers` and `machines`. The operators of the kinds in
-        `services` are played as the stages of that name play their own."""
+        """`stages` names shipped stages, `extra_stages` further stage files. `environment` is for `providers` and
+        `machines`. `services` are kinds with an operator like those in `services.yaml`."""
         self._client = client.managed_by("sim")
         self._clock = clock
-        self._scheduler = Scheduler(self._client, clock)
-        self.machines = Controllers(self._client, clock, around or SimEnvironment())
-        self._releases = Releases(self._client, clock)
+        scheduler = Scheduler(self._client, clock)
+        self.machines = Controllers(self._client, clock, environment or SimEnvironment())
+        reconcilers = {
+            **self.machines.reconcilers,
+            "scheduling": scheduler.reconcilers,
+            "releases": Releases(self._client, clock).reconcilers,
+        }
         self.engine = Engine(
             self._client,
-            load_book(*stages, extra=extra_stages, services=services),
+            load_stages(*stages, extra=extra_stages, services=services, reconcilers=reconcilers),
             clock=clock,
             seed=seed,
-            functions={**Functions(clock).table(), **self.machines.functions},
-            procedures={
-                "schedule": self._scheduler.bind,
-                **self.machines.procedures,
-                **self._releases.procedures,
-            },
+            functions={**_TemplateFunctions(clock).table(), **self.machines.functions},
         )
-        self.engine.listen(self._scheduler.see)
-        self.engine.listen(self._see_machine)
-        self.engine.listen(self._see_made)
+        self.engine.listen(scheduler.observe)
+        self.engine.listen(self._fail_node_of_deleted_machine)
+        self.engine.listen(self._note_created)
         self._running: asyncio.Task[None] | None = None
-        self._made = 0
+        self._created = 0
         self._unseen: set[Key] = set()
-        """What was made here and the watch has not told of yet."""
+        """Objects created here that the informers have not delivered yet."""
 
     async def run(self) -> None:
-        """Let the world go on until cancelled."""
+        """Simulate until cancelled."""
         await self.engine.run()
 
     async def __aenter__(self) -> Self:
@@ -90,7 +89,7 @@ class World:
             self._running.cancel()
             await asyncio.gather(self._running, return_exceptions=True)
 
-    # making
+    # objects
 
     async def add_nodes(
         self,
@@ -103,35 +102,35 @@ class World:
         labels: Mapping[str, str] | None = None,
         taints: Sequence[Object] = (),
     ) -> list[str]:
-        """Register nodes, in turn over the zones; the last `spare` of them wait to be taken. Their names."""
+        """Register nodes, round robin over the zones, the last `spare` of them as spares; return their names."""
         shape = shape or NodeShape()
         now = self._clock.now()
         objects = []
         for number in range(count):
-            name = f"{prefix}-{self._made:04d}"
-            zone = zones[self._made % len(zones)]
-            self._made += 1
+            name = f"{prefix}-{self._created:04d}"
+            zone = zones[self._created % len(zones)]
+            self._created += 1
             if number >= count - spare:
                 objects.append(spare_node(name, now, zone=zone, shape=shape, labels=labels))
             else:
                 objects.append(node(name, now, zone=zone, shape=shape, labels=labels, taints=taints))
-        for start in range(0, count, _MAKING_AT_ONCE):
-            batch = objects[start : start + _MAKING_AT_ONCE]
-            await asyncio.gather(*(self._make(NODES, NODE, obj) for obj in batch))
+        for start in range(0, count, _CONCURRENT_CREATES):
+            batch = objects[start : start + _CONCURRENT_CREATES]
+            await asyncio.gather(*(self._create(NODES, NODE, obj) for obj in batch))
         return [obj["metadata"]["name"] for obj in objects]
 
     async def add_pods(
         self, count: int, *, namespace: str = "default", prefix: str = "pod", cpu: str = "100m", memory: str = "128Mi"
     ) -> list[str]:
-        """Plain pods, to be scheduled. Their names."""
+        """Create pods that are to be scheduled; return their names."""
         names = [f"{prefix}-{number:04d}" for number in range(count)]
         requests = {"cpu": cpu, "memory": memory}
-        for start in range(0, count, _MAKING_AT_ONCE):
-            batch = [_pod(name, namespace, requests) for name in names[start : start + _MAKING_AT_ONCE]]
-            await asyncio.gather(*(self._make(PODS, POD, obj) for obj in batch))
+        for start in range(0, count, _CONCURRENT_CREATES):
+            batch = [_pod(name, namespace, requests) for name in names[start : start + _CONCURRENT_CREATES]]
+            await asyncio.gather(*(self._create(PODS, POD, obj) for obj in batch))
         return names
 
-    async def _make(self, resource: Resource[Object], kind: Kind, obj: Object) -> None:
+    async def _create(self, resource: Resource[Object], kind: Kind, obj: Object) -> None:
         if self.engine.follows(kind):
             self._unseen.add(key_of(kind, obj))
         try:
@@ -140,13 +139,13 @@ class World:
             self._unseen.discard(key_of(kind, obj))
             raise
 
-    def _see_made(self, kind: Kind, obj: Object, _is_there: bool) -> None:
+    def _note_created(self, kind: Kind, obj: Object, _exists: bool) -> None:
         self._unseen.discard(key_of(kind, obj))
 
-    # happening
+    # incidents
 
     async def fail(self, name: str) -> None:
-        """The machine stops: no report, no lease, no pod of it changes any more. The API server is not told."""
+        """Stop the machine: its node reports nothing and its pods do not change. The API server is not told."""
         await self._client.get(NODES, name)
         self.engine.mark(Key(NODE, "", name), FAILED, True)
 
@@ -154,33 +153,62 @@ class World:
         await self._client.get(NODES, name)
         self.engine.mark(Key(NODE, "", name), FAILED, False)
 
-    def hold_upgrade(self, namespace: str, control_plane: str, *, is_on: bool = True) -> None:
-        """This KubeadmControlPlane replaces no machine, until released."""
-        self.engine.mark(Key(names.CONTROL_PLANE, namespace, control_plane), names.HELD, is_on)
-
-    def _see_machine(self, kind: Kind, obj: Object, is_there: bool) -> None:
-        node = None if is_there else node_of(kind, obj)
-        if node is not None and self.engine.index.get(key := Key(NODE, "", node)) is not None:
-            self.engine.mark(key, FAILED, True)
-
     def is_failed(self, name: str) -> bool:
         return FAILED in self.engine.index.marks(Key(NODE, "", name))
 
+    def hold_upgrade(self, namespace: str, control_plane: str, *, is_on: bool = True) -> None:
+        """Let this KubeadmControlPlane replace no machine, until called with `is_on=False`."""
+        self.engine.mark(Key(names.CONTROL_PLANE, namespace, control_plane), names.HELD, is_on)
+
     async def drain(self, name: str) -> None:
-        """Ask somebody to drain it; the annotation says `done` when it is."""
+        """Request a drain of the node; its annotation becomes `done` when the pods are gone."""
         await self._client.patch(NODES, name, {"metadata": {"annotations": {DRAIN: "requested"}}})
 
-    async def settled(self) -> None:
-        """Wait until nothing more will happen by itself."""
+    def _fail_node_of_deleted_machine(self, kind: Kind, obj: Object, exists: bool) -> None:
+        node = None if exists else node_of(kind, obj)
+        if node is not None and self.engine.index.get(key := Key(NODE, "", node)) is not None:
+            self.engine.mark(key, FAILED, True)
+
+    async def wait_until_settled(self) -> None:
+        """Wait until nothing more happens by itself, except repetition such as lease renewals."""
         quiet = 0
         while quiet < 2:
-            await self._clock.sleep(_LOOK_SECONDS)
+            await self._clock.sleep(_POLL_SECONDS)
             quiet = quiet + 1 if self.engine.is_settled and not self._unseen else 0
 
     @property
-    def faults(self) -> list[str]:
-        """What stages tried and were refused: empty in a sound world."""
-        return self.engine.faults
+    def errors(self) -> list[str]:
+        """Return the errors of stages, such as requests that the server refused."""
+        return self.engine.errors
+
+
+class _TemplateFunctions:
+    """Functions that stage files call with `$call`; one per world, since pod addresses are unique."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._addresses: dict[str, str] = {}
+        self._allocated: dict[str, int] = {}
+
+    def table(self) -> Mapping[str, Function]:
+        return {"node": self._node, "node_conditions": self._node_conditions, "pod_ip": self._pod_ip}
+
+    def _node(self, name: str, **options: Any) -> Json:
+        """Return a Node as its kubelet registers it; the options are those of `sim.nodes.node`."""
+        return node(name, self._clock.now(), **options)
+
+    def _node_conditions(self, old: list[Object] | None, now: str, ready: bool = True) -> Json:
+        """Return the conditions of the kubelet's next report."""
+        return renewed_conditions(old, now, is_ready=ready)
+
+    def _pod_ip(self, pod: str, cidr: str | None = None) -> Json:
+        """Return the address of a pod: the next one of its node's range at the first call."""
+        if pod not in self._addresses:
+            base = (cidr or "10.244.0.0/24").rsplit(".", 1)[0]
+            number = self._allocated.get(base, 0)
+            self._allocated[base] = number + 1
+            self._addresses[pod] = f"{base}.{number % 253 + 2}"
+        return self._addresses[pod]
 
 
 def _pod(name: str, namespace: str, requests: Mapping[str, str]) -> Object:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from nodeyard.testing.ports import free_port
 from nodeyard.testing.processes import Process
-from nodeyard.testing.waiting import until
+from nodeyard.testing.wait import until
 
 ATTEMPTS = 5
 TAKEN = "address already in use"

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from urllib.parse import urlsplit
 
-from nodeyard.testing.background import Background
+from nodeyard.testing.loop_thread import Background
 from nodeyard.testing.ports import LOOPBACK
 
 CHUNK = 1 << 18

@@ -21,8 +21,8 @@ from nodeyard.apiserver.user_file import KnownUser
 from nodeyard.process.certificates import Authority
 from nodeyard.sim.machine_defaults import MachineDeploymentDefaults
 from nodeyard.testing import audit_log, kubeconfig, users
-from nodeyard.testing.background import Background
 from nodeyard.testing.directories import Directory
+from nodeyard.testing.loop_thread import Background
 from nodeyard.testing.ports import LOOPBACK
 from nodeyard.testing.rest import Rest
 

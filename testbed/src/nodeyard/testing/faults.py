@@ -29,8 +29,8 @@ from nodeyard.apiserver.errors import ApiError
 from nodeyard.apiserver.responses import encode
 from nodeyard.process.certificates import Authority
 from nodeyard.testing import kubeconfig
-from nodeyard.testing.background import Background
 from nodeyard.testing.directories import Directory
+from nodeyard.testing.loop_thread import Background
 from nodeyard.testing.ports import LOOPBACK
 
 _HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "te", "upgrade", "host", "content-length"}

@@ -1,12 +1,12 @@
-"""Machines for tests, alike on both servers: they are made, become nodes, run pods, fail, are drained and go.
+"""Cluster API with machines that become nodes, on `nodeyard_api`.
 
     nodes = machines.joined("c", "c-pool-gpu", 3)
     machines.add_pods(nodes[0], 2, app="db")
     machines.add_budget("db", min_available=2)
 
-On the embedded server all of Cluster API is played. On the real one its own core manager works, and only what stands
-around it is played: bootstrap, control plane and infrastructure providers, and kubelets, which register under the real
-NodeRestriction. The cluster manages itself: Cluster API's objects and the nodes are on one server. See docs/sim.md.
+On the embedded server all of Cluster API is simulated. On the real one its core manager runs; only the bootstrap,
+control plane and infrastructure providers and the kubelets are simulated, which register under NodeRestriction. The
+cluster manages itself: Cluster API objects and nodes are on one server. See docs/sim.md.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_kubeconfig
 from nodeyard.kube.json import Object
 from nodeyard.process.clock import SystemClock
-from nodeyard.sim import third_party_crds
+from nodeyard.sim import stand_in_crds
 from nodeyard.sim.machines.controllers import SimEnvironment
 from nodeyard.sim.world import World
-from nodeyard.testing.background import Background
+from nodeyard.testing.loop_thread import Background
 from nodeyard.testing.rest import Rest, RestError
 from nodeyard.testing.session import MERGE
-from nodeyard.testing.waiting import until
+from nodeyard.testing.wait import until
 
 PATIENCE_SECONDS: Final = 60.0
 DRAIN_RETRY_SECONDS: Final = 1.0
@@ -66,14 +66,14 @@ class MachineWorld(Background):
     async def _start(self) -> None:
         clock = SystemClock()
         self._client = Client(HttpTransport(self._config, clock=clock))
-        around = SimEnvironment(kubeconfig=lambda: self._api.config, drain_retry=DRAIN_RETRY_SECONDS)
+        environment = SimEnvironment(kubeconfig=lambda: self._api.config, drain_retry=DRAIN_RETRY_SECONDS)
         if self.is_real:
             self._api.start_cluster_api()
-            around = replace(around, as_kubelet=self._as_kubelet)
+            environment = replace(environment, as_kubelet=self._as_kubelet)
         else:
-            await third_party_crds.install(self._client, clock, "cluster-api", "kubeadm", "docker", "aws", "proxmox")
+            await stand_in_crds.install(self._client, clock, "cluster-api", "kubeadm", "docker", "aws", "proxmox")
         stages = STAGES if self.is_real else (*STAGES, "machines")
-        self._world = World(self._client, clock, stages=stages, around=around)
+        self._world = World(self._client, clock, stages=stages, environment=environment)
         await self._world.__aenter__()
 
     async def _stop(self) -> None:
@@ -101,9 +101,9 @@ class MachineWorld(Background):
         return bool(getattr(self._api, "is_real", False))
 
     @property
-    def faults(self) -> list[str]:
+    def errors(self) -> list[str]:
         """What the world tried and was refused: empty in a sound one."""
-        return self._world.faults
+        return self._world.errors
 
     # what is there
 
@@ -309,7 +309,7 @@ class MachineWorld(Background):
         try:
             until(condition, what, PATIENCE_SECONDS)
         except TimeoutError as error:
-            raise TimeoutError(f"{error}; refused to the world: {self.faults}") from None
+            raise TimeoutError(f"{error}; refused to the world: {self.errors}") from None
 
 
 def namespace(cluster: str) -> str:

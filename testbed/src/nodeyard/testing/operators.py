@@ -33,10 +33,10 @@ from nodeyard.runtime.capability import Capability
 from nodeyard.runtime.health import Address
 from nodeyard.runtime.leader.election import Timing, lease_name
 from nodeyard.runtime.settings import Settings
-from nodeyard.testing.background import Background
 from nodeyard.testing.cuttable_proxy import Cord
+from nodeyard.testing.loop_thread import Background
 from nodeyard.testing.rest import RestError
-from nodeyard.testing.waiting import until
+from nodeyard.testing.wait import until
 
 LOCAL_WEBHOOKS = Webhooks(Address("127.0.0.1", 0), rotation=RotationPolicy(interval=0.5, settle=1.0))
 SHORT = Timing(duration=4, margin=1.5, interval=0.4, deadline=1.0)

@@ -30,7 +30,7 @@ from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_kubeconfig
 from nodeyard.process.clock import SystemClock, VirtualClock
 from nodeyard.sim.world import World
-from nodeyard.testing import waiting
+from nodeyard.testing import wait
 from nodeyard.testing.faults import FaultProxy
 
 try:
@@ -157,7 +157,7 @@ def nodeyard_clock() -> VirtualClock:
 @pytest.fixture(scope="session")
 def nodeyard_eventually() -> Callable[..., Any]:
     """`eventually(condition, what, timeout)`: asks until the answer is true, and returns it."""
-    return waiting.until
+    return wait.until
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -20,7 +20,7 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from nodeyard.testing import die_with_parent
-from nodeyard.testing.waiting import until
+from nodeyard.testing.wait import until
 
 GRACE = 20.0
 

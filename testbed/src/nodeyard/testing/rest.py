@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Any
 
 from nodeyard.testing.connection_pool import Connections
-from nodeyard.testing.waiting import until
+from nodeyard.testing.wait import until
 
 TIMEOUT = 30.0
 STARTING = "storage is (re)initializing"  # the first requests for a new custom kind; every client tries again

@@ -17,7 +17,7 @@ import yaml
 from nodeyard.testing import assets, versions
 from nodeyard.testing.golang import Go, GoError
 from nodeyard.testing.rest import Rest
-from nodeyard.testing.waiting import until
+from nodeyard.testing.wait import until
 
 CONTRACT = "cluster.x-k8s.io"
 DEFINITION = "CustomResourceDefinition"

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from nodeyard.testing.rest import Rest
-from nodeyard.testing.waiting import until
+from nodeyard.testing.wait import until
 
 RBAC = "rbac.authorization.k8s.io"
 

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from nodeyard.apiserver.certificates import server_context
 from nodeyard.process.certificates import Authority
-from nodeyard.testing.background import Background
+from nodeyard.testing.loop_thread import Background
 from nodeyard.testing.ports import LOOPBACK
 
 AdmissionRequest = dict[str, Any]

@@ -1,8 +1,8 @@
-"""Cluster API, played: what `stages/machines.yaml` and `stages/providers.yaml` call.
+"""Simulated Cluster API: reconcilers for the stages `machines` and `providers`.
 
     Cluster ─▶ KubeadmControlPlane ─────────────┐
        └─────▶ MachineDeployment ─▶ MachineSet ─┴▶ Machine ─▶ KubeadmConfig, infrastructure machine ─▶ Node
 
-Each procedure looks at one object as it stands, does what is missing, and is called again when anything changes: like
-the controllers it stands for, it can be stopped and started anywhere. Decisions are pure functions beside them.
+Like the controllers they stand for, reconcilers are level-triggered: each compares one object with what it should be,
+does what is missing, and can be stopped and started at any point. Their decisions are pure functions.
 """

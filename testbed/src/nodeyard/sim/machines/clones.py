@@ -1,4 +1,4 @@
-"""Objects made from a template: a machine's KubeadmConfig and its infrastructure machine."""
+"""Objects cloned from a template: the KubeadmConfig and infrastructure machine of a Machine."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ _TEMPLATE: Final = "Template"
 
 
 def clone_reference(reference: Object, name: str) -> Object:
-    """Where the clone of a referenced template is found."""
+    """Return the reference to a clone of the referenced template."""
     return {**reference, "kind": reference["kind"].removesuffix(_TEMPLATE), "name": name}
 
 
 def clone(template: Object, name: str, labels: Mapping[str, str], owner: Object) -> Object:
-    """What a template says, as an object of its own."""
+    """Create an object from a template."""
     source = template["spec"].get("template") or {}
-    about = source.get("metadata") or {}
+    metadata = source.get("metadata") or {}
     group = template["apiVersion"].partition("/")[0]
     origin = {
         names.CLONED_FROM_NAME: template["metadata"]["name"],
         names.CLONED_FROM_KIND: f"{template['kind']}.{group}",
     }
-    made = {
+    obj = {
         "apiVersion": template["apiVersion"],
         "kind": template["kind"].removesuffix(_TEMPLATE),
         "metadata": {
             "name": name,
             "namespace": template["metadata"]["namespace"],
-            "labels": {**(about.get("labels") or {}), **labels},
-            "annotations": {**(about.get("annotations") or {}), **origin},
+            "labels": {**(metadata.get("labels") or {}), **labels},
+            "annotations": {**(metadata.get("annotations") or {}), **origin},
             "ownerReferences": [owner],
         },
     }
-    return {**made, "spec": source["spec"]} if source.get("spec") else made
+    return {**obj, "spec": source["spec"]} if source.get("spec") else obj

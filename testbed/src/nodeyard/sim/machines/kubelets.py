@@ -1,7 +1,7 @@
-"""What a kubelet makes of its KubeadmConfig: the labels and taints its node registers with, or why it never does.
+"""Labels and taints that a kubelet registers its node with, from the KubeadmConfig, or why it does not register.
 
-A kubelet refuses to start with a label of Kubernetes' own domains that is not one of its own, and NodeRestriction lets
-a node give itself no others either. Nobody is told: the machine runs and no node appears.
+A kubelet refuses to start with a kubernetes.io or k8s.io label that is not one of its own, and NodeRestriction rejects
+such labels as well. Cluster API does not report this: the machine runs and no node appears.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from nodeyard.kube.json import Object
 from nodeyard.kube.names import label_value_faults, qualified_name_faults
 from nodeyard.sim.machines import names
 
-_RESERVED: Final = ("kubernetes.io", "k8s.io")
-_KUBELETS: Final = ("kubelet.kubernetes.io", "node.kubernetes.io")
+_RESERVED_DOMAINS: Final = ("kubernetes.io", "k8s.io")
+_KUBELET_DOMAINS: Final = ("kubelet.kubernetes.io", "node.kubernetes.io")
 _WELL_KNOWN: Final = frozenset(
     (
         "kubernetes.io/hostname",
@@ -36,34 +36,34 @@ _UNINITIALIZED: Final = {"key": names.UNINITIALIZED, "effect": "NoSchedule"}
 _CONTROL_PLANE: Final = {"key": names.CONTROL_PLANE_ROLE, "effect": "NoSchedule"}
 
 
-class NeverJoins(Exception):
-    """The kubelet ends at its start, or is refused; the message says why."""
+class RegistrationError(Exception):
+    """The kubelet exits at its start, or the API server rejects its node."""
 
 
 @dataclass(frozen=True)
 class Registration:
-    """What the machine says of its node."""
+    """Labels and taints of a new node."""
 
     labels: Mapping[str, str]
     taints: tuple[Object, ...]
 
 
 def registration(config: Object, *, is_control_plane: bool) -> Registration:
-    """From the spec of a machine's KubeadmConfig. Raises NeverJoins."""
+    """Read the spec of a machine's KubeadmConfig; raise RegistrationError."""
     section = config.get("initConfiguration") if is_control_plane else None
     section = section or config.get("joinConfiguration") or {}
-    about = section.get("nodeRegistration") or {}
-    arguments = {one["name"]: one["value"] for one in about.get("kubeletExtraArgs") or ()}
+    options = section.get("nodeRegistration") or {}
+    arguments = {one["name"]: one["value"] for one in options.get("kubeletExtraArgs") or ()}
     labels = _labels(arguments.get("node-labels", ""))
-    return Registration(labels, tuple(_once(_taints(about, arguments, is_control_plane=is_control_plane))))
+    return Registration(labels, tuple(_unique(_taints(options, arguments, is_control_plane=is_control_plane))))
 
 
 def is_refused(key: str) -> bool:
-    """Whether a kubelet may not give its node this label."""
+    """Return whether a kubelet may not set this label on its node."""
     domain, slash, _ = key.partition("/")
-    if not slash or not _is_under(domain, _RESERVED):
+    if not slash or not _is_under(domain, _RESERVED_DOMAINS):
         return False
-    return key not in _WELL_KNOWN and not _is_under(domain, _KUBELETS)
+    return key not in _WELL_KNOWN and not _is_under(domain, _KUBELET_DOMAINS)
 
 
 def _labels(text: str) -> dict[str, str]:
@@ -71,18 +71,18 @@ def _labels(text: str) -> dict[str, str]:
     for pair in filter(None, text.split(",")):
         key, equals, value = pair.strip().partition("=")
         if not equals or qualified_name_faults(key) or label_value_faults(value):
-            raise NeverJoins(f'--node-labels: "{pair}" is no label')
+            raise RegistrationError(f'--node-labels: "{pair}" is not a label')
         if is_refused(key):
-            raise NeverJoins(f'--node-labels: unknown "kubernetes.io" or "k8s.io" label "{key}"')
+            raise RegistrationError(f'--node-labels: unknown "kubernetes.io" or "k8s.io" label "{key}"')
         labels[key] = value
     return labels
 
 
-def _taints(about: Object, arguments: Mapping[str, str], *, is_control_plane: bool) -> list[Object]:
-    """An argument wins over the list, and with it over Cluster API's own taint."""
+def _taints(options: Object, arguments: Mapping[str, str], *, is_control_plane: bool) -> list[Object]:
+    """Return the taints: the argument replaces the list and Cluster API's own taint."""
     if "register-with-taints" in arguments:
         return [_taint(text) for text in filter(None, arguments["register-with-taints"].split(","))]
-    given = about.get("taints")
+    given = options.get("taints")
     if is_control_plane:
         return [_CONTROL_PLANE] if given is None else list(given)
     return [*(given or ()), _UNINITIALIZED]
@@ -91,17 +91,17 @@ def _taints(about: Object, arguments: Mapping[str, str], *, is_control_plane: bo
 def _taint(text: str) -> Object:
     key, colon, effect = text.rpartition(":")
     if not colon or effect not in _EFFECTS:
-        raise NeverJoins(f'--register-with-taints: "{text}" is no taint')
+        raise RegistrationError(f'--register-with-taints: "{text}" is not a taint')
     name, _, value = key.partition("=")
     return {"key": name, "effect": effect, **({"value": value} if value else {})}
 
 
-def _once(taints: Iterable[Object]) -> list[Object]:
+def _unique(taints: Iterable[Object]) -> list[Object]:
     found: dict[tuple[str, str], Object] = {}
     for taint in taints:
         same = taint["key"], taint["effect"]
         if same in found:
-            raise NeverJoins(f"duplicated taints with the same key and effect: {same[0]}:{same[1]}")
+            raise RegistrationError(f"duplicated taints with the same key and effect: {same[0]}:{same[1]}")
         found[same] = {key: value for key, value in taint.items() if value != ""}
     return list(found.values())
 

@@ -1,4 +1,4 @@
-"""Cluster API's key strings, as far as its controllers and ours for it use them."""
+"""Kinds and key strings of Cluster API."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ UP_TO_DATE: Final = "UpToDate"
 DELETING: Final = "Deleting"
 PAUSED_CONDITION: Final = "Paused"
 
-# marks of the world
+# marks
 HELD: Final = "held"
-"""A control plane that replaces no machine; see `Provider.hold_upgrade`."""
+"""A control plane that replaces no machine; see `World.hold_upgrade`."""
 
 
 def synced_to_nodes(key: str) -> bool:
-    """Whether Cluster API keeps a machine's label on its node; all others are the kubelet's business."""
+    """Return whether Cluster API syncs this label from the Machine to its Node; the kubelet sets all others."""
     domain, slash, _ = key.partition("/")
     if not slash:
         return False

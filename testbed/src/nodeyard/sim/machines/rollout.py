@@ -1,7 +1,7 @@
-"""How a MachineDeployment's machines are shared out over its MachineSets: one step of a rolling update, pure.
+"""One step of a rolling update: how many machines each MachineSet of a MachineDeployment gets. Pure functions.
 
-New machines come first, as many above the wanted number as `maxSurge` allows; old ones go as far as enough machines are
-available for `maxUnavailable`. Machines that are not available anyway go before those that are.
+The new set grows up to the wanted number plus `maxSurge`. Old sets shrink as far as `maxUnavailable` allows, machines
+that are unavailable anyway first.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any
 from nodeyard.kube.json import Object
 
 _REPLACING = ("version", "failureDomain", "bootstrap", "infrastructureRef")
-"""What a machine cannot become in place. References count by name, whatever stands behind them."""
+"""Fields that cannot change in place. References are compared by name, not by the content of the template."""
 
 
 @dataclass(frozen=True)
-class Generation:
-    """One MachineSet, as far as the rollout looks at it."""
+class SetSize:
+    """The size of a MachineSet."""
 
     name: str
     replicas: int
@@ -30,13 +30,13 @@ class Generation:
 
 
 def identity(machine_spec: Object) -> str:
-    """Equal for machines that need not replace each other."""
+    """Return a hash of the fields that cannot change in place."""
     parts = {key: machine_spec[key] for key in _REPLACING if key in machine_spec}
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:10]
 
 
-def scaled(wanted: int, current: Generation, old: Sequence[Generation], surge: int, unavailable: int) -> dict[str, int]:
-    """How many machines each of them shall have next; only those that change."""
+def scaled(wanted: int, current: SetSize, old: Sequence[SetSize], surge: int, unavailable: int) -> dict[str, int]:
+    """Return the new replicas of each MachineSet that changes."""
     sizes = {one.name: one.replicas for one in (current, *old)}
     sizes[current.name] = _grown(wanted, current, old, surge)
     _shrink(sizes, wanted, current, old, unavailable)
@@ -44,14 +44,14 @@ def scaled(wanted: int, current: Generation, old: Sequence[Generation], surge: i
 
 
 def amount(value: Any, wanted: int, *, rounds_up: bool) -> int:
-    """A number, or a percentage of the wanted ones."""
+    """Resolve a number or a percentage of the wanted machines."""
     if isinstance(value, int):
         return value
     share = int(str(value).removesuffix("%")) * wanted / 100
     return math.ceil(share) if rounds_up else math.floor(share)
 
 
-def _grown(wanted: int, current: Generation, old: Sequence[Generation], surge: int) -> int:
+def _grown(wanted: int, current: SetSize, old: Sequence[SetSize], surge: int) -> int:
     if current.replicas >= wanted or not any(one.replicas or one.actual for one in old):
         return wanted
     present = sum(max(one.replicas, one.actual) for one in (current, *old))
@@ -59,12 +59,10 @@ def _grown(wanted: int, current: Generation, old: Sequence[Generation], surge: i
     return min(wanted, current.replicas + room)
 
 
-def _shrink(
-    sizes: dict[str, int], wanted: int, current: Generation, old: Sequence[Generation], unavailable: int
-) -> None:
+def _shrink(sizes: dict[str, int], wanted: int, current: SetSize, old: Sequence[SetSize], unavailable: int) -> None:
     least = wanted - unavailable
-    still_coming = sizes[current.name] - min(current.available, sizes[current.name])
-    spare = sum(sizes.values()) - least - still_coming
+    joining = sizes[current.name] - min(current.available, sizes[current.name])
+    spare = sum(sizes.values()) - least - joining
     for one in old:
         broken = max(0, one.replicas - one.available)
         gone = max(0, min(broken, spare))

@@ -1,8 +1,8 @@
-"""Stand-ins for the kinds of other projects: Cluster API with its providers, and Flux.
+"""Stand-in CRDs for kinds of other projects: Cluster API with its providers, and Flux.
 
-They are of our own writing and hold what matters to who writes such objects: required fields, shapes, limits, and what
-the project's own webhooks would refuse and CEL can say. On a real server the real definitions are used; a test shows
-that what fits one fits the other.
+They are short and our own. They check what matters to a client that writes such objects: required fields, types,
+limits, and rules of the projects' webhooks that CEL can express. A real server has the real CRDs
+(`testing.third_party_crds`); a test compares the two on the same objects.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from nodeyard.process.clock import Clock
 
 GROUPS: Final = ("cluster-api", "kubeadm", "docker", "aws", "proxmox", "flux")
 OLDER: Final = ("proxmox-v1alpha1",)
-"""Earlier forms of kinds that are in a group above, for a server that has those instead."""
+"""Older versions of kinds in the groups above, for a server that has those instead."""
 STAGED: Final = {"providers": ("cluster-api", "kubeadm", "docker", "aws", "proxmox"), "releases": ("flux",)}
-"""The groups that a stage file needs to be there."""
-_LOOK_SECONDS: Final = 0.1
+"""The groups that stages need."""
+_POLL_SECONDS: Final = 0.1
 
 
 def definitions(*groups: str) -> list[Object]:
-    """The CRDs of these groups, of all when none is named."""
+    """Return the CRDs of these groups, of all if none is named."""
     return [definition for group in groups or GROUPS for definition in _load(group)]
 
 
 def groups_of(stages: Iterable[str]) -> tuple[str, ...]:
-    """The groups that these stage files need."""
+    """Return the groups that these stages need."""
     return tuple(dict.fromkeys(group for stage in stages for group in STAGED.get(stage, ())))
 
 
 async def install(client: Client, clock: Clock, *groups: str) -> None:
-    """Create the CRDs of these groups that are not there yet, and wait until they are served."""
+    """Create the CRDs of these groups that do not exist yet, and wait until they are established."""
     wanted = definitions(*groups)
     for definition in wanted:
         try:
@@ -48,7 +48,7 @@ async def install(client: Client, clock: Clock, *groups: str) -> None:
     for definition in wanted:
         name = definition["metadata"]["name"]
         while not _is_established(await client.get(CUSTOM_RESOURCE_DEFINITIONS, name)):
-            await clock.sleep(_LOOK_SECONDS)
+            await clock.sleep(_POLL_SECONDS)
 
 
 @cache
@@ -61,7 +61,7 @@ def _load(group: str) -> list[Object]:
 
 
 def _resolved(value: Json, shared: Object) -> Json:
-    """With each `$ref` replaced by what it names; what stands beside it wins."""
+    """Replace each `$ref` by the shared schema that it names; keys beside it override."""
     if isinstance(value, list):
         return [_resolved(item, shared) for item in value]
     if not isinstance(value, dict):

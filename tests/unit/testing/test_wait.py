@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodeyard.testing.waiting import until
+from nodeyard.testing.wait import until
 
 
 def test_the_first_true_answer_is_returned() -> None:

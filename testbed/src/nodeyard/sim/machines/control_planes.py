@@ -1,4 +1,4 @@
-"""The control plane provider's part: a KubeadmControlPlane gets its machines, one at a time, and replaces them so."""
+"""Simulated control plane provider: creates and replaces the machines of a KubeadmControlPlane, one at a time."""
 
 from __future__ import annotations
 
@@ -10,34 +10,34 @@ from hashlib import sha256
 from typing import Final
 
 from nodeyard.kube.json import Object
-from nodeyard.sim.executor import NotYet
+from nodeyard.sim.executor import Requeue
 from nodeyard.sim.index import Entity
 from nodeyard.sim.machines import names
 from nodeyard.sim.machines.clones import clone, clone_reference
-from nodeyard.sim.machines.facts import Seen, is_deleting, is_true, labels_of, owner
-from nodeyard.sim.machines.workbench import Workbench
+from nodeyard.sim.machines.object_client import ObjectClient
+from nodeyard.sim.machines.objects import NewCondition, has_condition, is_deleting, labels_of, owner
 
-LOOK_AGAIN_SECONDS: Final = 0.5
+RETRY_SECONDS: Final = 0.5
 
 Kubeconfig = Callable[[], Object]
-"""How the workload cluster is reached."""
+"""Returns the kubeconfig of the workload cluster."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """What comes next: at most one machine at a time is made or goes."""
+    """The next change: at most one machine is created or deleted."""
 
     create: str | None = None
     delete: str | None = None
 
 
 def next_step(control_plane: Object, machines: Sequence[Object], *, is_held: bool = False) -> Step:
-    """A new machine joins before an old one leaves, and each waits for the last to be ready."""
+    """Return the next step: create before delete, and only when all machines are ready."""
     wanted = machine_names(control_plane)
     live = [one for one in machines if not is_deleting(one)]
     present = {one["metadata"]["name"] for one in live}
     outdated = sorted(present - set(wanted))
-    if len(live) < len(machines) or not all(is_true(one, names.READY) for one in live):
+    if len(live) < len(machines) or not all(has_condition(one, names.READY) for one in live):
         return Step()
     missing = [name for name in wanted if name not in present]
     if is_held and outdated:
@@ -50,46 +50,46 @@ def next_step(control_plane: Object, machines: Sequence[Object], *, is_held: boo
 
 
 def machine_names(control_plane: Object) -> list[str]:
-    """One for each replica; others as soon as machines have to be others."""
+    """Return a name per replica; the names change when the machines must be replaced."""
     metadata, spec = control_plane["metadata"], control_plane["spec"]
-    made_of = [metadata["uid"], spec["version"], spec["machineTemplate"]["spec"]["infrastructureRef"]]
-    digest = sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()
+    inputs = [metadata["uid"], spec["version"], spec["machineTemplate"]["spec"]["infrastructureRef"]]
+    digest = sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
     return [f"{metadata['name'][:50]}-{digest[:5]}-{number}" for number in range(spec.get("replicas", 1))]
 
 
 class ControlPlanes:
-    def __init__(self, bench: Workbench, kubeconfig: Kubeconfig | None) -> None:
-        self._bench = bench
+    def __init__(self, objects: ObjectClient, kubeconfig: Kubeconfig | None) -> None:
+        self._objects = objects
         self._kubeconfig = kubeconfig
 
     async def reconcile(self, entity: Entity) -> None:
         obj = entity.object
-        machines = [one.object for one in entity.index.pointing("machines-of-control-plane", entity)]
+        machines = [one.object for one in entity.index.referrers("machines-of-control-plane", entity)]
         if is_deleting(obj):
             for machine in machines:
-                await self._bench.delete(machine)
-            await self._bench.finalize(obj, names.CONTROL_PLANE_FINALIZER, is_held=bool(machines))
+                await self._objects.delete(machine)
+            await self._objects.set_finalizer(obj, names.CONTROL_PLANE_FINALIZER, is_present=bool(machines))
             return
-        await self._bench.finalize(obj, names.CONTROL_PLANE_FINALIZER, is_held=True)
-        await self._publish(obj)
-        if not _has_place(entity):
+        await self._objects.set_finalizer(obj, names.CONTROL_PLANE_FINALIZER, is_present=True)
+        await self._ensure_kubeconfig(obj)
+        if not _is_infrastructure_ready(entity):
             return
         step = next_step(obj, machines, is_held=entity.is_marked(names.HELD))
         if step.create is not None:
             await self._create(obj, step.create)
         for machine in machines:
             if machine["metadata"]["name"] == step.delete:
-                await self._bench.delete(machine)
-        await self._report(obj, machines)
+                await self._objects.delete(machine)
+        await self._update_status(obj, machines)
 
-    async def _publish(self, obj: Object) -> None:
-        """The Secret that leads to the cluster."""
+    async def _ensure_kubeconfig(self, obj: Object) -> None:
+        """Create the kubeconfig Secret of the cluster."""
         if self._kubeconfig is None:
             return
         cluster = labels_of(obj)[names.CLUSTER_NAME]
         value = base64.b64encode(json.dumps(self._kubeconfig()).encode()).decode()
         name, namespace = f"{cluster}-kubeconfig", obj["metadata"]["namespace"]
-        if await self._bench.get(names.SECRET, name, namespace) is None:
+        if await self._objects.get(names.SECRET, name, namespace) is None:
             metadata = {
                 "name": name,
                 "namespace": namespace,
@@ -97,31 +97,31 @@ class ControlPlanes:
                 "ownerReferences": [owner(obj)],
             }
             secret = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": names.SECRET_TYPE}
-            await self._bench.create({**secret, "data": {"value": value}})
+            await self._objects.create({**secret, "data": {"value": value}})
 
     async def _create(self, obj: Object, name: str) -> None:
-        """The machine's parts first, so that it never refers to what is not there."""
+        """Create the KubeadmConfig and infrastructure machine first, so that the Machine's references resolve."""
         cluster, namespace = labels_of(obj)[names.CLUSTER_NAME], obj["metadata"]["namespace"]
         reference = obj["spec"]["machineTemplate"]["spec"]["infrastructureRef"]
-        template = await self._bench.follow(reference, namespace)
+        template = await self._objects.resolve(reference, namespace)
         if template is None:
-            raise NotYet(LOOK_AGAIN_SECONDS, f"no {reference['kind']} {reference['name']}", grows=False)
-        about = obj["spec"]["machineTemplate"].get("metadata") or {}
-        marked = {
-            **(about.get("labels") or {}),
+            raise Requeue(RETRY_SECONDS, f"no {reference['kind']} {reference['name']}", has_backoff=False)
+        template_metadata = obj["spec"]["machineTemplate"].get("metadata") or {}
+        labels = {
+            **(template_metadata.get("labels") or {}),
             names.CLUSTER_NAME: cluster,
             names.CONTROL_PLANE_LABEL: "",
             names.CONTROL_PLANE_NAME: obj["metadata"]["name"],
         }
-        metadata = {"name": name, "namespace": namespace, "labels": marked}
+        metadata = {"name": name, "namespace": namespace, "labels": labels}
         config = {
             "apiVersion": names.CONFIG.api_version,
             "kind": names.CONFIG.kind,
             "metadata": {**metadata, "ownerReferences": [owner(obj, controls=False)]},
         }
-        told = obj["spec"].get("kubeadmConfigSpec")
-        await self._bench.create({**config, "spec": told} if told else config)
-        await self._bench.create(clone(template, name, marked, owner(obj, controls=False)))
+        config_spec = obj["spec"].get("kubeadmConfigSpec")
+        await self._objects.create({**config, "spec": config_spec} if config_spec else config)
+        await self._objects.create(clone(template, name, labels, owner(obj, controls=False)))
         spec = {
             "clusterName": cluster,
             "version": obj["spec"]["version"],
@@ -131,52 +131,52 @@ class ControlPlanes:
         if deletion := obj["spec"]["machineTemplate"]["spec"].get("deletion"):
             spec["deletion"] = deletion
         machine = {"apiVersion": names.VERSION, "kind": names.MACHINE.kind, "spec": spec}
-        own = {"annotations": about.get("annotations") or {}, "ownerReferences": [owner(obj)]}
-        await self._bench.create({**machine, "metadata": {**metadata, **own}})
+        own = {"annotations": template_metadata.get("annotations") or {}, "ownerReferences": [owner(obj)]}
+        await self._objects.create({**machine, "metadata": {**metadata, **own}})
 
-    async def _report(self, obj: Object, machines: Sequence[Object]) -> None:
+    async def _update_status(self, obj: Object, machines: Sequence[Object]) -> None:
         was_initialized = _is_initialized(obj)
         is_initialized = was_initialized or await self._has_node(machines)
-        await self._bench.report(obj, *status(obj, machines, is_initialized=is_initialized))
+        await self._objects.update_status(obj, *status(obj, machines, is_initialized=is_initialized))
         if machines and not is_initialized:
-            raise NotYet(LOOK_AGAIN_SECONDS, "not initialized", grows=False)
+            raise Requeue(RETRY_SECONDS, "not initialized", has_backoff=False)
 
     async def _has_node(self, machines: Sequence[Object]) -> bool:
         for machine in machines:
-            if await self._bench.get(names.NODE, machine["metadata"]["name"]) is not None:
+            if await self._objects.get(names.NODE, machine["metadata"]["name"]) is not None:
                 return True
         return False
 
 
-def status(obj: Object, machines: Sequence[Object], *, is_initialized: bool) -> tuple[Object, list[Seen]]:
-    """The counters and conditions of a control plane with these machines."""
+def status(obj: Object, machines: Sequence[Object], *, is_initialized: bool) -> tuple[Object, list[NewCondition]]:
+    """Return the counters and conditions of a control plane with these machines."""
     wanted, spec = set(machine_names(obj)), obj["spec"]
     replicas = spec.get("replicas", 1)
     up_to_date = sum(one["metadata"]["name"] in wanted for one in machines)
-    versions = sorted((one["spec"]["version"] for one in machines), key=_by_number)
-    told = {
+    versions = sorted((one["spec"]["version"] for one in machines), key=_version_key)
+    fields = {
         "observedGeneration": obj["metadata"]["generation"],
         "selector": f"{names.CLUSTER_NAME}={labels_of(obj)[names.CLUSTER_NAME]},{names.CONTROL_PLANE_LABEL}",
         "replicas": len(machines),
-        "readyReplicas": sum(is_true(one, names.READY) for one in machines),
-        "availableReplicas": sum(is_true(one, names.AVAILABLE) for one in machines),
+        "readyReplicas": sum(has_condition(one, names.READY) for one in machines),
+        "availableReplicas": sum(has_condition(one, names.AVAILABLE) for one in machines),
         "upToDateReplicas": up_to_date,
     }
     if versions:
-        told["version"] = versions[0]
+        fields["version"] = versions[0]
     if is_initialized:
-        told["initialization"] = {"controlPlaneInitialized": True}
+        fields["initialization"] = {"controlPlaneInitialized": True}
     is_rolling = up_to_date < len(machines)
-    is_available = is_initialized and told["availableReplicas"] >= min(replicas, 1)
-    seen = [
-        Seen("Initialized", is_initialized, "Initialized" if is_initialized else "NotInitialized"),
-        Seen(names.AVAILABLE, is_available, "Available" if is_available else "NotAvailable"),
-        Seen("RollingOut", is_rolling, "RollingOut" if is_rolling else "NotRollingOut"),
+    is_available = is_initialized and fields["availableReplicas"] >= min(replicas, 1)
+    updates = [
+        NewCondition("Initialized", is_initialized, "Initialized" if is_initialized else "NotInitialized"),
+        NewCondition(names.AVAILABLE, is_available, "Available" if is_available else "NotAvailable"),
+        NewCondition("RollingOut", is_rolling, "RollingOut" if is_rolling else "NotRollingOut"),
     ]
-    return told, seen
+    return fields, updates
 
 
-def _has_place(entity: Entity) -> bool:
+def _is_infrastructure_ready(entity: Entity) -> bool:
     cluster = entity.related("cluster-of-control-plane")
     done = ((cluster.object if cluster else {}).get("status") or {}).get("initialization") or {}
     return bool(done.get("infrastructureProvisioned"))
@@ -187,5 +187,5 @@ def _is_initialized(obj: Object) -> bool:
     return bool(done.get("controlPlaneInitialized"))
 
 
-def _by_number(version: str) -> tuple[int, ...]:
+def _version_key(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.removeprefix("v").split("-")[0].split("+")[0].split("."))
