@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from nodeyard.testing import helm
+from nodeyard.testing import clients
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "charts" / "nodeyard-scheduling"
@@ -62,7 +62,7 @@ def read_all(text: str) -> list[dict[str, Any]]:
 
 def run(*arguments: str | Path, values: dict[str, Any] | None = None) -> str:
     """What helm prints; values go in as JSON, so that nothing is guessed about them on the way."""
-    command = [helm.find(), *arguments, *(() if values is None else ("--values", "-"))]
+    command = [clients.find("helm"), *arguments, *(() if values is None else ("--values", "-"))]
     given = None if values is None else json.dumps(values)
     done = subprocess.run(command, input=given, capture_output=True, text=True, timeout=SECONDS)
     if done.returncode:

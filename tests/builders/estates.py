@@ -25,7 +25,7 @@ from nodeyard.kube.json import Object
 from nodeyard.sim import stand_in_crds as stand_ins
 from nodeyard.testing import third_party_crds
 from nodeyard.testing.operators import LOCAL_WEBHOOKS, Operators
-from nodeyard.testing.session import Answer, Session
+from nodeyard.testing.session import Response, Session
 from nodeyard.testing.wait import until
 
 from .guards import MUTATING, VALIDATING, discard
@@ -83,7 +83,7 @@ def an_estate(api: Any) -> Iterator[Estate]:
 class Estate:
     def __init__(self, api: Any) -> None:
         self.api = api
-        self.http = Session(api.url, api.authority.pem, api.admin_token, keeps=True)
+        self.http = Session(api.url, api.authority.pem, api.admin_token, keep_alive=True)
         self.plurals = dict(_plurals)
         self._made: list[str] = []
         self.operator: Any = None
@@ -102,7 +102,7 @@ class Estate:
         scope = f"/namespaces/{namespace}" if namespaced else ""
         return f"{base}{scope}/{plural}" + (f"/{name}" if name else "")
 
-    def post(self, body: Object, **query: str) -> Answer:
+    def post(self, body: Object, **query: str) -> Response:
         metadata = body["metadata"]
         where = self.path(body["kind"], namespace=metadata.get("namespace", ""))
         answer = self.http.post(where, body, query=query or None)
@@ -123,17 +123,17 @@ class Estate:
     def listed(self, kind: str, namespace: str) -> list[Object]:
         """All of a namespace. A server whose definition of the kind was just changed asks for a moment."""
 
-        def answered() -> list[Answer]:
+        def answered() -> list[Response]:
             answer = self.http.get(self.path(kind, namespace=namespace))
             return [answer] if answer.status == 200 else []
 
         found: list[Object] = self.until(answered, f"{kind} can be listed")[0].json["items"]
         return found
 
-    def patch(self, kind: str, name: str, body: Object, namespace: str = "", **options: Any) -> Answer:
+    def patch(self, kind: str, name: str, body: Object, namespace: str = "", **options: Any) -> Response:
         return self.http.patch(self.path(kind, name, namespace), body, **options)
 
-    def delete(self, kind: str, name: str, namespace: str = "") -> Answer:
+    def delete(self, kind: str, name: str, namespace: str = "") -> Response:
         return self.http.delete(self.path(kind, name, namespace))
 
     def until(self, condition: Callable[[], Any], what: str, timeout: float = PATIENCE) -> Any:
@@ -187,7 +187,7 @@ class Estate:
         found: Object = yaml.safe_load(base64.b64decode(secret["data"][names.VALUES_KEY]))
         return found
 
-    def application(self, kind: str, namespace: str, name: str, **spec: Any) -> Answer:
+    def application(self, kind: str, namespace: str, name: str, **spec: Any) -> Response:
         return self.post(application_body(kind, namespace, name, **spec))
 
     def released(self, kind: str, namespace: str, name: str, **spec: Any) -> Object:
@@ -227,7 +227,7 @@ class Estate:
 
     def pod(
         self, namespace: str, owner: str, name: str = "", kind: str = "StatefulSet", query: Any = None, **spec: Any
-    ) -> Answer:
+    ) -> Response:
         """As the controller of its owner."""
         found = self.see(kind, owner, namespace)
         assert found is not None

@@ -43,7 +43,7 @@ _numbers = itertools.count(1)
 class Lattice:
     def __init__(self, api: Any, machines: Any) -> None:
         self.rest: Rest = api.rest
-        self.session = Session(api.url, api.authority.pem, api.admin_token, keeps=True)
+        self.session = Session(api.url, api.authority.pem, api.admin_token, keep_alive=True)
         self.kubeconfig = api.kubeconfig
         self.machines = machines
         self.operator: Any = None

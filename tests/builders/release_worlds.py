@@ -10,10 +10,10 @@ from nodeyard.client.kubeconfig import load_kubeconfig
 from nodeyard.client.resources import NODES
 from nodeyard.process.clock import SystemClock
 from nodeyard.sim.world import STAGES, World
-from nodeyard.testing.loop_thread import Background
+from nodeyard.testing.loop_thread import LoopThread
 
 
-class ReleaseWorld(Background):
+class ReleaseWorld(LoopThread):
     def __init__(self, api: Any) -> None:
         super().__init__("releases")
         self._config = load_kubeconfig([api.kubeconfig])

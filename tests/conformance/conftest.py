@@ -77,7 +77,7 @@ def register(http: Session, hooks: WebhookServer, namespace: str, fresh, configm
 
     def settle() -> None:
         eventually(lambda: probe_is_seen(http, hooks, configmaps), "the webhooks are called")
-        hooks.forget()
+        hooks.clear_requests()
 
     make.settle = settle  # type: ignore[attr-defined]
     yield make

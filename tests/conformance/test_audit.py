@@ -28,7 +28,7 @@ def audited(server, namespace, eventually):
 
     def find(name: str) -> dict:
         def found() -> list[dict]:
-            events = server.audited(f'"{namespace}"')
+            events = server.audit_events(f'"{namespace}"')
             return [event for event in events if event["objectRef"].get("name") == name and "annotations" in event]
 
         (event,) = eventually(found, f"{name} is in the audit log")

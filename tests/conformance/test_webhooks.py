@@ -14,7 +14,7 @@ def configmap(name: str = "a", **labels: str) -> dict:
 
 
 def called(http, hooks, configmaps: str) -> list[str]:
-    hooks.forget()
+    hooks.clear_requests()
     http.post(configmaps, configmap("probe"), query={"dryRun": "All"})
     return list(hooks.paths)
 
@@ -46,7 +46,7 @@ def test_of_many_that_are_deleted_at_once_each_is_told_without_a_name(http, hook
     register.settle()
     for name in ("a", "b"):
         http.post(configmaps, configmap(name, of="many"))
-    hooks.forget()
+    hooks.clear_requests()
 
     http.delete(configmaps, query={"labelSelector": "of=many"})
 

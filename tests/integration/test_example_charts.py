@@ -25,7 +25,7 @@ from tests.builders.charts import (
     term,
 )
 
-from nodeyard.testing import kubectl
+from nodeyard.testing import clients
 
 CHARTS = pytest.mark.parametrize("chart", [POSTGRES, REDIS], ids=lambda chart: chart.name)
 DC1 = {"affinityClass": "dc1", "nodeSelector": {ZONE: "dc1"}}
@@ -194,7 +194,7 @@ def kustomized(folder, text):
     folder.mkdir()
     (folder / "rendered.yaml").write_text(text)
     (folder / "kustomization.yaml").write_text("resources: [rendered.yaml]\ncommonAnnotations: {through: kustomize}\n")
-    return subprocess.run([kubectl.find(), "kustomize", folder], capture_output=True, text=True, timeout=60)
+    return subprocess.run([clients.find("kubectl"), "kustomize", folder], capture_output=True, text=True, timeout=60)
 
 
 @CHARTS

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from nodeyard.process.certificates import Authority
-from nodeyard.testing import ControlPlane, kubectl, versions
+from nodeyard.testing import ControlPlane, clients, versions
 from nodeyard.testing.component import ComponentError
 from nodeyard.testing.controlplane import running
 from nodeyard.testing.rest import Rest, RestError
@@ -29,7 +29,7 @@ def plane() -> Iterator[ControlPlane]:
 
 
 def run(kubeconfig: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [kubectl.find(), "--kubeconfig", kubeconfig, *arguments]
+    command = [clients.find("kubectl"), "--kubeconfig", kubeconfig, *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=30)
 
 

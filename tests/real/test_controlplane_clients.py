@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nodeyard.testing import clients, helm, kubectl, pypi_binaries, versions
+from nodeyard.testing import clients, pypi_binaries, versions
 
 pytestmark = pytest.mark.real
 
@@ -21,8 +21,10 @@ def _a_machine_with_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_both_come_out_of_the_wheel_and_run(tmp_path: Path) -> None:
-    client = subprocess.run([kubectl.find(), "version", "--client"], capture_output=True, text=True, check=True)
-    charts = subprocess.run([helm.find(), "version", "--short"], capture_output=True, text=True, check=True)
-    assert kubectl.find().is_relative_to(tmp_path)
+    client = subprocess.run(
+        [clients.find("kubectl"), "version", "--client"], capture_output=True, text=True, check=True
+    )
+    charts = subprocess.run([clients.find("helm"), "version", "--short"], capture_output=True, text=True, check=True)
+    assert clients.find("kubectl").is_relative_to(tmp_path)
     assert str(versions.parse(client.stdout)) == pypi_binaries.CLIENT_VERSIONS["kubectl"]
     assert versions.parse(charts.stdout) == versions.parse(pypi_binaries.CLIENT_VERSIONS["helm"])

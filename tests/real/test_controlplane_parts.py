@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nodeyard.testing import ControlPlane
-from nodeyard.testing.kwok import FAKE_NODE
+from nodeyard.testing.kubernetes_components import FAKE_NODE
 from nodeyard.testing.rest import RestError
 from nodeyard.testing.wait import until
 

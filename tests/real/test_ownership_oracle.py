@@ -23,7 +23,7 @@ from nodeyard.apiserver.strategic_merge import strategic_merge_patch
 from nodeyard.kube.patch import PatchError, json_patch, merge_patch
 from nodeyard.kube.timestamps import parse_rfc3339
 from nodeyard.testing import ControlPlane, wait
-from nodeyard.testing.session import APPLY, JSON_PATCH, MERGE, STRATEGIC, Answer, Session
+from nodeyard.testing.session import APPLY, JSON_PATCH, MERGE, STRATEGIC, Response, Session
 
 from ..builders.ownership import CRD, ConfigMaps, Deployments, Nodes, Samples, Widgets
 from ..builders.ownership_stories import CONTENT_TYPES, NAME, Move, Story, stories, stripped
@@ -172,13 +172,13 @@ class Walk:
             self.expect_entries(step, answer, predict(self.moment(answer.json, "Apply", step)))
             self.seen["applied"] += 1
 
-    def expect_refusal(self, step: Step, answer: Answer, refusal: Any) -> None:
+    def expect_refusal(self, step: Step, answer: Response, refusal: Any) -> None:
         self.seen["refused"] += 1
         assert (answer.status, answer.reason, answer.message) == (refusal.code, refusal.reason, str(refusal)), step
         if isinstance(refusal, ApplyConflict):
             assert sorted(map(str, answer.causes)) == sorted(map(str, refusal.causes())), step
 
-    def agree(self, settled: Answer, answer: Answer, step: Step) -> bool:
+    def agree(self, settled: Response, answer: Response, step: Step) -> bool:
         """Whether the server took it; it must have taken ours if and only if it took what was sent."""
         if answer.status == 422 and '"null"' in answer.message:
             # An apply can leave a null where an update would drop it, and the server then refuses its own result.
@@ -190,7 +190,7 @@ class Walk:
         assert content(settled.json) == content(answer.json), step
         return True
 
-    def expect_update(self, step: Step, answer: Answer, *, given: dict[str, Any] | None) -> None:
+    def expect_update(self, step: Step, answer: Response, *, given: dict[str, Any] | None) -> None:
         if answer.status >= 300:
             self.seen["refused"] += 1
             return
@@ -221,7 +221,7 @@ class Walk:
         rest = {name: value for name, value in new["spec"].items() if name != "taints"}
         return {**new, "spec": {**rest, "taints": taints} if taints else rest}
 
-    def expect_entries(self, step: Step, answer: Answer, predicted: dict[str, Any]) -> None:
+    def expect_entries(self, step: Step, answer: Response, predicted: dict[str, Any]) -> None:
         stored = answer.json
         expected, actual = (obj["metadata"].get("managedFields", []) for obj in (predicted, stored))
         if self.live is not None and self.live["metadata"]["resourceVersion"] == stored["metadata"]["resourceVersion"]:
@@ -258,7 +258,7 @@ class Walk:
         assert self.live is not None
         return {**self.live, "metadata": {**self.live["metadata"], "managedFields": entries}}
 
-    def settled(self, predicted: dict[str, Any], subresource: str) -> Answer:
+    def settled(self, predicted: dict[str, Any], subresource: str) -> Response:
         """What the server would make of our prediction."""
         metadata = {name: value for name, value in predicted["metadata"].items() if name not in SERVER_SET}
         body = {**predicted, "metadata": metadata}
@@ -329,7 +329,7 @@ def test_ownership_after_any_write_is_what_the_real_server_says(http: Session, k
     assert walk.seen["applied"] + walk.seen["updated"] > STEPS // 4, walk.seen
 
 
-def perform(http: Session, story: Story, move: Move, live: dict[str, Any] | None) -> Answer:
+def perform(http: Session, story: Story, move: Move, live: dict[str, Any] | None) -> Response:
     collection = story.kind.path.format("default")
     query = {"fieldManager": move.manager, **({"force": "true"} if move.force else {})}
     sent, content_type = move.sent(story.kind, live), CONTENT_TYPES[move.verb]
@@ -339,7 +339,7 @@ def perform(http: Session, story: Story, move: Move, live: dict[str, Any] | None
     return http.request("PUT" if move.verb == "update" else "PATCH", path, sent, content_type=content_type, query=query)
 
 
-def recorded(answer: Answer) -> dict[str, Any]:
+def recorded(answer: Response) -> dict[str, Any]:
     """An answer as it stands in the record."""
     if answer.status < 300:
         return {"object": stripped(answer.json)}

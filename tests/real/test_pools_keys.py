@@ -8,7 +8,7 @@ import pytest
 
 from nodeyard.capabilities.pools.validation.node_keys import is_synced_in_place, label_refusal, taint_refusal
 from nodeyard.testing import ControlPlane
-from nodeyard.testing.session import Answer, Session
+from nodeyard.testing.session import Response, Session
 
 pytestmark = pytest.mark.real
 
@@ -63,7 +63,7 @@ def register(kubelet: Session, *, labels: dict[str, str] | None = None, taints: 
     return kubelet.post("/api/v1/nodes", node, query={"dryRun": "All"})
 
 
-def is_forbidden(answer: Answer, key: str) -> bool:
+def is_forbidden(answer: Response, key: str) -> bool:
     return answer.status == 403 and answer.message.endswith(f"is not allowed to set the following labels: {key}")
 
 

@@ -14,7 +14,7 @@ import pytest
 from nodeyard.apiserver.kinds import decoding, protobuf, table
 from nodeyard.apiserver.request_body import PROTOBUF
 from nodeyard.testing import ControlPlane, generate_protobuf_table, versions
-from nodeyard.testing.session import JSON, Answer, Session
+from nodeyard.testing.session import JSON, Response, Session
 from nodeyard.testing.wait import until
 
 from ..builders.protobuf import Sample, record, samples
@@ -53,7 +53,7 @@ def read_twice(http: Session, path: str) -> Formats:
     return same_answer(lambda accept: http.get(path, accept=accept))
 
 
-def same_answer(ask: Callable[[str], Answer]) -> Formats:
+def same_answer(ask: Callable[[str], Response]) -> Formats:
     """Both formats at one moment: time passes, and the server itself writes some objects."""
 
     def answers() -> Formats | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodeyard.testing.session import Answer, Session
+from nodeyard.testing.session import Response, Session
 
 from .builtins import NAME, Case, Reply, reduce
 
@@ -19,10 +19,10 @@ def ask(session: Session, case: Case, namespace: str) -> Reply:
         session.request("DELETE", f"{placed.path}/{NAME}?gracePeriodSeconds=0&propagationPolicy=Background")
 
 
-def _send(session: Session, case: Case) -> Answer:
+def _send(session: Session, case: Case) -> Response:
     target = f"{case.target}?{case.parameters}"
     return session.request(case.method, target, case.body, content_type=case.content_type)
 
 
-def _reduced(answer: Answer) -> Reply:
+def _reduced(answer: Response) -> Reply:
     return reduce(answer.status, answer.json)

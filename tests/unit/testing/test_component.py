@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from nodeyard.testing.component import Component, ComponentError, Site
-from nodeyard.testing.probes import answers
+from nodeyard.testing.probes import is_healthy
 
 SERVE = """
 import http.server, sys
@@ -37,7 +37,7 @@ class Server(Component):
         return [sys.executable, "-c", self.first + SERVE, str(self.ports["serve"]), self.folder / "mark"]
 
     def is_ready(self) -> bool:
-        return answers(self.ports["serve"], "/")
+        return is_healthy(self.ports["serve"], "/")
 
 
 class Unlucky(Server):

@@ -1,11 +1,11 @@
-"""A cord passes everything on until it is cut."""
+"""A proxy passes everything on until it is cut."""
 
 import socket
 import threading
 
 import pytest
 
-from nodeyard.testing.cuttable_proxy import Cord
+from nodeyard.testing.cuttable_proxy import CuttableProxy
 from nodeyard.testing.ports import LOOPBACK
 
 
@@ -36,26 +36,26 @@ def echo():
 
 
 @pytest.fixture
-def cord(echo):
-    with Cord(echo) as cord:
-        yield cord
+def proxy(echo):
+    with CuttableProxy(echo) as proxy:
+        yield proxy
 
 
-def connect(cord):
-    return socket.create_connection((LOOPBACK, int(cord.url.rpartition(":")[2])), timeout=5)
+def connect(proxy):
+    return socket.create_connection((LOOPBACK, int(proxy.url.rpartition(":")[2])), timeout=5)
 
 
-def test_what_goes_in_comes_out(cord):
-    with connect(cord) as connection:
+def test_what_goes_in_comes_out(proxy):
+    with connect(proxy) as connection:
         connection.sendall(b"hello")
         assert connection.recv(100) == b"hello"
 
 
-def test_cut_it_ends_what_is_open(cord):
-    with connect(cord) as connection:
+def test_cut_it_ends_what_is_open(proxy):
+    with connect(proxy) as connection:
         connection.sendall(b"hello")
         connection.recv(100)
-        cord.cut()
+        proxy.cut()
         try:
             left = connection.recv(100)
         except ConnectionError:
@@ -63,16 +63,16 @@ def test_cut_it_ends_what_is_open(cord):
         assert left == b""
 
 
-def test_cut_it_takes_nothing_new(cord):
-    cord.cut()
+def test_cut_it_takes_nothing_new(proxy):
+    proxy.cut()
     with pytest.raises(ConnectionRefusedError):
-        connect(cord)
+        connect(proxy)
 
 
 def test_without_a_server_behind_it_connections_end(echo):
     with socket.create_server((LOOPBACK, 0)) as closed:
         gone = f"https://{LOOPBACK}:{closed.getsockname()[1]}"
-    with Cord(gone) as cord, connect(cord) as connection:
+    with CuttableProxy(gone) as proxy, connect(proxy) as connection:
         try:
             left = connection.recv(100)
         except ConnectionError:

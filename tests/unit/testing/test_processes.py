@@ -86,7 +86,7 @@ def test_stopping_what_does_not_run_does_nothing(process: Process) -> None:
 
 def test_it_cannot_be_started_twice(process: Process) -> None:
     start(process)
-    with pytest.raises(RuntimeError, match="child already runs"):
+    with pytest.raises(RuntimeError, match="child is already running"):
         process.start(["/bin/true"])
 
 

@@ -16,7 +16,7 @@ import pytest
 
 from nodeyard.process.certificates import Authority
 from nodeyard.testing.ports import LOOPBACK, free_port
-from nodeyard.testing.probes import answers, answers_trusted, post
+from nodeyard.testing.probes import is_healthy, is_healthy_tls, post
 from nodeyard.testing.rest import STARTING, Rest, RestError
 
 RESOURCES = {
@@ -181,20 +181,20 @@ def test_a_probe_believes_only_its_own_authority(script: Script, tmp_path: Path)
     script.answers["GET /readyz"] = [(200, "ok")]
     stranger = tmp_path / "stranger.crt"
     stranger.write_bytes(Authority().pem)
-    assert answers_trusted(script.port, "/readyz", script.ca_file)
-    assert not answers_trusted(script.port, "/readyz", stranger)
+    assert is_healthy_tls(script.port, "/readyz", script.ca_file)
+    assert not is_healthy_tls(script.port, "/readyz", stranger)
 
 
 def test_a_probe_of_an_authority_that_was_replaced_believes_the_new_one(script: Script, tmp_path: Path) -> None:
     script.answers["GET /readyz"] = [(200, "ok")]
     file = tmp_path / "file.crt"
     file.write_bytes(Authority().pem)
-    assert not answers_trusted(script.port, "/readyz", file)
+    assert not is_healthy_tls(script.port, "/readyz", file)
     file.write_bytes(script.authority.pem)
-    assert answers_trusted(script.port, "/readyz", file)
+    assert is_healthy_tls(script.port, "/readyz", file)
 
 
 def test_a_probe_of_nobody_is_no() -> None:
     port = free_port()
-    assert not answers(port, "/healthz")
+    assert not is_healthy(port, "/healthz")
     assert post(port, "/members", {}) == {}

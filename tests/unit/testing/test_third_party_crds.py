@@ -60,7 +60,7 @@ def test_definitions_carry_the_contract_labels_and_nothing_else_does(source: Sou
 
 def test_a_module_with_another_sum_is_refused(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
     changed = Source(source.name, source.module, source.version, "h1:other", source.patterns)
-    with pytest.raises(GoError, match="has the sum h1:right, not the pinned h1:other"):
+    with pytest.raises(GoError, match="has the sum h1:right, pinned is h1:other"):
         third_party_crds.fetch(changed, GO)
     assert not source.file.exists()
 

@@ -1,4 +1,4 @@
-"""The pytest plugin and the real control plane."""
+"""pytest plugin, embedded server and real control plane for tests."""
 
 from nodeyard.testing.controlplane import ControlPlane
 

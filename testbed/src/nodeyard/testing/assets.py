@@ -1,6 +1,6 @@
-"""Where the real control plane's files are kept: outside the tree, one folder for each tool and version.
+"""Files of the real control plane, outside the source tree: one folder per tool and version.
 
-A file is put in place by a rename, so whatever is found here is whole; two builds at once do no harm.
+Files are put in place by a rename, so a file that exists is complete and concurrent builds do no harm.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 
 def root() -> Path:
-    """`$NODEYARD_ASSETS`, else `nodeyard` in the user's cache directory."""
+    """Return `$NODEYARD_ASSETS`, else `nodeyard` in the user's cache directory."""
     if given := os.environ.get("NODEYARD_ASSETS"):
         return Path(given).expanduser().absolute()
     cache = os.environ.get("XDG_CACHE_HOME")
@@ -27,7 +27,7 @@ def folder(tool: str, version: str) -> Path:
 
 @contextmanager
 def scratch(near: Path) -> Iterator[Path]:
-    """A new directory beside `near`, gone afterwards: what is made in it can be renamed to `near`."""
+    """Create a temporary directory beside `near`, so that its contents can be renamed to `near`."""
     near.parent.mkdir(parents=True, exist_ok=True)
     made = Path(tempfile.mkdtemp(prefix=f".{near.name}-", dir=near.parent))
     try:
@@ -37,7 +37,7 @@ def scratch(near: Path) -> Iterator[Path]:
 
 
 def publish(made: Path, place: Path) -> None:
-    """Put a finished file or folder in its place; when somebody else was faster, theirs stays."""
+    """Rename a finished file or folder to its place; keep one that is already there."""
     place.parent.mkdir(parents=True, exist_ok=True)
     try:
         made.rename(place)

@@ -1,4 +1,4 @@
-"""Audit logs of test servers: what is written into them, and how a test finds what concerns it."""
+"""Audit policy of test servers, and lookup of audit events."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ POLICY: dict[str, Any] = {
     "omitStages": ["RequestReceived"],
     "rules": [{"level": "Metadata", "verbs": ["create", "update", "patch", "delete"]}],
 }
-"""Writes, without their bodies."""
+"""Log write requests without their bodies."""
 
 
-def events_about(log: Path, text: str) -> list[dict[str, Any]]:
-    """The events in which this text stands: the name of a namespace or of an object, say."""
+def find_events(log: Path, text: str) -> list[dict[str, Any]]:
+    """Return the events that contain this text, such as the name of an object."""
     with log.open() as lines:
         return [json.loads(line) for line in lines if text in line]

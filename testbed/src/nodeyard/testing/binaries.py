@@ -1,7 +1,7 @@
-"""Finding the binaries of the control plane.
+"""Search for the binaries of the control plane.
 
-In this order: `$KUBEBUILDER_ASSETS`, because somebody asked for it; what `make controlplane` built; the PATH. A binary
-whose version does not fit is named and passed over.
+In this order: `$KUBEBUILDER_ASSETS`, the built ones, the PATH. A binary whose version does not fit is skipped with a
+message.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _VERSION_ARGUMENTS = {"kubectl": ("version", "--client"), "helm": ("version", "-
 
 
 class MissingBinaryError(Exception):
-    """Nothing that fits was found; the message says what was passed over and what to do."""
+    """No binary fits; the message names the skipped ones and the remedy."""
 
 
 @dataclass(frozen=True)
@@ -32,53 +32,55 @@ class Found:
 
 
 @dataclass(frozen=True)
-class PassedOver:
+class Skipped:
     path: Path
     reason: str
     origin: str
 
     def __str__(self) -> str:
-        return f"passed over {self.path} ({self.origin}): {self.reason}"
+        return f"skipped {self.path} ({self.origin}): {self.reason}"
 
 
 @dataclass(frozen=True)
 class Search:
-    """What looking for a binary came to."""
+    """The result of a search."""
 
     binary: str
     found: Found | None
-    passed_over: tuple[PassedOver, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
 
 
 def find(binary: str) -> Path:
-    """The path of a binary whose version fits, or MissingBinaryError."""
+    """Return the path of a binary whose version fits; raise MissingBinaryError."""
     result = search(binary)
     if result.found is not None:
         return result.found.path
-    passed_over = "".join(f"; {each}" for each in result.passed_over)
-    raise MissingBinaryError(f"{binary} is not here: run `make controlplane`{passed_over}")
+    skipped = "".join(f"; {each}" for each in result.skipped)
+    raise MissingBinaryError(
+        f"{binary} not found: run `make controlplane` or `python -m nodeyard.testing.build`{skipped}"
+    )
 
 
 def search(binary: str) -> Search:
-    passed_over: list[PassedOver] = []
+    skipped: list[Skipped] = []
     for path, origin in _candidates(binary):
         if origin == "built":
-            return Search(binary, Found(path, tools.of(binary).version, origin), tuple(passed_over))
-        verdict = examine(binary, path, origin)
-        if isinstance(verdict, Found):
-            return Search(binary, verdict, tuple(passed_over))
-        passed_over.append(verdict)
-    return Search(binary, None, tuple(passed_over))
+            return Search(binary, Found(path, tools.of(binary).version, origin), tuple(skipped))
+        result = examine(binary, path, origin)
+        if isinstance(result, Found):
+            return Search(binary, result, tuple(skipped))
+        skipped.append(result)
+    return Search(binary, None, tuple(skipped))
 
 
-def examine(binary: str, path: Path, origin: str) -> Found | PassedOver:
-    """Whether the version that this file says it has will do."""
+def examine(binary: str, path: Path, origin: str) -> Found | Skipped:
+    """Check the version that a binary reports."""
     text = version_text(path, _VERSION_ARGUMENTS.get(binary, ("--version",)))
     version = versions.parse(text)
     if version is None:
-        return PassedOver(path, "it does not tell its version", origin)
+        return Skipped(path, "it reports no version", origin)
     reason = versions.misfit(binary, version)
-    return Found(path, str(version), origin) if reason is None else PassedOver(path, reason, origin)
+    return Found(path, str(version), origin) if reason is None else Skipped(path, reason, origin)
 
 
 @functools.cache
@@ -98,7 +100,7 @@ def _candidates(binary: str) -> Iterator[tuple[Path, str]]:
 
 
 def on_path(binary: str) -> Iterator[tuple[Path, str]]:
-    """Every executable of this name on the PATH, each real file once."""
+    """Return every executable of this name on the PATH, each real file once."""
     seen: set[Path] = set()
     for folder in os.environ.get("PATH", "").split(os.pathsep):
         if not folder:

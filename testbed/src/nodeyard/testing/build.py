@@ -1,6 +1,6 @@
-"""`python -m nodeyard.testing.build`: make the real control plane, and say what is going on.
+"""`python -m nodeyard.testing.build` (`make controlplane`): build the real control plane.
 
-Whatever is already there, or fits on the PATH, is not built; an interrupted run goes on where it was.
+Binaries that exist or fit on the PATH are not built. An interrupted run continues where it stopped.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MEGABYTE = 1_000_000
 
 
 class Build:
-    """One run: looks at each step whether it is still to be done, and asks for Go only when one is."""
+    """A build; it needs Go only if a step is left to do."""
 
     def __init__(self) -> None:
         self._steps = sum(len(tool.packages) for tool in all_tools()) + len(third_party_crds.SOURCES)
@@ -43,8 +43,8 @@ class Build:
     def _binary(self, tool: Tool, binary: str) -> None:
         self._step += 1
         result = binaries.search(binary)
-        for passed_over in result.passed_over:
-            self._report(f"{binary}: {passed_over}")
+        for skipped in result.skipped:
+            self._report(f"{binary}: {skipped}")
         if result.found is None:
             self._build(tool, binary)
         elif result.found.origin != "built":
@@ -55,10 +55,10 @@ class Build:
         started = time.monotonic()
         self._report(f"{what}: building")
 
-        def still_there(seconds: float) -> None:
+        def report_progress(seconds: float) -> None:
             self._report(f"{what}: still building, {seconds:.0f} s")
 
-        module = go_modules.folder(tool, go, still_there)
+        module = go_modules.folder(tool, go, report_progress)
         place = tool.folder / binary
         with assets.scratch(place) as made:
             go.run(
@@ -68,7 +68,7 @@ class Build:
                 f"-o={made / binary}",
                 tool.packages[binary],
                 folder=module,
-                on_heartbeat=still_there,
+                on_heartbeat=report_progress,
             )
             size = (made / binary).stat().st_size / MEGABYTE
             assets.publish(made / binary, place)
@@ -81,7 +81,7 @@ class Build:
             return
         count = third_party_crds.fetch(source, self._go)
         self._done_now += 1
-        self._report(f"{source.name}: out of {source.module} {source.version}, documents: {count}")
+        self._report(f"{source.name}: {count} documents from {source.module} {source.version}")
 
     def _report(self, text: str) -> None:
         say(f"[{self._step:>2}/{self._steps}] {text}")
@@ -95,10 +95,10 @@ def main() -> int:
     try:
         Build().run()
     except (GoError, ValueError) as error:
-        print(f"make controlplane: {error}", file=sys.stderr)
+        print(f"nodeyard.testing.build: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("make controlplane: interrupted; the next run goes on from here", file=sys.stderr)
+        print("nodeyard.testing.build: interrupted; the next run continues here", file=sys.stderr)
         return 130
     return 0
 

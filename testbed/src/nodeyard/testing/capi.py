@@ -1,8 +1,8 @@
-"""Cluster API's core manager beside a test control plane, without cert-manager.
+"""Cluster API's core manager for a test control plane, without cert-manager.
 
-The manager alone is enough: the same API server is management and workload cluster, as after a pivot, and the test
-plays the infrastructure provider. Its webhooks and conversions are reached by URL, under this control plane's own
-authority. The bootstrap, control plane and infrastructure kinds are installed without their managers.
+The API server is management and workload cluster, as after a pivot, and the test simulates the providers. Webhooks and
+conversions are called by URL, with certificates of this control plane's CA. The bootstrap, control plane and
+infrastructure kinds are installed without their managers.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from nodeyard.process.certificates import Authority
 from nodeyard.testing import binaries, third_party_crds
 from nodeyard.testing.component import Component, Site
 from nodeyard.testing.ports import LOOPBACK
-from nodeyard.testing.probes import answers
+from nodeyard.testing.probes import is_healthy
 from nodeyard.testing.rest import Rest
 
 CORE = "cluster-api"
@@ -23,7 +23,7 @@ PROVIDERS = ("kubeadm-bootstrap", "kubeadm-control-plane", "docker", "aws", "pro
 
 
 class Host(Protocol):
-    """What of a control plane the manager needs."""
+    """What the manager needs of a control plane."""
 
     authority: Authority
 
@@ -40,7 +40,7 @@ class ClusterApi(Component):
         self._host = host
 
     def prepare(self) -> None:
-        """The kinds first: the manager watches them from the start, and references resolve by their contract labels."""
+        """Install the CRDs first: the manager watches them from its start."""
         super().prepare()
         self._host.authority.server(LOOPBACK).write(self.folder, "tls")
         core = [converted_by(definition, self._client("/convert")) for definition in third_party_crds.definitions(CORE)]
@@ -58,10 +58,10 @@ class ClusterApi(Component):
         ]
 
     def is_ready(self) -> bool:
-        return answers(self.ports["health"], "/readyz")
+        return is_healthy(self.ports["health"], "/readyz")
 
     def settle(self) -> None:
-        """The webhooks last: from here on nothing is written that the manager did not see."""
+        """Register the webhooks last, when the manager can answer."""
         super().settle()
         for document in third_party_crds.load(CORE):
             if document["kind"] != third_party_crds.DEFINITION:
@@ -81,6 +81,6 @@ class ClusterApi(Component):
 
 
 def converted_by(definition: dict[str, Any], client: dict[str, str]) -> dict[str, Any]:
-    """The definition with its versions converted by a webhook; without one a write in an old version loses fields."""
+    """Return the CRD with a conversion webhook, without which writes in an old version lose fields."""
     webhook = {"clientConfig": client, "conversionReviewVersions": ["v1"]}
     return {**definition, "spec": {**definition["spec"], "conversion": {"strategy": "Webhook", "webhook": webhook}}}

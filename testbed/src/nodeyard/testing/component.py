@@ -1,4 +1,4 @@
-"""One running part of a control plane: its ports, its process, and when it counts as ready."""
+"""Component of a control plane: its ports, its process and its readiness."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ TAKEN = "address already in use"
 
 
 class ComponentError(Exception):
-    """A part of the control plane did not become ready; the message ends with the tail of its log."""
+    """A component did not become ready; the message ends with the tail of its log."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """What the parts of one control plane share: a directory with its credentials, and further flags for each part."""
+    """What the components of a control plane share: a directory with credentials, and extra flags per component."""
 
     directory: Path
     arguments: Mapping[str, Sequence[str]] = field(default_factory=dict)
@@ -36,12 +36,12 @@ class Site:
 
     @property
     def kubeconfig(self) -> Path:
-        """The administrator's."""
+        """Return the path of the administrator's kubeconfig."""
         return self.directory / "admin.kubeconfig"
 
 
 class Component(ABC):
-    """A part that starts on free ports, keeps them over restarts, and comes back for others if somebody was faster."""
+    """Starts on free ports, retries with others if they are taken, and keeps them over restarts."""
 
     name: str
     port_names: tuple[str, ...] = ("serve",)
@@ -56,17 +56,17 @@ class Component(ABC):
 
     @abstractmethod
     def command(self) -> list[str | Path]:
-        """The program and its arguments, for the ports in `self.ports`."""
+        """Return the program and its arguments, for the ports in `self.ports`."""
 
     @abstractmethod
     def is_ready(self) -> bool: ...
 
     def prepare(self) -> None:
-        """What must be there before the process starts; called again when the ports change."""
+        """Create what the process needs; called again when the ports change."""
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def settle(self) -> None:
-        """What is to be done as soon as it is ready."""
+        """Finish the start once the component is ready."""
         self._has_run = True
 
     def start(self) -> None:
@@ -82,7 +82,7 @@ class Component(ABC):
         self.settle()
 
     def _became_ready(self) -> bool:
-        """False when the process ended; ComponentError when it runs but does not become ready."""
+        """Return False if the process ended; raise ComponentError if it runs but does not become ready."""
         try:
             until(lambda: self.is_ready() or not self.process.is_alive(), f"{self.name} is ready", self.ready_within)
         except TimeoutError:

@@ -1,4 +1,4 @@
-"""Connections to one server that are used again: to make one costs more than most answers."""
+"""Pool of keep-alive connections to one server; a TLS handshake costs more than most requests."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 
-class Connections:
-    """From any thread; each connection is one request's at a time."""
+class ConnectionPool:
+    """Thread-safe; each connection serves one request at a time."""
 
     def __init__(self, url: str, authority: bytes) -> None:
         parts = urlsplit(url)
@@ -20,15 +20,15 @@ class Connections:
         self._idle: list[http.client.HTTPSConnection] = []
 
     @contextmanager
-    def one(self, timeout: float) -> Iterator[http.client.HTTPSConnection]:
-        """For one request and its whole answer; closed where either fails."""
-        connection = self._kept(timeout) or self.new(timeout)
+    def connection(self, timeout: float) -> Iterator[http.client.HTTPSConnection]:
+        """Borrow a connection for one request and its whole response; it is closed on failure."""
+        connection = self._idle_connection(timeout) or self.new(timeout)
         try:
             yield connection
         except BaseException:
             connection.close()
             raise
-        # One that the server wants closed has no socket any more.
+        # After `Connection: close` the socket is gone.
         if connection.sock is not None:
             self._idle.append(connection)
 
@@ -36,12 +36,12 @@ class Connections:
         return http.client.HTTPSConnection(self._host, self._port, timeout=timeout, context=self.trust)
 
     def close(self) -> None:
-        """Hang up. Whoever asks again connects again."""
+        """Close idle connections; later requests connect again."""
         while self._idle:
             self._idle.pop().close()
 
-    def _kept(self, timeout: float) -> http.client.HTTPSConnection | None:
-        """One that the server has not hung up on meanwhile."""
+    def _idle_connection(self, timeout: float) -> http.client.HTTPSConnection | None:
+        """Return an idle connection that the server has not closed."""
         while True:
             try:
                 connection = self._idle.pop()
@@ -54,7 +54,7 @@ class Connections:
 
 
 def _is_silent(connection: http.client.HTTPSConnection) -> bool:
-    """Between two requests a server has nothing to say, unless that it hangs up."""
+    """Return whether nothing can be read: between requests a server only sends a close."""
     poll = select.poll()
     poll.register(connection.sock, select.POLLIN)
     return not poll.poll(0)

@@ -1,10 +1,10 @@
 """A real Kubernetes control plane for tests.
 
     with ControlPlane(controllers=("namespace", "garbage-collector")) as plane:
-        subprocess.run([kubectl.find(), "--kubeconfig", plane.kubeconfig, "get", "namespaces"])
+        subprocess.run([clients.find("kubectl"), "--kubeconfig", plane.kubeconfig, "get", "namespaces"])
 
-Everything listens on free loopback ports under certificates of its own, so any number can run at once. It can be
-stopped, killed and started again on the same data and ports; it ends with the process that started it.
+All components listen on free loopback ports with certificates of their own, so several control planes can run at once.
+A control plane can be stopped, killed and restarted on the same data and ports. It ends with its parent process.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from nodeyard.testing import audit_log, kubeconfig, users
 from nodeyard.testing.capi import ClusterApi
 from nodeyard.testing.component import Component, Site
 from nodeyard.testing.directories import Directory
-from nodeyard.testing.kubernetes_components import ApiServer, ControllerManager, Etcd, Scheduler
-from nodeyard.testing.kwok import Kwok
+from nodeyard.testing.kubernetes_components import ApiServer, ControllerManager, Etcd, Kwok, Scheduler
 from nodeyard.testing.ports import LOOPBACK
 from nodeyard.testing.rest import Rest
 
@@ -34,21 +33,21 @@ _open: weakref.WeakSet[ControlPlane] = weakref.WeakSet()
 
 
 def running() -> tuple[ControlPlane, ...]:
-    """The control planes of this process that are not closed: whose logs a failing test should show."""
+    """Return the open control planes of this process, whose logs a failing test shows."""
     return tuple(sorted(_open, key=lambda plane: plane.directory))
 
 
 class ControlPlane:
-    """etcd and kube-apiserver, and what else is asked for.
+    """etcd and kube-apiserver, and further components on request.
 
-    controllers: kube-controller-manager with just these, such as "namespace" or "node-lifecycle"; none, no manager.
-        With "serviceaccount" among them pods get service accounts; else that admission plugin is off.
-    scheduler, kwok, cluster_api: run these too. KWOK cares for nodes annotated `kwok.x-k8s.io/node=fake`.
-    directory: where data, logs and credentials go; kept afterwards. Without it a temporary one, removed by `close`.
+    controllers: run kube-controller-manager with these, such as "namespace" or "node-lifecycle"; no manager if empty.
+        Without "serviceaccount" the admission plugin ServiceAccount is off.
+    scheduler, kwok, cluster_api: run these too. KWOK manages nodes annotated `kwok.x-k8s.io/node=fake`.
+    directory: for data, logs and credentials; kept afterwards. Default: a temporary one, removed by `close`.
     arguments: further flags by component, such as {"kube-apiserver": ["--feature-gates=X=true"]}.
-    tokens: further users that log in by bearer token, as {token: (user, groups)}.
-    audit: keep an audit log of all writes, for `audited`.
-    fsync: let etcd wait for the disk. Data survives kill -9 without it; it is for measuring.
+    tokens: further users with bearer tokens, as {token: (user, groups)}.
+    audit: write an audit log of all write requests, for `audit_events`.
+    fsync: let etcd sync to disk, for measurements. Data survives kill -9 without it.
     """
 
     is_real = True
@@ -92,7 +91,7 @@ class ControlPlane:
 
     @property
     def kubeconfig(self) -> Path:
-        """The administrator's, as a file."""
+        """Return the path of the administrator's kubeconfig."""
         return self._site.kubeconfig
 
     @property
@@ -105,19 +104,19 @@ class ControlPlane:
 
     @property
     def config(self) -> dict[str, Any]:
-        """The administrator's kubeconfig, as a dict."""
+        """Return the administrator's kubeconfig."""
         return kubeconfig.with_token(self.url, self.authority.pem, self.admin_token)
 
     @property
     def rest(self) -> Rest:
-        """Blocking requests as the administrator."""
-        # A server that was started again may have another port.
+        """Return a blocking client with the administrator's rights."""
+        # A restarted server may have another port.
         if self._rest is None or self._rest.url != self.url:
             self._rest = Rest(self.url, self.authority.pem, self.admin_token)
         return self._rest
 
     def start(self) -> Self:
-        """Start whatever does not run, and return when all of it is ready."""
+        """Start the components that are not running; return when all are ready."""
         _open.add(self)
         try:
             for server in self._servers:
@@ -130,16 +129,16 @@ class ControlPlane:
         return self
 
     def _start_clients(self) -> None:
-        """All at once: each waits for itself."""
+        """Start clients of the API server in parallel."""
         with ThreadPoolExecutor(max(1, len(self._clients))) as pool:
             try:
                 list(pool.map(_start_unless_alive, self._clients))
             except BaseException:
-                self.kill()  # else an interrupt would wait until the others are ready
+                self.kill()  # otherwise an interrupt waits until the others are ready
                 raise
 
     def start_cluster_api(self) -> None:
-        """Start Cluster API's core manager beside what runs, unless it does."""
+        """Start Cluster API's core manager, unless it is running."""
         if ClusterApi.name not in self.components:
             part = ClusterApi(self._site, self)
             self._clients = (*self._clients, part)
@@ -147,12 +146,12 @@ class ControlPlane:
         _start_unless_alive(self.components[ClusterApi.name])
 
     def stop(self, *names: str) -> None:
-        """End these components in good order, or all of them; data and ports are kept for the next `start`."""
+        """Stop these components with SIGTERM, or all; data and ports are kept for the next `start`."""
         for part in reversed(self._named(names)):
             part.process.stop()
 
     def kill(self, *names: str) -> None:
-        """kill -9 these components, or all of them; data and ports are kept for the next `start`."""
+        """Stop these components with SIGKILL, or all; data and ports are kept for the next `start`."""
         for part in reversed(self._named(names)):
             part.process.kill()
 
@@ -161,7 +160,7 @@ class ControlPlane:
         return self.start()
 
     def close(self) -> None:
-        """End everything at once and remove the temporary directory."""
+        """Kill all components and remove the temporary directory."""
         if self._rest is not None:
             self._rest.close()
         self.kill()
@@ -187,7 +186,7 @@ class ControlPlane:
         rules: Sequence[dict[str, Any]] = (),
         namespace: str | None = None,
     ) -> Path:
-        """The kubeconfig of a user, by certificate, who may do what the RBAC rules say, in one namespace or all."""
+        """Return the kubeconfig of a user with a client certificate and these RBAC rules, in one namespace or all."""
         if rules:
             users.grant(self.rest, name, rules, namespace)
         pair = self.authority.client(name, groups)
@@ -195,22 +194,22 @@ class ControlPlane:
         return kubeconfig.write(path, kubeconfig.with_certificate(self.url, self.authority.pem, pair))
 
     def compact(self) -> None:
-        """Forget history: what etcd remembers and, by a restart, what kube-apiserver keeps of it in its watch cache."""
+        """Compact etcd, and restart kube-apiserver to clear its watch cache."""
         self._etcd.compact()
         self.stop(self._apiserver.name)
         self.start()
 
-    def audited(self, text: str) -> list[dict[str, Any]]:
-        """The events of the audit log in which this text stands."""
-        return audit_log.events_about(self._apiserver.audit_log, text)
+    def audit_events(self, text: str) -> list[dict[str, Any]]:
+        """Return the events of the audit log that contain this text."""
+        return audit_log.find_events(self._apiserver.audit_log, text)
 
     def logs(self, lines: int = 40) -> str:
-        """The end of every component's log, to be shown when a test fails."""
+        """Return the end of every component's log."""
         return "\n".join(f"==> {part.name}\n{part.process.tail(lines)}" for part in self.components.values())
 
     def _named(self, names: Sequence[str]) -> list[Component]:
         if unknown := set(names) - self.components.keys():
-            raise KeyError(f"{', '.join(sorted(unknown))}: not one of {', '.join(self.components)}")
+            raise KeyError(f"{', '.join(sorted(unknown))}: no such component; there are {', '.join(self.components)}")
         return [part for name, part in self.components.items() if not names or name in names]
 
     def _write_credentials(self, tokens: Mapping[str, tuple[str, Iterable[str]]]) -> None:

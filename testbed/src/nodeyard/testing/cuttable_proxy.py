@@ -1,7 +1,7 @@
-"""The only connection between one operator and its API server, so that it can be cut.
+"""TCP proxy between an operator and its API server that can be cut, to simulate `kill -9`.
 
-To a server, a process that was killed and one whose network is gone look alike: connections end, and no more come. What
-runs behind a cut cord can do no harm while it is cleared away.
+To a server, a killed process and one without network look alike: its connections end. An operator behind a cut proxy
+can write nothing while it shuts down.
 """
 
 from __future__ import annotations
@@ -10,17 +10,17 @@ import asyncio
 import contextlib
 from urllib.parse import urlsplit
 
-from nodeyard.testing.loop_thread import Background
+from nodeyard.testing.loop_thread import LoopThread
 from nodeyard.testing.ports import LOOPBACK
 
 CHUNK = 1 << 18
 
 
-class Cord(Background):
-    """Passes bytes on, TLS and all; `url` stands for the server's."""
+class CuttableProxy(LoopThread):
+    """Forwards bytes, including TLS; `url` replaces that of the server."""
 
     def __init__(self, upstream: str) -> None:
-        super().__init__("cord")
+        super().__init__("cuttable-proxy")
         parts = urlsplit(upstream)
         self._host, self._port = parts.hostname or LOOPBACK, parts.port or 443
         self._writers: set[asyncio.StreamWriter] = set()
@@ -37,7 +37,7 @@ class Cord(Background):
         self._abort()
 
     def cut(self) -> None:
-        """For good, from here on: nothing goes through any more when this returns."""
+        """Cut all connections for good; nothing passes after this returns."""
 
         async def cut() -> None:
             self._is_cut = True

@@ -1,7 +1,7 @@
-"""Becomes another program that the kernel kills when its parent dies.
+"""Script that executes a program which the kernel kills when its parent dies, even by SIGKILL.
 
-Run as a script, `leash.py PARENT-PID PROGRAM ARGUMENT...`, in a bare interpreter. The wish survives the exec, so
-nothing of Python stays behind, and it holds however the parent ends, kill -9 included.
+Usage: `python -I -S die_with_parent.py PARENT-PID PROGRAM ARGUMENT...`. The death signal survives the exec. This is a
+file of its own because it runs in a bare interpreter, without the package.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ def main() -> None:
     parent, *command = sys.argv[1:]
     if sys.platform == "linux":
         ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != int(parent):  # it died before we asked
+        if os.getppid() != int(parent):  # it died before the call
             return
     os.execv(command[0], command)
 

@@ -1,7 +1,7 @@
-"""Directories of control planes, removed even when their owner was killed.
+"""Temporary directories of control planes, removed even if their owner was killed.
 
-The owner holds a lock on a file inside. Whoever starts a control plane first removes the directories whose lock nobody
-holds: the kernel lets go of a dead process's locks, whatever its pid means today.
+The owner holds a file lock, which the kernel releases when the process ends. Each new control plane first removes the
+directories whose lock is free.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LOCK = "owner"
 
 
 class Directory:
-    """A directory that is this process's while it is open. One that was given is kept; one made here is removed."""
+    """A locked directory. A given one is kept; a temporary one is removed on close."""
 
     def __init__(self, given: Path | None = None) -> None:
         self._is_temporary = given is None
@@ -39,7 +39,7 @@ class Directory:
 
 
 def sweep(parent: Path | None = None) -> None:
-    """Remove temporary directories whose owner is dead."""
+    """Remove temporary directories whose owner has ended."""
     for path in (parent or Path(tempfile.gettempdir())).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError), (path / LOCK).open("rb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -47,7 +47,7 @@ def sweep(parent: Path | None = None) -> None:
 
 
 def _lock_new(folder: Path) -> IO[bytes]:
-    """The file gets its name only when it is locked, so that no sweeper finds it in between."""
+    """Lock the file before renaming it to its name, so that no `sweep` finds it unlocked."""
     place = folder / LOCK
     is_new = not place.exists()
     opened = folder / f"{LOCK}.new" if is_new else place

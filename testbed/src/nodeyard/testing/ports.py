@@ -1,7 +1,7 @@
 """Free TCP ports on the loopback interface.
 
-Taken from below the range out of which the kernel serves outgoing connections: while a server is down for a restart no
-client's connection can sit on its port, nor can a client that keeps trying connect to itself.
+Ports are below the kernel's ephemeral range. So while a server restarts, no outgoing connection takes its port, and a
+client that keeps retrying cannot connect to itself.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ LOOPBACK = "127.0.0.1"
 LOWEST = 20_000
 _EPHEMERAL = Path("/proc/sys/net/ipv4/ip_local_port_range")
 _given: set[int] = set()
-_chance = random.SystemRandom()  # tests seed the global generator: two workers would walk the same ports
+_random = random.SystemRandom()  # tests seed the global generator, which would give two workers the same ports
 
 
 def free_port() -> int:
-    """A port that nobody listens on now and that this process has not been given before.
+    """Return a port that nobody listens on and that was not returned before.
 
-    Another process may still be faster: who binds it has to be ready to come back for another.
+    Another process may bind it first; the caller must be able to try another.
     """
-    for candidate in _chance.sample(_candidates(), k=500):
+    for candidate in _random.sample(_candidates(), k=500):
         if candidate not in _given and _is_free(candidate):
             _given.add(candidate)
             return candidate

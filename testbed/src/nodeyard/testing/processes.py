@@ -1,7 +1,7 @@
-"""Processes that tests start: each with its own log, in its own session, and never alive after the test process.
+"""Child processes of tests: each with its own log and session, none outlives the test process.
 
-The kernel sends the death signal when the *thread* that started a process ends, not the process. So one thread, which
-lives as long as the interpreter, starts them all, and a control plane may be started from any thread.
+The kernel sends the parent-death signal when the *thread* that started the child ends. So one thread that lives as long
+as the interpreter starts all children, and callers may be on any thread.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ GRACE = 20.0
 
 
 class Process:
-    """One program, which can be started, stopped, killed and started again; its output is appended to `log`."""
+    """A program that can be started, stopped, killed and restarted; its output is appended to `log`."""
 
     def __init__(self, name: str, log: Path) -> None:
         self.name = name
@@ -36,7 +36,7 @@ class Process:
 
     def start(self, command: Sequence[str | Path]) -> None:
         if self.is_alive():
-            raise RuntimeError(f"{self.name} already runs")
+            raise RuntimeError(f"{self.name} is already running")
         self.log.parent.mkdir(parents=True, exist_ok=True)
         with self.log.open("ab") as output:
             self._log_start = output.tell()
@@ -55,7 +55,7 @@ class Process:
         return self._popen.poll() if self._popen else None
 
     def stop(self, grace: float = GRACE) -> None:
-        """Ask it to end; kill it when it does not in time."""
+        """Send SIGTERM; kill the process if it does not end in time."""
         self.signal(signal.SIGTERM)
         try:
             until(lambda: not self.is_alive(), f"{self.name} ends", grace)
@@ -63,7 +63,7 @@ class Process:
             self.kill()
 
     def kill(self) -> None:
-        """kill -9, and wait until it is gone."""
+        """Send SIGKILL and wait until the process is gone."""
         self.signal(signal.SIGKILL)
         if self._popen:
             self._popen.wait()
@@ -73,7 +73,7 @@ class Process:
             self._popen.send_signal(number)
 
     def output(self) -> str:
-        """What it wrote since it was last started."""
+        """Return the output since the last start."""
         with self.log.open("rb") as log:
             log.seek(self._log_start)
             return log.read().decode(errors="replace")
@@ -86,21 +86,21 @@ class Process:
 
 
 class _Starter:
-    """The one thread that starts processes, so that none of them loses its parent while the interpreter runs."""
+    """The thread that starts all child processes."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
-        self._orders: queue.SimpleQueue[tuple[Future[subprocess.Popen[bytes]], list[str], int]] = queue.SimpleQueue()
-        threading.Thread(target=self._work, name="nodeyard-process-starter", daemon=True).start()
+        self._requests: queue.SimpleQueue[tuple[Future[subprocess.Popen[bytes]], list[str], int]] = queue.SimpleQueue()
+        threading.Thread(target=self._run, name="nodeyard-process-starter", daemon=True).start()
 
     def start(self, command: list[str], output: int) -> subprocess.Popen[bytes]:
         started: Future[subprocess.Popen[bytes]] = Future()
-        self._orders.put((started, command, output))
+        self._requests.put((started, command, output))
         return started.result()
 
-    def _work(self) -> None:
+    def _run(self) -> None:
         while True:
-            started, command, output = self._orders.get()
+            started, command, output = self._requests.get()
             try:
                 started.set_result(_spawn(command, output))
             except Exception as error:
@@ -113,24 +113,24 @@ def _spawn(command: list[str], output: int) -> subprocess.Popen[bytes]:
         stdin=subprocess.DEVNULL,
         stdout=output,
         stderr=subprocess.STDOUT,
-        start_new_session=True,  # ctrl-c is for the test runner, which then stops us in order
+        start_new_session=True,  # Ctrl-C goes to the test runner only, which then stops the child
     )
 
 
 _lock = threading.Lock()
-_the_starter: _Starter | None = None
+_current_starter: _Starter | None = None
 _started: weakref.WeakSet[Process] = weakref.WeakSet()
 
 
 def _starter() -> _Starter:
-    global _the_starter
+    global _current_starter
     with _lock:
-        if _the_starter is None or _the_starter.owner != os.getpid():  # a fork has no threads
-            _the_starter = _Starter()
-        return _the_starter
+        if _current_starter is None or _current_starter.owner != os.getpid():  # a fork has no threads
+            _current_starter = _Starter()
+        return _current_starter
 
 
 @atexit.register
-def _end_all() -> None:
+def _kill_all() -> None:
     for process in list(_started):
         process.signal(signal.SIGKILL)

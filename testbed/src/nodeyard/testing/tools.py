@@ -1,4 +1,4 @@
-"""What `make controlplane` builds: one Go module for each tool, so that their dependencies do not quarrel."""
+"""Tools that `python -m nodeyard.testing.build` builds: one Go module each, so their dependencies do not conflict."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MODULES = Path(__file__).with_name("go")
 
 @dataclass(frozen=True)
 class Tool:
-    """A Go module of ours (`go/<name>`), the module it pins and the binaries that come out of it."""
+    """A Go module of ours (`go/<name>`), the module that it pins and the binaries that it builds."""
 
     name: str
     module: str
@@ -27,7 +27,7 @@ class Tool:
 
     @property
     def linker_flags(self) -> str:
-        """No symbols, and the version written in: a plain build calls itself v0.0.0."""
+        """Return flags that strip symbols and set the version, which is v0.0.0 otherwise."""
         return " ".join(["-s", "-w", *(f"-X {variable}={value}" for variable, value in self.stamps.items())])
 
 
@@ -36,7 +36,7 @@ def all_tools() -> tuple[Tool, ...]:
 
 
 def of(binary: str) -> Tool:
-    """The tool that a binary belongs to."""
+    """Return the tool that a binary belongs to."""
     return next(tool for tool in all_tools() if binary in tool.packages)
 
 

@@ -1,4 +1,4 @@
-"""Users of a test control plane and what they may do."""
+"""Users of a test control plane and their RBAC rules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RBAC = "rbac.authorization.k8s.io"
 
 
 def grant(rest: Rest, user: str, rules: Sequence[dict[str, Any]], namespace: str | None) -> None:
-    """Let a user do what these RBAC rules say, in one namespace or everywhere, and no more what earlier ones said."""
+    """Replace the RBAC rules of a user, in one namespace or cluster-wide, and wait until they are in force."""
     scope = "Role" if namespace else "ClusterRole"
     metadata = {"name": f"nodeyard-testing:{user}", **({"namespace": namespace} if namespace else {})}
     api = {"apiVersion": f"{RBAC}/v1"}
@@ -29,12 +29,12 @@ def grant(rest: Rest, user: str, rules: Sequence[dict[str, Any]], namespace: str
         "roleRef": {"apiGroup": RBAC, "kind": scope, "name": metadata["name"]},
     }
     rest.replace_or_create(binding)
-    # A real server learns of new roles by a watch, a moment later.
+    # kube-apiserver learns of new roles by a watch, a moment later.
     until(lambda: all(_is_allowed(rest, user, rule, namespace or "") for rule in rules), f"{user} has its rights")
 
 
 def _is_allowed(rest: Rest, user: str, rule: Mapping[str, Any], namespace: str) -> bool:
-    """Judged by the first of all that a rule allows."""
+    """Check the first request that a rule allows."""
     spec: dict[str, Any] = {"user": user, "groups": ["system:authenticated"]}
     if rule.get("resources"):
         resource, _, subresource = rule["resources"][0].partition("/")
@@ -53,7 +53,7 @@ def _is_allowed(rest: Rest, user: str, rule: Mapping[str, Any], namespace: str) 
 
 
 def token_table(tokens: Mapping[str, tuple[str, Iterable[str]]]) -> str:
-    """kube-apiserver's static token file: token, user, uid, groups."""
+    """Return kube-apiserver's static token file: token, user, uid, groups."""
     table = io.StringIO()
     writer = csv.writer(table)
     for token, (user, groups) in tokens.items():
@@ -62,6 +62,6 @@ def token_table(tokens: Mapping[str, tuple[str, Iterable[str]]]) -> str:
 
 
 def file_name(user: str) -> str:
-    """A file name for a user such as `system:node:n1`, different for different users."""
+    """Return a unique file name for a user such as `system:node:n1`."""
     readable = re.sub(r"[^A-Za-z0-9.@-]", "_", user)
     return readable if readable == user else f"{readable}-{hashlib.sha256(user.encode()).hexdigest()[:8]}"

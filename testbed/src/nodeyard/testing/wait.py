@@ -1,4 +1,4 @@
-"""Waiting for something outside to become true, with a deadline and a reason when it does not."""
+"""Polling for a condition, with a deadline."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ LONGEST_PAUSE = 0.25
 
 
 def until(condition: Callable[[], T | None], what: str, timeout: float = 30.0) -> T:
-    """Ask again and again, at growing intervals, until the answer is true; return it.
+    """Poll at growing intervals until the condition is true; return its value.
 
-    Raises TimeoutError saying `what` did not happen and the last answer.
+    Raise TimeoutError with `what` and the last value.
     """
     deadline = time.monotonic() + timeout
     pause = FIRST_PAUSE

@@ -1,4 +1,4 @@
-"""An admission webhook for tests: a real TLS server that answers as told and remembers what it was asked."""
+"""Admission webhook server for tests: serves configured responses over TLS and records requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aiohttp import web
 
 from nodeyard.apiserver.certificates import server_context
 from nodeyard.process.certificates import Authority
-from nodeyard.testing.loop_thread import Background
+from nodeyard.testing.loop_thread import LoopThread
 from nodeyard.testing.ports import LOOPBACK
 
 AdmissionRequest = dict[str, Any]
@@ -29,7 +29,7 @@ def deny(message: str, code: int = 0) -> Answer:
 
 
 def patch(*operations: AdmissionRequest) -> Answer:
-    """Allow, with a JSON patch."""
+    """Allow with a JSON patch."""
     encoded = base64.b64encode(json.dumps(operations).encode()).decode()
     return lambda _request: {"allowed": True, "patchType": "JSONPatch", "patch": encoded}
 
@@ -37,7 +37,7 @@ def patch(*operations: AdmissionRequest) -> Answer:
 def webhook(
     hooks: WebhookServer, namespace: str, path: str = "/", name: str = "one.example.com", **more: Any
 ) -> AdmissionRequest:
-    """An entry of a webhook configuration: for the configmaps of a namespace, unless told otherwise."""
+    """Return an entry of a webhook configuration, by default for the ConfigMaps of a namespace."""
     return {
         "name": name,
         "clientConfig": hooks.client_config(path),
@@ -49,8 +49,8 @@ def webhook(
     }
 
 
-class WebhookServer(Background):
-    """Every path is a webhook of its own: `answer("/a", deny("no"))`. `names`: what its certificate is for, too."""
+class WebhookServer(LoopThread):
+    """Each path is a webhook: `answer("/a", deny("no"))`. `names` are further names of its certificate."""
 
     def __init__(self, *names: str) -> None:
         super().__init__("webhooks")
@@ -61,7 +61,7 @@ class WebhookServer(Background):
         self._runner: web.ServerRunner
         self.requests: list[AdmissionRequest] = []
         self.paths: list[str] = []
-        """Where each of the requests came."""
+        """The path of each request."""
         self.port = 0
         self.url = ""
 
@@ -73,11 +73,11 @@ class WebhookServer(Background):
         self._answers[path] = answer
 
     def keep_silent(self, path: str) -> None:
-        """Take requests, and never answer them."""
+        """Accept requests and never answer them."""
         self._silent.add(path)
 
-    def forget(self) -> None:
-        """Remember no request."""
+    def clear_requests(self) -> None:
+        """Forget recorded requests."""
         self.requests.clear()
         self.paths.clear()
 
