@@ -15,10 +15,10 @@ from nodeyard.client.resources import NODES
 
 PROGRAM = [sys.executable, "-c", "from nodeyard.cli import main; main()", "demo"]
 POOLED = 15
-"""Nodes that the example's clusters bring: control planes and workers."""
+"""Nodes of the clusters in the example: control planes and workers."""
 MIRRORED = 3
-"""Nodes that stand for those of the examples' leaf clusters."""
-BROUGHT = POOLED + MIRRORED
+"""Nodes that mirror the leaf clusters of the examples."""
+EXAMPLE_NODES = POOLED + MIRRORED
 RELEASED = 5
 """Pods of the examples' applications."""
 SERVERS = [pytest.param((), id="embedded"), pytest.param(("--real",), id="real", marks=pytest.mark.real)]
@@ -32,16 +32,19 @@ def test_once_converges_and_shows_the_fleet(server):
         [*PROGRAM, "--once", "--nodes", "6", *server], capture_output=True, text=True, timeout=280, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
-    total = next(line for line in done.stdout.splitlines() if line.startswith("│ all"))
+    total = next(line for line in done.stdout.splitlines() if line.startswith(" all "))
     nodes, ready, _workers, spare, mirrors, pods, _leases = map(int, re.findall(r"\d+", total))
-    assert (nodes, ready, spare, mirrors, pods) == (6 + BROUGHT, 6 + BROUGHT, 0, MIRRORED, 4 + RELEASED)
-    assert re.search(r"kosmos-east +│ east +│ yes +│ 19 +│ 80Gi", done.stdout)
+    assert (nodes, ready, spare, mirrors, pods) == (6 + EXAMPLE_NODES, 6 + EXAMPLE_NODES, 0, MIRRORED, 4 + RELEASED)
+    assert re.search(r"kosmos-east +east +yes +19 +80Gi", done.stdout)
     assert re.search(rf"{nodes} nodes and {4 + RELEASED} pods on the (embedded|real) .* in \d+\.\d s", done.stdout)
-    assert not re.search("Ready=(False|Unknown)", done.stdout)
+    # Six nodes have too few spares for the template, and no pool of the example matches one of its services.
+    not_ok = re.findall(r"^   (\S+) +no ", done.stdout, re.MULTILINE)
+    assert not_ok == ["nodetemplate/compute", "latticeservice/inference"]
+    assert max(len(line.rstrip()) for line in done.stdout.splitlines()) <= 80
 
 
 @contextmanager
-def staying(*arguments):
+def running_demo(*arguments):
     process = subprocess.Popen([*PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         yield process
@@ -50,8 +53,8 @@ def staying(*arguments):
         process.communicate()
 
 
-def invitation(process):
-    """What it prints until it only waits."""
+def output_until_next_steps(process):
+    """Read the output up to the last line before it waits."""
     lines = []
     while not lines or "nodeyard plan" not in lines[-1]:
         lines.append(process.stdout.readline())
@@ -60,10 +63,10 @@ def invitation(process):
 
 
 async def test_it_stays_until_it_is_stopped_and_tells_how_to_look_at_it():
-    with staying("--nodes", "2") as process:
-        text = invitation(process)
+    with running_demo("--nodes", "2") as process:
+        text = output_until_next_steps(process)
         client = Client(HttpTransport(load_config(re.search(r"KUBECONFIG=(\S+)", text)[1])))
-        assert len((await client.list(NODES)).items) == 2 + BROUGHT
+        assert len((await client.list(NODES)).items) == 2 + EXAMPLE_NODES
         await client.close()
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=30) == 0

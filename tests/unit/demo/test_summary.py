@@ -1,12 +1,13 @@
-"""The fleet at a glance."""
+"""The summary of the fleet."""
 
+import re
 from io import StringIO
 
 import msgspec
 import pytest
 from rich.console import Console
 
-from nodeyard.demo.summary import Fleet, NodeView, PodView, mirrors, table
+from nodeyard.demo.summary import Fleet, NodeView, PodView, mirror_table, zone_table
 from nodeyard.kube.names import MIRRORED_CLUSTER, MIRRORED_NODE
 from nodeyard.process.clock import EPOCH
 from nodeyard.sim.nodes import NodeShape, node, spare_node
@@ -49,18 +50,18 @@ def fleet():
 def printed(made):
     output = StringIO()
     Console(file=output, width=160).print(made)
-    return [[cell.strip() for cell in line.strip("│").split("│")] for line in output.getvalue().splitlines()]
+    return [re.split(r"  +", line.strip()) for line in output.getvalue().splitlines()]
 
 
 def test_the_table_counts_by_zone(fleet):
-    rows = printed(table(fleet))
+    rows = printed(zone_table(fleet))
     assert ["a", "1", "1", "1", "0", "0", "1", "1"] in rows
     assert ["b", "3", "2", "1", "1", "1", "1", "1"] in rows
     assert ["all", "4", "3", "2", "1", "1", "2", "2"] in rows
 
 
 def test_mirrors_are_listed_with_what_they_offer(fleet):
-    (row,) = [row for row in printed(mirrors(fleet)) if row[0] == "kosmos-east"]
+    (row,) = [row for row in printed(mirror_table(fleet)) if row[0] == "kosmos-east"]
     assert row[1:3] == ["east", "yes"]
     assert row[3] == "3760m"
     assert "nvidia.com/gpu: 2" in row[6]

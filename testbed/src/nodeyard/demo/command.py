@@ -14,7 +14,7 @@ def demo(
 ) -> None:
     """Run a simulated fleet on the embedded API server.
 
-    Without --once it stays until Ctrl-C and says how to look at it with kubectl.
+    Without --once it runs until Ctrl-C and prints kubectl commands to try.
     """
     from nodeyard.cli.signals import run
     from nodeyard.demo.fleet import show

@@ -1,4 +1,4 @@
-"""The demo's fleet: starts a server, fills it, waits until everything is as it shall be, and shows it."""
+"""The demo: starts a cluster, a simulated fleet and the operator, and prints what they have converged to."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from nodeyard.client.api import Client
 from nodeyard.client.http_transport import HttpTransport
 from nodeyard.client.kubeconfig import load_config
 from nodeyard.client.resources import NODES
-from nodeyard.demo.leaf_clusters import neighbours
-from nodeyard.demo.showcase import at_work, examples, roots
-from nodeyard.demo.summary import Fleet, mirrors, read_fleet, table
+from nodeyard.demo.leaf_clusters import run_leaf_clusters
+from nodeyard.demo.showcase import example_folders, object_table, run_operator
+from nodeyard.demo.summary import Fleet, mirror_table, read_fleet, zone_table
 from nodeyard.process.clock import SystemClock
 from nodeyard.sim import stand_in_crds
 from nodeyard.sim.embedded import connect
@@ -35,18 +35,18 @@ from nodeyard.sim.world import STAGES, World
 from nodeyard.testing import ControlPlane
 from nodeyard.testing.binaries import MissingBinaryError
 
-PATIENCE_SECONDS: Final = 60.0
+TIMEOUT_SECONDS: Final = 60.0
 SECONDS_PER_NODE: Final = 0.25
 _CONTROLLERS = ("namespace", "garbage-collector", "disruption", "node-lifecycle", "taint-eviction")
-_LOOK_SECONDS = 0.5
-PLAYED: Final = "machines"
-"""The stage file of Cluster API's own controllers, which the real control plane has."""
+_POLL_SECONDS = 0.5
+CORE_CONTROLLERS: Final = "machines"
+"""The stages of Cluster API's core controllers, which the real control plane runs."""
 FLUX: Final = "flux"
-"""The kinds of Flux, which the real control plane does not bring either."""
+"""The stand-in CRDs of Flux, which the real control plane needs as well."""
 ROLE: Final = {"cke.cybozu.com/role": "compute"}
 ZONES: Final = ("dc1", "dc2", "dc3")
 GPU: Final = {"node.kubernetes.io/gpu": "true"}
-"""What the examples select nodes by; one node has a GPU."""
+"""Labels that the examples select nodes by; one node has a GPU."""
 
 
 async def show(nodes: int, *, once: bool, real: bool) -> None:
@@ -57,22 +57,23 @@ async def show(nodes: int, *, once: bool, real: bool) -> None:
         async with (
             _cluster(real, kubeconfig) as client,
             _world(client, kubeconfig, real) as world,
-            neighbours(examples(), Path(directory)) as beside,
+            run_leaf_clusters(example_folders(), Path(directory)) as leaf_clusters,
         ):
-            begun = time.monotonic()
+            started = time.monotonic()
             await _fill(world, client, nodes, console)
-            await beside.settle()
+            await leaf_clusters.wait_until_ready()
             console.print("Starting the operator and applying the examples ...")
-            async with at_work(kubeconfig, client, beside):
+            async with run_operator(kubeconfig, client, leaf_clusters):
                 fleet = await read_fleet(client)
-                console.print(table(fleet))
-                console.print(mirrors(fleet))
-                console.print(await roots(client))
+                for table in (zone_table(fleet), mirror_table(fleet), await object_table(client)):
+                    console.print()
+                    console.print(table)
+                console.print()
                 where = "the real control plane" if real else "the embedded API server"
-                seconds = time.monotonic() - begun
+                seconds = time.monotonic() - started
                 console.print(f"{len(fleet.nodes)} nodes and {len(fleet.pods)} pods on {where} in {seconds:.1f} s")
                 if not once:
-                    _invite(console, kubeconfig)
+                    _print_next_steps(console, kubeconfig)
                     await until_stopped()
 
 
@@ -100,21 +101,21 @@ async def _cluster(real: bool, kubeconfig: Path) -> AsyncIterator[Client]:
 def _start_plane() -> ControlPlane:
     plane = ControlPlane(controllers=_CONTROLLERS)
     plane.start()
-    if PLAYED in _stages():
+    if CORE_CONTROLLERS in _stages():
         plane.start_cluster_api()
     return plane
 
 
 def _stages() -> tuple[str, ...]:
-    """The stage files beside those of nodes and pods."""
+    """Return the stages that the capabilities need."""
     return stages_of(each.name for each in CAPABILITIES)
 
 
 @asynccontextmanager
 async def _world(client: Client, kubeconfig: Path, real: bool) -> AsyncIterator[World]:
-    """The real Cluster API is not played where it runs; its providers are in either case."""
+    """Simulate the fleet; of Cluster API only the providers where its core controllers run."""
     clock = SystemClock()
-    stages = [stage for stage in _stages() if not (real and stage == PLAYED)]
+    stages = [stage for stage in _stages() if not (real and stage == CORE_CONTROLLERS)]
     groups = [group for group in stand_in_crds.groups_of(stages) if not real or group == FLUX]
     if groups:
         await stand_in_crds.install(client, clock, *groups)
@@ -124,32 +125,34 @@ async def _world(client: Client, kubeconfig: Path, real: bool) -> AsyncIterator[
 
 
 async def _fill(world: World, client: Client, count: int, console: Console) -> Fleet:
-    """Two fifths of the nodes are spare; a pod for each of the others, made when there is where to put them."""
+    """Register nodes, two fifths of them spare, and one pod for each of the others."""
     spare = count * 2 // 5
-    patience = PATIENCE_SECONDS + count * SECONDS_PER_NODE
+    timeout = TIMEOUT_SECONDS + count * SECONDS_PER_NODE
     with console.status(f"Registering {count} nodes ...") as status:
         first, *_ = await world.add_nodes(count, zones=ZONES, spare=spare, labels=ROLE)
         await client.patch(NODES, first, {"metadata": {"labels": GPU}})
-        await _until(client, status, count, 0, patience, world)
+        await _wait_until_complete(client, status, count, 0, timeout, world)
         console.print(f"{count} nodes are ready")
         await world.add_pods(count - spare)
-        return await _until(client, status, count, count - spare, patience, world)
+        return await _wait_until_complete(client, status, count, count - spare, timeout, world)
 
 
-async def _until(client: Client, status: Status, nodes: int, pods: int, patience: float, world: World) -> Fleet:
-    deadline = time.monotonic() + patience
+async def _wait_until_complete(
+    client: Client, status: Status, nodes: int, pods: int, timeout: float, world: World
+) -> Fleet:
+    deadline = time.monotonic() + timeout
     while not (fleet := await read_fleet(client)).is_complete(nodes, pods):
         state = f"{fleet.ready} of {nodes} nodes ready, {fleet.running} of {pods} pods running"
         status.update(f"{state} ...")
         if time.monotonic() > deadline:
-            reason = f"the first refusal: {world.errors[0]}" if world.errors else "try fewer with --nodes"
-            raise Failure(f"the fleet did not settle in {patience:.0f} s: {state}; {reason}")
-        await asyncio.sleep(_LOOK_SECONDS)
+            reason = f"the first error: {world.errors[0]}" if world.errors else "try fewer nodes with --nodes"
+            raise Failure(f"the fleet did not settle in {timeout:.0f} s: {state}; {reason}")
+        await asyncio.sleep(_POLL_SECONDS)
     return fleet
 
 
-def _invite(console: Console, kubeconfig: Path) -> None:
-    console.print("\nIt goes on until Ctrl-C. To look at it from another terminal:\n")
+def _print_next_steps(console: Console, kubeconfig: Path) -> None:
+    console.print("\nRunning until Ctrl-C. Try in another terminal:\n")
     console.print(f"  export KUBECONFIG={kubeconfig}", soft_wrap=True)
     for command in (
         "kubectl get nodeyard -A",

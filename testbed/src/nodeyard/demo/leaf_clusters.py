@@ -1,8 +1,8 @@
-"""Further clusters that examples bring along for the demo: each on an embedded API server of its own.
+"""Leaf clusters of the examples, each on an embedded API server of its own with simulated kubelets.
 
-    examples/<example>/clusters/<name>/*.yaml     what is in the cluster <name>; its kubelets are played
+    examples/<example>/clusters/<name>/*.yaml     the objects of leaf cluster <name>
 
-A Secret of an example that is called `<name>-kubeconfig` is filled with the way there.
+A Secret `<name>-kubeconfig` of an example gets the kubeconfig of the leaf cluster.
 """
 
 from __future__ import annotations
@@ -26,34 +26,34 @@ from nodeyard.sim.embedded import connect
 from nodeyard.sim.world import World
 
 FOLDER: Final = "clusters"
-PATIENCE_SECONDS: Final = 60.0
-_LOOK_SECONDS: Final = 0.1
+TIMEOUT_SECONDS: Final = 60.0
+_POLL_SECONDS: Final = 0.1
 _KEY: Final = "kubeconfig"
 
 
-class Neighbours:
-    """The clusters that run beside the demo's own."""
+class LeafClusters:
+    """The running leaf clusters."""
 
     def __init__(self) -> None:
         self._clients: dict[str, tuple[Client, int, int]] = {}
         self._kubeconfigs: dict[str, bytes] = {}
 
-    def join(self, name: str, client: Client, kubeconfig: Path, objects: Iterable[Object]) -> None:
+    def add(self, name: str, client: Client, kubeconfig: Path, objects: Iterable[Object]) -> None:
         kinds = [each["kind"] for each in objects]
         self._clients[name] = client, kinds.count("Node"), kinds.count("Pod")
         self._kubeconfigs[f"{name}-{_KEY}"] = kubeconfig.read_bytes()
 
-    async def settle(self) -> None:
-        """Their nodes are ready, and their pods run."""
-        deadline = time.monotonic() + PATIENCE_SECONDS
+    async def wait_until_ready(self) -> None:
+        """Wait until all nodes are ready and all pods run."""
+        deadline = time.monotonic() + TIMEOUT_SECONDS
         for name, (client, nodes, pods) in self._clients.items():
             while not (await read_fleet(client)).is_complete(nodes, pods):
                 if time.monotonic() > deadline:
-                    raise Failure(f"the cluster {name} of the examples did not settle in {PATIENCE_SECONDS:.0f} s")
-                await asyncio.sleep(_LOOK_SECONDS)
+                    raise Failure(f"leaf cluster {name} was not ready within {TIMEOUT_SECONDS:.0f} s")
+                await asyncio.sleep(_POLL_SECONDS)
 
-    def filled(self, obj: Object) -> Object:
-        """A Secret that is to lead to one of them, with the way there; any other object as it is."""
+    def with_kubeconfig(self, obj: Object) -> Object:
+        """Return a kubeconfig Secret with its contents; any other object unchanged."""
         kubeconfig = self._kubeconfigs.get(obj["metadata"]["name"]) if obj["kind"] == "Secret" else None
         if kubeconfig is None:
             return obj
@@ -61,9 +61,9 @@ class Neighbours:
 
 
 @asynccontextmanager
-async def neighbours(examples: Iterable[Path], directory: Path) -> AsyncIterator[Neighbours]:
-    """All that the examples bring, started; their kubeconfigs are written to the directory."""
-    found = Neighbours()
+async def run_leaf_clusters(examples: Iterable[Path], directory: Path) -> AsyncIterator[LeafClusters]:
+    """Run the leaf clusters of the examples; write their kubeconfigs to the directory."""
+    found = LeafClusters()
     async with AsyncExitStack() as stack:
         for name, folder in _folders(examples).items():
             kubeconfig = directory / f"{name}.{_KEY}"
@@ -72,11 +72,11 @@ async def neighbours(examples: Iterable[Path], directory: Path) -> AsyncIterator
             objects = files.read([folder])
             await stack.enter_async_context(World(client, SystemClock()))
             await files.send(client, objects, dry_run=False)
-            found.join(name, client, kubeconfig, (obj for _, obj in objects))
+            found.add(name, client, kubeconfig, (obj for _, obj in objects))
         yield found
 
 
 def _folders(examples: Iterable[Path]) -> Mapping[str, Path]:
-    """By the name of the cluster."""
+    """Return the folders by name of the cluster."""
     places = [example / FOLDER for example in examples]
     return {each.name: each for place in places if place.is_dir() for each in sorted(place.iterdir()) if each.is_dir()}

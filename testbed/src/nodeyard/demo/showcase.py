@@ -1,4 +1,4 @@
-"""The operator in the demo: runs every capability on the fleet, applies its example, and shows what became of it."""
+"""The operator of the demo: runs all capabilities, applies their examples and lists the resulting objects."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from rich.table import Column, Table
+from rich.text import Text
 
 from nodeyard.admission.manager import Webhooks
 from nodeyard.app import files
@@ -20,7 +21,8 @@ from nodeyard.client.api import Client
 from nodeyard.client.discovery import Catalog
 from nodeyard.client.kubeconfig import load_config
 from nodeyard.client.resources import Resource
-from nodeyard.demo.leaf_clusters import Neighbours
+from nodeyard.demo.leaf_clusters import LeafClusters
+from nodeyard.demo.summary import LAYOUT
 from nodeyard.kube.json import Object
 from nodeyard.plan.brake import Limit
 from nodeyard.runtime.capability import Capability
@@ -29,68 +31,69 @@ from nodeyard.runtime.settings import Settings
 from nodeyard.schema.crd import CATEGORY
 from nodeyard.sim.scenarios import SCENARIOS
 
-PATIENCE_SECONDS = 60.0
+TIMEOUT_SECONDS = 60.0
 QUIET_SECONDS = 1.0
-"""How long nothing may change: what follows from the last change is a moment behind it."""
+"""All plans must be empty for this long, since effects of the last write arrive later."""
 LOOPBACK = "127.0.0.1"
-_LOOK_SECONDS = 0.2
+_POLL_SECONDS = 0.2
 _NODE = "Node"
-"""Examples bring nodes for clusters that have none to spare; the demo's world has its own."""
-_PLACES = (Path(__file__).parents[1] / "examples", Path(__file__).parents[4] / "examples")
-"""In an installed package, and in the repository."""
+"""Nodes of the examples are left out: the demo simulates its own."""
+_EXAMPLES = (Path(__file__).parents[1] / "examples", Path(__file__).parents[4] / "examples")
+"""In an installed package and in the repository."""
 
 
 @asynccontextmanager
-async def at_work(kubeconfig: Path, client: Client, beside: Neighbours) -> AsyncIterator[None]:
-    """The operator runs and has nothing left to do when this yields."""
+async def run_operator(kubeconfig: Path, client: Client, leaf_clusters: LeafClusters) -> AsyncIterator[None]:
+    """Run the operator; yield when it has nothing left to do."""
     settings = Settings(identity(), leader_elect=False)
     webhooks = Webhooks(Address(LOOPBACK, 0))
     operation = Operation(load_config(kubeconfig), CAPABILITIES, settings, install_crds=True, webhooks=webhooks)
     async with operating(operation):
-        objects = [(where, beside.filled(obj)) for where, obj in files.read(examples()) if obj["kind"] != _NODE]
-        await _applied(client, objects)
-        await _settled(client)
+        manifests = files.read(example_folders())
+        objects = [(where, leaf_clusters.with_kubeconfig(obj)) for where, obj in manifests if obj["kind"] != _NODE]
+        await _apply_all(client, objects)
+        await _wait_until_settled(client)
         yield
 
 
-def examples(capabilities: Sequence[Capability] = CAPABILITIES) -> list[Path]:
-    """The folders whose manifests are applied."""
-    root = next((place for place in _PLACES if place.is_dir()), None)
+def example_folders(capabilities: Sequence[Capability] = CAPABILITIES) -> list[Path]:
+    """Return the folders of the examples."""
+    root = next((folder for folder in _EXAMPLES if folder.is_dir()), None)
     if root is None:
         raise Failure("the examples are missing from this installation; run the demo from the repository")
     return [root / SCENARIOS[each.name].example for each in capabilities if each.name in SCENARIOS]
 
 
-async def _applied(client: Client, objects: Sequence[tuple[str, Object]]) -> None:
-    """All of them, in whatever order they stand: some are of kinds, or in namespaces, that others bring about."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    left = list(objects)
-    while left:
-        waiting = []
-        for each in left:
+async def _apply_all(client: Client, objects: Sequence[tuple[str, Object]]) -> None:
+    """Apply all objects; retry those whose kind or namespace other objects create."""
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    pending = list(objects)
+    while pending:
+        failed = []
+        for each in pending:
             try:
                 await files.send(client, [each], dry_run=False)
             except files.FileError as error:
                 if time.monotonic() > deadline:
-                    raise Failure(f"the examples could not be applied in {PATIENCE_SECONDS:.0f} s: {error}") from None
-                waiting.append(each)
-        left = waiting
-        await asyncio.sleep(_LOOK_SECONDS if left else 0)
+                    raise Failure(f"the examples could not be applied in {TIMEOUT_SECONDS:.0f} s: {error}") from None
+                failed.append(each)
+        pending = failed
+        await asyncio.sleep(_POLL_SECONDS if pending else 0)
 
 
-async def _settled(client: Client) -> None:
-    """Until every plan is empty, as `nodeyard plan` would print it, and whatever can say that it is ready does."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    async with dry_planning(client, CAPABILITIES) as inspection:
+async def _wait_until_settled(client: Client) -> None:
+    """Wait until all plans are empty, as `nodeyard plan` shows them, and no object is not Ready."""
+    deadline = time.monotonic() + TIMEOUT_SECONDS
+    async with dry_planning(client, CAPABILITIES) as planner:
         since: float | None = None
         while since is None or time.monotonic() - since < QUIET_SECONDS:
-            is_busy = any(look.has_changes for look in inspection.plans(Limit())) or not await _are_ready(client)
+            is_busy = any(look.has_changes for look in planner.plans(Limit())) or not await _are_ready(client)
             since = None if is_busy else since or time.monotonic()
             if time.monotonic() > deadline:
                 raise Failure(
-                    f"the operator did not settle in {PATIENCE_SECONDS:.0f} s; `nodeyard plan` says what is left"
+                    f"the operator did not settle in {TIMEOUT_SECONDS:.0f} s; `nodeyard plan` shows what is left"
                 )
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_POLL_SECONDS)
 
 
 async def _are_ready(client: Client) -> bool:
@@ -104,7 +107,7 @@ async def _are_ready(client: Client) -> bool:
 
 
 def _shown(capability: Capability, catalog: Catalog) -> Iterator[Resource[Object]]:
-    """Its kinds, and those in the same groups that its objects have declared."""
+    """Yield the kinds of a capability and those that its objects declare in the same groups."""
     own = [kind.resource.decoded_as(dict) for kind in capability.kinds]
     yield from own
     groups, kinds = {each.group for each in own}, {(each.group, each.kind) for each in own}
@@ -114,16 +117,20 @@ def _shown(capability: Capability, catalog: Catalog) -> Iterator[Resource[Object
             yield resource
 
 
-async def roots(client: Client) -> Table:
-    """The root objects of every capability, and how they are."""
-    made = Table("capability", Column("object", overflow="fold"), "conditions", "says")
+async def object_table(client: Client) -> Table:
+    """Return a table of the objects of each capability: whether they are as wanted, and what their condition says."""
+    table = Table(Column("object", no_wrap=True), "ok", "message", title="Objects by capability", **LAYOUT)
     catalog = await client.catalog()
     for capability in CAPABILITIES:
+        table.add_row(Text(capability.name, style="bold"))
         for resource in _shown(capability, catalog):
             for obj in (await client.list(resource)).items:
                 conditions: Sequence[Object] = (obj.get("status") or {}).get("conditions") or ()
-                name = f"{resource.kind.lower()}/{obj['metadata']['name']}"
-                shown = ", ".join(f"{each['type']}={each['status']}" for each in conditions)
-                says = next((each["message"] for each in conditions if each["status"] != "True"), "")
-                made.add_row(capability.name, name, shown, says)
-    return made
+                ready = next((each for each in conditions if each["type"] == "Ready"), None)
+                condition = ready or next(iter(conditions), {"status": "Unknown", "message": ""})
+                is_ok = condition["status"] == "True"
+                # What is fine takes one line, what is not is told in full.
+                message = Text(condition["message"], no_wrap=is_ok, overflow="ellipsis" if is_ok else "fold")
+                name = f"  {resource.kind.lower()}/{obj['metadata']['name']}"
+                table.add_row(name, "yes" if is_ok else "no", message)
+    return table

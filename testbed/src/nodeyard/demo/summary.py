@@ -1,18 +1,28 @@
-"""The fleet at a glance, counted from what the API server says and nothing else."""
+"""Summary of the fleet, counted from the objects of the API server."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Final
 
 import msgspec
+from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from nodeyard.client.api import Client
 from nodeyard.client.resources import LEASES, NODES, PODS
 from nodeyard.kube import names
 from nodeyard.sim.nodes import SPARE_ROLE
+
+LAYOUT: Final[Mapping[str, Any]] = {
+    "box": SIMPLE_HEAD,
+    "title_justify": "left",
+    "title_style": "bold",
+    "pad_edge": False,
+}
 
 
 class _Condition(msgspec.Struct):
@@ -49,7 +59,7 @@ class NodeView(msgspec.Struct):
 
     @property
     def is_mirror(self) -> bool:
-        """It stands for nodes of another cluster."""
+        """Return whether the node mirrors nodes of a leaf cluster."""
         return self.metadata.labels.get(names.MIRRORED_NODE) == "true"
 
 
@@ -98,10 +108,11 @@ async def read_fleet(client: Client) -> Fleet:
     return Fleet(nodes.items, pods.items, {lease.metadata.name for lease in leases.items})
 
 
-def table(fleet: Fleet) -> Table:
-    """A row per zone, and one for all."""
-    made = Table("zone", "nodes", "ready", "workers", "spare", "mirrors", "pods", "leases", show_footer=True)
-    for column in made.columns[1:]:
+def zone_table(fleet: Fleet) -> Table:
+    """Return a table of nodes and pods by zone."""
+    columns = ("zone", "nodes", "ready", "workers", "spare", "mirrors", "pods", "leases")
+    table = Table(*columns, show_footer=True, title="Nodes by zone", **LAYOUT)
+    for column in table.columns[1:]:
         column.justify = "right"
     zones = {node.metadata.name: node.zone for node in fleet.nodes}
     pods = Counter(zones.get(pod.spec.node_name, "-") for pod in fleet.pods if pod.status.phase == "Running")
@@ -113,19 +124,20 @@ def table(fleet: Fleet) -> Table:
         leases = sum(node.metadata.name in fleet.leases for node in inside)
         ready = sum(node.is_ready for node in inside)
         rows.append((len(inside), ready, len(inside) - spare - mirrored, spare, mirrored, pods[zone], leases))
-        made.add_row(zone, *map(str, rows[-1]))
+        table.add_row(zone, *map(str, rows[-1]))
     totals = [sum(column) for column in zip(*rows, strict=True)]
-    for column, total in zip(made.columns, ["all", *map(str, totals)], strict=True):
+    for column, total in zip(table.columns, ["all", *map(str, totals)], strict=True):
         column.footer = total
-    return made
+    return table
 
 
-def mirrors(fleet: Fleet) -> Table:
-    """The nodes that stand for nodes of other clusters, and what they offer."""
-    made = Table("node", "mirrors", "ready", "cpu", "memory", "pods", "others")
+def mirror_table(fleet: Fleet) -> Table:
+    """Return a table of the nodes that mirror leaf clusters, with their free resources."""
+    columns = ("node", "leaf cluster", "ready", "cpu", "memory", "pods", "others")
+    table = Table(*columns, title="Nodes that mirror leaf clusters", **LAYOUT)
     for node in (each for each in fleet.nodes if each.is_mirror):
         cluster, free = node.metadata.annotations.get(names.MIRRORED_CLUSTER, ""), dict(node.status.allocatable)
         usual = [free.pop(name, "-") for name in ("cpu", "memory", "pods")]
         others = ", ".join(f"{name}: {amount}" for name, amount in sorted(free.items()))
-        made.add_row(node.metadata.name, cluster, "yes" if node.is_ready else "no", *usual, others)
-    return made
+        table.add_row(node.metadata.name, cluster, "yes" if node.is_ready else "no", *usual, others)
+    return table
