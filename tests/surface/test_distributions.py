@@ -11,6 +11,8 @@ import pytest
 from hatchling.builders.wheel import WheelBuilder
 
 from nodeyard.process.version import VERSION
+from nodeyard.testing import third_party_crds
+from nodeyard.testing.tools import all_tools
 
 ROOT = Path(__file__).parents[2]
 TESTBED_PACKAGES = {"apiserver", "demo", "sim", "testing"}
@@ -65,6 +67,67 @@ def test_the_wheel_of_the_testbed_brings_the_examples_and_what_builds_the_contro
         f"nodeyard/testing/go/{tool}/go.sum" for tool in ("etcd", "kubernetes", "clusterapi", "kwok", "helm")
     } <= names
     assert "nodeyard/examples/01-spares/nodetemplate.yaml" in names
+
+
+@pytest.mark.parametrize(("name", "root"), [("nodeyard", ROOT), ("nodeyard-testbed", ROOT / "testbed")])
+def test_a_wheel_contains_every_file_of_its_packages(wheels, name, root):
+    source = root / "src"
+    files = [path.relative_to(source) for path in source.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    with zipfile.ZipFile(wheels[name]) as opened:
+        assert {str(path) for path in files} <= set(opened.namelist())
+
+
+GO = """#!{python}
+# A Go toolchain that compiles nothing, but only inside a module with checksums.
+import sys
+from pathlib import Path
+
+if sys.argv[1] == "version":
+    print("go version go1.26.8 linux/amd64")
+    sys.exit()
+assert sys.argv[1] == "build", sys.argv
+assert Path("go.mod").is_file() and Path("go.sum").is_file(), Path.cwd()
+assert Path.cwd().is_relative_to({installed!r}), Path.cwd()
+output = Path(next(each[3:] for each in sys.argv if each.startswith("-o=")))
+output.write_text("")
+output.chmod(0o755)
+"""
+
+
+def test_the_control_plane_is_built_from_the_installed_wheels(wheels, tmp_path):
+    installed, assets, tools = (tmp_path / name for name in ("installed", "assets", "bin"))
+    for wheel in wheels.values():
+        with zipfile.ZipFile(wheel) as opened:
+            opened.extractall(installed)
+    tools.mkdir()
+    (tools / "go").write_text(GO.format(python=sys.executable, installed=str(installed)))
+    (tools / "go").chmod(0o755)
+    for source in third_party_crds.SOURCES.values():
+        (assets / "foreign").mkdir(parents=True, exist_ok=True)
+        (assets / "foreign" / f"{source.name}-{source.version}.json").write_text("[]")
+    code = (
+        f"import sys; sys.path[:0] = {[str(installed), sysconfig.get_path('purelib')]!r}\n"
+        "from nodeyard.testing import build\n"
+        "sys.exit(build.main())\n"
+    )
+    environment = {"NODEYARD_ASSETS": str(assets), "PATH": str(tools)}
+
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.splitlines()[-1].startswith(f"the control plane is complete in {assets}")
+    assert all((tool.folder.name, binary) in built(assets) for tool in all_tools() for binary in tool.packages)
+
+
+def built(assets):
+    return {(path.parent.name, path.name) for path in assets.glob("*/*")}
 
 
 def test_neither_distribution_makes_nodeyard_a_package_of_its_own(wheels):
