@@ -245,7 +245,7 @@ class Lattice:
 
     def joined(self, name: str, pool: str, count: int) -> list[Object]:
         """Wait until the pool has that many ready nodes and the status reports them."""
-        nodes: list[Object] = self.machines.joined(name, names.deployment(name, pool), count)
+        nodes: list[Object] = self.machines.wait_for_nodes(name, names.deployment(name, pool), count)
 
         def is_told() -> bool:
             told = self.pool(name, pool)
@@ -256,7 +256,7 @@ class Lattice:
 
     def gone(self, name: str, pool: str) -> None:
         """Wait until no object of the pool is left and the status no longer lists it."""
-        self.machines.gone(name, names.deployment(name, pool))
+        self.machines.wait_until_removed(name, names.deployment(name, pool))
         self.until(lambda: not self.pool(name, pool), f"the status of {name} is done with {pool}")
 
     def ready(self, name: str) -> Object:

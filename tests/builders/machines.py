@@ -70,7 +70,7 @@ class Clusters:
             "infrastructureRef": reference(INFRASTRUCTURE, "DevCluster", name),
         }
         self._rest.create(obj(CORE, "Cluster", name, name, spec))
-        self._machines.initialized(name)
+        self._machines.wait_until_initialized(name)
 
     def pool(
         self,

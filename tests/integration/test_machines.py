@@ -52,7 +52,7 @@ def deleting_message(machine):
 
 def test_a_node_is_what_its_own_kubeadm_config_says(machines, clusters):
     pool = clusters.pool(CLUSTER, "made", 1, node_labels={"a": "b", "lattice.dev/pool": "made"}, taints=[GPU])
-    (node,) = machines.joined(CLUSTER, pool, 1)
+    (node,) = machines.wait_for_nodes(CLUSTER, pool, 1)
     (machine,) = machines.machines(CLUSTER, pool)
     assert {"a": "b", "lattice.dev/pool": "made"}.items() <= node["metadata"]["labels"].items()
     assert taints(node) == [GPU]
@@ -64,7 +64,7 @@ def test_a_node_is_what_its_own_kubeadm_config_says(machines, clusters):
 
 def test_what_machines_are_made_of_says_where_it_comes_from(machines, clusters):
     pool = clusters.pool(CLUSTER, "origin", 1)
-    machines.joined(CLUSTER, pool, 1)
+    machines.wait_for_nodes(CLUSTER, pool, 1)
     (machine,) = machines.machines(CLUSTER, pool)
     for reference in (machine["spec"]["infrastructureRef"], machine["spec"]["bootstrap"]["configRef"]):
         plural = f"{reference['kind'].lower()}s"
@@ -87,23 +87,23 @@ def test_a_label_that_the_kubelet_refuses_keeps_its_machine_from_joining(machine
     assert "node-role.kubernetes.io/gpu" in eventually(refusals, "the refusal is told")[0]
     assert machines.nodes(CLUSTER, pool) == []
     clusters.delete(CLUSTER, pool)
-    machines.gone(CLUSTER, pool)
+    machines.wait_until_removed(CLUSTER, pool)
 
 
 def test_a_pool_is_scaled_up_and_down(machines, clusters):
     pool = clusters.pool(CLUSTER, "scaled", 0)
-    assert machines.joined(CLUSTER, pool, 0) == []
+    assert machines.wait_for_nodes(CLUSTER, pool, 0) == []
     path = f"/apis/cluster.x-k8s.io/v1beta2/namespaces/{namespace(CLUSTER)}/machinedeployments/{pool}/scale"
     machines.rest.call("PATCH", path, {"spec": {"replicas": 2}}, content_type="application/merge-patch+json")
-    before = names(machines.joined(CLUSTER, pool, 2))
+    before = names(machines.wait_for_nodes(CLUSTER, pool, 2))
     clusters.change(CLUSTER, pool, {"replicas": 1})
-    (left,) = names(machines.joined(CLUSTER, pool, 1))
+    (left,) = names(machines.wait_for_nodes(CLUSTER, pool, 1))
     assert left in before
 
 
 def test_labels_under_cluster_apis_prefixes_reach_nodes_in_place_and_others_do_not(machines, clusters, eventually):
     pool = clusters.pool(CLUSTER, "labelled", 1, labels={"workload": "a"}, node_labels={"workload": "a"})
-    (node,) = machines.joined(CLUSTER, pool, 1)
+    (node,) = machines.wait_for_nodes(CLUSTER, pool, 1)
     clusters.relabel(CLUSTER, pool, labels={TIER: "gold", "workload": "b"})
 
     def labels():
@@ -114,12 +114,12 @@ def test_labels_under_cluster_apis_prefixes_reach_nodes_in_place_and_others_do_n
     assert machines.machines(CLUSTER, pool)[0]["metadata"]["labels"]["workload"] == "b"
     clusters.relabel(CLUSTER, pool, labels={TIER: None})
     eventually(lambda: TIER not in labels(), "the label leaves the node")
-    assert names(machines.joined(CLUSTER, pool, 1)) == [name_of(node)]
+    assert names(machines.wait_for_nodes(CLUSTER, pool, 1)) == [name_of(node)]
 
 
 def test_annotations_and_deletion_settings_reach_machines_in_place(machines, clusters, eventually):
     pool = clusters.pool(CLUSTER, "placed", 1)
-    before = names(machines.joined(CLUSTER, pool, 1))
+    before = names(machines.wait_for_nodes(CLUSTER, pool, 1))
     clusters.relabel(CLUSTER, pool, annotations={"note": "x"})
     clusters.retemplate(CLUSTER, pool, {"deletion": {"nodeDrainTimeoutSeconds": 7}})
 
@@ -129,16 +129,16 @@ def test_annotations_and_deletion_settings_reach_machines_in_place(machines, clu
         return timeout == 7 and (machine["metadata"].get("annotations") or {}).get("note") == "x"
 
     eventually(has_both, "both reach the machine")
-    assert names(machines.joined(CLUSTER, pool, 1)) == before
+    assert names(machines.wait_for_nodes(CLUSTER, pool, 1)) == before
 
 
 def test_a_new_template_replaces_machines_and_the_old_one_stays(machines, clusters):
     pool = clusters.pool(CLUSTER, "rolled", 2)
-    before = names(machines.joined(CLUSTER, pool, 2))
+    before = names(machines.wait_for_nodes(CLUSTER, pool, 2))
     clusters.config_template(CLUSTER, f"{pool}-next", {"generation": "two"})
     reference = {"apiGroup": "bootstrap.cluster.x-k8s.io", "kind": "KubeadmConfigTemplate", "name": f"{pool}-next"}
     clusters.retemplate(CLUSTER, pool, {"bootstrap": {"configRef": reference}})
-    after = machines.joined(CLUSTER, pool, 2)
+    after = machines.wait_for_nodes(CLUSTER, pool, 2)
     assert set(names(after)).isdisjoint(before)
     assert {node["metadata"]["labels"]["generation"] for node in after} == {"two"}
     templates = f"/apis/bootstrap.cluster.x-k8s.io/v1beta2/namespaces/{namespace(CLUSTER)}/kubeadmconfigtemplates"
@@ -147,7 +147,7 @@ def test_a_new_template_replaces_machines_and_the_old_one_stays(machines, cluste
 
 def test_machines_that_do_not_join_hold_a_rollout_up(machines, clusters, eventually):
     pool = clusters.pool(CLUSTER, "stuck", 1)
-    before = names(machines.joined(CLUSTER, pool, 1))
+    before = names(machines.wait_for_nodes(CLUSTER, pool, 1))
     machines.hold_joins(pool)
     clusters.retemplate(CLUSTER, pool, {"version": "v1.35.1"})
     eventually(lambda: len(machines.machines(CLUSTER, pool)) == 2, "a machine is added")
@@ -159,22 +159,22 @@ def test_machines_that_do_not_join_hold_a_rollout_up(machines, clusters, eventua
     eventually(lambda: counters() == [2, 1, 1], "the counters tell of it")
     assert names(machines.nodes(CLUSTER, pool)) == before
     machines.release_joins(pool)
-    (node,) = machines.joined(CLUSTER, pool, 1)
+    (node,) = machines.wait_for_nodes(CLUSTER, pool, 1)
     assert node["status"]["nodeInfo"]["kubeletVersion"] == "v1.35.1"
 
 
 def test_a_failed_kubelet_makes_its_machine_unready_until_it_recovers(machines, clusters, eventually):
     pool = clusters.pool(CLUSTER, "failing", 1)
-    (node,) = machines.joined(CLUSTER, pool, 1)
+    (node,) = machines.wait_for_nodes(CLUSTER, pool, 1)
     machines.fail(node)
     eventually(lambda: machines.deployment(CLUSTER, pool)["status"]["readyReplicas"] == 0, "the counter tells of it")
     machines.recover(node)
-    machines.joined(CLUSTER, pool, 1)
+    machines.wait_for_nodes(CLUSTER, pool, 1)
 
 
 def test_a_budget_holds_a_deletion_up_until_it_is_released(machines, clusters, eventually):
     pool = clusters.pool(CLUSTER, "budgeted", 1)
-    (node,) = machines.joined(CLUSTER, pool, 1)
+    (node,) = machines.wait_for_nodes(CLUSTER, pool, 1)
     machines.add_pods(node, 2, app="budgeted")
     machines.add_budget("budgeted", min_available=2)
     clusters.delete(CLUSTER, pool)
@@ -189,23 +189,23 @@ def test_a_budget_holds_a_deletion_up_until_it_is_released(machines, clusters, e
     assert cordoned["spec"]["unschedulable"]
     assert len(machines.pods("budgeted")) == 2
     machines.remove_budget("budgeted")
-    machines.gone(CLUSTER, pool)
+    machines.wait_until_removed(CLUSTER, pool)
     assert machines.pods("budgeted") == []
 
 
 def test_a_drain_that_takes_too_long_is_given_up(machines, clusters):
     pool = clusters.pool(CLUSTER, "timed", 1, deletion={"nodeDrainTimeoutSeconds": 1})
-    (node,) = machines.joined(CLUSTER, pool, 1)
+    (node,) = machines.wait_for_nodes(CLUSTER, pool, 1)
     machines.add_pods(node, 1, app="timed")
     machines.add_budget("timed", min_available=1)
     clusters.delete(CLUSTER, pool)
-    machines.gone(CLUSTER, pool)
+    machines.wait_until_removed(CLUSTER, pool)
     assert [one.get("metadata", {}).get("deletionTimestamp") for one in machines.pods("timed")] == [None]
 
 
 def test_a_machine_annotated_so_is_not_drained(machines, clusters, eventually):
     pool = clusters.pool(CLUSTER, "forced", 1)
-    (node,) = machines.joined(CLUSTER, pool, 1)
+    (node,) = machines.wait_for_nodes(CLUSTER, pool, 1)
     machines.add_pods(node, 1, app="forced")
     machines.add_budget("forced", min_available=1)
     force = {
@@ -220,20 +220,20 @@ def test_a_machine_annotated_so_is_not_drained(machines, clusters, eventually):
 
     eventually(has_come, "the machine carries the annotations")
     clusters.delete(CLUSTER, pool)
-    machines.gone(CLUSTER, pool)
+    machines.wait_until_removed(CLUSTER, pool)
     assert len(machines.pods("forced")) == 1
 
 
 def test_nothing_happens_while_the_cluster_is_paused(machines, clusters, other, eventually):
     pool = clusters.pool(other, "p", 1)
-    (node,) = machines.joined(other, pool, 1)
+    (node,) = machines.wait_for_nodes(other, pool, 1)
     clusters.pause(other, is_on=True)
     eventually(lambda: condition(machines.deployment(other, pool), "Paused") == "True", "it is seen")
     clusters.change(other, pool, {"replicas": 2})
-    machines.joined(CLUSTER, clusters.pool(CLUSTER, "meanwhile", 1), 1)
+    machines.wait_for_nodes(CLUSTER, clusters.pool(CLUSTER, "meanwhile", 1), 1)
     assert names(machines.machines(other, pool)) == [name_of(node)]
     clusters.pause(other, is_on=False)
-    machines.joined(other, pool, 2)
+    machines.wait_for_nodes(other, pool, 2)
     assert condition(machines.deployment(other, pool), "Paused") == "False"
 
 
@@ -248,7 +248,7 @@ def test_a_control_plane_is_upgraded_by_replacing_its_machine_unless_it_is_held(
     assert (status()["version"], status()["replicas"]) == ("v1.35.0", 1)
     pool = clusters.pool(other, "early", 1, version="v1.36.0")
     eventually(lambda: condition(machines.deployment(other, pool), "ScalingUp") == "True", "a pool waits for it")
-    machines.joined(CLUSTER, clusters.pool(CLUSTER, "unconcerned", 1), 1)
+    machines.wait_for_nodes(CLUSTER, clusters.pool(CLUSTER, "unconcerned", 1), 1)
     assert machines.machines(other, pool) == []
     machines.release_upgrade(other)
     eventually(lambda: status()["version"] == "v1.36.0" and status()["readyReplicas"] == 1, "it is upgraded", 60)
@@ -277,12 +277,12 @@ def test_the_webhook_keeps_the_number_between_the_autoscalers_bounds(machines, c
 
 
 def test_the_end_of_a_cluster_drains_nothing_and_leaves_no_machine(machines, clusters, other):
-    (node,) = machines.joined(other, clusters.pool(other, "last", 1, version="v1.36.0"), 1)
+    (node,) = machines.wait_for_nodes(other, clusters.pool(other, "last", 1, version="v1.36.0"), 1)
     machines.add_pods(node, 1, app="last")
     machines.add_budget("last", min_available=1)
     place = f"/apis/cluster.x-k8s.io/v1beta2/namespaces/{namespace(other)}"
     machines.rest.call("DELETE", f"{place}/clusters/{other}")
-    machines.ended(other)
+    machines.wait_until_deleted(other)
     for plural in ("machinedeployments", "machinesets", "machines"):
         assert machines.rest.get(f"{place}/{plural}")["items"] == []
     assert len(machines.pods("last")) == 1

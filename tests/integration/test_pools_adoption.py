@@ -25,7 +25,7 @@ def before(lattices):
         body = json.dumps(deployment(name, "default", count)).replace(names.deployment(name, "default"), each)
         lattices.rest.create(json.loads(body))
     for each, count in ((workers, 2), (other, 1)):
-        lattices.machines.joined(name, each, count)
+        lattices.machines.wait_for_nodes(name, each, count)
     return name
 
 
@@ -81,7 +81,7 @@ def test_a_pool_beside_the_workers_of_before_leaves_them_be_and_both_scale(latti
     lattices.change_pools(name, extra=pool(1), default={"replicas": 3})
 
     lattices.joined(name, "extra", 1)
-    lattices.machines.joined(name, names.legacy_deployment(name), 3)
+    lattices.machines.wait_for_nodes(name, names.legacy_deployment(name), 3)
     assert set(machines) < set(_machines(lattices, name))
     assert lattices.deployment(name, "default") is None
 
@@ -103,7 +103,7 @@ def test_nothing_is_written_while_the_cluster_is_paused_and_all_is_made_up_for_a
     lattices.change(name, **MERGED)
     lattices.change_pools(name, extra=pool(1))
     lattices.joined(name, "extra", 1)
-    lattices.machines.joined(name, names.legacy_deployment(name), 2)
+    lattices.machines.wait_for_nodes(name, names.legacy_deployment(name), 2)
     lattices.ready(name)
     lattices.pause(name, is_on=True)
     lattices.conditioned(name, "Ready", "False", "ClusterPaused")
@@ -122,7 +122,7 @@ def test_nothing_is_written_while_the_cluster_is_paused_and_all_is_made_up_for_a
     lattices.pause(name, is_on=False)
     lattices.joined(name, "late", 1)
     lattices.joined(name, "extra", 2)
-    lattices.machines.gone(name, names.legacy_deployment(name))
+    lattices.machines.wait_until_removed(name, names.legacy_deployment(name))
 
 
 def test_workers_of_before_beside_a_spec_without_their_pool_stay_and_are_told_of(lattices):
@@ -133,7 +133,7 @@ def test_workers_of_before_beside_a_spec_without_their_pool_stay_and_are_told_of
     clusters.config_template(name, workers, {"from": "before"})
     body = json.dumps(deployment(name, "default", 1)).replace(names.deployment(name, "default"), workers)
     lattices.rest.create(json.loads(body))
-    lattices.machines.joined(name, workers, 1)
+    lattices.machines.wait_for_nodes(name, workers, 1)
     machines = _machines(lattices, name)
 
     lattices.cluster(name, version=VERSION, workerPools={"a": pool(0)})

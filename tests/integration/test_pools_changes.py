@@ -157,7 +157,7 @@ def test_a_label_that_keeps_nodes_from_joining_blocks_a_live_pool_which_still_sc
 
     status = lattices.conditioned(prod, "Accepted", "False", "KeyRefused")
     assert KUBELET in status["workerPools"]["bounded"]["message"]
-    lattices.machines.joined(prod, names.deployment(prod, "bounded"), 2)
+    lattices.machines.wait_for_nodes(prod, names.deployment(prod, "bounded"), 2)
     assert set(machines) < set(lattices.machines_of(prod, "bounded"))
     lattices.change_pools(prod, bounded={"labels": {KUBELET: None}, "replicas": 1})
     lattices.conditioned(prod, "Accepted", "True")

@@ -64,7 +64,7 @@ def test_a_cluster_that_is_to_manage_itself_has_no_workers_before_its_pivot(api,
     lattices.rest.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": names.namespace(name)}})
     lattices.lead(name, workload.config)
     lattices.cluster(name, workers=2)
-    lattices.machines.initialized(name)
+    lattices.machines.wait_until_initialized(name)
     status = lattices.conditioned(name, "Provisioned", "False", "NotPivoted")
     lattices.until(lambda: lattices.status(name)["phase"] == "Pivoting", "its control plane runs")
     assert (status["pivoted"], lattices.replicas(name, "default")) == (False, 0)
@@ -77,7 +77,7 @@ def test_a_cluster_that_is_to_manage_itself_has_no_workers_before_its_pivot(api,
 
 def test_a_cluster_that_was_moved_to_another_management_cluster_is_not_made_a_second_time(lattices):
     name = lattices.cluster(lattices.name("moved"))
-    lattices.machines.initialized(name)
+    lattices.machines.wait_until_initialized(name)
     path = lattices.path(name, "clusters", name)
     uid = lattices.rest.get(path)["metadata"]["uid"]
 

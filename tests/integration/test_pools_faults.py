@@ -145,7 +145,7 @@ def test_answers_that_are_lost_while_a_pool_is_made_leave_it_with_its_number(lat
 
     lattice.change_pools(name, made=pool(2))
 
-    lattice.machines.joined(name, deployment, 2)
+    lattice.machines.wait_for_nodes(name, deployment, 2)
     assert (lost.hits, failed.hits) == (2, 3)
     numbers = numbers_of(history, deployment)
     assert numbers == sorted(numbers)

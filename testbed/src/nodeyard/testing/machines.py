@@ -1,6 +1,6 @@
 """Cluster API with machines that become nodes, on `nodeyard_api`.
 
-    nodes = machines.joined("c", "c-pool-gpu", 3)
+    nodes = machines.wait_for_nodes("c", "c-pool-gpu", 3)
     machines.add_pods(nodes[0], 2, app="db")
     machines.add_budget("db", min_available=2)
 
@@ -124,7 +124,7 @@ class MachineWorld(LoopThread):
 
     # waiting
 
-    def initialized(self, cluster: str) -> None:
+    def wait_until_initialized(self, cluster: str) -> None:
         """Wait until the control plane is initialized and the kubeconfig Secret exists."""
         place = namespace(cluster)
 
@@ -136,12 +136,12 @@ class MachineWorld(LoopThread):
 
         self._until(is_up, f"cluster {cluster} is initialized")
 
-    def joined(self, cluster: str, deployment: str, count: int) -> list[Object]:
+    def wait_for_nodes(self, cluster: str, deployment: str, count: int) -> list[Object]:
         """Wait for exactly `count` machines, up to date and available, with ready nodes; return the nodes."""
         self._until(lambda: self._has_settled(cluster, deployment, count), f"{deployment} has {count} machines")
         return self.nodes(cluster, deployment)
 
-    def gone(self, cluster: str, deployment: str) -> None:
+    def wait_until_removed(self, cluster: str, deployment: str) -> None:
         """Wait until the MachineDeployment and its machines are deleted; trigger drain retries meanwhile."""
 
         def is_gone() -> bool:
@@ -150,7 +150,7 @@ class MachineWorld(LoopThread):
 
         self._until(is_gone, f"{deployment} and its machines are gone")
 
-    def ended(self, cluster: str) -> None:
+    def wait_until_deleted(self, cluster: str) -> None:
         """Wait until a deleted Cluster is gone with everything but its nodes."""
         path = f"{CLUSTER_API}/namespaces/{namespace(cluster)}/clusters/{cluster}"
 
