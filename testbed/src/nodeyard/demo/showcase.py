@@ -118,7 +118,7 @@ def _shown(capability: Capability, catalog: Catalog) -> Iterator[Resource[Object
 
 
 async def object_table(client: Client) -> Table:
-    """Return a table of the objects of each capability: whether they are as wanted, and what their condition says."""
+    """Return a table of the objects of each capability: whether they are Ready, and the message of the condition."""
     table = Table(Column("object", no_wrap=True), "ok", "message", title="Objects by capability", **LAYOUT)
     catalog = await client.catalog()
     for capability in CAPABILITIES:
@@ -129,7 +129,7 @@ async def object_table(client: Client) -> Table:
                 ready = next((each for each in conditions if each["type"] == "Ready"), None)
                 condition = ready or next(iter(conditions), {"status": "Unknown", "message": ""})
                 is_ok = condition["status"] == "True"
-                # What is fine takes one line, what is not is told in full.
+                # One line for objects that are ok; the whole message for others.
                 message = Text(condition["message"], no_wrap=is_ok, overflow="ellipsis" if is_ok else "fold")
                 name = f"  {resource.kind.lower()}/{obj['metadata']['name']}"
                 table.add_row(name, "yes" if is_ok else "no", message)

@@ -145,7 +145,7 @@ class World:
     # incidents
 
     async def fail(self, name: str) -> None:
-        """Stop the machine: its node reports nothing and its pods do not change. The API server is not told."""
+        """Stop the machine: its node stops reporting and its pods do not change. The API server does not know."""
         await self._client.get(NODES, name)
         self.engine.mark(Key(NODE, "", name), FAILED, True)
 

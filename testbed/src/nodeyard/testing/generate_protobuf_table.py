@@ -75,7 +75,7 @@ def _letters(name: str) -> str:
 
 
 def _resolved(kind: str, package: str) -> str:
-    """A message's definition: `.k8s.io.api.core.v1.Pod` is `io.k8s.api.core.v1.Pod`, a bare name is of this package."""
+    """Return the definition of a message: `.k8s.io.api.core.v1.Pod` is `io.k8s.api.core.v1.Pod`."""
     if kind in _SCALARS:
         return kind
     if kind.startswith(".k8s.io."):
@@ -84,7 +84,7 @@ def _resolved(kind: str, package: str) -> str:
 
 
 def go_protos(folders: Mapping[str, Path]) -> Protos:
-    """Reads `.proto` files in modules' folders."""
+    """Reads the `.proto` files of modules."""
     packages: dict[str, Mapping[str, str]] = {}
 
     def protos(definition: str) -> Mapping[str, str]:
@@ -98,7 +98,7 @@ def go_protos(folders: Mapping[str, Path]) -> Protos:
 
 
 def folders(version: str) -> dict[str, Path]:
-    """Where Go keeps the modules of a Kubernetes release; it fetches what it does not have."""
+    """Return the module folders of a Kubernetes release; download missing ones."""
     go = golang.find(lambda why: print(why, file=sys.stderr))
     published = version.replace("v1.", "v0.", 1)
     with tempfile.TemporaryDirectory() as empty:
@@ -106,7 +106,7 @@ def folders(version: str) -> dict[str, Path]:
 
 
 def render(messages: Mapping[str, tuple[Field, ...]], version: str) -> str:
-    """One line for each message, so that a new Kubernetes version shows up as a readable diff."""
+    """Format one line per message, so that a new Kubernetes version gives a readable diff."""
     lines = [f'"{name}":{msgspec.json.encode(rows).decode()}' for name, rows in messages.items()]
     return f'{{"kubernetes":"{version}","messages":{{\n' + ",\n".join(lines) + "\n}}\n"
 

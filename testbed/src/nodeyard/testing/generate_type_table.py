@@ -107,13 +107,13 @@ _BASIC = {"string", "bool", "int", "int32", "int64", "float32", "float64", "byte
 
 Fetch = Callable[[str], Object]
 Structs = Mapping[str, str]
-"""Struct name -> the text between its braces."""
+"""Text between the braces of each struct, by name."""
 Sources = Callable[[str], Structs]
 
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """One field of a Go struct as its tag declares it."""
+    """A field of a Go struct, from its tag."""
 
     name: str
     go_type: str
@@ -127,7 +127,7 @@ class Tag:
 
     @property
     def printed(self) -> str:
-        """The type as a decoding error names it: `[]v1.Container`."""
+        """Return the type as in decoding errors: `[]v1.Container`."""
         bare = self.go_type.removeprefix("*").replace("[]byte", "[]uint8")
         element = bare.rpartition("]")[2].removeprefix("*")
         prefix = bare[: len(bare) - len(element)].removesuffix("*")
@@ -138,13 +138,13 @@ class Tag:
 
 
 def derive(fetch: Fetch, sources: Sources) -> dict[str, Object]:
-    """Definition name -> facts. `fetch` reads /openapi/v3/..., `sources` the structs of a definition's Go package."""
+    """Return the table by definition; `fetch` reads /openapi/v3/..., `sources` the structs of a Go package."""
     served = published(fetch)
     return {name: facts | _go_facts(name, facts, sources) for name, facts in served.items()}
 
 
 def published(fetch: Fetch) -> dict[str, Object]:
-    """The part of the table that the server itself tells."""
+    """Return the part of the table that comes from the server."""
     served: dict[str, Object] = {}
     for path in ROOTS:
         for name, schema in fetch(f"/openapi/v3/{path}")["components"]["schemas"].items():
@@ -155,7 +155,7 @@ def published(fetch: Fetch) -> dict[str, Object]:
 
 
 def closure(definitions: Mapping[str, Object], roots: Iterable[str]) -> set[str]:
-    """The definitions that these lead to, and they themselves."""
+    """Return these definitions and all that they refer to."""
     found: set[str] = set()
     pending = list(roots)
     while pending:
@@ -198,7 +198,7 @@ def _go_facts(name: str, facts: Object, sources: Sources) -> Object:
 
 
 def _facts(schema: Any) -> Any:
-    """The schema without its sentences; a reference in its short form."""
+    """Return the schema without descriptions and with short references."""
     if isinstance(schema, list):
         return [_facts(entry) for entry in schema]
     if not isinstance(schema, dict):
@@ -235,7 +235,7 @@ def _tags(struct: str, structs: Structs, inlined: str = "") -> Iterator[Tag]:
 
 
 def go_sources(folder: Callable[[str], Path]) -> Sources:
-    """Reads struct bodies by package; `folder` says where the sources of `k8s.io/MODULE` are."""
+    """Reads struct bodies by package; `folder` maps a module to its source folder."""
     packages: dict[Path, Structs] = {}
 
     def structs(definition: str) -> Structs:
@@ -251,7 +251,7 @@ def go_sources(folder: Callable[[str], Path]) -> Sources:
 
 
 def module_folders(go: golang.Go, kubernetes: str) -> Callable[[str], Path]:
-    """Where the published modules of a Kubernetes version are, downloaded when first asked for; v1.36.4 is v0.36.4."""
+    """Return a function that downloads a published module of a Kubernetes version; v1.36.4 is v0.36.4."""
     version = kubernetes.replace("v1.", "v0.", 1)
     place = assets.root() / "modules"
     place.mkdir(parents=True, exist_ok=True)

@@ -117,7 +117,7 @@ class Operator(LoopThread):
         await self._operating.__aexit__(None, None, None)
 
     def stop(self) -> None:
-        """In good order: what is in flight is finished, the lease is given back."""
+        """Stop gracefully: finish requests in flight and release the lease."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -125,7 +125,7 @@ class Operator(LoopThread):
         self._proxy.close()
 
     def kill(self) -> None:
-        """At once: what is in flight is lost, and others have to wait for the lease to expire."""
+        """Stop as by SIGKILL: requests in flight are lost and the lease is not released."""
         self._proxy.cut()
 
     # state

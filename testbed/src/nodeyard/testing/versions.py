@@ -1,7 +1,6 @@
-"""Versions: what is pinned, and what else will do.
+"""Pinned versions, and which other versions of a binary fit.
 
-The pins stand here and in the `go.mod` files under `go/`; a test keeps them equal. A binary that
-somebody else built is used only when its version fits, and the reason it does not is a sentence that can be shown.
+The pins are also in the `go.mod` files under `go/`; a test compares them.
 """
 
 from __future__ import annotations
@@ -34,12 +33,12 @@ class Version:
 
     @property
     def release(self) -> tuple[int, int]:
-        """Major and minor: what decides whether two parts of Kubernetes understand each other."""
+        """Return major and minor, which decide on compatibility."""
         return self.major, self.minor
 
 
 def parse(text: str) -> Version | None:
-    """The first version that a text such as the output of `--version` names."""
+    """Return the first version in a text such as the output of `--version`."""
     found = _VERSION.search(text)
     if found is None:
         return None
@@ -55,7 +54,7 @@ def pinned(text: str) -> Version:
 
 
 def kubernetes() -> str:
-    """The Kubernetes release in use: the pinned one, or what K8S_VERSION asks for."""
+    """Return the Kubernetes release: K8S_VERSION, else the pinned one."""
     wanted = os.environ.get("K8S_VERSION") or KUBERNETES
     version = parse(wanted)
     if version is None or re.fullmatch(r"v?\d+\.\d+\.\d+(-[0-9A-Za-z.]+)?", wanted) is None:
@@ -64,7 +63,7 @@ def kubernetes() -> str:
 
 
 def misfit(binary: str, found: Version) -> str | None:
-    """Why a binary of this version does not serve; None when it does."""
+    """Return why a binary of this version does not fit; None if it does."""
     if "dispatcher" in found.suffix:
         return f"{found} only dispatches to other versions"
     if binary == "etcd":
@@ -74,20 +73,20 @@ def misfit(binary: str, found: Version) -> str | None:
         oldest = "{}.{}".format(*OLDEST_GO)
         return None if found.release >= OLDEST_GO else f"{found} is older than {oldest}"
     if binary == "kubectl":
-        return _not_next_to(found, pinned(kubernetes()))
+        return _minor_mismatch(found, pinned(kubernetes()))
     if binary.startswith("kube-"):
-        return _not_of(found, pinned(kubernetes()))
+        return _release_mismatch(found, pinned(kubernetes()))
     if binary == "helm":
         wanted = pinned(HELM)
         return None if found.major == wanted.major else f"{found} is not v{wanted.major}"
-    return _not_of(found, pinned({"kwok": KWOK, "cluster-api-core": CLUSTER_API}[binary]))
+    return _release_mismatch(found, pinned({"kwok": KWOK, "cluster-api-core": CLUSTER_API}[binary]))
 
 
-def _not_of(found: Version, wanted: Version) -> str | None:
+def _release_mismatch(found: Version, wanted: Version) -> str | None:
     return None if found.release == wanted.release else f"{found} is not v{wanted.major}.{wanted.minor}"
 
 
-def _not_next_to(found: Version, wanted: Version) -> str | None:
+def _minor_mismatch(found: Version, wanted: Version) -> str | None:
     if found.major == wanted.major and abs(found.minor - wanted.minor) <= 1:
         return None
     return f"{found} is more than one minor release from v{wanted.major}.{wanted.minor}"
