@@ -44,7 +44,7 @@ def test_events_that_are_refused_for_want_of_a_right_fail_a_test(yard, api, even
     eventually(running.refused, "an event is refused")
     started.close()
 
-    assert told == [f"no right that the capability declares covers: {running.identity}: create events.events.k8s.io"]
+    assert told == [f"not allowed by the declared rights: {running.identity}: create events.events.k8s.io"]
 
 
 def test_without_the_right_to_evict_the_rest_goes_on(yard, operator):
@@ -105,4 +105,4 @@ def test_a_right_that_is_used_and_not_declared_fails_the_test(api, yard, told, m
 
     start.close()
 
-    assert said == [f"no right that the capability declares covers: {running.identity}: patch nodes"]
+    assert said == [f"not allowed by the declared rights: {running.identity}: patch nodes"]

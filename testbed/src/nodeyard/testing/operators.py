@@ -217,7 +217,7 @@ class Operators:
             for what in operator.refused()
         ]
         if refused:
-            self._fail(f"requests that the declared rights of the capability do not allow: {', '.join(refused)}")
+            self._fail(f"not allowed by the declared rights: {', '.join(refused)}")
 
     def _delete_leases(self, capability: str) -> None:
         """Delete the leases of killed operators, which the next test would wait for."""
